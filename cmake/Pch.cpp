@@ -1,0 +1,1 @@
+// The precompiled header needs a source file to hang on (see AccelHelpers).

@@ -1,0 +1,74 @@
+// Attributes and enums of nn: where a state's first value comes from, which
+// initializers of the model a state stands for, and the small closed sets that
+// name variants of an op.
+
+#ifndef ACCEL_NN_ATTRS_TD
+#define ACCEL_NN_ATTRS_TD
+
+include "dialects/NN/NNDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class NN_Enum<string name, string what, list<string> names>
+    : I32EnumAttr<name, what,
+        !foreach(i, !range(!size(names)), I32EnumAttrCase<names[i], i>)> {
+  let cppNamespace = "::accel::nn";
+  let genSpecializedAttr = 0;
+}
+class NN_EnumAttr<NN_Enum enum, string mnemonic>
+    : EnumAttr<NN_Dialect, enum, mnemonic> {
+  let assemblyFormat = "$value";
+}
+
+def NN_ReductionKind : NN_Enum<"ReductionKind", "how a reduction combines",
+    ["sum", "max", "min", "prod"]>;
+def NN_ReductionKindAttr : NN_EnumAttr<NN_ReductionKind, "reduction">;
+def NN_ComparePredicate : NN_Enum<"ComparePredicate", "the relation compared for",
+    ["eq", "ne", "lt", "le", "gt", "ge"]>;
+def NN_ComparePredicateAttr : NN_EnumAttr<NN_ComparePredicate, "predicate">;
+def NN_GeluKind : NN_Enum<"GeluKind", "exact (erf) or approximated by tanh",
+    ["erf", "tanh"]>;
+def NN_GeluKindAttr : NN_EnumAttr<NN_GeluKind, "gelu_kind">;
+
+class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
+  let mnemonic = mnem;
+}
+
+def NN_InitializerAttr : NN_Attr<"Initializer", "initializer"> {
+  let summary = "One initializer of the model file that holds a state's value";
+  let description = [{
+    The initializer's value is the state's value transposed by `permutation`
+    (initializer dim d = state dim permutation[d]).
+
+    ```mlir
+    #nn.initializer<"val_313", [1, 0]>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$name,
+                        ArrayRefParameter<"int64_t">:$permutation);
+  let assemblyFormat = "`<` $name `,` `[` (`]`) : ($permutation^ `]`)? `>`";
+}
+
+def NN_FileAttr : NN_Attr<"File", "file"> {
+  let summary = "A value by reference: a byte range of a file";
+  let description = [{
+    `bytes` bytes at `offset` of `path`: little-endian raw data in row-major
+    order, of the state's element type. `path` is as the tool was given it,
+    relative paths being relative to the working directory; `hash` is XXH3-64 of
+    the range. If `permutation` is not the identity, the bytes hold the
+    *transposed* value (file dim d = state dim permutation[d]).
+
+    ```mlir
+    #nn.file<"model.onnx.data" [4096 : 3072] hash 81985529216486895 permutation []>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$path, "uint64_t":$offset,
+                        "uint64_t":$bytes, "uint64_t":$hash,
+                        ArrayRefParameter<"int64_t">:$permutation);
+  let assemblyFormat = [{
+    `<` $path `[` $offset `:` $bytes `]` `hash` $hash `permutation`
+    `[` (`]`) : ($permutation^ `]`)? `>`
+  }];
+}
+
+#endif

@@ -1,0 +1,43 @@
+// What the op groups of nn share: the tensor types and the op classes.
+
+#ifndef ACCEL_NN_BASE_TD
+#define ACCEL_NN_BASE_TD
+
+include "dialects/NN/NNAttrs.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+def NN_Float : AnyTypeOf<[F64, F32, F16, BF16]>;
+def NN_Integer : AnyTypeOf<[I64, I32, I16, I8, UI8, I1]>;
+def NN_Index : AnyTypeOf<[I64, I32]>;
+def NN_Element : AnyTypeOf<[NN_Float, NN_Integer]>;
+
+class NN_Ranked<Type element, string what>
+    : Type<And<[TensorOf<[element]>.predicate, HasStaticShapePred]>, what,
+           "::mlir::RankedTensorType">;
+def NN_Tensor : NN_Ranked<NN_Element, "statically shaped tensor">;
+def NN_FloatTensor : NN_Ranked<NN_Float, "statically shaped tensor of floats">;
+def NN_IndexTensor : NN_Ranked<NN_Index, "statically shaped tensor of i64 or i32">;
+def NN_BoolTensor : NN_Ranked<I1, "statically shaped tensor of i1">;
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat([Pure], traits)>;
+
+/// An op whose result type follows from its operands and attributes. The
+/// inference is `inferReturnTypes` in NN<Group>.cpp; verification compares the
+/// written type with it, encodings aside.
+class NN_InferredOp<string mnemonic, list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat(
+        [DeclareOpInterfaceMethods<InferTypeOpInterface,
+                                   ["isCompatibleReturnTypes"]>], traits)> {
+  let extraClassDefinition = [{
+    bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange inferred,
+                                            ::mlir::TypeRange actual) {
+      return ::accel::nn::sameShapesAndElements(inferred, actual);
+    }
+  }];
+}
+
+#endif

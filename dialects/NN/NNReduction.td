@@ -1,0 +1,29 @@
+// Reductions over dimensions.
+
+#ifndef ACCEL_NN_REDUCTION_TD
+#define ACCEL_NN_REDUCTION_TD
+
+include "dialects/NN/NNBase.td"
+
+def NN_ReduceOp : NN_InferredOp<"reduce"> {
+  let summary = "Combines all elements of some dimensions, which disappear";
+  let description = [{
+    A mean is a sum times a constant, from import on. `dims` are ascending.
+    ```mlir
+    %s = nn.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins NN_ReductionKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_CumsumOp : NN_InferredOp<"cumsum"> {
+  let summary = "Running sum along a dimension";
+  let description = "result[i] = sum of input[0..i]; without input[i] if `exclusive`, from the end if `reverse`.";
+  let arguments = (ins NN_Tensor:$input, I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `dim` $dim attr-dict `:` functional-type(operands, results)";
+}
+
+#endif

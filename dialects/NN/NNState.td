@@ -1,0 +1,68 @@
+// States and constants: the values that no op computes.
+
+#ifndef ACCEL_NN_STATE_TD
+#define ACCEL_NN_STATE_TD
+
+include "dialects/NN/NNBase.td"
+
+def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
+  let summary = "Declares a state: a named tensor that outlives a step";
+  let description = [{
+    A parameter (later: moment, accumulator, buffer). Its symbol is the
+    parameter's name in the user's program. Functions take states as arguments
+    that carry `nn.state = @name`, and return new values as results that do.
+
+    `aliases` are the parameter's other names (tied weights), `initializers`
+    which initializers of the model file it stands for, `init` its first value:
+    a `#nn.file` range or an elements attribute. `frozen` states are never
+    trained (buffers).
+
+    Lifetime: created by import (parameters) and by `train` (moments and
+    accumulators); becomes a buffer with role `state` in `plan`.
+
+    ```mlir
+    nn.state @"wte.weight" : tensor<96x32xf32> {
+      aliases = ["lm_head.weight"],
+      initializers = [#nn.initializer<"lm_head.weight", [0, 1]>],
+      init = #nn.file<"model.onnx" [512 : 12288] hash 77 permutation []>}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
+      AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
+      OptionalAttr<ArrayAttr>:$initializers, UnitAttr:$frozen);
+  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasVerifier = 1;
+}
+
+def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {
+  let summary = "A value known when the model is compiled";
+  let description = [{
+    Tables, masks and scalars: everything that was proven not to be a parameter.
+    ```mlir
+    %c = nn.constant dense<0.5> : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "attr-dict $value `:` type($result)";
+  let hasFolder = 1;
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{
+    build($_builder, $_state, ::mlir::cast<::mlir::RankedTensorType>(value.getType()), value);
+  }]>];
+}
+
+def NN_IotaOp : NN_Op<"iota"> {
+  let summary = "Counts along a dimension";
+  let description = [{
+    result[…, i, …] = start + i, i being the index in dimension `dim`. The
+    offset operand of a shard (`start`) is an attribute before localisation and
+    becomes an addition of `dist.axis_index` in it.
+  }];
+  let arguments = (ins I64Attr:$dim, DefaultValuedAttr<I64Attr, "0">:$start);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif
