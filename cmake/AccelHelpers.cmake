@@ -84,10 +84,20 @@ using namespace mlir;
 #define GET_OP_DEFS_${INDEX}
 #include \"dialects/${NAME}/${NAME}Ops.cpp.inc\"
 ")
-    # Generated accessors gain nothing from optimisation.
-    set_source_files_properties(${FILE} PROPERTIES COMPILE_OPTIONS -O0)
     list(APPEND SHARD_SOURCES ${FILE})
   endforeach()
   accel_add_library(Accel${NAME}Dialect SOURCES ${SHARD_SOURCES}
     LINK AccelInterfaces ${ARG_LINK})
+endfunction()
+
+# accel_add_passes(Lib): include/accel/Lib/Passes.td becomes Passes.h.inc.
+function(accel_add_passes NAME)
+  accel_tablegen(Passes.td Passes.h.inc "-gen-pass-decls -name=${NAME}")
+endfunction()
+
+# accel_add_interface(Evaluate): dialects/Interfaces/Evaluate.td becomes
+# Evaluate.h.inc and Evaluate.cpp.inc.
+function(accel_add_interface NAME)
+  accel_tablegen(${NAME}.td ${NAME}.h.inc "-gen-op-interface-decls"
+    ${NAME}.cpp.inc "-gen-op-interface-defs")
 endfunction()

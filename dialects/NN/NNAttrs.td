@@ -45,7 +45,7 @@ def NN_InitializerAttr : NN_Attr<"Initializer", "initializer"> {
     ```
   }];
   let parameters = (ins StringRefParameter<>:$name,
-                        ArrayRefParameter<"int64_t">:$permutation);
+                        OptionalArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = "`<` $name `,` `[` (`]`) : ($permutation^ `]`)? `>`";
 }
 
@@ -64,7 +64,7 @@ def NN_FileAttr : NN_Attr<"File", "file"> {
   }];
   let parameters = (ins StringRefParameter<>:$path, "uint64_t":$offset,
                         "uint64_t":$bytes, "uint64_t":$hash,
-                        ArrayRefParameter<"int64_t">:$permutation);
+                        OptionalArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = [{
     `<` $path `[` $offset `:` $bytes `]` `hash` $hash `permutation`
     `[` (`]`) : ($permutation^ `]`)? `>`

@@ -29,9 +29,7 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 /// inference is `inferReturnTypes` in NN<Group>.cpp; verification compares the
 /// written type with it, encodings aside.
 class NN_InferredOp<string mnemonic, list<Trait> traits = []>
-    : NN_Op<mnemonic, !listconcat(
-        [DeclareOpInterfaceMethods<InferTypeOpInterface,
-                                   ["isCompatibleReturnTypes"]>], traits)> {
+    : NN_Op<mnemonic, !listconcat([InferTypeOpAdaptorWithIsCompatible], traits)> {
   let extraClassDefinition = [{
     bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange inferred,
                                             ::mlir::TypeRange actual) {

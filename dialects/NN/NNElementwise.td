@@ -16,7 +16,6 @@ class NN_UnaryOp<string mnemonic, Type type, string what>
   let arguments = (ins type:$input);
   let results = (outs type:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasFolder = 0;
 }
 def NN_NegOp : NN_UnaryOp<"neg", NN_Tensor, "-x">;
 def NN_AbsOp : NN_UnaryOp<"abs", NN_Tensor, "|x|">;
@@ -94,7 +93,6 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
   let hasFolder = 1;
 }
 

@@ -1,0 +1,1 @@
+// placeholder so that the library has a source

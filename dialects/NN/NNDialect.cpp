@@ -1,0 +1,95 @@
+// Registration of the nn dialect, the checks on the attributes it puts on
+// functions, and the helpers that all op groups share.
+
+#include "dialects/NN/NN.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace accel::nn;
+
+#include "dialects/NN/NNDialect.cpp.inc"
+#include "dialects/NN/NNEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/NN/NNAttrs.cpp.inc"
+
+#define GET_OP_DEFS
+#include "dialects/NN/NNOps.cpp.inc"
+
+void NNDialect::initialize() {
+  registerNNDialectOperations(this);
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/NN/NNAttrs.cpp.inc"
+      >();
+}
+
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type)
+    return nullptr;
+  return ConstantOp::create(builder, loc, elements);
+}
+
+LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attribute) {
+  if (attribute.getName() == kEntryAttr && isa<UnitAttr>(attribute.getValue()) &&
+      isa<FunctionOpInterface>(op))
+    return success();
+  return op->emitError() << "unexpected attribute '"
+                         << attribute.getName().getValue()
+                         << "'; of nn, functions may carry '" << kEntryAttr
+                         << "'";
+}
+
+/// A string or a symbol of a state of the same shape, by attribute name.
+static LogicalResult verifyBinding(Operation *op, NamedAttribute attribute,
+                                   StringRef nameAttr) {
+  StringRef name = attribute.getName().getValue();
+  if (name == nameAttr) {
+    if (isa<StringAttr>(attribute.getValue()))
+      return success();
+    return op->emitError() << "expected a string as '" << name << "', found "
+                           << attribute.getValue();
+  }
+  if (name != kStateAttr)
+    return op->emitError() << "expected '" << nameAttr << "' or '" << kStateAttr
+                           << "', found attribute '" << name << "'";
+  auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute.getValue());
+  if (!symbol)
+    return op->emitError() << "expected a symbol as '" << name << "', found "
+                           << attribute.getValue();
+  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(op, symbol);
+  if (!state)
+    return op->emitError() << "no nn.state named " << symbol;
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned,
+                                                  NamedAttribute attribute) {
+  return verifyBinding(op, attribute, kInputAttr);
+}
+
+LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned,
+                                                     NamedAttribute attribute) {
+  return verifyBinding(op, attribute, kOutputAttr);
+}
+
+bool accel::nn::sameShapesAndElements(TypeRange lhs, TypeRange rhs) {
+  if (lhs.size() != rhs.size())
+    return false;
+  for (auto [left, right] : llvm::zip(lhs, rhs)) {
+    auto leftType = dyn_cast<RankedTensorType>(left);
+    auto rightType = dyn_cast<RankedTensorType>(right);
+    if (!leftType || !rightType ||
+        leftType.getShape() != rightType.getShape() ||
+        leftType.getElementType() != rightType.getElementType())
+      return false;
+  }
+  return true;
+}

@@ -1,0 +1,46 @@
+// Type inference of softmax and the normalisations.
+
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel::nn;
+
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *context,
+                                          std::optional<Location> loc,
+                                          SoftmaxOp::Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  int64_t dim = adaptor.getDim();
+  if (dim < 0 || dim >= input.getRank())
+    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
+                             "), found ", dim);
+  types.push_back(
+      RankedTensorType::get(input.getShape(), input.getElementType()));
+  return success();
+}
+
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> loc,
+                                            LayerNormOp::Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  int64_t dim = adaptor.getDim();
+  if (dim < 0 || dim >= input.getRank())
+    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
+                             "), found ", dim);
+  ArrayRef<int64_t> normal = input.getShape().drop_front(dim);
+  SmallVector<Value, 2> affine{adaptor.getScale()};
+  if (adaptor.getBias())
+    affine.push_back(adaptor.getBias());
+  for (Value value : affine) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getShape() != normal ||
+        type.getElementType() != input.getElementType())
+      return emitOptionalError(loc, "expected scale and bias of shape [",
+                               normal, "] and element type ",
+                               input.getElementType(), ", found ", type);
+  }
+  types.push_back(
+      RankedTensorType::get(input.getShape(), input.getElementType()));
+  return success();
+}

@@ -1,0 +1,41 @@
+// Type inference of reductions.
+
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel::nn;
+
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context,
+                                         std::optional<Location> loc,
+                                         ReduceOp::Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  int64_t previous = -1;
+  for (int64_t dim : adaptor.getDims()) {
+    if (dim <= previous || dim >= input.getRank())
+      return emitOptionalError(loc, "expected ascending dimensions below ",
+                               input.getRank(), ", found [", adaptor.getDims(),
+                               "]");
+    previous = dim;
+  }
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < input.getRank(); ++dim)
+    if (!llvm::is_contained(adaptor.getDims(), dim))
+      shape.push_back(input.getDimSize(dim));
+  types.push_back(RankedTensorType::get(shape, input.getElementType()));
+  return success();
+}
+
+LogicalResult CumsumOp::inferReturnTypes(MLIRContext *context,
+                                         std::optional<Location> loc,
+                                         CumsumOp::Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  int64_t dim = adaptor.getDim();
+  if (dim < 0 || dim >= input.getRank())
+    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
+                             "), found ", dim);
+  types.push_back(
+      RankedTensorType::get(input.getShape(), input.getElementType()));
+  return success();
+}

@@ -1,0 +1,73 @@
+// Verification and folding of states and constants.
+
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel::nn;
+
+static LogicalResult verifyPermutation(Operation *op, ArrayRef<int64_t> perm,
+                                       int64_t rank, StringRef what) {
+  SmallVector<bool> seen(rank, false);
+  bool valid = static_cast<int64_t>(perm.size()) == rank;
+  for (int64_t dim : perm) {
+    valid = valid && dim >= 0 && dim < rank && !seen[dim];
+    if (valid)
+      seen[dim] = true;
+  }
+  if (valid || perm.empty())
+    return success();
+  return op->emitOpError() << "expected the permutation of " << what
+                           << " to permute " << rank << " dimensions, found ["
+                           << perm << "]";
+}
+
+LogicalResult StateOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (ArrayAttr initializers = getInitializersAttr())
+    for (Attribute attribute : initializers) {
+      auto initializer = dyn_cast<InitializerAttr>(attribute);
+      if (!initializer)
+        return emitOpError()
+               << "expected #nn.initializer in 'initializers', found "
+               << attribute;
+      if (failed(verifyPermutation(*this, initializer.getPermutation(),
+                                   type.getRank(), "an initializer")))
+        return failure();
+    }
+  if (auto file = dyn_cast<FileAttr>(getInit())) {
+    uint64_t bytes =
+        type.getNumElements() *
+        llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    if (file.getBytes() != bytes)
+      return emitOpError() << "expected a file range of " << bytes
+                           << " bytes for " << type << ", found "
+                           << file.getBytes();
+    return verifyPermutation(*this, file.getPermutation(), type.getRank(),
+                             "the file range");
+  }
+  auto elements = dyn_cast<ElementsAttr>(getInit());
+  if (!elements)
+    return emitOpError() << "expected #nn.file or elements as 'init', found "
+                         << getInit();
+  if (!sameShapesAndElements(elements.getShapedType(), type))
+    return emitOpError() << "expected 'init' of type " << type << ", found "
+                         << elements.getShapedType();
+  return success();
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+LogicalResult ConstantOp::verify() {
+  if (!sameShapesAndElements(getValue().getShapedType(), getType()))
+    return emitOpError() << "expected a value of type " << getType()
+                         << ", found " << getValue().getShapedType();
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  int64_t rank = getType().getRank();
+  if (getDim() < 0 || getDim() >= rank)
+    return emitOpError() << "expected 'dim' in [0, " << rank << "), found "
+                         << getDim();
+  return success();
+}
