@@ -24,6 +24,7 @@ function(accel_add_library NAME)
   cmake_parse_arguments(ARG "NO_PCH" "" "SUBDIRS;LINK;DEPENDS;SOURCES" ${ARGN})
   accel_collect_sources(FOUND ${ARG_SUBDIRS})
   add_library(${NAME} STATIC ${FOUND} ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY ACCEL_LIBRARIES ${NAME}) # for test/Unit
   add_dependencies(${NAME} AccelTableGen ${ARG_DEPENDS})
   target_link_libraries(${NAME} PUBLIC ${ARG_LINK} MLIR LLVM)
   if(NOT ARG_NO_PCH)

@@ -1,0 +1,49 @@
+# The lit suite. A test is a .mlir or .test file under test/, in a folder that
+# mirrors lib/; it finds acc-opt, acc-run, FileCheck and not on PATH. Started on
+# a file in the source tree, lit takes the build folder $ACCEL_BUILD (build/).
+import os
+import sys
+
+import lit.formats
+
+source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+# lit started on the source tree has not read the build's site configuration.
+if not hasattr(config, "accel_build"):
+    build = os.path.join(source, os.environ.get("ACCEL_BUILD", "build"))
+    site = os.path.join(build, "test", "lit.site.cfg.py")
+    if not os.path.exists(site):
+        lit_config.fatal(f"'{site}' does not exist: run scripts/setup first")
+    lit_config.load_config(config, site)
+    raise SystemExit
+
+config.name = "acc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Fixtures", "Inputs", "Unit"]
+config.test_source_root = os.path.join(source, "test")
+config.test_exec_root = os.path.join(config.accel_build, "test")
+
+config.environment["PATH"] = os.pathsep.join([
+    os.path.join(config.accel_build, "bin"), config.llvm_tools,
+    os.environ.get("PATH", "")])
+config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
+for name in ("ACCEL_POISON", "ACCEL_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+             "TMPDIR", "HOME"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+models = os.path.abspath(os.environ.get(
+    "ACCEL_MODELS", os.path.join(source, "..", "shared", "models")))
+if os.path.isdir(os.path.join(models, "export")):
+    config.available_features.add("models")
+
+config.substitutions += [
+    ("%models", models),
+    ("%fixtures", os.path.join(source, "test", "Fixtures")),
+    ("%scripts", os.path.join(source, "scripts")),
+    ("%python", sys.executable),
+    # %npydiff A B --tolerance T: |a - b| / (1 + |b|) of two .npy or .pb tensors,
+    # or of all tensors of two folders.
+    ("%npydiff", sys.executable + " " + os.path.join(source, "scripts", "npydiff")),
+]
