@@ -23,10 +23,10 @@ bool sameShapesAndElements(mlir::TypeRange lhs, mlir::TypeRange rhs);
 mlir::LogicalResult verifyElementwise(mlir::Operation *op);
 
 /// Ops whose result elements depend on the operands' elements in the same place
-/// and on nothing else, the place included. Attributes only choose the function.
+/// and on nothing else, the place included. Attributes only choose the
+/// function.
 template <typename ConcreteType>
-class Elementwise
-    : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {
+class Elementwise : public mlir::OpTrait::TraitBase<ConcreteType, Elementwise> {
 public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     return verifyElementwise(op);

@@ -35,8 +35,10 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context,
       fits = mask.getDimSize(dim) == 1 || mask.getDimSize(dim) == full[dim];
     if (!fits)
       return emitOptionalError(
-          loc, "expected a mask of i1 or of the query's element type that "
-               "broadcasts to [", ArrayRef<int64_t>(full), "], found ", mask);
+          loc,
+          "expected a mask of i1 or of the query's element type that "
+          "broadcasts to [",
+          ArrayRef<int64_t>(full), "], found ", mask);
   }
   types.push_back(
       RankedTensorType::get({q[0], q[1], q[2], v[3]}, query.getElementType()));

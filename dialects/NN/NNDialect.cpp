@@ -36,8 +36,8 @@ Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
-  if (attribute.getName() == kEntryAttr && isa<UnitAttr>(attribute.getValue()) &&
-      isa<FunctionOpInterface>(op))
+  if (attribute.getName() == kEntryAttr &&
+      isa<UnitAttr>(attribute.getValue()) && isa<FunctionOpInterface>(op))
     return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()

@@ -17,7 +17,8 @@ LogicalResult accel::nn::verifyElementwise(Operation *op) {
   return success();
 }
 
-/// The type of `value` without its encoding, with another element type if given.
+/// The type of `value` without its encoding, with another element type if
+/// given.
 static RankedTensorType plainType(Value value, Type element = nullptr) {
   auto type = cast<RankedTensorType>(value.getType());
   return RankedTensorType::get(type.getShape(),

@@ -21,10 +21,10 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
   if (rhs.getRank() > 2 && rhs.getShape().drop_back(2) != batch)
     return emitOptionalError(loc, "expected batch dimensions [", batch,
                              "] or none in the right operand, found ", rhs);
-  auto [m, k] = std::pair(lhs.getShape().take_back(2)[0],
-                          lhs.getShape().take_back(2)[1]);
-  auto [k2, n] = std::pair(rhs.getShape().take_back(2)[0],
-                           rhs.getShape().take_back(2)[1]);
+  auto [m, k] =
+      std::pair(lhs.getShape().take_back(2)[0], lhs.getShape().take_back(2)[1]);
+  auto [k2, n] =
+      std::pair(rhs.getShape().take_back(2)[0], rhs.getShape().take_back(2)[1]);
   if (adaptor.getTransposeLhs())
     std::swap(m, k);
   if (adaptor.getTransposeRhs())

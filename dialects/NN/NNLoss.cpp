@@ -13,8 +13,10 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *context,
   auto labels = cast<RankedTensorType>(adaptor.getLabels().getType());
   if (logits.getRank() < 1 ||
       logits.getShape().drop_back() != labels.getShape())
-    return emitOptionalError(loc, "expected labels of the logits' leading "
-                                  "dimensions, found ", labels, " for ", logits);
+    return emitOptionalError(loc,
+                             "expected labels of the logits' leading "
+                             "dimensions, found ",
+                             labels, " for ", logits);
   types.push_back(
       RankedTensorType::get(labels.getShape(), logits.getElementType()));
   return success();

@@ -33,9 +33,10 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   return {};
 }
 
-LogicalResult TransposeOp::inferReturnTypes(
-    MLIRContext *context, std::optional<Location> loc,
-    TransposeOp::Adaptor adaptor, SmallVectorImpl<Type> &types) {
+LogicalResult TransposeOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> loc,
+                                            TransposeOp::Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
   auto input = tensorType(adaptor.getInput());
   ArrayRef<int64_t> perm = adaptor.getPermutation();
   SmallVector<int64_t> shape;
@@ -48,16 +49,14 @@ LogicalResult TransposeOp::inferReturnTypes(
   }
   if (shape.size() != perm.size() ||
       static_cast<int64_t>(perm.size()) != input.getRank())
-    return emitOptionalError(loc, "expected a permutation of ",
-                             input.getRank(), " dimensions, found [", perm,
-                             "]");
+    return emitOptionalError(loc, "expected a permutation of ", input.getRank(),
+                             " dimensions, found [", perm, "]");
   types.push_back(RankedTensorType::get(shape, input.getElementType()));
   return success();
 }
 
 OpFoldResult TransposeOp::fold(FoldAdaptor) {
-  if (getInput().getType() == getType() &&
-      llvm::is_sorted(getPermutation()))
+  if (getInput().getType() == getType() && llvm::is_sorted(getPermutation()))
     return getInput();
   auto inner = getInput().getDefiningOp<TransposeOp>();
   if (!inner || tensorType(inner.getInput()).getEncoding() ||
@@ -106,11 +105,10 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *context,
   size_t rank = input.getRank();
   if (adaptor.getStarts().size() != rank || adaptor.getSizes().size() != rank ||
       adaptor.getSteps().size() != rank)
-    return emitOptionalError(loc, "expected ", rank,
-                             " starts, sizes and steps, found ",
-                             adaptor.getStarts().size(), ", ",
-                             adaptor.getSizes().size(), " and ",
-                             adaptor.getSteps().size());
+    return emitOptionalError(
+        loc, "expected ", rank, " starts, sizes and steps, found ",
+        adaptor.getStarts().size(), ", ", adaptor.getSizes().size(), " and ",
+        adaptor.getSteps().size());
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t start = adaptor.getStarts()[dim], size = adaptor.getSizes()[dim];
     int64_t last = start + (size - 1) * adaptor.getSteps()[dim];
@@ -177,10 +175,9 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *context,
                              value);
   size_t rank = input.getRank();
   if (adaptor.getLow().size() != rank || adaptor.getHigh().size() != rank)
-    return emitOptionalError(loc, "expected ", rank,
-                             " low and high paddings, found ",
-                             adaptor.getLow().size(), " and ",
-                             adaptor.getHigh().size());
+    return emitOptionalError(
+        loc, "expected ", rank, " low and high paddings, found ",
+        adaptor.getLow().size(), " and ", adaptor.getHigh().size());
   SmallVector<int64_t> shape;
   for (auto [size, low, high] :
        llvm::zip(input.getShape(), adaptor.getLow(), adaptor.getHigh())) {
@@ -217,10 +214,11 @@ LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *context,
   auto indices = tensorType(adaptor.getIndices());
   int64_t batch = adaptor.getBatchDims();
   if (batch < 0 || batch >= indices.getRank() || batch >= table.getRank() ||
-      table.getShape().take_front(batch) != indices.getShape().take_front(batch))
+      table.getShape().take_front(batch) !=
+          indices.getShape().take_front(batch))
     return emitOptionalError(loc, "expected ", batch,
-                             " common batch dimensions, found ", table,
-                             " and ", indices);
+                             " common batch dimensions, found ", table, " and ",
+                             indices);
   int64_t tuple = indices.getShape().back();
   if (tuple > table.getRank() - batch)
     return emitOptionalError(loc, "expected index tuples of at most ",

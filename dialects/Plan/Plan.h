@@ -1,0 +1,28 @@
+// The plan dialect for C++: include this to name any op or attribute of it.
+
+#ifndef ACCEL_DIALECTS_PLAN_PLAN_H
+#define ACCEL_DIALECTS_PLAN_PLAN_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace accel::plan {
+/// Unit attribute of a func.func that is a kernel's meaning.
+inline constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
+} // namespace accel::plan
+
+#include "dialects/Plan/PlanDialect.h.inc"
+#include "dialects/Plan/PlanEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Plan/PlanAttrs.h.inc"
+#include "dialects/Plan/PlanInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/Plan/PlanOps.h.inc"
+
+#endif // ACCEL_DIALECTS_PLAN_PLAN_H

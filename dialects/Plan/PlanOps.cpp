@@ -1,0 +1,96 @@
+// Verifiers of the plan ops: what can be said of one op and the symbols it
+// names. Races, deadlocks and overlaps are the business of lib/Plan.
+
+#include "dialects/Plan/Plan.h"
+
+using namespace mlir;
+using namespace accel::plan;
+
+LogicalResult ProgramOp::verifyRegions() {
+  // Every view must lie within its buffer, whatever the coordinates are.
+  for (auto body : getOps<BodyOp>()) {
+    WalkResult result = body.walk([&](CommandOpInterface command) {
+      SmallVector<ViewAttr> views = command.getReads();
+      llvm::append_range(views, command.getWrites());
+      for (ViewAttr view : views) {
+        auto buffer = lookupSymbol<BufferOp>(view.getBuffer());
+        if (!buffer)
+          return command.emitOpError()
+                     << "names no buffer " << view.getBuffer(),
+                 WalkResult::interrupt();
+        int64_t end = view.getOffset() + view.getSpanBytes();
+        if (end > static_cast<int64_t>(buffer.getBytes()))
+          return command.emitOpError()
+                     << "expected a view within the " << buffer.getBytes()
+                     << " bytes of " << view.getBuffer()
+                     << ", found one that ends at byte " << end,
+                 WalkResult::interrupt();
+        if (view.getSlot() >= static_cast<int64_t>(body.getSlots()))
+          return command.emitOpError()
+                     << "expected a slot parameter below " << body.getSlots()
+                     << ", found " << view.getSlot(),
+                 WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  if (static_cast<int64_t>(getOffset()) < -1)
+    return emitOpError() << "expected an offset of at least -1, found "
+                         << static_cast<int64_t>(getOffset());
+  if (static_cast<int64_t>(getSlots()) < 1 || getSlotStride() < getBytes())
+    return emitOpError() << "expected at least one slot, not closer than "
+                         << getBytes() << " bytes, found " << getSlots()
+                         << " slots " << getSlotStride() << " bytes apart";
+  return success();
+}
+
+LogicalResult RunOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto body = program ? program.lookupSymbol<BodyOp>(getTask()) : BodyOp();
+  if (!body)
+    return emitOpError() << "names no body " << getTaskAttr();
+  if (body.getSlots() != getSlots().size())
+    return emitOpError() << "expected " << body.getSlots() << " slots for "
+                         << getTaskAttr() << ", found " << getSlots().size();
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  ArrayRef<int64_t> a = getA().getShape(), b = getB().getShape(),
+                    c = getC().getShape();
+  bool fits = a.size() >= 2 && c.size() == a.size() &&
+              (b.size() == 2 || b.size() == a.size());
+  if (fits) {
+    fits = a.drop_back() == c.drop_back() && b[b.size() - 2] == a.back() &&
+           b.back() == c.back() &&
+           (b.size() == 2 || b.drop_back(2) == a.drop_back(2));
+  }
+  if (!fits)
+    return emitOpError() << "expected [b…, M, K] · [b…, K, N] -> [b…, M, N], "
+                            "found ["
+                         << a << "] · [" << b << "] -> [" << c << "]";
+  if (getBias() && getBias()->getShape() != c.take_back())
+    return emitOpError() << "expected a bias of shape [" << c.back()
+                         << "], found [" << getBias()->getShape() << "]";
+  return success();
+}
+
+LogicalResult CollectiveOp::verify() {
+  if (getInputs().size() != getOutputs().size())
+    return emitOpError() << "expected as many outputs as inputs ("
+                         << getInputs().size() << "), found "
+                         << getOutputs().size();
+  bool reduces = getKind() == Collective::all_reduce ||
+                 getKind() == Collective::reduce_scatter;
+  if (reduces != getCombine().has_value())
+    return emitOpError() << (reduces ? "expected 'combine'"
+                                     : "expected no 'combine'")
+                         << " on " << stringifyCollective(getKind());
+  return success();
+}
