@@ -1,0 +1,46 @@
+// What exporters write about a node beside its operator: the user's module it
+// came from, the call in the traced program, the user's own source line.
+#ifndef ACCEL_ONNX_NODEINFO_H
+#define ACCEL_ONNX_NODEINFO_H
+
+#include "onnx-schema/onnx-ml.pb.h"
+#include "llvm/ADT/StringRef.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace accel::onnxio {
+
+/// The value of the node's metadata property `key`, or empty.
+llvm::StringRef nodeProperty(const onnx::NodeProto &node, llvm::StringRef key);
+
+/// The name a node goes by in locations and messages (every node of an OnnxFile
+/// has one: `MatMul#17` where the exporter wrote none).
+llvm::StringRef nodeLocationName(const onnx::NodeProto &node);
+
+/// The module path of the node, outermost first, without the root and without
+/// the call itself: {"model", "model.transformer", "model.transformer.wte"}.
+/// Read from `pkg.torch.onnx.name_scopes`, else from `namespace`; empty where
+/// there is neither.
+std::vector<std::string> moduleScopes(const onnx::NodeProto &node);
+
+/// The innermost module ("model.transformer.wte"), or "".
+std::string modulePath(const onnx::NodeProto &node);
+
+/// A line of the user's program.
+struct SourceLine {
+  std::string file;
+  unsigned line = 0;
+  std::string text;
+};
+
+/// The innermost frame of `pkg.torch.onnx.stack_trace`.
+std::optional<SourceLine> sourceLine(const onnx::NodeProto &node);
+
+/// The attribute of that name, or null.
+const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
+                                          llvm::StringRef name);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_ONNX_NODEINFO_H

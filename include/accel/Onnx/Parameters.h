@@ -1,0 +1,118 @@
+// Parameter identity: which tensors of an ONNX file are the parameters of the
+// user's program, under which names, ties and layouts. Exporters rename,
+// transpose, split, merge and drop initializers; the graph signature and the
+// traced calls they leave in metadata tell it back, as long as no node has been
+// rewritten. So this runs on the loaded file, before import.
+#ifndef ACCEL_ONNX_PARAMETERS_H
+#define ACCEL_ONNX_PARAMETERS_H
+
+#include "accel/Onnx/OnnxFile.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
+namespace accel::onnxio {
+
+/// An initializer that holds a parameter's values:
+/// initializer = transpose(parameter, permutation), as in numpy.
+struct ParameterInitializer {
+  std::string initializer;
+  llvm::SmallVector<int64_t, 4> permutation;
+};
+
+/// What became of a parameter.
+enum class ParameterKind {
+  /// Held by initializers of its own.
+  Parameter,
+  /// Its initializer also stands for other parameters of equal value; its uses
+  /// tell them apart.
+  Merged,
+  /// All zero, and removed from the graph: see ParameterTable::restored.
+  Removed,
+  /// Folded into other constants: no initializer holds it, nothing can train
+  /// it. What holds its value cannot always be told.
+  FoldedAway,
+  /// In the signature, but no call uses it.
+  Unused,
+};
+
+struct Parameter {
+  /// First name in the signature's order; the initializer's own name in files
+  /// without a signature.
+  std::string name;
+  std::vector<std::string> aliases;
+  /// In the user's layout. Unknown (and `hasShape` false) for some parameters
+  /// that were folded away.
+  llvm::SmallVector<int64_t, 4> shape;
+  bool hasShape = false;
+  /// onnx::TensorProto::DataType.
+  int32_t dtype = 0;
+  ParameterKind kind = ParameterKind::Parameter;
+  /// More than one where a tied or shared weight was split; all are checked to
+  /// hold equal bytes up to the permutation. The first gives the value. Of a
+  /// merged parameter: the initializer it shares. Empty for Removed,
+  /// FoldedAway, Unused.
+  std::vector<ParameterInitializer> initializers;
+  /// One sentence: how it was found.
+  std::string why;
+};
+
+/// One operand that is a parameter: operand = transpose(parameter,
+/// permutation).
+struct ParameterUse {
+  unsigned parameter;
+  llvm::SmallVector<int64_t, 4> permutation;
+};
+
+/// A zero bias that the exporter removed from `node`, to be put back in
+/// training: as operand `operand`, which `node` lacks, or, where `operand` is
+/// -1, as an addition to the node's first result (broadcast from the right).
+struct RestoredOperand {
+  const onnx::NodeProto *node;
+  int operand;
+  unsigned parameter;
+};
+
+struct ParameterTable {
+  /// In the signature's order; without a signature in the file's.
+  std::vector<Parameter> parameters;
+  /// Initializers that are floating-point, used, and no parameter: buffers,
+  /// rotary tables, masks, scalars; with the reason.
+  std::vector<std::pair<std::string, std::string>> constants;
+  std::vector<RestoredOperand> restored;
+  /// Uses in the main graph and its subgraphs, by node and operand number.
+  llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, ParameterUse>
+      uses;
+  /// What a user should hear (folding that training suffers from), one
+  /// sentence each.
+  std::vector<std::string> notes;
+
+  /// The parameter that operand `operand` of `node` is, or null.
+  const ParameterUse *useAt(const onnx::NodeProto &node,
+                            unsigned operand) const {
+    auto it = uses.find({&node, operand});
+    return it == uses.end() ? nullptr : &it->second;
+  }
+  /// The parameter of that name or alias, or null.
+  const Parameter *find(llvm::StringRef name) const;
+};
+
+/// Settles parameter identity (method: exporter metadata, with the rules of
+/// docs/Parameters.md). Works on any model, converts no operator. Fails, with a
+/// located error, where the file contradicts itself: initializers claimed by
+/// one parameter that hold different values.
+mlir::FailureOr<ParameterTable> identifyParameters(const OnnxFile &file);
+
+/// Writes the table for people, or with `json` one array of
+/// `{name, aliases, shape, initializers: [{initializer, permutation}], why}`.
+/// There, `initializers` lists only what is the parameter's own: a merged
+/// initializer is named in `why`; an unknown shape is null.
+void printParameterReport(const ParameterTable &table, llvm::raw_ostream &os,
+                          bool json);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_ONNX_PARAMETERS_H

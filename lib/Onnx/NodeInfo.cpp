@@ -1,0 +1,93 @@
+// Reads the metadata that PyTorch's exporters attach to nodes. All of it is
+// text made by Python's str(): parsed leniently, and absent where it does not
+// look as expected; nothing here can fail.
+#include "accel/Onnx/NodeInfo.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+StringRef nodeProperty(const onnx::NodeProto &node, StringRef key) {
+  for (const onnx::StringStringEntryProto &entry : node.metadata_props())
+    if (StringRef(entry.key()) == key)
+      return entry.value();
+  return {};
+}
+
+StringRef nodeLocationName(const onnx::NodeProto &node) { return node.name(); }
+
+/// The strings of a Python list of strings, `['', 'model', "it's"]`.
+static std::vector<std::string> parsePythonList(StringRef text) {
+  std::vector<std::string> items;
+  size_t at = 0;
+  while (at < text.size()) {
+    char quote = text[at++];
+    if (quote != '\'' && quote != '"')
+      continue;
+    std::string item;
+    for (; at < text.size() && text[at] != quote; ++at) {
+      if (text[at] == '\\' && at + 1 < text.size())
+        ++at;
+      item += text[at];
+    }
+    ++at;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+std::vector<std::string> moduleScopes(const onnx::NodeProto &node) {
+  std::vector<std::string> scopes;
+  StringRef listed = nodeProperty(node, "pkg.torch.onnx.name_scopes");
+  if (!listed.empty()) {
+    scopes = parsePythonList(listed);
+  } else {
+    // `: W/model: pkg.Gpt2/model.wte: torch.Embedding/embedding:
+    // aten.embedding`
+    SmallVector<StringRef> parts;
+    nodeProperty(node, "namespace").split(parts, '/');
+    for (StringRef part : parts) {
+      auto [path, className] = part.split(": ");
+      scopes.push_back(className.empty() ? std::string() : path.trim().str());
+    }
+  }
+  if (!scopes.empty())
+    scopes.pop_back(); // the call itself
+  llvm::erase_if(scopes, [](const std::string &scope) {
+    return scope.empty() || scope == ":";
+  });
+  return scopes;
+}
+
+std::string modulePath(const onnx::NodeProto &node) {
+  std::vector<std::string> scopes = moduleScopes(node);
+  return scopes.empty() ? std::string() : scopes.back();
+}
+
+std::optional<SourceLine> sourceLine(const onnx::NodeProto &node) {
+  // Frames as Python prints them, outermost first:
+  //   File "model.py", line 12, in forward
+  //     y = self.linear(x)
+  StringRef trace = nodeProperty(node, "pkg.torch.onnx.stack_trace");
+  size_t start = trace.rfind("File \"");
+  if (start == StringRef::npos)
+    return std::nullopt;
+  auto [head, rest] = trace.substr(start + 6).split("\", line ");
+  SourceLine found;
+  found.file = head.str();
+  if (rest.consumeInteger(10, found.line))
+    return std::nullopt;
+  found.text = rest.split('\n').second.split('\n').first.trim().str();
+  return found;
+}
+
+const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
+                                          StringRef name) {
+  for (const onnx::AttributeProto &attribute : node.attribute())
+    if (StringRef(attribute.name()) == name)
+      return &attribute;
+  return nullptr;
+}
+
+} // namespace accel::onnxio
