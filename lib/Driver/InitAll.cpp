@@ -1,0 +1,19 @@
+// One place that names every dialect, external model and pass of the project.
+
+#include "accel/InitAll.h"
+
+#include "accel/Driver/Passes.h"
+#include "dialects/NN/NN.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+void accel::registerAllDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
+}
+
+void accel::registerAllPasses() {
+  mlir::registerTransformsPasses();
+  driver::registerDriverPasses();
+}
