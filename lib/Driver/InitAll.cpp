@@ -2,6 +2,7 @@
 
 #include "accel/InitAll.h"
 
+#include "accel/Analysis/CostModels.h"
 #include "accel/Driver/Passes.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -11,6 +12,7 @@
 
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
+  analysis::registerCostModels(registry);
 }
 
 void accel::registerAllPasses() {

@@ -51,9 +51,10 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
       buildPhase(static_cast<Phase>(phase), pipeline, phaseOptions());
       if (failed(runPipeline(pipeline, module)))
         return signalPassFailure();
-      module->setAttr(kPhaseAttr,
-                      StringAttr::get(&getContext(),
-                                      stringifyPhase(static_cast<Phase>(phase))));
+      module->setAttr(
+          kPhaseAttr,
+          StringAttr::get(&getContext(),
+                          stringifyPhase(static_cast<Phase>(phase))));
     }
   }
 

@@ -1,0 +1,80 @@
+// FLOPs of the nn ops. Ops that only move elements cost none; elementwise ops
+// one per element; the products what their sums and multiplications are.
+
+#include "accel/Analysis/CostModels.h"
+
+#include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+
+static int64_t elements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+namespace {
+/// A fixed number of operations per element of the first operand.
+template <typename Op, int64_t PerElement>
+struct PerElementCost
+    : CostOpInterface::ExternalModel<PerElementCost<Op, PerElement>, Op> {
+  int64_t getFlops(Operation *op) const {
+    if constexpr (PerElement == 0)
+      return 0;
+    else
+      return PerElement * elements(op->getOperand(0));
+  }
+};
+
+struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, nn::MatmulOp> {
+  int64_t getFlops(Operation *op) const {
+    auto matmul = cast<nn::MatmulOp>(op);
+    ArrayRef<int64_t> lhs = matmul.getLhs().getType().getShape();
+    int64_t inner = lhs[lhs.size() - (matmul.getTransposeLhs() ? 2 : 1)];
+    return 2 * inner * elements(matmul.getResult());
+  }
+};
+
+/// Both products and a softmax of five operations per score; of a causal one
+/// only the scores that are not hidden.
+struct AttentionCost
+    : CostOpInterface::ExternalModel<AttentionCost, nn::AttentionOp> {
+  int64_t getFlops(Operation *op) const {
+    auto attention = cast<nn::AttentionOp>(op);
+    ArrayRef<int64_t> q = attention.getQuery().getType().getShape();
+    int64_t keys = attention.getKey().getType().getDimSize(2);
+    int64_t scores = q[2] * keys;
+    if (attention.getCausal()) {
+      scores = 0;
+      for (int64_t row = 0; row < q[2]; ++row)
+        scores += std::clamp<int64_t>(row + 1 + keys - q[2], 0, keys);
+    }
+    int64_t width = q[3] + attention.getValue().getType().getDimSize(3);
+    return q[0] * q[1] * scores * (2 * width + 5);
+  }
+};
+
+template <int64_t PerElement, typename... Ops>
+void attachPerElement(MLIRContext *context) {
+  (Ops::template attachInterface<PerElementCost<Ops, PerElement>>(*context),
+   ...);
+}
+} // namespace
+
+void analysis::registerCostModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
+    using namespace nn;
+    attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
+                     PadOp, GatherOp, GatherNdOp, CastOp, SelectOp, ConstantOp,
+                     IotaOp>(context);
+    attachPerElement<1, NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp,
+                     ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp,
+                     CosOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp, MulOp, DivOp,
+                     ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp, CompareOp,
+                     ReduceOp, CumsumOp>(context);
+    attachPerElement<5, SoftmaxOp, CrossEntropyOp>(context);
+    attachPerElement<8, GeluOp, LayerNormOp>(context);
+    MatmulOp::attachInterface<MatmulCost>(*context);
+    AttentionOp::attachInterface<AttentionCost>(*context);
+  });
+}
