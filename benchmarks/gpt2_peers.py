@@ -1,0 +1,139 @@
+"""The peers of gpt2_forward.py, each in a process of its own: started with a
+peer's name and the model's folder, it loads, makes the first call, saves its
+logits, then answers `run N` on stdin with the seconds of N calls. So calls of
+different peers can alternate without their thread pools and memory meeting."""
+import json
+import os
+import pathlib
+import resource
+import sys
+import time
+
+import numpy as np
+
+import gpt2_model
+
+
+def torch_eager(folder, threads):
+    import torch
+
+    torch.set_num_threads(threads)
+    model = gpt2_model.logits_only(gpt2_model.build(folder / gpt2_model.WEIGHTS))
+    ids = torch.from_numpy(np.load(folder / "inputs" / gpt2_model.INPUT))
+
+    def call():
+        with torch.inference_mode():
+            return model(ids)
+
+    return call, lambda out: out.numpy(), torch.__version__
+
+
+def torch_compile(folder, threads):
+    import torch
+
+    torch.set_num_threads(threads)
+    model = torch.compile(
+        gpt2_model.logits_only(gpt2_model.build(folder / gpt2_model.WEIGHTS)))
+    ids = torch.from_numpy(np.load(folder / "inputs" / gpt2_model.INPUT))
+
+    def call():
+        with torch.no_grad():
+            return model(ids)
+
+    return call, lambda out: out.numpy(), torch.__version__
+
+
+def onnxruntime(folder, threads):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = ort.InferenceSession(str(folder / "model.onnx"), options,
+                                   providers=["CPUExecutionProvider"])
+    ids = np.load(folder / "inputs" / gpt2_model.INPUT)
+    # Bound once: the session then writes into the same memory in every call.
+    logits = np.empty(np.load(folder / gpt2_model.REFERENCE, mmap_mode="r").shape, np.float32)
+    binding = session.io_binding()
+    binding.bind_cpu_input("input_ids", ids)
+    binding.bind_output("logits", "cpu", 0, np.float32, logits.shape, logits.ctypes.data)
+
+    def call():
+        session.run_with_iobinding(binding)
+        return logits
+
+    return call, lambda out: out, ort.__version__
+
+
+def jax_jit(folder, threads):
+    import jax
+    import jax.numpy as jnp
+
+    with np.load(folder / gpt2_model.WEIGHTS) as arrays:
+        parameters = {name.removeprefix("transformer."): jnp.asarray(arrays[name])
+                      for name in arrays.files}
+    ids = jnp.asarray(np.load(folder / "inputs" / gpt2_model.INPUT), dtype=jnp.int32)
+    heads, layers = 12, 12
+
+    def norm(x, p, name):
+        centred = x - x.mean(-1, keepdims=True)
+        scale = jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)
+        return centred * scale * p[name + ".weight"] + p[name + ".bias"]
+
+    def linear(x, p, name):
+        return x @ p[name + ".weight"] + p[name + ".bias"]
+
+    def attention(x, p, name):
+        batch, length, width = x.shape
+
+        def split(t):
+            return t.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3)
+
+        q, k, v = map(split, jnp.split(linear(x, p, name + ".c_attn"), 3, axis=-1))
+        scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(width // heads).astype(np.float32)
+        causal = jnp.tril(jnp.ones((length, length), bool))
+        weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf), axis=-1)
+        mixed = (weights @ v).transpose(0, 2, 1, 3).reshape(batch, length, width)
+        return linear(mixed, p, name + ".c_proj")
+
+    @jax.jit
+    def forward(p, tokens):
+        x = p["wte.weight"][tokens] + p["wpe.weight"][: tokens.shape[1]]
+        for i in range(layers):
+            h = f"h.{i}"
+            x = x + attention(norm(x, p, h + ".ln_1"), p, h + ".attn")
+            inner = jax.nn.gelu(linear(norm(x, p, h + ".ln_2"), p, h + ".mlp.c_fc"),
+                                approximate=True)
+            x = x + linear(inner, p, h + ".mlp.c_proj")
+        return norm(x, p, "ln_f") @ p["wte.weight"].T
+
+    return (lambda: forward(parameters, ids).block_until_ready(), np.asarray, jax.__version__)
+
+
+PEERS = {"PyTorch eager": torch_eager, "torch.compile": torch_compile,
+         "JAX": jax_jit, "ONNX Runtime": onnxruntime}
+
+
+def serve(name, folder, threads, output):
+    # Libraries write to stdout; the answers go to the pipe that was there first.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    start = time.perf_counter()
+    call, as_array, version = PEERS[name](pathlib.Path(folder), threads)
+    loaded = time.perf_counter()
+    result = call()
+    first = time.perf_counter()
+    np.save(output, as_array(result))
+    print(json.dumps({"version": version, "load_s": loaded - start,
+                      "first_call_s": first - loaded}), file=answers)
+    for line in sys.stdin:
+        times = []
+        for _ in range(int(line.split()[1])):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        print(json.dumps({"times_s": times, "peak_resident_bytes": peak}), file=answers)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
