@@ -43,6 +43,8 @@ config.substitutions += [
     ("%fixtures", os.path.join(source, "test", "Fixtures")),
     ("%scripts", os.path.join(source, "scripts")),
     ("%python", sys.executable),
+    ("%run-export", sys.executable + " " + os.path.join(
+        source, "test", "Integration", "run_export.py")),
     # %npydiff A B --tolerance T: |a - b| / (1 + |b|) of two .npy or .pb tensors,
     # or of all tensors of two folders.
     ("%npydiff", sys.executable + " " + os.path.join(source, "scripts", "npydiff")),
