@@ -15,6 +15,9 @@
 namespace accel::plan {
 /// Unit attribute of a func.func that is a kernel's meaning.
 inline constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
+/// Integer attribute of a kernel: into how many rows, in row-major order, each
+/// result is cut. The first dimensions of each result have that product.
+inline constexpr llvm::StringLiteral kRowsAttr = "plan.rows";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"

@@ -4,6 +4,8 @@
 
 #include "accel/Analysis/CostModels.h"
 #include "accel/Driver/Passes.h"
+#include "accel/Plan/KernelModels.h"
+#include "accel/Plan/Passes.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,9 +15,11 @@
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
   analysis::registerCostModels(registry);
+  plan::registerKernelSourceModels(registry);
 }
 
 void accel::registerAllPasses() {
   mlir::registerTransformsPasses();
   driver::registerDriverPasses();
+  plan::registerPlanPasses();
 }

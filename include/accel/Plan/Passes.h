@@ -1,0 +1,15 @@
+// Declarations of the passes from `local` to `plan`, generated from Passes.td.
+
+#ifndef ACCEL_PLAN_PASSES_H
+#define ACCEL_PLAN_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace accel::plan {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "accel/Plan/Passes.h.inc"
+} // namespace accel::plan
+
+#endif // ACCEL_PLAN_PASSES_H

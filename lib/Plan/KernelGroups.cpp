@@ -1,0 +1,218 @@
+// Grows kernel groups from consumers to producers. A group is legal for a
+// number of rows if every reduction stays within a row, every result can be cut
+// into that many, and no expensive element is computed for more than one row.
+
+#include "KernelGroups.h"
+
+#include "GemmBias.h"
+#include "accel/Plan/Rows.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+bool KernelGroups::isWrittenInPlace(Operation *op) const {
+  if (op->getNumOperands() != 1 || op->getNumResults() != 1)
+    return false;
+  Operation *producer = op->getOperand(0).getDefiningOp();
+  if (!producer || isa<KernelSourceOpInterface>(producer) ||
+      !op->getOperand(0).hasOneUse())
+    return false;
+  StridedView view = StridedView::contiguous(shapeOf(op->getOperand(0)));
+  if (failed(cast<KernelSourceOpInterface>(op).applyToView(view)))
+    return false;
+  return !view.isContiguous() && view.strides.back() == 1 &&
+         ShapedType::getNumElements(view.shape) ==
+             ShapedType::getNumElements(shapeOf(op->getOperand(0)));
+}
+
+bool KernelGroups::isCloned(Operation *op) const {
+  auto source = dyn_cast<KernelSourceOpInterface>(op);
+  if (!source || source.getKernelRole() != KernelRole::Movement)
+    return false;
+  DenseElementsAttr value;
+  if (matchPattern(op, m_Constant(&value)))
+    return value.isSplat(); // tables are arguments
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return false;
+  if (op->getNumOperands() == 0)
+    return true;
+  StridedView view = StridedView::contiguous(shapeOf(op->getOperand(0)));
+  return op->getNumOperands() == 1 && succeeded(source.applyToView(view)) &&
+         !isWrittenInPlace(op);
+}
+
+bool KernelGroups::isAnchor(Operation *op) const {
+  return isa<KernelSourceOpInterface>(op) && !isCloned(op) &&
+         !op->hasTrait<OpTrait::ConstantLike>() && !isWrittenInPlace(op) &&
+         !matchGemmBias(op);
+}
+
+void KernelGroups::collectReaders(Value value,
+                                  SetVector<Operation *> &found) const {
+  for (Operation *user : value.getUsers()) {
+    if (isCloned(user))
+      collectReaders(user->getResult(0), found);
+    else
+      found.insert(user);
+  }
+}
+
+KernelGroups::KernelGroups(Block &block) : block(block) {
+  for (Operation &op : block)
+    for (Value result : op.getResults())
+      collectReaders(result, readers[&op]);
+
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isAnchor(&op))
+      continue;
+    // Readers in program order, so that the first possible group wins.
+    SmallVector<Operation *> candidates(readers[&op].begin(),
+                                        readers[&op].end());
+    llvm::sort(candidates,
+               [](auto *lhs, auto *rhs) { return lhs->isBeforeInBlock(rhs); });
+    bool joined = false;
+    for (Operation *reader : candidates) {
+      auto found = groupOf.find(reader);
+      if (found == groupOf.end())
+        continue;
+      KernelGroup larger = groups[found->second];
+      larger.members.insert(&op);
+      // Fewer rows would mean less to do at once.
+      if (!chooseRows(larger) || larger.rows < groups[found->second].rows ||
+          hasCycle(larger))
+        continue;
+      unsigned index = found->second;
+      groups[index] = std::move(larger);
+      groupOf[&op] = index;
+      joined = true;
+      break;
+    }
+    if (joined)
+      continue;
+    KernelGroup group;
+    group.members.insert(&op);
+    chooseRows(group);
+    groupOf[&op] = groups.size();
+    groups.push_back(std::move(group));
+  }
+}
+
+std::vector<KernelGroup> KernelGroups::take() { return groups; }
+
+SmallVector<Value> KernelGroups::getOutputs(const KernelGroup &group) const {
+  SmallVector<Value> outputs;
+  for (Operation *member : llvm::reverse(group.members))
+    if (llvm::any_of(readers.lookup(member), [&](Operation *reader) {
+          return !group.members.contains(reader);
+        }))
+      llvm::append_range(outputs, member->getResults());
+  return outputs;
+}
+
+/// Numbers of rows worth trying, the best first: the products of the first
+/// dimensions of the widest result, all but the last dimension first unless
+/// something is reduced (a reduction leaves no row dimension out).
+static SmallVector<int64_t> getRowCandidates(const KernelGroup &group,
+                                             ValueRange outputs) {
+  bool reduces = llvm::any_of(group.members, [](Operation *op) {
+    return cast<KernelSourceOpInterface>(op).getKernelRole() ==
+           KernelRole::RowReduction;
+  });
+  SmallVector<int64_t> candidates;
+  for (Value output : outputs) {
+    SmallVector<int64_t> products{1};
+    for (int64_t size : shapeOf(output))
+      products.push_back(products.back() * size);
+    if (!reduces && products.size() > 1)
+      products.pop_back();
+    for (int64_t product : llvm::reverse(products))
+      if (product > 0 && !llvm::is_contained(candidates, product))
+        candidates.push_back(product);
+  }
+  llvm::sort(candidates, std::greater<int64_t>());
+  return candidates;
+}
+
+bool KernelGroups::chooseRows(KernelGroup &group) const {
+  SmallVector<Value> outputs = getOutputs(group);
+  if (outputs.empty()) // dead: any reader would have made it an output
+    outputs.append(group.members.back()->result_begin(),
+                   group.members.back()->result_end());
+  for (int64_t rows : getRowCandidates(group, outputs)) {
+    if (!isLegal(group, outputs, rows))
+      continue;
+    group.rows = rows;
+    return true;
+  }
+  return false;
+}
+
+bool KernelGroups::isLegal(const KernelGroup &group, ValueRange outputs,
+                           int64_t rows) const {
+  for (Value output : outputs)
+    if (!countRowDims(shapeOf(output), rows))
+      return false;
+  // From the results backwards: which values are read for their own row only.
+  // A value of the group that is not listed yet is a result, and is.
+  DenseSet<Value> crossing;
+  SmallVector<Operation *> order(group.members.begin(), group.members.end());
+  DenseSet<Operation *> seen(order.begin(), order.end());
+  for (size_t next = 0; next < order.size(); ++next)
+    for (Value operand : order[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp())
+        if (isCloned(op) && seen.insert(op).second)
+          order.push_back(op);
+  llvm::sort(order,
+             [](auto *lhs, auto *rhs) { return rhs->isBeforeInBlock(lhs); });
+  for (Operation *op : order) {
+    auto source = cast<KernelSourceOpInterface>(op);
+    bool crosses = llvm::any_of(op->getResults(), [&](Value value) {
+      return crossing.contains(value);
+    });
+    bool reduces = source.getKernelRole() == KernelRole::RowReduction;
+    if (crosses && (reduces || !source.isCheap()))
+      return false;
+    if (reduces && !source.isRowLocal(0, rows))
+      return false;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (crosses || !source.isRowLocal(index, rows))
+        crossing.insert(operand);
+  }
+  return true;
+}
+
+bool KernelGroups::hasCycle(const KernelGroup &group) const {
+  DenseSet<Operation *> visited;
+  SmallVector<Operation *> work;
+  auto visit = [&](Operation *op) {
+    if (!group.members.contains(op) && visited.insert(op).second)
+      work.push_back(op);
+  };
+  for (Operation *member : group.members)
+    for (Operation *reader : readers.lookup(member))
+      visit(reader);
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    // All of a group runs at once: what reads any of it comes after all of it.
+    auto found = groupOf.find(op);
+    SmallVector<Operation *> together{op};
+    if (found != groupOf.end())
+      together.assign(groups[found->second].members.begin(),
+                      groups[found->second].members.end());
+    for (Operation *other : together) {
+      for (Operation *reader : readers.lookup(other)) {
+        if (group.members.contains(reader))
+          return true;
+        visit(reader);
+      }
+    }
+  }
+  return false;
+}

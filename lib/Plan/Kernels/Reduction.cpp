@@ -1,0 +1,68 @@
+// How reductions, normalisations and losses take part in kernels: what they
+// combine must lie within a row.
+
+#include "accel/Plan/KernelModels.h"
+
+#include "accel/Plan/Rows.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+using accel::plan::countRowDims;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// Whether dimension `dim` and those after it lie within rows of `shape`.
+static bool startsWithinRow(ArrayRef<int64_t> shape, int64_t dim,
+                            int64_t rows) {
+  std::optional<unsigned> dims = countRowDims(shape, rows);
+  return dims && dim >= static_cast<int64_t>(*dims);
+}
+
+namespace {
+template <typename Model, typename Op>
+struct RowReductionKernel : KernelSourceOpInterface::ExternalModel<Model, Op> {
+  KernelRole getKernelRole(Operation *) const {
+    return KernelRole::RowReduction;
+  }
+  bool isCheap(Operation *) const { return false; }
+};
+
+struct ReduceKernel : RowReductionKernel<ReduceKernel, nn::ReduceOp> {
+  bool isRowLocal(Operation *op, unsigned, int64_t rows) const {
+    auto reduce = cast<nn::ReduceOp>(op);
+    return reduce.getDims().empty() ||
+           startsWithinRow(shapeOf(reduce.getInput()), reduce.getDims().front(),
+                           rows);
+  }
+};
+
+template <typename Op>
+struct AlongDimKernel : RowReductionKernel<AlongDimKernel<Op>, Op> {
+  bool isRowLocal(Operation *op, unsigned operand, int64_t rows) const {
+    return operand == 0 &&
+           startsWithinRow(shapeOf(op->getOperand(0)),
+                           static_cast<int64_t>(cast<Op>(op).getDim()), rows);
+  }
+};
+
+struct CrossEntropyKernel
+    : RowReductionKernel<CrossEntropyKernel, nn::CrossEntropyOp> {
+  bool isRowLocal(Operation *op, unsigned, int64_t rows) const {
+    ArrayRef<int64_t> logits = shapeOf(op->getOperand(0));
+    return startsWithinRow(logits, static_cast<int64_t>(logits.size()) - 1,
+                           rows);
+  }
+};
+} // namespace
+
+void plan::attachReductionKernelModels(MLIRContext &context) {
+  nn::ReduceOp::attachInterface<ReduceKernel>(context);
+  nn::CumsumOp::attachInterface<AlongDimKernel<nn::CumsumOp>>(context);
+  nn::SoftmaxOp::attachInterface<AlongDimKernel<nn::SoftmaxOp>>(context);
+  nn::LayerNormOp::attachInterface<AlongDimKernel<nn::LayerNormOp>>(context);
+  nn::CrossEntropyOp::attachInterface<CrossEntropyKernel>(context);
+}

@@ -1,0 +1,108 @@
+// RUN: acc-opt %s -split-input-file --local-form-kernels | FileCheck %s
+
+// A residual addition and the normalisation after it are one kernel with two
+// results; the product takes its bias; gelu stands alone; views stay outside.
+// CHECK-LABEL: func.func @block
+// CHECK-SAME: %[[X:.*]]: tensor<2x4x8xf32>, %[[R:[^:]*]]: tensor<2x4x8xf32>
+func.func @block(%x: tensor<2x4x8xf32>, %r: tensor<2x4x8xf32>, %s: tensor<8xf32>, %b: tensor<8xf32>, %w: tensor<8x16xf32>, %c: tensor<16xf32>) -> (tensor<2x4x8xf32>, tensor<2x4x16xf32>) attributes {nn.entry} {
+  // CHECK: %[[K:.*]]:2 = call @kernel_0(%[[X]], %[[R]], %{{.*}}, %{{.*}})
+  // CHECK: %[[V:.*]] = nn.reshape %[[K]]#1
+  // CHECK: %[[P:.*]] = nn.matmul %[[V]]
+  // CHECK: %[[Q:.*]] = nn.add %[[P]]
+  // CHECK: %[[G:.*]] = call @kernel_1(%[[Q]])
+  // CHECK: %[[O:.*]] = nn.reshape %[[G]]
+  // CHECK: return %[[K]]#0, %[[O]]
+  %h = nn.add %x, %r : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %n = nn.layer_norm %h, %s, %b dim 2 epsilon 1.0e-5 : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  %f = nn.reshape %n : (tensor<2x4x8xf32>) -> tensor<8x8xf32>
+  %p = nn.matmul %f, %w : (tensor<8x8xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %cb = nn.broadcast %c : (tensor<16xf32>) -> tensor<8x16xf32>
+  %q = nn.add %p, %cb : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %g = nn.gelu tanh %q : (tensor<8x16xf32>) -> tensor<8x16xf32>
+  %o = nn.reshape %g : (tensor<8x16xf32>) -> tensor<2x4x16xf32>
+  return %h, %o : tensor<2x4x8xf32>, tensor<2x4x16xf32>
+}
+// CHECK: func.func private @kernel_0({{.*}}) -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>) attributes {plan.kernel, plan.rows = 8 : i64}
+// CHECK-NEXT: nn.add
+// CHECK-NEXT: nn.layer_norm
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_1(%{{.*}}: tensor<8x16xf32>) -> tensor<8x16xf32> attributes {plan.kernel, plan.rows = 8 : i64}
+
+// -----
+
+// Movement and small constants are part of the kernel that reads them; a table
+// is an argument. Equal groups share a function.
+// CHECK-LABEL: func.func @embed
+// CHECK: call @kernel_0
+// CHECK: call @kernel_1(
+// CHECK: call @kernel_1(
+// CHECK-NOT: call
+// CHECK: return
+func.func @embed(%t: tensor<10x8xf32>, %p: tensor<6x8xf32>, %i: tensor<2x4xi64>) -> (tensor<2x4x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>) attributes {nn.entry} {
+  %e = nn.gather %t, %i dim 0 : (tensor<10x8xf32>, tensor<2x4xi64>) -> tensor<2x4x8xf32>
+  %n = nn.iota {dim = 0 : i64} : tensor<4xi64>
+  %q = nn.gather %p, %n dim 0 : (tensor<6x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %qb = nn.broadcast %q : (tensor<4x8xf32>) -> tensor<2x4x8xf32>
+  %h = nn.add %e, %qb : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  %one = nn.constant dense<[[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]]> : tensor<4x4xf32> : tensor<4x4xf32>
+  %half = nn.constant dense<0.5> : tensor<8x4xf32> : tensor<8x4xf32>
+  %a = nn.reshape %h : (tensor<2x4x8xf32>) -> tensor<2x8x4xf32>
+  %a0 = nn.slice %a starts [0, 0, 0] sizes [1, 8, 4] steps [1, 1, 1] : (tensor<2x8x4xf32>) -> tensor<1x8x4xf32>
+  %a1 = nn.reshape %a0 : (tensor<1x8x4xf32>) -> tensor<8x4xf32>
+  %m = nn.matmul %a1, %one : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %m2 = nn.matmul %m, %one : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %s = nn.mul %m, %half : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %s2 = nn.mul %m2, %half : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %h, %s, %s2 : tensor<2x4x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>
+}
+// CHECK: func.func private @kernel_0
+// CHECK-SAME: plan.rows = 8
+// CHECK-COUNT-2: nn.gather
+// CHECK: func.func private @kernel_1(%{{.*}}: tensor<8x4xf32>) -> tensor<8x4xf32>
+// CHECK-NEXT: nn.constant dense<5.000000e-01>
+
+// -----
+
+// A reduction must stay within a row, and nothing expensive is computed again
+// for each row: the column sums and the exponentials have kernels of their own.
+// CHECK-LABEL: func.func @split
+// CHECK: call @kernel_0
+// CHECK: call @kernel_1
+// CHECK: call @kernel_2
+func.func @split(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf32> attributes {nn.entry} {
+  %e = nn.exp %y : (tensor<8xf32>) -> tensor<8xf32>
+  %eb = nn.broadcast %e : (tensor<8xf32>) -> tensor<4x8xf32>
+  %c = nn.reduce sum %x dims [0] : (tensor<4x8xf32>) -> tensor<8xf32>
+  %cb = nn.broadcast %c : (tensor<8xf32>) -> tensor<4x8xf32>
+  %a = nn.add %eb, %cb : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %a : tensor<4x8xf32>
+}
+
+// -----
+
+// h -> product -> sum reads h as well: joining the sum with h would be a cycle.
+// CHECK-LABEL: func.func @cycle
+// CHECK: %[[H:.*]] = call @kernel_0
+// CHECK: %[[M:.*]] = nn.matmul %[[H]]
+// CHECK: call @kernel_1(%[[H]], %[[M]])
+func.func @cycle(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {nn.entry} {
+  %h = nn.neg %x : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %m = nn.matmul %h, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %a = nn.add %h, %m : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %a : tensor<4x4xf32>
+}
+
+// -----
+
+// What a command can write transposed by itself is not part of a kernel.
+// CHECK-LABEL: func.func @transposed
+// CHECK: nn.attention
+// CHECK: %[[T:.*]] = nn.transpose
+// CHECK: call @kernel_0(%[[T]])
+func.func @transposed(%q: tensor<2x2x4x8xf32>) -> tensor<2x4x16xf32> attributes {nn.entry} {
+  %o = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
+  %t = nn.transpose %o [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
+  %r = nn.reshape %t : (tensor<2x4x2x8xf32>) -> tensor<2x4x16xf32>
+  %n = nn.neg %r : (tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
+  return %n : tensor<2x4x16xf32>
+}
