@@ -1,0 +1,61 @@
+// The tables of element types, command names and the hash: the small facts that
+// both sides of the file format share.
+
+#include "Format/Describe.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace accel::rt {
+namespace {
+struct DTypeRow {
+  const char *name, *safetensors;
+  int64_t bytes;
+};
+// In the order of DType.
+constexpr DTypeRow kDTypes[] = {
+    {"i1", "BOOL", 1},       {"i8", "I8", 1},
+    {"i16", "I16", 2},       {"i32", "I32", 4},
+    {"i64", "I64", 8},       {"ui8", "U8", 1},
+    {"ui16", "U16", 2},      {"ui32", "U32", 4},
+    {"ui64", "U64", 8},      {"f16", "F16", 2},
+    {"bf16", "BF16", 2},     {"f32", "F32", 4},
+    {"f64", "F64", 8},       {"f8E4M3FN", "F8_E4M3", 1},
+    {"f8E5M2", "F8_E5M2", 1}};
+} // namespace
+
+const char *dtypeName(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)].name;
+}
+
+const char *dtypeSafetensorsName(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)].safetensors;
+}
+
+int64_t dtypeBytes(DType dtype) {
+  return kDTypes[static_cast<size_t>(dtype)].bytes;
+}
+
+std::optional<DType> dtypeFromName(const std::string &name) {
+  for (size_t i = 0; i < std::size(kDTypes); ++i)
+    if (name == kDTypes[i].name)
+      return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+const char *commandKind(const Command &command) {
+  return format::kCommandKinds[command.what.index()];
+}
+
+int64_t Executable::numRanks() const {
+  int64_t ranks = 1;
+  for (const Axis &axis : mesh)
+    ranks *= axis.size;
+  return ranks;
+}
+
+uint64_t hashBytes(const void *data, uint64_t bytes) {
+  return XXH3_64bits(data, bytes);
+}
+
+} // namespace accel::rt

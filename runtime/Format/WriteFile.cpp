@@ -1,0 +1,116 @@
+// Writes an executable file whole or not at all: into a temporary beside it,
+// synchronised to storage, then renamed over the name.
+
+#include "Format/Json.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace accel::rt {
+namespace {
+
+/// Removes the temporary unless it was renamed.
+struct Temporary {
+  std::string path;
+  int fd = -1;
+  ~Temporary() {
+    if (fd >= 0)
+      close(fd);
+    if (!path.empty())
+      unlink(path.c_str());
+  }
+};
+
+Status systemError(const std::string &path) {
+  return Status::error("cannot write " + inQuotes(path) + ": " +
+                       std::strerror(errno));
+}
+
+bool writeAll(int fd, const void *data, uint64_t bytes) {
+  auto *next = static_cast<const char *>(data);
+  while (bytes > 0) {
+    ssize_t written = ::write(fd, next, bytes);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    next += written;
+    bytes -= static_cast<uint64_t>(written);
+  }
+  return true;
+}
+
+uint64_t alignUp(uint64_t value) {
+  return (value + kSectionAlignment - 1) / kSectionAlignment *
+         kSectionAlignment;
+}
+
+bool pad(int fd, uint64_t from) {
+  static const char zeros[kSectionAlignment] = {};
+  return writeAll(fd, zeros, alignUp(from) - from);
+}
+
+} // namespace
+
+Status writeExecutableFile(Executable executable,
+                           const std::vector<SectionData> &sections,
+                           const std::string &path) {
+  executable.sections.clear();
+  uint64_t offset = 0;
+  for (const SectionData &data : sections) {
+    executable.sections.push_back({data.name, data.dtype, data.shape, offset,
+                                   data.bytes,
+                                   hashBytes(data.data, data.bytes)});
+    offset = alignUp(offset + data.bytes);
+  }
+  if (Status status = validate(executable); !status.ok())
+    return Status::error("cannot write " + inQuotes(path) + ": " +
+                         status.message());
+  std::string header = format::toJson(executable);
+  uint64_t length = header.size(), hash = hashBytes(header.data(), length);
+
+  // A device or pipe cannot be renamed over; nobody means to replace one.
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return Status::error("cannot write " + inQuotes(path) +
+                         ": expected a regular file");
+  Temporary file;
+  file.path = path + ".tmp." + std::to_string(getpid());
+  file.fd =
+      ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file.fd < 0) {
+    file.path.clear();
+    return systemError(path);
+  }
+  if (!writeAll(file.fd, &length, sizeof length) ||
+      !writeAll(file.fd, header.data(), length) ||
+      !writeAll(file.fd, &hash, sizeof hash) ||
+      !pad(file.fd, length + 2 * sizeof length))
+    return systemError(path);
+  for (const SectionData &data : sections)
+    if (!writeAll(file.fd, data.data, data.bytes) || !pad(file.fd, data.bytes))
+      return systemError(path);
+  if (fsync(file.fd) != 0)
+    return systemError(path);
+  int fd = file.fd;
+  file.fd = -1;
+  if (close(fd) != 0 || rename(file.path.c_str(), path.c_str()) != 0)
+    return systemError(path);
+  file.path.clear();
+  // The rename itself reaches storage with its folder; a file system that
+  // cannot synchronise folders is no error.
+  size_t slash = path.rfind('/');
+  std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (int folderFd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      folderFd >= 0) {
+    (void)fsync(folderFd);
+    close(folderFd);
+  }
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,22 @@
+// The call between the runtime and generated kernels: what lib/Target/CPU emits
+// and the CPU device calls.
+
+#ifndef ACCEL_RT_KERNEL_H
+#define ACCEL_RT_KERNEL_H
+
+#include <cstdint>
+
+namespace accel::rt {
+
+/// A generated kernel, exported from the section cpu.so under the name of its
+/// func.func. `arguments` are the addresses of the command's inputs, then of
+/// its outputs; rows [rowBegin, rowEnd) are computed. Several threads call it
+/// on disjoint ranges. Returns 0, or 1 + the position (row-major index of the
+/// element, or the row) of the first datum that it refuses, such as a token id
+/// outside its table.
+using KernelFunction = int64_t (*)(void *const *arguments, int64_t rowBegin,
+                                   int64_t rowEnd);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RT_KERNEL_H

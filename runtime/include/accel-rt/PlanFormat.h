@@ -1,0 +1,342 @@
+// The executable file `.accx`: what the compiler writes and the runtime reads,
+// and the only header that both include. In memory it is the structs below; on
+// disk it is
+//
+//   u64 length | JSON header of that length | u64 XXH3-64 of the JSON | padding
+//   | sections, each starting on a multiple of 4096 bytes
+//
+// The header is safetensors-shaped: `__metadata__` holds format and version, a
+// key `section:NAME` its {dtype, shape, data_offsets, hash} (offsets count from
+// the first section's place), and the key `accx` the structs. The structs say
+// what dialects/Plan says; its descriptions are not repeated here.
+
+#ifndef ACCEL_RT_PLANFORMAT_H
+#define ACCEL_RT_PLANFORMAT_H
+
+#include "accel-rt/Status.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace accel::rt {
+
+/// Raised by every change that an older reader would misread.
+inline constexpr int64_t kFormatVersion = 1;
+inline constexpr uint64_t kSectionAlignment = 4096;
+/// The section that holds the shared library of generated kernels.
+inline constexpr const char *kKernelSection = "cpu.so";
+
+/// Element types under their MLIR names (dtypeName); signless integers are
+/// signed here, as ONNX's are.
+enum class DType : uint8_t {
+  I1,
+  I8,
+  I16,
+  I32,
+  I64,
+  UI8,
+  UI16,
+  UI32,
+  UI64, // clang-format off
+  F16, BF16, F32, F64, F8E4M3FN, F8E5M2 // clang-format on
+};
+/// "f32" and so on; never null.
+const char *dtypeName(DType dtype);
+/// The type of an MLIR name; nullopt if there is none.
+std::optional<DType> dtypeFromName(const std::string &name);
+/// The name that safetensors files use: "F32", "I64", "BOOL".
+const char *dtypeSafetensorsName(DType dtype);
+/// Bytes of one element in memory; i1 takes one.
+int64_t dtypeBytes(DType dtype);
+
+struct Axis {
+  std::string name;
+  int64_t size = 1;
+};
+
+/// Bytes between neighbouring coordinates of `axis`; "mb" is the micro-batch.
+struct AxisStride {
+  std::string axis;
+  int64_t bytes = 0;
+};
+
+/// #plan.view: `buffer` is an index into Program::buffers, `strides` count
+/// elements.
+struct View {
+  int64_t buffer = 0;
+  int64_t offset = 0;
+  int64_t slot = -1;
+  std::vector<AxisStride> axes;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+/// #plan.part: the logical shape and, per dimension, the axes that split it,
+/// major to minor.
+struct Part {
+  std::vector<int64_t> shape;
+  std::vector<std::vector<std::string>> axes;
+};
+
+/// A value of a `form` dictionary: what the target chose at compile time.
+using FormValue =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>>;
+using Form = std::map<std::string, FormValue>;
+
+//===----------------------------------------------------------------------===//
+// Commands: one struct per command of the plan dialect
+//===----------------------------------------------------------------------===//
+
+struct GemmCommand {
+  View a, b, c;
+  std::optional<View> bias, packed, scratch;
+  bool accumulate = false;
+  Form form;
+};
+struct AttentionCommand {
+  View query, key, value;
+  std::optional<View> mask;
+  View output;
+  std::optional<View> scratch;
+  double scale = 1;
+  bool causal = false, zeroMaskedRows = false;
+  /// Symbol of the softmax kernel; empty if the form needs none.
+  std::string kernel;
+  Form form;
+};
+/// `function` is a symbol of the section cpu.so with the type KernelFunction of
+/// accel-rt/Kernel.h; its arguments are the addresses of inputs, then outputs.
+struct KernelCommand {
+  std::string function;
+  std::vector<View> inputs, outputs;
+  int64_t rows = 0, grid = 1;
+};
+struct CollectiveCommand {
+  std::string kind; ///< all_reduce, reduce_scatter, … as in the dialect.
+  std::vector<std::string> axes;
+  std::vector<View> inputs, outputs;
+  std::string combine; ///< sum, max, min; empty if the kind does not reduce.
+  int64_t dim = 0, splitDim = 0;
+  std::vector<int64_t> permutation;
+  std::optional<DType> wire;
+};
+struct SendCommand {
+  View view;
+  std::string axis;
+  int64_t delta = 0, tag = 0;
+};
+struct RecvCommand {
+  View view;
+  std::string axis;
+  int64_t delta = 0, tag = 0;
+};
+struct GroupCommand {
+  std::vector<SendCommand> sends;
+  std::vector<RecvCommand> recvs;
+};
+struct CopyCommand {
+  View source, target;
+};
+/// `value` is the bytes of one element, in memory order.
+struct FillCommand {
+  std::vector<int64_t> value;
+  View target;
+};
+struct PackCommand {
+  View source, target;
+  Form form;
+};
+struct CoordinateCommand {
+  std::vector<std::string> axes;
+  View target;
+};
+struct ReadCommand {
+  std::string source; ///< "input" or "state".
+  std::string name;
+  Part part;
+  View target;
+};
+struct WriteCommand {
+  std::string target; ///< "output" or "state".
+  std::string name;
+  Part part;
+  View view;
+};
+struct RecordCommand {
+  std::string event;
+};
+struct WaitCommand {
+  std::string event;
+};
+
+struct Command {
+  std::variant<GemmCommand, AttentionCommand, KernelCommand, CollectiveCommand,
+               SendCommand, RecvCommand, GroupCommand, CopyCommand, FillCommand,
+               PackCommand, CoordinateCommand, ReadCommand, WriteCommand,
+               RecordCommand, WaitCommand>
+      what;
+  std::string stream = "compute";
+  /// The ONNX node that it stands for; every error of the command names it.
+  std::string node;
+  /// Views whose bytes nobody reads after this command: poison mode overwrites
+  /// them (attribute `plan.releases`).
+  std::vector<View> releases;
+};
+
+/// The dialect's name of the command: "gemm", "kernel", …
+const char *commandKind(const Command &command);
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+struct ArenaPlan {
+  std::string space; ///< device, pinned, host, shared, nvme.
+  int64_t bytes = 0, alignment = 64, reserve = 0;
+};
+struct BufferPlan {
+  std::string name, role, space;
+  int64_t offset = 0, bytes = 0, slots = 1, slotStride = 0;
+  /// Section that holds a constant's value; empty otherwise.
+  std::string section;
+  /// The state of a state buffer; empty otherwise.
+  std::string source;
+};
+struct Body {
+  std::string name, engine;
+  int64_t slots = 0;
+  std::vector<Command> commands;
+};
+struct Run {
+  int64_t body = 0; ///< Index into Program::bodies.
+  int64_t microBatch = 0;
+  std::vector<int64_t> slots;
+};
+struct Segment {
+  std::string engine;
+  bool capturable = false;
+  std::vector<Run> runs;
+};
+struct Entry {
+  std::string name;
+  std::vector<Segment> segments;
+};
+struct Program {
+  std::string name;
+  int64_t stage = 0;
+  std::vector<ArenaPlan> arenas;
+  std::vector<BufferPlan> buffers;
+  std::vector<Body> bodies;
+  std::vector<Entry> entries;
+};
+
+/// Where a state's first value is: a byte range of a file (path relative to the
+/// .accx) or of a section. `permutation` not the identity: the bytes hold the
+/// transposed value (file dimension d = state dimension permutation[d]).
+struct FirstValue {
+  std::string path, section;
+  uint64_t offset = 0, bytes = 0, hash = 0;
+  std::vector<int64_t> permutation;
+};
+struct StatePlan {
+  std::string name;
+  std::vector<std::string> aliases;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  /// Axes of every dimension, as in Part; empty: replicated.
+  std::vector<std::vector<std::string>> axes;
+  bool frozen = false;
+  FirstValue first;
+};
+/// An input or output: its global shape and how ranks share it.
+struct TensorPlan {
+  std::string name;
+  DType dtype = DType::F32;
+  Part part;
+};
+
+struct Section {
+  std::string name;
+  DType dtype = DType::UI8;
+  std::vector<int64_t> shape;
+  uint64_t offset = 0, bytes = 0, hash = 0;
+};
+
+/// Everything in the header.
+struct Executable {
+  std::string target; ///< As given: "cpu", "cpu:x86-64-v3".
+  /// CPU features that the kernels need, by their names in /proc/cpuinfo.
+  std::vector<std::string> features;
+  std::vector<Axis> mesh; ///< Major to minor; rank 0 has all coordinates 0.
+  std::vector<Program> programs;
+  std::vector<StatePlan> states;
+  std::vector<TensorPlan> inputs, outputs;
+  /// Filled by the writer and the reader.
+  std::vector<Section> sections;
+
+  /// Number of ranks: the product of the mesh's sizes.
+  int64_t numRanks() const;
+};
+
+/// A section to be written. `data` must outlive the call.
+struct SectionData {
+  std::string name;
+  DType dtype = DType::UI8;
+  std::vector<int64_t> shape;
+  const void *data = nullptr;
+  uint64_t bytes = 0;
+};
+
+/// XXH3-64 of a range: the hash of sections, weights and `#nn.file`.
+uint64_t hashBytes(const void *data, uint64_t bytes);
+
+/// Checks that every index, view, section and name in `executable` is in range,
+/// so that the runtime need not. `executable.sections` must be filled.
+Status validate(const Executable &executable);
+
+/// Writes `path` atomically: a temporary beside it, fsync, rename. On an error
+/// (disk full, folder not writable, invalid structs) nothing is left behind.
+Status writeExecutableFile(Executable executable,
+                           const std::vector<SectionData> &sections,
+                           const std::string &path);
+
+/// An open `.accx`. The file stays open and is read by byte range.
+class ExecutableFile {
+public:
+  /// Reads and checks the header: length, hash, version, fields, ranges.
+  /// Errors: one sentence that starts with the file's name.
+  static Status open(const std::string &path,
+                     std::unique_ptr<ExecutableFile> &file);
+  ~ExecutableFile();
+  ExecutableFile(const ExecutableFile &) = delete;
+  ExecutableFile &operator=(const ExecutableFile &) = delete;
+
+  const Executable &plan() const { return executable; }
+  const std::string &path() const { return filePath; }
+  int descriptor() const { return fd; }
+  /// Byte offset in the file of a section's first byte.
+  uint64_t fileOffset(const Section &section) const {
+    return payloadStart + section.offset;
+  }
+  /// The section of that name; null if there is none.
+  const Section *find(const std::string &name) const;
+  /// Reads a whole section into `target` (section.bytes long) and checks its
+  /// hash.
+  Status read(const Section &section, void *target) const;
+
+private:
+  ExecutableFile() = default;
+  Executable executable;
+  std::string filePath;
+  uint64_t payloadStart = 0;
+  int fd = -1;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RT_PLANFORMAT_H

@@ -1,0 +1,202 @@
+// The file format: what is written is read, and no truncated or mutated file is
+// taken for a good one.
+
+#include "TinyExecutable.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fstream>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+std::string slurp(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+void spill(const std::string &path, const std::string &text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+std::string openError(const std::string &path) {
+  std::unique_ptr<ExecutableFile> file;
+  Status status = ExecutableFile::open(path, file);
+  return status.ok() ? "" : status.message();
+}
+
+/// Every command kind with every field off its default.
+Executable everyCommand() {
+  Executable executable = tinyExecutable(2);
+  View x = contiguousView(0, {2, 2}), y = contiguousView(2, {2, 2});
+  y.axes = {{"mb", 0}};
+  Part part{{8}, {{"dp"}}};
+  Form form{{"library", std::string("onednn")},
+            {"chunk", int64_t(64)},
+            {"grid", std::vector<int64_t>{2, 3}},
+            {"alpha", 0.5}};
+  AttentionCommand attention;
+  attention.query = attention.key = attention.value = attention.output = x;
+  attention.mask = y;
+  attention.scale = 0.125;
+  attention.causal = attention.zeroMaskedRows = true;
+  attention.kernel = "softmax";
+  auto &commands = executable.programs[0].bodies[1].commands;
+  commands.push_back(
+      command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
+  commands.push_back(command(attention, "Attention"));
+  commands.push_back(
+      command(KernelCommand{"kernel_0", {x}, {y}, 7, 3}, "Gelu"));
+  commands.push_back(command(
+      CollectiveCommand{
+          "all_reduce", {"dp"}, {x}, {y}, "sum", 1, 1, {1, 0}, DType::BF16},
+      "Sum"));
+  commands.push_back(command(SendCommand{x, "dp", 1, 3}, "Send"));
+  commands.push_back(command(RecvCommand{x, "dp", -1, 3}, "Recv"));
+  commands.push_back(
+      command(GroupCommand{{{x, "dp", 1, 4}}, {{y, "dp", -1, 4}}}, "Group"));
+  commands.push_back(command(FillCommand{{0, 0, 128, 63}, x}, "Fill"));
+  commands.push_back(command(PackCommand{x, y, form}, "Pack"));
+  commands.push_back(command(
+      CoordinateCommand{{"dp"}, contiguousView(0, {}, DType::I64)}, "Rank"));
+  commands.push_back(command(RecordCommand{"E"}, "Record"));
+  commands.push_back(command(WaitCommand{"E"}, "Wait"));
+  commands.back().stream = "comm";
+  commands.back().releases = {x};
+  return executable;
+}
+
+TEST(Format, WritesWhatItReads) {
+  TemporaryFolder folder;
+  for (const Executable &executable : {tinyExecutable(), everyCommand()}) {
+    ASSERT_TRUE(
+        writeExecutableFile(executable, tinySections(), folder / "a.accx")
+            .ok());
+    std::unique_ptr<ExecutableFile> file;
+    Status status = ExecutableFile::open(folder / "a.accx", file);
+    ASSERT_TRUE(status.ok()) << status.message();
+    float state[4] = {};
+    const Section *section = file->find("state:w");
+    ASSERT_NE(section, nullptr);
+    EXPECT_EQ(file->fileOffset(*section) % 4096, 0u);
+    ASSERT_TRUE(file->read(*section, state).ok());
+    EXPECT_EQ(state[3], 4.f);
+    // Written again, the file is the same to the byte: nothing was lost.
+    ASSERT_TRUE(
+        writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
+            .ok());
+    EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
+    EXPECT_EQ(file->plan().programs[0].bodies[1].commands.size(),
+              executable.programs[0].bodies[1].commands.size());
+  }
+}
+
+TEST(Format, RefusesEveryTruncation) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "a.accx")
+          .ok());
+  std::string text = slurp(folder / "a.accx");
+  // The last section ends before its padding does.
+  for (size_t length = 0; length + 4096 - 16 < text.size(); length += 7) {
+    spill(folder / "b.accx", text.substr(0, length));
+    EXPECT_NE(openError(folder / "b.accx"), "") << length;
+  }
+}
+
+TEST(Format, RefusesEveryMutationOfTheHeader) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "a.accx")
+          .ok());
+  std::string text = slurp(folder / "a.accx");
+  uint64_t length;
+  std::memcpy(&length, text.data(), 8);
+  for (size_t i = 0; i < length + 16; ++i) {
+    std::string mutated = text;
+    mutated[i] ^= 1 << (i % 8);
+    spill(folder / "b.accx", mutated);
+    EXPECT_NE(openError(folder / "b.accx"), "") << i;
+  }
+  std::string mutated = text;
+  mutated[(length + 16 + 4095) / 4096 * 4096] ^= 1;
+  spill(folder / "b.accx", mutated);
+  std::unique_ptr<ExecutableFile> file;
+  ASSERT_TRUE(ExecutableFile::open(folder / "b.accx", file).ok());
+  float state[4];
+  Status status = file->read(*file->find("state:w"), state);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("section 'state:w' does not match"));
+}
+
+/// Replaces text in the header and makes the length and hash fit again: what an
+/// accident does not do, and a hostile file does.
+std::string withHeader(const std::string &text, const std::string &from,
+                       const std::string &to) {
+  uint64_t length;
+  std::memcpy(&length, text.data(), 8);
+  std::string header = text.substr(8, length);
+  size_t at = header.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  header.replace(at, from.size(), to);
+  uint64_t size = header.size(), hash = hashBytes(header.data(), size);
+  std::string result(reinterpret_cast<char *>(&size), 8);
+  result += header;
+  result.append(reinterpret_cast<char *>(&hash), 8);
+  result.resize((result.size() + 4095) / 4096 * 4096);
+  return result + text.substr((length + 16 + 4095) / 4096 * 4096);
+}
+
+TEST(Format, NamesWhatIsWrongInAForgedHeader) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "a.accx")
+          .ok());
+  std::string text = slurp(folder / "a.accx");
+  struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"\"version\":\"1\"", "\"version\":\"9\"",
+       "expected format version 1, found 9"},
+      {"\"accx\"", "\"none\"", "expected the format 'accx'"},
+      {"\"target\":", "\"tarjet\":", "does not know"},
+      {"\"size\":1", "\"size\":0", "expected a mesh"},
+      {"\"size\":1", "\"size\":\"1\"", "expected an integer in field 'size'"},
+      {"\"offset\":128,\"bytes\":16", "\"offset\":128,\"bytes\":1600",
+       "buffer 'y'"},
+      {"\"body\":1", "\"body\":2", "a run of no body"},
+      {"\"buffer\":2", "\"buffer\":-1", "a view of no buffer"},
+      {"\"strides\":[1]", "\"strides\":[9]", "leaves buffer 'x'"},
+      {"\"section\":\"state:w\"", "\"section\":\"state:v\"", "state 'w'"},
+      {"\"kind\":\"copy\"", "\"kind\":\"coqy\"", "unknown kind 'coqy'"},
+      {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"}};
+  for (auto &test : cases) {
+    spill(folder / "b.accx", withHeader(text, test.from, test.to));
+    EXPECT_THAT(openError(folder / "b.accx"), HasSubstr(test.message));
+  }
+}
+
+TEST(Format, LeavesNothingBehindWhenItCannotWrite) {
+  TemporaryFolder folder;
+  Executable bad = tinyExecutable();
+  bad.programs[0].entries[0].segments[0].runs[0].body = 7;
+  EXPECT_FALSE(
+      writeExecutableFile(bad, tinySections(), folder / "a.accx").ok());
+  Status status = writeExecutableFile(tinyExecutable(), tinySections(),
+                                      folder / "none/a.accx");
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("No such file or directory"));
+  // A folder of that name: the rename fails after everything was written.
+  std::filesystem::create_directory(folder / "b.accx");
+  EXPECT_FALSE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "b.accx")
+          .ok());
+  EXPECT_THAT(openError(folder / "b.accx"),
+              HasSubstr("expected a regular file"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
+            1);
+}
+
+} // namespace
