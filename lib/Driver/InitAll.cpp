@@ -4,6 +4,7 @@
 
 #include "accel/Analysis/CostModels.h"
 #include "accel/Driver/Passes.h"
+#include "accel/Evaluate/Models.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
 #include "dialects/NN/NN.h"
@@ -15,6 +16,7 @@
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
   analysis::registerCostModels(registry);
+  evaluate::registerEvaluateModels(registry);
   plan::registerKernelSourceModels(registry);
 }
 
