@@ -32,11 +32,9 @@ enum class ParameterKind {
   Merged,
   /// All zero, and removed from the graph: see ParameterTable::restored.
   Removed,
-  /// Folded into other constants: no initializer holds it, nothing can train
-  /// it. What holds its value cannot always be told.
+  /// Folded into other constants (or never used): no initializer holds it,
+  /// nothing can train it. What holds its value cannot always be told.
   FoldedAway,
-  /// In the signature, but no call uses it.
-  Unused,
 };
 
 struct Parameter {
@@ -53,8 +51,8 @@ struct Parameter {
   ParameterKind kind = ParameterKind::Parameter;
   /// More than one where a tied or shared weight was split; all are checked to
   /// hold equal bytes up to the permutation. The first gives the value. Of a
-  /// merged parameter: the initializer it shares. Empty for Removed,
-  /// FoldedAway, Unused.
+  /// merged parameter: the initializer it shares. Empty for Removed
+  /// and FoldedAway.
   std::vector<ParameterInitializer> initializers;
   /// One sentence: how it was found.
   std::string why;
@@ -100,11 +98,19 @@ struct ParameterTable {
   const Parameter *find(llvm::StringRef name) const;
 };
 
-/// Settles parameter identity (method: exporter metadata, with the rules of
-/// docs/Parameters.md). Works on any model, converts no operator. Fails, with a
-/// located error, where the file contradicts itself: initializers claimed by
-/// one parameter that hold different values.
-mlir::FailureOr<ParameterTable> identifyParameters(const OnnxFile &file);
+/// What the user adds to what the file says.
+struct IdentifyOptions {
+  /// `--tie A=B`: two names of one parameter.
+  std::vector<std::pair<std::string, std::string>> ties;
+};
+
+/// Settles parameter identity, by the exporter's metadata where there is some
+/// (rules: ParameterRoles.h, Parameters.cpp), else by name and use. Works on
+/// any model, converts no operator. Fails, with a located error, where the file
+/// contradicts itself (initializers claimed by one parameter that hold
+/// different values) or a tie names what does not exist.
+mlir::FailureOr<ParameterTable>
+identifyParameters(const OnnxFile &file, const IdentifyOptions &options = {});
 
 /// Writes the table for people, or with `json` one array of
 /// `{name, aliases, shape, initializers: [{initializer, permutation}], why}`.

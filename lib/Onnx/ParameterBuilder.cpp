@@ -1,0 +1,311 @@
+// From claims to the parameter table.
+#include "ParameterBuilder.h"
+#include "ParameterRoles.h"
+#include "mlir/IR/Diagnostics.h"
+#include <cstring>
+
+using namespace llvm;
+using namespace mlir;
+
+namespace accel::onnxio {
+
+//===-- Uses and values ---------------------------------------------------===//
+
+/// Uses in `graph`, whose enclosing graphs define `hidden` names of their own.
+static void collectUses(const OnnxFile &file, const onnx::GraphProto &graph,
+                        bool isMain, llvm::StringSet<> hidden,
+                        std::vector<InitializerUse> &uses) {
+  if (!isMain) {
+    for (const onnx::ValueInfoProto &input : graph.input())
+      hidden.insert(input.name());
+    for (const onnx::TensorProto &tensor : graph.initializer())
+      hidden.insert(tensor.name());
+    for (const onnx::NodeProto &node : graph.node())
+      for (const std::string &output : node.output())
+        hidden.insert(output);
+  }
+  for (const onnx::NodeProto &node : graph.node()) {
+    for (int i = 0; i < node.input_size(); ++i) {
+      const onnx::TensorProto *tensor = file.findInitializer(node.input(i));
+      if (tensor && !hidden.contains(node.input(i)))
+        uses.push_back({&node, unsigned(i), tensor});
+    }
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUses(file, attribute.g(), false, hidden, uses);
+      for (const onnx::GraphProto &inner : attribute.graphs())
+        collectUses(file, inner, false, hidden, uses);
+    }
+  }
+}
+
+std::vector<InitializerUse> initializerUses(const OnnxFile &file) {
+  std::vector<InitializerUse> uses;
+  collectUses(file, file.graph(), true, {}, uses);
+  return uses;
+}
+
+bool isFloatTensor(const onnx::TensorProto &tensor) {
+  using T = onnx::TensorProto;
+  switch (tensor.data_type()) {
+  case T::FLOAT:
+  case T::DOUBLE:
+  case T::FLOAT16:
+  case T::BFLOAT16:
+  case T::FLOAT8E4M3FN:
+  case T::FLOAT8E4M3FNUZ:
+  case T::FLOAT8E5M2:
+  case T::FLOAT8E5M2FNUZ:
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor) {
+  ArrayRef<char> data = file.payload(tensor).data;
+  std::optional<unsigned> bits = bitsOfElementType(tensor.data_type());
+  if (!bits || *bits < 8)
+    return false;
+  size_t size = *bits / 8;
+  return data.size() <= size ||
+         !std::memcmp(data.data(), data.data() + size, data.size() - size);
+}
+
+/// Shape of p where `tensor` = transpose(p, permutation).
+static SmallVector<int64_t, 4> originalShape(const onnx::TensorProto &tensor,
+                                             ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t, 4> shape(permutation.size());
+  for (auto [i, from] : llvm::enumerate(permutation))
+    shape[from] = tensor.dims(int(i));
+  return shape;
+}
+
+/// Element strides of p's dimensions within `tensor`.
+static SmallVector<int64_t, 4> originalStrides(const onnx::TensorProto &tensor,
+                                               ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t, 4> strides(permutation.size());
+  int64_t stride = 1;
+  for (size_t i = permutation.size(); i-- > 0;) {
+    strides[permutation[i]] = stride;
+    stride *= tensor.dims(int(i));
+  }
+  return strides;
+}
+
+bool holdSame(const OnnxFile &file, const onnx::TensorProto &a,
+              ArrayRef<int64_t> pa, const onnx::TensorProto &b,
+              ArrayRef<int64_t> pb) {
+  SmallVector<int64_t, 4> shape = originalShape(a, pa);
+  if (a.data_type() != b.data_type() || shape != originalShape(b, pb))
+    return false;
+  ArrayRef<char> dataA = file.payload(a).data, dataB = file.payload(b).data;
+  if (dataA.size() != dataB.size())
+    return false;
+  if (pa == pb || dataA.empty())
+    return dataA == dataB;
+  std::optional<unsigned> bits = bitsOfElementType(a.data_type());
+  if (!bits || *bits < 8)
+    return false;
+  size_t size = *bits / 8;
+  SmallVector<int64_t, 4> stepA = originalStrides(a, pa),
+                          stepB = originalStrides(b, pb);
+  SmallVector<int64_t, 4> at(shape.size(), 0);
+  int64_t offsetA = 0, offsetB = 0;
+  for (;;) {
+    if (std::memcmp(dataA.data() + offsetA * size,
+                    dataB.data() + offsetB * size, size))
+      return false;
+    size_t dim = shape.size();
+    for (;;) {
+      if (dim-- == 0)
+        return true;
+      offsetA += stepA[dim];
+      offsetB += stepB[dim];
+      if (++at[dim] < shape[dim])
+        break;
+      offsetA -= stepA[dim] * shape[dim];
+      offsetB -= stepB[dim] * shape[dim];
+      at[dim] = 0;
+    }
+  }
+}
+
+//===-- The builder -------------------------------------------------------===//
+
+unsigned ParameterBuilder::add(StringRef name) {
+  Draft draft;
+  draft.name = name.str();
+  drafts.push_back(std::move(draft));
+  byName.try_emplace(name, drafts.size() - 1);
+  return drafts.size() - 1;
+}
+
+std::optional<unsigned> ParameterBuilder::find(StringRef name) const {
+  auto it = byName.find(name);
+  if (it == byName.end())
+    return std::nullopt;
+  return representative(it->second);
+}
+
+void ParameterBuilder::claim(unsigned parameter, const InitializerUse &use,
+                             ArrayRef<int64_t> permutation, std::string why) {
+  Draft &draft = drafts[representative(parameter)];
+  if (draft.why.empty())
+    draft.why = std::move(why);
+  draft.claims.push_back(
+      {use, SmallVector<int64_t, 4>(permutation.begin(), permutation.end())});
+}
+
+void ParameterBuilder::forEachClaim(
+    unsigned parameter,
+    llvm::function_ref<void(const InitializerUse &)> visit) const {
+  for (const Claim &claim : drafts[parameter].claims)
+    visit(claim.use);
+}
+
+unsigned ParameterBuilder::representative(unsigned parameter) const {
+  while (drafts[parameter].tiedTo >= 0)
+    parameter = drafts[parameter].tiedTo;
+  return parameter;
+}
+
+unsigned ParameterBuilder::tie(unsigned a, unsigned b, std::string why) {
+  unsigned first = std::min(representative(a), representative(b));
+  unsigned second = std::max(representative(a), representative(b));
+  if (first == second)
+    return first;
+  Draft &into = drafts[first], &from = drafts[second];
+  from.tiedTo = int(first);
+  into.aliases.push_back(from.name);
+  llvm::append_range(into.aliases, from.aliases);
+  llvm::append_range(into.claims, from.claims);
+  if (into.why.empty())
+    into.why = from.why;
+  into.why += (into.why.empty() ? "" : "; ") + why;
+  into.omitted = false;
+  if (from.removed && !into.removed) {
+    into.removed = true;
+    into.removedShape = from.removedShape;
+    into.removedType = from.removedType;
+  }
+  return first;
+}
+
+void ParameterBuilder::restore(unsigned parameter, const onnx::NodeProto &node,
+                               int operand, ArrayRef<int64_t> shape,
+                               int32_t dtype, std::string why) {
+  unsigned number = representative(parameter);
+  Draft &draft = drafts[number];
+  draft.removed = true;
+  draft.removedShape.assign(shape.begin(), shape.end());
+  draft.removedType = dtype;
+  if (draft.why.empty())
+    draft.why = std::move(why);
+  restored.push_back({&node, operand, number});
+}
+
+/// The distinct initializers of a draft in the file's order, checked to agree.
+LogicalResult ParameterBuilder::collectInitializers(const Draft &draft,
+                                                    Parameter &into) {
+  std::vector<const Claim *> claims;
+  for (const Claim &claim : draft.claims) {
+    bool known = llvm::any_of(claims, [&](const Claim *other) {
+      return other->use.tensor == claim.use.tensor &&
+             other->permutation == claim.permutation;
+    });
+    if (!known)
+      claims.push_back(&claim);
+  }
+  // Tensors of one repeated field: addresses order them only where the field is
+  // contiguous, so go by place.
+  auto place = [&](const Claim *claim) {
+    const auto &all = file.graph().initializer();
+    return llvm::find_if(all,
+                         [&](const onnx::TensorProto &tensor) {
+                           return &tensor == claim->use.tensor;
+                         }) -
+           all.begin();
+  };
+  if (claims.size() > 1)
+    llvm::stable_sort(claims, [&](const Claim *a, const Claim *b) {
+      return place(a) < place(b);
+    });
+  for (const Claim *claim : claims) {
+    const onnx::TensorProto &tensor = *claim->use.tensor;
+    const Claim &first = *claims.front();
+    if (claim != &first && !holdSame(file, *first.use.tensor, first.permutation,
+                                     tensor, claim->permutation))
+      return emitError(file.location(*claim->use.node))
+             << "initializers '" << first.use.tensor->name() << "' and '"
+             << tensor.name() << "' both stand for parameter '" << draft.name
+             << "', but hold different values";
+    into.initializers.push_back({tensor.name(), claim->permutation});
+  }
+  const Claim &first = *claims.front();
+  into.shape = originalShape(*first.use.tensor, first.permutation);
+  into.hasShape = true;
+  into.dtype = first.use.tensor->data_type();
+  return success();
+}
+
+FailureOr<ParameterTable> ParameterBuilder::finish() {
+  ParameterTable table;
+  std::vector<int> numbers(drafts.size(), -1);
+  llvm::StringMap<SmallVector<unsigned>> owners;
+  for (unsigned i = 0; i < drafts.size(); ++i) {
+    Draft &draft = drafts[i];
+    if (draft.tiedTo >= 0 || draft.omitted)
+      continue;
+    Parameter parameter;
+    parameter.name = draft.name;
+    parameter.aliases = draft.aliases;
+    parameter.why = draft.why;
+    unsigned number = table.parameters.size();
+    numbers[i] = int(number);
+    if (!draft.claims.empty()) {
+      if (failed(collectInitializers(draft, parameter)))
+        return failure();
+      for (const ParameterInitializer &held : parameter.initializers)
+        if (!llvm::is_contained(owners[held.initializer], number))
+          owners[held.initializer].push_back(number);
+      for (const Claim &claim : draft.claims)
+        table.uses[{claim.use.node, claim.use.operand}] = {number,
+                                                           claim.permutation};
+    } else if (draft.removed) {
+      parameter.kind = ParameterKind::Removed;
+      parameter.shape = draft.removedShape;
+      parameter.hasShape = !draft.removedShape.empty();
+      parameter.dtype = draft.removedType;
+    } else {
+      parameter.kind = ParameterKind::FoldedAway;
+    }
+    table.parameters.push_back(std::move(parameter));
+  }
+  for (Parameter &parameter : table.parameters)
+    for (const ParameterInitializer &held : parameter.initializers)
+      if (owners[held.initializer].size() > 1) {
+        parameter.kind = ParameterKind::Merged;
+        parameter.why += "; its initializer '" + held.initializer +
+                         "' stands for " +
+                         std::to_string(owners[held.initializer].size()) +
+                         " parameters of equal value, which are kept apart";
+        break;
+      }
+  for (const Restored &entry : restored) {
+    int number = numbers[representative(entry.parameter)];
+    if (number >= 0)
+      table.restored.push_back({entry.node, entry.operand, unsigned(number)});
+  }
+  return table;
+}
+
+const Parameter *ParameterTable::find(StringRef name) const {
+  for (const Parameter &parameter : parameters)
+    if (StringRef(parameter.name) == name ||
+        llvm::is_contained(parameter.aliases, name.str()))
+      return &parameter;
+  return nullptr;
+}
+
+} // namespace accel::onnxio

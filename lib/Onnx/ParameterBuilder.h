@@ -1,0 +1,108 @@
+// Collects who claims which initializer, and turns the claims into a table.
+// Shared by identification by metadata and by name. Private to lib/Onnx.
+#ifndef ACCEL_LIB_ONNX_PARAMETERBUILDER_H
+#define ACCEL_LIB_ONNX_PARAMETERBUILDER_H
+
+#include "accel/Onnx/Parameters.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace accel::onnxio {
+
+/// A place where a node, of the main graph or a subgraph, reads an initializer
+/// of the main graph.
+struct InitializerUse {
+  const onnx::NodeProto *node;
+  unsigned operand;
+  const onnx::TensorProto *tensor;
+};
+
+/// All of them, in the order of the nodes.
+std::vector<InitializerUse> initializerUses(const OnnxFile &file);
+
+bool isFloatTensor(const onnx::TensorProto &tensor);
+
+/// True when all elements have the same bytes.
+bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor);
+
+/// True when both tensors hold the same parameter, `a` = transpose(p, pa) and
+/// `b` = transpose(p, pb): same type, shape and bytes.
+bool holdSame(const OnnxFile &file, const onnx::TensorProto &a,
+              llvm::ArrayRef<int64_t> pa, const onnx::TensorProto &b,
+              llvm::ArrayRef<int64_t> pb);
+
+class ParameterBuilder {
+public:
+  explicit ParameterBuilder(const OnnxFile &file) : file(file) {}
+
+  unsigned add(llvm::StringRef name);
+  unsigned size() const { return drafts.size(); }
+  llvm::StringRef nameOf(unsigned parameter) const {
+    return drafts[parameter].name;
+  }
+  /// The parameter of that name or alias.
+  std::optional<unsigned> find(llvm::StringRef name) const;
+
+  /// The operand of `use` is transpose(parameter, permutation).
+  void claim(unsigned parameter, const InitializerUse &use,
+             llvm::ArrayRef<int64_t> permutation, std::string why);
+  bool isClaimed(unsigned parameter) const {
+    return !drafts[parameter].claims.empty();
+  }
+  /// Every use that a parameter claims.
+  void
+  forEachClaim(unsigned parameter,
+               llvm::function_ref<void(const InitializerUse &)> visit) const;
+
+  /// `a` and `b` are one; the earlier one's name stays. Returns its number.
+  unsigned tie(unsigned a, unsigned b, std::string why);
+  /// The parameter that `parameter` was tied into, or itself.
+  unsigned representative(unsigned parameter) const;
+
+  /// A zero bias that was removed.
+  void restore(unsigned parameter, const onnx::NodeProto &node, int operand,
+               llvm::ArrayRef<int64_t> shape, int32_t dtype, std::string why);
+  /// Not in the table at all.
+  void omit(unsigned parameter) { drafts[parameter].omitted = true; }
+
+  /// The table, without constants and notes. Fails where initializers of one
+  /// parameter differ.
+  mlir::FailureOr<ParameterTable> finish();
+
+private:
+  struct Claim {
+    InitializerUse use;
+    llvm::SmallVector<int64_t, 4> permutation;
+  };
+  struct Draft {
+    std::string name;
+    std::vector<std::string> aliases;
+    std::vector<Claim> claims;
+    std::string why;
+    int tiedTo = -1;
+    bool omitted = false;
+    bool removed = false;
+    llvm::SmallVector<int64_t, 4> removedShape;
+    int32_t removedType = 0;
+  };
+  struct Restored {
+    const onnx::NodeProto *node;
+    int operand;
+    unsigned parameter;
+  };
+  mlir::LogicalResult collectInitializers(const Draft &draft, Parameter &into);
+
+  const OnnxFile &file;
+  std::vector<Draft> drafts;
+  llvm::StringMap<unsigned> byName;
+  std::vector<Restored> restored;
+};
+
+/// Identification by name and use, for files without a graph signature.
+mlir::LogicalResult identifyByName(const OnnxFile &file,
+                                   ParameterBuilder &builder,
+                                   std::vector<std::string> &notes);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_LIB_ONNX_PARAMETERBUILDER_H

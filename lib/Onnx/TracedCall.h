@@ -1,0 +1,60 @@
+// What the exporters' metadata says, as data: the graph signature and the
+// traced call (`pkg.torch.onnx.fx_node`) that a node came from. Private to
+// lib/Onnx.
+#ifndef ACCEL_LIB_ONNX_TRACEDCALL_H
+#define ACCEL_LIB_ONNX_TRACEDCALL_H
+
+#include "accel/Onnx/OnnxFile.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace accel::onnxio {
+
+/// One input of the traced program.
+struct SignatureInput {
+  enum Kind { Parameter, Buffer, Constant, User } kind;
+  /// As calls name it: `p_model_lm_head_weight`.
+  std::string placeholder;
+  /// As the user names it: `model.lm_head.weight`.
+  std::string target;
+};
+
+/// The inputs in `pkg.torch.export.ExportedProgram.graph_signature`, in order;
+/// empty where there is none. Reads both forms, torch 2.6's repr and the list
+/// of later versions.
+std::vector<SignatureInput> readSignature(const onnx::GraphProto &graph);
+
+/// One argument of a traced call.
+struct TracedArgument {
+  /// Empty for positional arguments.
+  std::string keyword;
+  /// Python text; a value of the traced program begins with `%`.
+  std::string text;
+
+  /// The value's name without `%`, or empty.
+  llvm::StringRef value() const;
+};
+
+/// `%linear : [num_users=1] =
+/// call_function[target=torch.ops.aten.linear.default](args = (%a, %p_w),
+/// kwargs = {})`
+struct TracedCall {
+  /// "linear": one per call in the program.
+  std::string result;
+  /// "linear": the operator without namespace and overload.
+  std::string op;
+  std::vector<TracedArgument> arguments;
+
+  /// Argument number `position`, or the one passed as `keyword`; null if
+  /// absent.
+  const TracedArgument *argument(unsigned position,
+                                 llvm::StringRef keyword) const;
+};
+
+/// The call that `node` came from; empty where the exporter wrote none.
+std::optional<TracedCall> tracedCall(const onnx::NodeProto &node);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_LIB_ONNX_TRACEDCALL_H
