@@ -7,6 +7,7 @@
 #include "accel/Evaluate/Models.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -14,7 +15,8 @@
 #include "mlir/Transforms/Passes.h"
 
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
+  registry.insert<mlir::func::FuncDialect, dist::DistDialect, nn::NNDialect,
+                  plan::PlanDialect>();
   analysis::registerCostModels(registry);
   evaluate::registerEvaluateModels(registry);
   plan::registerKernelSourceModels(registry);

@@ -1,0 +1,64 @@
+// The dist dialect for C++: include this to name any op or attribute of it.
+
+#ifndef ACCEL_DIALECTS_DIST_DIST_H
+#define ACCEL_DIALECTS_DIST_DIST_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace accel::dist {
+
+class MeshOp;
+
+/// Attribute of arguments and results of local functions: a LayoutAttr.
+inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
+/// Attribute of functions: a TaskAttr.
+inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
+
+} // namespace accel::dist
+
+#include "dialects/Dist/DistDialect.h.inc"
+#include "dialects/Dist/DistEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Dist/DistAttrs.h.inc"
+#include "dialects/Dist/DistInterfaces.h.inc"
+
+namespace accel::dist {
+
+/// The text of a list of axes, `{mb, dp, ?}`, and of a mesh's, `["dp" = 2]`, as
+/// attributes and the ops' assembly formats write it.
+mlir::ParseResult parseAxisList(mlir::AsmParser &parser, AxesAttr &axes);
+void printAxisList(mlir::AsmPrinter &printer, AxesAttr axes);
+inline void printAxisList(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                          AxesAttr axes) {
+  printAxisList(printer, axes);
+}
+mlir::ParseResult parseMeshAxes(mlir::OpAsmParser &parser,
+                                mlir::ArrayAttr &axes);
+void printMeshAxes(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                   mlir::ArrayAttr axes);
+
+} // namespace accel::dist
+
+#define GET_OP_CLASSES
+#include "dialects/Dist/DistOps.h.inc"
+
+namespace accel::dist {
+
+/// Checks a sharding of a tensor of `shape` against its mesh: every axis exists
+/// and the axes of each dimension divide its size. Reports at `op`.
+mlir::LogicalResult verifySharding(mlir::Operation *op, ShardingAttr sharding,
+                                   llvm::ArrayRef<int64_t> shape);
+
+} // namespace accel::dist
+
+#endif // ACCEL_DIALECTS_DIST_DIST_H

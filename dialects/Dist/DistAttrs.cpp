@@ -1,0 +1,242 @@
+// The text of the dist attributes, and what they check without a mesh in sight.
+
+#include "dialects/Dist/Dist.h"
+
+using namespace mlir;
+using namespace accel::dist;
+
+//===----------------------------------------------------------------------===//
+// Axes
+//===----------------------------------------------------------------------===//
+
+bool AxesAttr::contains(StringRef axis) const {
+  return llvm::any_of(getNames(),
+                      [&](StringAttr name) { return name == axis; });
+}
+
+ParseResult accel::dist::parseAxisList(AsmParser &parser, AxesAttr &axes) {
+  SmallVector<StringAttr> names;
+  bool open = false;
+  auto parseName = [&]() -> ParseResult {
+    if (open)
+      return parser.emitError(parser.getCurrentLocation(),
+                              "expected '?' to end a list of axes");
+    if (succeeded(parser.parseOptionalQuestion())) {
+      open = true;
+      return success();
+    }
+    std::string name;
+    if (failed(parser.parseKeywordOrString(&name)))
+      return failure();
+    names.push_back(StringAttr::get(parser.getContext(), name));
+    return success();
+  };
+  if (failed(parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                            parseName)))
+    return failure();
+  axes = AxesAttr::get(parser.getContext(), names, open);
+  return success();
+}
+
+void accel::dist::printAxisList(AsmPrinter &printer, AxesAttr axes) {
+  printer << '{';
+  llvm::interleaveComma(
+      axes.getNames(), printer.getStream(),
+      [&](StringAttr name) { printer.printKeywordOrString(name.getValue()); });
+  if (axes.getOpen())
+    printer << (axes.empty() ? "?" : ", ?");
+  printer << '}';
+}
+
+Attribute AxesAttr::parse(AsmParser &parser, Type) {
+  AxesAttr axes;
+  if (parser.parseLess() || parseAxisList(parser, axes) ||
+      parser.parseGreater())
+    return {};
+  return axes;
+}
+
+void AxesAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printAxisList(printer, *this);
+  printer << '>';
+}
+
+static ParseResult parseDims(AsmParser &parser, SmallVector<AxesAttr> &dims) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parseAxisList(parser, dims.emplace_back());
+  });
+}
+
+static void printDims(AsmPrinter &printer, ArrayRef<AxesAttr> dims) {
+  printer << '[';
+  llvm::interleaveComma(dims, printer.getStream(),
+                        [&](AxesAttr axes) { printAxisList(printer, axes); });
+  printer << ']';
+}
+
+/// That no axis stands twice in some lists.
+static LogicalResult
+verifyUniqueAxes(function_ref<InFlightDiagnostic()> emitError,
+                 ArrayRef<AxesAttr> lists) {
+  llvm::SmallDenseSet<StringAttr> seen;
+  for (AxesAttr axes : lists)
+    for (StringAttr name : axes.getNames())
+      if (!seen.insert(name).second)
+        return emitError() << "expected every axis once, found " << name
+                           << " twice";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<AxesAttr> dims;
+  AxesAttr partial = AxesAttr::get(parser.getContext(), ArrayRef<StringRef>());
+  Reduction reduction = Reduction::sum;
+  auto loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseAttribute(mesh) ||
+      parser.parseComma() || parseDims(parser, dims))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    if (parser.parseKeyword("partial") || parser.parseEqual() ||
+        parseAxisList(parser, partial) || parser.parseComma() ||
+        parser.parseKeyword("reduce") || parser.parseEqual())
+      return {};
+    auto at = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return {};
+    auto kind = symbolizeReduction(keyword);
+    if (!kind) {
+      parser.emitError(at) << "expected sum, max or min, found '" << keyword
+                           << "'";
+      return {};
+    }
+    reduction = *kind;
+  }
+  if (parser.parseGreater())
+    return {};
+  auto emitError = [&] { return parser.emitError(loc); };
+  return ShardingAttr::getChecked(function_ref<InFlightDiagnostic()>(emitError),
+                                  parser.getContext(), mesh,
+                                  ArrayRef<AxesAttr>(dims), partial, reduction);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getMesh() << ", ";
+  printDims(printer, getDims());
+  if (isPartial()) {
+    printer << ", partial = ";
+    printAxisList(printer, getPartial());
+    printer << ", reduce = " << stringifyReduction(getReduction());
+  }
+  printer << '>';
+}
+
+LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   FlatSymbolRefAttr, ArrayRef<AxesAttr> dims,
+                                   AxesAttr partial, Reduction reduction) {
+  if (partial.getOpen())
+    return emitError() << "expected a closed list of partial axes";
+  if (partial.empty() && reduction != Reduction::sum)
+    return emitError() << "expected no reduction other than sum without "
+                          "partial axes, found '"
+                       << stringifyReduction(reduction) << "'";
+  SmallVector<AxesAttr> lists(dims);
+  lists.push_back(partial);
+  return verifyUniqueAxes(emitError, lists);
+}
+
+LogicalResult ShardingAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != getDims().size())
+    return emitError() << "expected a sharding of " << shape.size()
+                       << " dimensions, found " << getDims().size();
+  if (llvm::any_of(getDims(), [](AxesAttr axes) { return axes.getOpen(); }))
+    return emitError() << "expected closed lists of axes in a tensor's type";
+  return success();
+}
+
+ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
+  MLIRContext *context = mesh.getContext();
+  SmallVector<AxesAttr> dims(rank,
+                             AxesAttr::get(context, ArrayRef<StringRef>()));
+  return get(context, mesh, dims);
+}
+
+ShardingAttr ShardingAttr::of(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding())
+                : ShardingAttr();
+}
+
+LogicalResult accel::dist::verifySharding(Operation *op, ShardingAttr sharding,
+                                          ArrayRef<int64_t> shape) {
+  MeshOp mesh = MeshOp::lookup(op, sharding.getMesh());
+  if (!mesh)
+    return op->emitError() << "no dist.mesh named " << sharding.getMesh();
+  if (shape.size() != sharding.getDims().size())
+    return op->emitError() << "expected a sharding of " << shape.size()
+                           << " dimensions, found "
+                           << sharding.getDims().size();
+  SmallVector<AxesAttr> lists(sharding.getDims());
+  lists.push_back(sharding.getPartial());
+  for (AxesAttr axes : lists)
+    for (StringAttr axis : axes.getNames())
+      if (!mesh.findAxisSize(axis))
+        return op->emitError()
+               << "mesh " << sharding.getMesh() << " has no axis " << axis;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t ranks = mesh.getGroupSize(sharding.getDims()[dim]);
+    if (size % ranks != 0)
+      return op->emitError()
+             << "dimension " << dim << " of size " << size
+             << " cannot be split into " << ranks << " equal parts";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  FlatSymbolRefAttr mesh;
+  SmallVector<int64_t> shape;
+  SmallVector<AxesAttr> dims;
+  auto loc = parser.getCurrentLocation();
+  auto parseSize = [&] { return parser.parseInteger(shape.emplace_back()); };
+  if (parser.parseLess() || parser.parseAttribute(mesh) ||
+      parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
+      parser.parseComma() || parseDims(parser, dims) || parser.parseGreater())
+    return {};
+  auto emitError = [&] { return parser.emitError(loc); };
+  return LayoutAttr::getChecked(
+      function_ref<InFlightDiagnostic()>(emitError), parser.getContext(), mesh,
+      ArrayRef<int64_t>(shape), ArrayRef<AxesAttr>(dims));
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getMesh() << ", [";
+  llvm::interleaveComma(getShape(), printer.getStream());
+  printer << "], ";
+  printDims(printer, getDims());
+  printer << '>';
+}
+
+LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 FlatSymbolRefAttr, ArrayRef<int64_t> shape,
+                                 ArrayRef<AxesAttr> dims) {
+  if (shape.size() != dims.size())
+    return emitError() << "expected a layout of " << shape.size()
+                       << " dimensions, found " << dims.size();
+  if (llvm::any_of(dims, [](AxesAttr axes) { return axes.getOpen(); }))
+    return emitError() << "expected closed lists of axes in a layout";
+  return verifyUniqueAxes(emitError, dims);
+}

@@ -1,0 +1,125 @@
+// Attributes and enums of dist: axes, shardings, layouts and tasks.
+
+#ifndef ACCEL_DIST_ATTRS_TD
+#define ACCEL_DIST_ATTRS_TD
+
+include "dialects/Dist/DistDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+
+class Dist_Enum<string name, string what, list<string> names>
+    : I32EnumAttr<name, what,
+        !foreach(i, !range(!size(names)), I32EnumAttrCase<names[i], i>)> {
+  let cppNamespace = "::accel::dist";
+  let genSpecializedAttr = 0;
+}
+class Dist_EnumAttr<Dist_Enum enum, string mnemonic>
+    : EnumAttr<Dist_Dialect, enum, mnemonic> {
+  let assemblyFormat = "$value";
+}
+
+def Dist_Reduction : Dist_Enum<"Reduction", "how the ranks' partial results combine",
+    ["sum", "max", "min"]>;
+def Dist_ReductionAttr : Dist_EnumAttr<Dist_Reduction, "reduction">;
+def Dist_TaskKind : Dist_Enum<"TaskKind", "what a task is for",
+    ["count", "forward", "backward", "backward_input", "backward_weight", "norm", "update"]>;
+
+class Dist_Attr<string name, string mnem, list<Trait> traits = []>
+    : AttrDef<Dist_Dialect, name, traits> {
+  let mnemonic = mnem;
+}
+
+def Dist_AxisAttr : Dist_Attr<"Axis", "axis"> {
+  let summary = "An axis of a mesh and its size";
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size);
+  let assemblyFormat = "`<` $name `=` $size `>`";
+}
+
+def Dist_LinkAttr : Dist_Attr<"Link", "link"> {
+  let summary = "What a message along an axis costs: alpha seconds and beta seconds per byte";
+  let parameters = (ins "::mlir::FloatAttr":$alpha, "::mlir::FloatAttr":$beta);
+  let assemblyFormat = "`<` `alpha` `=` $alpha `,` `beta` `=` $beta `>`";
+}
+
+def Dist_AxesAttr : Dist_Attr<"Axes", "axes"> {
+  let summary = "Names of mesh axes, major to minor";
+  let description = [{
+    `{mb, dp}` splits into mb chunks, each of them into dp. An open list, `{dp, ?}`,
+    lets propagation add axes at the end; it stands only in a `dist.constraint`.
+  }];
+  let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$names, "bool":$open);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$names, CArg<"bool", "false">:$open), [{
+      ::llvm::SmallVector<::mlir::StringAttr> attrs;
+      for (::llvm::StringRef name : names)
+        attrs.push_back(::mlir::StringAttr::get($_ctxt, name));
+      return $_get($_ctxt, attrs, open);
+    }]>,
+  ];
+  let extraClassDeclaration = [{
+    bool empty() const { return getNames().empty(); }
+    bool contains(::llvm::StringRef axis) const;
+  }];
+}
+
+def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Where a tensor lives: the axes that split each dimension, and those over which it is partial";
+  let description = [{
+    The encoding of a tensor type in phase `dist`. Dimension d is cut into equal
+    chunks by `dims[d]`, major to minor, and replicated over axes that are named
+    nowhere. Over the axes in `partial` the ranks hold terms which, combined by
+    `reduce`, are the value. No axis is named twice.
+
+    Axis names are looked up by the verifiers that can see the mesh; an encoding
+    alone checks rank and repetition.
+
+    ```mlir
+    tensor<8x64xf32, #dist.sharding<@m, [{dp}, {} ], partial = {tp}, reduce = sum>>
+    ```
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+      OptionalArrayRefParameter<"AxesAttr">:$dims, "AxesAttr":$partial, "Reduction":$reduction);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<AxesAttr>":$dims), [{
+      return $_get($_ctxt, mesh, dims, AxesAttr::get($_ctxt, ::llvm::ArrayRef<::llvm::StringRef>()), Reduction::sum);
+    }]>,
+  ];
+  let extraClassDeclaration = [{
+    /// The sharding in which every rank holds the whole of a tensor.
+    static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank);
+    /// The encoding of a tensor type; null if it has none of ours.
+    static ShardingAttr of(::mlir::Type type);
+    bool isPartial() const { return !getPartial().empty(); }
+  }];
+}
+
+def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
+  let summary = "Which piece of a global tensor an argument or result of a local function is";
+  let description = [{
+    Put by localisation on arguments and results, whose types are then one rank's:
+    the global shape, and the axes that split each dimension, major to minor.
+    Axes of size 1 are left out.
+
+    ```mlir
+    %x: tensor<2x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp}, {} ]>}
+    ```
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+      OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"AxesAttr">:$dims);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def Dist_TaskAttr : Dist_Attr<"Task", "task"> {
+  let summary = "Marks a function as a task of a stage";
+  let description = "`func.func @f(…) attributes {dist.task = #dist.task<forward stage 0>}`";
+  let parameters = (ins EnumParameter<Dist_TaskKind>:$kind, "int64_t":$stage);
+  let assemblyFormat = "`<` $kind `stage` $stage `>`";
+}
+
+#endif

@@ -1,0 +1,80 @@
+// Verification of the schedule: stages in order, runs of tasks that exist, and
+// edges between values of the same type.
+
+#include "dialects/Dist/Dist.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace accel::dist;
+
+/// The function of that name if it is a task; reports at `op` otherwise.
+static FunctionOpInterface lookupTask(Operation *op, FlatSymbolRefAttr name) {
+  auto task =
+      SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
+  if (!task) {
+    op->emitOpError() << "no function named " << name;
+    return {};
+  }
+  if (!task->getAttrOfType<TaskAttr>(kTaskAttr)) {
+    op->emitOpError() << "function " << name << " is no task: it has no '"
+                      << kTaskAttr << "'";
+    return {};
+  }
+  return task;
+}
+
+LogicalResult ScheduleOp::verifyRegions() {
+  if (getMicroBatches() < 1)
+    return emitOpError() << "expected at least one micro-batch, found "
+                         << getMicroBatches();
+  int64_t next = 0;
+  bool edges = false;
+  for (Operation &op : getBody().front()) {
+    auto stage = dyn_cast<StageOp>(op);
+    if (!stage && !isa<EdgeOp>(op))
+      return op.emitOpError() << "expected stages and edges in a schedule";
+    edges |= !stage;
+    if (stage && (edges || static_cast<int64_t>(stage.getIndex()) != next++))
+      return op.emitOpError()
+             << "expected the stages in order, before all edges, found stage "
+             << stage.getIndex();
+  }
+  return success();
+}
+
+LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &) {
+  FunctionOpInterface task = lookupTask(*this, getTaskAttr());
+  if (!task)
+    return failure();
+  auto stage = cast<StageOp>((*this)->getParentOp());
+  int64_t home = task->getAttrOfType<TaskAttr>(kTaskAttr).getStage();
+  if (home != static_cast<int64_t>(stage.getIndex()))
+    return emitOpError() << "expected a task of stage " << stage.getIndex()
+                         << ", found " << getTaskAttr() << " of stage " << home;
+  auto schedule = cast<ScheduleOp>(stage->getParentOp());
+  if (getMicroBatch() >= schedule.getMicroBatches())
+    return emitOpError() << "expected a micro-batch below "
+                         << schedule.getMicroBatches() << ", found "
+                         << getMicroBatch();
+  return success();
+}
+
+LogicalResult EdgeOp::verifySymbolUses(SymbolTableCollection &) {
+  FunctionOpInterface from = lookupTask(*this, getSourceAttr());
+  FunctionOpInterface to = lookupTask(*this, getTargetAttr());
+  if (!from || !to)
+    return failure();
+  if (getResult() >= from.getNumResults() ||
+      getArgument() >= to.getNumArguments())
+    return emitOpError() << "expected a result of " << from.getNumResults()
+                         << " and an argument of " << to.getNumArguments()
+                         << ", found " << getResult() << " and "
+                         << getArgument();
+  Type source = from.getResultTypes()[getResult()];
+  Type target = to.getArgumentTypes()[getArgument()];
+  if (source != target)
+    return emitOpError() << "expected one type at both ends, found " << source
+                         << " and " << target;
+  return success();
+}
