@@ -5,6 +5,7 @@
 #include "KernelGroups.h"
 
 #include "GemmBias.h"
+#include "Views.h"
 #include "accel/Plan/Rows.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "mlir/IR/Matchers.h"
@@ -18,18 +19,10 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 }
 
 bool KernelGroups::isWrittenInPlace(Operation *op) const {
-  if (op->getNumOperands() != 1 || op->getNumResults() != 1)
+  if (op->getNumOperands() != 1)
     return false;
-  Operation *producer = op->getOperand(0).getDefiningOp();
-  if (!producer || isa<KernelSourceOpInterface>(producer) ||
-      !op->getOperand(0).hasOneUse())
-    return false;
-  StridedView view = StridedView::contiguous(shapeOf(op->getOperand(0)));
-  if (failed(cast<KernelSourceOpInterface>(op).applyToView(view)))
-    return false;
-  return !view.isContiguous() && view.strides.back() == 1 &&
-         ShapedType::getNumElements(view.shape) ==
-             ShapedType::getNumElements(shapeOf(op->getOperand(0)));
+  std::optional<PermutingReader> reader = getPermutingReader(op->getOperand(0));
+  return reader && reader->op == op;
 }
 
 bool KernelGroups::isCloned(Operation *op) const {
@@ -43,9 +36,7 @@ bool KernelGroups::isCloned(Operation *op) const {
     return false;
   if (op->getNumOperands() == 0)
     return true;
-  StridedView view = StridedView::contiguous(shapeOf(op->getOperand(0)));
-  return op->getNumOperands() == 1 && succeeded(source.applyToView(view)) &&
-         !isWrittenInPlace(op);
+  return isView(op) && !isWrittenInPlace(op);
 }
 
 bool KernelGroups::isAnchor(Operation *op) const {
@@ -64,7 +55,7 @@ void KernelGroups::collectReaders(Value value,
   }
 }
 
-KernelGroups::KernelGroups(Block &block) : block(block) {
+KernelGroups::KernelGroups(Block &block) {
   for (Operation &op : block)
     for (Value result : op.getResults())
       collectReaders(result, readers[&op]);

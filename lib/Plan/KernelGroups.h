@@ -48,7 +48,6 @@ private:
   /// Whether a path leads from the group out of it and back.
   bool hasCycle(const KernelGroup &group) const;
 
-  mlir::Block &block;
   llvm::DenseMap<mlir::Operation *, llvm::SetVector<mlir::Operation *>> readers;
   std::vector<KernelGroup> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> groupOf;

@@ -3,6 +3,8 @@
 #ifndef ACCEL_PLAN_PASSES_H
 #define ACCEL_PLAN_PASSES_H
 
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -31,4 +31,31 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
+  let summary = "Turns the entry into a program of commands over buffers";
+  let description = [{
+    Matrix products become `plan.gemm` (with the bias that is added to them),
+    attention `plan.attention`, calls of kernels `plan.kernel`. Reshapes,
+    transposes, slices and broadcasts are strided views of what they read; where
+    no strides can describe them or a command cannot read them so, `plan.copy`
+    makes them whole. A command writes its result in the order in which its only
+    reader wants it. Buffers have no offset yet, products no form.
+
+    States are read by the entry `load`; the entry `main` runs the bodies
+    `read_inputs`, `forward` and `write_outputs`. What a target needs beside (scratch, packed
+    weights, kernels for attention) its own passes add after this one.
+
+    Refuses ops that no command executes, and modules with more than one entry.
+
+    ```mlir
+    %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
+    // becomes, in the body @forward
+    plan.gemm #plan.view<@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>,
+      #plan.view<@w + 0 slot -1 : f32 [8, 16] strides [1, 8]>
+      -> #plan.view<@y + 0 slot -1 : f32 [4, 16] strides [16, 1]>
+    ```
+  }];
+  let dependentDialects = ["::accel::plan::PlanDialect"];
+}
+
 #endif

@@ -1,0 +1,154 @@
+// Which command executes which op of a task: products, attention, kernels.
+
+#include "Lowering.h"
+#include "Views.h"
+#include "accel/Plan/Rows.h"
+#include "dialects/Interfaces/Cost.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+
+/// Rows of a kernel are handed out in chunks that move about this many bytes:
+/// small enough to share a tensor between threads and to stay in the second
+/// level of cache, large enough that taking a chunk costs nothing.
+static constexpr int64_t kChunkBytes = 64 << 10;
+
+LogicalResult Lowering::lower(Operation *op) {
+  if (isView(op) || op->hasTrait<OpTrait::ConstantLike>())
+    return success(); // placed when something reads it
+  if (places.count(op->getResult(0)))
+    return success(); // a bias that its product has added
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](nn::MatmulOp op) { return lowerMatmul(op); })
+      .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
+      .Case([&](func::CallOp op) { return lowerCall(op); })
+      .Default([](Operation *op) {
+        return op->emitOpError()
+               << "expected an op that a command of the plan executes (a "
+                  "product, attention, a kernel or a collective)";
+      });
+}
+
+static void swapLastDims(StridedView &view) {
+  size_t rank = view.shape.size();
+  std::swap(view.shape[rank - 2], view.shape[rank - 1]);
+  std::swap(view.strides[rank - 2], view.strides[rank - 1]);
+}
+
+LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
+  Location loc = op.getLoc();
+  auto getOperand = [&](Value value, bool transpose) {
+    Place place = getPlace(value);
+    if (!isMatrix(place.view))
+      place = getContiguous(value, loc);
+    if (transpose)
+      swapLastDims(place.view);
+    return place;
+  };
+  Place a = getOperand(op.getLhs(), op.getTransposeLhs());
+  Place b = getOperand(op.getRhs(), op.getTransposeRhs());
+
+  // The sum with the bias is what the command writes, where it can.
+  Value written = op.getResult();
+  ViewAttr bias;
+  Operation *reader = written.hasOneUse() ? *written.user_begin() : nullptr;
+  while (reader && isa<nn::ReshapeOp>(reader) && reader->hasOneUse())
+    reader = *reader->user_begin();
+  std::optional<GemmBias> fused;
+  if (reader)
+    fused = matchGemmBias(reader);
+  if (fused && fused->matmul == op) {
+    written = reader->getResult(0);
+    Place row = getPlace(fused->bias);
+    LogicalResult flat = row.view.reshape({op.getType().getShape().back()});
+    assert(succeeded(flat) && "arguments and constants have no gaps");
+    (void)flat;
+    bias = getView(row);
+    loc = FusedLoc::get(op.getContext(), {loc, reader->getLoc()});
+  }
+  Place c = createResult(written, loc);
+  StridedView whole = c.view;
+  if (failed(c.view.reshape(op.getType().getShape()))) {
+    // Its reader's order does not suit the product: that one reads a view.
+    c.view = StridedView::contiguous(
+        cast<RankedTensorType>(written.getType()).getShape());
+    places[written] = c;
+    LogicalResult reshaped = c.view.reshape(op.getType().getShape());
+    assert(succeeded(reshaped) && "a tensor without gaps");
+    (void)reshaped;
+  }
+
+  // One product of many rows rather than many products of few.
+  if (b.view.shape.size() == 2 && a.view.shape.size() > 2) {
+    int64_t columns = a.view.shape.back();
+    int64_t rows =
+        ShapedType::getNumElements(ArrayRef<int64_t>(a.view.shape).drop_back());
+    StridedView flatA = a.view, flatC = c.view;
+    if (succeeded(flatA.reshape({rows, columns})) &&
+        succeeded(flatC.reshape({rows, b.view.shape.back()})) &&
+        isMatrix(flatA) && isRowMajorMatrix(flatC)) {
+      a.view = flatA;
+      c.view = flatC;
+    }
+  }
+  auto gemm =
+      GemmOp::create(commands, loc, getView(a), getView(b), getView(c), bias,
+                     /*packed=*/nullptr, /*scratch=*/nullptr,
+                     /*accumulate=*/false, /*form=*/nullptr, "compute");
+  return gemm.verify();
+}
+
+LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
+  Location loc = op.getLoc();
+  auto getOperand = [&](Value value) {
+    Place place = getPlace(value);
+    return getView(isMatrix(place.view) ? place : getContiguous(value, loc));
+  };
+  ViewAttr query = getOperand(op.getQuery()), key = getOperand(op.getKey()),
+           value = getOperand(op.getValue()), mask;
+  if (op.getMask()) {
+    Place place = getPlace(op.getMask());
+    // What is repeated is said by a size of 1, not by a stride of 0.
+    for (size_t dim = 0; dim < 3; ++dim)
+      if (place.view.strides[dim] == 0)
+        place.view.shape[dim] = 1;
+    if (place.view.shape[3] != 1 && place.view.strides[3] != 1)
+      place = getContiguous(op.getMask(), loc);
+    mask = getView(place);
+  }
+  Place output = createResult(op.getResult(), loc);
+  AttentionOp::create(commands, loc, query, key, value, mask, getView(output),
+                      /*scratch=*/nullptr, op.getScale(), op.getCausal(),
+                      op.getZeroMaskedRows(), /*kernel=*/nullptr,
+                      /*form=*/nullptr, "compute");
+  return success();
+}
+
+LogicalResult Lowering::lowerCall(func::CallOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      op, op.getCalleeAttr());
+  auto rows =
+      kernel ? kernel->getAttrOfType<IntegerAttr>(kRowsAttr) : IntegerAttr();
+  if (!rows || !kernel->hasAttr(kKernelAttr))
+    return op.emitOpError() << "expected a call of a function with attributes '"
+                            << kKernelAttr << "' and '" << kRowsAttr << "'";
+  SmallVector<Attribute> inputs, outputs;
+  for (Value input : op.getOperands())
+    inputs.push_back(getView(getContiguous(input, op.getLoc())));
+  for (Value output : op.getResults()) {
+    setPlace(output, createBuffer(op.getLoc(), getName(op.getLoc(), "kernel"),
+                                  Role::activation, Space::device,
+                                  cast<RankedTensorType>(output.getType())));
+    outputs.push_back(getView(places[output]));
+  }
+  int64_t count = std::max<int64_t>(rows.getInt(), 1);
+  int64_t rowBytes = getOperandAndResultBytes(op) / count;
+  int64_t grid = std::clamp<int64_t>(
+      kChunkBytes / std::max<int64_t>(rowBytes, 1), 1, count);
+  KernelOp::create(
+      commands, op.getLoc(), op.getCallee(), commands.getArrayAttr(inputs),
+      commands.getArrayAttr(outputs), rows.getInt(), grid, "compute");
+  return success();
+}

@@ -1,0 +1,102 @@
+// RUN: acc-opt %s -split-input-file --local-lower-to-plan -verify-diagnostics | FileCheck %s
+
+// Attention reads slices of one product without a copy and writes in the order
+// in which the next product wants it.
+// CHECK-LABEL: plan.program @main stage 0 ranks 1
+// CHECK-DAG: plan.buffer @x role input space device offset -1 bytes 256 slots 1 stride 256 {part = #plan.part<[2, 4, 8] by {{\[\[}}], [], []]>}
+// CHECK-DAG: plan.buffer @w role state space device offset -1 bytes 768 {{.*}}source = @w
+// CHECK-DAG: plan.buffer [[QKV:@[a-z0-9_]+]] role activation space device offset -1 bytes 768
+// CHECK: plan.body @load_states
+// CHECK: plan.read  state "w" <[8, 24] by {{.*}}> -> <@w + 0 slot -1 : f32[8, 24] strides[24, 1]>
+// CHECK: plan.body @read_inputs
+// CHECK: plan.read  input "x"
+// CHECK: plan.body @forward
+// CHECK-NEXT: plan.gemm <@x + 0 slot -1 : f32[8, 8] strides[8, 1]>, <@w + 0 slot -1 : f32[8, 24] strides[24, 1]> -> <[[QKV]] + 0 slot -1 : f32[8, 24] strides[24, 1]> {bias = #plan.view<@b + 0 slot -1 : f32[24] strides[1]>}
+// CHECK-NEXT: plan.attention <[[QKV]] + 0 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 32 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 64 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]> -> <[[O:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]> scale 5.000000e-01 {causal}
+// CHECK-NEXT: plan.gemm <[[O]] + 0 slot -1 : f32[8, 8] strides[8, 1]>, <@p + 0 slot -1 : f32[8, 8] strides[1, 8]>
+// CHECK-NEXT: }
+// CHECK: plan.body @write_outputs
+// CHECK-NEXT: plan.write {{.*}}[2, 4, 8] strides[32, 8, 1]> ->  output "y"
+// CHECK: plan.entry @load
+// CHECK: plan.run @load_states
+// CHECK: plan.entry @main
+// CHECK: plan.run @read_inputs
+// CHECK: plan.segment cpu capturable
+// CHECK-NEXT: plan.run @forward
+// CHECK: plan.run @write_outputs
+nn.state @w : tensor<8x24xf32> {init = dense<0.0> : tensor<8x24xf32>}
+nn.state @b : tensor<24xf32> {init = dense<0.0> : tensor<24xf32>}
+nn.state @p : tensor<8x8xf32> {init = dense<0.0> : tensor<8x8xf32>}
+func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn.state = @w}, %b: tensor<24xf32> {nn.state = @b}, %p: tensor<8x8xf32> {nn.state = @p}) -> (tensor<2x4x8xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %m = nn.matmul %x, %w : (tensor<2x4x8xf32>, tensor<8x24xf32>) -> tensor<2x4x24xf32>
+  %bb = nn.broadcast %b : (tensor<24xf32>) -> tensor<2x4x24xf32>
+  %qkv = nn.add %m, %bb : (tensor<2x4x24xf32>, tensor<2x4x24xf32>) -> tensor<2x4x24xf32>
+  %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
+  %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
+  %k0 = nn.slice %qkv starts [0, 0, 8] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
+  %k1 = nn.reshape %k0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
+  %v0 = nn.slice %qkv starts [0, 0, 16] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
+  %v1 = nn.reshape %v0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
+  %a = nn.attention %q, %k, %v {causal, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %t = nn.transpose %a [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
+  %f = nn.reshape %t : (tensor<2x4x2x4xf32>) -> tensor<2x4x8xf32>
+  %y = nn.matmul %f, %p {transpose_rhs} : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+  return %y : tensor<2x4x8xf32>
+}
+
+// -----
+
+// Kernels read whole tensors; constants are buffers that hold their value, one
+// for equal values; a view that an output needs whole is copied.
+// CHECK-LABEL: plan.program @main
+// CHECK: plan.buffer @{{.*}} role constant {{.*}}value = dense<[1.0
+// CHECK-NOT: role constant
+// CHECK: plan.body @forward
+// CHECK-NEXT: plan.kernel @kernel_0 [#plan.view<@x {{.*}}>, #plan.view<@constant{{.*}}>] -> [{{.*}}] rows 2 grid 2
+// CHECK-NEXT: plan.kernel @kernel_0
+// CHECK-NEXT: plan.copy <@x + 0 slot -1 : f32[3, 2] strides[1, 3]> -> <@x.copy + 0 slot -1 : f32[3, 2] strides[2, 1]> {plan.inserted_by = "local-lower-to-plan"}
+// CHECK: plan.body @write_outputs
+// CHECK: plan.write <@x.copy
+func.func private @kernel_0(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
+  %c = nn.broadcast %b : (tensor<3xf32>) -> tensor<2x3xf32>
+  %d = nn.mul %a, %c : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  return %d : tensor<2x3xf32>
+}
+func.func @main(%x: tensor<2x3xf32> {nn.input = "x"}) -> (tensor<2x3xf32> {nn.output = "y"}, tensor<3x2xf32> {nn.output = "z"}) attributes {nn.entry} {
+  %c = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : tensor<3xf32>
+  %d = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : tensor<3xf32>
+  %y = call @kernel_0(%x, %c) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %z = call @kernel_0(%y, %d) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %t = nn.transpose %x [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  return %z, %t : tensor<2x3xf32>, tensor<3x2xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
+  // expected-error @below {{expected an op that a command of the plan executes}}
+  %y = nn.neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{expected argument 0 to carry 'nn.state' or 'nn.input'}}
+func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{expected result 0 to carry 'nn.output'}}
+func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> attributes {nn.entry} {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{expected one function with 'nn.entry', found 0}}
+module {}
