@@ -34,10 +34,15 @@ LogicalResult StateOp::verify() {
                                    type.getRank(), "an initializer")))
         return failure();
     }
+  Type stored = getStored().value_or(type.getElementType());
+  if (getStored() && (!isa<FileAttr>(getInit()) || !isa<FloatType>(stored) ||
+                      !isa<FloatType>(type.getElementType())))
+    return emitOpError() << "expected 'stored' only for floats in a file, "
+                            "found "
+                         << stored;
   if (auto file = dyn_cast<FileAttr>(getInit())) {
-    uint64_t bytes =
-        type.getNumElements() *
-        llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    uint64_t bytes = type.getNumElements() *
+                     llvm::divideCeil(stored.getIntOrFloatBitWidth(), 8);
     if (file.getBytes() != bytes)
       return emitOpError() << "expected a file range of " << bytes
                            << " bytes for " << type << ", found "

@@ -12,6 +12,10 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     parameter's name in the user's program. Functions take states as arguments
     that carry `nn.state = @name`, and return new values as results that do.
 
+    `stored` is the element type that a `#nn.file` holds where it is not the
+    state's own: what loads the state converts (a float32 file in a program
+    compiled in float64).
+
     `aliases` are the parameter's other names (tied weights), `initializers`
     which initializers of the model file it stands for, `init` its first value:
     a `#nn.file` range or an elements attribute. `frozen` states are never
@@ -29,7 +33,8 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
-      OptionalAttr<ArrayAttr>:$initializers, UnitAttr:$frozen);
+      OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
+      UnitAttr:$frozen);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
 }

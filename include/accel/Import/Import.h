@@ -1,0 +1,49 @@
+// From a loaded ONNX file to a module of nn: the first phase's front half. The
+// importer specialises the model on concrete dimensions and evaluates whatever
+// is known then, so that shape arithmetic never becomes part of the program.
+#ifndef ACCEL_IMPORT_IMPORT_H
+#define ACCEL_IMPORT_IMPORT_H
+
+#include "accel/Onnx/OnnxFile.h"
+#include "accel/Onnx/Parameters.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accel::import {
+
+/// What the caller decides about an import.
+struct ImportOptions {
+  /// Sizes of symbolic dimensions (`--dim batch=8`), by the symbol's name in
+  /// the file, whatever it looks like ("2" is a name).
+  llvm::StringMap<int64_t> dims;
+  /// Every float is computed as f64, the graph's own casts included. States
+  /// keep the type their bytes are stored in as `stored`.
+  bool f64 = false;
+};
+
+/// The newest opset of the default domain whose meaning the tables hold, and
+/// the oldest.
+inline constexpr int64_t kOldestOpset = 13;
+inline constexpr int64_t kNewestOpset = 23;
+
+/// Imports the model as a module with `accel.phase = "nn"`: one `nn.state` for
+/// each parameter that is used, and one function `@main` with `nn.entry`, whose
+/// arguments are the model's inputs in order and then the states in the table's
+/// order.
+///
+/// A symbolic dimension without a size takes that of the only size bound in the
+/// same place of another input, if the model has a meaning with no other size
+/// ("unified by use"); else it is an error.
+///
+/// Requires the Evaluate models of nn in the context's registry: constants are
+/// folded with them. Returns null after one located error: unknown operator,
+/// attribute or opset, unbound or contradicting dimension, shape known only at
+/// run time.
+mlir::OwningOpRef<mlir::ModuleOp>
+importOnnx(const onnxio::OnnxFile &file, const onnxio::ParameterTable &table,
+           const ImportOptions &options, mlir::MLIRContext *context);
+
+} // namespace accel::import
+
+#endif // ACCEL_IMPORT_IMPORT_H

@@ -1,0 +1,69 @@
+// Unification of symbolic dimensions by use: tried on the model itself, since
+// only its operators tell which sizes must agree.
+
+#include "BindDims.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallSet.h"
+#include <optional>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+/// The size of a dimension, if it is known.
+static std::optional<int64_t>
+sizeOf(const onnx::TensorShapeProto::Dimension &dim,
+       const ImportOptions &options) {
+  if (dim.has_dim_value())
+    return dim.dim_value();
+  auto bound = options.dims.find(dim.dim_param());
+  if (bound == options.dims.end())
+    return std::nullopt;
+  return bound->second;
+}
+
+ImportOptions
+import::bindDims(const onnxio::OnnxFile &file, const ImportOptions &options,
+                 MLIRContext *context,
+                 llvm::function_ref<bool(const ImportOptions &)> imports) {
+  // The sizes known at each place, and the places of each unbound name.
+  std::vector<llvm::SmallSet<int64_t, 2>> known;
+  llvm::MapVector<StringRef, SmallVector<unsigned>> unbound;
+  for (const onnx::ValueInfoProto *input : file.inputs())
+    for (auto [place, dim] :
+         llvm::enumerate(input->type().tensor_type().shape().dim())) {
+      if (known.size() <= place)
+        known.resize(place + 1);
+      if (std::optional<int64_t> size = sizeOf(dim, options))
+        known[place].insert(*size);
+      else if (!dim.dim_param().empty())
+        unbound[dim.dim_param()].push_back(place);
+    }
+  if (unbound.empty())
+    return options;
+
+  ImportOptions guess = options;
+  for (auto &[name, places] : unbound) {
+    llvm::SmallSet<int64_t, 2> candidates;
+    for (unsigned place : places)
+      for (int64_t size : known[place])
+        candidates.insert(size);
+    if (candidates.size() != 1)
+      return options;
+    guess.dims[name] = *candidates.begin();
+  }
+
+  ScopedDiagnosticHandler silence(context,
+                                  [](Diagnostic &) { return success(); });
+  if (!imports(guess))
+    return options;
+  for (auto &entry : unbound) {
+    ImportOptions other = guess;
+    ++other.dims[entry.first];
+    if (imports(other))
+      return options;
+  }
+  return guess;
+}

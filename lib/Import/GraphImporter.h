@@ -1,0 +1,66 @@
+// The state of one import: which ONNX value is which nn value, and where ops
+// are put. Private to the library.
+#ifndef ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
+#define ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
+
+#include "accel/Import/Import.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accel::import {
+
+/// What an ONNX value is during import: a tensor, or a sequence of tensors
+/// (which exists at compile time only).
+struct ImportedValue {
+  mlir::Value tensor;
+  bool isSequence = false;
+  llvm::SmallVector<mlir::Value> sequence;
+
+  static ImportedValue of(mlir::Value tensor) { return {tensor, false, {}}; }
+};
+
+/// Imports nodes in order into a block. Subgraphs are imported in place by a
+/// call of importNodes, their values being as visible as the outer ones: ONNX
+/// forbids a subgraph to define a name anew.
+class GraphImporter {
+public:
+  GraphImporter(const onnxio::OnnxFile &file,
+                const onnxio::ParameterTable &table,
+                const ImportOptions &options, mlir::OpBuilder &builder)
+      : file(file), table(table), options(options), builder(builder) {}
+
+  const onnxio::OnnxFile &file;
+  const onnxio::ParameterTable &table;
+  const ImportOptions &options;
+  mlir::OpBuilder &builder;
+
+  /// The argument that stands for each state, by its number in the table.
+  llvm::DenseMap<unsigned, mlir::Value> states;
+
+  void define(llvm::StringRef name, ImportedValue value) {
+    values[name] = std::move(value);
+  }
+
+  /// The value called `name`: defined before, or an initializer (made an
+  /// nn.constant at its first use). Null, after an error at `loc`, if there is
+  /// none or its type is not supported.
+  const ImportedValue *lookup(llvm::StringRef name, mlir::Location loc);
+
+  /// Imports all nodes of a graph; its inputs must have been defined.
+  mlir::LogicalResult importNodes(const onnx::GraphProto &graph);
+
+  /// Evaluates `op` if all its operands are constants and replaces it by a
+  /// constant; returns what stands for its only result then.
+  mlir::Value foldOrKeep(mlir::Operation *op);
+
+private:
+  mlir::LogicalResult importNode(const onnx::NodeProto &node);
+
+  llvm::StringMap<ImportedValue> values;
+};
+
+} // namespace accel::import
+
+#endif // ACCEL_LIB_IMPORT_GRAPHIMPORTER_H

@@ -1,0 +1,272 @@
+// Entry of the import: binds dimensions, declares states, imports the graph's
+// nodes, and returns its outputs.
+
+#include "accel/Import/Import.h"
+
+#include "BindDims.h"
+#include "GraphImporter.h"
+#include "Tensors.h"
+#include "accel/Onnx/Payload.h"
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+namespace {
+
+class ModelImporter {
+public:
+  ModelImporter(const onnxio::OnnxFile &file,
+                const onnxio::ParameterTable &table, ImportOptions options,
+                MLIRContext *context)
+      : file(file), table(table), options(std::move(options)), context(context),
+        builder(context) {}
+
+  OwningOpRef<ModuleOp> run();
+
+private:
+  FailureOr<RankedTensorType> inputType(const onnx::ValueInfoProto &input);
+  LogicalResult declareStates(ModuleOp module);
+  FailureOr<nn::StateOp> declareState(const onnxio::Parameter &parameter);
+  LogicalResult checkOutput(const onnx::ValueInfoProto &output, Value value);
+  Location nameLoc(StringRef name) {
+    return NameLoc::get(builder.getStringAttr(name));
+  }
+
+  const onnxio::OnnxFile &file;
+  const onnxio::ParameterTable &table;
+  ImportOptions options;
+  MLIRContext *context;
+  OpBuilder builder;
+  /// The states declared, by number in the table, in its order.
+  SmallVector<std::pair<unsigned, nn::StateOp>> states;
+};
+
+} // namespace
+
+FailureOr<RankedTensorType>
+ModelImporter::inputType(const onnx::ValueInfoProto &input) {
+  Location loc = nameLoc(input.name());
+  if (!input.type().has_tensor_type())
+    return emitError(loc) << "expected input '" << input.name()
+                          << "' to be a tensor";
+  const onnx::TypeProto::Tensor &tensor = input.type().tensor_type();
+  Type element = elementType(tensor.elem_type(), context);
+  if (!element)
+    return emitError(loc) << "element type '"
+                          << onnxio::elementTypeName(tensor.elem_type())
+                          << "' of input '" << input.name()
+                          << "' is not supported";
+  if (!tensor.has_shape())
+    return emitError(loc) << "expected a shape of input '" << input.name()
+                          << "', found none";
+  SmallVector<int64_t> shape;
+  for (auto [index, dim] : llvm::enumerate(tensor.shape().dim())) {
+    if (dim.has_dim_value()) {
+      if (dim.dim_value() < 0)
+        return emitError(loc)
+               << "expected a size of dimension #" << index << " of input '"
+               << input.name() << "', found " << dim.dim_value();
+      shape.push_back(dim.dim_value());
+      continue;
+    }
+    auto bound = options.dims.find(dim.dim_param());
+    if (dim.dim_param().empty())
+      return emitError(loc) << "dimension #" << index << " of input '"
+                            << input.name() << "' has neither size nor name";
+    if (bound == options.dims.end())
+      return emitError(loc)
+             << "dimension '" << dim.dim_param() << "' of input '"
+             << input.name() << "' has no size: give it with '--dim "
+             << dim.dim_param() << "=N'";
+    shape.push_back(bound->second);
+  }
+  return RankedTensorType::get(shape, computeType(element, options.f64));
+}
+
+FailureOr<nn::StateOp>
+ModelImporter::declareState(const onnxio::Parameter &parameter) {
+  Location loc = nameLoc(parameter.name);
+  Type stored = elementType(parameter.dtype, context);
+  if (!stored)
+    return emitError(loc) << "element type '"
+                          << onnxio::elementTypeName(parameter.dtype)
+                          << "' of parameter '" << parameter.name
+                          << "' is not supported";
+  Type element = computeType(stored, options.f64);
+  auto type = RankedTensorType::get(parameter.shape, element);
+  SmallVector<Attribute> initializers;
+  for (const onnxio::ParameterInitializer &each : parameter.initializers)
+    initializers.push_back(
+        nn::InitializerAttr::get(context, each.initializer, each.permutation));
+  // The value's own layout is read if the file has it: a transposed read at
+  // load costs strided access.
+  const onnxio::ParameterInitializer *source = nullptr;
+  for (const onnxio::ParameterInitializer &each : parameter.initializers)
+    if (!source || (!llvm::is_sorted(source->permutation) &&
+                    llvm::is_sorted(each.permutation)))
+      source = &each;
+  Attribute init;
+  TypeAttr storedAs;
+  if (!source) {
+    init = splatValue(parameter.shape, element, 0.0);
+  } else {
+    const onnx::TensorProto *tensor = file.findInitializer(source->initializer);
+    if (!tensor)
+      return emitError(loc)
+             << "no initializer called '" << source->initializer
+             << "', which holds parameter '" << parameter.name << "'";
+    const onnxio::Payload &payload = file.payload(*tensor);
+    bool identity = llvm::is_sorted(source->permutation);
+    if (payload.byReference) {
+      init = nn::FileAttr::get(context, payload.path, payload.offset,
+                               payload.bytes, onnxio::hashBytes(payload.data),
+                               identity ? ArrayRef<int64_t>()
+                                        : ArrayRef(source->permutation));
+      if (stored != element)
+        storedAs = TypeAttr::get(stored);
+    } else {
+      DenseElementsAttr value = tensorValue(file, *tensor, options.f64, loc);
+      if (!value)
+        return failure();
+      init = identity ? value : transposeBack(value, source->permutation);
+    }
+  }
+  SmallVector<StringRef> aliases(parameter.aliases.begin(),
+                                 parameter.aliases.end());
+  return nn::StateOp::create(
+      builder, loc, parameter.name, type, init,
+      aliases.empty() ? ArrayAttr() : builder.getStrArrayAttr(aliases),
+      initializers.empty() ? ArrayAttr() : builder.getArrayAttr(initializers),
+      storedAs);
+}
+
+LogicalResult ModelImporter::declareStates(ModuleOp module) {
+  builder.setInsertionPointToEnd(module.getBody());
+  llvm::SmallDenseSet<unsigned> used;
+  for (const auto &[place, use] : table.uses)
+    used.insert(use.parameter);
+  for (auto [number, parameter] : llvm::enumerate(table.parameters)) {
+    if (!used.contains(number))
+      continue;
+    FailureOr<nn::StateOp> state = declareState(parameter);
+    if (failed(state))
+      return failure();
+    states.emplace_back(number, *state);
+  }
+  return success();
+}
+
+LogicalResult ModelImporter::checkOutput(const onnx::ValueInfoProto &output,
+                                         Value value) {
+  if (!output.type().has_tensor_type() ||
+      !output.type().tensor_type().has_shape())
+    return success();
+  const auto &declared = output.type().tensor_type().shape();
+  auto type = cast<RankedTensorType>(value.getType());
+  auto fail = [&] {
+    return emitError(value.getLoc())
+           << "output '" << output.name() << "' has type " << type
+           << ", but the file declares ";
+  };
+  if (declared.dim_size() != type.getRank())
+    return fail() << declared.dim_size() << " dimensions";
+  for (auto [index, dim] : llvm::enumerate(declared.dim())) {
+    std::optional<int64_t> size;
+    if (dim.has_dim_value())
+      size = dim.dim_value();
+    else if (auto it = options.dims.find(dim.dim_param());
+             it != options.dims.end())
+      size = it->second;
+    if (size && *size != type.getDimSize(index))
+      return fail() << "size " << *size << " of dimension #" << index;
+  }
+  return success();
+}
+
+OwningOpRef<ModuleOp> ModelImporter::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(file.location());
+  (*module)->setAttr("accel.phase", builder.getStringAttr("nn"));
+  if (failed(declareStates(*module)))
+    return nullptr;
+
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  SmallVector<DictionaryAttr> attributes;
+  for (const onnx::ValueInfoProto *input : file.inputs()) {
+    FailureOr<RankedTensorType> type = inputType(*input);
+    if (failed(type))
+      return nullptr;
+    types.push_back(*type);
+    locations.push_back(nameLoc(input->name()));
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kInputAttr, builder.getStringAttr(input->name()))));
+  }
+  for (auto &[number, state] : states) {
+    types.push_back(state.getType());
+    locations.push_back(state.getLoc());
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
+  }
+  auto function = func::FuncOp::create(builder, file.location(), "main",
+                                       builder.getFunctionType(types, {}));
+  function->setAttr(nn::kEntryAttr, builder.getUnitAttr());
+  function.setAllArgAttrs(attributes);
+  Block *block = builder.createBlock(&function.getBody(), {}, types, locations);
+
+  GraphImporter importer(file, table, options, builder);
+  unsigned argument = 0;
+  for (const onnx::ValueInfoProto *input : file.inputs())
+    importer.define(input->name(),
+                    ImportedValue::of(block->getArgument(argument++)));
+  for (auto &[number, state] : states)
+    importer.states[number] = block->getArgument(argument++);
+  if (failed(importer.importNodes(file.graph())))
+    return nullptr;
+
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> names;
+  for (const onnx::ValueInfoProto &output : file.graph().output()) {
+    const ImportedValue *value =
+        importer.lookup(output.name(), nameLoc(output.name()));
+    if (!value)
+      return nullptr;
+    if (value->isSequence || !value->tensor) {
+      emitError(nameLoc(output.name()))
+          << "expected output '" << output.name() << "' to be a tensor";
+      return nullptr;
+    }
+    if (failed(checkOutput(output, value->tensor)))
+      return nullptr;
+    results.push_back(value->tensor);
+    names.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kOutputAttr, builder.getStringAttr(output.name()))));
+  }
+  func::ReturnOp::create(builder, file.location(), results);
+  function.setType(
+      builder.getFunctionType(types, ValueRange(results).getTypes()));
+  function.setAllResultAttrs(names);
+  // Constants and shape arithmetic that folding left without a use.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
+    if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty() && isPure(&op))
+      op.erase();
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+OwningOpRef<ModuleOp>
+accel::import::importOnnx(const onnxio::OnnxFile &file,
+                          const onnxio::ParameterTable &table,
+                          const ImportOptions &options, MLIRContext *context) {
+  context->loadDialect<nn::NNDialect, func::FuncDialect>();
+  ImportOptions bound =
+      bindDims(file, options, context, [&](const ImportOptions &attempt) {
+        return static_cast<bool>(
+            ModelImporter(file, table, attempt, context).run());
+      });
+  return ModelImporter(file, table, bound, context).run();
+}

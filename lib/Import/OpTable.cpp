@@ -1,0 +1,29 @@
+// Look-up in the groups' tables of operators.
+
+#include "OpTable.h"
+
+#include <map>
+
+using namespace accel::import;
+
+const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
+                                   int64_t version) {
+  using Key = std::pair<llvm::StringRef, llvm::StringRef>;
+  static const std::multimap<Key, const OpRow *> rows = [] {
+    std::multimap<Key, const OpRow *> all;
+    for (llvm::ArrayRef<OpRow> group :
+         {elementwiseOps(), linearOps(), normOps(), attentionOps(), shapeOps(),
+          indexingOps(), constantOps(), reductionOps(), lossOps(),
+          controlOps()})
+      for (const OpRow &row : group)
+        all.emplace(Key(row.domain, row.name), &row);
+    return all;
+  }();
+  const OpRow *best = nullptr;
+  auto [begin, end] = rows.equal_range({domain, name});
+  for (auto it = begin; it != end; ++it)
+    if (it->second->since <= version &&
+        (!best || it->second->since > best->since))
+      best = it->second;
+  return best;
+}

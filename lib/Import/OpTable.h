@@ -1,0 +1,42 @@
+// The table of operators: which function imports which ONNX operator from which
+// opset on. Private to the library; each lib/Import/Ops/<Group>.cpp gives its
+// rows.
+#ifndef ACCEL_LIB_IMPORT_OPTABLE_H
+#define ACCEL_LIB_IMPORT_OPTABLE_H
+
+#include "NodeImporter.h"
+
+namespace accel::import {
+
+/// One row: `function` imports `name` of `domain` as defined from opset `since`
+/// on, up to the next row of that name.
+struct OpRow {
+  llvm::StringLiteral domain;
+  llvm::StringLiteral name;
+  int64_t since;
+  /// Operands that must be there, and how many there may be (-1: any number).
+  int minOperands;
+  int maxOperands;
+  mlir::LogicalResult (*function)(NodeImporter &importer);
+  /// Whether operands may be sequences of tensors.
+  bool takesSequences = false;
+};
+
+llvm::ArrayRef<OpRow> elementwiseOps();
+llvm::ArrayRef<OpRow> linearOps();
+llvm::ArrayRef<OpRow> normOps();
+llvm::ArrayRef<OpRow> attentionOps();
+llvm::ArrayRef<OpRow> shapeOps();
+llvm::ArrayRef<OpRow> indexingOps();
+llvm::ArrayRef<OpRow> constantOps();
+llvm::ArrayRef<OpRow> reductionOps();
+llvm::ArrayRef<OpRow> lossOps();
+llvm::ArrayRef<OpRow> controlOps();
+
+/// The row for the operator as opset `version` defines it, or null.
+const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
+                    int64_t version);
+
+} // namespace accel::import
+
+#endif // ACCEL_LIB_IMPORT_OPTABLE_H

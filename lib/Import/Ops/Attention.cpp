@@ -1,0 +1,128 @@
+// Import of the Attention operator of opset 23.
+
+#include "../OpTable.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+/// [B, S, H·D] to [B, H, S, D]; tensors of rank 4 stay.
+static Value splitHeads(Importer &n, Value value, int64_t heads,
+                        StringRef attribute) {
+  if (Importer::rank(value) == 4)
+    return value;
+  ArrayRef<int64_t> shape = Importer::shape(value);
+  if (shape.size() != 3 || heads <= 0 || shape[2] % heads != 0) {
+    n.error() << "expected a tensor of rank 4, or of rank 3 with '" << attribute
+              << "' dividing its last dimension, found "
+              << (value ? value.getType() : Type()) << " and " << heads;
+    return nullptr;
+  }
+  return n.transpose(
+      n.reshape(value, {shape[0], shape[1], heads, shape[2] / heads}),
+      {0, 2, 1, 3});
+}
+
+/// Key t is hidden from query s where t > s + offset: as a mask.
+static Value causalMask(Importer &n, int64_t queries, int64_t keys,
+                        int64_t offset) {
+  SmallVector<bool> bits;
+  for (int64_t s = 0; s < queries; ++s)
+    for (int64_t t = 0; t < keys; ++t)
+      bits.push_back(t <= s + offset);
+  return n.constant(DenseElementsAttr::get(
+      RankedTensorType::get({1, 1, queries, keys}, n.graph.builder.getI1Type()),
+      bits));
+}
+
+static LogicalResult importAttention(Importer &n) {
+  bool causal = n.intAttr("is_causal", 0);
+  int64_t queryHeads = n.intAttr("q_num_heads", 0);
+  int64_t keyHeads = n.intAttr("kv_num_heads", 0);
+  double softcap = n.floatAttr("softcap", 0);
+  n.ignoreAttr("qk_matmul_output_mode"); // of result 3 only
+  n.ignoreAttr("softmax_precision");     // nn.attention's is at least f32
+  if (softcap != 0)
+    return n.error() << "expected 'softcap' 0, found " << softcap;
+  if (n.wantsResult(3))
+    return n.error() << "result 'qk_matmul_output' is not supported";
+
+  bool flat = Importer::rank(n.operand(0)) == 3;
+  Value query = splitHeads(n, n.operand(0), queryHeads, "q_num_heads");
+  Value key = splitHeads(n, n.operand(1), keyHeads, "kv_num_heads");
+  Value value = splitHeads(n, n.operand(2), keyHeads, "kv_num_heads");
+  if (!query || !key || !value)
+    return failure();
+  int64_t past = 0;
+  if (Value pastKey = n.operand(4)) {
+    if (!n.operand(5))
+      return n.error() << "expected operand #5 ('past_value') beside operand "
+                          "#4, found none";
+    if (Importer::rank(pastKey) != 4 || Importer::rank(n.operand(5)) != 4)
+      return n.error() << "expected past keys and values of rank 4, found "
+                       << pastKey.getType() << " and "
+                       << n.operand(5).getType();
+    past = Importer::shape(pastKey)[2];
+    key = n.concat({pastKey, key}, 2);
+    value = n.concat({n.operand(5), value}, 2);
+  }
+  if (!key || !value)
+    return failure();
+  n.setResult(1, key);
+  n.setResult(2, value);
+
+  int64_t queries = Importer::shape(query)[2], keys = Importer::shape(key)[2];
+  double scale = n.floatAttr("scale", 0);
+  if (!n.hasAttribute("scale"))
+    scale = 1 / std::sqrt(double(Importer::shape(query)[3]));
+  Value mask = n.operand(3);
+  if (mask && Importer::rank(mask) < 4) {
+    SmallVector<int64_t> wide(4 - Importer::rank(mask), 1);
+    llvm::append_range(wide, Importer::shape(mask));
+    mask = n.reshape(mask, wide);
+  }
+  // Opset 23 aligns the causal mask at the first query and key unless there is
+  // a past; nn.attention at the last ones.
+  if (causal && past != keys - queries) {
+    causal = false;
+    Value triangle = causalMask(n, queries, keys, past);
+    if (!mask)
+      mask = triangle;
+    else if (Importer::isFloat(mask))
+      mask =
+          n.select(triangle, mask,
+                   n.splatLike(mask, -std::numeric_limits<double>::infinity()));
+    else
+      mask = n.binary<nn::AndOp>(mask, triangle);
+  }
+  if (mask && Importer::shape(mask).back() != keys) {
+    SmallVector<int64_t> wide(Importer::shape(mask));
+    wide.back() = keys;
+    mask = n.broadcast(mask, wide);
+  }
+  SmallVector<Value> operands{query, key, value};
+  if (mask)
+    operands.push_back(mask);
+  SmallVector<NamedAttribute> attributes{
+      n.named("scale", n.graph.builder.getF64FloatAttr(scale))};
+  if (causal)
+    attributes.push_back(n.unit("causal"));
+  Value result = n.create<nn::AttentionOp>(operands, attributes);
+  if (result && flat) {
+    ArrayRef<int64_t> shape = Importer::shape(result);
+    result = n.reshape(n.transpose(result, {0, 2, 1, 3}),
+                       {shape[0], shape[2], shape[1] * shape[3]});
+  }
+  return n.finish(result);
+}
+
+ArrayRef<OpRow> accel::import::attentionOps() {
+  static const OpRow rows[] = {
+      {"", "Attention", 23, 3, 6, importAttention},
+  };
+  return rows;
+}

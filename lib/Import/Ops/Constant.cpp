@@ -1,0 +1,124 @@
+// Import of operators whose results are known when the model is compiled.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+static LogicalResult importConstant(Importer &n) {
+  using Attribute = onnx::AttributeProto;
+  Builder &builder = n.graph.builder;
+  if (n.node.attribute_size() != 1)
+    return n.error() << "expected one attribute, found "
+                     << n.node.attribute_size();
+  StringRef name = n.node.attribute(0).name();
+  Type real = computeType(builder.getF32Type(), n.graph.options.f64);
+  if (name == "value") {
+    const auto *tensor = n.attribute(name, Attribute::TENSOR);
+    if (!tensor)
+      return failure();
+    DenseElementsAttr value =
+        tensorValue(n.graph.file, tensor->t(), n.graph.options.f64, n.loc);
+    return value ? n.finish(n.constant(value)) : failure();
+  }
+  if (name == "value_int")
+    return n.finish(n.ints(n.intAttr(name, 0), {}));
+  if (name == "value_ints") {
+    SmallVector<int64_t> values =
+        n.intsAttr(name).value_or(SmallVector<int64_t>());
+    return n.finish(n.ints(values, static_cast<int64_t>(values.size())));
+  }
+  if (name == "value_float")
+    return n.finish(n.splat({}, real, n.floatAttr(name, 0)));
+  if (name == "value_floats") {
+    const auto *list = n.attribute(name, Attribute::FLOATS);
+    if (!list)
+      return failure();
+    SmallVector<mlir::Attribute> values;
+    for (float value : list->floats())
+      values.push_back(builder.getFloatAttr(real, value));
+    return n.finish(n.constant(DenseElementsAttr::get(
+        RankedTensorType::get(list->floats_size(), real), values)));
+  }
+  return n.finish(Value());
+}
+
+static LogicalResult importConstantOfShape(Importer &n) {
+  using Attribute = onnx::AttributeProto;
+  SmallVector<int64_t> shape = n.constantInts(0);
+  for (int64_t size : shape)
+    if (size < 0)
+      return n.error() << "expected sizes, found [" << shape << "]";
+  Type real = computeType(n.graph.builder.getF32Type(), n.graph.options.f64);
+  if (!n.hasAttribute("value"))
+    return n.finish(n.splat(shape, real, 0));
+  const auto *tensor = n.attribute("value", Attribute::TENSOR);
+  if (!tensor)
+    return failure();
+  DenseElementsAttr value =
+      tensorValue(n.graph.file, tensor->t(), n.graph.options.f64, n.loc);
+  if (!value)
+    return failure();
+  if (value.getNumElements() != 1)
+    return n.error() << "expected one value, found " << value.getType();
+  return n.finish(n.constant(
+      value.resizeSplat(RankedTensorType::get(shape, value.getElementType()))));
+}
+
+static LogicalResult importRange(Importer &n) {
+  DenseElementsAttr bounds[3];
+  for (int index = 0; index < 3; ++index) {
+    bounds[index] = Importer::constantOf(n.operand(index));
+    if (!bounds[index])
+      return n.error() << "expected operand #" << index << " ('"
+                       << n.node.input(index)
+                       << "') to be known at compile time, found a value "
+                          "computed at run time";
+    if (bounds[index].getNumElements() != 1 ||
+        bounds[index].getElementType() != bounds[0].getElementType())
+      return n.error() << "expected three scalars of one type, found "
+                       << bounds[index].getType() << " as operand #" << index;
+  }
+  Type element = bounds[0].getElementType();
+  SmallVector<mlir::Attribute> values;
+  Builder &builder = n.graph.builder;
+  if (isa<FloatType>(element)) {
+    double number[3];
+    for (int index = 0; index < 3; ++index)
+      number[index] =
+          (*bounds[index].getValues<FloatAttr>().begin()).getValueAsDouble();
+    if (number[2] == 0 || std::isnan(number[0] + number[1] + number[2]))
+      return n.error() << "expected a step other than 0, found " << number[2];
+    double count = std::ceil((number[1] - number[0]) / number[2]);
+    for (int64_t index = 0; index < count; ++index)
+      values.push_back(
+          builder.getFloatAttr(element, number[0] + index * number[2]));
+  } else {
+    int64_t number[3];
+    for (int index = 0; index < 3; ++index)
+      number[index] = integerElements(bounds[index])[0];
+    if (number[2] == 0)
+      return n.error() << "expected a step other than 0, found 0";
+    for (int64_t value = number[0];
+         number[2] > 0 ? value < number[1] : value > number[1];
+         value += number[2])
+      values.push_back(builder.getIntegerAttr(element, value));
+  }
+  auto type = RankedTensorType::get(values.size(), element);
+  return n.finish(n.constant(DenseElementsAttr::get(type, values)));
+}
+
+ArrayRef<OpRow> accel::import::constantOps() {
+  static const OpRow rows[] = {
+      {"", "Constant", 13, 0, 0, importConstant},
+      {"", "ConstantOfShape", 9, 1, 1, importConstantOfShape},
+      {"", "Range", 11, 3, 3, importRange},
+  };
+  return rows;
+}

@@ -1,0 +1,145 @@
+// Import of what exists at compile time only: sequences, branches on known
+// conditions, dropout that drops nothing.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+static LogicalResult importIdentity(Importer &n) {
+  if (n.imported(0).isSequence)
+    n.setResult(0, n.imported(0));
+  else
+    n.setResult(0, n.operand(0));
+  return n.finish();
+}
+
+static LogicalResult importDropout(Importer &n) {
+  n.ignoreAttr("seed");
+  bool training = n.operand(2) && n.constantInt(2) != 0;
+  double ratio = 0.5;
+  if (n.operand(1)) {
+    DenseElementsAttr known = Importer::constantOf(n.operand(1));
+    if (!known || known.getNumElements() != 1)
+      return n.error() << "expected the ratio to be one number known at "
+                          "compile time, found "
+                       << n.operand(1).getType();
+    ratio = (*known.getValues<FloatAttr>().begin()).getValueAsDouble();
+  }
+  if (n.hasFailed())
+    return failure();
+  if (training && ratio != 0)
+    return n.error() << "dropout in training mode is not supported, found "
+                        "ratio "
+                     << ratio;
+  Value x = n.operand(0);
+  if (n.wantsResult(1))
+    n.setResult(1, n.splat(Importer::shape(x), n.graph.builder.getI1Type(), 1));
+  return n.finish(x);
+}
+
+static LogicalResult importIf(Importer &n) {
+  using Attribute = onnx::AttributeProto;
+  const auto *thenBranch = n.attribute("then_branch", Attribute::GRAPH);
+  const auto *elseBranch = n.attribute("else_branch", Attribute::GRAPH);
+  if (!thenBranch || !elseBranch)
+    return n.error() << "expected 'then_branch' and 'else_branch'";
+  bool condition = n.constantInt(0) != 0;
+  if (n.hasFailed())
+    return failure();
+  const onnx::GraphProto &branch =
+      condition ? thenBranch->g() : elseBranch->g();
+  if (branch.output_size() != n.node.output_size())
+    return n.error() << "expected " << n.node.output_size()
+                     << " results of the branch, found "
+                     << branch.output_size();
+  for (const onnx::TensorProto &tensor : branch.initializer()) {
+    DenseElementsAttr value =
+        tensorValue(n.graph.file, tensor, n.graph.options.f64, n.loc);
+    if (!value)
+      return failure();
+    n.graph.define(tensor.name(), ImportedValue::of(n.constant(value)));
+  }
+  if (failed(n.graph.importNodes(branch)))
+    return failure();
+  for (auto [index, output] : llvm::enumerate(branch.output())) {
+    const ImportedValue *value = n.graph.lookup(output.name(), n.loc);
+    if (!value)
+      return failure();
+    n.setResult(index, ImportedValue(*value));
+  }
+  return n.finish();
+}
+
+static LogicalResult importSequenceConstruct(Importer &n) {
+  ImportedValue result;
+  result.isSequence = true;
+  for (unsigned index = 0; index < n.operandCount(); ++index)
+    result.sequence.push_back(n.operand(index));
+  n.setResult(0, std::move(result));
+  return n.finish();
+}
+
+/// Operand 0's tensors; an error if it is none.
+static ArrayRef<Value> sequence(Importer &n) {
+  if (n.imported(0).isSequence)
+    return n.imported(0).sequence;
+  n.error() << "expected a sequence as operand #0, found "
+            << n.operand(0).getType();
+  return {};
+}
+
+static LogicalResult importSequenceAt(Importer &n) {
+  ArrayRef<Value> values = sequence(n);
+  if (n.hasFailed())
+    return failure();
+  int64_t position = n.constantInt(1), size = values.size();
+  if (n.hasFailed())
+    return failure();
+  if (position < -size || position >= size)
+    return n.error() << "expected a position in [" << -size << ", " << size
+                     << "), found " << position;
+  return n.finish(values[position < 0 ? position + size : position]);
+}
+
+static LogicalResult importSequenceLength(Importer &n) {
+  int64_t size = sequence(n).size();
+  return n.hasFailed() ? failure() : n.finish(n.ints(size, {}));
+}
+
+static LogicalResult importConcatFromSequence(Importer &n) {
+  SmallVector<Value> values(sequence(n));
+  if (n.hasFailed())
+    return failure();
+  if (values.empty())
+    return n.error() << "expected a sequence of one tensor or more, found none";
+  bool newAxis = n.intAttr("new_axis", 0);
+  int64_t rank = Importer::rank(values[0]) + newAxis;
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
+  if (n.hasFailed())
+    return failure();
+  if (newAxis)
+    for (Value &value : values) {
+      SmallVector<int64_t> shape(Importer::shape(value));
+      shape.insert(shape.begin() + std::min<int64_t>(axis, shape.size()), 1);
+      value = n.reshape(value, shape);
+    }
+  return n.finish(n.concat(values, axis));
+}
+
+ArrayRef<OpRow> accel::import::controlOps() {
+  static const OpRow rows[] = {
+      {"", "ConcatFromSequence", 11, 1, 1, importConcatFromSequence, true},
+      {"", "Dropout", 13, 1, 3, importDropout},
+      {"", "Identity", 13, 1, 1, importIdentity, true},
+      {"", "If", 13, 1, 1, importIf},
+      {"", "SequenceAt", 11, 2, 2, importSequenceAt, true},
+      {"", "SequenceConstruct", 11, 1, -1, importSequenceConstruct},
+      {"", "SequenceLength", 11, 1, 1, importSequenceLength, true},
+  };
+  return rows;
+}

@@ -1,0 +1,220 @@
+// Import of elementwise operators, comparisons and casts.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+template <typename Op> static LogicalResult unary(Importer &n) {
+  return n.finish(n.unary<Op>(n.operand(0)));
+}
+template <typename Op> static LogicalResult binary(Importer &n) {
+  return n.finish(n.binary<Op>(n.operand(0), n.operand(1)));
+}
+template <nn::ComparePredicate predicate>
+static LogicalResult compare(Importer &n) {
+  return n.finish(n.compare(predicate, n.operand(0), n.operand(1)));
+}
+
+/// Min, Max, Sum: any number of operands, folded from the left.
+template <typename Op> static LogicalResult variadic(Importer &n) {
+  SmallVector<Value> values;
+  for (unsigned index = 0; index < n.operandCount(); ++index)
+    values.push_back(n.operand(index));
+  if (!n.broadcastTogether(values))
+    return failure();
+  Value result = values[0];
+  for (Value value : llvm::drop_begin(values))
+    result = n.create<Op>({result, value});
+  return n.finish(result);
+}
+
+static LogicalResult importCeil(Importer &n) {
+  Value x = n.operand(0);
+  return n.finish(
+      n.unary<nn::NegOp>(n.unary<nn::FloorOp>(n.unary<nn::NegOp>(x))));
+}
+
+static LogicalResult importSign(Importer &n) {
+  Value x = n.operand(0), zero = n.splatLike(x, 0);
+  Value negative = n.compare(nn::ComparePredicate::lt, x, zero);
+  Value positive = n.compare(nn::ComparePredicate::gt, x, zero);
+  // Neither branch is taken for NaN, which the last operand hands on.
+  Value result = n.select(positive, n.splatLike(x, 1), x);
+  if (x && Importer::element(x).isUnsignedInteger())
+    return n.finish(result);
+  return n.finish(n.select(negative, n.splatLike(x, -1), result));
+}
+
+static LogicalResult importClip(Importer &n) {
+  Value result = n.operand(0);
+  if (Value low = n.operand(1))
+    result = n.binary<nn::MaxOp>(result, low);
+  if (Value high = n.operand(2))
+    result = n.binary<nn::MinOp>(result, high);
+  return n.finish(result);
+}
+
+static LogicalResult importMod(Importer &n) {
+  int64_t fmod = n.intAttr("fmod", 0);
+  Value lhs = n.operand(0), rhs = n.operand(1);
+  if (Importer::isFloat(lhs) != (fmod != 0))
+    return n.error() << "expected 'fmod' of 1 for floats and 0 for integers, "
+                        "found "
+                     << fmod << " for " << lhs.getType();
+  return n.finish(n.binary<nn::ModOp>(lhs, rhs));
+}
+
+/// The exponent may have another type than the base; the base's is kept.
+static LogicalResult importPow(Importer &n) {
+  Value base = n.operand(0), exponent = n.operand(1);
+  if (Importer::isFloat(base) || !Importer::isFloat(exponent))
+    return n.finish(
+        n.binary<nn::PowOp>(base, n.cast(exponent, Importer::element(base))));
+  Value power =
+      n.binary<nn::PowOp>(n.cast(base, Importer::element(exponent)), exponent);
+  return n.finish(n.cast(power, Importer::element(base)));
+}
+
+static LogicalResult importXor(Importer &n) {
+  return n.finish(
+      n.compare(nn::ComparePredicate::ne, n.operand(0), n.operand(1)));
+}
+
+static LogicalResult importIsInf(Importer &n) {
+  int64_t negative = n.intAttr("detect_negative", 1);
+  int64_t positive = n.intAttr("detect_positive", 1);
+  Value x = n.operand(0);
+  if (!Importer::isFloat(x))
+    return n.error() << "expected floats, found " << x.getType();
+  if (negative && positive)
+    x = n.unary<nn::AbsOp>(x);
+  else if (negative)
+    x = n.unary<nn::NegOp>(x);
+  Value result =
+      n.compare(nn::ComparePredicate::eq, x,
+                n.splatLike(x, std::numeric_limits<double>::infinity()));
+  if (!negative && !positive)
+    result = n.splatLike(result, 0);
+  return n.finish(result);
+}
+
+static LogicalResult importLeakyRelu(Importer &n) {
+  double alpha = n.floatAttr("alpha", 0.01f);
+  Value x = n.operand(0), zero = n.splatLike(x, 0);
+  Value scaled = n.binary<nn::MulOp>(x, n.splatLike(x, alpha));
+  return n.finish(
+      n.select(n.compare(nn::ComparePredicate::lt, x, zero), scaled, x));
+}
+
+static Value hardSigmoid(Importer &n, Value x, double alpha, double beta) {
+  Value line = n.binary<nn::AddOp>(
+      n.binary<nn::MulOp>(x, n.splatLike(x, alpha)), n.splatLike(x, beta));
+  return n.binary<nn::MinOp>(n.binary<nn::MaxOp>(line, n.splatLike(x, 0)),
+                             n.splatLike(x, 1));
+}
+static LogicalResult importHardSigmoid(Importer &n) {
+  double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5f);
+  return n.finish(hardSigmoid(n, n.operand(0), alpha, beta));
+}
+static LogicalResult importHardSwish(Importer &n) {
+  Value x = n.operand(0);
+  return n.finish(n.binary<nn::MulOp>(x, hardSigmoid(n, x, 1.0 / 6, 0.5)));
+}
+
+/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which does not overflow.
+static LogicalResult importSoftplus(Importer &n) {
+  Value x = n.operand(0);
+  Value small = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
+  Value tail =
+      n.unary<nn::LogOp>(n.binary<nn::AddOp>(small, n.splatLike(x, 1)));
+  return n.finish(
+      n.binary<nn::AddOp>(n.binary<nn::MaxOp>(x, n.splatLike(x, 0)), tail));
+}
+
+static LogicalResult importGelu(Importer &n) {
+  std::string kind = n.stringAttr("approximate", "none");
+  if (kind != "none" && kind != "tanh")
+    return n.error() << "expected 'approximate' to be 'none' or 'tanh', found '"
+                     << kind << "'";
+  auto attribute = nn::GeluKindAttr::get(n.loc.getContext(),
+                                         kind == "tanh" ? nn::GeluKind::tanh
+                                                        : nn::GeluKind::erf);
+  return n.finish(
+      n.create<nn::GeluOp>(n.operand(0), n.named("kind", attribute)));
+}
+
+static LogicalResult importWhere(Importer &n) {
+  return n.finish(n.select(n.operand(0), n.operand(1), n.operand(2)));
+}
+
+static LogicalResult importCast(Importer &n) {
+  int64_t to = n.intAttr("to", 0);
+  n.ignoreAttr("saturate"); // of fp8 only, which elementType refuses
+  Type type = elementType(to, n.loc.getContext());
+  if (!type)
+    return n.error() << "element type #" << to << " is not supported";
+  return n.finish(n.cast(n.operand(0), computeType(type, n.graph.options.f64)));
+}
+
+static LogicalResult importCastLike(Importer &n) {
+  n.ignoreAttr("saturate");
+  return n.finish(n.cast(n.operand(0), Importer::element(n.operand(1))));
+}
+
+ArrayRef<OpRow> accel::import::elementwiseOps() {
+  using P = nn::ComparePredicate;
+  static const OpRow rows[] = {
+      {"", "Abs", 13, 1, 1, unary<nn::AbsOp>},
+      {"", "Add", 13, 2, 2, binary<nn::AddOp>},
+      {"", "And", 7, 2, 2, binary<nn::AndOp>},
+      {"", "Cast", 13, 1, 1, importCast},
+      {"", "CastLike", 15, 2, 2, importCastLike},
+      {"", "Ceil", 13, 1, 1, importCeil},
+      {"", "Clip", 13, 1, 3, importClip},
+      {"", "Cos", 7, 1, 1, unary<nn::CosOp>},
+      {"", "Div", 13, 2, 2, binary<nn::DivOp>},
+      {"", "Equal", 13, 2, 2, compare<P::eq>},
+      {"", "Erf", 13, 1, 1, unary<nn::ErfOp>},
+      {"", "Exp", 13, 1, 1, unary<nn::ExpOp>},
+      {"", "Floor", 13, 1, 1, unary<nn::FloorOp>},
+      {"", "Gelu", 20, 1, 1, importGelu},
+      {"", "Greater", 13, 2, 2, compare<P::gt>},
+      {"", "GreaterOrEqual", 12, 2, 2, compare<P::ge>},
+      {"", "HardSigmoid", 6, 1, 1, importHardSigmoid},
+      {"", "HardSwish", 14, 1, 1, importHardSwish},
+      {"", "IsInf", 10, 1, 1, importIsInf},
+      {"", "IsNaN", 13, 1, 1, unary<nn::IsNanOp>},
+      {"", "LeakyRelu", 6, 1, 1, importLeakyRelu},
+      {"", "Less", 13, 2, 2, compare<P::lt>},
+      {"", "LessOrEqual", 12, 2, 2, compare<P::le>},
+      {"", "Log", 13, 1, 1, unary<nn::LogOp>},
+      {"", "Max", 13, 1, -1, variadic<nn::MaxOp>},
+      {"", "Min", 13, 1, -1, variadic<nn::MinOp>},
+      {"", "Mod", 13, 2, 2, importMod},
+      {"", "Mul", 13, 2, 2, binary<nn::MulOp>},
+      {"", "Neg", 13, 1, 1, unary<nn::NegOp>},
+      {"", "Not", 1, 1, 1, unary<nn::NotOp>},
+      {"", "Or", 7, 2, 2, binary<nn::OrOp>},
+      {"", "Pow", 13, 2, 2, importPow},
+      {"", "Reciprocal", 13, 1, 1, unary<nn::ReciprocalOp>},
+      {"", "Relu", 13, 1, 1, unary<nn::ReluOp>},
+      {"", "Sigmoid", 13, 1, 1, unary<nn::SigmoidOp>},
+      {"", "Sign", 13, 1, 1, importSign},
+      {"", "Sin", 7, 1, 1, unary<nn::SinOp>},
+      {"", "Softplus", 1, 1, 1, importSoftplus},
+      {"", "Sqrt", 13, 1, 1, unary<nn::SqrtOp>},
+      {"", "Sub", 13, 2, 2, binary<nn::SubOp>},
+      {"", "Sum", 13, 1, -1, variadic<nn::AddOp>},
+      {"", "Tanh", 13, 1, 1, unary<nn::TanhOp>},
+      {"", "Where", 9, 3, 3, importWhere},
+      {"", "Xor", 7, 2, 2, importXor},
+  };
+  return rows;
+}

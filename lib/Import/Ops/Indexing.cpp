@@ -1,0 +1,94 @@
+// Import of operators that pick elements by index, or by place in a triangle.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+/// One index known now is a slice, which needs no table of indices at run time
+/// and can be sharded like one.
+static LogicalResult importGather(Importer &n) {
+  Value table = n.operand(0), indices = n.operand(1);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(table));
+  if (n.hasFailed())
+    return failure();
+  DenseElementsAttr known = Importer::constantOf(indices);
+  if (known && known.getNumElements() == 1 && !Importer::constantOf(table)) {
+    int64_t size = Importer::shape(table)[dim];
+    int64_t index = integerElements(known)[0];
+    if (index < -size || index >= size)
+      return n.error() << "expected an index in [" << -size << ", " << size
+                       << "), found " << index;
+    SmallVector<int64_t> shape(Importer::shape(table).take_front(dim));
+    llvm::append_range(shape, Importer::shape(indices));
+    llvm::append_range(shape, Importer::shape(table).drop_front(dim + 1));
+    return n.finish(n.reshape(
+        n.slice(table, dim, index < 0 ? index + size : index, 1), shape));
+  }
+  return n.finish(
+      n.create<nn::GatherOp>({table, indices}, n.named("dim", dim)));
+}
+
+static LogicalResult importGatherNd(Importer &n) {
+  return n.finish(n.create<nn::GatherNdOp>(
+      {n.operand(0), n.operand(1)},
+      n.named("batch_dims", n.intAttr("batch_dims", 0))));
+}
+
+static LogicalResult importTrilu(Importer &n) {
+  Value x = n.operand(0);
+  bool upper = n.intAttr("upper", 1);
+  int64_t offset = n.operand(1) ? n.constantInt(1) : 0;
+  if (Importer::rank(x) < 2)
+    return n.error() << "expected a tensor of rank 2 or more, found "
+                     << x.getType();
+  ArrayRef<int64_t> matrix = Importer::shape(x).take_back(2);
+  SmallVector<bool> keep;
+  for (int64_t row = 0; row < matrix[0]; ++row)
+    for (int64_t column = 0; column < matrix[1]; ++column)
+      keep.push_back(upper ? column - row >= offset : column - row <= offset);
+  Value mask = n.constant(DenseElementsAttr::get(
+      RankedTensorType::get(matrix, n.graph.builder.getI1Type()), keep));
+  return n.finish(n.select(mask, x, n.splatLike(x, 0)));
+}
+
+/// on where the index equals the place along the new dimension, off elsewhere.
+static LogicalResult importOneHot(Importer &n) {
+  int64_t depth = n.constantInt(1);
+  Value indices = n.operand(0), values = n.operand(2);
+  int64_t rank = Importer::rank(indices) + 1;
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", -1), rank);
+  if (n.hasFailed())
+    return failure();
+  if (Importer::isFloat(indices) || Importer::rank(values) != 1 ||
+      Importer::shape(values)[0] != 2)
+    return n.error() << "expected integer indices and two values, found "
+                     << indices.getType() << " and " << values.getType();
+  SmallVector<int64_t> shape(Importer::shape(indices));
+  shape.insert(shape.begin() + axis, 1);
+  SmallVector<int64_t> line(rank, 1), places;
+  line[axis] = depth;
+  llvm::append_range(places, llvm::seq<int64_t>(depth));
+  Value wide = n.cast(n.reshape(indices, shape), n.graph.builder.getI64Type());
+  // An index in [-depth, -1] counts from the end.
+  Value zero = n.splatLike(wide, 0), span = n.splatLike(wide, depth);
+  Value index = n.select(n.compare(nn::ComparePredicate::lt, wide, zero),
+                         n.binary<nn::AddOp>(wide, span), wide);
+  Value hit = n.compare(nn::ComparePredicate::eq, index, n.ints(places, line));
+  return n.finish(n.select(hit, n.reshape(n.slice(values, 0, 1, 1), {}),
+                           n.reshape(n.slice(values, 0, 0, 1), {})));
+}
+
+ArrayRef<OpRow> accel::import::indexingOps() {
+  static const OpRow rows[] = {
+      {"", "Gather", 13, 2, 2, importGather},
+      {"", "GatherND", 13, 2, 2, importGatherNd},
+      {"", "OneHot", 11, 3, 3, importOneHot},
+      {"", "Trilu", 14, 1, 2, importTrilu},
+  };
+  return rows;
+}

@@ -1,0 +1,77 @@
+// Import of softmax and the normalisations.
+
+#include "../OpTable.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+template <bool isLog> static LogicalResult importSoftmax(NodeImporter &n) {
+  Value x = n.operand(0);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), NodeImporter::rank(x));
+  SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
+  if (isLog)
+    attributes.push_back(n.unit("log"));
+  return n.finish(n.create<nn::SoftmaxOp>(x, attributes));
+}
+
+/// Statistics are in f32 at least whatever `stash_type` says: nn.layer_norm's
+/// own rule.
+static LogicalResult importLayerNorm(NodeImporter &n) {
+  Value x = n.operand(0), scale = n.operand(1), bias = n.operand(2);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), NodeImporter::rank(x));
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  n.ignoreAttr("stash_type");
+  if (n.wantsResult(1) || n.wantsResult(2)) {
+    // Exporters name these results without using them; then they vanish again.
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq(dim, NodeImporter::rank(x)));
+    Value mean = n.mean(x, dims, /*keepDims=*/true);
+    Value centred = n.binary<nn::SubOp>(x, mean);
+    Value variance = n.mean(n.binary<nn::MulOp>(centred, centred), dims,
+                            /*keepDims=*/true);
+    n.setResult(1, mean);
+    n.setResult(2, n.unary<nn::RsqrtOp>(n.binary<nn::AddOp>(
+                       variance, n.splatLike(variance, epsilon))));
+  }
+  ArrayRef<int64_t> normal = NodeImporter::shape(x).drop_front(dim);
+  SmallVector<Value> operands{x, n.broadcast(scale, normal)};
+  if (bias)
+    operands.push_back(n.broadcast(bias, normal));
+  return n.finish(n.create<nn::LayerNormOp>(
+      operands,
+      {n.named("dim", dim),
+       n.named("epsilon", n.graph.builder.getF64FloatAttr(epsilon))}));
+}
+
+/// x / sqrt(mean(x²) + epsilon) · scale
+static LogicalResult importRmsNorm(NodeImporter &n) {
+  Value x = n.operand(0), scale = n.operand(1);
+  int64_t rank = NodeImporter::rank(x);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), rank);
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  int64_t stash = n.intAttr("stash_type", onnx::TensorProto::FLOAT);
+  if (stash != onnx::TensorProto::FLOAT)
+    return n.error() << "expected 'stash_type' "
+                     << int64_t(onnx::TensorProto::FLOAT) << ", found "
+                     << stash;
+  Type own = NodeImporter::element(x);
+  bool narrow = own.getIntOrFloatBitWidth() < 32;
+  Value wide = narrow ? n.cast(x, n.graph.builder.getF32Type()) : x;
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq(dim, rank));
+  Value mean = n.mean(n.binary<nn::MulOp>(wide, wide), dims, /*keepDims=*/true);
+  Value inverse = n.unary<nn::RsqrtOp>(
+      n.binary<nn::AddOp>(mean, n.splatLike(mean, epsilon)));
+  Value normal = n.cast(n.binary<nn::MulOp>(wide, inverse), own);
+  return n.finish(n.binary<nn::MulOp>(normal, scale));
+}
+
+ArrayRef<OpRow> accel::import::normOps() {
+  static const OpRow rows[] = {
+      {"", "LayerNormalization", 17, 2, 3, importLayerNorm},
+      {"", "LogSoftmax", 13, 1, 1, importSoftmax<true>},
+      {"", "RMSNormalization", 23, 2, 2, importRmsNorm},
+      {"", "Softmax", 13, 1, 1, importSoftmax<false>},
+  };
+  return rows;
+}

@@ -1,0 +1,137 @@
+// Import of reductions: all of them sums, maxima, minima or products with
+// something elementwise around.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+using Kind = nn::ReductionKind;
+
+namespace {
+/// What a reduction operator says beside its operand.
+struct Reduction {
+  SmallVector<int64_t> dims;
+  bool keepDims;
+};
+} // namespace
+
+/// Axes from the attribute, or with `asOperand` from operand 1.
+static Reduction reduction(Importer &n, bool asOperand) {
+  int64_t rank = Importer::rank(n.operand(0));
+  Reduction result;
+  result.keepDims = n.intAttr("keepdims", 1);
+  std::optional<SmallVector<int64_t>> axes;
+  bool noop = false;
+  if (asOperand) {
+    noop = n.intAttr("noop_with_empty_axes", 0);
+    if (n.operand(1))
+      axes = n.constantInts(1);
+  } else {
+    axes = n.intsAttr("axes");
+  }
+  if (axes && !axes->empty())
+    result.dims = n.normalizeAxes(*axes, rank);
+  else if (!noop)
+    llvm::append_range(result.dims, llvm::seq<int64_t>(rank));
+  return result;
+}
+
+template <Kind kind, bool asOperand> static LogicalResult plain(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  return n.finish(n.reduce(kind, n.operand(0), dims, keep));
+}
+
+template <bool asOperand> static LogicalResult importMean(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  return n.hasFailed() ? failure() : n.finish(n.mean(n.operand(0), dims, keep));
+}
+
+template <bool asOperand> static LogicalResult importSumSquare(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  Value x = n.operand(0);
+  return n.finish(n.reduce(Kind::sum, n.binary<nn::MulOp>(x, x), dims, keep));
+}
+
+template <bool asOperand> static LogicalResult importL2(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  Value x = n.operand(0);
+  return n.finish(n.unary<nn::SqrtOp>(
+      n.reduce(Kind::sum, n.binary<nn::MulOp>(x, x), dims, keep)));
+}
+
+template <bool asOperand> static LogicalResult importL1(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  return n.finish(
+      n.reduce(Kind::sum, n.unary<nn::AbsOp>(n.operand(0)), dims, keep));
+}
+
+template <bool asOperand> static LogicalResult importLogSum(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  return n.finish(
+      n.unary<nn::LogOp>(n.reduce(Kind::sum, n.operand(0), dims, keep)));
+}
+
+/// max + log(sum(exp(x - max))), the maximum being 0 where it is infinite, so
+/// that no infinity is subtracted from itself.
+template <bool asOperand> static LogicalResult importLogSumExp(Importer &n) {
+  auto [dims, keep] = reduction(n, asOperand);
+  Value x = n.operand(0);
+  Value top = n.reduce(Kind::max, x, dims, /*keepDims=*/true);
+  Value infinite =
+      n.compare(nn::ComparePredicate::eq, n.unary<nn::AbsOp>(top),
+                n.splatLike(top, std::numeric_limits<double>::infinity()));
+  top = n.select(infinite, n.splatLike(top, 0), top);
+  Value sum =
+      n.reduce(Kind::sum, n.unary<nn::ExpOp>(n.binary<nn::SubOp>(x, top)), dims,
+               /*keepDims=*/true);
+  Value result = n.binary<nn::AddOp>(n.unary<nn::LogOp>(sum), top);
+  if (!result || keep)
+    return n.finish(result);
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < Importer::rank(x); ++dim)
+    if (!llvm::is_contained(dims, dim))
+      shape.push_back(Importer::shape(x)[dim]);
+  return n.finish(n.reshape(result, shape));
+}
+
+static LogicalResult importCumSum(Importer &n) {
+  Value x = n.operand(0);
+  int64_t dim = n.normalizeAxis(n.constantInt(1), Importer::rank(x));
+  SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
+  if (n.intAttr("exclusive", 0))
+    attributes.push_back(n.unit("exclusive"));
+  if (n.intAttr("reverse", 0))
+    attributes.push_back(n.unit("reverse"));
+  return n.finish(n.create<nn::CumsumOp>(x, attributes));
+}
+
+ArrayRef<OpRow> accel::import::reductionOps() {
+  static const OpRow rows[] = {
+      {"", "CumSum", 14, 2, 2, importCumSum},
+      {"", "CumSum", 11, 2, 2, importCumSum},
+      {"", "ReduceL1", 13, 1, 1, importL1<false>},
+      {"", "ReduceL1", 18, 1, 2, importL1<true>},
+      {"", "ReduceL2", 13, 1, 1, importL2<false>},
+      {"", "ReduceL2", 18, 1, 2, importL2<true>},
+      {"", "ReduceLogSum", 13, 1, 1, importLogSum<false>},
+      {"", "ReduceLogSum", 18, 1, 2, importLogSum<true>},
+      {"", "ReduceLogSumExp", 13, 1, 1, importLogSumExp<false>},
+      {"", "ReduceLogSumExp", 18, 1, 2, importLogSumExp<true>},
+      {"", "ReduceMax", 13, 1, 1, plain<Kind::max, false>},
+      {"", "ReduceMax", 18, 1, 2, plain<Kind::max, true>},
+      {"", "ReduceMean", 13, 1, 1, importMean<false>},
+      {"", "ReduceMean", 18, 1, 2, importMean<true>},
+      {"", "ReduceMin", 13, 1, 1, plain<Kind::min, false>},
+      {"", "ReduceMin", 18, 1, 2, plain<Kind::min, true>},
+      {"", "ReduceProd", 13, 1, 1, plain<Kind::prod, false>},
+      {"", "ReduceProd", 18, 1, 2, plain<Kind::prod, true>},
+      {"", "ReduceSum", 13, 1, 2, plain<Kind::sum, true>},
+      {"", "ReduceSumSquare", 13, 1, 1, importSumSquare<false>},
+      {"", "ReduceSumSquare", 18, 1, 2, importSumSquare<true>},
+  };
+  return rows;
+}

@@ -1,0 +1,356 @@
+// Import of operators that only rearrange elements, and of those that ask for
+// shapes, which are constants here.
+
+#include "../OpTable.h"
+#include "../Tensors.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+static LogicalResult importShape(Importer &n) {
+  ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
+  int64_t rank = shape.size();
+  auto clamp = [&](int64_t bound) {
+    return std::clamp<int64_t>(bound < 0 ? bound + rank : bound, 0, rank);
+  };
+  int64_t start = clamp(n.intAttr("start", 0));
+  int64_t end = clamp(n.intAttr("end", rank));
+  ArrayRef<int64_t> part =
+      shape.slice(start, std::max<int64_t>(0, end - start));
+  return n.finish(n.ints(part, static_cast<int64_t>(part.size())));
+}
+
+static LogicalResult importSize(Importer &n) {
+  auto type = cast<RankedTensorType>(n.operand(0).getType());
+  return n.finish(n.ints(type.getNumElements(), {}));
+}
+
+static LogicalResult importReshape(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> target = n.constantInts(1);
+  bool allowZero = n.intAttr("allowzero", 0);
+  int64_t total = cast<RankedTensorType>(x.getType()).getNumElements();
+  int64_t known = 1, open = -1;
+  for (auto [index, size] : llvm::enumerate(target)) {
+    int64_t dim = index;
+    if (size == 0 && !allowZero) {
+      if (dim >= Importer::rank(x))
+        return n.error() << "size 0 of dimension #" << dim
+                         << " copies a dimension that " << x.getType()
+                         << " has not";
+      size = Importer::shape(x)[dim];
+    }
+    if (size < -1 || (size == -1 && open >= 0))
+      return n.error() << "expected sizes with at most one -1, found ["
+                       << n.constantInts(1) << "]";
+    if (size == -1)
+      open = dim;
+    else
+      known *= size;
+  }
+  if (open >= 0 && known != 0 && total % known == 0)
+    target[open] = total / known;
+  else if (open >= 0 || known != total)
+    return n.error() << "cannot reshape " << x.getType() << " to [" << target
+                     << "]";
+  return n.finish(n.reshape(x, target));
+}
+
+static LogicalResult importFlatten(Importer &n) {
+  Value x = n.operand(0);
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  int64_t rank = shape.size(), axis = n.intAttr("axis", 1);
+  axis = axis == rank ? rank : n.normalizeAxis(axis, rank);
+  int64_t rows = 1, columns = 1;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    (static_cast<int64_t>(dim) < axis ? rows : columns) *= size;
+  return n.finish(n.reshape(x, {rows, columns}));
+}
+
+static LogicalResult importSqueeze(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> axes;
+  if (n.operand(1))
+    axes = n.normalizeAxes(n.constantInts(1), Importer::rank(x));
+  SmallVector<int64_t> shape;
+  for (auto [index, size] : llvm::enumerate(Importer::shape(x))) {
+    int64_t dim = index;
+    bool drop = n.operand(1) ? llvm::is_contained(axes, dim) : size == 1;
+    if (drop && size != 1)
+      return n.error() << "expected size 1 of dimension #" << dim << ", found "
+                       << size;
+    if (!drop)
+      shape.push_back(size);
+  }
+  return n.finish(n.reshape(x, shape));
+}
+
+static LogicalResult importUnsqueeze(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> axes = n.constantInts(1);
+  int64_t rank = Importer::rank(x) + axes.size();
+  axes = n.normalizeAxes(axes, rank);
+  SmallVector<int64_t> shape;
+  ArrayRef<int64_t> rest = Importer::shape(x);
+  for (int64_t dim = 0; dim < rank && !n.hasFailed(); ++dim) {
+    bool added = llvm::is_contained(axes, dim);
+    shape.push_back(added ? 1 : rest.front());
+    rest = rest.drop_front(added ? 0 : 1);
+  }
+  return n.finish(n.reshape(x, shape));
+}
+
+static LogicalResult importTranspose(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> reversed =
+      llvm::to_vector(llvm::reverse(llvm::seq<int64_t>(Importer::rank(x))));
+  return n.finish(n.transpose(x, n.intsAttr("perm").value_or(reversed)));
+}
+
+static LogicalResult importExpand(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> target = n.constantInts(1);
+  SmallVector<int64_t> shape(Importer::shape(x));
+  if (shape.size() < target.size())
+    shape.insert(shape.begin(), target.size() - shape.size(), 1);
+  for (auto [size, wanted] :
+       llvm::zip(llvm::reverse(shape), llvm::reverse(target))) {
+    if (size != wanted && size != 1 && wanted != 1)
+      return n.error() << "cannot expand " << x.getType() << " to [" << target
+                       << "]";
+    if (size == 1)
+      size = wanted;
+  }
+  return n.finish(n.broadcast(x, shape));
+}
+
+/// Each dimension d becomes (1, d), is repeated to (r, d), and merged.
+static LogicalResult importTile(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> repeats = n.constantInts(1);
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  if (!n.hasFailed() && repeats.size() != shape.size())
+    return n.error() << "expected " << shape.size() << " repeats, found "
+                     << repeats.size();
+  SmallVector<int64_t> split, repeated, merged;
+  for (auto [size, count] : llvm::zip(shape, repeats)) {
+    split.append({1, size});
+    repeated.append({count, size});
+    merged.push_back(count * size);
+  }
+  return n.finish(
+      n.reshape(n.broadcast(n.reshape(x, split), repeated), merged));
+}
+
+static LogicalResult importConcat(Importer &n) {
+  SmallVector<Value> values;
+  for (unsigned index = 0; index < n.operandCount(); ++index)
+    values.push_back(n.operand(index));
+  int64_t axis =
+      n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(values[0]));
+  return n.finish(n.concat(values, axis));
+}
+
+/// The pieces of a split along `dim`; sizes must add up.
+static SmallVector<Value> splitInto(Importer &n, Value value, int64_t dim,
+                                    ArrayRef<int64_t> sizes) {
+  SmallVector<Value> pieces;
+  int64_t start = 0, size = Importer::shape(value)[dim];
+  for (int64_t each : sizes) {
+    if (each < 0 || start + each > size)
+      break;
+    pieces.push_back(n.slice(value, dim, start, each));
+    start += each;
+  }
+  if (start == size && pieces.size() == sizes.size())
+    return pieces;
+  n.error() << "expected sizes that add up to " << size << ", found [" << sizes
+            << "]";
+  return {};
+}
+
+/// `count` sizes, equal but for a smaller last one.
+static SmallVector<int64_t> evenSizes(int64_t total, int64_t each) {
+  SmallVector<int64_t> sizes;
+  for (int64_t start = 0; start < total; start += each)
+    sizes.push_back(std::min(each, total - start));
+  return sizes;
+}
+
+static LogicalResult importSplit(Importer &n) {
+  Value x = n.operand(0);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(x));
+  int64_t count = n.intAttr("num_outputs", n.node.output_size());
+  if (n.hasFailed())
+    return failure();
+  int64_t size = Importer::shape(x)[dim];
+  SmallVector<int64_t> sizes;
+  if (n.operand(1))
+    sizes = n.constantInts(1);
+  else if (count > 0)
+    sizes =
+        evenSizes(size, std::max<int64_t>(1, llvm::divideCeil(size, count)));
+  if (n.hasFailed())
+    return failure();
+  if (sizes.size() != static_cast<size_t>(n.node.output_size()))
+    return n.error() << "expected " << sizes.size() << " results, found "
+                     << n.node.output_size();
+  for (auto [index, piece] : llvm::enumerate(splitInto(n, x, dim, sizes)))
+    n.setResult(index, piece);
+  return n.finish();
+}
+
+static LogicalResult importSplitToSequence(Importer &n) {
+  Value x = n.operand(0);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(x));
+  bool keepDims = n.intAttr("keepdims", 1);
+  if (n.hasFailed())
+    return failure();
+  int64_t size = Importer::shape(x)[dim];
+  SmallVector<int64_t> sizes = evenSizes(size, 1);
+  if (Value split = n.operand(1)) {
+    keepDims = true; // the operator's own rule
+    sizes = n.constantInts(1);
+    if (!n.hasFailed() && Importer::rank(split) == 0) {
+      if (sizes[0] <= 0)
+        return n.error() << "expected a positive size, found " << sizes[0];
+      sizes = evenSizes(size, sizes[0]);
+    }
+  }
+  if (n.hasFailed())
+    return failure();
+  ImportedValue result;
+  result.isSequence = true;
+  for (Value piece : splitInto(n, x, dim, sizes)) {
+    SmallVector<int64_t> shape(Importer::shape(piece));
+    if (!keepDims && !shape.empty())
+      shape.erase(shape.begin() + dim);
+    result.sequence.push_back(n.reshape(piece, shape));
+  }
+  n.setResult(0, std::move(result));
+  return n.finish();
+}
+
+/// Starts, ends, axes and steps of Slice, brought to sizes per dimension.
+static LogicalResult importSlice(Importer &n) {
+  Value x = n.operand(0);
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  int64_t rank = shape.size();
+  SmallVector<int64_t> from = n.constantInts(1), to = n.constantInts(2), axes;
+  if (n.operand(3))
+    axes = n.constantInts(3);
+  else
+    llvm::append_range(axes, llvm::seq<int64_t>(from.size()));
+  SmallVector<int64_t> by(axes.size(), 1);
+  if (n.operand(4))
+    by = n.constantInts(4);
+  if (n.hasFailed())
+    return failure();
+  if (from.size() != axes.size() || to.size() != axes.size() ||
+      by.size() != axes.size())
+    return n.error() << "expected starts, ends, axes and steps of one length, "
+                        "found "
+                     << from.size() << ", " << to.size() << ", " << axes.size()
+                     << " and " << by.size();
+  SmallVector<int64_t> starts(rank, 0), sizes(shape), steps(rank, 1);
+  for (auto [start, end, axis, step] : llvm::zip(from, to, axes, by)) {
+    int64_t dim = n.normalizeAxis(axis, rank);
+    if (n.hasFailed())
+      return failure();
+    if (step == 0)
+      return n.error() << "expected steps other than 0";
+    int64_t size = shape[dim];
+    // ONNX clamps to [0, size] going up and to [-1, size - 1] going down.
+    auto clamp = [&](int64_t bound, int64_t low) {
+      if (bound < 0 && bound >= -size)
+        bound += size;
+      else if (bound < 0)
+        bound = low;
+      return std::clamp(bound, low, low + size);
+    };
+    int64_t low = step > 0 ? 0 : -1;
+    int64_t first =
+        step > 0 ? clamp(start, 0)
+                 : std::clamp<int64_t>(start < 0 ? start + size : start, 0,
+                                       std::max<int64_t>(size - 1, 0));
+    int64_t last = clamp(end, low);
+    int64_t span = step > 0 ? last - first : first - last;
+    int64_t count = span <= 0 || size == 0
+                        ? 0
+                        : int64_t(llvm::divideCeil(span, std::abs(step)));
+    starts[dim] = count == 0 ? 0 : first;
+    sizes[dim] = count;
+    steps[dim] = count == 0 ? 1 : step;
+  }
+  return n.finish(n.create<nn::SliceOp>(x, {n.named("starts", starts),
+                                            n.named("sizes", sizes),
+                                            n.named("steps", steps)}));
+}
+
+static LogicalResult importPad(Importer &n) {
+  std::string mode = n.stringAttr("mode", "constant");
+  if (mode != "constant")
+    return n.error() << "expected 'mode' to be 'constant', found '" << mode
+                     << "'";
+  Value x = n.operand(0);
+  int64_t rank = Importer::rank(x);
+  SmallVector<int64_t> pads = n.constantInts(1), axes;
+  if (n.operand(3))
+    axes = n.constantInts(3);
+  else
+    llvm::append_range(axes, llvm::seq<int64_t>(rank));
+  if (n.hasFailed())
+    return failure();
+  if (pads.size() != 2 * axes.size())
+    return n.error() << "expected " << 2 * axes.size() << " pads, found "
+                     << pads.size();
+  Value value = n.operand(2);
+  if (!value)
+    value = n.splat({}, Importer::element(x), 0);
+  else
+    value = n.reshape(value, {});
+  // What is cut off by negative pads goes first.
+  SmallVector<int64_t> low(rank, 0), high(rank, 0), starts(rank, 0);
+  SmallVector<int64_t> sizes(Importer::shape(x)), steps(rank, 1);
+  for (auto [index, axis] : llvm::enumerate(axes)) {
+    int64_t dim = n.normalizeAxis(axis, rank);
+    if (n.hasFailed())
+      return failure();
+    int64_t before = pads[index], after = pads[index + axes.size()];
+    starts[dim] = std::max<int64_t>(0, -before);
+    sizes[dim] -= starts[dim] + std::max<int64_t>(0, -after);
+    low[dim] = std::max<int64_t>(0, before);
+    high[dim] = std::max<int64_t>(0, after);
+    if (sizes[dim] < 0)
+      return n.error() << "cannot cut " << -before << " and " << -after
+                       << " off dimension #" << dim << " of " << x.getType();
+  }
+  Value kept = n.create<nn::SliceOp>(x, {n.named("starts", starts),
+                                         n.named("sizes", sizes),
+                                         n.named("steps", steps)});
+  return n.finish(n.create<nn::PadOp>(
+      {kept, value}, {n.named("low", low), n.named("high", high)}));
+}
+
+ArrayRef<OpRow> accel::import::shapeOps() {
+  static const OpRow rows[] = {
+      {"", "Concat", 13, 1, -1, importConcat},
+      {"", "Expand", 13, 2, 2, importExpand},
+      {"", "Flatten", 13, 1, 1, importFlatten},
+      {"", "Pad", 13, 2, 4, importPad},
+      {"", "Reshape", 13, 2, 2, importReshape},
+      {"", "Shape", 13, 1, 1, importShape},
+      {"", "Size", 13, 1, 1, importSize},
+      {"", "Slice", 13, 3, 5, importSlice},
+      {"", "Split", 13, 1, 2, importSplit},
+      {"", "SplitToSequence", 11, 1, 2, importSplitToSequence},
+      {"", "Squeeze", 13, 1, 2, importSqueeze},
+      {"", "Tile", 13, 2, 2, importTile},
+      {"", "Transpose", 13, 1, 1, importTranspose},
+      {"", "Unsqueeze", 13, 2, 2, importUnsqueeze},
+  };
+  return rows;
+}
