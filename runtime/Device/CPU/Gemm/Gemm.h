@@ -3,8 +3,9 @@
 // into chunks that a thread pool executes one thread each. The compiler tries
 // the forms and records one in the plan; the runtime prepares and runs it.
 //
-// f32 and bf16 (sums in f32) are oneDNN's matmul primitive; dnnl_sgemm allocates
-// megabytes per call and is not used. f64 is our own loop: it is for proofs.
+// f32 and bf16 (sums in f32) are oneDNN's matmul primitive; dnnl_sgemm
+// allocates megabytes per call and is not used. f64 is our own loop: it is for
+// proofs.
 
 #ifndef ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
 #define ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
@@ -84,8 +85,8 @@ public:
   /// Writes b (of the strides of the description) into `packed`, aligned to 64.
   virtual Status pack(const void *b, void *packed) const = 0;
   /// Computes a chunk on the calling thread. `b` is the packed b if the form
-  /// packs; `bias` may be null without bias; `scratch` has scratchBytes() and is
-  /// the thread's own, aligned to 64.
+  /// packs; `bias` may be null without bias; `scratch` has scratchBytes() and
+  /// is the thread's own, aligned to 64.
   virtual void run(int64_t chunk, int thread, const void *a, const void *b,
                    const void *bias, void *c, void *scratch) const = 0;
 };
