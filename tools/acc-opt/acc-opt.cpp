@@ -1,14 +1,120 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
+#include "accel/Driver/Compile.h"
+#include "accel/Driver/Passes.h"
 #include "accel/InitAll.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
+using namespace accel::driver;
+namespace cl = llvm::cl;
+
+static cl::OptionCategory category("acc-opt options");
+static cl::list<std::string>
+    dims("dim", cl::desc("Bind a symbolic dimension of the model to its global "
+                         "size; repeatable"),
+         cl::value_desc("name=N"), cl::cat(category));
+static cl::opt<std::string>
+    mesh("mesh", cl::desc("Axes of the device mesh and their sizes; none: one rank"),
+         cl::value_desc("dp=4"), cl::cat(category));
+static cl::opt<std::string>
+    compileTo("compile-to",
+              cl::desc("Print the IR after this phase: nn, train, dist, decided, "
+                       "local or plan (default for a model: plan)"),
+              cl::value_desc("phase"), cl::cat(category));
+static cl::list<std::string>
+    batchDims("batch-dim", cl::desc("The batch dimension of an input (default 0)"),
+              cl::value_desc("INPUT=K"), cl::cat(category));
+static cl::opt<std::string>
+    dtype("dtype", cl::desc("f64: compute everything in float64"),
+          cl::value_desc("f64"), cl::cat(category));
+static cl::opt<std::string>
+    target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
+           cl::init("cpu"), cl::cat(category));
+static cl::opt<int64_t>
+    threads("threads", cl::desc("Threads per rank (default: cores / ranks)"),
+            cl::init(0), cl::cat(category));
+static cl::opt<std::string>
+    report("report", cl::desc("Print a report instead of IR: parameters or plan"),
+           cl::value_desc("kind"), cl::cat(category));
+static cl::opt<bool> json("json", cl::desc("Reports as JSON"), cl::cat(category));
+
+static LogicalResult usageError(const llvm::Twine &message) {
+  llvm::errs() << "acc-opt: error: " << message << "\n";
+  return failure();
+}
+
+/// Resolves the flags into options; the first one that cannot be is an error.
+static LogicalResult readOptions(CompileOptions &options) {
+  for (const std::string &dim : dims) {
+    auto [name, size] = StringRef(dim).rsplit('=');
+    int64_t value;
+    if (name.empty() || size.getAsInteger(10, value) || value < 1)
+      return usageError("expected --dim name=N with N of at least 1, found '" +
+                        dim + "'");
+    if (!options.dims.try_emplace(name, value).second)
+      return usageError("dimension '" + name + "' is bound twice");
+  }
+  if (!dtype.empty() && dtype != "f64")
+    return usageError("expected --dtype=f64, found '" + dtype + "'");
+  options.f64 = dtype == "f64";
+  if (!report.empty() && report != "parameters" && report != "plan")
+    return usageError("expected --report=parameters or --report=plan, found '" +
+                      report + "'");
+  options.report = report;
+  options.json = json;
+  options.phases.mesh = mesh;
+  options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
+  options.phases.target = target;
+  options.phases.threads = threads;
+  if (!compileTo.empty()) {
+    std::optional<Phase> phase = symbolizePhase(compileTo);
+    if (!phase)
+      return usageError("expected --compile-to=nn, train, dist, decided, local "
+                        "or plan, found '" + compileTo + "'");
+    options.compileTo = *phase;
+  }
+  return success();
+}
+
+/// mlir-opt proper: IR in, passes, IR out, with all of its options.
+static LogicalResult runPasses(const CompileOptions &options,
+                               DialectRegistry &registry,
+                               MlirOptMainConfig config) {
+  std::string error;
+  auto input = openInputFile(options.input, &error);
+  auto output = input ? openOutputFile(options.output, &error) : nullptr;
+  if (!output)
+    return usageError(error);
+  if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
+    return failure();
+  output->keep();
+  return success();
+}
 
 int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();
-  return asMainReturnCode(
-      MlirOptMain(argc, argv, "acc-opt: compiles a model for a mesh\n", registry));
+  CompileOptions options;
+  std::tie(options.input, options.output) = registerAndParseCLIOptions(
+      argc, argv, "acc-opt: compiles a model for a mesh of devices\n", registry);
+  if (failed(readOptions(options)))
+    return EXIT_FAILURE;
+  auto config = MlirOptMainConfig::createFromCLOptions();
+  options.addUserPasses = [&](PassManager &pm) {
+    return config.setupPassPipeline(pm);
+  };
+  bool model = StringRef(options.input).ends_with(".onnx");
+  bool phases = !compileTo.empty() || !report.empty();
+  bool executable = StringRef(options.output).ends_with(".accx");
+  LogicalResult result = model || phases || executable
+                             ? compile(options)
+                             : runPasses(options, registry, config);
+  return failed(result) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,0 +1,35 @@
+// What acc-opt does with a model: from a file to IR of a phase, or to an
+// executable.
+
+#ifndef ACCEL_DRIVER_COMPILE_H
+#define ACCEL_DRIVER_COMPILE_H
+
+#include "accel/Driver/Phases.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accel::driver {
+
+/// One invocation of the compiler, with every option resolved by the tool.
+struct CompileOptions {
+  std::string input;  ///< `.onnx`, or IR of any phase
+  std::string output; ///< `.accx`, else where the IR goes; "-" is stdout
+  Phase compileTo = Phase::Plan;
+  PhaseOptions phases;
+  llvm::StringMap<int64_t> dims; ///< `--dim name=N`
+  bool f64 = false;              ///< `--dtype=f64`
+  std::string report;            ///< "", "parameters" or "plan"
+  bool json = false;             ///< reports for machines
+  /// Adds the passes that the user named on the command line; they run when the
+  /// last phase is reached.
+  std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;
+};
+
+/// Compiles `options.input`: imports it if it is an ONNX model, runs the phases
+/// up to `compileTo`, then writes the executable, the IR or the report. Errors
+/// are printed with the ONNX node they come from; nothing is left of a failed
+/// output.
+mlir::LogicalResult compile(const CompileOptions &options);
+
+} // namespace accel::driver
+
+#endif // ACCEL_DRIVER_COMPILE_H

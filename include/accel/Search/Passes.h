@@ -1,0 +1,18 @@
+// Declarations of the decide phase's passes, generated from Passes.td.
+
+#ifndef ACCEL_SEARCH_PASSES_H
+#define ACCEL_SEARCH_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace accel::search {
+/// The module attribute that holds the decisions.
+inline constexpr llvm::StringLiteral kDecisionsAttr = "accel.decisions";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "accel/Search/Passes.h.inc"
+} // namespace accel::search
+
+#endif // ACCEL_SEARCH_PASSES_H

@@ -1,0 +1,26 @@
+// Passes of the decide phase.
+
+#ifndef ACCEL_SEARCH_PASSES_TD
+#define ACCEL_SEARCH_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
+  let summary = "Chooses schedule, slots, recomputation and offload, and writes them down";
+  let description = [{
+    Runs on `dist` IR and changes nothing but the attribute `accel.decisions` of
+    the module, which the split obeys and `search-verify` checks afterwards. An
+    entry without a backward has nothing to keep between tasks: it runs as one
+    task per micro-batch in one slot, recomputes nothing and offloads nothing.
+    Refuses a module that is not in phase `dist`.
+
+    ```mlir
+    module attributes {accel.phase = "dist"} { … }
+    // becomes
+    module attributes {accel.phase = "dist", accel.decisions = {
+        micro_batches = 1 : i64, offload = [], recompute = [], schedule = "sequential", slots = 1 : i64}} { … }
+    ```
+  }];
+}
+
+#endif

@@ -1,0 +1,194 @@
+// Joins the parts of the compiler: load, phases, output.
+
+#include "accel/Driver/Compile.h"
+
+#include "accel/Driver/Diagnostics.h"
+#include "accel/Driver/Passes.h"
+#include "accel/Driver/Progress.h"
+#include "accel/Import/Import.h"
+#include "accel/InitAll.h"
+#include "accel/Onnx/Parameters.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::driver;
+
+static LogicalResult fail(MLIRContext &context, StringRef file,
+                          const Twine &message) {
+  return emitError(FileLineColLoc::get(&context, file, 0, 0)) << message;
+}
+
+/// Everything that one compilation carries along.
+namespace {
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options);
+  LogicalResult run();
+
+private:
+  bool isModel() const { return StringRef(options.input).ends_with(".onnx"); }
+  bool wantsExecutable() const {
+    return StringRef(options.output).ends_with(".accx");
+  }
+  LogicalResult load();
+  LogicalResult runPhases();
+  LogicalResult runPipeline(function_ref<LogicalResult(PassManager &)> fill);
+  LogicalResult reportParameters();
+  LogicalResult
+  writeText(function_ref<LogicalResult(llvm::raw_ostream &)> write);
+
+  const CompileOptions &options;
+  MLIRContext context;
+  DiagnosticPrinter diagnostics;
+  Progress progress;
+  OwningOpRef<ModuleOp> module;
+  /// The text of each phase that was run, for the executable.
+  std::vector<std::pair<std::string, std::string>> phaseTexts;
+};
+} // namespace
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  return registry;
+}
+
+Compilation::Compilation(const CompileOptions &options)
+    : options(options), context(makeRegistry()), diagnostics(&context),
+      progress("acc-opt") {
+  context.loadAllAvailableDialects();
+}
+
+LogicalResult Compilation::run() {
+  if (options.report == "parameters")
+    return reportParameters();
+  if (failed(load()) || failed(runPhases()))
+    return failure();
+  return writeText([&](llvm::raw_ostream &os) {
+    module->print(os);
+    os << "\n";
+    return success();
+  });
+}
+
+LogicalResult Compilation::load() {
+  progress.setStage("reading " + options.input);
+  if (!isModel()) {
+    module = parseSourceFile<ModuleOp>(options.input, &context);
+    return success(static_cast<bool>(module));
+  }
+  auto file = onnxio::OnnxFile::load(options.input, &context);
+  if (failed(file))
+    return failure();
+  auto parameters = onnxio::identifyParameters(**file);
+  if (failed(parameters))
+    return failure();
+  progress.setStage("importing");
+  import::ImportOptions importOptions;
+  importOptions.dims = options.dims;
+  importOptions.f64 = options.f64;
+  module = import::importOnnx(**file, *parameters, importOptions, &context);
+  if (!module)
+    return failure();
+  return runPipeline([&](PassManager &pm) {
+    buildPhase(Phase::NN, pm, options.phases);
+    return success();
+  });
+}
+
+LogicalResult Compilation::runPipeline(
+    function_ref<LogicalResult(PassManager &)> fill) {
+  PassManager pm(&context);
+  if (failed(applyPassManagerCLOptions(pm)))
+    return failure();
+  DefaultTimingManager timing;
+  applyDefaultTimingManagerCLOptions(timing);
+  TimingScope scope = timing.getRootScope();
+  pm.enableTiming(scope);
+  if (failed(fill(pm)))
+    return failure();
+  return pm.run(*module);
+}
+
+LogicalResult Compilation::runPhases() {
+  FailureOr<std::optional<Phase>> reached = getPhase(*module);
+  if (failed(reached))
+    return failure();
+  if (!*reached)
+    return fail(context, options.input,
+                "expected a module that says which phase it has reached, found "
+                "no 'accel.phase'");
+  Phase last = wantsExecutable() ? Phase::Plan : options.compileTo;
+  if (**reached > last)
+    return fail(context, options.input,
+                "cannot compile to phase '" + stringifyPhase(last) +
+                    "': the module is past it, in phase '" +
+                    stringifyPhase(**reached) + "'");
+  for (int phase = static_cast<int>(**reached); phase <= static_cast<int>(last);
+       ++phase) {
+    StringRef name = stringifyPhase(static_cast<Phase>(phase));
+    if (phase > static_cast<int>(**reached)) {
+      progress.setStage(("compiling: " + name).str());
+      RunPhasesPassOptions passOptions;
+      passOptions.to = name.str();
+      passOptions.mesh = options.phases.mesh;
+      passOptions.batchDims.assign(options.phases.batchDims.begin(),
+                                   options.phases.batchDims.end());
+      passOptions.target = options.phases.target;
+      passOptions.threads = options.phases.threads;
+      if (failed(runPipeline([&](PassManager &pm) {
+            pm.addPass(createRunPhasesPass(passOptions));
+            return success();
+          })))
+        return failure();
+    }
+    if (wantsExecutable()) {
+      std::string text;
+      llvm::raw_string_ostream os(text);
+      module->print(os);
+      phaseTexts.emplace_back(name.str(), std::move(text));
+    }
+  }
+  return runPipeline(options.addUserPasses);
+}
+
+LogicalResult Compilation::reportParameters() {
+  if (!isModel())
+    return fail(context, options.input,
+                "expected an .onnx model for --report=parameters");
+  auto file = onnxio::OnnxFile::load(options.input, &context);
+  if (failed(file))
+    return failure();
+  auto parameters = onnxio::identifyParameters(**file);
+  if (failed(parameters))
+    return failure();
+  return writeText([&](llvm::raw_ostream &os) {
+    onnxio::printParameterReport(*parameters, os, options.json);
+    return success();
+  });
+}
+
+LogicalResult Compilation::writeText(
+    function_ref<LogicalResult(llvm::raw_ostream &)> write) {
+  std::string error;
+  auto output = openOutputFile(options.output, &error);
+  if (!output)
+    return fail(context, options.output, error);
+  if (failed(write(output->os())))
+    return failure();
+  output->os().flush();
+  if (output->os().has_error())
+    return fail(context, options.output,
+                "cannot write: " + output->os().error().message());
+  output->keep();
+  return success();
+}
+
+LogicalResult accel::driver::compile(const CompileOptions &options) {
+  return Compilation(options).run();
+}

@@ -1,0 +1,15 @@
+// RUN: acc-opt %s --split-input-file --search-decide --verify-diagnostics | FileCheck %s
+
+// A forward program runs as one task in one slot, and keeps nothing.
+// CHECK: module attributes {accel.decisions = {micro_batches = 1 : i64, offload = [], recompute = [], schedule = "sequential", slots = 1 : i64}, accel.phase = "dist"}
+module attributes {accel.phase = "dist"} {}
+
+// -----
+
+// expected-error @below {{expected a module in phase 'dist' to decide on, found nn}}
+module attributes {accel.phase = "nn"} {}
+
+// -----
+
+// expected-error @below {{expected a module in phase 'dist' to decide on, found none}}
+module {}
