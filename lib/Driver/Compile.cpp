@@ -101,8 +101,8 @@ LogicalResult Compilation::load() {
   });
 }
 
-LogicalResult Compilation::runPipeline(
-    function_ref<LogicalResult(PassManager &)> fill) {
+LogicalResult
+Compilation::runPipeline(function_ref<LogicalResult(PassManager &)> fill) {
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
     return failure();
@@ -173,8 +173,8 @@ LogicalResult Compilation::reportParameters() {
   });
 }
 
-LogicalResult Compilation::writeText(
-    function_ref<LogicalResult(llvm::raw_ostream &)> write) {
+LogicalResult
+Compilation::writeText(function_ref<LogicalResult(llvm::raw_ostream &)> write) {
   std::string error;
   auto output = openOutputFile(options.output, &error);
   if (!output)

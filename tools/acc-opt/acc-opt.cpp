@@ -7,6 +7,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -15,19 +16,22 @@ namespace cl = llvm::cl;
 
 static cl::OptionCategory category("acc-opt options");
 static cl::list<std::string>
-    dims("dim", cl::desc("Bind a symbolic dimension of the model to its global "
-                         "size; repeatable"),
+    dims("dim",
+         cl::desc("Bind a symbolic dimension of the model to its global "
+                  "size; repeatable"),
          cl::value_desc("name=N"), cl::cat(category));
 static cl::opt<std::string>
-    mesh("mesh", cl::desc("Axes of the device mesh and their sizes; none: one rank"),
+    mesh("mesh",
+         cl::desc("Axes of the device mesh and their sizes; none: one rank"),
          cl::value_desc("dp=4"), cl::cat(category));
-static cl::opt<std::string>
-    compileTo("compile-to",
-              cl::desc("Print the IR after this phase: nn, train, dist, decided, "
-                       "local or plan (default for a model: plan)"),
-              cl::value_desc("phase"), cl::cat(category));
+static cl::opt<std::string> compileTo(
+    "compile-to",
+    cl::desc("Print the IR after this phase: nn, train, dist, decided, "
+             "local or plan (default for a model: plan)"),
+    cl::value_desc("phase"), cl::cat(category));
 static cl::list<std::string>
-    batchDims("batch-dim", cl::desc("The batch dimension of an input (default 0)"),
+    batchDims("batch-dim",
+              cl::desc("The batch dimension of an input (default 0)"),
               cl::value_desc("INPUT=K"), cl::cat(category));
 static cl::opt<std::string>
     dtype("dtype", cl::desc("f64: compute everything in float64"),
@@ -39,9 +43,11 @@ static cl::opt<int64_t>
     threads("threads", cl::desc("Threads per rank (default: cores / ranks)"),
             cl::init(0), cl::cat(category));
 static cl::opt<std::string>
-    report("report", cl::desc("Print a report instead of IR: parameters or plan"),
+    report("report",
+           cl::desc("Print a report instead of IR: parameters or plan"),
            cl::value_desc("kind"), cl::cat(category));
-static cl::opt<bool> json("json", cl::desc("Reports as JSON"), cl::cat(category));
+static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
+                          cl::cat(category));
 
 static LogicalResult usageError(const llvm::Twine &message) {
   llvm::errs() << "acc-opt: error: " << message << "\n";
@@ -75,7 +81,8 @@ static LogicalResult readOptions(CompileOptions &options) {
     std::optional<Phase> phase = symbolizePhase(compileTo);
     if (!phase)
       return usageError("expected --compile-to=nn, train, dist, decided, local "
-                        "or plan, found '" + compileTo + "'");
+                        "or plan, found '" +
+                        compileTo + "'");
     options.compileTo = *phase;
   }
   return success();
@@ -103,7 +110,8 @@ int main(int argc, char **argv) {
   accel::registerAllPasses();
   CompileOptions options;
   std::tie(options.input, options.output) = registerAndParseCLIOptions(
-      argc, argv, "acc-opt: compiles a model for a mesh of devices\n", registry);
+      argc, argv, "acc-opt: compiles a model for a mesh of devices\n",
+      registry);
   if (failed(readOptions(options)))
     return EXIT_FAILURE;
   auto config = MlirOptMainConfig::createFromCLOptions();
