@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Law 11 and the phases' texts, for one model and one set of options:
+
+    check_phases.py MODEL.onnx [acc-opt option...]
+
+For every phase: its text parses back to the same text, and compiling on from it
+gives the text that compiling from the model gives. For every phase after `nn`:
+the reference evaluator finds it to mean what `nn` means on random inputs, in
+float64 (the program is compiled with --dtype=f64 as well, so that the plan's
+bytes are float64)."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PHASES = ["nn", "train", "dist", "decided", "local", "plan"]
+TOLERANCE = "1e-9"
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout
+
+
+def main():
+    model, options = sys.argv[1], sys.argv[2:]
+    # What only the importer reads; the later phases' options are the others.
+    later = [word for word in options if not word.startswith(("--dim=", "--dtype="))]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        texts = {}
+        for phase in PHASES:
+            texts[phase] = folder / f"{phase}.mlir"
+            run("acc-opt", model, *options, "--dtype=f64", f"--compile-to={phase}", "-o", texts[phase])
+            again = run("acc-opt", texts[phase])
+            if again.rstrip() != texts[phase].read_text().rstrip():
+                sys.exit(f"{model}: the text of phase '{phase}' does not parse back to itself")
+        for before, after in zip(PHASES, PHASES[1:]):
+            text = run("acc-opt", texts[before], *later, f"--compile-to={after}")
+            if text.rstrip() != texts[after].read_text().rstrip():
+                sys.exit(f"{model}: compiling on from the text of '{before}' gives another '{after}'")
+            print(f"{after:8}", run("acc-eval", texts["nn"], "--compare", texts[after], "--f64",
+                                    "--seed", "1", "--tolerance", TOLERANCE).strip())
+
+
+if __name__ == "__main__":
+    main()
