@@ -14,9 +14,9 @@ namespace accel {
 enum class EvaluationMode { Float64, OwnTypes };
 
 /// Evaluates one op. Appends one tensor per result to `results`. Emits an error
-/// at the op and fails where the op has no EvaluateOpInterface, where an operand
-/// is not of its type's shape and element type, or where the op refuses the
-/// values.
+/// at the op and fails where the op has no EvaluateOpInterface, where an
+/// operand is not of its type's shape and element type, or where the op refuses
+/// the values.
 llvm::LogicalResult evaluateOp(mlir::Operation *op,
                                llvm::ArrayRef<Tensor> operands,
                                EvaluationMode mode,

@@ -268,8 +268,7 @@ FailureOr<Tensor> Tensor::fromElements(ElementsAttr elements) {
   auto type = cast<RankedTensorType>(elements.getShapedType());
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
     AsmResourceBlob *blob = resource.getRawHandle().getBlob();
-    int64_t bytes =
-        type.getNumElements() * elementBytes(type.getElementType());
+    int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
     if (!blob || static_cast<int64_t>(blob->getData().size()) != bytes)
       return failure();
     return fromBytes(type, blob->getData());
@@ -317,8 +316,8 @@ template <typename T> static bool isUniform(const std::vector<T> &values) {
 DenseElementsAttr Tensor::toElements(ShapedType type) const {
   assert(hasType(cast<RankedTensorType>(type)));
   int64_t count = getNumElements();
-  bool splat = count > 1 && (isFloat() ? isUniform(*floatData)
-                                       : isUniform(*intData));
+  bool splat =
+      count > 1 && (isFloat() ? isUniform(*floatData) : isUniform(*intData));
   if (element.isInteger(1)) { // packed, so built value by value
     SmallVector<bool> values(intData->begin(), intData->end());
     if (splat)

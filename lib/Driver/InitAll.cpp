@@ -7,6 +7,7 @@
 #include "accel/Evaluate/Models.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Search/Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -26,4 +27,5 @@ void accel::registerAllPasses() {
   mlir::registerTransformsPasses();
   driver::registerDriverPasses();
   plan::registerPlanPasses();
+  search::registerSearchPasses();
 }

@@ -40,7 +40,8 @@ static cl::opt<std::string>
     target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
            cl::init("cpu"), cl::cat(category));
 static cl::opt<int64_t>
-    threads("threads", cl::desc("Threads per rank (default: cores / ranks)"),
+    threads("threads-per-rank",
+            cl::desc("Threads of each rank (default: cores / ranks)"),
             cl::init(0), cl::cat(category));
 static cl::opt<std::string>
     report("report",

@@ -135,9 +135,10 @@ struct Gelu : EvaluateModel<Gelu, nn::GeluOp> {
     bool exact = cast<nn::GeluOp>(op).getKind() == nn::GeluKind::erf;
     llvm::transform(
         operands[0].floats(), result.mutableFloats().begin(), [&](double x) {
-          double bent = exact ? std::erf(x / std::sqrt(2.0))
-                              : std::tanh(std::sqrt(2 / M_PI) *
-                                          (x + 0.044715 * x * x * x));
+          double bent =
+              exact
+                  ? std::erf(x / std::sqrt(2.0))
+                  : std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x));
           return x / 2 * (1 + bent);
         });
     results.push_back(std::move(result));
@@ -156,8 +157,7 @@ struct IsNan : EvaluateModel<IsNan, nn::IsNanOp> {
   }
 };
 
-template <typename T>
-bool holds(nn::ComparePredicate predicate, T x, T y) {
+template <typename T> bool holds(nn::ComparePredicate predicate, T x, T y) {
   switch (predicate) {
   case nn::ComparePredicate::eq:
     return x == y;
@@ -245,8 +245,7 @@ struct Cast : EvaluateModel<Cast, nn::CastOp> {
     else
       llvm::transform(input.ints(), result.mutableInts().begin(),
                       [&](int64_t x) {
-                        return type.isInteger(1) ? x != 0
-                                                 : wrapToType(x, type);
+                        return type.isInteger(1) ? x != 0 : wrapToType(x, type);
                       });
     results.push_back(std::move(result));
     return success();

@@ -55,8 +55,7 @@ struct Slice : EvaluateModel<Slice, nn::SliceOp> {
       offset += slice.getStarts()[dim] * strides[dim];
       strides[dim] *= slice.getSteps()[dim];
     }
-    results.push_back(
-        operands[0].strided(slice.getSizes(), strides, offset));
+    results.push_back(operands[0].strided(slice.getSizes(), strides, offset));
     return success();
   }
 };
@@ -86,9 +85,9 @@ struct Pad : EvaluateModel<Pad, nn::PadOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     auto pad = cast<nn::PadOp>(op);
-    Tensor result = operands[1].strided(
-        pad.getType().getShape(),
-        SmallVector<int64_t>(pad.getType().getRank(), 0));
+    Tensor result =
+        operands[1].strided(pad.getType().getShape(),
+                            SmallVector<int64_t>(pad.getType().getRank(), 0));
     SmallVector<int64_t> strides = getRowMajorStrides(result.getShape());
     int64_t offset = 0;
     for (auto [low, stride] : llvm::zip(pad.getLow(), strides))
@@ -127,10 +126,10 @@ struct Gather : EvaluateModel<Gather, nn::GatherOp> {
       auto out = target.begin();
       for (int64_t outer = 0; outer < split.outer; ++outer)
         for (int64_t row : picked)
-          out = llvm::copy(
-              source.slice((outer * split.size + row) * split.inner,
-                           split.inner),
-              out);
+          out =
+              llvm::copy(source.slice((outer * split.size + row) * split.inner,
+                                      split.inner),
+                         out);
     });
     results.push_back(std::move(result));
     return success();
@@ -156,11 +155,12 @@ struct GatherNd : EvaluateModel<GatherNd, nn::GatherNdOp> {
     SmallVector<int64_t> starts;
     ArrayRef<int64_t> indices = operands[1].ints();
     for (int64_t batch = 0; batch < batches; ++batch)
-      for (int64_t i = 0; i < tuples; ++i, indices = indices.drop_front(tuple)) {
+      for (int64_t i = 0; i < tuples;
+           ++i, indices = indices.drop_front(tuple)) {
         int64_t start = batch * perBatch;
         for (int64_t d = 0; d < tuple; ++d) {
-          FailureOr<int64_t> index = normaliseIndex(
-              op, indices[d], table.getDimSize(batchDims + d));
+          FailureOr<int64_t> index =
+              normaliseIndex(op, indices[d], table.getDimSize(batchDims + d));
           if (failed(index))
             return failure();
           start += *index * strides[batchDims + d];

@@ -13,9 +13,8 @@ struct Constant : EvaluateModel<Constant, nn::ConstantOp> {
     auto constant = cast<nn::ConstantOp>(op);
     FailureOr<Tensor> value = Tensor::fromElements(constant.getValue());
     if (failed(value))
-      return op->emitOpError()
-             << "expected a value that can be read, found "
-             << "an attribute without its data";
+      return op->emitOpError() << "expected a value that can be read, found "
+                               << "an attribute without its data";
     results.push_back(std::move(*value));
     return success();
   }

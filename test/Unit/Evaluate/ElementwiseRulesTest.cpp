@@ -42,9 +42,9 @@ TEST_F(ElementwiseRules, IntegersWrapInTheirType) {
   EXPECT_THAT(
       evaluate("nn.sub %0, %1", {{"1xui8", {3}}, {"1xui8", {5}}}, "1xui8"),
       ElementsAre(254));
-  EXPECT_THAT(
-      evaluate("nn.mul %0, %1", {{"1xi32", {65536}}, {"1xi32", {65537}}}, "1xi32"),
-      ElementsAre(65536));
+  EXPECT_THAT(evaluate("nn.mul %0, %1",
+                       {{"1xi32", {65536}}, {"1xi32", {65537}}}, "1xi32"),
+              ElementsAre(65536));
 }
 
 TEST_F(ElementwiseRules, Binary) {
@@ -73,8 +73,8 @@ TEST_F(ElementwiseRules, Binary) {
 
 TEST_F(ElementwiseRules, NanWinsMinAndMax) {
   for (const char *name : {"nn.min %0, %1", "nn.max %0, %1"}) {
-    List result = evaluate(name, {{"2xf32", {NAN, 1}}, {"2xf32", {1, NAN}}},
-                           "2xf32");
+    List result =
+        evaluate(name, {{"2xf32", {NAN, 1}}, {"2xf32", {1, NAN}}}, "2xf32");
     ASSERT_EQ(result.size(), 2u);
     EXPECT_TRUE(std::isnan(result[0]));
     EXPECT_TRUE(std::isnan(result[1]));
@@ -128,8 +128,9 @@ TEST_F(ElementwiseRules, CompareAndSelect) {
 }
 
 TEST_F(ElementwiseRules, Cast) {
-  EXPECT_THAT(evaluate("nn.cast %0", {{"4xf32", {-1.7, 1.7, 300, NAN}}}, "4xi8"),
-              ElementsAre(-1, 1, 127, 0));
+  EXPECT_THAT(
+      evaluate("nn.cast %0", {{"4xf32", {-1.7, 1.7, 300, NAN}}}, "4xi8"),
+      ElementsAre(-1, 1, 127, 0));
   EXPECT_THAT(evaluate("nn.cast %0", {{"2xf32", {-3, 300}}}, "2xui8"),
               ElementsAre(0, 255));
   EXPECT_THAT(evaluate("nn.cast %0", {{"2xi64", {257, -1}}}, "2xi8"),

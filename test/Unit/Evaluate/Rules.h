@@ -60,16 +60,16 @@ protected:
                    operands[i].first + ">";
     }
     bool leaf = operands.empty();
-    std::string source = "func.func @f(" + arguments + ") {\n  %r = " +
-                         text.str() + " : " +
+    std::string source = "func.func @f(" + arguments +
+                         ") {\n  %r = " + text.str() + " : " +
                          (leaf ? "" : "(" + types + ") -> ") + "tensor<" +
                          resultType.str() + ">\n  return\n}";
     message.clear();
-    mlir::ScopedDiagnosticHandler handler(
-        &context, [&](mlir::Diagnostic &diagnostic) {
-          message += diagnostic.str();
-          return mlir::success();
-        });
+    mlir::ScopedDiagnosticHandler handler(&context,
+                                          [&](mlir::Diagnostic &diagnostic) {
+                                            message += diagnostic.str();
+                                            return mlir::success();
+                                          });
     module = mlir::parseSourceString<mlir::ModuleOp>(source, &context);
     if (!module) {
       ADD_FAILURE() << source << "\n" << message;
@@ -79,9 +79,9 @@ protected:
     mlir::Operation *op = &function.front().front();
     llvm::SmallVector<Tensor> tensors, results;
     for (size_t i = 0; i < operands.size(); ++i)
-      tensors.push_back(makeTensor(llvm::cast<mlir::RankedTensorType>(
-                                       function.getArgument(i).getType()),
-                                   operands[i].second));
+      tensors.push_back(makeTensor(
+          llvm::cast<mlir::RankedTensorType>(function.getArgument(i).getType()),
+          operands[i].second));
     if (mlir::failed(evaluateOp(op, tensors, mode, results)))
       return {};
     return listOf(results[0]);
@@ -96,7 +96,8 @@ MATCHER_P(Near, expected, "") {
   if (arg.size() != expected.size())
     return false;
   for (size_t i = 0; i < arg.size(); ++i)
-    if (!(std::abs(arg[i] - expected[i]) <= 1e-12 * (1 + std::abs(expected[i]))))
+    if (!(std::abs(arg[i] - expected[i]) <=
+          1e-12 * (1 + std::abs(expected[i]))))
       return false;
   return true;
 }
