@@ -40,7 +40,7 @@ InFlightDiagnostic Source::error() const { return emitError(file()); }
 
 InFlightDiagnostic Source::error(const onnx::NodeProto &node) const {
   InFlightDiagnostic diagnostic = emitError(this->node(node));
-  diagnostic << "node '" << node.name() << "' (" << node.op_type() << ") ";
+  diagnostic << "node '" << node.name() << "' (" << node.op_type() << "): ";
   return diagnostic;
 }
 
@@ -125,7 +125,7 @@ LogicalResult Loader::readInitializers(PayloadReader &reader) {
     file.initializersByName[tensor.name()] = &tensor;
     auto error = [&] {
       InFlightDiagnostic diagnostic = source.error();
-      diagnostic << "initializer '" << tensor.name() << "' ";
+      diagnostic << "initializer '" << tensor.name() << "': ";
       return diagnostic;
     };
     if (failed(readOne(tensor, reader, error)))
@@ -157,7 +157,7 @@ LogicalResult Loader::readOthers(const onnx::GraphProto &graph, bool isMain,
     for (const onnx::TensorProto &tensor : graph.initializer())
       if (failed(readOne(tensor, reader, [&] {
             InFlightDiagnostic diagnostic = source.error();
-            diagnostic << "initializer '" << tensor.name() << "' ";
+            diagnostic << "initializer '" << tensor.name() << "': ";
             return diagnostic;
           })))
         return failure();
@@ -165,8 +165,7 @@ LogicalResult Loader::readOthers(const onnx::GraphProto &graph, bool isMain,
     for (const onnx::AttributeProto &attribute : node.attribute()) {
       auto error = [&] {
         InFlightDiagnostic diagnostic = source.error(node);
-        diagnostic << "has a tensor in attribute '" << attribute.name()
-                   << "' that ";
+        diagnostic << "attribute '" << attribute.name() << "': ";
         return diagnostic;
       };
       if (attribute.has_sparse_tensor() || attribute.sparse_tensors_size())

@@ -209,9 +209,9 @@ FailureOr<Payload> PayloadReader::readExternal(const onnx::TensorProto &tensor,
     return failure();
   uint64_t size = (*file)->getBufferSize();
   if (offset > size || length > size - offset)
-    return error() << "expected bytes " << offset << " to "
-                   << (Twine(offset) + " + " + Twine(length)).str() << " of '"
-                   << path << "', found a file of " << size << " bytes";
+    return error() << "expected " << length << " bytes at offset " << offset
+                   << " of '" << path << "', found a file of " << size
+                   << " bytes";
   if (entries.contains("checksum")) {
     std::string &found = checksums[path];
     if (found.empty())
