@@ -12,6 +12,7 @@
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "accel/Onnx/NodeInfo.h"
+#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace llvm;
