@@ -59,12 +59,14 @@ class NN_BinaryOp<string mnemonic, Type type, string what, list<Trait> traits = 
   let results = (outs type:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
-def NN_AddOp : NN_BinaryOp<"add", NN_Tensor, "x + y">;
-def NN_SubOp : NN_BinaryOp<"sub", NN_Tensor, "x - y">;
-def NN_MulOp : NN_BinaryOp<"mul", NN_Tensor, "x * y">;
-def NN_DivOp : NN_BinaryOp<"div", NN_Tensor, "x / y; on integers rounded towards zero">;
+def NN_AddOp : NN_BinaryOp<"add", NN_Tensor, "x + y"> { let hasFolder = 1; }
+def NN_SubOp : NN_BinaryOp<"sub", NN_Tensor, "x - y"> { let hasFolder = 1; }
+def NN_MulOp : NN_BinaryOp<"mul", NN_Tensor, "x * y"> { let hasFolder = 1; }
+def NN_DivOp : NN_BinaryOp<"div", NN_Tensor, "x / y; on integers rounded towards zero"> { let hasFolder = 1; }
 def NN_ModOp : NN_BinaryOp<"mod", NN_Tensor, "Remainder with the sign of y; on floats with the sign of x (fmod)">;
-def NN_PowOp : NN_BinaryOp<"pow", NN_Tensor, "x to the power y">;
+def NN_PowOp : NN_BinaryOp<"pow", NN_Tensor, "x to the power y"> {
+  let hasCanonicalizer = 1;
+}
 def NN_MinOp : NN_BinaryOp<"min", NN_Tensor, "The smaller; NaN if either is NaN">;
 def NN_MaxOp : NN_BinaryOp<"max", NN_Tensor, "The larger; NaN if either is NaN">;
 def NN_AndOp : NN_BinaryOp<"and", NN_BoolTensor, "Logical and">;
@@ -82,6 +84,7 @@ def NN_SelectOp : NN_InferredOp<"select", [NN_Elementwise]> {
   let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$on_true, NN_Tensor:$on_false);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
 }
 
 def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {

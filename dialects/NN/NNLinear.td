@@ -19,6 +19,7 @@ def NN_MatmulOp : NN_InferredOp<"matmul"> {
   let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs,
       UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
   let results = (outs NN_FloatTensor:$result);
+  let hasCanonicalizer = 1;
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 

@@ -13,6 +13,7 @@ def NN_ReshapeOp : NN_Op<"reshape"> {
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def NN_TransposeOp : NN_InferredOp<"transpose"> {
@@ -37,6 +38,7 @@ def NN_BroadcastOp : NN_Op<"broadcast"> {
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
+  let hasCanonicalizer = 1;
 }
 
 def NN_SliceOp : NN_InferredOp<"slice"> {

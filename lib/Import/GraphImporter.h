@@ -51,10 +51,6 @@ public:
   /// Imports all nodes of a graph; its inputs must have been defined.
   mlir::LogicalResult importNodes(const onnx::GraphProto &graph);
 
-  /// Evaluates `op` if all its operands are constants and replaces it by a
-  /// constant; returns what stands for its only result then.
-  mlir::Value foldOrKeep(mlir::Operation *op);
-
 private:
   mlir::LogicalResult importNode(const onnx::NodeProto &node);
 

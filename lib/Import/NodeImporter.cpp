@@ -4,6 +4,7 @@
 
 #include "Tensors.h"
 #include "accel/Onnx/NodeInfo.h"
+#include "accel/Transforms/FoldConstants.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
@@ -158,9 +159,7 @@ bool NodeImporter::isFloat(Value value) {
 }
 
 DenseElementsAttr NodeImporter::constantOf(Value value) {
-  auto constant = value ? value.getDefiningOp<nn::ConstantOp>() : nullptr;
-  return constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
-                  : DenseElementsAttr();
+  return transforms::getConstantValue(value);
 }
 
 Value NodeImporter::finishCreate(OperationState &state, Type type) {
@@ -204,7 +203,9 @@ Value NodeImporter::finishCreate(OperationState &state, Type type) {
     op->erase();
     return nullptr;
   }
-  return graph.foldOrKeep(op);
+  Value result = transforms::foldOrKeep(graph.builder, op);
+  failed |= !result;
+  return result;
 }
 
 Value NodeImporter::constant(ElementsAttr value) {

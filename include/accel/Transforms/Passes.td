@@ -1,0 +1,98 @@
+// The passes of phase 1 that work on nn.
+
+#ifndef ACCEL_TRANSFORMS_PASSES_TD
+#define ACCEL_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def RecognizeLayerNormPass
+    : Pass<"nn-recognize-layer-norm", "::mlir::func::FuncOp"> {
+  let summary = "Puts layer normalisations that exporters took apart together";
+  let description = [{
+    Finds (x - mean) / sqrt(mean of squares + epsilon) · scale + bias with means
+    over the last dimensions, in the forms exporters write: the square as a
+    power or a product; the quotient as a division by the root, or a product
+    with its reciprocal; the bias absent. Runs after import, before anything is
+    fused. A scale is required: without one, or where a mean is taken over other
+    dimensions than the scale has, the ops stay.
+
+    ```mlir
+    %s = nn.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+    %k = nn.reshape %s : (tensor<4xf32>) -> tensor<4x1xf32>
+    %m = nn.mul %k, %eighth : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+    …
+    %y = nn.add %scaled, %wide_bias : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %y = nn.layer_norm %x, %scale, %bias dim 1 epsilon 1.0e-05 : …
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def RecognizeGeluPass : Pass<"nn-recognize-gelu", "::mlir::func::FuncOp"> {
+  let summary = "Puts GELUs that exporters took apart together";
+  let description = [{
+    Finds x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), the cube as a power or as
+    products, or x factored out of the sum, and x/2 (1 + erf(x/√2)), the factors
+    in any order. Constants must agree with the formula's to the precision of
+    the element type (1e-6 relative for f32 and f64); else the ops stay.
+
+    ```mlir
+    %e = nn.erf %scaled : (tensor<8xf32>) -> tensor<8xf32>
+    %p = nn.add %e, %one : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %h = nn.mul %x, %p : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %y = nn.mul %h, %half : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    // becomes
+    %y = nn.gelu erf %x : (tensor<8xf32>) -> tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def RecognizeAttentionPass
+    : Pass<"nn-recognize-attention", "::mlir::func::FuncOp"> {
+  let summary = "Puts attention that exporters took apart together";
+  let description = [{
+    Finds matmul(softmax(matmul(q, kᵀ) · scale, masked), v) on tensors of rank 4,
+    or of rank 3 with batch and heads in one dimension. The scale may stand on
+    q, k, or the scores, as a product or a quotient. Masks may be any number of
+    additions, and selections between the scores and a constant, in any order
+    after the scale; `isnan(softmax) ? 0 : softmax` sets `zero_masked_rows`.
+
+    Masks keep their meaning to the rounding of the element type:
+    - A selected constant must be -inf, or so far down (at most -1e30) that
+      adding a score to it gives the constant itself; any other is refused.
+      So `select(m, s, c)` is s + select(m, 0, c).
+    - A mask known now that is 0 or at most -1e30 everywhere, with a 0 in every
+      row, is a mask of i1 (the rest of a row has weight exactly 0 either way),
+      and `causal` if it is exactly that triangle.
+    - `select(m, s, -inf)` alone keeps m as the mask of i1.
+    - All other masks become one mask of floats to add, added up before the
+      scores are. With finite masks like the most negative float32 a row in
+      which everything is masked thus keeps its (uniform) weights.
+
+    ```mlir
+    %s = nn.matmul %q, %k {transpose_rhs} : …
+    %t = nn.mul %s, %scale : …
+    %m = nn.add %t, %mask : …
+    %p = nn.softmax %m dim 3 : …
+    %y = nn.matmul %p, %v : …
+    // becomes
+    %y = nn.attention %q, %k, %v mask %mask {scale = 0.125} : …
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def VerifyPhasePass : Pass<"nn-verify-phase", "::mlir::ModuleOp"> {
+  let summary = "Checks what the phase nn promises";
+  let description = [{
+    Ends phase 1: the module holds states and one entry (`nn.entry`), whose
+    arguments are inputs and states and whose results are outputs; in it there
+    are only nn ops, on tensors of static shape without encoding, and each op is
+    located at a name (that of its ONNX node), but for constants: equal ones are
+    merged, and then belong to no node in particular. Changes nothing.
+  }];
+}
+
+#endif

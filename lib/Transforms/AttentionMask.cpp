@@ -1,0 +1,273 @@
+// Reading of masks. Everything is done on the smallest shape a mask has: what
+// was repeated over batch, heads or queries is not repeated here.
+
+#include "AttentionMask.h"
+
+#include "accel/Transforms/FoldConstants.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::transforms;
+
+/// At most this: a float32 score below 1e22 vanishes when added to it, and its
+/// weight is exactly 0 beside any score that is not masked.
+static constexpr double kFarDown = -1e30;
+
+FailureOr<MaskStep>
+MaskStep::match(Operation *op, llvm::function_ref<bool(Value)> leadsToScores) {
+  MaskStep step;
+  if (auto add = dyn_cast_or_null<nn::AddOp>(op)) {
+    bool left = leadsToScores(add.getLhs()),
+         right = leadsToScores(add.getRhs());
+    if (left == right)
+      return failure();
+    step.scores = left ? add.getLhs() : add.getRhs();
+    step.addend = left ? add.getRhs() : add.getLhs();
+    return step;
+  }
+  auto select = dyn_cast_or_null<nn::SelectOp>(op);
+  if (!select)
+    return failure();
+  std::optional<double> fill = getSplatValue(select.getOnFalse());
+  step.keepsWhereTrue = fill.has_value();
+  if (!fill)
+    fill = getSplatValue(select.getOnTrue());
+  // NaN compares false, and is refused.
+  if (!fill || !(*fill <= kFarDown))
+    return failure();
+  step.fill = *fill;
+  step.condition = select.getCondition();
+  step.scores = step.keepsWhereTrue ? select.getOnTrue() : select.getOnFalse();
+  if (!leadsToScores(step.scores))
+    return failure();
+  return step;
+}
+
+namespace {
+
+/// Builds mask arithmetic on tensors of rank 4 with dimensions of size 1 where
+/// nothing differs, folding as it goes.
+class MaskBuilder {
+public:
+  MaskBuilder(PatternRewriter &rewriter, Location loc,
+              std::array<int64_t, 4> shape)
+      : rewriter(rewriter), loc(loc), shape(shape) {}
+
+  /// `value`, which broadcasts to the scores, on the smallest such shape of
+  /// rank 4.
+  Value narrow(Value value);
+  template <typename Op> Value build(ArrayRef<Value> operands, Type element);
+  Value splat(double value, Type element);
+
+private:
+  static ArrayRef<int64_t> dims(Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
+  Value reshape(Value value, ArrayRef<int64_t> to);
+
+  PatternRewriter &rewriter;
+  Location loc;
+  std::array<int64_t, 4> shape;
+};
+
+} // namespace
+
+Value MaskBuilder::reshape(Value value, ArrayRef<int64_t> to) {
+  if (dims(value) == to)
+    return value;
+  auto type = RankedTensorType::get(to, getElementTypeOrSelf(value.getType()));
+  return foldOrKeep(rewriter,
+                    nn::ReshapeOp::create(rewriter, loc, type, value));
+}
+
+/// A constant without the dimensions along which it repeats itself.
+static DenseElementsAttr withoutRepeats(DenseElementsAttr value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  if (value.isSplat()) {
+    shape.assign(shape.size(), 1);
+    return value.resizeSplat(
+        RankedTensorType::get(shape, type.getElementType()));
+  }
+  SmallVector<Attribute> elements(value.getValues<Attribute>());
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    int64_t inner = 1, outer = 1;
+    for (size_t d = 0; d < shape.size(); ++d)
+      (d < dim ? outer : inner) *= d == dim ? 1 : shape[d];
+    bool repeats = true;
+    for (int64_t o = 0; repeats && o < outer; ++o)
+      for (int64_t i = inner; repeats && i < inner * shape[dim]; ++i)
+        repeats = elements[o * inner * shape[dim] + i] ==
+                  elements[o * inner * shape[dim] + i % inner];
+    if (!repeats || shape[dim] == 1)
+      continue;
+    SmallVector<Attribute> once;
+    for (int64_t o = 0; o < outer; ++o)
+      once.append(elements.begin() + o * inner * shape[dim],
+                  elements.begin() + o * inner * shape[dim] + inner);
+    elements = std::move(once);
+    shape[dim] = 1;
+  }
+  return DenseElementsAttr::get(
+      RankedTensorType::get(shape, type.getElementType()), elements);
+}
+
+Value MaskBuilder::narrow(Value value) {
+  bool split = dims(value).size() == 3; // batch and heads in one
+  auto toRank4 = [&](Value mask) {
+    ArrayRef<int64_t> own = dims(mask);
+    SmallVector<int64_t> wide;
+    if (split && own.size() == 3 && own[0] == 1)
+      wide = {1, 1};
+    else if (split && own.size() == 3)
+      wide = {shape[0], shape[1]};
+    else
+      wide.append(4 - own.size(), 1);
+    llvm::append_range(wide, split && own.size() == 3 ? own.drop_front() : own);
+    return reshape(mask, wide);
+  };
+  if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
+    if (dims(broadcast.getInput()).size() <= dims(value).size())
+      return toRank4(broadcast.getInput());
+  value = toRank4(value);
+  if (DenseElementsAttr known = getConstantValue(value))
+    return nn::ConstantOp::create(rewriter, loc, withoutRepeats(known));
+  return value;
+}
+
+template <typename Op>
+Value MaskBuilder::build(ArrayRef<Value> operands, Type element) {
+  SmallVector<int64_t> common(4, 1);
+  for (Value operand : operands)
+    for (auto [size, all] : llvm::zip(dims(operand), common))
+      all = std::max(all, size);
+  SmallVector<Value> wide;
+  for (Value operand : operands) {
+    auto type =
+        RankedTensorType::get(common, getElementTypeOrSelf(operand.getType()));
+    wide.push_back(
+        operand.getType() == type
+            ? operand
+            : foldOrKeep(rewriter, nn::BroadcastOp::create(rewriter, loc, type,
+                                                           operand)));
+  }
+  return foldOrKeep(
+      rewriter,
+      Op::create(rewriter, loc,
+                 TypeRange(RankedTensorType::get(common, element)), wide));
+}
+
+Value MaskBuilder::splat(double value, Type element) {
+  auto type = RankedTensorType::get({1, 1, 1, 1}, element);
+  return nn::ConstantOp::create(
+      rewriter, loc,
+      DenseElementsAttr::get(type, rewriter.getFloatAttr(element, value)));
+}
+
+/// Which scores a known mask lets through; none if it does more than that.
+static std::optional<SmallVector<bool>> openScores(DenseElementsAttr known) {
+  if (known.getElementType().isInteger(1))
+    return SmallVector<bool>(known.getValues<bool>());
+  SmallVector<bool> open;
+  for (const APFloat &number : known.getValues<APFloat>()) {
+    APFloat wide = number;
+    bool lossy;
+    wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lossy);
+    double value = wide.convertToDouble();
+    if (value != 0 && !(value <= kFarDown))
+      return std::nullopt;
+    open.push_back(value == 0);
+  }
+  return open;
+}
+
+/// A known mask of rank 4, if it lets each score through as it is or not at
+/// all, and something in every row: as `causal`, as a mask of i1, or as none.
+static std::optional<AttentionMask> readConstant(PatternRewriter &rewriter,
+                                                 Location loc,
+                                                 DenseElementsAttr known,
+                                                 std::array<int64_t, 4> shape) {
+  known = withoutRepeats(known);
+  auto type = cast<RankedTensorType>(known.getType());
+  std::optional<SmallVector<bool>> open = openScores(known);
+  if (!open)
+    return std::nullopt;
+  int64_t keys = type.getDimSize(3), queries = type.getDimSize(2);
+  for (size_t row = 0; row < open->size(); row += keys)
+    if (!llvm::is_contained(ArrayRef(*open).slice(row, keys), true))
+      return std::nullopt;
+  AttentionMask result;
+  result.rowsAreOpen = true;
+  if (!llvm::is_contained(*open, false))
+    return result; // it masks nothing
+  bool triangle = keys == shape[3] && queries == shape[2] &&
+                  type.getDimSize(0) == 1 && type.getDimSize(1) == 1;
+  for (int64_t s = 0; triangle && s < queries; ++s)
+    for (int64_t t = 0; triangle && t < keys; ++t)
+      triangle = (*open)[s * keys + t] == (t <= s + keys - queries);
+  result.causal = triangle;
+  if (triangle)
+    return result;
+  if (keys != shape[3])
+    return std::nullopt;
+  result.mask = nn::ConstantOp::create(
+      rewriter, loc,
+      DenseElementsAttr::get(
+          RankedTensorType::get(type.getShape(), rewriter.getI1Type()), *open));
+  return result;
+}
+
+FailureOr<AttentionMask>
+transforms::simplifyMask(PatternRewriter &rewriter, Location loc,
+                         DenseElementsAttr known,
+                         std::array<int64_t, 4> shape) {
+  std::optional<AttentionMask> read = readConstant(rewriter, loc, known, shape);
+  if (!read || (read->mask && read->mask.getType() == known.getType()))
+    return failure();
+  return *read;
+}
+
+AttentionMask transforms::buildMask(PatternRewriter &rewriter, Location loc,
+                                    ArrayRef<MaskStep> steps,
+                                    std::array<int64_t, 4> shape,
+                                    Type element) {
+  MaskBuilder builder(rewriter, loc, shape);
+  Value total;
+  for (const MaskStep &step : llvm::reverse(steps)) {
+    if (step.addend) {
+      Value addend = builder.narrow(step.addend);
+      total =
+          total ? builder.build<nn::AddOp>({total, addend}, element) : addend;
+      continue;
+    }
+    Value condition = builder.narrow(step.condition);
+    Value fill = builder.splat(step.fill, element);
+    Value kept = total ? total : builder.splat(0, element);
+    // One selection of -inf is a mask of i1 as it stands.
+    if (steps.size() == 1 && std::isinf(step.fill) && step.keepsWhereTrue &&
+        !getConstantValue(condition) &&
+        cast<RankedTensorType>(condition.getType()).getDimSize(3) == shape[3])
+      return {condition, false, false};
+    total = step.keepsWhereTrue
+                ? builder.build<nn::SelectOp>({condition, kept, fill}, element)
+                : builder.build<nn::SelectOp>({condition, fill, kept}, element);
+  }
+  if (!total)
+    return {nullptr, false, true};
+  if (DenseElementsAttr known = getConstantValue(total))
+    if (std::optional<AttentionMask> read =
+            readConstant(rewriter, loc, known, shape))
+      return *read;
+  // nn.attention wants the last dimension whole.
+  auto type = cast<RankedTensorType>(total.getType());
+  if (type.getDimSize(3) != shape[3]) {
+    SmallVector<int64_t> whole(type.getShape());
+    whole[3] = shape[3];
+    total = nn::BroadcastOp::create(
+        rewriter, loc, RankedTensorType::get(whole, element), total);
+  }
+  return {total, false, false};
+}

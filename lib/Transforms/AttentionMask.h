@@ -1,0 +1,52 @@
+// What stands between scores and softmax, and what it comes to as the mask of
+// one attention. Private to the library.
+#ifndef ACCEL_LIB_TRANSFORMS_ATTENTIONMASK_H
+#define ACCEL_LIB_TRANSFORMS_ATTENTIONMASK_H
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace accel::transforms {
+
+/// One op on the scores: `scores + addend`, or a choice between the scores and
+/// the number `fill`.
+struct MaskStep {
+  mlir::Value scores;
+  mlir::Value addend;
+  mlir::Value condition;
+  /// Whether the scores stand where the condition holds.
+  bool keepsWhereTrue = true;
+  double fill = 0;
+
+  /// Reads `op` as a step, if it is one; `leadsToScores` tells the scores from
+  /// the mask. Fails for a fill that adding a score to would change.
+  static mlir::FailureOr<MaskStep>
+  match(mlir::Operation *op,
+        llvm::function_ref<bool(mlir::Value)> leadsToScores);
+};
+
+/// A mask as nn.attention takes it.
+struct AttentionMask {
+  mlir::Value mask;
+  bool causal = false;
+  /// No row is masked altogether, whatever the inputs.
+  bool rowsAreOpen = false;
+};
+
+/// The mask that the steps (the last one first) come to on scores of `shape`
+/// [B, H, S, T] and type `element`; the description of
+/// nn-recognize-attention says when it is which form.
+AttentionMask buildMask(mlir::PatternRewriter &rewriter, mlir::Location loc,
+                        llvm::ArrayRef<MaskStep> steps,
+                        std::array<int64_t, 4> shape, mlir::Type element);
+
+/// A known mask in its simplest form: `causal`, or of i1, or not repeated, or
+/// none at all. Null (failure) if it is that already.
+mlir::FailureOr<AttentionMask> simplifyMask(mlir::PatternRewriter &rewriter,
+                                            mlir::Location loc,
+                                            mlir::DenseElementsAttr known,
+                                            std::array<int64_t, 4> shape);
+
+} // namespace accel::transforms
+
+#endif // ACCEL_LIB_TRANSFORMS_ATTENTIONMASK_H

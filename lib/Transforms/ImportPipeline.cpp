@@ -1,0 +1,24 @@
+// The story of phase 1 after the importer.
+
+#include "accel/Transforms/Passes.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace accel;
+
+void transforms::buildImportPipeline(OpPassManager &pm) {
+  // Exporters write constants and casts once per use, and transposes around
+  // reshapes; recognition need know only one form of each.
+  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  // Before anything else can take the pieces apart.
+  pm.addNestedPass<func::FuncOp>(createRecognizeLayerNormPass());
+  pm.addNestedPass<func::FuncOp>(createRecognizeGeluPass());
+  pm.addNestedPass<func::FuncOp>(createRecognizeAttentionPass());
+  // Transposes that recognition left meet those that were there; masks of
+  // different layers are one.
+  pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  pm.addNestedPass<func::FuncOp>(createCSEPass());
+  pm.addPass(createVerifyPhasePass());
+}
