@@ -8,6 +8,7 @@
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
 #include "accel/Search/Passes.h"
+#include "accel/Transforms/Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -28,4 +29,5 @@ void accel::registerAllPasses() {
   driver::registerDriverPasses();
   plan::registerPlanPasses();
   search::registerSearchPasses();
+  transforms::registerTransformsPasses();
 }
