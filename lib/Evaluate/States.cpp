@@ -1,0 +1,61 @@
+// Reading states from the attributes and files that hold their first values.
+
+#include "lib/Evaluate/States.h"
+
+#include "accel/Evaluate/TensorFiles.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::evaluate;
+
+static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
+  auto type = cast<RankedTensorType>(state.getType());
+  auto buffer = llvm::MemoryBuffer::getFile(file.getPath(), /*IsText=*/false,
+                                            /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return state.emitOpError() << "cannot read '" << file.getPath()
+                               << "': " << buffer.getError().message();
+  StringRef bytes = (*buffer)->getBuffer();
+  if (file.getOffset() > bytes.size() ||
+      bytes.size() - file.getOffset() < file.getBytes())
+    return state.emitOpError()
+           << "expected " << file.getBytes() << " bytes at byte "
+           << file.getOffset() << " of '" << file.getPath()
+           << "', found a file of " << bytes.size() << " bytes";
+  bytes = bytes.substr(file.getOffset(), file.getBytes());
+  uint64_t hash = llvm::xxh3_64bits(bytes);
+  if (hash != file.getHash())
+    return state.emitOpError() << "expected bytes of hash " << file.getHash()
+                               << " at byte " << file.getOffset() << " of '"
+                               << file.getPath() << "', found hash " << hash;
+  ArrayRef<char> data(bytes.data(), bytes.size());
+  ArrayRef<int64_t> perm = file.getPermutation();
+  // Dimension d of the file is dimension perm[d] of the state.
+  SmallVector<int64_t> fileShape(type.getShape());
+  SmallVector<int64_t> strides = getRowMajorStrides(fileShape);
+  if (!perm.empty()) {
+    for (auto [dim, from] : llvm::enumerate(perm))
+      fileShape[dim] = type.getDimSize(from);
+    for (auto [dim, stride] : llvm::enumerate(getRowMajorStrides(fileShape)))
+      strides[perm[dim]] = stride;
+  }
+  Type stored = state.getStored().value_or(type.getElementType());
+  Tensor value =
+      Tensor::fromBytes(RankedTensorType::get(fileShape, stored), data);
+  if (!llvm::is_sorted(perm))
+    value = value.strided(type.getShape(), strides);
+  return convertTo(value, type, state.getLoc(), "the state");
+}
+
+FailureOr<Tensor> evaluate::loadState(nn::StateOp state) {
+  if (auto file = dyn_cast<nn::FileAttr>(state.getInit()))
+    return loadFile(state, file);
+  FailureOr<Tensor> value =
+      Tensor::fromElements(cast<ElementsAttr>(state.getInit()));
+  if (failed(value))
+    return state.emitOpError() << "expected an 'init' that can be read, found "
+                                  "an attribute without its data";
+  return value;
+}

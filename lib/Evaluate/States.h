@@ -1,0 +1,17 @@
+// The first values of states.
+
+#ifndef ACCEL_LIB_EVALUATE_STATES_H
+#define ACCEL_LIB_EVALUATE_STATES_H
+
+#include "dialects/Interfaces/Tensor.h"
+#include "dialects/NN/NN.h"
+
+namespace accel::evaluate {
+
+/// The value of a state's `init`: elements, or a byte range of a file, whose
+/// size and hash are checked. Fails with an error at the state.
+mlir::FailureOr<Tensor> loadState(nn::StateOp state);
+
+} // namespace accel::evaluate
+
+#endif // ACCEL_LIB_EVALUATE_STATES_H

@@ -1,0 +1,160 @@
+// acc-eval: runs the text of a program of any phase by the reference evaluator,
+// and compares its outputs with files or with those of another program.
+
+#include "accel/Evaluate/TensorFiles.h"
+#include "accel/InitAll.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::evaluate;
+namespace cl = llvm::cl;
+
+namespace {
+cl::opt<std::string> inputFile(cl::Positional, cl::Required,
+                               cl::desc("<model.mlir>"));
+cl::opt<std::string> inputs("inputs", cl::value_desc("folder"),
+                            cl::desc("Inputs: <name>.npy or input_K.pb"));
+cl::opt<std::string> outputs("outputs", cl::value_desc("folder"),
+                             cl::desc("Where to write <name>.npy"));
+cl::opt<std::string> expect("expect", cl::value_desc("folder"),
+                            cl::desc("Outputs to compare with: <name>.npy or "
+                                     "output_K.pb"));
+cl::opt<std::string> compare("compare", cl::value_desc("other.mlir"),
+                             cl::desc("Program whose outputs to compare with"));
+cl::opt<double> tolerance("tolerance", cl::init(1e-4),
+                          cl::desc("Largest |difference| / (1 + |reference|)"));
+cl::opt<uint64_t> seed("seed", cl::init(1),
+                       cl::desc("Of the random inputs without --inputs"));
+cl::opt<unsigned> interleavings("interleavings", cl::init(3),
+                                cl::desc("Orders of a plan's streams to try"));
+cl::opt<EvaluationMode>
+    mode(cl::desc("How floats are held:"), cl::init(EvaluationMode::Float64),
+         cl::values(clEnumValN(EvaluationMode::Float64, "f64",
+                               "in double, without rounding (default)"),
+                    clEnumValN(EvaluationMode::OwnTypes, "own-types",
+                               "rounded to their type after each op")));
+cl::opt<bool> json("json", cl::desc("Print one JSON object"));
+
+/// The inputs that `--inputs` holds, or random ones.
+FailureOr<TensorsByName> getInputs(ModuleOp module) {
+  if (inputs.empty())
+    return makeRandomInputs(module, seed);
+  FailureOr<Signature> signature = getSignature(module);
+  if (failed(signature))
+    return failure();
+  FailureOr<TensorsByName> found =
+      readTensors(inputs, signature->inputs, "input", module.getContext());
+  if (failed(found))
+    return failure();
+  for (const NamedType &input : signature->inputs) {
+    auto it = found->find(input.name);
+    if (it == found->end())
+      return module.emitError() << "expected a file for input '" << input.name
+                                << "' in '" << inputs << "', found none";
+    FailureOr<Tensor> converted = convertTo(
+        it->second, input.type, module.getLoc(), "input '" + input.name + "'");
+    if (failed(converted))
+      return failure();
+    it->second = *converted;
+  }
+  return found;
+}
+
+/// Compares every tensor of `expected`; prints each, fails above the tolerance.
+LogicalResult report(ModuleOp module, const TensorsByName &found,
+                     const TensorsByName &expected) {
+  SmallVector<StringRef> names = llvm::to_vector(expected.keys());
+  llvm::sort(names);
+  double largest = 0;
+  llvm::json::Array rows;
+  for (StringRef name : names) {
+    auto it = found.find(name);
+    const Tensor &wanted = expected.find(name)->second;
+    if (it == found.end() || it->second.getShape() != wanted.getShape())
+      return module.emitError() << "expected an output '" << name
+                                << "' of type " << wanted.getType();
+    double difference = getMaxDifference(it->second, wanted);
+    largest = std::max(largest, difference);
+    // JSON knows no infinity.
+    rows.push_back(llvm::json::Object{
+        {"name", name}, {"max_difference", std::min(difference, 1e300)}});
+    if (!json)
+      llvm::outs() << name << ": " << llvm::format("%.3g", difference) << "\n";
+  }
+  bool within = largest <= tolerance;
+  if (json)
+    llvm::outs() << llvm::json::Value(llvm::json::Object{
+                        {"outputs", std::move(rows)},
+                        {"max_difference", std::min(largest, 1e300)},
+                        {"tolerance", tolerance.getValue()},
+                        {"within", within}})
+                 << "\n";
+  else
+    llvm::outs() << "max difference: " << llvm::format("%.3g", largest) << "\n";
+  if (within)
+    return success();
+  return module.emitError() << "expected differences of at most "
+                            << tolerance.getValue() << ", found " << largest;
+}
+
+LogicalResult run(MLIRContext *context) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, context);
+  if (!module)
+    return failure();
+  FailureOr<TensorsByName> given = getInputs(*module);
+  TensorsByName results;
+  InterpreterOptions options{mode, interleavings};
+  if (failed(given) ||
+      failed(evaluateModule(*module, *given, options, results)))
+    return failure();
+  if (!outputs.empty()) {
+    if (std::error_code error = llvm::sys::fs::create_directories(outputs))
+      return module->emitError()
+             << "cannot create '" << outputs << "': " << error.message();
+    for (const auto &[name, tensor] : results)
+      if (failed(writeNpy(getTensorPath(outputs, name), tensor,
+                          mode == EvaluationMode::Float64, context)))
+        return failure();
+  }
+  if (!expect.empty()) {
+    FailureOr<Signature> signature = getSignature(*module);
+    FailureOr<TensorsByName> wanted =
+        readTensors(expect, signature->outputs, "output", context);
+    if (failed(wanted))
+      return failure();
+    if (wanted->empty())
+      return module->emitError() << "expected outputs in '" << expect
+                                 << "', found none of the program's";
+    if (failed(report(*module, results, *wanted)))
+      return failure();
+  }
+  if (compare.empty())
+    return success();
+  OwningOpRef<ModuleOp> other = parseSourceFile<ModuleOp>(compare, context);
+  TensorsByName reference;
+  if (!other || failed(evaluateModule(*other, *given, options, reference)))
+    return failure();
+  if (results.size() != reference.size())
+    return other->emitError() << "expected " << results.size()
+                              << " outputs, found " << reference.size();
+  return report(*module, results, reference);
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  cl::ParseCommandLineOptions(
+      argc, argv, "acc-eval: runs a program of any phase by its meaning\n");
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  llvm::SourceMgr sources;
+  SourceMgrDiagnosticHandler handler(sources, &context);
+  return failed(run(&context));
+}
