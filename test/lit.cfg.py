@@ -43,6 +43,10 @@ config.substitutions += [
     ("%fixtures", os.path.join(source, "test", "Fixtures")),
     ("%scripts", os.path.join(source, "scripts")),
     ("%python", sys.executable),
+    # %encode-onnx < model.textproto > model.onnx
+    ("%encode-onnx", "protoc --proto_path=" + os.path.join(
+        config.accel_build, "onnx-schema") +
+     " --encode=onnx.ModelProto onnx-ml.proto"),
     ("%run-export", sys.executable + " " + os.path.join(
         source, "test", "Integration", "run_export.py")),
     # %npydiff A B --tolerance T: |a - b| / (1 + |b|) of two .npy or .pb tensors,

@@ -85,7 +85,7 @@ LogicalResult Compilation::load() {
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
     return failure();
-  auto parameters = onnxio::identifyParameters(**file);
+  auto parameters = onnxio::identifyParameters(**file, {options.ties});
   if (failed(parameters))
     return failure();
   progress.setStage("importing");
@@ -164,7 +164,7 @@ LogicalResult Compilation::reportParameters() {
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
     return failure();
-  auto parameters = onnxio::identifyParameters(**file);
+  auto parameters = onnxio::identifyParameters(**file, {options.ties});
   if (failed(parameters))
     return failure();
   return writeText([&](llvm::raw_ostream &os) {

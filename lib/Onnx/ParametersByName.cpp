@@ -102,10 +102,16 @@ std::optional<std::string> ByName::reason(const onnx::TensorProto &tensor,
     if (kind == UseKind::Table)
       table = &use;
   }
-  if (isNamed)
-    return "named as a module's parameter, and used by node '" +
-           uses.front().node->name() + "' (" + uses.front().node->op_type() +
-           ")";
+  if (isNamed) {
+    // The first use of its own: Identity only hands it to other names.
+    auto own = llvm::find_if(uses, [](const InitializerUse &use) {
+      return use.node->op_type() != "Identity";
+    });
+    const onnx::NodeProto &node =
+        own == uses.end() ? *uses.front().node : *own->node;
+    return "named as a module's parameter, and used by node '" + node.name() +
+           "' (" + node.op_type() + ")";
+  }
   if (table)
     notes.push_back("initializer '" + tensor.name() +
                     "' may be an embedding or a constant table: neither its "

@@ -33,6 +33,11 @@ static cl::list<std::string>
     batchDims("batch-dim",
               cl::desc("The batch dimension of an input (default 0)"),
               cl::value_desc("INPUT=K"), cl::cat(category));
+static cl::list<std::string>
+    ties("tie",
+         cl::desc("Two names of one parameter, where the model does not say "
+                  "so; repeatable"),
+         cl::value_desc("A=B"), cl::cat(category));
 static cl::opt<std::string>
     dtype("dtype", cl::desc("f64: compute everything in float64"),
           cl::value_desc("f64"), cl::cat(category));
@@ -65,6 +70,13 @@ static LogicalResult readOptions(CompileOptions &options) {
                         dim + "'");
     if (!options.dims.try_emplace(name, value).second)
       return usageError("dimension '" + name + "' is bound twice");
+  }
+  for (const std::string &tie : ties) {
+    auto [first, second] = StringRef(tie).split('=');
+    if (first.empty() || second.empty())
+      return usageError("expected --tie A=B with two names, found '" + tie +
+                        "'");
+    options.ties.emplace_back(first.str(), second.str());
   }
   if (!dtype.empty() && dtype != "f64")
     return usageError("expected --dtype=f64, found '" + dtype + "'");

@@ -15,10 +15,11 @@ struct CompileOptions {
   std::string output; ///< `.accx`, else where the IR goes; "-" is stdout
   Phase compileTo = Phase::Plan;
   PhaseOptions phases;
-  llvm::StringMap<int64_t> dims; ///< `--dim name=N`
-  bool f64 = false;              ///< `--dtype=f64`
-  std::string report;            ///< "", "parameters" or "plan"
-  bool json = false;             ///< reports for machines
+  llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
+  std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
+  bool f64 = false;                                      ///< `--dtype=f64`
+  std::string report; ///< "", "parameters" or "plan"
+  bool json = false;  ///< reports for machines
   /// Adds the passes that the user named on the command line; they run when the
   /// last phase is reached.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;
