@@ -2,20 +2,30 @@
 // and why they stand in this order.
 
 #include "accel/Driver/Phases.h"
+#include "accel/Search/Passes.h"
+#include "accel/Transforms/Passes.h"
 
 using namespace mlir;
+using namespace accel;
 using namespace accel::driver;
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
                                const PhaseOptions &options) {
   switch (phase) {
   case Phase::NN:
+    // What exporters took apart is put together again while the pieces still
+    // stand next to each other.
+    transforms::buildImportPipeline(pm);
     return;
   case Phase::Train:
+    // A forward program is trained by nothing: its entries stay as they are.
     return;
   case Phase::Dist:
     return;
   case Phase::Decided:
+    // Chosen after placement, when sizes and communication are known, and
+    // before the split, which obeys.
+    pm.addPass(search::createDecidePass());
     return;
   case Phase::Local:
     return;
