@@ -83,38 +83,6 @@ Value MaskBuilder::reshape(Value value, ArrayRef<int64_t> to) {
                     nn::ReshapeOp::create(rewriter, loc, type, value));
 }
 
-/// A constant without the dimensions along which it repeats itself.
-static DenseElementsAttr withoutRepeats(DenseElementsAttr value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  if (value.isSplat()) {
-    shape.assign(shape.size(), 1);
-    return value.resizeSplat(
-        RankedTensorType::get(shape, type.getElementType()));
-  }
-  SmallVector<Attribute> elements(value.getValues<Attribute>());
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
-    int64_t inner = 1, outer = 1;
-    for (size_t d = 0; d < shape.size(); ++d)
-      (d < dim ? outer : inner) *= d == dim ? 1 : shape[d];
-    bool repeats = true;
-    for (int64_t o = 0; repeats && o < outer; ++o)
-      for (int64_t i = inner; repeats && i < inner * shape[dim]; ++i)
-        repeats = elements[o * inner * shape[dim] + i] ==
-                  elements[o * inner * shape[dim] + i % inner];
-    if (!repeats || shape[dim] == 1)
-      continue;
-    SmallVector<Attribute> once;
-    for (int64_t o = 0; o < outer; ++o)
-      once.append(elements.begin() + o * inner * shape[dim],
-                  elements.begin() + o * inner * shape[dim] + inner);
-    elements = std::move(once);
-    shape[dim] = 1;
-  }
-  return DenseElementsAttr::get(
-      RankedTensorType::get(shape, type.getElementType()), elements);
-}
-
 Value MaskBuilder::narrow(Value value) {
   bool split = dims(value).size() == 3; // batch and heads in one
   auto toRank4 = [&](Value mask) {
@@ -144,15 +112,19 @@ Value MaskBuilder::build(ArrayRef<Value> operands, Type element) {
   for (Value operand : operands)
     for (auto [size, all] : llvm::zip(dims(operand), common))
       all = std::max(all, size);
+  // A known operand is made wide now only if all are: then so is the result.
+  bool known = llvm::all_of(operands, getConstantValue);
   SmallVector<Value> wide;
   for (Value operand : operands) {
     auto type =
         RankedTensorType::get(common, getElementTypeOrSelf(operand.getType()));
-    wide.push_back(
-        operand.getType() == type
-            ? operand
-            : foldOrKeep(rewriter, nn::BroadcastOp::create(rewriter, loc, type,
-                                                           operand)));
+    if (operand.getType() == type) {
+      wide.push_back(operand);
+      continue;
+    }
+    auto broadcast = nn::BroadcastOp::create(rewriter, loc, type, operand);
+    wide.push_back(known ? foldOrKeep(rewriter, broadcast)
+                         : broadcast.getResult());
   }
   return foldOrKeep(
       rewriter,
@@ -225,7 +197,7 @@ transforms::simplifyMask(PatternRewriter &rewriter, Location loc,
                          DenseElementsAttr known,
                          std::array<int64_t, 4> shape) {
   std::optional<AttentionMask> read = readConstant(rewriter, loc, known, shape);
-  if (!read || (read->mask && read->mask.getType() == known.getType()))
+  if (!read)
     return failure();
   return *read;
 }

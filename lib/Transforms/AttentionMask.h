@@ -41,7 +41,7 @@ AttentionMask buildMask(mlir::PatternRewriter &rewriter, mlir::Location loc,
                         std::array<int64_t, 4> shape, mlir::Type element);
 
 /// A known mask in its simplest form: `causal`, or of i1, or not repeated, or
-/// none at all. Null (failure) if it is that already.
+/// none at all. Fails if it is none of these.
 mlir::FailureOr<AttentionMask> simplifyMask(mlir::PatternRewriter &rewriter,
                                             mlir::Location loc,
                                             mlir::DenseElementsAttr known,

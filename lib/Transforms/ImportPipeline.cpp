@@ -12,6 +12,8 @@ void transforms::buildImportPipeline(OpPassManager &pm) {
   // reshapes; recognition need know only one form of each.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
   pm.addNestedPass<func::FuncOp>(createCSEPass());
+  // Masks and tables as they were before import repeated them over the batch.
+  pm.addNestedPass<func::FuncOp>(createNarrowConstantsPass());
   // Before anything else can take the pieces apart.
   pm.addNestedPass<func::FuncOp>(createRecognizeLayerNormPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeGeluPass());

@@ -209,14 +209,19 @@ struct SimplifyMask : OpRewritePattern<nn::AttentionOp> {
 
   LogicalResult matchAndRewrite(nn::AttentionOp op,
                                 PatternRewriter &rewriter) const override {
-    DenseElementsAttr known = getConstantValue(op.getMask());
-    if (!known || op.getCausal())
+    Value stored = op.getMask();
+    if (auto broadcast =
+            stored ? stored.getDefiningOp<nn::BroadcastOp>() : nullptr)
+      stored = broadcast.getInput();
+    DenseElementsAttr known = getConstantValue(stored);
+    if (!known || known.getType().getRank() != 4 || op.getCausal())
       return rewriter.notifyMatchFailure(op, "no known mask alone");
     ArrayRef<int64_t> query = shapeOf(op.getQuery());
     FailureOr<AttentionMask> mask =
         simplifyMask(rewriter, op.getLoc(), known,
                      {query[0], query[1], query[2], shapeOf(op.getKey())[2]});
-    if (failed(mask))
+    if (failed(mask) ||
+        (mask->mask && mask->mask.getType() == op.getMask().getType()))
       return rewriter.notifyMatchFailure(op, "the mask is simple already");
     rewriter.modifyOpInPlace(op, [&] {
       op.getMaskMutable().clear();

@@ -15,6 +15,10 @@ mlir::DenseElementsAttr getConstantValue(mlir::Value value);
 /// The value a constant holds everywhere, or none.
 std::optional<double> getSplatValue(mlir::Value value);
 
+/// The value without the dimensions along which it repeats itself: those have
+/// size 1 in the result, which broadcasts back to the value.
+mlir::DenseElementsAttr withoutRepeats(mlir::DenseElementsAttr value);
+
 /// Simplifies an op with one result right after it was built: asks its folder,
 /// then evaluates it (Evaluate models, rounded to the op's own type) if all its
 /// operands are constants. Returns what stands for the result: the result

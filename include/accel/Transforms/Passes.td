@@ -5,6 +5,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NarrowConstantsPass
+    : Pass<"nn-narrow-constants", "::mlir::func::FuncOp"> {
+  let summary = "Stores constants that repeat themselves once";
+  let description = [{
+    A constant that is the same for every index of a dimension becomes one of
+    size 1 there and a broadcast: a mask repeated over the batch, a table of
+    positions. Import evaluates such repetition as it evaluates everything that
+    is known; this takes it out of the program again, so that neither the file
+    holds the copies nor sharding has to cut them. Constants of one value
+    throughout stay as they are (they are stored as one number).
+
+    ```mlir
+    %m = nn.constant dense<[[1, 2], [1, 2]]> : tensor<2x2xi64> : tensor<2x2xi64>
+    // becomes
+    %n = nn.constant dense<[[1, 2]]> : tensor<1x2xi64> : tensor<1x2xi64>
+    %m = nn.broadcast %n : (tensor<1x2xi64>) -> tensor<2x2xi64>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def RecognizeLayerNormPass
     : Pass<"nn-recognize-layer-norm", "::mlir::func::FuncOp"> {
   let summary = "Puts layer normalisations that exporters took apart together";
