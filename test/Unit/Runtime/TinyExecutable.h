@@ -45,6 +45,9 @@ inline Command command(decltype(Command::what) what, std::string node) {
   return result;
 }
 
+/// The value of the tiny executable's state, as its section holds it.
+inline const float kTinyState[4] = {1, 2, 3, 4};
+
 /// `ranks` ranks share x [4·ranks] over dp; main copies x to y. The state w
 /// [2, 2] is a section.
 inline Executable tinyExecutable(int64_t ranks = 1) {
@@ -60,6 +63,7 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
   state.shape = {2, 2};
   state.first.section = "state:w";
   state.first.bytes = 16;
+  state.first.hash = hashBytes(kTinyState, sizeof kTinyState);
   state.first.permutation = {1, 0};
   executable.states = {state};
   Program program;
@@ -82,9 +86,6 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
   executable.programs = {program};
   return executable;
 }
-
-/// The value of the tiny executable's state, as its section holds it.
-inline const float kTinyState[4] = {1, 2, 3, 4};
 
 inline std::vector<SectionData> tinySections() {
   return {{"state:w", DType::F32, {2, 2}, kTinyState, sizeof kTinyState}};

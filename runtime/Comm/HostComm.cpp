@@ -1,0 +1,96 @@
+// Barriers, groups and the vtable of host communication.
+
+#include "Comm/HostComm.h"
+
+namespace accel::rt {
+namespace {
+/// How long a wait sleeps before it looks for an abort.
+constexpr int kSleepMilliseconds = 50;
+} // namespace
+
+Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control) {
+  if (control.aborted())
+    return Status::error(kAbortedMessage);
+  uint32_t generation = cell.generation.load();
+  if (cell.arrived.fetch_add(1) + 1 == members) {
+    cell.arrived.store(0);
+    cell.generation.store(generation + 1);
+    wakeWaiters(cell.generation);
+    return Status();
+  }
+  for (uint32_t look = 0; cell.generation.load() == generation; ++look) {
+    if (look < control.spin)
+      pauseCore();
+    else if (control.aborted())
+      return Status::error(kAbortedMessage);
+    else
+      waitWhile(cell.generation, generation, kSleepMilliseconds);
+  }
+  return Status();
+}
+
+Group::Group(const HostRank &self, const std::vector<std::string> &axes,
+             const std::string &stream) {
+  const Coordinates &mine = self.coordinates;
+  ranks.resize(static_cast<size_t>(mine.count(axes)));
+  index = mine.index(axes);
+  int64_t total = self.memory.numRanks(), lowest = self.rank;
+  for (int64_t rank = 0; rank < total; ++rank) {
+    Coordinates other = Coordinates::of(mine.axes, rank);
+    bool member = true;
+    for (size_t i = 0; i < mine.axes.size(); ++i)
+      if (std::find(axes.begin(), axes.end(), mine.axes[i].name) == axes.end())
+        member &= other.values[i] == mine.values[i];
+    if (!member)
+      continue;
+    lowest = std::min(lowest, rank);
+    ranks[static_cast<size_t>(other.index(axes))] = rank;
+  }
+  barrier = &self.memory.barrier(self.memory.channel({axes, stream}), lowest);
+}
+
+namespace {
+
+class HostComm : public Comm {
+public:
+  HostComm(HostMemory &memory, ThreadPool &pool, const Executable &executable,
+           int64_t rank)
+      : self{memory, pool, Coordinates::of(executable.mesh, rank), rank} {}
+
+  int64_t rank() const override { return self.rank; }
+  int64_t numRanks() const override { return self.memory.numRanks(); }
+
+  Status allocate(const ArenaPlan &arena, void **address) override {
+    if (static_cast<uint64_t>(arena.bytes) > self.memory.sharedBytes())
+      return Status::error("expected a shared arena of at most " +
+                           std::to_string(self.memory.sharedBytes()) +
+                           " bytes, found " + std::to_string(arena.bytes));
+    *address = self.memory.shared(self.rank);
+    return Status();
+  }
+
+  Status prepare(const Program &program, const Command &command,
+                 std::unique_ptr<Task> &task) override {
+    if (std::holds_alternative<CollectiveCommand>(command.what))
+      return prepareCollective(program, command, self, task);
+    return prepareMail(program, command, self, task);
+  }
+
+  Status barrier() override {
+    return waitAtBarrier(self.memory.barrier(0, 0),
+                         static_cast<uint32_t>(numRanks()),
+                         self.memory.control());
+  }
+
+private:
+  HostRank self;
+};
+
+} // namespace
+
+std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
+                                   const Executable &executable, int64_t rank) {
+  return std::make_unique<HostComm>(memory, pool, executable, rank);
+}
+
+} // namespace accel::rt

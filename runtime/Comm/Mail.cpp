@@ -1,0 +1,192 @@
+// Sends and receives between two ranks by rendezvous: the sender posts where
+// its bytes are, the receiver copies them and says so, and only then may the
+// sender go on. Within a group all letters are posted before any is waited for.
+
+#include "Comm/HostComm.h"
+
+#include <cstring>
+
+namespace accel::rt {
+namespace {
+
+constexpr int kSleepMilliseconds = 50;
+
+/// A send or receive with its peer and the place of its view among addresses.
+struct Item {
+  Mailbox *mailbox;
+  int64_t tag;
+  size_t address;
+  const View *view;
+  Letter *letter = nullptr; ///< A send's, while it is under way.
+};
+
+class MailTask : public Task {
+public:
+  explicit MailTask(HostRank &self) : self(self) {}
+
+  Status run(void *const *addresses, int64_t) override {
+    for (Item &send : sends)
+      ACCEL_RT_RETURN_IF_ERROR(post(send, addresses[send.address]));
+    for (Item &recv : recvs)
+      ACCEL_RT_RETURN_IF_ERROR(take(recv, addresses[recv.address]));
+    for (Item &send : sends)
+      ACCEL_RT_RETURN_IF_ERROR(release(send));
+    return Status();
+  }
+
+  std::vector<Item> sends, recvs;
+
+private:
+  /// Waits until `done()`, looking again whenever `word` changes.
+  template <class F> Status waitUntil(Word &word, F &&done) {
+    Control &control = self.memory.control();
+    for (uint32_t look = 0;; ++look) {
+      uint32_t seen = word.load();
+      if (done())
+        return Status();
+      if (look < control.spin)
+        pauseCore();
+      else if (control.aborted())
+        return Status::error(kAbortedMessage);
+      else
+        waitWhile(word, seen, kSleepMilliseconds);
+    }
+  }
+
+  Status post(Item &send, void *address) {
+    ACCEL_RT_RETURN_IF_ERROR(waitUntil(send.mailbox->taken, [&] {
+      for (Letter &letter : send.mailbox->letters) {
+        uint32_t free = Letter::Free;
+        if (letter.state.compare_exchange_strong(free, Letter::Writing)) {
+          send.letter = &letter;
+          return true;
+        }
+      }
+      return false;
+    }));
+    Letter &letter = *send.letter;
+    letter.tag = send.tag;
+    letter.offset = static_cast<uint64_t>(static_cast<char *>(address) -
+                                          self.memory.sharedBase());
+    std::copy(send.view->strides.begin(), send.view->strides.end(),
+              letter.strides);
+    letter.state.store(Letter::Posted);
+    send.mailbox->posted.fetch_add(1);
+    wakeWaiters(send.mailbox->posted);
+    return Status();
+  }
+
+  Status take(Item &recv, void *address) {
+    Letter *found = nullptr;
+    ACCEL_RT_RETURN_IF_ERROR(waitUntil(recv.mailbox->posted, [&] {
+      for (Letter &letter : recv.mailbox->letters)
+        if (letter.state.load() == Letter::Posted && letter.tag == recv.tag) {
+          found = &letter;
+          return true;
+        }
+      return false;
+    }));
+    copyView(*recv.view, static_cast<char *>(address),
+             self.memory.sharedBase() + found->offset, found->strides);
+    found->state.store(Letter::Taken);
+    recv.mailbox->taken.fetch_add(1);
+    wakeWaiters(recv.mailbox->taken);
+    return Status();
+  }
+
+  Status release(Item &send) {
+    ACCEL_RT_RETURN_IF_ERROR(waitUntil(send.mailbox->taken, [&] {
+      return send.letter->state.load() == Letter::Taken;
+    }));
+    send.letter->state.store(Letter::Free);
+    // Another stream of this rank may wait for a free letter.
+    send.mailbox->taken.fetch_add(1);
+    wakeWaiters(send.mailbox->taken);
+    return Status();
+  }
+
+  /// Copies a view whose source strides are known only now.
+  static void copyView(const View &view, char *target, const char *source,
+                       const int64_t *sourceStrides) {
+    size_t rank = view.shape.size();
+    int64_t bytes = dtypeBytes(view.dtype);
+    int64_t inner = rank ? view.shape[rank - 1] : 1;
+    int64_t outer = 1;
+    for (size_t d = 0; d + 1 < rank; ++d)
+      outer *= view.shape[d];
+    for (int64_t i = 0; i < outer && inner > 0; ++i) {
+      int64_t rest = i, to = 0, from = 0;
+      for (size_t d = rank - 1; rank > 1 && d-- > 0; rest /= view.shape[d]) {
+        to += rest % view.shape[d] * view.strides[d];
+        from += rest % view.shape[d] * sourceStrides[d];
+      }
+      copyStrided(bytes, target + to * bytes, rank ? view.strides[rank - 1] : 1,
+                  source + from * bytes, rank ? sourceStrides[rank - 1] : 1,
+                  inner);
+    }
+  }
+
+  HostRank &self;
+};
+
+/// The rank that is `delta` away along `axis`.
+Status findPeer(const HostRank &self, const std::string &axis, int64_t delta,
+                int64_t &peer) {
+  const Coordinates &mine = self.coordinates;
+  int64_t coordinate = mine.at(axis) + delta;
+  if (coordinate < 0 || coordinate >= mine.size(axis))
+    return Status::error("expected a rank at coordinate " +
+                         std::to_string(coordinate) + " of axis " +
+                         inQuotes(axis) + ", whose size is " +
+                         std::to_string(mine.size(axis)));
+  peer = 0;
+  for (size_t i = 0; i < mine.axes.size(); ++i)
+    peer = peer * mine.axes[i].size +
+           (mine.axes[i].name == axis ? coordinate : mine.values[i]);
+  return Status();
+}
+
+} // namespace
+
+Status prepareMail(const Program &program, const Command &command,
+                   HostRank &self, std::unique_ptr<Task> &task) {
+  auto made = std::make_unique<MailTask>(self);
+  size_t address = 0;
+  auto addSend = [&](const SendCommand &send) {
+    int64_t peer;
+    ACCEL_RT_RETURN_IF_ERROR(findPeer(self, send.axis, send.delta, peer));
+    if (program.buffers[send.view.buffer].space != "shared")
+      return Status::error("expected what is sent in space 'shared', found it "
+                           "in " +
+                           inQuotes(program.buffers[send.view.buffer].space));
+    made->sends.push_back({&self.memory.mailbox(self.rank, peer), send.tag,
+                           address++, &send.view});
+    return Status();
+  };
+  auto addRecv = [&](const RecvCommand &recv) {
+    int64_t peer;
+    ACCEL_RT_RETURN_IF_ERROR(findPeer(self, recv.axis, recv.delta, peer));
+    made->recvs.push_back({&self.memory.mailbox(peer, self.rank), recv.tag,
+                           address++, &recv.view});
+    return Status();
+  };
+  if (auto *send = std::get_if<SendCommand>(&command.what)) {
+    ACCEL_RT_RETURN_IF_ERROR(addSend(*send));
+  } else if (auto *recv = std::get_if<RecvCommand>(&command.what)) {
+    ACCEL_RT_RETURN_IF_ERROR(addRecv(*recv));
+  } else {
+    auto &group = std::get<GroupCommand>(command.what);
+    for (const SendCommand &one : group.sends)
+      ACCEL_RT_RETURN_IF_ERROR(addSend(one));
+    for (const RecvCommand &one : group.recvs)
+      ACCEL_RT_RETURN_IF_ERROR(addRecv(one));
+  }
+  if (made->sends.size() > Mailbox::kLetters)
+    return Status::error(
+        "expected at most " + std::to_string(Mailbox::kLetters) +
+        " sends in a group, found " + std::to_string(made->sends.size()));
+  task = std::move(made);
+  return Status();
+}
+
+} // namespace accel::rt

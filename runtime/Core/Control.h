@@ -1,0 +1,49 @@
+// What the ranks of one machine and the process that started them share: signs
+// of life, times, the first error, and the word that ends everybody. It lies in
+// memory that is mapped before the ranks are forked and has no name, so that
+// nothing of it can outlive them.
+
+#ifndef ACCEL_RUNTIME_CORE_CONTROL_H
+#define ACCEL_RUNTIME_CORE_CONTROL_H
+
+#include "Core/Futex.h"
+
+#include <cstddef>
+#include <string>
+
+namespace accel::rt {
+
+/// The state of one rank. Written by the rank, read by the parent.
+struct alignas(64) RankControl {
+  enum State : uint32_t { Loading, Running, Finished, Failed };
+  std::atomic<uint32_t> state{Loading};
+  /// Grows with every command and every chunk of work.
+  std::atomic<uint64_t> progress{0};
+  /// The command at hand: an index into the list of the program's commands
+  /// (Program::bodies in order), or -1.
+  std::atomic<int64_t> command{-1};
+  std::atomic<uint64_t> runsDone{0}, weightBytesRead{0};
+  uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
+           residentPeakBytes = 0, reservedBytes = 0;
+  double loadSeconds = 0;
+  int32_t threads = 0;
+  /// The rank's error, if state is Failed.
+  char message[2048] = {};
+};
+
+struct Control {
+  /// Not 0: everybody ends. Waits look at it at least ten times a second.
+  Word abort{0};
+  uint32_t ranks = 0, spin = 0;
+  /// Sum over the ranks of the weights' bytes, for the progress line.
+  uint64_t weightBytes = 0;
+
+  bool aborted() const { return abort.load(std::memory_order_relaxed) != 0; }
+};
+
+/// What a rank that ends because another did reports.
+inline constexpr const char *kAbortedMessage = "another rank ended";
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_CONTROL_H

@@ -1,0 +1,331 @@
+// Binding views to addresses, and running entries.
+
+#include "Core/Executor.h"
+
+#include "Format/Views.h"
+
+#include <cstring>
+
+namespace accel::rt {
+namespace {
+
+/// What poisoned bytes hold: NaN in every float type, -1 in the integers.
+constexpr int kPoison = 0xff;
+/// How long a wait sleeps before it looks for an abort.
+constexpr int kSleepMilliseconds = 50;
+
+class CoordinateTask : public Task {
+public:
+  explicit CoordinateTask(int64_t index) : index(index) {}
+  Status run(void *const *addresses, int64_t) override {
+    std::memcpy(addresses[0], &index, sizeof index);
+    return Status();
+  }
+
+private:
+  int64_t index;
+};
+
+} // namespace
+
+Executor::Executor(const Program &program, Coordinates coordinates, Parts parts,
+                   bool poison)
+    : program(program), coordinates(std::move(coordinates)), parts(parts),
+      poison(poison) {}
+
+Executor::~Executor() {
+  stopping = true;
+  call.fetch_add(1);
+  wakeWaiters(call);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+uint64_t Executor::touchedBytes() const {
+  uint64_t bytes = 0;
+  for (const auto &arena : arenas)
+    bytes += arena->touched.load();
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Before the first run
+//===----------------------------------------------------------------------===//
+
+Status Executor::prepare(const ExecutableFile &file) {
+  for (const ArenaPlan &plan : program.arenas) {
+    auto memory = std::make_unique<ArenaMemory>();
+    void *base = nullptr;
+    ACCEL_RT_RETURN_IF_ERROR(plan.space == "shared"
+                                 ? parts.comm->allocate(plan, &base)
+                                 : parts.device->allocate(plan, &base));
+    memory->base = static_cast<char *>(base);
+    memory->bytes = plan.bytes;
+    allocated += static_cast<uint64_t>(plan.bytes);
+    if (poison)
+      std::memset(base, kPoison, static_cast<size_t>(plan.bytes));
+    arenas.push_back(std::move(memory));
+  }
+  ACCEL_RT_RETURN_IF_ERROR(fillConstants(file));
+
+  streams = {"compute"};
+  int64_t index = 0;
+  size_t mostViews = 0;
+  for (const Body &body : program.bodies) {
+    auto &commands = bodies.emplace_back();
+    std::vector<std::string> events;
+    for (const Command &command : body.commands) {
+      BoundCommand &bound = commands.emplace_back();
+      bound.index = index++;
+      if (Status status = bind(command, bound); !status.ok())
+        return Status::error("node " + inQuotes(command.node) + ": " +
+                             status.message());
+      mostViews = std::max(mostViews, bound.views.size());
+      const std::string *event = nullptr;
+      if (auto *record = std::get_if<RecordCommand>(&command.what))
+        event = &record->event;
+      if (auto *wait = std::get_if<WaitCommand>(&command.what))
+        event = &wait->event;
+      if (event) {
+        auto found = std::find(events.begin(), events.end(), *event);
+        bound.event = found - events.begin();
+        if (found == events.end())
+          events.push_back(*event);
+      }
+    }
+    eventsInBody.push_back(events.size());
+  }
+  for (const Entry &entry : program.entries) {
+    BoundEntry &bound = entries.emplace_back();
+    size_t events = 0;
+    for (const Segment &segment : entry.segments)
+      for (const Run &run : segment.runs) {
+        bound.runs.push_back({&run, events});
+        events += eventsInBody[run.body];
+      }
+    bound.events = std::make_unique<Word[]>(events);
+    for (size_t i = 0; i < events; ++i)
+      bound.events[i] = 0;
+  }
+  addresses.assign(streams.size(), std::vector<void *>(mostViews));
+  results.resize(streams.size());
+  for (size_t stream = 1; stream < streams.size(); ++stream)
+    threads.emplace_back([this, stream] { streamThread(stream); });
+  return Status();
+}
+
+Status Executor::fillConstants(const ExecutableFile &file) {
+  for (const BufferPlan &buffer : program.buffers) {
+    if (buffer.section.empty())
+      continue;
+    const Section *section = file.find(buffer.section);
+    std::vector<char> value(section->bytes);
+    ACCEL_RT_RETURN_IF_ERROR(file.read(*section, value.data()));
+    for (size_t i = 0; i < program.arenas.size(); ++i)
+      if (program.arenas[i].space == buffer.space)
+        ACCEL_RT_RETURN_IF_ERROR(parts.device->upload(
+            arenas[i]->base + buffer.offset, value.data(), value.size()));
+  }
+  return Status();
+}
+
+Executor::BoundView Executor::bindView(const View &view) const {
+  const BufferPlan &buffer = program.buffers[view.buffer];
+  size_t arena = 0;
+  while (program.arenas[arena].space != buffer.space)
+    ++arena;
+  BoundView bound;
+  bound.base = arenas[arena]->base + buffer.offset + view.offset;
+  bound.slot = view.slot;
+  bound.slotStride = buffer.slotStride;
+  bound.microBatchStride = 0;
+  bound.bytes = spanBytes(view);
+  bound.arena = arena;
+  for (const AxisStride &stride : view.axes) {
+    if (stride.axis == "mb")
+      bound.microBatchStride += stride.bytes;
+    else
+      bound.base += coordinates.at(stride.axis) * stride.bytes;
+  }
+  return bound;
+}
+
+Status Executor::bind(const Command &command, BoundCommand &bound) {
+  bound.command = &command;
+  auto stream = std::find(streams.begin(), streams.end(), command.stream);
+  bound.stream = static_cast<size_t>(stream - streams.begin());
+  if (stream == streams.end())
+    streams.push_back(command.stream);
+  format::forEachView(command, [&](const View &view) {
+    bound.views.push_back(bindView(view));
+  });
+  for (const View &view : command.releases) {
+    bound.releases.push_back(bindView(view));
+    bound.releaseLayouts.emplace_back(view.shape, view.strides, view.strides);
+  }
+  const auto &what = command.what;
+  if (std::holds_alternative<RecordCommand>(what) ||
+      std::holds_alternative<WaitCommand>(what))
+    return Status();
+  if (auto *coordinate = std::get_if<CoordinateCommand>(&what)) {
+    bound.task =
+        std::make_unique<CoordinateTask>(coordinates.index(coordinate->axes));
+    return Status();
+  }
+  if (std::holds_alternative<ReadCommand>(what) ||
+      std::holds_alternative<WriteCommand>(what))
+    return parts.io->prepare(command, coordinates, *parts.rankControl,
+                             bound.task);
+  if (std::holds_alternative<CollectiveCommand>(what) ||
+      std::holds_alternative<SendCommand>(what) ||
+      std::holds_alternative<RecvCommand>(what) ||
+      std::holds_alternative<GroupCommand>(what))
+    return parts.comm->prepare(program, command, bound.task);
+  return parts.device->prepare(command, bound.task);
+}
+
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+Status Executor::run(const std::string &name) {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (program.entries[i].name != name)
+      continue;
+    job = &entries[i];
+    finished.store(0);
+    call.fetch_add(1);
+    if (!threads.empty())
+      wakeWaiters(call);
+    results[0] = runStream(entries[i], 0);
+    uint32_t done;
+    while ((done = finished.load()) < threads.size())
+      waitWhile(finished, done, kSleepMilliseconds);
+    Status aborted;
+    for (Status &result : results) {
+      if (result.ok())
+        continue;
+      // What failed first matters, not who was told to end because of it.
+      if (result.message() != kAbortedMessage)
+        return result;
+      aborted = result;
+    }
+    return aborted;
+  }
+  return Status();
+}
+
+void Executor::streamThread(size_t stream) {
+  for (uint32_t seen = 0; !stopping;) {
+    uint32_t now = call.load();
+    if (now == seen) {
+      waitWhile(call, seen, 1000);
+      continue;
+    }
+    seen = now;
+    if (stopping)
+      return;
+    results[stream] = runStream(*job, stream);
+    finished.fetch_add(1);
+    wakeWaiters(finished);
+  }
+}
+
+Status Executor::runStream(const BoundEntry &entry, size_t stream) {
+  for (const RunRef &ref : entry.runs) {
+    for (BoundCommand &command : bodies[ref.run->body]) {
+      if (command.stream != stream)
+        continue;
+      if (parts.control->aborted())
+        return Status::error(kAbortedMessage);
+      if (stream == 0)
+        parts.rankControl->command.store(command.index,
+                                         std::memory_order_relaxed);
+      parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
+      if (command.event >= 0) {
+        Word &event =
+            entry.events[ref.firstEvent + static_cast<size_t>(command.event)];
+        if (std::holds_alternative<RecordCommand>(command.command->what)) {
+          event.store(call.load());
+          wakeWaiters(event);
+        } else {
+          ACCEL_RT_RETURN_IF_ERROR(waitForEvent(event));
+        }
+        continue;
+      }
+      Status status = runCommand(command, *ref.run, addresses[stream].data());
+      if (!status.ok()) {
+        if (status.message() == kAbortedMessage)
+          return status;
+        // The other streams of this rank, and the other ranks, end.
+        parts.control->abort.store(1);
+        return Status::error("node " + inQuotes(command.command->node) + ": " +
+                             status.message());
+      }
+    }
+  }
+  return Status();
+}
+
+Status Executor::waitForEvent(Word &event) {
+  uint32_t now = call.load(), value;
+  for (uint32_t look = 0; (value = event.load()) != now; ++look) {
+    if (look < parts.control->spin)
+      pauseCore();
+    else if (parts.control->aborted())
+      return Status::error(kAbortedMessage);
+    else
+      waitWhile(event, value, kSleepMilliseconds);
+  }
+  return Status();
+}
+
+static char *addressOf(char *base, int64_t slot, int64_t slotStride,
+                       int64_t microBatchStride, const Run &run) {
+  if (slot >= 0)
+    base += run.slots[static_cast<size_t>(slot)] * slotStride;
+  return base + run.microBatch * microBatchStride;
+}
+
+Status Executor::runCommand(BoundCommand &command, const Run &run,
+                            void **scratch) {
+  for (size_t i = 0; i < command.views.size(); ++i) {
+    const BoundView &view = command.views[i];
+    char *address = addressOf(view.base, view.slot, view.slotStride,
+                              view.microBatchStride, run);
+    scratch[i] = address;
+    ArenaMemory &arena = *arenas[view.arena];
+    uint64_t end = static_cast<uint64_t>(address - arena.base + view.bytes);
+    uint64_t before = arena.touched.load(std::memory_order_relaxed);
+    while (end > before && !arena.touched.compare_exchange_weak(before, end)) {
+    }
+  }
+  ACCEL_RT_RETURN_IF_ERROR(command.task->run(scratch, run.microBatch));
+  if (poison)
+    poisonReleased(command, run);
+  return Status();
+}
+
+void Executor::poisonReleased(const BoundCommand &command, const Run &run) {
+  for (size_t i = 0; i < command.releases.size(); ++i) {
+    const BoundView &view = command.releases[i];
+    char *address = addressOf(view.base, view.slot, view.slotStride,
+                              view.microBatchStride, run);
+    int64_t bytes = dtypeBytes(command.command->releases[i].dtype);
+    const PairLayout &layout = command.releaseLayouts[i];
+    layout.forRange(
+        0, layout.elements(),
+        [&](int64_t at, int64_t, int64_t stride, int64_t, int64_t count) {
+          if (stride == 1) {
+            std::memset(address + at * bytes, kPoison,
+                        static_cast<size_t>(count * bytes));
+            return;
+          }
+          for (int64_t j = 0; j < count; ++j)
+            std::memset(address + (at + j * stride) * bytes, kPoison,
+                        static_cast<size_t>(bytes));
+        });
+  }
+}
+
+} // namespace accel::rt

@@ -1,0 +1,291 @@
+// Opens the files of inputs and states, and makes the tasks that move pieces of
+// them.
+
+#include "Core/InputOutput.h"
+
+#include "Data/Npy.h"
+#include "Data/TensorProto.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace accel::rt {
+namespace {
+
+std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
+  std::string text = std::string(dtypeName(dtype)) + " [";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
+                              const std::string &name) {
+  for (const OpenTensor &tensor : tensors)
+    if (tensor.name == name)
+      return &tensor.range;
+  return nullptr;
+}
+
+FileHandle openForReading(const std::string &path) {
+  return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+}
+
+} // namespace
+
+std::string fileNameOf(const std::string &name) {
+  std::string result;
+  for (char c : name)
+    result += c == '/' ? std::string("%2F") : std::string(1, c);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+Status Inputs::open(const Executable &executable, const std::string &folder) {
+  struct stat info;
+  if (!executable.inputs.empty() &&
+      (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)))
+    return Status::error("expected a folder of inputs, found none at " +
+                         inQuotes(folder));
+  // Test sets number their files; a file that names its tensor says it better.
+  std::vector<OpenTensor> numbered;
+  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+    std::string path = folder + "/input_" + std::to_string(i) + ".pb";
+    FileHandle file = openForReading(path), memory;
+    if (!file)
+      continue;
+    OpenTensor tensor;
+    ACCEL_RT_RETURN_IF_ERROR(
+        openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
+    if (tensor.name.empty())
+      tensor.name = executable.inputs[i].name;
+    numbered.push_back(std::move(tensor));
+    files.push_back(std::move(file));
+    files.push_back(std::move(memory));
+  }
+  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+    const TensorPlan &input = executable.inputs[i];
+    std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
+    OpenTensor tensor;
+    tensor.name = input.name;
+    FileHandle file = openForReading(path);
+    if (file) {
+      ACCEL_RT_RETURN_IF_ERROR(openNpy(file.get(), path, tensor.range));
+      files.push_back(std::move(file));
+    } else if (errno != ENOENT) {
+      return Status::error("cannot open " + inQuotes(path) + ": " +
+                           std::strerror(errno));
+    } else if (const TensorRange *found = findTensor(numbered, input.name)) {
+      tensor.range = *found;
+    } else {
+      return Status::error("expected input " + inQuotes(input.name) + " (" +
+                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           inQuotes(fileNameOf(input.name) + ".npy") + " or " +
+                           inQuotes("input_" + std::to_string(i) + ".pb") +
+                           " in " + inQuotes(folder) + ", found neither");
+    }
+    if (tensor.range.dtype != input.dtype ||
+        tensor.range.shape != input.part.shape)
+      return Status::error("expected " +
+                           shapeText(input.dtype, input.part.shape) +
+                           " for input " + inQuotes(input.name) + ", found " +
+                           shapeText(tensor.range.dtype, tensor.range.shape) +
+                           " in " + inQuotes(tensor.range.path));
+    tensors.push_back(std::move(tensor));
+  }
+  return Status();
+}
+
+const TensorRange *Inputs::find(const std::string &name) const {
+  return findTensor(tensors, name);
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+Status Weights::open(const ExecutableFile &executable) {
+  const std::string &path = executable.path();
+  size_t slash = path.rfind('/');
+  std::string folder =
+      slash == std::string::npos ? "" : path.substr(0, slash + 1);
+  std::map<std::string, int> opened;
+  for (const StatePlan &state : executable.plan().states) {
+    OpenTensor tensor;
+    tensor.name = state.name;
+    TensorRange &range = tensor.range;
+    range.dtype = state.dtype;
+    range.shape = state.shape;
+    range.offset = state.first.offset;
+    // File dimension d is state dimension permutation[d].
+    std::vector<int64_t> permutation = state.first.permutation;
+    for (size_t d = permutation.size(); d < state.shape.size(); ++d)
+      permutation.push_back(static_cast<int64_t>(d));
+    range.strides.resize(state.shape.size());
+    int64_t stride = 1;
+    for (size_t d = permutation.size(); d-- > 0;) {
+      range.strides[permutation[d]] = stride;
+      stride *= state.shape[permutation[d]];
+    }
+    if (!state.first.section.empty()) {
+      range.fd = executable.descriptor();
+      range.path = path;
+      range.offset +=
+          executable.fileOffset(*executable.find(state.first.section));
+    } else {
+      range.path = folder + state.first.path;
+      auto [found, isNew] = opened.try_emplace(range.path, -1);
+      if (isNew) {
+        FileHandle file = openForReading(range.path);
+        if (!file)
+          return Status::error(
+              "cannot open the weights " + inQuotes(range.path) + " of " +
+              inQuotes(state.name) + ": " + std::strerror(errno));
+        found->second = file.get();
+        files.push_back(std::move(file));
+      }
+      range.fd = found->second;
+      struct stat info;
+      if (fstat(range.fd, &info) != 0 || !S_ISREG(info.st_mode))
+        return Status::error("expected a regular file of weights, found " +
+                             inQuotes(range.path));
+      if (static_cast<uint64_t>(info.st_size) <
+          range.offset + state.first.bytes)
+        return Status::error(
+            "expected the weights of " + inQuotes(state.name) + " in bytes " +
+            std::to_string(range.offset) + " to " +
+            std::to_string(range.offset + state.first.bytes) + " of " +
+            inQuotes(range.path) + ", found a file of " +
+            std::to_string(info.st_size) + " bytes");
+    }
+    total += state.first.bytes;
+    tensors.push_back(std::move(tensor));
+  }
+  return Status();
+}
+
+const TensorRange *Weights::find(const std::string &name) const {
+  return findTensor(tensors, name);
+}
+
+Status Weights::verify(const Executable &executable, int64_t rank,
+                       int64_t ranks, std::atomic<uint64_t> &progress) const {
+  std::vector<char> buffer(1 << 20);
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t *)> hash(
+      XXH3_createState(), XXH3_freeState);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (static_cast<int64_t>(i) % ranks != rank)
+      continue;
+    const TensorRange &range = tensors[i].range;
+    const FirstValue &first = executable.states[i].first;
+    XXH3_64bits_reset(hash.get());
+    for (uint64_t done = 0; done < first.bytes;) {
+      uint64_t step = std::min<uint64_t>(buffer.size(), first.bytes - done);
+      ACCEL_RT_RETURN_IF_ERROR(readRange(
+          range.fd, range.path, range.offset + done, buffer.data(), step));
+      XXH3_64bits_update(hash.get(), buffer.data(), step);
+      progress.fetch_add(1, std::memory_order_relaxed);
+      done += step;
+    }
+    if (XXH3_64bits_digest(hash.get()) != first.hash)
+      return Status::error("expected the weights of " +
+                           inQuotes(tensors[i].name) +
+                           " as they were compiled, found other bytes in " +
+                           inQuotes(range.path));
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ReadTask : public Task {
+public:
+  ReadTask(PieceMover mover, std::atomic<uint64_t> *counter)
+      : mover(std::move(mover)), counter(counter) {}
+  Status run(void *const *addresses, int64_t microBatch) override {
+    return mover.read(addresses[0], microBatch, counter);
+  }
+
+private:
+  PieceMover mover;
+  std::atomic<uint64_t> *counter;
+};
+
+/// Replicated pieces are written by one rank, which says `writer`.
+class WriteTask : public Task {
+public:
+  WriteTask(std::optional<PieceMover> mover, InputOutput &io)
+      : mover(std::move(mover)), io(io) {}
+  Status run(void *const *addresses, int64_t microBatch) override {
+    if (!mover || !io.writing)
+      return Status();
+    auto begin = std::chrono::steady_clock::now();
+    Status status = mover->write(addresses[0], microBatch);
+    io.writeSeconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    return status;
+  }
+
+private:
+  std::optional<PieceMover> mover;
+  InputOutput &io;
+};
+
+/// Whether this rank is the one that writes its piece: the first of those that
+/// hold the same.
+bool isWriter(const Part &part, const Coordinates &coordinates) {
+  for (size_t i = 0; i < coordinates.axes.size(); ++i) {
+    bool splits = false;
+    for (const auto &axes : part.axes)
+      splits |= std::find(axes.begin(), axes.end(), coordinates.axes[i].name) !=
+                axes.end();
+    if (!splits && coordinates.values[i] != 0 &&
+        coordinates.axes[i].name != "pp")
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+Status InputOutput::prepare(const Command &command,
+                            const Coordinates &coordinates,
+                            RankControl &control, std::unique_ptr<Task> &task) {
+  if (auto *read = std::get_if<ReadCommand>(&command.what)) {
+    bool isState = read->source == "state";
+    const TensorRange *range =
+        isState ? (weights ? weights->find(read->name) : nullptr)
+                : (inputs ? inputs->find(read->name) : nullptr);
+    if (!range)
+      return Status::error("found no value for " + inQuotes(read->name));
+    task = std::make_unique<ReadTask>(
+        PieceMover(*range, read->part, read->target, coordinates),
+        isState ? &control.weightBytesRead : nullptr);
+    return Status();
+  }
+  auto &write = std::get<WriteCommand>(command.what);
+  if (write.target != "output")
+    return Status::error("expected a write of an output, found one of a " +
+                         write.target);
+  std::optional<PieceMover> mover;
+  if (outputs && isWriter(write.part, coordinates))
+    if (const TensorRange *range = outputs->find(write.name))
+      mover.emplace(*range, write.part, write.view, coordinates);
+  task = std::make_unique<WriteTask>(std::move(mover), *this);
+  return Status();
+}
+
+} // namespace accel::rt

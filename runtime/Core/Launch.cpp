@@ -1,0 +1,297 @@
+// The parent: opens and checks everything, forks the ranks, watches them, and
+// ends all of them when one ends badly or hangs. Ranks die with the parent.
+
+#include "Core/Rank.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace accel::rt {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How long ranks may take to end by themselves once one has failed.
+constexpr auto kGrace = std::chrono::milliseconds(1000);
+constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr auto kProgressInterval = std::chrono::seconds(2);
+
+int64_t coresHere() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/// "rank 2, in a gemm of node 'MatMul#17'".
+std::string whereIs(const Executable &plan, RankControl &control,
+                    int64_t rank) {
+  std::string text = "rank " + std::to_string(rank);
+  const Program *program = programOf(plan, rank);
+  int64_t index = control.command.load();
+  if (index < 0 || !program)
+    return text + ", while loading";
+  for (const Body &body : program->bodies) {
+    if (index < static_cast<int64_t>(body.commands.size())) {
+      const Command &command = body.commands[static_cast<size_t>(index)];
+      return text + ", in a " + commandKind(command) + " of node " +
+             inQuotes(command.node);
+    }
+    index -= static_cast<int64_t>(body.commands.size());
+  }
+  return text;
+}
+
+class Supervisor {
+public:
+  explicit Supervisor(const Job &job)
+      : job(job), plan(job.file.plan()), control(job.memory.control()) {}
+
+  Status run() {
+    int64_t ranks = plan.numRanks();
+    pid_t parent = getpid();
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      pid_t child = fork();
+      if (child == 0)
+        rankProcess(rank, parent);
+      if (child < 0) {
+        Status status =
+            Status::error("cannot start rank " + std::to_string(rank) + ": " +
+                          std::strerror(errno));
+        endAll();
+        return status;
+      }
+      children.push_back(child);
+    }
+    running = children.size();
+    lastProgress.assign(children.size(), 0);
+    return watch();
+  }
+
+private:
+  [[noreturn]] void rankProcess(int64_t rank, pid_t parent) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+      _exit(1); // the parent ended before the line above
+    RankControl &self = job.memory.rank(rank);
+    Status status = runRank(job, rank);
+    if (!status.ok()) {
+      std::strncpy(self.message, status.message().c_str(),
+                   sizeof self.message - 1);
+      self.state = RankControl::Failed;
+      control.abort.store(1);
+      _exit(1);
+    }
+    self.state = RankControl::Finished;
+    _exit(0);
+  }
+
+  Status watch() {
+    auto lastLife = Clock::now(), lastLine = lastLife;
+    while (running > 0) {
+      reap();
+      if (!failure.ok() || control.aborted())
+        break;
+      if (sawProgress())
+        lastLife = Clock::now();
+      auto silent = std::chrono::duration<double>(Clock::now() - lastLife);
+      if (silent.count() > job.options.hangSeconds) {
+        reportHang(silent.count());
+        break;
+      }
+      if (Clock::now() - lastLine > kProgressInterval) {
+        lastLine = Clock::now();
+        if (job.options.progress)
+          job.options.progress(progressLine());
+      }
+      std::this_thread::sleep_for(running ? kPoll : kPoll * 0);
+    }
+    endAll();
+    return failure;
+  }
+
+  /// Collects the ranks that have ended; the first bad end is the failure.
+  void reap() {
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      int status = 0;
+      if (children[rank] <= 0 ||
+          waitpid(children[rank], &status, WNOHANG) != children[rank])
+        continue;
+      children[rank] = 0;
+      --running;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        continue;
+      std::string name = "rank " + std::to_string(rank);
+      RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
+      if (WIFSIGNALED(status)) {
+        fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
+                           ": ended by signal " +
+                           std::to_string(WTERMSIG(status)) + " (" +
+                           strsignal(WTERMSIG(status)) + ")"));
+      } else if (self.state.load() != RankControl::Failed) {
+        fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
+                           ": ended with exit code " +
+                           std::to_string(WEXITSTATUS(status))));
+      } else if (std::string(self.message) != kAbortedMessage) {
+        fail(Status::error((children.size() > 1 ? name + ": " : "") +
+                           self.message));
+      }
+    }
+  }
+
+  void fail(Status status) {
+    if (failure.ok())
+      failure = std::move(status);
+    control.abort.store(1);
+  }
+
+  bool sawProgress() {
+    bool seen = false;
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
+      uint64_t progress =
+          self.progress.load() + self.runsDone + self.weightBytesRead;
+      seen |= progress != lastProgress[rank];
+      lastProgress[rank] = progress;
+    }
+    return seen;
+  }
+
+  void reportHang(double seconds) {
+    std::string text = "no rank made progress for " +
+                       std::to_string(static_cast<int64_t>(seconds)) + " s: ";
+    for (size_t rank = 0; rank < children.size(); ++rank)
+      text += (rank ? "; " : "") +
+              whereIs(plan, job.memory.rank(static_cast<int64_t>(rank)),
+                      static_cast<int64_t>(rank));
+    fail(Status::error(text));
+  }
+
+  std::string progressLine() {
+    uint64_t read = 0, done = UINT64_MAX;
+    bool loading = false;
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
+      loading |= self.state.load() == RankControl::Loading;
+      read += self.weightBytesRead;
+      done = std::min<uint64_t>(done, self.runsDone);
+    }
+    if (loading)
+      return "loading: " + std::to_string(read >> 20) + " MiB of weights read";
+    return "running: " + std::to_string(done) + " of " +
+           std::to_string(job.options.repeats) + " done";
+  }
+
+  /// Ends every rank: by the abort word, and by force when the grace is over.
+  void endAll() {
+    auto deadline = Clock::now() + kGrace;
+    if (running > 0 || !failure.ok())
+      control.abort.store(1);
+    while (running > 0 && Clock::now() < deadline) {
+      reap();
+      std::this_thread::sleep_for(kPoll / 4);
+    }
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      if (children[rank] <= 0)
+        continue;
+      kill(children[rank], SIGKILL);
+      int status;
+      while (waitpid(children[rank], &status, 0) < 0 && errno == EINTR) {
+      }
+      children[rank] = 0;
+      --running;
+    }
+    if (failure.ok() && control.aborted())
+      failure = Status::error("a rank ended without saying why");
+  }
+
+  const Job &job;
+  const Executable &plan;
+  Control &control;
+  std::vector<pid_t> children;
+  size_t running = 0;
+  std::vector<uint64_t> lastProgress;
+  Status failure;
+};
+
+void collect(const Job &job, RunResult &result) {
+  const Executable &plan = job.file.plan();
+  result.ranks = plan.numRanks();
+  result.seconds.assign(static_cast<size_t>(job.options.repeats), 0);
+  for (int64_t rank = 0; rank < result.ranks; ++rank) {
+    RankControl &self = job.memory.rank(rank);
+    uint64_t planned = 0;
+    for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
+      planned += static_cast<uint64_t>(arena.bytes);
+    result.threads = self.threads;
+    result.plannedPeakBytes = std::max(result.plannedPeakBytes, planned);
+    result.measuredPeakBytes =
+        std::max(result.measuredPeakBytes, self.arenaBytes);
+    result.touchedPeakBytes =
+        std::max(result.touchedPeakBytes, self.touchedBytes);
+    result.residentBytes = std::max(result.residentBytes, self.residentBytes);
+    result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
+    result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
+    for (int64_t repeat = 0; repeat < job.options.repeats; ++repeat)
+      result.seconds[repeat] =
+          std::max(result.seconds[repeat], job.memory.seconds(rank, repeat));
+  }
+}
+
+} // namespace
+
+Status runExecutable(const RunOptions &options, RunResult &result) {
+  std::unique_ptr<ExecutableFile> file;
+  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(options.executable, file));
+  const Executable &plan = file->plan();
+  int64_t ranks = plan.numRanks();
+  if (options.ranks && options.ranks != ranks) {
+    std::string mesh;
+    for (const Axis &axis : plan.mesh)
+      mesh += (mesh.empty() ? "" : ", ") + axis.name + "=" +
+              std::to_string(axis.size);
+    return Status::error("expected " + std::to_string(ranks) +
+                         (ranks == 1 ? " rank" : " ranks") +
+                         " as the mesh of " + inQuotes(options.executable) +
+                         " has (" + (mesh.empty() ? "no axes" : mesh) +
+                         "), found -n " + std::to_string(options.ranks));
+  }
+  if (std::vector<std::string> missing = missingFeatures(plan.features);
+      !missing.empty()) {
+    std::string names;
+    for (const std::string &name : missing)
+      names += (names.empty() ? "" : ", ") + name;
+    return Status::error(inQuotes(options.executable) +
+                         " was compiled for a CPU with " + names +
+                         ", which this one lacks");
+  }
+  Inputs inputs;
+  ACCEL_RT_RETURN_IF_ERROR(inputs.open(plan, options.inputs));
+  Weights weights;
+  ACCEL_RT_RETURN_IF_ERROR(weights.open(*file));
+  HostMemory memory;
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, options.repeats));
+  Outputs outputs;
+  if (!options.outputs.empty())
+    ACCEL_RT_RETURN_IF_ERROR(outputs.create(plan, options.outputs));
+  int64_t threads = options.threads ? options.threads
+                                    : std::max<int64_t>(1, coresHere() / ranks);
+  memory.control().spin =
+      ranks * threads <= coresHere() ? 2000 : 50; // as spinLimit says
+  Job job{options, *file,   memory,
+          inputs,  weights, options.outputs.empty() ? nullptr : &outputs,
+          threads};
+  ACCEL_RT_RETURN_IF_ERROR(Supervisor(job).run());
+  if (!options.outputs.empty())
+    ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
+  collect(job, result);
+  return Status();
+}
+
+} // namespace accel::rt

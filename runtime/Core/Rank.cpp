@@ -1,0 +1,112 @@
+// Loading, running and measuring one rank.
+
+#include "Core/Rank.h"
+
+#include "Comm/HostComm.h"
+#include "Core/Executor.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace accel::rt {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Pages of this process alone: its anonymous memory and the files it maps, and
+/// its own piece of the shared arena (peers' pages that it read are theirs).
+uint64_t residentBytes(uint64_t sharedBytes) {
+  uint64_t total = sharedBytes;
+  if (FILE *status = std::fopen("/proc/self/status", "r")) {
+    char line[256];
+    unsigned long kilobytes;
+    while (std::fgets(line, sizeof line, status))
+      if (std::sscanf(line, "RssAnon: %lu", &kilobytes) == 1 ||
+          std::sscanf(line, "RssFile: %lu", &kilobytes) == 1)
+        total += uint64_t(kilobytes) << 10;
+    std::fclose(status);
+  }
+  return total;
+}
+
+/// Tells a preloaded allocation counter (test/Unit/Runtime) that the steady
+/// state begins or ends; without one it does nothing.
+void markSteadyState(bool begins) {
+  using Mark = void (*)(int);
+  static const Mark mark =
+      reinterpret_cast<Mark>(dlsym(RTLD_DEFAULT, "accelMarkSteadyState"));
+  if (mark)
+    mark(begins);
+}
+
+} // namespace
+
+const Program *programOf(const Executable &executable, int64_t rank) {
+  int64_t stage = Coordinates::of(executable.mesh, rank).at("pp");
+  for (const Program &program : executable.programs)
+    if (program.stage == stage)
+      return &program;
+  return nullptr;
+}
+
+Status runRank(const Job &job, int64_t rank) {
+  const Executable &plan = job.file.plan();
+  Control &control = job.memory.control();
+  RankControl &self = job.memory.rank(rank);
+  double begin = now();
+  const Program *program = programOf(plan, rank);
+  if (!program)
+    return Status::error("expected a program for every stage, found none for "
+                         "this rank's");
+
+  ThreadPool pool(static_cast<int>(job.threads),
+                  spinLimit(job.threads * plan.numRanks()));
+  self.threads = pool.size();
+  std::unique_ptr<Device> device;
+  ACCEL_RT_RETURN_IF_ERROR(makeCpuDevice(job.file, pool, device));
+  std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, rank);
+  InputOutput io{&job.inputs, &job.weights, job.outputs};
+  Executor executor(*program, Coordinates::of(plan.mesh, rank),
+                    {device.get(), comm.get(), &io, &control, &self},
+                    job.options.poison);
+  ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
+  self.arenaBytes = executor.arenaBytes();
+  uint64_t sharedBytes = 0;
+  for (const ArenaPlan &arena : program->arenas) {
+    self.reservedBytes += static_cast<uint64_t>(arena.reserve);
+    if (arena.space == "shared")
+      sharedBytes += static_cast<uint64_t>(arena.bytes);
+  }
+  ACCEL_RT_RETURN_IF_ERROR(
+      job.weights.verify(plan, rank, plan.numRanks(), self.progress));
+  ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
+  ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
+  self.loadSeconds = now() - begin;
+  self.state = RankControl::Running;
+  (void)residentBytes(0); // reading /proc allocates: once now, not after load
+
+  markSteadyState(true);
+  for (int64_t repeat = 0; repeat < job.options.repeats; ++repeat) {
+    // Outputs reach their files in the last run; the time of that is not the
+    // model's.
+    io.writing = repeat + 1 == job.options.repeats;
+    io.writeSeconds = 0;
+    ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
+    double start = now();
+    ACCEL_RT_RETURN_IF_ERROR(executor.run("main"));
+    job.memory.seconds(rank, repeat) = now() - start - io.writeSeconds;
+    self.runsDone.fetch_add(1);
+  }
+  markSteadyState(false);
+  self.touchedBytes = executor.touchedBytes();
+  self.residentBytes = residentBytes(sharedBytes);
+  return Status();
+}
+
+} // namespace accel::rt

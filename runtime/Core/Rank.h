@@ -1,0 +1,31 @@
+// The life of one rank, in its own process.
+
+#ifndef ACCEL_RUNTIME_CORE_RANK_H
+#define ACCEL_RUNTIME_CORE_RANK_H
+
+#include "Comm/HostMemory.h"
+#include "Core/InputOutput.h"
+#include "accel-rt/Runtime.h"
+
+namespace accel::rt {
+
+/// What the parent has opened and every rank inherits.
+struct Job {
+  const RunOptions &options;
+  const ExecutableFile &file;
+  HostMemory &memory;
+  const Inputs &inputs;
+  const Weights &weights;
+  const Outputs *outputs;
+  int64_t threads; ///< Of each rank.
+};
+
+/// Loads and runs; times and sizes go to the shared control block.
+Status runRank(const Job &job, int64_t rank);
+
+/// The program whose stage is the rank's coordinate on pp.
+const Program *programOf(const Executable &executable, int64_t rank);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_RANK_H

@@ -1,0 +1,168 @@
+// Pieces are moved in runs that are contiguous in the file; where they are not
+// so in memory (transposed weights, split rows), through a small buffer.
+
+#include "Data/TensorFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <numeric>
+#include <unistd.h>
+
+namespace accel::rt {
+namespace {
+/// The largest buffer between a file and a scattered view.
+constexpr int64_t kBounceBytes = 1 << 20;
+} // namespace
+
+FileHandle::~FileHandle() {
+  if (fd >= 0)
+    close(fd);
+}
+
+Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
+                 uint64_t bytes) {
+  auto *next = static_cast<char *>(target);
+  while (bytes > 0) {
+    ssize_t got = pread(fd, next, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return Status::error("cannot read " + inQuotes(path) + ": " +
+                           std::strerror(errno));
+    if (got == 0)
+      return Status::error("expected " + std::to_string(bytes) +
+                           " more bytes at byte " + std::to_string(offset) +
+                           " of " + inQuotes(path) + ", found its end");
+    next += got;
+    offset += static_cast<uint64_t>(got);
+    bytes -= static_cast<uint64_t>(got);
+  }
+  return Status();
+}
+
+Status writeRange(int fd, const std::string &path, uint64_t offset,
+                  const void *source, uint64_t bytes) {
+  auto *next = static_cast<const char *>(source);
+  while (bytes > 0) {
+    ssize_t put = pwrite(fd, next, bytes, static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR)
+      continue;
+    if (put <= 0)
+      return Status::error("cannot write " + inQuotes(path) + ": " +
+                           std::strerror(put < 0 ? errno : ENOSPC));
+    next += put;
+    offset += static_cast<uint64_t>(put);
+    bytes -= static_cast<uint64_t>(put);
+  }
+  return Status();
+}
+
+PieceMover::PieceMover(const TensorRange &range, const Part &part,
+                       const View &view, const Coordinates &coordinates)
+    : fd(range.fd), path(range.path), elementBytes(dtypeBytes(view.dtype)) {
+  size_t rank = view.shape.size();
+  std::vector<int64_t> first = pieceStart(part, view.shape, coordinates, 0),
+                       second = pieceStart(part, view.shape, coordinates, 1);
+  int64_t offset = 0, step = 0;
+  for (size_t d = 0; d < rank; ++d) {
+    offset += first[d] * range.strides[d];
+    step += (second[d] - first[d]) * range.strides[d];
+  }
+  start = range.offset + static_cast<uint64_t>(offset * elementBytes);
+  microBatchBytes = step * elementBytes;
+
+  // Dimensions in the order of the file, those of one element last.
+  std::vector<size_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    auto key = [&](size_t d) {
+      return view.shape[d] == 1 ? int64_t(0) : range.strides[d];
+    };
+    return key(a) > key(b);
+  });
+  std::vector<int64_t> shape, file, memory;
+  for (size_t d : order) {
+    shape.push_back(view.shape[d]);
+    file.push_back(range.strides[d]);
+    memory.push_back(view.strides[d]);
+  }
+  // The innermost dimensions without gaps in the file make a run.
+  size_t split = rank;
+  while (split > 0 && (shape[split - 1] == 1 || file[split - 1] == runElements))
+    runElements *= shape[--split];
+  auto slice = [&](const std::vector<int64_t> &values, bool inner) {
+    return std::vector<int64_t>(values.begin() + (inner ? split : 0),
+                                inner ? values.end() : values.begin() + split);
+  };
+  outer =
+      PairLayout(slice(shape, false), slice(file, false), slice(memory, false));
+  run = PairLayout(slice(shape, true), slice(file, true), slice(memory, true));
+  direct = run.contiguousRuns() && run.runLength() == run.elements();
+  if (!direct)
+    bounce.resize(static_cast<size_t>(
+        std::min(kBounceBytes, runElements * elementBytes)));
+}
+
+template <bool Writes>
+Status PieceMover::move(char *view, int64_t microBatch,
+                        std::atomic<uint64_t> *counter) {
+  if (outer.elements() == 0 || runElements == 0)
+    return Status();
+  uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
+  int64_t step =
+      direct ? runElements : static_cast<int64_t>(bounce.size()) / elementBytes;
+  Status status;
+  auto moveRun = [&](int64_t fileOffset, int64_t memoryOffset) {
+    char *memory = view + memoryOffset * elementBytes;
+    for (int64_t begin = 0; begin < runElements && status.ok(); begin += step) {
+      int64_t end = std::min(begin + step, runElements);
+      uint64_t at =
+          base + static_cast<uint64_t>((fileOffset + begin) * elementBytes);
+      uint64_t bytes = static_cast<uint64_t>((end - begin) * elementBytes);
+      char *buffer = direct ? memory + begin * elementBytes : bounce.data();
+      // In the buffer, elements follow each other as they do in the file.
+      auto shift = [&](bool gather) {
+        run.forRange(begin, end,
+                     [&](int64_t from, int64_t to, int64_t fromStride,
+                         int64_t toStride, int64_t count) {
+                       char *a = buffer + (from - begin) * elementBytes;
+                       char *b = memory + to * elementBytes;
+                       copyStrided(elementBytes, gather ? a : b,
+                                   gather ? fromStride : toStride,
+                                   gather ? b : a,
+                                   gather ? toStride : fromStride, count);
+                     });
+      };
+      if constexpr (Writes) {
+        if (!direct)
+          shift(/*gather=*/true);
+        status = writeRange(fd, path, at, buffer, bytes);
+      } else {
+        status = readRange(fd, path, at, buffer, bytes);
+        if (!direct && status.ok())
+          shift(/*gather=*/false);
+      }
+      if (counter)
+        counter->fetch_add(bytes, std::memory_order_relaxed);
+    }
+  };
+  outer.forRange(0, outer.elements(),
+                 [&](int64_t file, int64_t memory, int64_t fileStride,
+                     int64_t memoryStride, int64_t count) {
+                   for (int64_t i = 0; i < count && status.ok(); ++i)
+                     moveRun(file + i * fileStride, memory + i * memoryStride);
+                 });
+  return status;
+}
+
+Status PieceMover::read(void *view, int64_t microBatch,
+                        std::atomic<uint64_t> *counter) {
+  return move<false>(static_cast<char *>(view), microBatch, counter);
+}
+
+Status PieceMover::write(const void *view, int64_t microBatch) {
+  return move<true>(static_cast<char *>(const_cast<void *>(view)), microBatch,
+                    nullptr);
+}
+
+} // namespace accel::rt

@@ -1,0 +1,79 @@
+// Tensors in files: a range of an open file with a shape, and reading or
+// writing a rank's piece of it. Weights, inputs and outputs all go through
+// here.
+
+#ifndef ACCEL_RUNTIME_DATA_TENSORFILE_H
+#define ACCEL_RUNTIME_DATA_TENSORFILE_H
+
+#include "Core/Layout.h"
+
+#include <atomic>
+
+namespace accel::rt {
+
+/// A file descriptor that closes itself.
+class FileHandle {
+public:
+  FileHandle() = default;
+  explicit FileHandle(int fd) : fd(fd) {}
+  FileHandle(FileHandle &&other) : fd(std::exchange(other.fd, -1)) {}
+  FileHandle &operator=(FileHandle &&other) {
+    std::swap(fd, other.fd);
+    return *this;
+  }
+  ~FileHandle();
+  int get() const { return fd; }
+  explicit operator bool() const { return fd >= 0; }
+
+private:
+  int fd = -1;
+};
+
+/// A tensor's elements in a file: `strides` in elements, `offset` in bytes.
+struct TensorRange {
+  int fd = -1;
+  std::string path; ///< For messages.
+  uint64_t offset = 0;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape, strides;
+};
+
+/// Reads all of [offset, offset + bytes); the file's end is an error.
+Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
+                 uint64_t bytes);
+Status writeRange(int fd, const std::string &path, uint64_t offset,
+                  const void *source, uint64_t bytes);
+
+/// Moves one piece between a file and a view in memory. Prepared once; moving
+/// allocates nothing.
+class PieceMover {
+public:
+  /// The piece of `range` that `view` holds: its part at `coordinates`.
+  /// Requires the shapes to fit (format::validate).
+  PieceMover(const TensorRange &range, const Part &part, const View &view,
+             const Coordinates &coordinates);
+
+  /// Bytes of the piece are added to `counter`, if given, as they are read.
+  Status read(void *view, int64_t microBatch,
+              std::atomic<uint64_t> *counter = nullptr);
+  Status write(const void *view, int64_t microBatch);
+
+private:
+  template <bool Writes>
+  Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter);
+
+  int fd;
+  std::string path;
+  int64_t elementBytes;
+  uint64_t start = 0;          ///< Byte of the piece's first element, mb 0.
+  int64_t microBatchBytes = 0; ///< Bytes between micro-batches.
+  PairLayout outer;            ///< Runs that are contiguous in the file …
+  int64_t runElements = 1;     ///< … have this many elements …
+  PairLayout run;              ///< … and lie so in memory (A: file, B: view).
+  bool direct = false;         ///< A run is contiguous in memory, too.
+  std::vector<char> bounce;    ///< Between the file and a scattered view.
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_DATA_TENSORFILE_H

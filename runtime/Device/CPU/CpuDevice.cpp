@@ -1,0 +1,98 @@
+// The CPU device: arenas are anonymous mappings of exactly the planned size,
+// and commands go to the file of their kind.
+
+#include "Device/CPU/CpuDevice.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace accel::rt {
+namespace {
+
+/// Arenas of at least this size start on its multiples, so that the kernel can
+/// back them by huge pages.
+constexpr uint64_t kHugePage = 2 << 20;
+
+class CpuDevice : public Device {
+public:
+  explicit CpuDevice(ThreadPool &pool) : pool(pool) {}
+  ~CpuDevice() override {
+    for (const Mapping &mapping : mappings)
+      munmap(mapping.address, mapping.bytes);
+  }
+  Status load(const ExecutableFile &file) { return kernels.load(file); }
+
+  const char *name() const override { return "cpu"; }
+
+  Status allocate(const ArenaPlan &arena, void **address) override {
+    uint64_t bytes = static_cast<uint64_t>(arena.bytes);
+    uint64_t alignment = std::max<uint64_t>(arena.alignment, 4096);
+    if (bytes >= kHugePage)
+      alignment = std::max(alignment, kHugePage);
+    // Address space is free: what surrounds the aligned range is given back.
+    void *base = mmap(nullptr, bytes + alignment, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+      return Status::error("cannot allocate the " + std::to_string(bytes) +
+                           " bytes of space " + inQuotes(arena.space) + ": " +
+                           std::strerror(errno));
+    mappings.push_back({base, bytes + alignment});
+    uint64_t start = reinterpret_cast<uint64_t>(base);
+    uint64_t aligned = (start + alignment - 1) / alignment * alignment;
+    *address = reinterpret_cast<void *>(aligned);
+    if (bytes >= kHugePage)
+      (void)madvise(*address, bytes, MADV_HUGEPAGE);
+    allocated += bytes;
+    return Status();
+  }
+  uint64_t allocatedBytes() const override { return allocated; }
+
+  Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
+    if (auto *gemm = std::get_if<GemmCommand>(&command.what))
+      return cpu::prepareGemm(*gemm, pool, task);
+    if (auto *pack = std::get_if<PackCommand>(&command.what))
+      return cpu::preparePack(*pack, task);
+    if (auto *attention = std::get_if<AttentionCommand>(&command.what))
+      return cpu::prepareAttention(*attention, pool, kernels, task);
+    if (auto *kernel = std::get_if<KernelCommand>(&command.what))
+      return cpu::prepareKernel(*kernel, pool, kernels, task);
+    if (auto *copy = std::get_if<CopyCommand>(&command.what))
+      return cpu::prepareCopy(*copy, pool, task);
+    if (auto *fill = std::get_if<FillCommand>(&command.what))
+      return cpu::prepareFill(*fill, task);
+    return Status::error(std::string("the device 'cpu' has no command ") +
+                         inQuotes(commandKind(command)));
+  }
+
+  Status upload(void *device, const void *host, uint64_t bytes) override {
+    std::memcpy(device, host, bytes);
+    return Status();
+  }
+  Status download(void *host, const void *device, uint64_t bytes) override {
+    std::memcpy(host, device, bytes);
+    return Status();
+  }
+
+private:
+  struct Mapping {
+    void *address;
+    uint64_t bytes;
+  };
+  ThreadPool &pool;
+  cpu::KernelLibrary kernels;
+  std::vector<Mapping> mappings;
+  uint64_t allocated = 0;
+};
+
+} // namespace
+
+Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
+                     std::unique_ptr<Device> &device) {
+  auto cpu = std::make_unique<CpuDevice>(pool);
+  ACCEL_RT_RETURN_IF_ERROR(cpu->load(file));
+  device = std::move(cpu);
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,41 @@
+// The CPU device's parts: its memory, its kernels, and the tasks of each kind
+// of command (one file each).
+
+#ifndef ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+#define ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
+
+#include "Core/Layout.h"
+#include "Core/ThreadPool.h"
+#include "accel-rt/Device.h"
+#include "accel-rt/Kernel.h"
+
+namespace accel::rt::cpu {
+
+/// The shared library of generated kernels, loaded from memory.
+class KernelLibrary {
+public:
+  ~KernelLibrary();
+  /// Loads the section cpu.so of `file`, if there is one.
+  Status load(const ExecutableFile &file);
+  /// Errors: no kernel of that name.
+  Status find(const std::string &name, KernelFunction &kernel) const;
+
+private:
+  void *handle = nullptr;
+};
+
+Status prepareGemm(const GemmCommand &command, ThreadPool &pool,
+                   std::unique_ptr<Task> &task);
+Status preparePack(const PackCommand &command, std::unique_ptr<Task> &task);
+Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
+                        const KernelLibrary &kernels,
+                        std::unique_ptr<Task> &task);
+Status prepareKernel(const KernelCommand &command, ThreadPool &pool,
+                     const KernelLibrary &kernels, std::unique_ptr<Task> &task);
+Status prepareCopy(const CopyCommand &command, ThreadPool &pool,
+                   std::unique_ptr<Task> &task);
+Status prepareFill(const FillCommand &command, std::unique_ptr<Task> &task);
+
+} // namespace accel::rt::cpu
+
+#endif // ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H

@@ -1,0 +1,72 @@
+// Copies and fills of strided views.
+
+#include "Device/CPU/CpuDevice.h"
+
+#include <cstring>
+
+namespace accel::rt::cpu {
+namespace {
+
+/// Elements in a chunk of a copy: enough to be worth a thread's while.
+constexpr int64_t kChunkElements = 1 << 16;
+
+class CopyTask : public Task {
+public:
+  CopyTask(const CopyCommand &command, ThreadPool &pool)
+      : layout(command.target.shape, command.target.strides,
+               command.source.strides),
+        bytes(dtypeBytes(command.target.dtype)), pool(pool) {}
+
+  Status run(void *const *addresses, int64_t) override {
+    int64_t elements = layout.elements();
+    pool.parallelFor((elements + kChunkElements - 1) / kChunkElements,
+                     [&](int64_t chunk, int) {
+                       copyElements(
+                           layout, bytes, addresses[1], addresses[0],
+                           chunk * kChunkElements,
+                           std::min((chunk + 1) * kChunkElements, elements));
+                     });
+    return Status();
+  }
+
+private:
+  PairLayout layout;
+  int64_t bytes;
+  ThreadPool &pool;
+};
+
+class FillTask : public Task {
+public:
+  explicit FillTask(const FillCommand &command)
+      : layout(command.target.shape, command.target.strides,
+               std::vector<int64_t>(command.target.shape.size(), 0)),
+        bytes(command.value.size()) {
+    for (size_t i = 0; i < bytes; ++i)
+      value[i] = static_cast<unsigned char>(command.value[i]);
+  }
+
+  Status run(void *const *addresses, int64_t) override {
+    copyElements(layout, static_cast<int64_t>(bytes), addresses[0], value, 0,
+                 layout.elements());
+    return Status();
+  }
+
+private:
+  PairLayout layout;
+  size_t bytes;
+  alignas(8) unsigned char value[8] = {};
+};
+} // namespace
+
+Status prepareCopy(const CopyCommand &command, ThreadPool &pool,
+                   std::unique_ptr<Task> &task) {
+  task = std::make_unique<CopyTask>(command, pool);
+  return Status();
+}
+
+Status prepareFill(const FillCommand &command, std::unique_ptr<Task> &task) {
+  task = std::make_unique<FillTask>(command);
+  return Status();
+}
+
+} // namespace accel::rt::cpu

@@ -1,0 +1,59 @@
+// A device that records what it is asked for: plans run without hardware, and
+// tests see the addresses that the executor computed.
+
+#include "Format/Views.h"
+#include "accel-rt/Device.h"
+
+namespace accel::rt {
+namespace {
+
+class NullTask : public Task {
+public:
+  NullTask(const Command &command, size_t views,
+           std::vector<RecordedCommand> &log)
+      : command(command), views(views), log(log) {}
+  Status run(void *const *addresses, int64_t microBatch) override {
+    log.push_back({&command, {addresses, addresses + views}, microBatch});
+    return Status();
+  }
+
+private:
+  const Command &command;
+  size_t views;
+  std::vector<RecordedCommand> &log;
+};
+
+class NullDevice : public Device {
+public:
+  explicit NullDevice(std::vector<RecordedCommand> &log) : log(log) {}
+  const char *name() const override { return "null"; }
+  Status allocate(const ArenaPlan &arena, void **address) override {
+    // Addresses that no memory stands behind: a page is taken between arenas.
+    *address = reinterpret_cast<void *>(next);
+    next += (static_cast<uint64_t>(arena.bytes) + (2 << 20)) & ~uint64_t(4095);
+    allocated += static_cast<uint64_t>(arena.bytes);
+    return Status();
+  }
+  uint64_t allocatedBytes() const override { return allocated; }
+  Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
+    size_t views = 0;
+    format::forEachView(command, [&](const View &) { ++views; });
+    task = std::make_unique<NullTask>(command, views, log);
+    return Status();
+  }
+  Status upload(void *, const void *, uint64_t) override { return Status(); }
+  Status download(void *, const void *, uint64_t) override { return Status(); }
+
+private:
+  std::vector<RecordedCommand> &log;
+  uint64_t allocated = 0;
+  uint64_t next = uint64_t(1) << 44;
+};
+
+} // namespace
+
+std::unique_ptr<Device> makeNullDevice(std::vector<RecordedCommand> &log) {
+  return std::make_unique<NullDevice>(log);
+}
+
+} // namespace accel::rt

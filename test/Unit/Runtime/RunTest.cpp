@@ -1,0 +1,224 @@
+// Whole runs of hand-made executables: files in, ranks, files out, and every
+// way in which that is refused.
+
+#include "Data/Npy.h"
+#include "TinyExecutable.h"
+#include "accel-rt/Runtime.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <sys/resource.h>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+void writeNpy(const std::string &path, const std::vector<int64_t> &shape,
+              const std::vector<float> &values) {
+  std::ofstream stream(path, std::ios::binary);
+  std::string header = npyHeader(DType::F32, shape);
+  stream.write(header.data(), static_cast<std::streamsize>(header.size()));
+  stream.write(reinterpret_cast<const char *>(values.data()),
+               static_cast<std::streamsize>(values.size() * 4));
+}
+
+std::vector<float> readNpy(const std::string &path) {
+  FileHandle file(open(path.c_str(), O_RDONLY));
+  TensorRange range;
+  EXPECT_TRUE(openNpy(file.get(), path, range).ok()) << path;
+  std::vector<float> values(
+      static_cast<size_t>(file ? numElements(range.shape) : 0));
+  EXPECT_TRUE(readRange(file.get(), path, range.offset, values.data(),
+                        values.size() * 4)
+                  .ok());
+  return values;
+}
+
+size_t countFiles(const std::string &path) {
+  return static_cast<size_t>(
+      std::distance(std::filesystem::directory_iterator(path), {}));
+}
+
+/// A tiny executable on disk with its input, and what running it says.
+class Run : public ::testing::Test {
+protected:
+  void write(const Executable &executable) {
+    Status status =
+        writeExecutableFile(executable, tinySections(), folder / "m.accx");
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::vector<float> x;
+    for (int64_t i = 0; i < numElements(executable.inputs[0].part.shape); ++i)
+      x.push_back(static_cast<float>(i) + 0.5f);
+    writeNpy(folder / "x.npy", executable.inputs[0].part.shape, x);
+    options.executable = folder / "m.accx";
+    options.inputs = folder.path;
+    options.outputs = folder / "out";
+  }
+  std::string run() {
+    Status status = runExecutable(options, result);
+    return status.ok() ? "" : status.message();
+  }
+  TemporaryFolder folder;
+  RunOptions options;
+  RunResult result;
+};
+
+TEST_F(Run, CopiesItsInput) {
+  for (int64_t ranks : {1, 2, 4}) {
+    write(tinyExecutable(ranks));
+    options.repeats = 3;
+    ASSERT_EQ(run(), "");
+    EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+    EXPECT_EQ(result.ranks, ranks);
+    EXPECT_EQ(result.seconds.size(), 3u);
+    EXPECT_EQ(result.plannedPeakBytes, 192u);
+    EXPECT_EQ(result.measuredPeakBytes, 192u);
+    EXPECT_EQ(result.touchedPeakBytes, 144u);
+    EXPECT_EQ(countFiles(folder / "out"), 1u);
+  }
+}
+
+TEST_F(Run, TransposesWeightsAndMultiplies) {
+  Executable executable = tinyExecutable();
+  // y [2, 2] = x [2, 2] · w, the state w being the section's transpose.
+  for (auto *tensors : {&executable.inputs, &executable.outputs})
+    (*tensors)[0].part = {{2, 2}, {{}, {}}};
+  View x = contiguousView(0, {2, 2}), w = contiguousView(1, {2, 2}),
+       y = contiguousView(2, {2, 2});
+  Part part{{2, 2}, {{}, {}}};
+  GemmCommand gemm;
+  gemm.a = x, gemm.b = w, gemm.c = y;
+  executable.programs[0].arenas[0].bytes = 1 << 16;
+  executable.programs[0].buffers.push_back(
+      {"scratch", "scratch", "device", 192, 1 << 15, 1, 1 << 15, "", ""});
+  gemm.scratch = contiguousView(3, {1 << 15}, DType::I8);
+  executable.programs[0].bodies[1].commands = {
+      command(ReadCommand{"input", "x", part, x}, "X"), command(gemm, "MatMul"),
+      command(WriteCommand{"output", "y", part, y}, "Y")};
+  write(executable);
+  ASSERT_EQ(run(), "");
+  // x = [.5 1.5; 2.5 3.5], w = [1 3; 2 4]
+  EXPECT_EQ(readNpy(folder / "out/y.npy"),
+            (std::vector<float>{3.5, 7.5, 9.5, 21.5}));
+}
+
+TEST_F(Run, PoisonShowsAReadOfReleasedBytes) {
+  Executable executable = tinyExecutable();
+  auto &commands = executable.programs[0].bodies[1].commands;
+  commands[0].releases = {contiguousView(0, {4})}; // too early
+  write(executable);
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+  options.poison = true;
+  ASSERT_EQ(run(), "");
+  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[0]));
+}
+
+TEST_F(Run, PoisonShowsAReadOfUnwrittenBytes) {
+  Executable executable = tinyExecutable();
+  auto &commands = executable.programs[0].bodies[1].commands;
+  commands.erase(commands.begin() + 1);
+  write(executable);
+  options.poison = true;
+  ASSERT_EQ(run(), "");
+  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[3]));
+}
+
+TEST_F(Run, RefusesWrongInputs) {
+  write(tinyExecutable());
+  std::filesystem::remove(folder / "x.npy");
+  EXPECT_THAT(run(), HasSubstr("expected input 'x' (f32 [4]) as 'x.npy' or "
+                               "'input_0.pb'"));
+  writeNpy(folder / "x.npy", {2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(run(), HasSubstr("expected f32 [4] for input 'x', found f32 "
+                               "[2, 2]"));
+  writeNpy(folder / "x.npy", {4}, {1, 2, 3});
+  EXPECT_THAT(run(), HasSubstr("expected 16 bytes of elements, found 12"));
+  options.inputs = folder / "none";
+  EXPECT_THAT(run(), HasSubstr("expected a folder of inputs"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST_F(Run, RefusesAnotherNumberOfRanks) {
+  write(tinyExecutable(2));
+  options.ranks = 3;
+  EXPECT_THAT(run(), HasSubstr("expected 2 ranks as the mesh"));
+  EXPECT_THAT(run(), HasSubstr("dp=2"));
+  options.ranks = 2;
+  EXPECT_EQ(run(), "");
+}
+
+TEST_F(Run, RefusesAMachineWithoutTheFeatures) {
+  Executable executable = tinyExecutable();
+  executable.features = {"fpu", "sse4.2", "lzcnt", "warp-drive"};
+  write(executable);
+  EXPECT_THAT(run(), HasSubstr("compiled for a CPU with warp-drive, which"));
+}
+
+TEST_F(Run, RefusesMissingShortAndChangedWeights) {
+  Executable executable = tinyExecutable();
+  FirstValue &first = executable.states[0].first;
+  first.section.clear();
+  first.path = "weights.bin";
+  first.offset = 8;
+  write(executable);
+  EXPECT_THAT(run(), HasSubstr("cannot open the weights"));
+  auto spill = [&](size_t bytes, bool change) {
+    std::ofstream stream(folder / "weights.bin", std::ios::binary);
+    std::string text(8, 'x');
+    text.append(reinterpret_cast<const char *>(kTinyState), 16);
+    text.resize(bytes);
+    if (change)
+      text.back() ^= 1;
+    stream << text;
+  };
+  spill(23, false);
+  EXPECT_THAT(run(), HasSubstr("in bytes 8 to 24"));
+  EXPECT_THAT(run(), HasSubstr("found a file of 23 bytes"));
+  spill(24, true);
+  EXPECT_THAT(run(), HasSubstr("expected the weights of 'w' as they were "
+                               "compiled"));
+  EXPECT_EQ(countFiles(folder / "out"), 0u);
+  spill(24, false);
+  EXPECT_EQ(run(), "");
+}
+
+TEST_F(Run, KeepsTheOldOutputsWhenItCannotWriteNewOnes) {
+  write(tinyExecutable());
+  options.outputs = folder / "none/out";
+  EXPECT_THAT(run(), HasSubstr("cannot make the folder"));
+  options.outputs = folder / "x.npy";
+  EXPECT_THAT(run(), HasSubstr("Not a directory"));
+  // A file system that is full: here, a limit on the size of files.
+  options.outputs = folder / "out";
+  ASSERT_EQ(run(), "");
+  std::vector<float> before = readNpy(folder / "out/y.npy");
+  rlimit old, small{64, 64};
+  getrlimit(RLIMIT_FSIZE, &old);
+  small.rlim_max = old.rlim_max;
+  auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string message = run();
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, HasSubstr("cannot write"));
+  EXPECT_EQ(readNpy(folder / "out/y.npy"), before);
+  EXPECT_EQ(countFiles(folder / "out"), 1u);
+}
+
+TEST_F(Run, NamesTheNodeOfACommandThatCannotBePrepared) {
+  Executable executable = tinyExecutable(2);
+  KernelCommand kernel{"kernel_7", {contiguousView(0, {4})}, {}, 4, 1};
+  executable.programs[0].bodies[1].commands.push_back(
+      command(kernel, "Gelu#3"));
+  write(executable);
+  EXPECT_THAT(run(), HasSubstr("node 'Gelu#3': expected a kernel 'kernel_7'"));
+}
+
+} // namespace

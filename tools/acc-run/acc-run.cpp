@@ -1,0 +1,177 @@
+// acc-run: runs an executable of acc-opt on the ranks that its mesh names.
+
+#include "accel-rt/Runtime.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace accel::rt;
+
+namespace {
+
+constexpr const char *kHelp =
+    R"(usage: acc-run MODEL.accx [options]
+
+Runs an executable made by acc-opt. Its ranks are processes on this machine; how
+many there are, the mesh in the file says. The file contains code that is run:
+take it only from where you would take a program.
+
+  -n N            number of ranks; an error if it is not the mesh's
+  --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
+                  input_K.pb as in ONNX test sets (default: .)
+  --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
+  --repeat K      run K times and report the time of each (default: 1)
+  --threads T     threads of each rank (default: cores / ranks, at least 1)
+  --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1)
+  --hang-after S  give up after S seconds without progress (default: 60)
+  --json          every line on stdout is one JSON object
+  --version       the version of the file format
+  --help          this text
+)";
+
+int fail(const std::string &message) {
+  std::fprintf(stderr, "acc-run: error: %s\n", message.c_str());
+  return 1;
+}
+
+/// Parses a whole number from `low` on.
+bool parseCount(const char *text, int64_t low, int64_t &value) {
+  char *end = nullptr;
+  errno = 0;
+  long long number = std::strtoll(text, &end, 10);
+  value = number;
+  return errno == 0 && end != text && *end == '\0' && number >= low &&
+         number <= 1000000000;
+}
+
+std::string bytesText(uint64_t bytes) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.1f MiB", double(bytes) / (1 << 20));
+  return text;
+}
+
+void printJson(const RunResult &result) {
+  std::printf(
+      "{\"ranks\": %lld, \"threads\": %lld, \"planned_peak_bytes\": %llu, "
+      "\"measured_peak_bytes\": %llu, \"touched_peak_bytes\": %llu, "
+      "\"resident_bytes\": %llu, \"reserved_bytes\": %llu, "
+      "\"load_s\": %.6f, \"times_s\": [",
+      (long long)result.ranks, (long long)result.threads,
+      (unsigned long long)result.plannedPeakBytes,
+      (unsigned long long)result.measuredPeakBytes,
+      (unsigned long long)result.touchedPeakBytes,
+      (unsigned long long)result.residentBytes,
+      (unsigned long long)result.reservedBytes, result.loadSeconds);
+  for (size_t i = 0; i < result.seconds.size(); ++i)
+    std::printf("%s%.6f", i ? ", " : "", result.seconds[i]);
+  std::printf("]}\n");
+}
+
+void printText(const RunResult &result) {
+  std::printf("ranks: %lld, threads of each: %lld\n", (long long)result.ranks,
+              (long long)result.threads);
+  std::printf("arenas: planned %s, allocated %s, touched %s\n",
+              bytesText(result.plannedPeakBytes).c_str(),
+              bytesText(result.measuredPeakBytes).c_str(),
+              bytesText(result.touchedPeakBytes).c_str());
+  std::printf("resident: %s (reserved beside the arenas: %s)\n",
+              bytesText(result.residentBytes).c_str(),
+              bytesText(result.reservedBytes).c_str());
+  auto [fastest, slowest] =
+      std::minmax_element(result.seconds.begin(), result.seconds.end());
+  std::printf("load: %.3f s; %zu runs of %.6f to %.6f s\n", result.loadSeconds,
+              result.seconds.size(), *fastest, *slowest);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  RunOptions options;
+  bool json = false;
+  const char *poison = std::getenv("ACCEL_POISON");
+  options.poison = poison && *poison && std::strcmp(poison, "0") != 0;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i], value;
+    // --option=value and --option value are the same.
+    size_t equals = argument.find('=');
+    bool attached = argument.rfind("--", 0) == 0 && equals != std::string::npos;
+    if (attached) {
+      value = argument.substr(equals + 1);
+      argument.resize(equals);
+    }
+    if (argument.empty() || argument[0] != '-') {
+      if (!options.executable.empty())
+        return fail("expected one executable, found " +
+                    inQuotes(options.executable) + " and " +
+                    inQuotes(argument));
+      options.executable = argument;
+      continue;
+    }
+    bool flag = argument == "--help" || argument == "--version" ||
+                argument == "--json" || argument == "--poison";
+    if (flag && attached)
+      return fail("option " + inQuotes(argument) + " takes no value");
+    if (argument == "--help") {
+      std::fputs(kHelp, stdout);
+      return 0;
+    }
+    if (argument == "--version") {
+      std::printf("acc-run, executable format %lld\n",
+                  (long long)kFormatVersion);
+      return 0;
+    }
+    if (flag) {
+      (argument == "--json" ? json : options.poison) = true;
+      continue;
+    }
+    int64_t *count = argument == "-n"          ? &options.ranks
+                     : argument == "--repeat"  ? &options.repeats
+                     : argument == "--threads" ? &options.threads
+                                               : nullptr;
+    std::string *folder = argument == "--inputs"    ? &options.inputs
+                          : argument == "--outputs" ? &options.outputs
+                                                    : nullptr;
+    if (!count && !folder && argument != "--hang-after")
+      return fail("unknown option " + inQuotes(argument) +
+                  "; acc-run --help lists them");
+    if (!attached) {
+      if (++i == argc)
+        return fail("option " + inQuotes(argument) + " expects a value");
+      value = argv[i];
+    }
+    if (folder) {
+      if (value.empty())
+        return fail("option " + inQuotes(argument) + " expects a folder");
+      *folder = value;
+      continue;
+    }
+    int64_t number;
+    if (!parseCount(value.c_str(), 1, number))
+      return fail("option " + inQuotes(argument) +
+                  " expects a whole number of at least 1, found " +
+                  inQuotes(value));
+    if (count)
+      *count = number;
+    else
+      options.hangSeconds = static_cast<double>(number);
+  }
+  if (options.executable.empty())
+    return fail("expected an executable; acc-run --help says more");
+  options.progress = [](const std::string &line) {
+    std::fprintf(stderr, "acc-run: %s\n", line.c_str());
+  };
+
+  RunResult result;
+  if (Status status = runExecutable(options, result); !status.ok())
+    return fail(status.message());
+  if (json)
+    printJson(result);
+  else
+    printText(result);
+  // A summary that cannot be written is a failed run to whoever reads it.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return fail("cannot write to the standard output");
+  return 0;
+}
