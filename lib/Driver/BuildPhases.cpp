@@ -2,6 +2,7 @@
 // and why they stand in this order.
 
 #include "accel/Driver/Phases.h"
+#include "accel/Parallel/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Transforms/Passes.h"
 
@@ -20,15 +21,19 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Train:
     // A forward program is trained by nothing: its entries stay as they are.
     return;
-  case Phase::Dist:
-    return;
+  case Phase::Dist: {
+    parallel::PlaceOptions place;
+    place.mesh = options.mesh;
+    place.batchDims = options.batchDims;
+    return parallel::buildPlacePipeline(pm, place);
+  }
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(search::createDecidePass());
     return;
   case Phase::Local:
-    return;
+    return parallel::buildSplitPipeline(pm);
   case Phase::Plan:
     return;
   }

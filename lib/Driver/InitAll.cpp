@@ -5,6 +5,8 @@
 #include "accel/Analysis/CostModels.h"
 #include "accel/Driver/Passes.h"
 #include "accel/Evaluate/Models.h"
+#include "accel/Parallel/Passes.h"
+#include "accel/Parallel/RuleModels.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
 #include "accel/Search/Passes.h"
@@ -21,12 +23,14 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
                   plan::PlanDialect>();
   analysis::registerCostModels(registry);
   evaluate::registerEvaluateModels(registry);
+  parallel::registerShardingRuleModels(registry);
   plan::registerKernelSourceModels(registry);
 }
 
 void accel::registerAllPasses() {
   mlir::registerTransformsPasses();
   driver::registerDriverPasses();
+  parallel::registerParallelPasses();
   plan::registerPlanPasses();
   search::registerSearchPasses();
   transforms::registerTransformsPasses();

@@ -1,0 +1,116 @@
+// The passes of phases `dist` and `local`.
+
+#ifndef ACCEL_PARALLEL_PASSES_TD
+#define ACCEL_PARALLEL_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
+  let summary = "Declares the mesh and asks that the batch be split over it";
+  let description = [{
+    Makes a `dist.mesh @mesh` from `mesh`: axes and sizes under Accelerate's
+    names, `dp` standing for `dp_replicate`. Every `nn.input` is constrained to
+    have its batch dimension (0, or as `batch-dim` says; `none` for an input
+    without one) split over the data-parallel axes, major to minor; every
+    `nn.state` that no constraint is on yet to be whole. A mesh that does not
+    divide a batch dimension is refused. Axes of size 1 split nothing and are
+    left out of constraints. A module that has a mesh already keeps it, and only
+    an empty `mesh` is accepted.
+
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) …
+    // becomes, with mesh=dp=4
+    dist.mesh @mesh ["dp_replicate" = 4]
+    func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) … {
+      %0 = dist.constraint %x <@mesh, [{dp_replicate}, {?} ]> : tensor<8x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2; empty: one rank">,
+    ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
+  ];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def PropagatePass : Pass<"dist-propagate", "::mlir::func::FuncOp"> {
+  let summary = "Spreads shardings from constraints over all values";
+  let description = [{
+    Fills the side table that `dist-materialize` reads (the analysis
+    `Propagation`), and changes nothing. A worklist runs to a fixpoint: every
+    op's rule translates the shardings of its operands and results into axes of
+    its factors and back. Axes are only ever added to a dimension, at its minor
+    end. Where values disagree on a factor, one that a constraint stands on wins,
+    then the larger tensor.
+
+    `print-origins` remarks on every value how it is sharded, and through which
+    ops each axis came.
+  }];
+  let options = [Option<"printOrigins", "print-origins", "bool", "false",
+                        "Remark on every value's sharding and where it came from">];
+}
+
+def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
+  let summary = "Writes shardings into types, and reshards where they differ";
+  let description = [{
+    Follows the propagated table: every op gets axes for its factors, results the
+    types that follow, operands that are placed otherwise a `dist.reshard` right
+    before the op (one per value and target type). A factor that is reduced over
+    makes the results partial. Partial sums pass through ops that are linear in
+    them, and are reduced in front of all others and of returns. Constraints
+    become reshards or nothing. Types of `nn.state`s follow those of the
+    arguments.
+
+    Refuses ops without a sharding rule and functions of several blocks.
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def VerifyPass : Pass<"dist-verify", "::mlir::ModuleOp"> {
+  let summary = "Checks what phase `dist` guarantees";
+  let description = [{
+    Every tensor type carries a sharding that its mesh can do; the types of every
+    op agree with its rule, factor by factor; results are partial exactly where
+    the rule makes them so, and no partial value reaches an op that is not linear
+    in it, nor a return. Only `nn`, `dist` and `func` ops stand in the module.
+  }];
+}
+
+def PlanReshardsPass : Pass<"dist-plan-reshards", "::mlir::ModuleOp"> {
+  let summary = "Takes every reshard apart into single collectives";
+  let description = [{
+    Each `dist.reshard` becomes a chain of reshards, each of which one collective
+    does, chosen as the cheapest path by `ReshardPlanner`.
+
+    ```mlir
+    %1 = dist.reshard %0 : [{a}, {b} ] -> [{b}, {} ]
+    // becomes
+    %1 = dist.reshard %0 : [{a}, {b} ] -> [{}, {b} ]      // all_gather
+    %2 = dist.reshard %1 : [{}, {b} ] -> [{b}, {} ]       // all_to_all
+    ```
+  }];
+}
+
+def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
+  let summary = "Rewrites the program on whole tensors into one rank's";
+  let description = [{
+    Types lose their shardings and keep one rank's shape; what an argument or
+    result is a piece of stays as its `dist.layout`. Reshards become collectives,
+    ops their local forms (`ShardingRule`'s `localize`): an op that has none is
+    refused. Every entry becomes a task of stage 0 and gets a schedule that runs
+    it once. `nn.state`s get their global types back.
+
+    Micro-batches (an axis `mb` larger than 1) are refused.
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def VerifyLocalPass : Pass<"local-verify", "::mlir::ModuleOp"> {
+  let summary = "Checks what phase `local` guarantees";
+  let description = [{
+    No tensor type carries a sharding; no op of phase `dist` is left; only `nn`,
+    `dist` and `func` ops stand in the module; all arguments and results of
+    entries have layouts; each entry is run by a schedule.
+  }];
+}
+
+#endif

@@ -1,0 +1,161 @@
+// Translates between axes of dimensions and axes of factors, and settles which
+// factor of an op gets an axis.
+
+#include "FactorAxes.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::parallel;
+
+size_t parallel::splitOverFactors(
+    dist::MeshOp mesh, const ShardingRule &rule, const ShardingRule::Dim &dim,
+    ArrayRef<StringAttr> axes, function_ref<void(unsigned, StringAttr)> sink) {
+  size_t placed = 0, at = 0;
+  if (dim.empty())
+    return 0;
+  int64_t rest = rule.factors[dim[0]].size;
+  for (StringAttr axis : axes) {
+    int64_t size = *mesh.findAxisSize(axis);
+    while (rest == 1 && size > 1 && at + 1 < dim.size())
+      rest = rule.factors[dim[++at]].size;
+    if (rest % size != 0)
+      break;
+    rest /= size;
+    sink(dim[at], axis);
+    ++placed;
+  }
+  return placed;
+}
+
+AxisList parallel::joinFactors(const ShardingRule::Dim &dim,
+                               ArrayRef<AxisList> factorAxes) {
+  AxisList axes;
+  for (unsigned factor : dim)
+    llvm::append_range(axes, factorAxes[factor]);
+  return axes;
+}
+
+/// One tensor's wish for the axes of a factor.
+namespace {
+struct Claim {
+  AxisList axes;
+  int64_t weight = 0; ///< elements; fixed tensors outweigh all others
+};
+} // namespace
+
+static bool isPrefix(ArrayRef<StringAttr> shorter,
+                     ArrayRef<StringAttr> longer) {
+  return shorter.size() <= longer.size() &&
+         longer.take_front(shorter.size()) == shorter;
+}
+
+/// The claim of the largest weight, extended by those it is a prefix of.
+static Claim mergeClaims(ArrayRef<Claim> claims) {
+  Claim best;
+  for (const Claim &claim : claims)
+    if (claim.weight > best.weight ||
+        (claim.weight == best.weight && claim.axes.size() > best.axes.size()))
+      best = claim;
+  for (const Claim &claim : claims)
+    if (isPrefix(best.axes, claim.axes))
+      best.axes = claim.axes;
+  return best;
+}
+
+AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
+                                     const ShardingRule &rule,
+                                     ArrayRef<TensorAxes> tensors) {
+  SmallVector<const ShardingRule::Tensor *> sides;
+  SmallVector<Type> types;
+  for (auto [index, tensor] : llvm::enumerate(rule.operands)) {
+    sides.push_back(&tensor);
+    types.push_back(op->getOperand(index).getType());
+  }
+  for (auto [index, tensor] : llvm::enumerate(rule.results)) {
+    sides.push_back(&tensor);
+    types.push_back(op->getResult(index).getType());
+  }
+
+  SmallVector<SmallVector<Claim>> claims(rule.factors.size());
+  for (auto [index, tensor] : llvm::enumerate(tensors)) {
+    int64_t weight = cast<RankedTensorType>(types[index]).getNumElements() + 1;
+    if (tensor.fixed)
+      weight += int64_t(1) << 60;
+    AxisLists perFactor(rule.factors.size());
+    for (auto [dim, axes] : llvm::enumerate(tensor.dims))
+      splitOverFactors(mesh, rule, (*sides[index])[dim], axes,
+                       [&](unsigned factor, StringAttr axis) {
+                         perFactor[factor].push_back(axis);
+                       });
+    for (auto [factor, axes] : llvm::enumerate(perFactor))
+      if (!axes.empty())
+        claims[factor].push_back({axes, weight});
+  }
+
+  SmallVector<Claim> merged(
+      llvm::map_range(claims, [](auto &of) { return mergeClaims(of); }));
+  // An axis that two factors want goes to the heavier claim; the other keeps
+  // what stands before it.
+  for (size_t i = 0; i < merged.size(); ++i)
+    for (size_t j = 0; j < merged.size(); ++j) {
+      if (i == j || merged[j].weight > merged[i].weight ||
+          (merged[j].weight == merged[i].weight && j < i))
+        continue;
+      const auto *taken = llvm::find_if(merged[j].axes, [&](StringAttr axis) {
+        return llvm::is_contained(merged[i].axes, axis);
+      });
+      merged[j].axes.erase(taken, merged[j].axes.end());
+    }
+
+  AxisLists chosen;
+  for (auto [factor, claim] : llvm::enumerate(merged)) {
+    AxisList &axes = chosen.emplace_back();
+    int64_t rest = rule.factors[factor].size;
+    for (StringAttr axis : claim.axes) {
+      int64_t size = *mesh.findAxisSize(axis);
+      if (rest % size != 0)
+        break;
+      rest /= size;
+      axes.push_back(axis);
+    }
+  }
+  // A minor factor of a dimension is split only below completely split ones.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const ShardingRule::Tensor *side : sides)
+      for (const ShardingRule::Dim &dim : *side) {
+        bool complete = true;
+        for (unsigned factor : dim) {
+          if (!complete && !chosen[factor].empty()) {
+            chosen[factor].clear();
+            changed = true;
+          }
+          int64_t parts = 1;
+          for (StringAttr axis : chosen[factor])
+            parts *= *mesh.findAxisSize(axis);
+          complete &= parts == rule.factors[factor].size;
+        }
+      }
+  }
+  return chosen;
+}
+
+AxisLists parallel::getAxisLists(dist::ShardingAttr sharding) {
+  AxisLists lists;
+  for (dist::AxesAttr axes : sharding.getDims())
+    lists.emplace_back(axes.getNames());
+  return lists;
+}
+
+dist::ShardingAttr parallel::getSharding(FlatSymbolRefAttr mesh,
+                                         const AxisLists &dims,
+                                         ArrayRef<StringAttr> partial,
+                                         dist::Reduction reduction) {
+  MLIRContext *context = mesh.getContext();
+  SmallVector<dist::AxesAttr> lists;
+  for (const AxisList &axes : dims)
+    lists.push_back(dist::AxesAttr::get(context, axes, /*open=*/false));
+  return dist::ShardingAttr::get(
+      context, mesh, lists,
+      dist::AxesAttr::get(context, partial, /*open=*/false), reduction);
+}

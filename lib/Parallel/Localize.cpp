@@ -1,0 +1,226 @@
+// Rewrites the program on whole tensors into one rank's.
+
+#include "FactorAxes.h"
+#include "accel/Parallel/Passes.h"
+#include "accel/Parallel/ReshardPlanner.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/NN.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_LOCALIZEPASS
+#include "accel/Parallel/Passes.h.inc"
+
+namespace {
+/// One function. Local ops are built in front of the global ones, which are
+/// erased at the end.
+class Localizer {
+public:
+  Localizer(func::FuncOp function, dist::MeshOp mesh)
+      : function(function), mesh(mesh), planner(mesh) {}
+  LogicalResult run();
+
+private:
+  RankedTensorType localType(Type type);
+  dist::LayoutAttr layoutOf(Type type);
+  Value applyStep(OpBuilder &builder, dist::ReshardOp reshard, Value value,
+                  const ReshardStep &step);
+  void localize(dist::ReshardOp reshard);
+  LogicalResult localize(ShardingRuleOpInterface op);
+
+  func::FuncOp function;
+  dist::MeshOp mesh;
+  ReshardPlanner planner;
+  IRMapping mapping;
+};
+} // namespace
+
+RankedTensorType Localizer::localType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  for (auto [size, axes] :
+       llvm::zip(shape, dist::ShardingAttr::of(type).getDims()))
+    size /= mesh.getGroupSize(axes);
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+dist::LayoutAttr Localizer::layoutOf(Type type) {
+  auto sharding = dist::ShardingAttr::of(type);
+  SmallVector<dist::AxesAttr> dims;
+  for (dist::AxesAttr axes : sharding.getDims()) {
+    AxisList kept;
+    for (StringAttr axis : axes.getNames())
+      if (*mesh.findAxisSize(axis) > 1)
+        kept.push_back(axis);
+    dims.push_back(
+        dist::AxesAttr::get(type.getContext(), kept, /*open=*/false));
+  }
+  return dist::LayoutAttr::get(type.getContext(), sharding.getMesh(),
+                               cast<RankedTensorType>(type).getShape(), dims);
+}
+
+LogicalResult Localizer::run() {
+  Block &block = function.front();
+  for (Value value : block.getArguments())
+    if (!dist::ShardingAttr::of(value.getType()))
+      return function.emitError()
+             << "expected a sharding on every type, found " << value.getType();
+  SmallVector<Operation *> global;
+  for (Operation &op : block)
+    global.push_back(&op);
+
+  unsigned arguments = block.getNumArguments();
+  for (unsigned index = 0; index < arguments; ++index) {
+    BlockArgument argument = block.getArgument(index);
+    function.setArgAttr(index, dist::kLayoutAttr, layoutOf(argument.getType()));
+    mapping.map(argument, block.addArgument(localType(argument.getType()),
+                                            argument.getLoc()));
+  }
+  for (Operation *op : global) {
+    if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
+      localize(reshard);
+    } else if (auto shardable = dyn_cast<ShardingRuleOpInterface>(op)) {
+      if (failed(localize(shardable)))
+        return failure();
+    } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
+      for (OpOperand &operand : exit->getOpOperands()) {
+        function.setResultAttr(operand.getOperandNumber(), dist::kLayoutAttr,
+                               layoutOf(operand.get().getType()));
+        operand.set(mapping.lookup(operand.get()));
+      }
+    } else {
+      return op->emitOpError() << "has no local form: it has no sharding rule";
+    }
+  }
+  for (Operation *op : llvm::reverse(global))
+    if (!isa<func::ReturnOp>(op))
+      op->erase();
+  block.eraseArguments(0, arguments);
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), block.getArgumentTypes(),
+                        block.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+LogicalResult Localizer::localize(ShardingRuleOpInterface op) {
+  OpBuilder builder(op);
+  SmallVector<Value> operands, results;
+  for (Value operand : op->getOperands())
+    operands.push_back(mapping.lookup(operand));
+  SmallVector<Type> types;
+  for (Type type : op->getResultTypes())
+    types.push_back(localType(type));
+  if (failed(op.localize(builder, operands, types, results)))
+    return failure();
+  mapping.map(op->getResults(), results);
+  return success();
+}
+
+Value Localizer::applyStep(OpBuilder &builder, dist::ReshardOp reshard,
+                           Value value, const ReshardStep &step) {
+  Location loc = reshard.getLoc();
+  StringRef symbol = step.sharding.getMesh().getValue();
+  RankedTensorType global = reshard.getType();
+  RankedTensorType type = localType(RankedTensorType::get(
+      global.getShape(), global.getElementType(), step.sharding));
+  auto kind =
+      dist::ShardingAttr::of(reshard.getInput().getType()).getReduction();
+  switch (step.kind) {
+  case ReshardStep::AllGather:
+    return dist::AllGatherOp::create(builder, loc, type, value, symbol,
+                                     step.axes, step.dim, TypeAttr())
+        .getResult();
+  case ReshardStep::AllSlice:
+    return dist::AllSliceOp::create(builder, loc, type, value, symbol,
+                                    step.axes, step.dim)
+        .getResult();
+  case ReshardStep::AllToAll:
+    return dist::AllToAllOp::create(builder, loc, type, value, symbol,
+                                    step.axes, step.dim, step.concatDim,
+                                    TypeAttr())
+        .getResult();
+  case ReshardStep::AllReduce:
+    return dist::AllReduceOp::create(builder, loc, type, kind, value, symbol,
+                                     step.axes, TypeAttr())
+        .getResult();
+  case ReshardStep::ReduceScatter:
+    return dist::ReduceScatterOp::create(builder, loc, type, kind, value,
+                                         symbol, step.axes, step.dim,
+                                         TypeAttr())
+        .getResult();
+  case ReshardStep::Permute:
+    return dist::PermuteOp::create(builder, loc, type, value, symbol, step.axes,
+                                   step.sources, TypeAttr())
+        .getResult();
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+void Localizer::localize(dist::ReshardOp reshard) {
+  OpBuilder builder(reshard);
+  RankedTensorType type = reshard.getType();
+  Value value = mapping.lookup(reshard.getInput());
+  const ReshardPlan &plan = planner.plan(
+      type.getShape(), llvm::divideCeil(type.getElementTypeBitWidth(), 8),
+      dist::ShardingAttr::of(reshard.getInput().getType()),
+      dist::ShardingAttr::of(type));
+  for (const ReshardStep &step : plan.steps)
+    value = applyStep(builder, reshard, value, step);
+  mapping.map(reshard.getResult(), value);
+}
+
+/// Makes an entry the only task of its schedule.
+static void addSchedule(func::FuncOp entry) {
+  MLIRContext *context = entry.getContext();
+  entry->setAttr(dist::kTaskAttr,
+                 dist::TaskAttr::get(context, dist::TaskKind::forward, 0));
+  OpBuilder builder(context);
+  builder.setInsertionPointAfter(entry);
+  StringRef name = entry.getSymName();
+  auto schedule = dist::ScheduleOp::create(builder, entry.getLoc(),
+                                           (name + "_schedule").str(), name, 1);
+  builder.createBlock(&schedule.getBody());
+  auto stage = dist::StageOp::create(builder, entry.getLoc(), 0);
+  builder.createBlock(&stage.getBody());
+  dist::RunOp::create(builder, entry.getLoc(), name, 0, ArrayRef<int64_t>());
+}
+
+namespace {
+struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto meshes = module.getOps<dist::MeshOp>();
+    if (meshes.empty()) {
+      module.emitError() << "expected a dist.mesh, found none";
+      return signalPassFailure();
+    }
+    dist::MeshOp mesh = *meshes.begin();
+    int64_t microBatches =
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    if (microBatches != 1) {
+      mesh.emitError() << "expected one micro-batch, found axis 'mb' of size "
+                       << microBatches;
+      return signalPassFailure();
+    }
+    for (auto function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+      if (function.isExternal())
+        continue;
+      if (failed(Localizer(function, mesh).run()))
+        return signalPassFailure();
+      if (function->hasAttr(nn::kEntryAttr))
+        addSchedule(function);
+    }
+    for (auto state : module.getOps<nn::StateOp>()) {
+      auto type = cast<RankedTensorType>(state.getType());
+      state.setType(
+          RankedTensorType::get(type.getShape(), type.getElementType()));
+    }
+  }
+};
+} // namespace
+} // namespace accel::parallel

@@ -1,0 +1,28 @@
+// The story of placement and splitting: which passes, in which order, and why.
+
+#include "accel/Parallel/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace accel;
+
+void parallel::buildPlacePipeline(OpPassManager &pm,
+                                  const PlaceOptions &options) {
+  // What the user asks for comes first: everything else follows from it.
+  AnnotatePassOptions annotate;
+  annotate.mesh = options.mesh;
+  annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
+  pm.addPass(createAnnotatePass(annotate));
+  // Decide, then apply: the table is complete before the first type changes.
+  pm.addNestedPass<func::FuncOp>(createPropagatePass());
+  pm.addPass(createMaterializePass());
+  pm.addPass(createVerifyPass());
+}
+
+void parallel::buildSplitPipeline(OpPassManager &pm) {
+  // Single collectives first, so that they can be seen, and changed, as types.
+  pm.addPass(createPlanReshardsPass());
+  pm.addPass(createLocalizePass());
+  pm.addPass(createVerifyLocalPass());
+}

@@ -1,0 +1,58 @@
+// Attention: batch, heads and the width of the values pass through. Query rows
+// do if nothing depends on their number; keys, and the width that scores sum
+// over, are whole.
+
+#include "accel/Parallel/RuleModels.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+
+namespace {
+struct AttentionRule
+    : ShardingRuleOpInterface::ExternalModel<AttentionRule, nn::AttentionOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    enum { Query, Key, Value, Mask };
+    auto attention = cast<nn::AttentionOp>(op);
+    auto rule = ShardingRule::getWhole(op);
+    ArrayRef<int64_t> query = attention.getQuery().getType().getShape();
+    ArrayRef<int64_t> value = attention.getValue().getType().getShape();
+    ArrayRef<int64_t> mask;
+    if (attention.getMask())
+      mask = attention.getMask().getType().getShape();
+
+    unsigned batch = rule.addFactor(query[0]);
+    for (unsigned operand : {Query, Key, Value})
+      rule.operands[operand][0] = {batch};
+    rule.results[0][0] = {batch};
+    if (!mask.empty() && mask[0] == query[0])
+      rule.operands[Mask][0] = {batch};
+
+    // Head h reads key head h / (H / G): whole groups of heads move together.
+    unsigned groups = rule.addFactor(value[1]);
+    unsigned inGroup = rule.addFactor(query[1] / value[1]);
+    rule.operands[Query][1] = rule.results[0][1] = {groups, inGroup};
+    rule.operands[Key][1] = rule.operands[Value][1] = {groups};
+    if (!mask.empty() && mask[1] == query[1])
+      rule.operands[Mask][1] = {groups, inGroup};
+
+    // A causal mask counts rows.
+    if (!attention.getCausal()) {
+      unsigned rows = rule.addFactor(query[2]);
+      rule.operands[Query][2] = rule.results[0][2] = {rows};
+      if (!mask.empty() && mask[2] == query[2])
+        rule.operands[Mask][2] = {rows};
+    }
+
+    unsigned width = rule.addFactor(value[3]);
+    rule.operands[Value][3] = rule.results[0][3] = {width};
+    rule.linearGroups = {{Value}};
+    return rule;
+  }
+};
+} // namespace
+
+void parallel::attachAttentionRules(MLIRContext *context) {
+  nn::AttentionOp::attachInterface<AttentionRule>(*context);
+}

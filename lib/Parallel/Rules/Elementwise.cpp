@@ -1,0 +1,66 @@
+// Elementwise ops: every dimension is a factor that passes through. Which
+// operands they are linear in is a property of the function.
+
+#include "accel/Parallel/RuleModels.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+
+namespace {
+/// Linear groups as bit masks of operands, one template argument each.
+template <typename Op, unsigned... Groups>
+struct ElementwiseRule
+    : ShardingRuleOpInterface::ExternalModel<ElementwiseRule<Op, Groups...>,
+                                             Op> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto rule = ShardingRule::getWhole(op);
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      unsigned factor = rule.addFactor(size);
+      for (ShardingRule::Tensor &operand : rule.operands)
+        operand[dim] = {factor};
+      rule.results[0][dim] = {factor};
+    }
+    (addGroup(rule, Groups), ...);
+    return rule;
+  }
+
+  static void addGroup(ShardingRule &rule, unsigned mask) {
+    auto &group = rule.linearGroups.emplace_back();
+    for (unsigned operand = 0; operand < 3; ++operand)
+      if (mask & (1u << operand))
+        group.push_back(operand);
+  }
+};
+
+/// Linear in the dividend, except on integers, whose quotients are rounded.
+struct DivRule : ShardingRuleOpInterface::ExternalModel<DivRule, nn::DivOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ElementwiseRule<nn::DivOp>().getShardingRule(op);
+    if (isa<FloatType>(getElementTypeOrSelf(op->getResult(0))))
+      rule.linearGroups.push_back({0});
+    return rule;
+  }
+};
+
+template <typename... Ops> void attachNonLinear(MLIRContext *context) {
+  (Ops::template attachInterface<ElementwiseRule<Ops>>(*context), ...);
+}
+} // namespace
+
+void parallel::attachElementwiseRules(MLIRContext *context) {
+  using namespace nn;
+  // A cast rounds: the sum of rounded terms is not the rounded sum.
+  attachNonLinear<AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
+                  ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp, NotOp,
+                  IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp,
+                  CompareOp, CastOp>(context);
+  NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
+  AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
+  SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);
+  MulOp::attachInterface<ElementwiseRule<MulOp, 0b01, 0b10>>(*context);
+  SelectOp::attachInterface<ElementwiseRule<SelectOp, 0b110>>(*context);
+  DivOp::attachInterface<DivRule>(*context);
+}
