@@ -1,0 +1,266 @@
+// Fills the structs of the executable format from a plan module and writes
+// them.
+
+#include "accel/Emit/WriteExecutable.h"
+
+#include "ConvertCommands.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/NN.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <deque>
+#include <filesystem>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::emit;
+
+namespace {
+class Emitter {
+public:
+  Emitter(ModuleOp module, StringRef outputPath)
+      : module(module), outputPath(outputPath) {}
+
+  LogicalResult run(StringRef kernels,
+                    ArrayRef<std::pair<std::string, std::string>> phaseTexts,
+                    const EmitOptions &options);
+
+private:
+  LogicalResult addMesh();
+  LogicalResult addProgram(plan::ProgramOp op);
+  LogicalResult addBuffer(plan::BufferOp op, rt::Program &program);
+  LogicalResult addTransfer(Operation *op, const rt::Command &command);
+  LogicalResult addState(nn::StateOp op);
+  FailureOr<std::string> relativePath(Location loc, StringRef path);
+
+  /// Adds a section; `bytes` is kept until the file is written.
+  void addSection(std::string name, std::string bytes,
+                  rt::DType dtype = rt::DType::UI8,
+                  std::vector<int64_t> shape = {});
+
+  ModuleOp module;
+  std::string outputPath;
+  rt::Executable executable;
+  std::vector<rt::SectionData> sections;
+  std::deque<std::string> storage; // strings that do not move
+};
+} // namespace
+
+void Emitter::addSection(std::string name, std::string bytes, rt::DType dtype,
+                         std::vector<int64_t> shape) {
+  const std::string &kept = storage.emplace_back(std::move(bytes));
+  if (dtype == rt::DType::UI8 && shape.empty())
+    shape = {static_cast<int64_t>(kept.size())};
+  sections.push_back(
+      {std::move(name), dtype, std::move(shape), kept.data(), kept.size()});
+}
+
+LogicalResult
+Emitter::run(StringRef kernels,
+             ArrayRef<std::pair<std::string, std::string>> phaseTexts,
+             const EmitOptions &options) {
+  executable.target = options.target;
+  executable.features = options.features;
+  if (failed(addMesh()))
+    return failure();
+  for (auto state : module.getOps<nn::StateOp>())
+    if (failed(addState(state)))
+      return failure();
+  for (auto program : module.getOps<plan::ProgramOp>())
+    if (failed(addProgram(program)))
+      return failure();
+  if (!kernels.empty())
+    addSection(rt::kKernelSection, kernels.str());
+  for (const auto &[phase, text] : phaseTexts)
+    addSection("ir:" + phase, text);
+  rt::Status status =
+      rt::writeExecutableFile(std::move(executable), sections, outputPath);
+  if (!status.ok())
+    return emitError(UnknownLoc::get(module.getContext())) << status.message();
+  return success();
+}
+
+LogicalResult Emitter::addMesh() {
+  auto meshes = module.getOps<dist::MeshOp>();
+  if (meshes.empty())
+    return success();
+  if (!llvm::hasSingleElement(meshes))
+    return (*std::next(meshes.begin())).emitOpError()
+           << "expected one mesh in an executable";
+  for (auto axis : (*meshes.begin()).getAxes().getAsRange<dist::AxisAttr>())
+    if (axis.getName() != dist::MeshOp::kMicroBatchAxis)
+      executable.mesh.push_back({axis.getName().str(), axis.getSize()});
+  return success();
+}
+
+FailureOr<std::string> Emitter::relativePath(Location loc, StringRef path) {
+  // Both folders as they are on disk: a relative path between links would lead
+  // elsewhere. The file's own name is kept.
+  auto realFolder = [&](StringRef file) -> FailureOr<std::string> {
+    SmallString<256> folder = llvm::sys::path::parent_path(file), real;
+    if (folder.empty())
+      folder = ".";
+    if (std::error_code error = llvm::sys::fs::real_path(folder, real))
+      return emitError(loc) << "cannot find the folder '" << folder
+                            << "': " << error.message();
+    return real.str().str();
+  };
+  FailureOr<std::string> from = realFolder(outputPath), to = realFolder(path);
+  if (failed(from) || failed(to))
+    return failure();
+  std::filesystem::path target(*to);
+  target /= llvm::sys::path::filename(path).str();
+  return target.lexically_relative(*from).string();
+}
+
+LogicalResult Emitter::addState(nn::StateOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  FailureOr<rt::DType> dtype = convertType(op.getLoc(), type.getElementType());
+  if (failed(dtype))
+    return failure();
+  rt::StatePlan state;
+  state.name = op.getSymName().str();
+  if (auto aliases = op.getAliases())
+    for (auto alias : aliases->getAsRange<StringAttr>())
+      state.aliases.push_back(alias.str());
+  state.dtype = *dtype;
+  state.shape.assign(type.getShape().begin(), type.getShape().end());
+  state.frozen = op.getFrozen();
+  if (auto file = dyn_cast<nn::FileAttr>(op.getInit())) {
+    FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
+    if (failed(path))
+      return failure();
+    state.first = {*path,
+                   "",
+                   file.getOffset(),
+                   file.getBytes(),
+                   file.getHash(),
+                   file.getPermutation().vec()};
+  } else {
+    FailureOr<std::string> bytes = getBytes(op.getLoc(), op.getInit());
+    if (failed(bytes))
+      return failure();
+    state.first.section = "state:" + state.name;
+    state.first.bytes = bytes->size();
+    state.first.hash = rt::hashBytes(bytes->data(), bytes->size());
+    addSection(state.first.section, std::move(*bytes), *dtype, state.shape);
+  }
+  executable.states.push_back(std::move(state));
+  return success();
+}
+
+LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program) {
+  rt::BufferPlan buffer;
+  buffer.name = op.getSymName().str();
+  buffer.role = plan::stringifyRole(op.getRole()).str();
+  buffer.space = plan::stringifySpace(op.getSpace()).str();
+  buffer.offset = static_cast<int64_t>(op.getOffset());
+  buffer.bytes = op.getBytes();
+  buffer.slots = op.getSlots();
+  buffer.slotStride = op.getSlotStride();
+  if (buffer.offset < 0)
+    return op.emitOpError() << "expected a buffer with an offset, found one "
+                               "that was not allocated";
+  if (op.getSource())
+    buffer.source = op.getSource()->str();
+  if (auto value = op.getValue()) {
+    FailureOr<rt::DType> dtype =
+        convertType(op.getLoc(), value->getElementType());
+    FailureOr<std::string> bytes = getBytes(op.getLoc(), *value);
+    if (failed(dtype) || failed(bytes))
+      return failure();
+    buffer.section = "constant:" + program.name + ":" + buffer.name;
+    addSection(buffer.section, std::move(*bytes), *dtype,
+               value->getShapedType().getShape().vec());
+  }
+  program.buffers.push_back(std::move(buffer));
+  return success();
+}
+
+LogicalResult Emitter::addTransfer(Operation *op, const rt::Command &command) {
+  std::vector<rt::TensorPlan> *tensors = nullptr;
+  rt::TensorPlan tensor;
+  if (auto *read = std::get_if<rt::ReadCommand>(&command.what)) {
+    if (read->source == "state") {
+      for (rt::StatePlan &state : executable.states)
+        if (state.name == read->name)
+          state.axes = read->part.axes;
+      return success();
+    }
+    tensors = &executable.inputs;
+    tensor = {read->name, read->target.dtype, read->part};
+  } else if (auto *write = std::get_if<rt::WriteCommand>(&command.what)) {
+    tensors = &executable.outputs;
+    tensor = {write->name, write->view.dtype, write->part};
+  } else {
+    return success();
+  }
+  for (const rt::TensorPlan &known : *tensors)
+    if (known.name == tensor.name)
+      return known.dtype == tensor.dtype &&
+                     known.part.shape == tensor.part.shape
+                 ? success()
+                 : op->emitOpError() << "expected one shape and element type "
+                                        "of '"
+                                     << tensor.name << "', found two";
+  tensors->push_back(std::move(tensor));
+  return success();
+}
+
+LogicalResult Emitter::addProgram(plan::ProgramOp op) {
+  rt::Program &program = executable.programs.emplace_back();
+  program.name = op.getSymName().str();
+  program.stage = op.getStage();
+  if (static_cast<int64_t>(op.getRanks()) != executable.numRanks())
+    return op.emitOpError()
+           << "expected as many ranks as the mesh has ("
+           << executable.numRanks() << "), found " << op.getRanks();
+  BufferIndices buffers;
+  llvm::StringMap<int64_t> bodies;
+  for (auto arena : op.getOps<plan::ArenaOp>())
+    program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
+                              static_cast<int64_t>(arena.getBytes()),
+                              static_cast<int64_t>(arena.getAlignment()),
+                              static_cast<int64_t>(arena.getReserve())});
+  for (auto buffer : op.getOps<plan::BufferOp>()) {
+    buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] =
+        static_cast<int64_t>(program.buffers.size());
+    if (failed(addBuffer(buffer, program)))
+      return failure();
+  }
+  for (auto bodyOp : op.getOps<plan::BodyOp>()) {
+    bodies[bodyOp.getSymName()] = static_cast<int64_t>(program.bodies.size());
+    rt::Body &body = program.bodies.emplace_back();
+    body.name = bodyOp.getSymName().str();
+    body.engine = plan::stringifyEngine(bodyOp.getEngine()).str();
+    body.slots = bodyOp.getSlots();
+    for (Operation &inner : bodyOp.getBody().front()) {
+      FailureOr<rt::Command> command = convertCommand(&inner, buffers);
+      if (failed(command) || failed(addTransfer(&inner, *command)))
+        return failure();
+      body.commands.push_back(std::move(*command));
+    }
+  }
+  for (auto entryOp : op.getOps<plan::EntryOp>()) {
+    rt::Entry &entry = program.entries.emplace_back();
+    entry.name = entryOp.getSymName().str();
+    for (auto segmentOp : entryOp.getOps<plan::SegmentOp>()) {
+      rt::Segment &segment = entry.segments.emplace_back();
+      segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();
+      segment.capturable = segmentOp.getCapturable();
+      for (auto run : segmentOp.getOps<plan::RunOp>())
+        segment.runs.push_back({bodies.lookup(run.getTask()),
+                                static_cast<int64_t>(run.getMicroBatch()),
+                                run.getSlots().vec()});
+    }
+  }
+  return success();
+}
+
+LogicalResult
+emit::writeExecutable(ModuleOp plan, StringRef kernels,
+                      ArrayRef<std::pair<std::string, std::string>> phaseTexts,
+                      const EmitOptions &options, StringRef outputPath) {
+  return Emitter(plan, outputPath).run(kernels, phaseTexts, options);
+}
