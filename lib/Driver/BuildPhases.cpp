@@ -3,6 +3,7 @@
 
 #include "accel/Driver/Phases.h"
 #include "accel/Parallel/Passes.h"
+#include "accel/Parallel/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Transforms/Passes.h"
 
