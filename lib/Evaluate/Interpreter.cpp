@@ -229,9 +229,8 @@ LogicalResult evaluate::evaluateModule(ModuleOp module,
                                        const TensorsByName &inputs,
                                        const InterpreterOptions &options,
                                        TensorsByName &outputs) {
-  if (isPlan(module))
-    return module.emitError() << "expected a phase before plan";
-  return evaluateEntry(module, inputs, options, outputs);
+  return isPlan(module) ? evaluatePlan(module, inputs, options, outputs)
+                        : evaluateEntry(module, inputs, options, outputs);
 }
 
 double evaluate::getMaxDifference(const Tensor &found, const Tensor &expected) {

@@ -1,0 +1,331 @@
+// The meaning of each command kind. Products and attention mean what the nn ops
+// of the same name mean; kernels are evaluated by their function of nn ops.
+
+#include "lib/Evaluate/Plan/Commands.h"
+
+#include "dialects/NN/NN.h"
+#include "lib/Evaluate/Collectives.h"
+#include "lib/Evaluate/Lockstep.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::evaluate;
+
+namespace {
+/// One command on one rank.
+class CommandEvaluator {
+public:
+  CommandEvaluator(Operation *op, plan::RunOp run, RankMemory &memory,
+                   PlanWorld &world)
+      : op(op), run(run), memory(memory), world(world) {}
+
+  LogicalResult execute() {
+    return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<plan::GemmOp, plan::AttentionOp, plan::KernelOp, plan::CopyOp,
+              plan::FillOp, plan::PackOp, plan::CoordinateOp, plan::ReadOp,
+              plan::WriteOp>([&](auto command) { return evaluate(command); })
+        .Default([](Operation *op) {
+          return op->emitOpError() << "has no meaning to the evaluator";
+        });
+  }
+
+private:
+  LogicalResult evaluate(plan::GemmOp gemm);
+  LogicalResult evaluate(plan::AttentionOp attention);
+  LogicalResult evaluate(plan::KernelOp kernel);
+  LogicalResult evaluate(plan::CopyOp copy);
+  LogicalResult evaluate(plan::FillOp fill);
+  LogicalResult evaluate(plan::PackOp pack);
+  LogicalResult evaluate(plan::CoordinateOp coordinate);
+  LogicalResult evaluate(plan::ReadOp read);
+  LogicalResult evaluate(plan::WriteOp write);
+
+  FailureOr<Tensor> read(plan::ViewAttr view) {
+    return memory.read(op, view, run);
+  }
+  LogicalResult write(plan::ViewAttr view, const Tensor &tensor) {
+    return memory.write(op, view, run, tensor);
+  }
+  /// The first bytes of an opaque range, as elements in row-major order.
+  static plan::ViewAttr viewPacked(plan::ViewAttr packed, plan::ViewAttr as);
+
+  /// Evaluates an nn op that `build` makes from operands of the tensors' types.
+  FailureOr<Tensor>
+  evaluateOn(ArrayRef<Tensor> tensors,
+             llvm::function_ref<Operation *(OpBuilder &, ValueRange)> build);
+
+  Operation *op;
+  plan::RunOp run;
+  RankMemory &memory;
+  PlanWorld &world;
+};
+} // namespace
+
+FailureOr<Tensor> CommandEvaluator::evaluateOn(
+    ArrayRef<Tensor> tensors,
+    llvm::function_ref<Operation *(OpBuilder &, ValueRange)> build) {
+  Block block;
+  for (const Tensor &tensor : tensors)
+    block.addArgument(tensor.getType(), op->getLoc());
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&block);
+  Operation *meaning = build(builder, block.getArguments());
+  SmallVector<Tensor> results;
+  LogicalResult evaluated =
+      evaluateOp(meaning, tensors, world.getMode(), results);
+  block.clear();
+  if (failed(evaluated))
+    return failure();
+  return results.front();
+}
+
+plan::ViewAttr CommandEvaluator::viewPacked(plan::ViewAttr packed,
+                                            plan::ViewAttr as) {
+  return plan::ViewAttr::get(packed.getContext(), packed.getBuffer(),
+                             packed.getOffset(), packed.getSlot(),
+                             packed.getAxes(), as.getElement(), as.getShape(),
+                             getRowMajorStrides(as.getShape()));
+}
+
+/// C = A B (+ bias) (+ C). A packed B is read where `plan.pack` wrote it.
+LogicalResult CommandEvaluator::evaluate(plan::GemmOp gemm) {
+  FailureOr<Tensor> a = read(gemm.getA());
+  FailureOr<Tensor> b =
+      read(gemm.getPacked() ? viewPacked(*gemm.getPacked(), gemm.getB())
+                            : gemm.getB());
+  if (failed(a) || failed(b))
+    return failure();
+  FailureOr<Tensor> c =
+      evaluateOn({*a, *b}, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::MatmulOp::create(builder, gemm.getLoc(),
+                                    gemm.getC().getTensorType(), operands[0],
+                                    operands[1]);
+      });
+  if (failed(c))
+    return failure();
+  if (gemm.getBias()) {
+    FailureOr<Tensor> bias = read(*gemm.getBias());
+    if (failed(bias))
+      return failure();
+    size_t columns = bias->getNumElements();
+    for (auto [index, value] : llvm::enumerate(c->mutableFloats()))
+      value += bias->floats()[index % columns];
+  }
+  if (gemm.getAccumulate()) {
+    FailureOr<Tensor> old = read(gemm.getC());
+    if (failed(old))
+      return failure();
+    for (auto [value, before] : llvm::zip(c->mutableFloats(), old->floats()))
+      value += before;
+  }
+  return write(gemm.getC(), *c);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
+  SmallVector<plan::ViewAttr> views = {attention.getQuery(), attention.getKey(),
+                                       attention.getValue()};
+  if (attention.getMask())
+    views.push_back(*attention.getMask());
+  SmallVector<Tensor> tensors;
+  for (plan::ViewAttr view : views) {
+    FailureOr<Tensor> tensor = read(view);
+    if (failed(tensor))
+      return failure();
+    tensors.push_back(*tensor);
+  }
+  FailureOr<Tensor> result = evaluateOn(tensors, [&](OpBuilder &builder,
+                                                     ValueRange operands) {
+    return nn::AttentionOp::create(
+        builder, attention.getLoc(), attention.getOutput().getTensorType(),
+        operands[0], operands[1], operands[2],
+        operands.size() > 3 ? operands[3] : Value(), attention.getScaleAttr(),
+        attention.getCausalAttr(), attention.getZeroMaskedRowsAttr());
+  });
+  if (failed(result))
+    return failure();
+  return write(attention.getOutput(), *result);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::KernelOp kernel) {
+  auto function =
+      world.getModule().lookupSymbol<func::FuncOp>(kernel.getFunction());
+  if (!function)
+    return kernel.emitOpError()
+           << "names no function " << kernel.getFunctionAttr();
+  if (function.getNumArguments() != kernel.getInputs().size() ||
+      function.getNumResults() != kernel.getOutputs().size())
+    return kernel.emitOpError()
+           << "expected " << function.getNumArguments() << " inputs and "
+           << function.getNumResults() << " outputs, found "
+           << kernel.getInputs().size() << " and "
+           << kernel.getOutputs().size();
+  SmallVector<GroupTensors> arguments, results;
+  for (auto [argument, view] :
+       llvm::zip(function.getArguments(),
+                 kernel.getInputs().getAsRange<plan::ViewAttr>())) {
+    FailureOr<Tensor> tensor = read(view);
+    if (failed(tensor))
+      return failure();
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (type.getNumElements() != tensor->getNumElements())
+      return kernel.emitOpError()
+             << "expected an input of type " << type << ", found view " << view;
+    arguments.push_back({tensor->reshape(type.getShape())});
+  }
+  if (failed(Lockstep(/*mesh=*/{}, /*wholeTensors=*/true, world.getMode())
+                 .call(function, arguments, results)))
+    return failure();
+  for (auto [result, view] :
+       llvm::zip(results, kernel.getOutputs().getAsRange<plan::ViewAttr>()))
+    if (failed(write(view, result.front())))
+      return failure();
+  return success();
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::CopyOp copy) {
+  FailureOr<Tensor> tensor = read(copy.getSource());
+  if (failed(tensor))
+    return failure();
+  return write(copy.getTarget(), *tensor);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::FillOp fill) {
+  Tensor tensor(fill.getTarget().getTensorType());
+  if (auto value = dyn_cast<FloatAttr>(fill.getValue());
+      value && tensor.isFloat())
+    llvm::fill(tensor.mutableFloats(), value.getValueAsDouble());
+  else if (auto value = dyn_cast<IntegerAttr>(fill.getValue());
+           value && !tensor.isFloat())
+    llvm::fill(tensor.mutableInts(),
+               wrapToType(value.getValue().zextOrTrunc(64).getSExtValue(),
+                          tensor.getElementType()));
+  else
+    return fill.emitOpError()
+           << "expected a value of type " << tensor.getElementType()
+           << ", found " << fill.getValue();
+  return write(fill.getTarget(), tensor);
+}
+
+/// What a library packs is its own affair: here, the elements one after another
+/// from the start, as gemm reads them back.
+LogicalResult CommandEvaluator::evaluate(plan::PackOp pack) {
+  FailureOr<Tensor> tensor = read(pack.getSource());
+  if (failed(tensor))
+    return failure();
+  return write(viewPacked(pack.getTarget(), pack.getSource()), *tensor);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::CoordinateOp coordinate) {
+  SmallVector<StringAttr> axes;
+  MeshPoint point = memory.pointOf(run);
+  for (Attribute axis : coordinate.getAxes()) {
+    axes.push_back(cast<StringAttr>(axis));
+    if (!point.getAxisSize(axes.back()))
+      return coordinate.emitOpError() << "names no axis " << axis;
+  }
+  Tensor tensor(coordinate.getTarget().getTensorType());
+  if (tensor.isFloat() || tensor.getNumElements() != 1)
+    return coordinate.emitOpError() << "expected a scalar i64 to write to";
+  tensor.mutableInts()[0] = point.getIndex(axes);
+  return write(coordinate.getTarget(), tensor);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::ReadOp command) {
+  FailureOr<Tensor> source = world.getSource(command);
+  MeshPoint point = memory.pointOf(run);
+  Placement placement = getPlacement(command.getPart());
+  if (failed(source) || failed(placement.verify(point, command.getLoc())))
+    return failure();
+  return write(command.getTarget(), placement.cut(*source, point));
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::WriteOp command) {
+  FailureOr<Tensor> tensor = read(command.getView());
+  if (failed(tensor))
+    return failure();
+  return world.addOutput(command, memory.pointOf(run), *tensor);
+}
+
+LogicalResult evaluate::executeCommand(Operation *op, plan::RunOp run,
+                                       RankMemory &memory, PlanWorld &world) {
+  return CommandEvaluator(op, run, memory, world).execute();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// The collective on one tensor per member.
+static FailureOr<GroupTensors> executeOn(plan::CollectiveOp op,
+                                         const GroupTensors &group) {
+  // plan's combinations are dist's, name for name.
+  dist::Reduction kind = dist::Reduction::sum;
+  if (op.getCombine())
+    kind = *dist::symbolizeReduction(plan::stringifyCombine(*op.getCombine()));
+  switch (op.getKind()) {
+  case plan::Collective::all_reduce:
+    return allReduce(kind, group);
+  case plan::Collective::reduce_scatter:
+    return reduceScatter(kind, group, op.getDim());
+  case plan::Collective::all_gather:
+    return allGather(group, op.getDim());
+  case plan::Collective::all_to_all:
+    return allToAll(group, op.getSplitDim(), op.getDim());
+  case plan::Collective::broadcast:
+    return broadcast(group, /*root=*/0);
+  case plan::Collective::permute:
+    if (!op.getPermutation() || op.getPermutation()->size() != group.size())
+      return op.emitOpError()
+             << "expected a permutation of " << group.size() << " ranks";
+    return permute(group, *op.getPermutation());
+  }
+  llvm_unreachable("a collective without meaning");
+}
+
+LogicalResult evaluate::executeCollective(ArrayRef<Member> members) {
+  plan::CollectiveOp first = members.front().op;
+  for (size_t index = 0; index < first.getInputs().size(); ++index) {
+    GroupTensors group;
+    for (const Member &member : members) {
+      auto view = cast<plan::ViewAttr>(
+          plan::CollectiveOp(member.op).getInputs()[index]);
+      FailureOr<Tensor> tensor =
+          member.memory->read(member.op, view, member.run);
+      if (failed(tensor))
+        return failure();
+      if (std::optional<Type> wire = first.getWire(); wire && tensor->isFloat())
+        for (double &value : tensor->mutableFloats())
+          value = roundToType(value, *wire);
+      if (!group.empty() && group.front().getShape() != tensor->getShape())
+        return plan::CollectiveOp(member.op).emitOpError()
+               << "expected the same shape on all ranks of the group";
+      group.push_back(*tensor);
+    }
+    FailureOr<GroupTensors> results = executeOn(first, group);
+    if (failed(results))
+      return failure();
+    for (auto [member, tensor] : llvm::zip(members, *results)) {
+      auto view = cast<plan::ViewAttr>(
+          plan::CollectiveOp(member.op).getOutputs()[index]);
+      if (failed(member.memory->write(member.op, view, member.run, tensor)))
+        return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult evaluate::poisonAfter(Operation *op, plan::RunOp run,
+                                    RankMemory &memory) {
+  SmallVector<plan::ViewAttr> views;
+  if (auto releases = op->getAttrOfType<ArrayAttr>("plan.releases"))
+    llvm::append_range(views, releases.getAsRange<plan::ViewAttr>());
+  if (auto gemm = dyn_cast<plan::GemmOp>(op); gemm && gemm.getScratch())
+    views.push_back(*gemm.getScratch());
+  if (auto attention = dyn_cast<plan::AttentionOp>(op);
+      attention && attention.getScratch())
+    views.push_back(*attention.getScratch());
+  for (plan::ViewAttr view : views)
+    if (failed(memory.poison(op, view, run)))
+      return failure();
+  return success();
+}

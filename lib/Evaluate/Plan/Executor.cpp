@@ -1,0 +1,264 @@
+// Streams, events, collectives and messages of virtual ranks. Collectives and
+// messages are rendezvous: they happen when all their parties have arrived.
+
+#include "lib/Evaluate/Plan/Executor.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::evaluate;
+
+LogicalResult PlanExecutor::load() {
+  ModuleOp module = world.getModule();
+  int64_t count = mesh ? mesh.getRankCount() : 1;
+  for (int64_t rank = 0; rank < count; ++rank) {
+    MeshPoint point{mesh, rank};
+    int64_t stage = point.getAxisSize("pp") ? point.getCoordinate("pp") : 0;
+    plan::ProgramOp program;
+    for (auto each : module.getOps<plan::ProgramOp>())
+      if (static_cast<int64_t>(each.getStage()) == stage)
+        program = each;
+    if (!program)
+      return module.emitError()
+             << "expected a plan.program of stage " << stage << ", found none";
+    if (static_cast<int64_t>(program.getRanks()) != count)
+      return program.emitOpError() << "expected a program of " << count
+                                   << " ranks, found " << program.getRanks();
+    FailureOr<RankMemory> memory = RankMemory::create(program, point);
+    if (failed(memory))
+      return failure();
+    ranks.push_back({program, std::move(*memory), {}, {}, {}});
+  }
+  return success();
+}
+
+SmallVector<std::string> PlanExecutor::getEntries() {
+  SmallVector<std::string> names;
+  for (Rank &rank : ranks)
+    for (auto entry : rank.program.getOps<plan::EntryOp>())
+      if (!llvm::is_contained(names, entry.getSymName()))
+        names.push_back(entry.getSymName().str());
+  std::stable_partition(names.begin(), names.end(),
+                        [](StringRef name) { return name == "load"; });
+  return names;
+}
+
+/// splitmix64, as everywhere here.
+uint64_t PlanExecutor::nextRandom() {
+  uint64_t z = random += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+void PlanExecutor::beginSegment(Rank &rank) {
+  rank.streams.clear();
+  if (rank.segments.empty())
+    return;
+  plan::SegmentOp segment = rank.segments.front();
+  rank.segments.pop_front();
+  for (auto run : segment.getOps<plan::RunOp>()) {
+    auto body = rank.program.lookupSymbol<plan::BodyOp>(run.getTask());
+    for (Operation &op : body.getBody().front()) {
+      Item item{&op, run, {}};
+      if (auto group = dyn_cast<plan::GroupOp>(op))
+        for (Operation &message : group.getBody().front())
+          item.messages.push_back(&message);
+      else if (isa<plan::SendOp, plan::RecvOp>(op))
+        item.messages.push_back(&op);
+      // A group is queued where its first message is.
+      auto command = dyn_cast<plan::CommandOpInterface>(
+          item.messages.empty() ? &op : item.messages.front());
+      StringRef stream = command ? command.getStreamName() : "compute";
+      rank.streams[StringAttr::get(op.getContext(), stream)].push_back(
+          std::move(item));
+    }
+  }
+}
+
+LogicalResult PlanExecutor::execute(StringRef entry) {
+  for (Rank &rank : ranks) {
+    rank.recorded.clear();
+    if (auto found = rank.program.lookupSymbol<plan::EntryOp>(entry))
+      for (auto segment : found.getOps<plan::SegmentOp>())
+        rank.segments.push_back(segment);
+    beginSegment(rank);
+  }
+  while (true) {
+    // Streams that have something left, in the order of preference. A rank
+    // begins a segment when all its streams have ended the one before.
+    SmallVector<std::pair<int64_t, std::deque<Item> *>> choices;
+    for (int64_t index = 0, count = ranks.size(); index < count; ++index) {
+      Rank &rank = ranks[index];
+      auto isIdle = [&rank] {
+        return llvm::all_of(rank.streams,
+                            [](auto &each) { return each.second.empty(); });
+      };
+      while (isIdle() && !rank.segments.empty())
+        beginSegment(rank);
+      for (auto &[name, stream] : rank.streams)
+        if (!stream.empty())
+          choices.push_back({index, &stream});
+    }
+    if (choices.empty())
+      return success();
+    if (policy == Policy::LastStreamAhead)
+      std::reverse(choices.begin(), choices.end());
+    if (policy == Policy::Random)
+      for (size_t i = choices.size(); i > 1; --i)
+        std::swap(choices[i - 1], choices[nextRandom() % i]);
+    Outcome outcome = Outcome::Blocked;
+    for (auto [rank, stream] : choices) {
+      outcome = attempt(rank, *stream);
+      if (outcome != Outcome::Blocked)
+        break;
+    }
+    if (outcome == Outcome::Failed)
+      return failure();
+    if (outcome == Outcome::Blocked)
+      return reportDeadlock();
+  }
+}
+
+LogicalResult PlanExecutor::reportDeadlock() {
+  for (auto [index, rank] : llvm::enumerate(ranks))
+    for (auto &[name, stream] : rank.streams)
+      if (!stream.empty())
+        return stream.front().op->emitOpError()
+               << "expected to run some time, found rank " << index
+               << " and all others waiting for ever";
+  llvm_unreachable("a deadlock without a waiting stream");
+}
+
+PlanExecutor::Outcome PlanExecutor::finish(int64_t rank,
+                                           std::deque<Item> &stream) {
+  Item item = std::move(stream.front());
+  stream.pop_front();
+  return failed(poisonAfter(item.op, item.run, ranks[rank].memory))
+             ? Outcome::Failed
+             : Outcome::Done;
+}
+
+PlanExecutor::Outcome PlanExecutor::attempt(int64_t index,
+                                            std::deque<Item> &stream) {
+  Rank &rank = ranks[index];
+  Item &head = stream.front();
+  if (auto record = dyn_cast<plan::RecordOp>(head.op)) {
+    rank.recorded.insert({head.run, record.getEventAttr()});
+    return finish(index, stream);
+  }
+  if (auto wait = dyn_cast<plan::WaitOp>(head.op))
+    return rank.recorded.contains({head.run, wait.getEventAttr()})
+               ? finish(index, stream)
+               : Outcome::Blocked;
+  if (isa<plan::CollectiveOp>(head.op))
+    return attemptCollective(index, head);
+  if (isa<plan::GroupOp, plan::SendOp, plan::RecvOp>(head.op))
+    return attemptMessages(index, head);
+  if (failed(executeCommand(head.op, head.run, rank.memory, world)))
+    return Outcome::Failed;
+  return finish(index, stream);
+}
+
+std::deque<PlanExecutor::Item> *
+PlanExecutor::findHead(int64_t rank, llvm::function_ref<bool(Item &)> matches) {
+  for (auto &[name, stream] : ranks[rank].streams)
+    if (!stream.empty() && matches(stream.front()))
+      return &stream;
+  return nullptr;
+}
+
+/// Runs when every rank of the group has come to it.
+PlanExecutor::Outcome PlanExecutor::attemptCollective(int64_t index,
+                                                      Item &head) {
+  auto op = cast<plan::CollectiveOp>(head.op);
+  SmallVector<StringRef> names;
+  for (Attribute axis : op.getAxes()) {
+    names.push_back(cast<StringAttr>(axis).getValue());
+    if (!mesh || !mesh.findAxisSize(names.back())) {
+      op.emitOpError() << "names no axis " << axis;
+      return Outcome::Failed;
+    }
+  }
+  SmallVector<int64_t> group =
+      mesh.getGroup(index, dist::AxesAttr::get(op.getContext(), names));
+  SmallVector<Member> members;
+  SmallVector<std::deque<Item> *> streams;
+  for (int64_t member : group) {
+    Rank &rank = ranks[member];
+    std::deque<Item> *stream = findHead(member, [&](Item &item) {
+      auto other = dyn_cast<plan::CollectiveOp>(item.op);
+      if (rank.program == ranks[index].program)
+        return item.op == head.op && item.run == head.run;
+      return other && other.getKind() == op.getKind() &&
+             other.getAxes() == op.getAxes() &&
+             other.getInputs().size() == op.getInputs().size();
+    });
+    if (!stream)
+      return Outcome::Blocked;
+    Item &item = stream->front();
+    members.push_back(
+        {cast<plan::CollectiveOp>(item.op), item.run, &rank.memory});
+    streams.push_back(stream);
+  }
+  if (failed(executeCollective(members)))
+    return Outcome::Failed;
+  Outcome outcome = Outcome::Done;
+  for (auto [member, stream] : llvm::zip(group, streams))
+    if (finish(member, *stream) == Outcome::Failed)
+      outcome = Outcome::Failed;
+  return outcome;
+}
+
+/// Exchanges one message of the head with a posted partner; the head ends when
+/// all its messages are exchanged.
+PlanExecutor::Outcome PlanExecutor::attemptMessages(int64_t index, Item &head) {
+  for (size_t position = 0; position < head.messages.size(); ++position) {
+    Operation *message = head.messages[position];
+    auto send = dyn_cast<plan::SendOp>(message);
+    if (!send)
+      continue; // the sender's side starts the exchange
+    std::optional<int64_t> size = MeshPoint{mesh}.getAxisSize(send.getAxis());
+    int64_t target = -1;
+    int64_t coordinate = size ? mesh.getCoordinate(index, send.getAxis()) +
+                                    static_cast<int64_t>(send.getDelta())
+                              : -1;
+    if (coordinate < 0 || coordinate >= *size) {
+      message->emitOpError() << "sends to no rank from rank " << index;
+      return Outcome::Failed;
+    }
+    target =
+        mesh.getGroup(index, dist::AxesAttr::get(message->getContext(),
+                                                 {send.getAxis()}))[coordinate];
+    size_t found = 0;
+    std::deque<Item> *partner = findHead(target, [&](Item &item) {
+      for (found = 0; found < item.messages.size(); ++found)
+        if (auto recv = dyn_cast<plan::RecvOp>(item.messages[found]))
+          if (recv.getAxis() == send.getAxis() &&
+              recv.getTag() == send.getTag() &&
+              -static_cast<int64_t>(recv.getDelta()) ==
+                  static_cast<int64_t>(send.getDelta()))
+            return true;
+      return false;
+    });
+    if (!partner)
+      continue;
+    Item &other = partner->front();
+    auto recv = cast<plan::RecvOp>(other.messages[found]);
+    FailureOr<Tensor> tensor =
+        ranks[index].memory.read(send, send.getView(), head.run);
+    if (failed(tensor) || failed(ranks[target].memory.write(
+                              recv, recv.getView(), other.run, *tensor)))
+      return Outcome::Failed;
+    // Either side's stream may end here; this head's is popped by its address.
+    head.messages.erase(head.messages.begin() + position);
+    other.messages.erase(other.messages.begin() + found);
+    Outcome outcome = Outcome::Done;
+    if (other.messages.empty())
+      outcome = finish(target, *partner);
+    if (outcome == Outcome::Done && head.messages.empty())
+      outcome = finish(
+          index, *findHead(index, [&](Item &item) { return &item == &head; }));
+    return outcome;
+  }
+  return Outcome::Blocked;
+}
