@@ -220,9 +220,13 @@ struct SimplifyMask : OpRewritePattern<nn::AttentionOp> {
     FailureOr<AttentionMask> mask =
         simplifyMask(rewriter, op.getLoc(), known,
                      {query[0], query[1], query[2], shapeOf(op.getKey())[2]});
-    if (failed(mask) ||
-        (mask->mask && mask->mask.getType() == op.getMask().getType()))
+    if (failed(mask))
       return rewriter.notifyMatchFailure(op, "the mask is simple already");
+    if (mask->mask && mask->mask.getType() == op.getMask().getType()) {
+      // A constant left behind would count as a change, and so without end.
+      rewriter.eraseOp(mask->mask.getDefiningOp());
+      return rewriter.notifyMatchFailure(op, "the mask is simple already");
+    }
     rewriter.modifyOpInPlace(op, [&] {
       op.getMaskMutable().clear();
       if (mask->mask)

@@ -46,7 +46,9 @@ static LogicalResult importConstant(Importer &n) {
     return n.finish(n.constant(DenseElementsAttr::get(
         RankedTensorType::get(list->floats_size(), real), values)));
   }
-  return n.finish(Value());
+  return n.error() << "expected attribute 'value', 'value_int', 'value_ints', "
+                      "'value_float' or 'value_floats', found '"
+                   << name << "'";
 }
 
 static LogicalResult importConstantOfShape(Importer &n) {
