@@ -1,75 +1,20 @@
 // Whole runs of hand-made executables: files in, ranks, files out, and every
 // way in which that is refused.
 
-#include "Data/Npy.h"
-#include "TinyExecutable.h"
-#include "accel-rt/Runtime.h"
+#include "RunFixture.h"
 
-#include <gmock/gmock.h>
+#include <csignal>
 
-#include <cmath>
-#include <cstring>
-#include <fcntl.h>
-#include <fstream>
 #include <sys/resource.h>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
-using ::testing::HasSubstr;
 
 namespace {
 
-void writeNpy(const std::string &path, const std::vector<int64_t> &shape,
-              const std::vector<float> &values) {
-  std::ofstream stream(path, std::ios::binary);
-  std::string header = npyHeader(DType::F32, shape);
-  stream.write(header.data(), static_cast<std::streamsize>(header.size()));
-  stream.write(reinterpret_cast<const char *>(values.data()),
-               static_cast<std::streamsize>(values.size() * 4));
-}
+class RunExecutable : public RunTest {};
 
-std::vector<float> readNpy(const std::string &path) {
-  FileHandle file(open(path.c_str(), O_RDONLY));
-  TensorRange range;
-  EXPECT_TRUE(openNpy(file.get(), path, range).ok()) << path;
-  std::vector<float> values(
-      static_cast<size_t>(file ? numElements(range.shape) : 0));
-  EXPECT_TRUE(readRange(file.get(), path, range.offset, values.data(),
-                        values.size() * 4)
-                  .ok());
-  return values;
-}
-
-size_t countFiles(const std::string &path) {
-  return static_cast<size_t>(
-      std::distance(std::filesystem::directory_iterator(path), {}));
-}
-
-/// A tiny executable on disk with its input, and what running it says.
-class Run : public ::testing::Test {
-protected:
-  void write(const Executable &executable) {
-    Status status =
-        writeExecutableFile(executable, tinySections(), folder / "m.accx");
-    ASSERT_TRUE(status.ok()) << status.message();
-    std::vector<float> x;
-    for (int64_t i = 0; i < numElements(executable.inputs[0].part.shape); ++i)
-      x.push_back(static_cast<float>(i) + 0.5f);
-    writeNpy(folder / "x.npy", executable.inputs[0].part.shape, x);
-    options.executable = folder / "m.accx";
-    options.inputs = folder.path;
-    options.outputs = folder / "out";
-  }
-  std::string run() {
-    Status status = runExecutable(options, result);
-    return status.ok() ? "" : status.message();
-  }
-  TemporaryFolder folder;
-  RunOptions options;
-  RunResult result;
-};
-
-TEST_F(Run, CopiesItsInput) {
+TEST_F(RunExecutable, CopiesItsInput) {
   for (int64_t ranks : {1, 2, 4}) {
     write(tinyExecutable(ranks));
     options.repeats = 3;
@@ -84,7 +29,7 @@ TEST_F(Run, CopiesItsInput) {
   }
 }
 
-TEST_F(Run, TransposesWeightsAndMultiplies) {
+TEST_F(RunExecutable, TransposesWeightsAndMultiplies) {
   Executable executable = tinyExecutable();
   // y [2, 2] = x [2, 2] · w, the state w being the section's transpose.
   for (auto *tensors : {&executable.inputs, &executable.outputs})
@@ -108,7 +53,7 @@ TEST_F(Run, TransposesWeightsAndMultiplies) {
             (std::vector<float>{3.5, 7.5, 9.5, 21.5}));
 }
 
-TEST_F(Run, PoisonShowsAReadOfReleasedBytes) {
+TEST_F(RunExecutable, PoisonShowsAReadOfReleasedBytes) {
   Executable executable = tinyExecutable();
   auto &commands = executable.programs[0].bodies[1].commands;
   commands[0].releases = {contiguousView(0, {4})}; // too early
@@ -120,7 +65,7 @@ TEST_F(Run, PoisonShowsAReadOfReleasedBytes) {
   EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[0]));
 }
 
-TEST_F(Run, PoisonShowsAReadOfUnwrittenBytes) {
+TEST_F(RunExecutable, PoisonShowsAReadOfUnwrittenBytes) {
   Executable executable = tinyExecutable();
   auto &commands = executable.programs[0].bodies[1].commands;
   commands.erase(commands.begin() + 1);
@@ -130,7 +75,7 @@ TEST_F(Run, PoisonShowsAReadOfUnwrittenBytes) {
   EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[3]));
 }
 
-TEST_F(Run, RefusesWrongInputs) {
+TEST_F(RunExecutable, RefusesWrongInputs) {
   write(tinyExecutable());
   std::filesystem::remove(folder / "x.npy");
   EXPECT_THAT(run(), HasSubstr("expected input 'x' (f32 [4]) as 'x.npy' or "
@@ -145,7 +90,7 @@ TEST_F(Run, RefusesWrongInputs) {
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
 }
 
-TEST_F(Run, RefusesAnotherNumberOfRanks) {
+TEST_F(RunExecutable, RefusesAnotherNumberOfRanks) {
   write(tinyExecutable(2));
   options.ranks = 3;
   EXPECT_THAT(run(), HasSubstr("expected 2 ranks as the mesh"));
@@ -154,14 +99,14 @@ TEST_F(Run, RefusesAnotherNumberOfRanks) {
   EXPECT_EQ(run(), "");
 }
 
-TEST_F(Run, RefusesAMachineWithoutTheFeatures) {
+TEST_F(RunExecutable, RefusesAMachineWithoutTheFeatures) {
   Executable executable = tinyExecutable();
   executable.features = {"fpu", "sse4.2", "lzcnt", "warp-drive"};
   write(executable);
   EXPECT_THAT(run(), HasSubstr("compiled for a CPU with warp-drive, which"));
 }
 
-TEST_F(Run, RefusesMissingShortAndChangedWeights) {
+TEST_F(RunExecutable, RefusesMissingShortAndChangedWeights) {
   Executable executable = tinyExecutable();
   FirstValue &first = executable.states[0].first;
   first.section.clear();
@@ -189,7 +134,7 @@ TEST_F(Run, RefusesMissingShortAndChangedWeights) {
   EXPECT_EQ(run(), "");
 }
 
-TEST_F(Run, KeepsTheOldOutputsWhenItCannotWriteNewOnes) {
+TEST_F(RunExecutable, KeepsTheOldOutputsWhenItCannotWriteNewOnes) {
   write(tinyExecutable());
   options.outputs = folder / "none/out";
   EXPECT_THAT(run(), HasSubstr("cannot make the folder"));
@@ -212,7 +157,7 @@ TEST_F(Run, KeepsTheOldOutputsWhenItCannotWriteNewOnes) {
   EXPECT_EQ(countFiles(folder / "out"), 1u);
 }
 
-TEST_F(Run, NamesTheNodeOfACommandThatCannotBePrepared) {
+TEST_F(RunExecutable, NamesTheNodeOfACommandThatCannotBePrepared) {
   Executable executable = tinyExecutable(2);
   KernelCommand kernel{"kernel_7", {contiguousView(0, {4})}, {}, 4, 1};
   executable.programs[0].bodies[1].commands.push_back(

@@ -1,0 +1,216 @@
+// Ranks that die or hang: the others end soon, the error names who it was, and
+// no process is left.
+
+#include "RunFixture.h"
+
+#include <chrono>
+#include <csignal>
+#include <poll.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// The processes whose parent is `parent`.
+std::vector<pid_t> childrenOf(pid_t parent) {
+  std::ifstream stream("/proc/" + std::to_string(parent) + "/task/" +
+                       std::to_string(parent) + "/children");
+  std::vector<pid_t> children;
+  for (pid_t child; stream >> child;)
+    children.push_back(child);
+  return children;
+}
+
+bool isAlive(pid_t pid) {
+  std::ifstream stream("/proc/" + std::to_string(pid) + "/stat");
+  std::string number, name, state;
+  return bool(stream >> number >> name >> state) && state != "Z";
+}
+
+class Supervise : public RunTest {
+protected:
+  ~Supervise() override {
+    if (launcher > 0)
+      kill(launcher, SIGKILL), waitpid(launcher, nullptr, 0);
+  }
+
+  /// Starts a run in a process of its own, which writes the error to a pipe.
+  void start() {
+    ASSERT_EQ(pipe(ends), 0);
+    launcher = fork();
+    if (launcher == 0) {
+      std::string message = run();
+      ssize_t written = ::write(ends[1], message.data(), message.size());
+      _exit(written < 0 || !message.empty());
+    }
+    close(ends[1]);
+    // Until all ranks are there and past loading.
+    int64_t wanted = 0;
+    std::unique_ptr<ExecutableFile> file;
+    ASSERT_TRUE(ExecutableFile::open(options.executable, file).ok());
+    wanted = file->plan().numRanks();
+    for (int i = 0; i < 500; ++i) {
+      ranks = childrenOf(launcher);
+      if (static_cast<int64_t>(ranks.size()) == wanted)
+        break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ASSERT_EQ(static_cast<int64_t>(ranks.size()), wanted);
+  }
+
+  /// The error; fails if there is none within `seconds`.
+  std::string wait(double seconds) {
+    std::string text;
+    double end = now() + seconds;
+    char buffer[4096];
+    for (;;) {
+      pollfd entry{ends[0], POLLIN, 0};
+      int left = static_cast<int>((end - now()) * 1000);
+      if (left <= 0 || poll(&entry, 1, left) <= 0)
+        return text + " (no end within the limit)";
+      ssize_t got = read(ends[0], buffer, sizeof buffer);
+      if (got <= 0)
+        break;
+      text.append(buffer, static_cast<size_t>(got));
+    }
+    close(ends[0]);
+    int status = 0;
+    waitpid(launcher, &status, 0);
+    launcher = 0;
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+    return text;
+  }
+
+  void expectNoRanks() {
+    for (int i = 0; i < 200; ++i) {
+      bool alive = false;
+      for (pid_t rank : ranks)
+        alive |= isAlive(rank);
+      if (!alive)
+        return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "a rank is left";
+  }
+
+  pid_t launcher = 0;
+  int ends[2];
+  std::vector<pid_t> ranks;
+};
+
+/// Ranks that meet in a collective for a very long time.
+Executable meetingExecutable(int64_t ranks) {
+  Executable executable = tinyExecutable(ranks);
+  Program &program = executable.programs[0];
+  program.arenas.push_back({"shared", 64, 64, 0});
+  program.buffers.push_back(
+      {"s", "communication", "shared", 0, 16, 1, 16, "", ""});
+  CollectiveCommand collective;
+  collective.kind = "all_reduce";
+  collective.axes = {"dp"};
+  collective.combine = "sum";
+  collective.inputs = collective.outputs = {contiguousView(3, {4})};
+  program.bodies[1].commands.push_back(
+      command(FillCommand{{0, 0, 0, 0}, contiguousView(3, {4})}, "Zero"));
+  program.bodies[1].commands.push_back(command(collective, "AllReduce#1"));
+  return executable;
+}
+
+TEST_F(Supervise, NamesAKilledRankAndEndsTheOthers) {
+  for (int signal : {SIGKILL, SIGSEGV}) {
+    write(meetingExecutable(4));
+    options.repeats = 1000000000;
+    options.outputs = folder / "out";
+    start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    double begin = now();
+    kill(ranks[2], signal);
+    std::string message = wait(5);
+    EXPECT_LT(now() - begin, 5);
+    EXPECT_THAT(message, HasSubstr("rank 2"));
+    EXPECT_THAT(message, HasSubstr("by signal " + std::to_string(signal)));
+    expectNoRanks();
+    EXPECT_EQ(countFiles(folder / "out"), 0u);
+  }
+}
+
+TEST_F(Supervise, NamesARankThatIsKilledWhileLoading) {
+  // Killed the moment it exists, whatever it is doing.
+  write(meetingExecutable(4));
+  options.repeats = 1000000000;
+  start();
+  kill(ranks[0], SIGKILL);
+  EXPECT_THAT(wait(5), HasSubstr("rank 0"));
+  expectNoRanks();
+}
+
+TEST_F(Supervise, RanksEndWithTheirParent) {
+  write(meetingExecutable(3));
+  options.repeats = 1000000000;
+  start();
+  kill(launcher, SIGKILL);
+  waitpid(launcher, nullptr, 0);
+  launcher = 0;
+  expectNoRanks();
+}
+
+TEST_F(Supervise, NamesTheCommandsOfAHang) {
+  Executable executable = tinyExecutable(2);
+  executable.programs[0].bodies[1].commands.push_back(
+      command(WaitCommand{"never"}, "Conv#4"));
+  write(executable);
+  options.hangSeconds = 0.5;
+  double begin = now();
+  start();
+  std::string message = wait(6);
+  EXPECT_LT(now() - begin, 6);
+  EXPECT_THAT(message, HasSubstr("no rank made progress"));
+  EXPECT_THAT(message, HasSubstr("rank 1, in a wait of node 'Conv#4'"));
+  expectNoRanks();
+}
+
+TEST_F(Supervise, AFailingRankEndsThoseThatWaitForIt) {
+  // Rank 1's input is cut short after it was checked: its read fails while rank
+  // 0 waits in the collective.
+  write(meetingExecutable(2));
+  options.repeats = 1000000000;
+  start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::filesystem::resize_file(
+      folder / "x.npy", std::filesystem::file_size(folder / "x.npy") - 4);
+  std::string message = wait(5);
+  EXPECT_THAT(message, HasSubstr("rank 1: node 'X': expected 4 more bytes"));
+  expectNoRanks();
+}
+
+TEST_F(Supervise, StreamsMeetAtEventsAndNotElsewhere) {
+  // The copy waits on its own stream for an event that the other stream records
+  // after the read: without the wait it would copy poison.
+  Executable executable = tinyExecutable(2);
+  auto &commands = executable.programs[0].bodies[1].commands;
+  Command record = command(RecordCommand{"read"}, "Record"),
+          wait = command(WaitCommand{"read"}, "Wait"),
+          copied = command(RecordCommand{"copied"}, "Record"),
+          waitForCopy = command(WaitCommand{"copied"}, "Wait");
+  wait.stream = copied.stream = commands[1].stream = "second";
+  // In this order of text the second stream's commands come first.
+  commands = {wait,   commands[1], copied,     commands[0],
+              record, waitForCopy, commands[2]};
+  write(executable);
+  options.repeats = 200;
+  options.poison = true;
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+}
+
+} // namespace

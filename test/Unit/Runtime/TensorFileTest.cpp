@@ -1,0 +1,162 @@
+// .npy and TensorProto files: good ones, and every truncation of them.
+
+#include "Data/TensorProto.h"
+#include "RunFixture.h"
+
+#include <cstring>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+void spill(const std::string &path, const std::string &text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+/// A .npy file whose dictionary is `dictionary`.
+std::string npy(const std::string &dictionary, const std::string &data,
+                char version = 1) {
+  std::string text = "\x93NUMPY";
+  text += version;
+  text += '\0';
+  text += static_cast<char>(dictionary.size());
+  text += static_cast<char>(dictionary.size() >> 8);
+  if (version > 1)
+    text += std::string(2, '\0');
+  return text + dictionary + data;
+}
+
+class Files : public ::testing::Test {
+protected:
+  std::string open(const std::string &text) {
+    spill(folder / "t", text);
+    file = FileHandle(::open((folder / "t").c_str(), O_RDONLY));
+    range = TensorRange();
+    Status status =
+        isProto ? openTensorProto(file.get(), folder / "t", range, name, memory)
+                : openNpy(file.get(), folder / "t", range);
+    return status.ok() ? "" : status.message();
+  }
+  /// The whole tensor in row-major order.
+  template <class T> std::vector<T> read() {
+    std::vector<T> values(static_cast<size_t>(numElements(range.shape)));
+    View view = contiguousView(0, range.shape, range.dtype);
+    Part part{range.shape, {}};
+    part.axes.resize(range.shape.size());
+    Status status =
+        PieceMover(range, part, view, Coordinates()).read(values.data(), 0);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return values;
+  }
+  TemporaryFolder folder;
+  FileHandle file, memory;
+  TensorRange range;
+  std::string name;
+  bool isProto = false;
+};
+
+TEST_F(Files, ReadsNpyInEitherOrder) {
+  std::string data("\1\2\3\4\5\6", 6);
+  for (char version : {1, 2, 3}) {
+    ASSERT_EQ(open(npy("{'descr': '|u1', 'fortran_order': False, 'shape': (2, "
+                       "3), }  \n",
+                       data, version)),
+              "");
+    EXPECT_EQ(range.dtype, DType::UI8);
+    EXPECT_EQ(read<uint8_t>(), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6}));
+  }
+  ASSERT_EQ(
+      open(npy("{'fortran_order': True, 'shape': (2, 3), 'descr': '|u1'}\n",
+               data)),
+      "");
+  EXPECT_EQ(read<uint8_t>(), (std::vector<uint8_t>{1, 3, 5, 2, 4, 6}));
+  ASSERT_EQ(open(npy("{'descr': '<f8', 'fortran_order': False, 'shape': ()}",
+                     std::string(8, '\0'))),
+            "");
+  EXPECT_TRUE(range.shape.empty());
+}
+
+TEST_F(Files, RefusesOtherNpy) {
+  auto descr = [](const std::string &text) {
+    return npy("{'descr': '" + text +
+                   "', 'fortran_order': False, 'shape': (1,)}",
+               std::string(16, '\0'));
+  };
+  EXPECT_THAT(open(descr(">f4")), HasSubstr("little-endian, found '>f4'"));
+  EXPECT_THAT(open(descr("|O")), HasSubstr("found '|O'"));
+  EXPECT_THAT(open("PK\3\4 and so on, a zip file"), HasSubstr("a .npy file"));
+  EXPECT_THAT(open(""), HasSubstr("a .npy file"));
+  EXPECT_THAT(open(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                       "(99999999999, 99999999999)}",
+                       "")),
+              HasSubstr("a shape that its bytes can fill"));
+  std::string whole = npyHeader(DType::F32, {2, 2}) + std::string(16, 'x');
+  ASSERT_EQ(open(whole), "");
+  for (size_t length = 0; length < whole.size(); ++length)
+    EXPECT_NE(open(whole.substr(0, length)), "") << length;
+}
+
+TEST_F(Files, ReadsTensorProtos) {
+  isProto = true;
+  // dims {2, 2} packed, data_type INT64, name "ids", raw_data
+  std::string raw = "\x0a\x02\x02\x02\x10\x07\x42\x03ids\x4a\x20";
+  for (int64_t i : {7, -1, 3, 4})
+    raw.append(reinterpret_cast<char *>(&i), 8);
+  ASSERT_EQ(open(raw), "");
+  EXPECT_EQ(name, "ids");
+  EXPECT_EQ(range.dtype, DType::I64);
+  EXPECT_EQ(range.shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(read<int64_t>(), (std::vector<int64_t>{7, -1, 3, 4}));
+  for (size_t length = 0; length < raw.size(); ++length)
+    EXPECT_NE(open(raw.substr(0, length)), "") << length;
+
+  // dims not packed; int64_data with a negative varint
+  ASSERT_EQ(open("\x08\x03\x10\x07\x3a\x0c\x01\xff\xff\xff\xff\xff\xff\xff\xff"
+                 "\xff\x01\x05"),
+            "");
+  EXPECT_EQ(read<int64_t>(), (std::vector<int64_t>{1, -1, 5}));
+  // BOOL in int32_data
+  ASSERT_EQ(open(std::string("\x08\x02\x10\x09\x2a\x02\x01\x00", 8)), "");
+  EXPECT_EQ(read<uint8_t>(), (std::vector<uint8_t>{1, 0}));
+  // FLOAT in float_data
+  ASSERT_EQ(open(std::string("\x08\x01\x10\x01\x22\x04\x00\x00\x80\x3f", 10)),
+            "");
+  EXPECT_EQ(read<float>(), (std::vector<float>{1}));
+}
+
+TEST_F(Files, RefusesOtherTensorProtos) {
+  isProto = true;
+  EXPECT_THAT(open("\x08\x01\x10\x08\x32\x01x"), HasSubstr("field 6"));
+  EXPECT_THAT(open("\x08\x01\x10\x08"), HasSubstr("ONNX type 8"));
+  EXPECT_THAT(open("\x08\x01\x10\x07\x70\x01"), HasSubstr("external data"));
+  EXPECT_THAT(open("\x08\x02\x10\x07\x3a\x01\x05"),
+              HasSubstr("expected 16 bytes of elements, found 8"));
+}
+
+TEST_F(Files, MovesTransposedPiecesOfRanks) {
+  // A state [6, 4] whose file holds the transpose, cut over tp by columns and
+  // over dp by rows; rank (1, 1) of a 2 x 2 mesh, into rows with gaps.
+  std::vector<float> data(24);
+  for (int i = 0; i < 24; ++i)
+    data[i] = float(i); // file[c][r] = 6 c + r
+  spill(folder / "t", std::string(reinterpret_cast<char *>(data.data()), 96));
+  file = FileHandle(::open((folder / "t").c_str(), O_RDONLY));
+  range = {file.get(), "t", 0, DType::F32, {6, 4}, {1, 6}};
+  Coordinates coordinates = Coordinates::of({{"dp", 2}, {"tp", 2}}, 3);
+  View view = contiguousView(0, {3, 2});
+  view.strides = {5, 1};
+  std::vector<float> memory(15, -1);
+  PieceMover mover(range, {{6, 4}, {{"dp"}, {"tp"}}}, view, coordinates);
+  ASSERT_TRUE(mover.read(memory.data(), 0).ok());
+  EXPECT_EQ(memory, (std::vector<float>{15, 21, -1, -1, -1, 16, 22, -1, -1, -1,
+                                        17, 23, -1, -1, -1}));
+  // The axis of micro-batches is major: rows 0-2 are those of batch 0.
+  PieceMover batches(range, {{6, 4}, {{"mb"}, {"dp", "tp"}}},
+                     contiguousView(0, {2, 1}), coordinates);
+  std::vector<float> two(2);
+  ASSERT_TRUE(batches.read(two.data(), 2).ok());
+  EXPECT_EQ(two, (std::vector<float>{22, 23}));
+}
+
+} // namespace
