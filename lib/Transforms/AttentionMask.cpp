@@ -156,50 +156,31 @@ static std::optional<SmallVector<bool>> openScores(DenseElementsAttr known) {
   return open;
 }
 
-/// A known mask of rank 4, if it lets each score through as it is or not at
-/// all, and something in every row: as `causal`, as a mask of i1, or as none.
-static std::optional<AttentionMask> readConstant(PatternRewriter &rewriter,
-                                                 Location loc,
-                                                 DenseElementsAttr known,
-                                                 std::array<int64_t, 4> shape) {
+FailureOr<KnownMask> transforms::readKnownMask(DenseElementsAttr known,
+                                               std::array<int64_t, 4> shape) {
   known = withoutRepeats(known);
   auto type = cast<RankedTensorType>(known.getType());
   std::optional<SmallVector<bool>> open = openScores(known);
   if (!open)
-    return std::nullopt;
+    return failure();
   int64_t keys = type.getDimSize(3), queries = type.getDimSize(2);
   for (size_t row = 0; row < open->size(); row += keys)
     if (!llvm::is_contained(ArrayRef(*open).slice(row, keys), true))
-      return std::nullopt;
-  AttentionMask result;
-  result.rowsAreOpen = true;
+      return failure();
   if (!llvm::is_contained(*open, false))
-    return result; // it masks nothing
+    return KnownMask{nullptr, false};
   bool triangle = keys == shape[3] && queries == shape[2] &&
                   type.getDimSize(0) == 1 && type.getDimSize(1) == 1;
   for (int64_t s = 0; triangle && s < queries; ++s)
     for (int64_t t = 0; triangle && t < keys; ++t)
       triangle = (*open)[s * keys + t] == (t <= s + keys - queries);
-  result.causal = triangle;
   if (triangle)
-    return result;
-  if (keys != shape[3])
-    return std::nullopt;
-  result.mask = nn::ConstantOp::create(
-      rewriter, loc,
-      DenseElementsAttr::get(
-          RankedTensorType::get(type.getShape(), rewriter.getI1Type()), *open));
-  return result;
-}
-
-FailureOr<AttentionMask>
-transforms::simplifyMask(PatternRewriter &rewriter, Location loc,
-                         DenseElementsAttr known,
-                         std::array<int64_t, 4> shape) {
-  std::optional<AttentionMask> read = readConstant(rewriter, loc, known, shape);
-  if (!read)
-    return failure();
-  return *read;
+    return KnownMask{nullptr, true};
+  // A row that is not open throughout differs from key to key.
+  assert(keys == shape[3] && "a row of one element is open or refused");
+  auto boolean = RankedTensorType::get(type.getShape(),
+                                       IntegerType::get(type.getContext(), 1));
+  return KnownMask{DenseElementsAttr::get(boolean, *open), false};
 }
 
 AttentionMask transforms::buildMask(PatternRewriter &rewriter, Location loc,
@@ -230,9 +211,13 @@ AttentionMask transforms::buildMask(PatternRewriter &rewriter, Location loc,
   if (!total)
     return {nullptr, false, true};
   if (DenseElementsAttr known = getConstantValue(total))
-    if (std::optional<AttentionMask> read =
-            readConstant(rewriter, loc, known, shape))
-      return *read;
+    if (FailureOr<KnownMask> read = readKnownMask(known, shape);
+        succeeded(read)) {
+      Value mask;
+      if (read->mask)
+        mask = nn::ConstantOp::create(rewriter, loc, read->mask);
+      return {mask, read->causal, true};
+    }
   // nn.attention wants the last dimension whole.
   auto type = cast<RankedTensorType>(total.getType());
   if (type.getDimSize(3) != shape[3]) {

@@ -33,6 +33,13 @@ struct AttentionMask {
   bool rowsAreOpen = false;
 };
 
+/// A known mask in its simplest form: a triangle, a mask of i1, or (both null
+/// and false) nothing masked. Some key is open in every row.
+struct KnownMask {
+  mlir::DenseElementsAttr mask;
+  bool causal = false;
+};
+
 /// The mask that the steps (the last one first) come to on scores of `shape`
 /// [B, H, S, T] and type `element`; the description of
 /// nn-recognize-attention says when it is which form.
@@ -40,12 +47,10 @@ AttentionMask buildMask(mlir::PatternRewriter &rewriter, mlir::Location loc,
                         llvm::ArrayRef<MaskStep> steps,
                         std::array<int64_t, 4> shape, mlir::Type element);
 
-/// A known mask in its simplest form: `causal`, or of i1, or not repeated, or
-/// none at all. Fails if it is none of these.
-mlir::FailureOr<AttentionMask> simplifyMask(mlir::PatternRewriter &rewriter,
-                                            mlir::Location loc,
-                                            mlir::DenseElementsAttr known,
-                                            std::array<int64_t, 4> shape);
+/// Reads a mask of rank 4 on scores of `shape`; fails if it does more than let
+/// each score through as it is or not at all, or if it masks a whole row.
+mlir::FailureOr<KnownMask> readKnownMask(mlir::DenseElementsAttr known,
+                                         std::array<int64_t, 4> shape);
 
 } // namespace accel::transforms
 

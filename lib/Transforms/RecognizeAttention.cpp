@@ -217,23 +217,20 @@ struct SimplifyMask : OpRewritePattern<nn::AttentionOp> {
     if (!known || known.getType().getRank() != 4 || op.getCausal())
       return rewriter.notifyMatchFailure(op, "no known mask alone");
     ArrayRef<int64_t> query = shapeOf(op.getQuery());
-    FailureOr<AttentionMask> mask =
-        simplifyMask(rewriter, op.getLoc(), known,
-                     {query[0], query[1], query[2], shapeOf(op.getKey())[2]});
-    if (failed(mask))
+    FailureOr<KnownMask> mask = readKnownMask(
+        known, {query[0], query[1], query[2], shapeOf(op.getKey())[2]});
+    if (failed(mask) ||
+        (mask->mask && mask->mask.getType() == op.getMask().getType()))
       return rewriter.notifyMatchFailure(op, "the mask is simple already");
-    if (mask->mask && mask->mask.getType() == op.getMask().getType()) {
-      // A constant left behind would count as a change, and so without end.
-      rewriter.eraseOp(mask->mask.getDefiningOp());
-      return rewriter.notifyMatchFailure(op, "the mask is simple already");
-    }
+    Value simple;
+    if (mask->mask)
+      simple = nn::ConstantOp::create(rewriter, op.getLoc(), mask->mask);
     rewriter.modifyOpInPlace(op, [&] {
       op.getMaskMutable().clear();
-      if (mask->mask)
-        op.getMaskMutable().assign(mask->mask);
+      if (simple)
+        op.getMaskMutable().assign(simple);
       op.setCausal(mask->causal);
-      if (mask->rowsAreOpen)
-        op.setZeroMaskedRows(false);
+      op.setZeroMaskedRows(false); // some key is open in every row
     });
     return success();
   }

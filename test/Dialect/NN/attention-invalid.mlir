@@ -1,0 +1,44 @@
+// RUN: acc-opt %s -split-input-file --verify-diagnostics
+
+func.func @rank(%q: tensor<4x3x8xf32>) {
+  // expected-error @below {{expected tensors of rank 4, found 'tensor<4x3x8xf32>', 'tensor<4x3x8xf32>' and 'tensor<4x3x8xf32>'}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0 = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<4x3x8xf32>, tensor<4x3x8xf32>, tensor<4x3x8xf32>) -> tensor<4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @groups(%q: tensor<1x4x3x8xf32>, %k: tensor<1x3x3x8xf32>) {
+  // expected-error @below {{expected query [B, H, S, D], key [B, G, T, D] and value [B, G, T, E] with G dividing H}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0 = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x3x3x8xf32>, tensor<1x3x3x8xf32>) -> tensor<1x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @depth(%q: tensor<1x4x3x8xf32>, %k: tensor<1x4x3x6xf32>) {
+  // expected-error @below {{expected query [B, H, S, D], key [B, G, T, D] and value [B, G, T, E] with G dividing H}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0 = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x6xf32>, tensor<1x4x3x6xf32>) -> tensor<1x4x3x6xf32>
+  return
+}
+
+// -----
+
+func.func @mask_shape(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x1xi1>) {
+  // expected-error @below {{expected a mask of i1 or of the query's element type that broadcasts to [1, 4, 3, 3], found 'tensor<1x1x3x1xi1>'}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x1x3x1xi1>) -> tensor<1x4x3x8xf32>
+  return
+}
+
+// -----
+
+func.func @mask_element(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x3xi64>) {
+  // expected-error @below {{expected a mask of i1 or of the query's element type that broadcasts to [1, 4, 3, 3], found 'tensor<1x1x3x3xi64>'}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x1x3x3xi64>) -> tensor<1x4x3x8xf32>
+  return
+}

@@ -1,0 +1,50 @@
+// Every verifier message of the elementwise ops.
+// RUN: acc-opt %s -split-input-file --verify-diagnostics
+
+func.func @shapes(%x: tensor<2xf32>, %y: tensor<3xf32>) {
+  // expected-error @below {{'nn.add' op expected operand #1 to have the result's shape [2], found 'tensor<3xf32>'}}
+  %0 = nn.add %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @elements(%x: tensor<2xf32>, %y: tensor<2xf64>) {
+  // expected-error @below {{expected one element type, found 'f32' and 'f64'}}
+  // expected-error @below {{'nn.mul' op failed to infer returned types}}
+  %0 = nn.mul %x, %y : (tensor<2xf32>, tensor<2xf64>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @result(%x: tensor<2xf32>) {
+  // expected-error @below {{'nn.exp' op inferred type(s) 'tensor<2xf32>' are incompatible with return type(s) of operation 'tensor<2xf64>'}}
+  // expected-error @below {{'nn.exp' op failed to infer returned types}}
+  %0 = nn.exp %x : (tensor<2xf32>) -> tensor<2xf64>
+  return
+}
+
+// -----
+
+func.func @integers(%x: tensor<2xi64>) {
+  // expected-error @below {{'nn.tanh' op operand #0 must be statically shaped tensor of floats, but got 'tensor<2xi64>'}}
+  %0 = nn.tanh %x : (tensor<2xi64>) -> tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @dynamic(%x: tensor<?xf32>) {
+  // expected-error @below {{'nn.neg' op operand #0 must be statically shaped tensor, but got 'tensor<?xf32>'}}
+  %0 = nn.neg %x : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @cast_shape(%x: tensor<2xf32>) {
+  // expected-error @below {{'nn.cast' op expected operand #0 to have the result's shape [3], found 'tensor<2xf32>'}}
+  %0 = nn.cast %x : (tensor<2xf32>) -> tensor<3xf64>
+  return
+}

@@ -1,0 +1,74 @@
+// Every elementwise op prints and parses back.
+// RUN: acc-opt %s --verify-roundtrip | FileCheck %s
+
+// CHECK-LABEL: @unary(
+func.func @unary(%x: tensor<2x3xf32>, %b: tensor<2x3xi1>) {
+  // CHECK: nn.neg %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = nn.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.abs
+  %1 = nn.abs %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.exp
+  %2 = nn.exp %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.log
+  %3 = nn.log %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.sqrt
+  %4 = nn.sqrt %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.rsqrt
+  %5 = nn.rsqrt %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.reciprocal
+  %6 = nn.reciprocal %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.tanh
+  %7 = nn.tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.erf
+  %8 = nn.erf %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.sigmoid
+  %9 = nn.sigmoid %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.relu
+  %10 = nn.relu %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.sin
+  %11 = nn.sin %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.cos
+  %12 = nn.cos %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.floor
+  %13 = nn.floor %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.not %{{.*}} : (tensor<2x3xi1>) -> tensor<2x3xi1>
+  %14 = nn.not %b : (tensor<2x3xi1>) -> tensor<2x3xi1>
+  // CHECK: nn.is_nan %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xi1>
+  %15 = nn.is_nan %x : (tensor<2x3xf32>) -> tensor<2x3xi1>
+  // CHECK: nn.gelu tanh
+  %16 = nn.gelu tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.gelu erf
+  %17 = nn.gelu erf %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: nn.cast %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  %18 = nn.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  return
+}
+
+// CHECK-LABEL: @binary(
+func.func @binary(%x: tensor<4xf16>, %y: tensor<4xf16>, %b: tensor<4xi1>) {
+  // CHECK: nn.add %{{.*}}, %{{.*}} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  %0 = nn.add %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.sub
+  %1 = nn.sub %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.mul
+  %2 = nn.mul %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.div
+  %3 = nn.div %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.mod
+  %4 = nn.mod %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.pow
+  %5 = nn.pow %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.min
+  %6 = nn.min %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.max
+  %7 = nn.max %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  // CHECK: nn.and %{{.*}} : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  %8 = nn.and %b, %b : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  // CHECK: nn.or
+  %9 = nn.or %b, %b : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
+  // CHECK: nn.compare le %{{.*}} : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xi1>
+  %10 = nn.compare le %x, %y : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xi1>
+  // CHECK: nn.select %{{.*}} : (tensor<4xi1>, tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  %11 = nn.select %b, %x, %y : (tensor<4xi1>, tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+  return
+}

@@ -1,0 +1,89 @@
+// Every verifier message of states, constants and the attributes of entries.
+// RUN: acc-opt %s -split-input-file --verify-diagnostics
+
+// expected-error @below {{'nn.state' op expected a file range of 32 bytes for 'tensor<4x2xf32>', found 16}}
+nn.state @short : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 16] hash 1 permutation []>}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected the permutation of the file range to permute 2 dimensions, found [0, 0]}}
+nn.state @permutation : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 32] hash 1 permutation [0, 0]>}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected the permutation of an initializer to permute 2 dimensions, found [0]}}
+nn.state @initializer : tensor<4x2xf32> {init = dense<0.0> : tensor<4x2xf32>, initializers = [#nn.initializer<"w", [0]>]}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected #nn.initializer in 'initializers', found "w"}}
+nn.state @name : tensor<4x2xf32> {init = dense<0.0> : tensor<4x2xf32>, initializers = ["w"]}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected #nn.file or elements as 'init', found 1 : i64}}
+nn.state @number : tensor<4x2xf32> {init = 1 : i64}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected 'init' of type 'tensor<4x2xf32>', found 'tensor<4xf32>'}}
+nn.state @shape : tensor<4x2xf32> {init = dense<0.0> : tensor<4xf32>}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected 'stored' only for floats in a file, found 'f32'}}
+nn.state @stored : tensor<2xf64> {init = dense<0.0> : tensor<2xf64>, stored = f32}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected 'stored' only for floats in a file, found 'i32'}}
+nn.state @stored_integer : tensor<2xf64> {init = #nn.file<"m.onnx" [0 : 8] hash 1 permutation []>, stored = i32}
+
+// -----
+
+func.func @constant() {
+  // expected-error @below {{'nn.constant' op expected a value of type 'tensor<3xf32>', found 'tensor<2xf32>'}}
+  %0 = nn.constant dense<0.0> : tensor<2xf32> : tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @iota() {
+  // expected-error @below {{'nn.iota' op expected 'dim' in [0, 1), found 1}}
+  %0 = nn.iota {dim = 1 : i64} : tensor<4xi64>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected a string as 'nn.input', found 1 : i64}}
+func.func @input(%x: tensor<2xf32> {nn.input = 1 : i64}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{no nn.state named @absent}}
+func.func @state(%x: tensor<2xf32> {nn.state = @absent}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected a symbol as 'nn.state', found "w"}}
+func.func @symbol(%x: tensor<2xf32> {nn.state = "w"}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{expected 'nn.output' or 'nn.state', found attribute 'nn.input'}}
+func.func @result(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.input = "x"}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{unexpected attribute 'nn.entry'; of nn, functions may carry 'nn.entry'}}
+module attributes {nn.entry} {}

@@ -1,0 +1,17 @@
+// RUN: acc-opt %s --verify-roundtrip | FileCheck %s
+
+// CHECK: nn.state @wte.weight : tensor<4x2xf32> {aliases = ["lm_head.weight"], init = #nn.file<"m.onnx"[512 : 32] hash 77 permutation[]>, initializers = [#nn.initializer<"w", [1, 0]>]}
+nn.state @wte.weight : tensor<4x2xf32> {aliases = ["lm_head.weight"], initializers = [#nn.initializer<"w", [1, 0]>], init = #nn.file<"m.onnx" [512 : 32] hash 77 permutation []>}
+// CHECK: nn.state @wide : tensor<2xf64> {init = #nn.file<"m.onnx"[0 : 8] hash 1 permutation[]>, stored = f32}
+nn.state @wide : tensor<2xf64> {init = #nn.file<"m.onnx" [0 : 8] hash 1 permutation []>, stored = f32}
+// CHECK: nn.state @buffer : tensor<2xi64> {frozen, init = dense<[1, 2]> : tensor<2xi64>}
+nn.state @buffer : tensor<2xi64> {frozen, init = dense<[1, 2]> : tensor<2xi64>}
+
+// CHECK: func.func @main(%{{.*}}: tensor<4xi64> {nn.input = "ids"}, %{{.*}}: tensor<4x2xf32> {nn.state = @wte.weight}) -> (tensor<4x2xf32> {nn.output = "out"}) attributes {nn.entry}
+func.func @main(%ids: tensor<4xi64> {nn.input = "ids"}, %w: tensor<4x2xf32> {nn.state = @wte.weight}) -> (tensor<4x2xf32> {nn.output = "out"}) attributes {nn.entry} {
+  // CHECK: nn.constant dense<{{.*}}> : tensor<2xf32> : tensor<2xf32>
+  %c = nn.constant dense<[0.5, 1.0]> : tensor<2xf32> : tensor<2xf32>
+  // CHECK: nn.iota {dim = 1 : i64, start = 3 : i64} : tensor<2x4xi64>
+  %i = nn.iota {dim = 1 : i64, start = 3 : i64} : tensor<2x4xi64>
+  return %w : tensor<4x2xf32>
+}
