@@ -10,6 +10,7 @@
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
 #include "accel/Search/Passes.h"
+#include "accel/Target/CPU/ElementModels.h"
 #include "accel/Transforms/Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
@@ -25,6 +26,7 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   evaluate::registerEvaluateModels(registry);
   parallel::registerShardingRuleModels(registry);
   plan::registerKernelSourceModels(registry);
+  cpu::registerElementSourceModels(registry);
 }
 
 void accel::registerAllPasses() {

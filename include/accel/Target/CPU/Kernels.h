@@ -1,0 +1,57 @@
+// From the kernels of a plan to a shared library of functions that the runtime
+// calls (accel-rt/Kernel.h).
+
+#ifndef ACCEL_TARGET_CPU_KERNELS_H
+#define ACCEL_TARGET_CPU_KERNELS_H
+
+#include "accel/Target/CPU/CpuTarget.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace accel::cpu {
+
+/// A kernel function for given strides of its arguments, which are compiled in.
+struct KernelInstance {
+  mlir::func::FuncOp function;
+  /// Of the inputs, then of the outputs; in elements.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> strides;
+  /// For each input the output that is the same memory (in place), or -1.
+  llvm::SmallVector<int> inPlace;
+  /// The exported name.
+  std::string symbol;
+};
+
+/// The instance that a command runs.
+KernelInstance getInstance(plan::KernelOp kernel);
+
+/// The exported name of the function that a command runs: its kernel's name,
+/// with a hash of the strides where they are not those of whole tensors.
+std::string getKernelSymbol(plan::KernelOp kernel);
+/// The same of an attention's softmax.
+std::string getKernelSymbol(plan::AttentionOp attention);
+
+/// Checks that code can be generated for a kernel: every op implements
+/// ElementSource, constants are splats, results are cut into `plan.rows` rows.
+llvm::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// Whether a kernel may write its result `output` over its argument `input`:
+/// each element is read before anything is written over it.
+bool isInPlaceLegal(mlir::func::FuncOp kernel, unsigned input, unsigned output);
+
+/// Compiles every kernel that the commands of `plan` name, and the softmax of
+/// each attention, into one shared library; returns its bytes. Kernels that are
+/// the same function are compiled once. The library is taken from the cache
+/// ($XDG_CACHE_HOME/acc, or ~/.cache/acc) if the same code was compiled for the
+/// same target before. Errors are located at the op that cannot be compiled.
+llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
+                                            const CpuTarget &target);
+
+/// The same of instances of one module, without its commands; for tests.
+llvm::FailureOr<std::string>
+compileInstances(llvm::ArrayRef<KernelInstance> instances,
+                 llvm::ArrayRef<plan::AttentionOp> attentions,
+                 const CpuTarget &target, mlir::Location loc);
+
+} // namespace accel::cpu
+
+#endif // ACCEL_TARGET_CPU_KERNELS_H

@@ -1,0 +1,130 @@
+// The row emitter: writes one kernel as nested scalar loops, on demand. A
+// result element asks for operand elements, and so on down to loads; every
+// value is emitted in the outermost loop that defines its indices, and only
+// once there. So a statistic of a row is computed once per row, and an index
+// that is read for a row is read once, without any pass that moves code.
+
+#ifndef ACCEL_TARGET_CPU_ROWEMITTER_H
+#define ACCEL_TARGET_CPU_ROWEMITTER_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace accel {
+
+/// Works in a context of its own: the ops that ask for elements are in another.
+class RowEmitter {
+public:
+  /// Where a tensor that is an argument of the kernel lies.
+  struct Memory {
+    mlir::Value pointer;
+    llvm::SmallVector<int64_t> strides; ///< in elements
+  };
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  /// Emits before `end`, the terminator of a function's only block.
+  explicit RowEmitter(mlir::Operation *end);
+  ~RowEmitter();
+
+  /// For scalar operations in the loop that is current.
+  mlir::ImplicitLocOpBuilder &builder() { return b; }
+
+  //===--- Elements -------------------------------------------------------===//
+
+  /// Declares that `tensor` (a value of the other context) is read from memory.
+  void bind(mlir::Value tensor, Memory memory);
+
+  /// The element of `tensor` at `index`. Requires every op that `tensor`
+  /// depends on to implement ElementSource, and every argument to be bound.
+  mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index);
+
+  /// The type that elements of a type of the other context are computed in: f32
+  /// for floats narrower than it, signless integers, i1 for booleans.
+  mlir::Type getComputeType(mlir::Type element);
+  /// The type that they are stored in: i8 for booleans.
+  mlir::Type getStorageType(mlir::Type element);
+
+  /// Loads and stores an element of the given (other context's) type. The value
+  /// has the compute type.
+  mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
+             mlir::Type element);
+  /// The value as it would be read back after being stored.
+  mlir::Value round(mlir::Value value, mlir::Type element);
+
+  /// Emits `emit` once for each different `index`, in the loop that defines it.
+  /// `key` tells the computations of one op from those of others.
+  Values once(const void *key, llvm::ArrayRef<mlir::Value> index,
+              llvm::function_ref<Values()> emit);
+
+  //===--- Indices (i64, never negative) ----------------------------------===//
+
+  mlir::Value constantIndex(int64_t value);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mul(mlir::Value lhs, int64_t rhs);
+  mlir::Value div(mlir::Value lhs, int64_t rhs);
+  mlir::Value rem(mlir::Value lhs, int64_t rhs);
+  /// Row-major position of an index.
+  mlir::Value linearize(llvm::ArrayRef<mlir::Value> index,
+                        llvm::ArrayRef<int64_t> shape);
+  Values delinearize(mlir::Value position, llvm::ArrayRef<int64_t> shape);
+  /// Σ index · stride.
+  mlir::Value offset(llvm::ArrayRef<mlir::Value> index,
+                     llvm::ArrayRef<int64_t> shape,
+                     llvm::ArrayRef<int64_t> strides);
+
+  //===--- Loops ----------------------------------------------------------===//
+
+  /// A loop from `begin` to `end` that carries values; returns the last ones.
+  Values loop(mlir::Value begin, mlir::Value end, mlir::ValueRange initial,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  /// Nested loops over all indices of `shape`.
+  Values loops(
+      llvm::ArrayRef<int64_t> shape, mlir::ValueRange initial,
+      llvm::function_ref<Values(llvm::ArrayRef<mlir::Value>, mlir::ValueRange)>
+          body);
+
+  //===--- Scratch and refusals -------------------------------------------===//
+
+  /// A row of the thread's stack for `elements` values of compute type `type`;
+  /// null if the kernel has used up what a stack should hold.
+  mlir::Value scratch(mlir::Type type, int64_t elements);
+  /// Loads and stores in scratch.
+  mlir::Value loadScratch(mlir::Value pointer, mlir::Value index,
+                          mlir::Type type);
+  void storeScratch(mlir::Value value, mlir::Value pointer, mlir::Value index);
+
+  /// Records `position` as the place of a datum that the kernel refuses, where
+  /// `bad` is true. The kernel goes on; the least position is returned.
+  void refuse(mlir::Value bad, mlir::Value position);
+  /// What the kernel returns: 0, or 1 + the least refused position.
+  mlir::Value refusal();
+
+private:
+  struct Scope;
+  using Key = std::pair<const void *, std::vector<const void *>>;
+
+  Scope *scopeOf(mlir::Value value);
+  Scope *scopeOf(llvm::ArrayRef<mlir::Value> values);
+  void enter(Scope *scope);
+  mlir::Value arithmetic(char kind, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value address(mlir::Value pointer, mlir::Value index, mlir::Type type);
+
+  mlir::ImplicitLocOpBuilder b;
+  std::vector<std::unique_ptr<Scope>> scopes; ///< the function's first
+  Scope *current;
+  llvm::DenseMap<mlir::Block *, Scope *> scopeOfBlock;
+  llvm::DenseMap<mlir::Value, Memory> memory;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+  /// How an index was made of another by a division: quotients, remainders.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> quotients,
+      remainders;
+  mlir::Value refused; ///< where the refused position is kept
+  int64_t scratchBytes = 0;
+};
+
+} // namespace accel
+
+#endif // ACCEL_TARGET_CPU_ROWEMITTER_H

@@ -1,0 +1,249 @@
+// From a kernel's function of nn ops to loops over rows: the results that have
+// the same loops share them, and each element is asked for in the innermost.
+
+#include "EmitKernel.h"
+
+#include "accel/Plan/Rows.h"
+#include "accel/Target/CPU/RowEmitter.h"
+#include "dialects/Interfaces/ElementSource.h"
+#include "dialects/NN/NN.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::cpu;
+using Values = RowEmitter::Values;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static int64_t getRows(func::FuncOp kernel) {
+  return kernel->getAttrOfType<IntegerAttr>(plan::kRowsAttr).getInt();
+}
+
+//===----------------------------------------------------------------------===//
+// Instances
+//===----------------------------------------------------------------------===//
+
+static func::FuncOp getFunction(plan::KernelOp kernel) {
+  auto module = kernel->getParentOfType<ModuleOp>();
+  return module.lookupSymbol<func::FuncOp>(kernel.getFunction());
+}
+
+KernelInstance cpu::getInstance(plan::KernelOp kernel) {
+  KernelInstance instance;
+  instance.function = getFunction(kernel);
+  bool plain = true;
+  auto add = [&](plan::ViewAttr view) {
+    instance.strides.push_back(SmallVector<int64_t>(view.getStrides()));
+    plain &= view.isContiguous();
+  };
+  auto outputs =
+      llvm::to_vector(kernel.getOutputs().getAsRange<plan::ViewAttr>());
+  for (auto view : kernel.getInputs().getAsRange<plan::ViewAttr>()) {
+    add(view);
+    int same = -1;
+    for (auto [index, output] : llvm::enumerate(outputs))
+      if (view == output)
+        same = static_cast<int>(index);
+    instance.inPlace.push_back(same);
+    plain &= same < 0;
+  }
+  for (plan::ViewAttr view : outputs)
+    add(view);
+  instance.symbol = kernel.getFunction().str();
+  if (!plain) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    for (const auto &strides : instance.strides) {
+      llvm::interleaveComma(strides, stream);
+      stream << ';';
+    }
+    llvm::interleaveComma(instance.inPlace, stream);
+    instance.symbol += "_" + llvm::utohexstr(llvm::xxh3_64bits(text));
+  }
+  return instance;
+}
+
+std::string cpu::getKernelSymbol(plan::KernelOp kernel) {
+  return getInstance(kernel).symbol;
+}
+
+LogicalResult cpu::verifyKernel(func::FuncOp kernel) {
+  auto rows = kernel->getAttrOfType<IntegerAttr>(plan::kRowsAttr);
+  if (!rows)
+    return kernel.emitOpError()
+           << "expected the attribute '" << plan::kRowsAttr << "'";
+  if (!kernel.getBody().hasOneBlock())
+    return kernel.emitOpError() << "expected one block";
+  for (Operation &op : kernel.getBody().front()) {
+    if (auto end = dyn_cast<func::ReturnOp>(op)) {
+      for (Value result : end.getOperands())
+        if (!plan::countRowDims(typeOf(result).getShape(), rows.getInt()))
+          return kernel.emitOpError()
+                 << "expected results of " << rows.getInt()
+                 << " rows, found a result of type " << result.getType();
+      continue;
+    }
+    if (!isa<ElementSourceOpInterface>(op))
+      return op.emitOpError() << "expected an op that a kernel of the target "
+                                 "'cpu' may contain, found '"
+                              << op.getName() << "'";
+    if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+      auto value = dyn_cast<DenseElementsAttr>(constant.getValue());
+      if (!value || !value.isSplat())
+        return op.emitOpError() << "expected a constant with equal elements "
+                                   "within a kernel";
+    }
+  }
+  return success();
+}
+
+bool cpu::isInPlaceLegal(func::FuncOp kernel, unsigned input, unsigned output) {
+  Operation *end = kernel.getBody().front().getTerminator();
+  Value argument = kernel.getArgument(input);
+  if (argument.getType() != end->getOperand(output).getType() ||
+      end->getNumOperands() != 1)
+    return false;
+  // Everything between the two is elementwise: an element is read for itself.
+  SmallVector<Value> work{argument};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (user == end)
+        continue;
+      if (!user->hasTrait<nn::Elementwise>())
+        return false;
+      llvm::append_range(work, user->getResults());
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Emission
+//===----------------------------------------------------------------------===//
+
+/// The exported function: takes the addresses from an array, and calls the
+/// body.
+static void emitExport(ImplicitLocOpBuilder &b, StringRef symbol,
+                       func::FuncOp body, unsigned arguments) {
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Type i64 = b.getI64Type();
+  auto function = func::FuncOp::create(
+      b, symbol, b.getFunctionType({pointer, i64, i64}, i64));
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = function.addEntryBlock();
+  b.setInsertionPointToStart(block);
+  Values operands;
+  for (unsigned index = 0; index < arguments; ++index) {
+    Value address = LLVM::GEPOp::create(
+        b, pointer, pointer, block->getArgument(0),
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+    operands.push_back(LLVM::LoadOp::create(b, pointer, address));
+  }
+  operands.push_back(block->getArgument(1));
+  operands.push_back(block->getArgument(2));
+  auto call = func::CallOp::create(b, body, operands);
+  func::ReturnOp::create(b, call.getResults());
+}
+
+void cpu::emitFunction(
+    ModuleOp module, StringRef symbol, unsigned arguments,
+    llvm::function_ref<void(RowEmitter &, ValueRange, Value, Value)> emit) {
+  auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+  Type i64 = b.getI64Type();
+  SmallVector<Type> types(arguments, pointer);
+  types.append({i64, i64});
+  auto body = func::FuncOp::create(b, (symbol + kBodySuffix).str(),
+                                   b.getFunctionType(types, i64));
+  Block *block = body.addEntryBlock();
+  emitExport(b, symbol, body, arguments);
+  b.setInsertionPointToStart(block);
+  Value zero = arith::ConstantIntOp::create(b, 0, 64);
+  auto end = func::ReturnOp::create(b, zero);
+  RowEmitter emitter(end);
+  emit(emitter, block->getArguments().take_front(arguments),
+       block->getArgument(arguments), block->getArgument(arguments + 1));
+  end->setOperand(0, emitter.refusal());
+}
+
+/// The results that are written by the same loops.
+namespace {
+struct Nest {
+  SmallVector<int64_t> row, inner;
+  SmallVector<unsigned> results;
+};
+} // namespace
+
+static std::vector<Nest> groupResults(ValueRange results, int64_t rows) {
+  std::vector<Nest> nests;
+  for (auto [index, result] : llvm::enumerate(results)) {
+    ArrayRef<int64_t> shape = typeOf(result).getShape();
+    unsigned dims = *plan::countRowDims(shape, rows);
+    ArrayRef<int64_t> row = shape.take_front(dims),
+                      inner = shape.drop_front(dims);
+    auto found = llvm::find_if(nests, [&](const Nest &nest) {
+      return ArrayRef<int64_t>(nest.row) == row &&
+             ArrayRef<int64_t>(nest.inner) == inner;
+    });
+    if (found == nests.end()) {
+      nests.push_back(
+          {SmallVector<int64_t>(row), SmallVector<int64_t>(inner), {}});
+      found = std::prev(nests.end());
+    }
+    found->results.push_back(index);
+  }
+  return nests;
+}
+
+void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
+  func::FuncOp kernel = instance.function;
+  auto results = kernel.getBody().front().getTerminator()->getOperands();
+  int64_t rows = getRows(kernel);
+  unsigned inputs = kernel.getNumArguments();
+  emitFunction(
+      module, instance.symbol, inputs + results.size(),
+      [&](RowEmitter &e, ValueRange addresses, Value first, Value last) {
+        for (unsigned input = 0; input < inputs; ++input) {
+          int same = instance.inPlace[input];
+          e.bind(kernel.getArgument(input),
+                 {addresses[same < 0 ? input : inputs + same],
+                  instance.strides[input]});
+        }
+        std::vector<Nest> nests = groupResults(results, rows);
+        auto emitRow = [&](Value row) {
+          for (const Nest &nest : nests) {
+            Values lead = e.delinearize(row, nest.row);
+            e.loops(nest.inner, {}, [&](ArrayRef<Value> inner, ValueRange) {
+              Values index(lead);
+              llvm::append_range(index, inner);
+              Values elements;
+              for (unsigned result : nest.results)
+                elements.push_back(e.element(results[result], index));
+              for (auto [result, element] :
+                   llvm::zip_equal(nest.results, elements)) {
+                RankedTensorType type = typeOf(results[result]);
+                Value offset = e.offset(index, type.getShape(),
+                                        instance.strides[inputs + result]);
+                e.store(element, addresses[inputs + result], offset,
+                        type.getElementType());
+              }
+              return Values();
+            });
+          }
+        };
+        if (rows == 1) {
+          emitRow(e.constantIndex(0));
+          return;
+        }
+        e.loop(first, last, {}, [&](Value row, ValueRange) {
+          emitRow(row);
+          return Values();
+        });
+      });
+}

@@ -1,0 +1,41 @@
+// Writing kernels as functions of scalar loops.
+
+#ifndef ACCEL_LIB_TARGET_CPU_EMITKERNEL_H
+#define ACCEL_LIB_TARGET_CPU_EMITKERNEL_H
+
+#include "accel/Target/CPU/Kernels.h"
+#include "accel/Target/CPU/RowEmitter.h"
+
+namespace accel::cpu {
+
+/// What tells one attention's softmax from another's.
+struct SoftmaxDesc {
+  int64_t queries = 0, keys = 0;
+  mlir::Type type; ///< of the probabilities
+  mlir::Type mask; ///< of the mask's elements; null without mask
+  int64_t maskQuery = 0, maskKey = 0; ///< the mask's strides in elements
+  double scale = 1;
+  bool causal = false, zeroMaskedRows = false;
+  std::string symbol;
+};
+SoftmaxDesc getSoftmax(plan::AttentionOp attention);
+
+/// Adds to `module` (of a context of its own) the exported function of an
+/// instance, and the function with its arguments spelled out that it calls.
+void emitKernel(mlir::ModuleOp module, const KernelInstance &instance);
+void emitSoftmax(mlir::ModuleOp module, const SoftmaxDesc &desc);
+
+/// Adds the pair of functions and lets `emit` fill the second one, which gets
+/// the addresses, the first row and the end of the rows.
+void emitFunction(mlir::ModuleOp module, llvm::StringRef symbol,
+                  unsigned arguments,
+                  llvm::function_ref<void(RowEmitter &, mlir::ValueRange,
+                                          mlir::Value, mlir::Value)>
+                      emit);
+
+/// Suffix of the function that an exported one calls.
+inline constexpr llvm::StringLiteral kBodySuffix = ".body";
+
+} // namespace accel::cpu
+
+#endif // ACCEL_LIB_TARGET_CPU_EMITKERNEL_H

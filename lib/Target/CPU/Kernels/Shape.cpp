@@ -1,0 +1,224 @@
+// The scalar code of ops that move elements: index arithmetic, and for gathers
+// the check that an index is within its table.
+
+#include "accel/Target/CPU/ElementModels.h"
+#include "accel/Target/CPU/RowEmitter.h"
+#include "dialects/Interfaces/ElementSource.h"
+#include "dialects/NN/NN.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace accel;
+using Values = RowEmitter::Values;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+namespace {
+template <typename Model, typename Op>
+using ElementModel = ElementSourceOpInterface::ExternalModel<Model, Op>;
+
+/// Dimensions that were split or joined are matched in groups of equal product:
+/// those that stay keep their index.
+struct ReshapeElement : ElementModel<ReshapeElement, nn::ReshapeOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    ArrayRef<int64_t> from = shapeOf(op->getOperand(0));
+    ArrayRef<int64_t> to = shapeOf(op->getResult(0));
+    Values source;
+    size_t i = 0, j = 0;
+    while (i < from.size() || j < to.size()) {
+      size_t iBegin = i, jBegin = j;
+      int64_t left = 1, right = 1;
+      if (i < from.size())
+        left = from[i++];
+      if (j < to.size())
+        right = to[j++];
+      while (left != right) {
+        if (left < right && i < from.size())
+          left *= from[i++];
+        else if (j < to.size())
+          right *= to[j++];
+        else
+          left *= from[i++];
+      }
+      ArrayRef<int64_t> sizes = from.slice(iBegin, i - iBegin);
+      Value position = e.linearize(index.slice(jBegin, j - jBegin),
+                                   to.slice(jBegin, j - jBegin));
+      llvm::append_range(source, e.delinearize(position, sizes));
+    }
+    return e.element(op->getOperand(0), source);
+  }
+};
+
+struct TransposeElement : ElementModel<TransposeElement, nn::TransposeOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    Values source(index.size());
+    for (auto [dim, from] :
+         llvm::enumerate(cast<nn::TransposeOp>(op).getPermutation()))
+      source[from] = index[dim];
+    return e.element(op->getOperand(0), source);
+  }
+};
+
+struct BroadcastElement : ElementModel<BroadcastElement, nn::BroadcastOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    ArrayRef<int64_t> from = shapeOf(op->getOperand(0));
+    Values source(index.take_back(from.size()));
+    for (auto [at, size] : llvm::zip_equal(source, from))
+      if (size == 1)
+        at = e.constantIndex(0);
+    return e.element(op->getOperand(0), source);
+  }
+};
+
+/// start + at · step, where a negative step counts down.
+static Value stepIndex(RowEmitter &e, Value at, int64_t start, int64_t step) {
+  return e.add(e.mul(at, step), e.constantIndex(start));
+}
+
+struct SliceElement : ElementModel<SliceElement, nn::SliceOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto slice = cast<nn::SliceOp>(op);
+    Values source;
+    for (size_t dim = 0; dim < index.size(); ++dim)
+      source.push_back(stepIndex(e, index[dim], slice.getStarts()[dim],
+                                 slice.getSteps()[dim]));
+    return e.element(op->getOperand(0), source);
+  }
+};
+
+/// at - first, held within [0, size): what lies outside is not selected.
+static Value clampedIndex(RowEmitter &e, Value at, int64_t first,
+                          int64_t size) {
+  ImplicitLocOpBuilder &b = e.builder();
+  Value moved = e.add(at, e.constantIndex(-first));
+  moved = arith::MaxSIOp::create(b, moved, e.constantIndex(0));
+  return arith::MinSIOp::create(b, moved, e.constantIndex(size - 1));
+}
+
+struct ConcatElement : ElementModel<ConcatElement, nn::ConcatOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto concat = cast<nn::ConcatOp>(op);
+    int64_t dim = concat.getDim(), first = 0;
+    Value result;
+    for (Value input : concat.getInputs()) {
+      int64_t size = shapeOf(input)[dim];
+      if (size == 0)
+        continue;
+      Values source(index);
+      source[dim] =
+          e.once(input.getAsOpaquePointer(),
+                 {index[dim], e.constantIndex(first)}, [&]() -> Values {
+                   return {clampedIndex(e, index[dim], first, size)};
+                 })[0];
+      Value element = e.element(input, source);
+      ImplicitLocOpBuilder &b = e.builder();
+      if (!result) {
+        result = element;
+      } else {
+        Value within = arith::CmpIOp::create(
+            b, arith::CmpIPredicate::sge, index[dim], e.constantIndex(first));
+        result = arith::SelectOp::create(b, within, element, result);
+      }
+      first += size;
+    }
+    return result;
+  }
+};
+
+struct PadElement : ElementModel<PadElement, nn::PadOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto pad = cast<nn::PadOp>(op);
+    ImplicitLocOpBuilder &b = e.builder();
+    ArrayRef<int64_t> from = shapeOf(pad.getInput());
+    Value value = e.element(pad.getValue(), {});
+    if (llvm::is_contained(from, 0))
+      return value;
+    Values source(index);
+    Value inside;
+    for (size_t dim = 0; dim < index.size(); ++dim) {
+      int64_t low = pad.getLow()[dim];
+      if (low == 0 && pad.getHigh()[dim] == 0)
+        continue;
+      source[dim] = clampedIndex(e, index[dim], low, from[dim]);
+      Value same =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq, source[dim],
+                                e.add(index[dim], e.constantIndex(-low)));
+      inside = inside ? Value(arith::AndIOp::create(b, inside, same)) : same;
+    }
+    Value element = e.element(pad.getInput(), source);
+    return inside ? Value(arith::SelectOp::create(b, inside, element, value))
+                  : element;
+  }
+};
+
+/// The table index that `indices` holds at `index`: checked, negative ones
+/// counted from the end, and 0 if it is refused.
+static Value readIndex(RowEmitter &e, Value indices, ArrayRef<Value> index,
+                       int64_t size) {
+  // Not the key of the element itself: a table's size belongs to this one.
+  static const char key = 0;
+  Values full(index);
+  full.push_back(e.constantIndex(size));
+  full.push_back(e.element(indices, index));
+  return e.once(&key, full, [&]() -> Values {
+    ImplicitLocOpBuilder &b = e.builder();
+    Value at = e.element(indices, index);
+    if (at.getType() != b.getI64Type())
+      at = arith::ExtSIOp::create(b, b.getI64Type(), at);
+    Value zero = e.constantIndex(0), end = e.constantIndex(size);
+    Value negative =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, zero);
+    Value moved = arith::SelectOp::create(
+        b, negative, arith::AddIOp::create(b, at, end), at);
+    Value bad = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, moved, end);
+    e.refuse(bad, e.linearize(index, shapeOf(indices)));
+    return {arith::SelectOp::create(b, bad, zero, moved)};
+  })[0];
+}
+
+struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto gather = cast<nn::GatherOp>(op);
+    size_t dim = gather.getDim();
+    size_t rank = gather.getIndices().getType().getRank();
+    ArrayRef<int64_t> table = shapeOf(gather.getTable());
+    Values source(index.take_front(dim));
+    source.push_back(
+        readIndex(e, gather.getIndices(), index.slice(dim, rank), table[dim]));
+    llvm::append_range(source, index.drop_front(dim + rank));
+    return e.element(gather.getTable(), source);
+  }
+};
+
+struct GatherNdElement : ElementModel<GatherNdElement, nn::GatherNdOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto gather = cast<nn::GatherNdOp>(op);
+    size_t batch = gather.getBatchDims();
+    ArrayRef<int64_t> table = shapeOf(gather.getTable());
+    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
+    size_t lead = indices.size() - 1;
+    Values source(index.take_front(batch));
+    for (int64_t part = 0; part < indices.back(); ++part) {
+      Values at(index.take_front(lead));
+      at.push_back(e.constantIndex(part));
+      source.push_back(
+          readIndex(e, gather.getIndices(), at, table[batch + part]));
+    }
+    llvm::append_range(source, index.drop_front(lead));
+    return e.element(gather.getTable(), source);
+  }
+};
+} // namespace
+
+void cpu::attachShapeElementModels(MLIRContext &context) {
+  nn::ReshapeOp::attachInterface<ReshapeElement>(context);
+  nn::TransposeOp::attachInterface<TransposeElement>(context);
+  nn::BroadcastOp::attachInterface<BroadcastElement>(context);
+  nn::SliceOp::attachInterface<SliceElement>(context);
+  nn::ConcatOp::attachInterface<ConcatElement>(context);
+  nn::PadOp::attachInterface<PadElement>(context);
+  nn::GatherOp::attachInterface<GatherElement>(context);
+  nn::GatherNdOp::attachInterface<GatherNdElement>(context);
+}

@@ -1,0 +1,37 @@
+// Scalar functions of generated kernels. In f32 they are branch-free operations
+// that LLVM vectorises, exact to a few units in the last place, with NaN and
+// infinities as C has them; in f64 they are calls of the C library's functions.
+
+#ifndef ACCEL_LIB_TARGET_CPU_SCALARMATH_H
+#define ACCEL_LIB_TARGET_CPU_SCALARMATH_H
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace accel {
+
+/// Values between minus infinity and exp's smallest normal result give 0.
+mlir::Value emitExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+mlir::Value emitLog(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+mlir::Value emitTanh(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+mlir::Value emitErf(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+/// 1 / (1 + exp(-x)).
+mlir::Value emitSigmoid(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+mlir::Value emitSqrt(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+/// A C function of the name `name` for f64 and `name`f for f32.
+mlir::Value emitLibraryCall(mlir::ImplicitLocOpBuilder &b, llvm::StringRef name,
+                            mlir::ValueRange operands);
+
+/// x · y + z, rounded once.
+mlir::Value emitFma(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y,
+                    mlir::Value z);
+/// A constant of `like`'s float type.
+mlir::Value emitFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value like,
+                      double value);
+/// Conversions between the bits of a bf16 (as i16) and f32: to nearest, ties to
+/// even.
+mlir::Value emitWidenBF16(mlir::ImplicitLocOpBuilder &b, mlir::Value bits);
+mlir::Value emitRoundBF16(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+
+} // namespace accel
+
+#endif // ACCEL_LIB_TARGET_CPU_SCALARMATH_H

@@ -1,0 +1,195 @@
+// Generated kernels against plain loops in double.
+
+#include "KernelHarness.h"
+
+using namespace accel::test;
+
+TEST(Kernels, AddsABroadcastBiasAndAppliesGelu) {
+  for (const char *kind : {"tanh", "erf"}) {
+    Kernel kernel(std::string(R"(
+      func.func private @k(%x: tensor<5x37xf32>, %b: tensor<37xf32>) -> tensor<5x37xf32>
+          attributes {plan.kernel, plan.rows = 5 : i64} {
+        %r = nn.broadcast %b : (tensor<37xf32>) -> tensor<5x37xf32>
+        %s = nn.add %x, %r : (tensor<5x37xf32>, tensor<5x37xf32>) -> tensor<5x37xf32>
+        %y = nn.gelu )") +
+                  kind + R"( %s : (tensor<5x37xf32>) -> tensor<5x37xf32>
+        return %y : tensor<5x37xf32>
+      })");
+    auto x = randoms<float>(5 * 37, 6), b = randoms<float>(37);
+    std::vector<float> y(5 * 37);
+    EXPECT_EQ(kernel({x.data(), b.data(), y.data()}), 0);
+    std::vector<double> expected;
+    for (size_t i = 0; i < x.size(); ++i) {
+      double s = static_cast<double>(x[i]) + b[i % 37];
+      double inner =
+          kind[0] == 't'
+              ? std::tanh(std::sqrt(2 / M_PI) * (s + 0.044715 * s * s * s))
+              : std::erf(s / std::sqrt(2.0));
+      expected.push_back(s / 2 * (1 + inner));
+    }
+    expectNear(y, expected, 5e-7);
+  }
+}
+
+TEST(Kernels, NormalisesRowsAndKeepsTheirSum) {
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<2x3x70xf32>, %r: tensor<2x3x70xf32>, %s: tensor<70xf32>, %b: tensor<70xf32>)
+        -> (tensor<2x3x70xf32>, tensor<2x3x70xf32>) attributes {plan.kernel, plan.rows = 6 : i64} {
+      %h = nn.add %x, %r : (tensor<2x3x70xf32>, tensor<2x3x70xf32>) -> tensor<2x3x70xf32>
+      %y = nn.layer_norm %h, %s, %b dim 2 epsilon 1.0e-05 : (tensor<2x3x70xf32>, tensor<70xf32>, tensor<70xf32>) -> tensor<2x3x70xf32>
+      return %h, %y : tensor<2x3x70xf32>, tensor<2x3x70xf32>
+    })");
+  auto x = randoms<float>(420), r = randoms<float>(420), s = randoms<float>(70),
+       b = randoms<float>(70);
+  std::vector<float> h(420), y(420);
+  EXPECT_EQ(
+      kernel({x.data(), r.data(), s.data(), b.data(), h.data(), y.data()}), 0);
+  std::vector<double> sums, expected;
+  for (size_t row = 0; row < 6; ++row) {
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < 70; ++i) {
+      sums.push_back(static_cast<double>(x[row * 70 + i]) + r[row * 70 + i]);
+      mean += sums.back() / 70;
+    }
+    for (size_t i = 0; i < 70; ++i)
+      variance += std::pow(sums[row * 70 + i] - mean, 2) / 70;
+    for (size_t i = 0; i < 70; ++i)
+      expected.push_back((sums[row * 70 + i] - mean) /
+                             std::sqrt(variance + 1e-5) * s[i] +
+                         b[i]);
+  }
+  expectNear(h, sums, 1e-6);
+  expectNear(y, expected, 1e-5);
+}
+
+TEST(Kernels, SoftmaxKeepsMaskedAndInvalidRows) {
+  for (bool log : {false, true}) {
+    Kernel kernel(std::string(R"(
+      func.func private @k(%x: tensor<4x33xf32>) -> tensor<4x33xf32>
+          attributes {plan.kernel, plan.rows = 4 : i64} {
+        %y = nn.softmax %x dim 1 )") +
+                  (log ? "{log} " : "") +
+                  R"(: (tensor<4x33xf32>) -> tensor<4x33xf32>
+        return %y : tensor<4x33xf32>
+      })");
+    auto x = randoms<float>(4 * 33, 10);
+    float infinity = std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < 33; ++i)
+      x[33 + i] = -infinity; // nothing left
+    for (size_t i = 5; i < 33; ++i)
+      x[66 + i] = -infinity; // partly masked
+    x[99 + 7] = std::nanf("");
+    std::vector<float> y(4 * 33);
+    EXPECT_EQ(kernel({x.data(), y.data()}), 0);
+    std::vector<double> expected;
+    for (size_t row = 0; row < 4; ++row) {
+      double sum = 0, maximum = -infinity;
+      for (size_t i = 0; i < 33; ++i)
+        maximum = std::max<double>(maximum, x[row * 33 + i]);
+      for (size_t i = 0; i < 33; ++i)
+        sum += std::exp(x[row * 33 + i] - maximum);
+      for (size_t i = 0; i < 33; ++i)
+        expected.push_back(log ? x[row * 33 + i] - maximum - std::log(sum)
+                               : std::exp(x[row * 33 + i] - maximum) / sum);
+    }
+    expectNear(y, expected, 1e-6);
+  }
+}
+
+TEST(Kernels, GathersAndRefusesIndicesOutsideTheTable) {
+  Kernel kernel(R"(
+    func.func private @k(%t: tensor<7x20xf32>, %i: tensor<2x3xi64>) -> tensor<2x3x20xf32>
+        attributes {plan.kernel, plan.rows = 6 : i64} {
+      %y = nn.gather %t, %i dim 0 : (tensor<7x20xf32>, tensor<2x3xi64>) -> tensor<2x3x20xf32>
+      return %y : tensor<2x3x20xf32>
+    })");
+  auto table = randoms<float>(140);
+  std::vector<int64_t> indices{0, 6, -1, -7, 3, 2};
+  std::vector<float> y(120);
+  EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 0);
+  for (size_t i = 0; i < 120; ++i)
+    EXPECT_EQ(y[i], table[(indices[i / 20] + 7) % 7 * 20 + i % 20]);
+  indices[4] = 7;
+  EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 5);
+  indices[1] = -8;
+  EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 2);
+}
+
+TEST(Kernels, FollowsStridesTransposesSlicesAndReshapes) {
+  // x is a view of columns 10… of rows of 60, the result one of rows of 31.
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<4x6x5xf32>) -> tensor<8x15xf32>
+        attributes {plan.kernel, plan.rows = 8 : i64} {
+      %t = nn.transpose %x [1, 0, 2] : (tensor<4x6x5xf32>) -> tensor<6x4x5xf32>
+      %s = nn.slice %t starts [5, 0, 0] sizes [6, 4, 5] steps [-1, 1, 1] : (tensor<6x4x5xf32>) -> tensor<6x4x5xf32>
+      %r = nn.reshape %s : (tensor<6x4x5xf32>) -> tensor<8x15xf32>
+      return %r : tensor<8x15xf32>
+    })",
+                {{60, 10, 1}, {31, 2}});
+  auto x = randoms<float>(4 * 60);
+  std::vector<float> y(8 * 31, -1);
+  EXPECT_EQ(kernel({x.data(), y.data()}), 0);
+  for (size_t i = 0; i < 120; ++i) {
+    size_t a = i / 20, b = i / 5 % 4, c = i % 5;
+    EXPECT_EQ(y[i / 15 * 31 + i % 15 * 2], x[b * 60 + (5 - a) * 10 + c]) << i;
+  }
+  EXPECT_EQ(y[1], -1);
+}
+
+TEST(Kernels, JoinsAndPads) {
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<2x3xi64>, %y: tensor<2x2xi64>) -> tensor<4x7xi64>
+        attributes {plan.kernel, plan.rows = 4 : i64} {
+      %c = nn.concat %x, %y dim 1 : (tensor<2x3xi64>, tensor<2x2xi64>) -> tensor<2x5xi64>
+      %v = nn.constant dense<9> : tensor<i64> : tensor<i64>
+      %p = nn.pad %c, %v low [1, 2] high [1, 0] : (tensor<2x5xi64>, tensor<i64>) -> tensor<4x7xi64>
+      return %p : tensor<4x7xi64>
+    })");
+  std::vector<int64_t> x{1, 2, 3, 4, 5, 6}, y{10, 20, 30, 40}, z(28);
+  EXPECT_EQ(kernel({x.data(), y.data(), z.data()}), 0);
+  EXPECT_EQ(
+      z, (std::vector<int64_t>{9, 9, 9, 9, 9, 9,  9,  9, 9, 1, 2, 3, 10, 20,
+                               9, 9, 4, 5, 6, 30, 40, 9, 9, 9, 9, 9, 9,  9}));
+}
+
+TEST(Kernels, ReducesLeadingAndTrailingDimensions) {
+  for (const char *kind : {"sum", "max", "min", "prod"}) {
+    Kernel rows(std::string(R"(
+      func.func private @k(%x: tensor<3x4x19xf32>) -> tensor<3xf32>
+          attributes {plan.kernel, plan.rows = 3 : i64} {
+        %y = nn.reduce )") +
+                kind +
+                R"( %x dims [1, 2] : (tensor<3x4x19xf32>) -> tensor<3xf32>
+        return %y : tensor<3xf32>
+      })");
+    Kernel columns(std::string(R"(
+      func.func private @k(%x: tensor<3x4x19xf32>) -> tensor<4x19xf32>
+          attributes {plan.kernel, plan.rows = 1 : i64} {
+        %y = nn.reduce )") +
+                   kind +
+                   R"( %x dims [0] : (tensor<3x4x19xf32>) -> tensor<4x19xf32>
+        return %y : tensor<4x19xf32>
+      })");
+    auto x = randoms<float>(228, 1.2);
+    std::vector<float> y(3), z(76);
+    EXPECT_EQ(rows({x.data(), y.data()}), 0);
+    EXPECT_EQ(columns({x.data(), z.data()}), 0);
+    auto combine = [&](double a, double b) {
+      return kind[0] == 's'   ? a + b
+             : kind[0] == 'p' ? a * b
+             : kind[1] == 'a' ? std::max(a, b)
+                              : std::min(a, b);
+    };
+    double first = kind[0] == 's'   ? 0
+                   : kind[0] == 'p' ? 1
+                   : kind[1] == 'a' ? -9
+                                    : 9;
+    std::vector<double> byRow(3, first), byColumn(76, first);
+    for (size_t i = 0; i < 228; ++i) {
+      byRow[i / 76] = combine(byRow[i / 76], x[i]);
+      byColumn[i % 76] = combine(byColumn[i % 76], x[i]);
+    }
+    expectNear(y, byRow, 1e-5);
+    expectNear(z, byColumn, 1e-6);
+  }
+}
