@@ -1,0 +1,44 @@
+// RUN: acc-opt %s --dist-annotate="mesh=tp=2,dp=4,dp_shard=1 batch-dim=past=1 batch-dim=table=none" | FileCheck %s
+// RUN: acc-opt %s --dist-annotate="batch-dim=past=1" | FileCheck %s --check-prefix=ONE
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=3" 2>&1 | FileCheck %s --check-prefix=DIVIDE
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=2,xp=2" 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=two" 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=2,dp_replicate=2" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=4 batch-dim=past=4" 2>&1 | FileCheck %s --check-prefix=DIM
+// RUN: not acc-opt %s --dist-annotate="batch-dim=pest=1" 2>&1 | FileCheck %s --check-prefix=INPUT
+// RUN: acc-opt %s --dist-annotate="mesh=dp=2 batch-dim=table=none" | not acc-opt --dist-annotate="mesh=dp=4" 2>&1 | FileCheck %s --check-prefix=AGAIN
+
+// DIVIDE: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 3
+// AXIS: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'xp'
+// SIZE: error: expected a size of at least 1 for mesh axis 'dp_replicate', found 'two'
+// TWICE: error: expected mesh axis 'dp_replicate' once, found it twice
+// DIM: error: expected 'none' or a dimension in [0, 3) as batch dimension of input 'past', found '4'
+// INPUT: error: no input named 'pest', for which 'pest=1' gives the batch dimension
+// AGAIN: error: the module has a mesh already, found 'dp=4' for another
+
+// Axes stand in the order in which ranks are numbered, whatever the option's.
+// CHECK: dist.mesh @mesh ["dp_replicate" = 4, "dp_shard" = 1, "tp" = 2]
+// ONE: dist.mesh @mesh []
+nn.state @w : tensor<16x8xf32> {init = dense<1.0> : tensor<16x8xf32>}
+
+// The batch of every input is split, axes of size 1 aside; states are whole.
+// CHECK-LABEL: @main(
+// CHECK-SAME: %[[IDS:.*]]: tensor<8x6xi64>
+// CHECK-SAME: %[[PAST:.*]]: tensor<2x8x4xf32>
+// CHECK-SAME: %[[TABLE:.*]]: tensor<3x4xf32>
+// CHECK-SAME: %[[RATE:.*]]: tensor<f32>
+// CHECK-SAME: %[[W:.*]]: tensor<16x8xf32>
+// CHECK-NEXT: %[[C0:.*]] = dist.constraint %[[IDS]] <@mesh, [{dp_replicate}, {?}]> : tensor<8x6xi64>
+// CHECK-NEXT: %[[C1:.*]] = dist.constraint %[[PAST]] <@mesh, [{?}, {dp_replicate}, {?}]>
+// CHECK-NEXT: %[[C2:.*]] = dist.constraint %[[TABLE]] <@mesh, [{?}, {?}]>
+// CHECK-NEXT: %[[C3:.*]] = dist.constraint %[[RATE]] <@mesh, []>
+// CHECK-NEXT: %[[C4:.*]] = dist.constraint %[[W]] <@mesh, [{}, {}]>
+// CHECK-NOT: dist.constraint
+// CHECK: return %[[C0]], %[[C1]], %[[C2]], %[[C3]], %[[C4]]
+// ONE: dist.constraint %{{.*}} <@mesh, [{}, {?}]> : tensor<8x6xi64>
+func.func @main(%ids: tensor<8x6xi64> {nn.input = "ids"}, %past: tensor<2x8x4xf32> {nn.input = "past"},
+                %table: tensor<3x4xf32> {nn.input = "table"}, %rate: tensor<f32> {nn.input = "rate"},
+                %w: tensor<16x8xf32> {nn.state = @w})
+    -> (tensor<8x6xi64>, tensor<2x8x4xf32>, tensor<3x4xf32>, tensor<f32>, tensor<16x8xf32>) attributes {nn.entry} {
+  return %ids, %past, %table, %rate, %w : tensor<8x6xi64>, tensor<2x8x4xf32>, tensor<3x4xf32>, tensor<f32>, tensor<16x8xf32>
+}

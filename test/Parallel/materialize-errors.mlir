@@ -1,0 +1,26 @@
+// RUN: acc-opt %s --dist-materialize -split-input-file -verify-diagnostics
+
+// expected-error @below {{expected a dist.mesh, found none}}
+module {
+}
+
+// -----
+dist.mesh @m ["dp" = 2]
+func.func private @g(tensor<4xf32>) -> tensor<4xf32>
+func.func @no_rule(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{'func.call' op has no sharding rule}}
+  %0 = func.call @g(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+dist.mesh @m ["dp" = 2]
+nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
+func.func @one(%w: tensor<4xf32> {nn.state = @w}) {
+  %0 = dist.constraint %w <@m, [{dp}]> : tensor<4xf32>
+  return
+}
+// expected-error @below {{state @w is sharded as #dist.sharding<@m, [{}]> here and as #dist.sharding<@m, [{dp}]> in another function}}
+func.func @other(%w: tensor<4xf32> {nn.state = @w}) {
+  return
+}

@@ -1,0 +1,23 @@
+// RUN: acc-opt %s --dist-plan-reshards | FileCheck %s
+
+dist.mesh @m ["a" = 2, "b" = 4]
+
+// Reduced, then scattered with the other axis in place: each step is one
+// collective.
+// CHECK-LABEL: @two_steps(
+// CHECK-SAME: %[[X:.*]]: tensor
+// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>> -> tensor<8x8xf32, #dist.sharding<@m, [{a}, {b}]>>
+// CHECK-NEXT: %[[Z:.*]] = dist.reshard %[[Y]] : tensor<8x8xf32, #dist.sharding<@m, [{a}, {b}]>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
+// CHECK-NEXT: return %[[Z]]
+func.func @two_steps(%x: tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>>) -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>> {
+  %0 = dist.reshard %x : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
+  return %0 : tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
+}
+
+// CHECK-LABEL: @one_step(
+// CHECK-COUNT-1: dist.reshard
+// CHECK-NOT: dist.reshard
+func.func @one_step(%x: tensor<8x8xf32, #dist.sharding<@m, [{a}, {}]>>) -> tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>> {
+  %0 = dist.reshard %x : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}]>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>>
+  return %0 : tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>>
+}

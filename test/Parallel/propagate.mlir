@@ -1,0 +1,76 @@
+// RUN: acc-opt %s --dist-propagate=print-origins -split-input-file -verify-diagnostics | FileCheck %s
+
+dist.mesh @mesh ["dp" = 2, "tp" = 2]
+// Forward through a reshape that merges, along what a matmul keeps, and back to
+// a constant; nothing is changed.
+// CHECK-LABEL: @batch(
+// CHECK: dist.constraint
+// CHECK-NOT: #dist.sharding
+// expected-remark @below {{argument 0: [{dp}, {}, {}]; 'dp' through dist.constraint}}
+// expected-remark @below {{argument 1: [{}, {}]}}
+func.func @batch(%x: tensor<4x11x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x11x6xf32> {
+  // expected-remark @below {{[{dp}, {}, {}]; 'dp' through dist.constraint}}
+  %0 = dist.constraint %x <@mesh, [{dp}, {?}, {?}]> : tensor<4x11x8xf32>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.reshape}}
+  %1 = nn.reshape %0 : (tensor<4x11x8xf32>) -> tensor<44x8xf32>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.matmul}}
+  %2 = nn.matmul %1, %w : (tensor<44x8xf32>, tensor<8x6xf32>) -> tensor<44x6xf32>
+  // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.reshape}}
+  %3 = nn.reshape %2 : (tensor<44x6xf32>) -> tensor<4x11x6xf32>
+  // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.add}}
+  %4 = nn.constant dense<1.0> : tensor<4x11x6xf32> : tensor<4x11x6xf32>
+  // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.add}}
+  %5 = nn.add %3, %4 : (tensor<4x11x6xf32>, tensor<4x11x6xf32>) -> tensor<4x11x6xf32>
+  return %5 : tensor<4x11x6xf32>
+}
+
+// -----
+dist.mesh @mesh ["dp" = 2, "tp" = 2]
+// A closed dimension takes nothing from others, an open one does, at its minor
+// end.
+// expected-remark @below {{argument 0: [{dp}, {tp}]}}
+// expected-remark @below {{argument 1: [{}, {}]}}
+func.func @closed(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  // expected-remark @below {{[{dp}, {tp}]}}
+  %0 = dist.constraint %x <@mesh, [{dp, ?}, {tp}]> : tensor<4x8xf32>
+  // expected-remark @below {{[{}, {}]}}
+  %1 = dist.constraint %y <@mesh, [{}, {}]> : tensor<4x8xf32>
+  // expected-remark @below {{[{dp}, {tp}]; 'dp' through nn.add; 'tp' through nn.add}}
+  %2 = nn.add %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// -----
+dist.mesh @mesh ["a" = 2, "b" = 2]
+// One axis, two factors: of two values without constraint the larger wins, and
+// a constraint wins against size.
+// expected-remark @below {{argument 0: [{a}, {}]}}
+func.func @conflict(%x: tensor<4x8xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+  // expected-remark @below {{[{a}, {}]}}
+  %0 = dist.constraint %x <@mesh, [{a}, {}]> : tensor<4x8xf32>
+  // expected-remark @below {{[{a}, {}]}}
+  %1 = nn.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-remark @below {{[{}, {a}]}}
+  %2 = nn.constant dense<1.0> : tensor<8x64xf32> : tensor<8x64xf32>
+  // expected-remark @below {{[{}, {a}]}}
+  %3 = dist.constraint %2 <@mesh, [{}, {a}]> : tensor<8x64xf32>
+  // expected-remark @below {{[{}, {a}]}}
+  %4 = nn.exp %3 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  // expected-remark @below {{[{}, {a}]; 'a' through nn.matmul}}
+  %5 = nn.matmul %1, %4 : (tensor<4x8xf32>, tensor<8x64xf32>) -> tensor<4x64xf32>
+  // expected-remark @below {{[{a}, {}]; 'a' through nn.matmul}}
+  %6 = nn.matmul %0, %4 : (tensor<4x8xf32>, tensor<8x64xf32>) -> tensor<4x64xf32>
+  return %5, %6 : tensor<4x64xf32>, tensor<4x64xf32>
+}
+
+// -----
+dist.mesh @mesh ["a" = 2, "b" = 2]
+// A factor that is not wholly split shields those minor to it in a dimension.
+// expected-remark @below {{argument 0: [{}, {b}, {}]}}
+func.func @minor(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
+  // expected-remark @below {{[{}, {b}, {}]}}
+  %0 = dist.constraint %x <@mesh, [{}, {b}, {}]> : tensor<4x6x8xf32>
+  // expected-remark @below {{[{}, {}]}}
+  %1 = nn.reshape %0 : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+  return %1 : tensor<24x8xf32>
+}
