@@ -101,7 +101,7 @@ TEST_F(RunExecutable, RefusesAnotherNumberOfRanks) {
 
 TEST_F(RunExecutable, RefusesAMachineWithoutTheFeatures) {
   Executable executable = tinyExecutable();
-  executable.features = {"fpu", "sse4.2", "lzcnt", "warp-drive"};
+  executable.features = {"fpu", "sse4_2", "warp-drive"};
   write(executable);
   EXPECT_THAT(run(), HasSubstr("compiled for a CPU with warp-drive, which"));
 }

@@ -1,0 +1,172 @@
+// What the emitter makes of a plan: every command and value arrives in the
+// file, and what the file cannot say is refused where it stands.
+
+#include "accel/Emit/WriteExecutable.h"
+
+#include "accel-rt/PlanFormat.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/NN.h"
+#include "dialects/Plan/Plan.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <gmock/gmock.h>
+
+using namespace mlir;
+using namespace accel;
+using ::testing::HasSubstr;
+
+namespace {
+
+constexpr const char *kPlan = R"mlir(
+module attributes {accel.phase = "plan"} {
+  dist.mesh @mesh ["mb" = 1, "dp" = 2]
+  nn.state @"w" : tensor<2x2xf32> {aliases = ["v"], init = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
+  nn.state @"far" : tensor<4xf32> {init = #nn.file<"FOLDER/data/weights.bin" [64 : 16] hash 18446744073709551615 permutation []>}
+  func.func private @kernel_0(tensor<2x2xf32>) -> tensor<2x2xf32> attributes {plan.kernel}
+  plan.program @main stage 0 ranks 2 mesh @mesh {
+    plan.arena device bytes 4096 alignment 64 reserve 1048576
+    plan.arena shared bytes 64 alignment 64 reserve 0
+    plan.buffer @x role input space device offset 0 bytes 16 slots 2 stride 64
+    plan.buffer @w role state space device offset 128 bytes 16 slots 1 stride 16 {source = @w}
+    plan.buffer @c role constant space device offset 192 bytes 4 slots 1 stride 4 {value = dense<[true, false, true, true]> : tensor<4xi1>}
+    plan.buffer @s role communication space shared offset 0 bytes 32 slots 1 stride 32
+    plan.body @load_states engine cpu slots 0 {
+      plan.read state "w" #plan.part<[2, 2] by [[], []]> -> #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>
+    }
+    plan.body @forward engine cpu slots 1 {
+      plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]> loc("Input")
+      plan.gemm #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 slot -1 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 slot 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
+      plan.kernel @kernel_0 [#plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
+      plan.fill 1.5 : f32 -> #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
+      plan.collective all_reduce ["dp"] [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
+      plan.write #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
+    }
+    plan.entry @load {
+      plan.segment cpu { plan.run @load_states micro_batch 0 slots [] }
+    }
+    plan.entry @main {
+      plan.segment cpu capturable { plan.run @forward micro_batch 0 slots [1] }
+    }
+  }
+})mlir";
+
+class WriteExecutable : public ::testing::Test {
+protected:
+  WriteExecutable() {
+    DialectRegistry registry;
+    registry.insert<func::FuncDialect, nn::NNDialect, dist::DistDialect,
+                    plan::PlanDialect>();
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    SmallString<128> path;
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("accel-emit", path));
+    EXPECT_FALSE(llvm::sys::fs::create_directory(path + "/data"));
+    folder = path.str().str();
+  }
+  ~WriteExecutable() override { llvm::sys::fs::remove_directories(folder); }
+
+  /// Writes the plan after replacing `from` by `to`; returns the error.
+  std::string write(StringRef from = "", StringRef to = "") {
+    std::string text = kPlan;
+    auto replace = [&](StringRef a, StringRef b) {
+      size_t at = text.find(a.str());
+      ASSERT_NE(at, std::string::npos) << a.str();
+      text.replace(at, a.size(), b.str());
+    };
+    replace("FOLDER", folder);
+    if (!from.empty())
+      replace(from, to);
+    std::string message;
+    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+      message += diagnostic.str();
+      return success();
+    });
+    auto module = parseSourceString<ModuleOp>(text, &context);
+    if (!module)
+      return "no module: " + message;
+    emit::EmitOptions options;
+    options.features = {"avx2"};
+    bool failed = mlir::failed(emit::writeExecutable(
+        *module, "ELF", {{"nn", "text"}}, options, folder + "/m.accx"));
+    EXPECT_EQ(failed, !message.empty());
+    return message;
+  }
+
+  MLIRContext context;
+  std::string folder;
+};
+
+TEST_F(WriteExecutable, KeepsEverything) {
+  ASSERT_EQ(write(), "");
+  std::unique_ptr<rt::ExecutableFile> file;
+  rt::Status status = rt::ExecutableFile::open(folder + "/m.accx", file);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const rt::Executable &plan = file->plan();
+  EXPECT_EQ(plan.features, std::vector<std::string>{"avx2"});
+  ASSERT_EQ(plan.mesh.size(), 1u); // mb is no axis of ranks
+  EXPECT_EQ(plan.numRanks(), 2);
+  ASSERT_EQ(plan.states.size(), 2u);
+  EXPECT_EQ(plan.states[0].aliases, std::vector<std::string>{"v"});
+  EXPECT_EQ(plan.states[1].first.path, "data/weights.bin");
+  EXPECT_EQ(plan.states[1].first.hash, UINT64_MAX);
+  float w[4];
+  ASSERT_TRUE(file->read(*file->find("state:w"), w).ok());
+  EXPECT_EQ(w[3], 4.f);
+  char mask[4];
+  ASSERT_TRUE(file->read(*file->find("constant:main:c"), mask).ok());
+  EXPECT_EQ(std::string(mask, 4), std::string("\1\0\1\1", 4));
+  EXPECT_NE(file->find(rt::kKernelSection), nullptr);
+  EXPECT_NE(file->find("ir:nn"), nullptr);
+
+  ASSERT_EQ(plan.inputs.size(), 1u);
+  EXPECT_EQ(plan.inputs[0].part.axes[0], std::vector<std::string>{"dp"});
+  ASSERT_EQ(plan.outputs.size(), 1u);
+  EXPECT_EQ(plan.outputs[0].name, "y");
+  const rt::Program &program = plan.programs[0];
+  EXPECT_EQ(program.arenas[0].reserve, 1048576);
+  EXPECT_EQ(program.buffers[0].slots, 2);
+  EXPECT_EQ(program.buffers[1].source, "w");
+  EXPECT_TRUE(program.entries[1].segments[0].capturable);
+  EXPECT_EQ(program.entries[1].segments[0].runs[0].slots,
+            std::vector<int64_t>{1});
+
+  const auto &commands = program.bodies[1].commands;
+  ASSERT_EQ(commands.size(), 6u);
+  auto &gemm = std::get<rt::GemmCommand>(commands[1].what);
+  EXPECT_EQ(commands[1].node, "MatMul#1, Add#2");
+  EXPECT_EQ(gemm.b.strides, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(gemm.c.axes[0].bytes, 16);
+  EXPECT_EQ(std::get<int64_t>(gemm.form.at("packed")), 1);
+  EXPECT_EQ(std::get<int64_t>(gemm.form.at("chunk_rows")), 8);
+  EXPECT_EQ(std::get<double>(gemm.form.at("alpha")), 0.5);
+  EXPECT_EQ(std::get<std::string>(gemm.form.at("library")), "onednn");
+  EXPECT_EQ(std::get<std::vector<int64_t>>(gemm.form.at("layout")).size(), 2u);
+  EXPECT_EQ(commands[1].releases.size(), 1u);
+  EXPECT_EQ(std::get<rt::KernelCommand>(commands[2].what).function, "kernel_0");
+  EXPECT_EQ(std::get<rt::FillCommand>(commands[3].what).value,
+            (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
+  EXPECT_EQ(commands[3].node, "(plan-pad)");
+  auto &collective = std::get<rt::CollectiveCommand>(commands[4].what);
+  EXPECT_EQ(collective.kind, "all_reduce");
+  EXPECT_EQ(collective.combine, "max");
+  EXPECT_EQ(commands[4].stream, "comm");
+}
+
+TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
+  EXPECT_THAT(write("ranks 2", "ranks 3"),
+              HasSubstr("expected as many ranks as the mesh has (2), found 3"));
+  EXPECT_THAT(write("device offset 128", "device offset -1"),
+              HasSubstr("found one that was not allocated"));
+  EXPECT_THAT(write("alpha = 0.5", "alpha = {}"),
+              HasSubstr("in a form, found {}"));
+  EXPECT_THAT(write("1.5 : f32", "1.5 : f64"),
+              HasSubstr("expected a value of type 'f32'"));
+  EXPECT_THAT(write("data/weights.bin", "none/weights.bin"),
+              HasSubstr("cannot find the folder"));
+  EXPECT_THAT(write("bytes 4096", "bytes 130"), HasSubstr("buffer 'w'"));
+  EXPECT_FALSE(llvm::sys::fs::exists(folder + "/m.accx"));
+}
+
+} // namespace
