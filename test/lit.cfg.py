@@ -43,6 +43,9 @@ config.substitutions += [
     ("%fixtures", os.path.join(source, "test", "Fixtures")),
     ("%scripts", os.path.join(source, "scripts")),
     ("%python", sys.executable),
+    # Preloaded into acc-run, it counts what is allocated after load.
+    ("%count-allocations", os.path.join(
+        config.accel_build, "lib", "accel-count-allocations.so")),
     # %encode-onnx < model.textproto > model.onnx
     ("%encode-onnx", "protoc --proto_path=" + os.path.join(
         config.accel_build, "onnx-schema") +
