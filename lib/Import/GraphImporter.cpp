@@ -22,7 +22,7 @@ const ImportedValue *GraphImporter::lookup(StringRef name, Location loc) {
     return nullptr;
   }
   Location own = NameLoc::get(StringAttr::get(loc.getContext(), name));
-  DenseElementsAttr value = tensorValue(file, *tensor, options.f64, own);
+  DenseElementsAttr value = tensorValue(file, *tensor, options.f64, loc);
   if (!value)
     return nullptr;
   return &(values[name] =

@@ -49,7 +49,7 @@ private:
 
 FailureOr<RankedTensorType>
 ModelImporter::inputType(const onnx::ValueInfoProto &input) {
-  Location loc = nameLoc(input.name());
+  Location loc = file.location();
   if (!input.type().has_tensor_type())
     return emitError(loc) << "expected input '" << input.name()
                           << "' to be a tensor";
@@ -92,10 +92,9 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
   Location loc = nameLoc(parameter.name);
   Type stored = elementType(parameter.dtype, context);
   if (!stored)
-    return emitError(loc) << "element type '"
-                          << onnxio::elementTypeName(parameter.dtype)
-                          << "' of parameter '" << parameter.name
-                          << "' is not supported";
+    return emitError(file.location())
+           << "element type '" << onnxio::elementTypeName(parameter.dtype)
+           << "' of parameter '" << parameter.name << "' is not supported";
   Type element = computeType(stored, options.f64);
   auto type = RankedTensorType::get(parameter.shape, element);
   SmallVector<Attribute> initializers;
@@ -116,7 +115,7 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
   } else {
     const onnx::TensorProto *tensor = file.findInitializer(source->initializer);
     if (!tensor)
-      return emitError(loc)
+      return emitError(file.location())
              << "no initializer called '" << source->initializer
              << "', which holds parameter '" << parameter.name << "'";
     const onnxio::Payload &payload = file.payload(*tensor);
@@ -129,7 +128,8 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       if (stored != element)
         storedAs = TypeAttr::get(stored);
     } else {
-      DenseElementsAttr value = tensorValue(file, *tensor, options.f64, loc);
+      DenseElementsAttr value =
+          tensorValue(file, *tensor, options.f64, file.location());
       if (!value)
         return failure();
       init = identity ? value : transposeBack(value, source->permutation);
@@ -168,7 +168,7 @@ LogicalResult ModelImporter::checkOutput(const onnx::ValueInfoProto &output,
   const auto &declared = output.type().tensor_type().shape();
   auto type = cast<RankedTensorType>(value.getType());
   auto fail = [&] {
-    return emitError(value.getLoc())
+    return emitError(file.location())
            << "output '" << output.name() << "' has type " << type
            << ", but the file declares ";
   };
@@ -231,11 +231,11 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   SmallVector<DictionaryAttr> names;
   for (const onnx::ValueInfoProto &output : file.graph().output()) {
     const ImportedValue *value =
-        importer.lookup(output.name(), nameLoc(output.name()));
+        importer.lookup(output.name(), file.location());
     if (!value)
       return nullptr;
     if (value->isSequence || !value->tensor) {
-      emitError(nameLoc(output.name()))
+      emitError(file.location())
           << "expected output '" << output.name() << "' to be a tensor";
       return nullptr;
     }
