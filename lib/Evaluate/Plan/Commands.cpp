@@ -5,7 +5,6 @@
 
 #include "dialects/NN/NN.h"
 #include "lib/Evaluate/Collectives.h"
-#include "lib/Evaluate/Lockstep.h"
 
 using namespace mlir;
 using namespace accel;
@@ -32,7 +31,9 @@ public:
 private:
   LogicalResult evaluate(plan::GemmOp gemm);
   LogicalResult evaluate(plan::AttentionOp attention);
-  LogicalResult evaluate(plan::KernelOp kernel);
+  LogicalResult evaluate(plan::KernelOp kernel) {
+    return executeKernel(kernel, run, memory, world);
+  }
   LogicalResult evaluate(plan::CopyOp copy);
   LogicalResult evaluate(plan::FillOp fill);
   LogicalResult evaluate(plan::PackOp pack);
@@ -144,42 +145,6 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
   if (failed(result))
     return failure();
   return write(attention.getOutput(), *result);
-}
-
-LogicalResult CommandEvaluator::evaluate(plan::KernelOp kernel) {
-  auto function =
-      world.getModule().lookupSymbol<func::FuncOp>(kernel.getFunction());
-  if (!function)
-    return kernel.emitOpError()
-           << "names no function " << kernel.getFunctionAttr();
-  if (function.getNumArguments() != kernel.getInputs().size() ||
-      function.getNumResults() != kernel.getOutputs().size())
-    return kernel.emitOpError()
-           << "expected " << function.getNumArguments() << " inputs and "
-           << function.getNumResults() << " outputs, found "
-           << kernel.getInputs().size() << " and "
-           << kernel.getOutputs().size();
-  SmallVector<GroupTensors> arguments, results;
-  for (auto [argument, view] :
-       llvm::zip(function.getArguments(),
-                 kernel.getInputs().getAsRange<plan::ViewAttr>())) {
-    FailureOr<Tensor> tensor = read(view);
-    if (failed(tensor))
-      return failure();
-    auto type = cast<RankedTensorType>(argument.getType());
-    if (type.getNumElements() != tensor->getNumElements())
-      return kernel.emitOpError()
-             << "expected an input of type " << type << ", found view " << view;
-    arguments.push_back({tensor->reshape(type.getShape())});
-  }
-  if (failed(Lockstep(/*mesh=*/{}, /*wholeTensors=*/true, world.getMode())
-                 .call(function, arguments, results)))
-    return failure();
-  for (auto [result, view] :
-       llvm::zip(results, kernel.getOutputs().getAsRange<plan::ViewAttr>()))
-    if (failed(write(view, result.front())))
-      return failure();
-  return success();
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::CopyOp copy) {

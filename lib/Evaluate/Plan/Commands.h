@@ -40,6 +40,11 @@ private:
 mlir::LogicalResult executeCommand(mlir::Operation *op, plan::RunOp run,
                                    RankMemory &memory, PlanWorld &world);
 
+/// executeCommand of a kernel. Where it writes bytes that it reads, it is
+/// checked that rows which threads have finished do not change the others.
+mlir::LogicalResult executeKernel(plan::KernelOp kernel, plan::RunOp run,
+                                  RankMemory &memory, PlanWorld &world);
+
 /// A member of a collective: its command, which may stand in another program
 /// than the others', the run it belongs to, and its bytes.
 struct Member {

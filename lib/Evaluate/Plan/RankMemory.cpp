@@ -166,3 +166,10 @@ LogicalResult RankMemory::poison(Operation *at, plan::ViewAttr view,
   });
   return success();
 }
+
+bool RankMemory::overlap(plan::ViewAttr one, plan::ViewAttr other,
+                         plan::RunOp run) {
+  char *first = *resolve(run, one, run), *second = *resolve(run, other, run);
+  return first < second + other.getSpanBytes() &&
+         second < first + one.getSpanBytes();
+}

@@ -32,6 +32,10 @@ public:
   mlir::LogicalResult poison(mlir::Operation *at, plan::ViewAttr view,
                              plan::RunOp run);
 
+  /// Whether two views share bytes, gaps between elements counted as theirs.
+  /// Requires that both can be read.
+  bool overlap(plan::ViewAttr one, plan::ViewAttr other, plan::RunOp run);
+
   MeshPoint pointOf(plan::RunOp run) const;
 
 private:

@@ -278,3 +278,11 @@ TEST_F(TensorRules, CrossEntropy) {
   EXPECT_EQ(message, "'nn.cross_entropy' op expected labels in [0, 2] or "
                      "-100, found 3");
 }
+
+TEST_F(TensorRules, EveryOpHasAMeaning) {
+  for (mlir::RegisteredOperationName name : context.getRegisteredOperations())
+    if (name.getDialectNamespace() == "nn" &&
+        !name.hasTrait<mlir::OpTrait::ZeroResults>())
+      EXPECT_TRUE(name.hasInterface<EvaluateOpInterface>())
+          << name.getStringRef().str();
+}
