@@ -2,6 +2,8 @@
 
 #include "Comm/HostComm.h"
 
+#include "Device/CPU/CpuDevice.h"
+
 namespace accel::rt {
 namespace {
 /// How long a wait sleeps before it looks for an abort.
@@ -66,7 +68,7 @@ public:
                            std::to_string(self.memory.sharedBytes()) +
                            " bytes, found " + std::to_string(arena.bytes));
     *address = self.memory.shared(self.rank);
-    return Status();
+    return cpu::populate(*address, static_cast<uint64_t>(arena.bytes));
   }
 
   Status prepare(const Program &program, const Command &command,

@@ -65,7 +65,10 @@ Status Inputs::open(const Executable &executable, const std::string &folder) {
     OpenTensor tensor;
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
-    if (tensor.name.empty())
+    bool known = false;
+    for (const TensorPlan &input : executable.inputs)
+      known |= input.name == tensor.name;
+    if (!known)
       tensor.name = executable.inputs[i].name;
     numbered.push_back(std::move(tensor));
     files.push_back(std::move(file));

@@ -47,8 +47,9 @@ private:
   uint64_t total = 0;
 };
 
-/// Output files: made at full size under temporary names, filled by the ranks,
-/// renamed when all is well, removed otherwise.
+/// Output files: made at full size without a name where the file system can (so
+/// that nothing is left whatever happens), filled by the ranks, and named when
+/// all is well.
 class Outputs {
 public:
   ~Outputs();
@@ -61,12 +62,11 @@ public:
 private:
   struct Output {
     std::string temporary, path;
-    bool renamed = false;
+    bool hasName = false; ///< The temporary one.
   };
   std::vector<OpenTensor> tensors;
   std::vector<Output> outputs;
   std::vector<FileHandle> files;
-  bool finished = false;
 };
 
 /// Makes the tasks of read and write commands.

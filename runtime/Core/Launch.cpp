@@ -22,12 +22,37 @@ using Clock = std::chrono::steady_clock;
 /// How long ranks may take to end by themselves once one has failed.
 constexpr auto kGrace = std::chrono::milliseconds(1000);
 constexpr auto kPoll = std::chrono::milliseconds(20);
+constexpr auto kFirstPoll = std::chrono::milliseconds(1);
 constexpr auto kProgressInterval = std::chrono::seconds(2);
 
 int64_t coresHere() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
+
+/// While it lives, SIGINT and SIGTERM are noted instead of ending the parent:
+/// it ends the ranks and removes what it has written, then fails.
+class Interrupts {
+public:
+  Interrupts() {
+    signalSeen = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int signal) { signalSeen = signal; };
+    sigaction(SIGINT, &action, &oldInterrupt);
+    sigaction(SIGTERM, &action, &oldTerminate);
+  }
+  ~Interrupts() { restore(); }
+  /// In a rank, which ends as any process does.
+  void restore() {
+    sigaction(SIGINT, &oldInterrupt, nullptr);
+    sigaction(SIGTERM, &oldTerminate, nullptr);
+  }
+  static int received() { return signalSeen; }
+
+private:
+  static inline volatile std::sig_atomic_t signalSeen = 0;
+  struct sigaction oldInterrupt, oldTerminate;
+};
 
 /// "rank 2, in a gemm of node 'MatMul#17'".
 std::string whereIs(const Executable &plan, RankControl &control,
@@ -77,6 +102,7 @@ public:
 private:
   [[noreturn]] void rankProcess(int64_t rank, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    interrupts.restore();
     if (getppid() != parent)
       _exit(1); // the parent ended before the line above
     RankControl &self = job.memory.rank(rank);
@@ -94,8 +120,11 @@ private:
 
   Status watch() {
     auto lastLife = Clock::now(), lastLine = lastLife;
+    Clock::duration poll = kFirstPoll;
     while (running > 0) {
       reap();
+      if (int signal = Interrupts::received())
+        fail(Status::error(std::string("interrupted by ") + strsignal(signal)));
       if (!failure.ok() || control.aborted())
         break;
       if (sawProgress())
@@ -110,7 +139,8 @@ private:
         if (job.options.progress)
           job.options.progress(progressLine());
       }
-      std::this_thread::sleep_for(running ? kPoll : kPoll * 0);
+      std::this_thread::sleep_for(poll);
+      poll = std::min<Clock::duration>(poll * 5 / 4, kPoll);
     }
     endAll();
     return failure;
@@ -214,6 +244,7 @@ private:
   const Job &job;
   const Executable &plan;
   Control &control;
+  Interrupts interrupts;
   std::vector<pid_t> children;
   size_t running = 0;
   std::vector<uint64_t> lastProgress;

@@ -12,9 +12,9 @@
 namespace accel::rt {
 
 Outputs::~Outputs() {
-  if (!finished)
-    for (const Output &output : outputs)
-      unlink((output.renamed ? output.path : output.temporary).c_str());
+  for (const Output &output : outputs)
+    if (output.hasName)
+      unlink(output.temporary.c_str());
 }
 
 Status Outputs::create(const Executable &executable,
@@ -29,11 +29,15 @@ Status Outputs::create(const Executable &executable,
       return Status::error("cannot write " + inQuotes(path) + ": " +
                            std::strerror(error));
     };
-    FileHandle file(::open(temporary.c_str(),
-                           O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    FileHandle file(
+        ::open(folder.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
+    bool hasName = !file && (errno == EOPNOTSUPP || errno == EISDIR);
+    if (hasName)
+      file = FileHandle(::open(temporary.c_str(),
+                               O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
     if (!file)
       return fail(errno);
-    outputs.push_back({temporary, path});
+    outputs.push_back({temporary, path, hasName});
     std::string header = npyHeader(tensor.dtype, tensor.part.shape);
     uint64_t bytes = static_cast<uint64_t>(numElements(tensor.part.shape)) *
                      static_cast<uint64_t>(dtypeBytes(tensor.dtype));
@@ -63,13 +67,27 @@ const TensorRange *Outputs::find(const std::string &name) const {
 Status Outputs::finish() {
   for (size_t i = 0; i < outputs.size(); ++i) {
     Output &output = outputs[i];
-    if (fsync(files[i].get()) != 0 ||
-        rename(output.temporary.c_str(), output.path.c_str()) != 0)
+    auto fail = [&] {
       return Status::error("cannot write " + inQuotes(output.path) + ": " +
                            std::strerror(errno));
-    output.renamed = true;
+    };
+    if (fsync(files[i].get()) != 0)
+      return fail();
+    if (!output.hasName) {
+      std::string unnamed = "/proc/self/fd/" + std::to_string(files[i].get());
+      if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, output.temporary.c_str(),
+                 AT_SYMLINK_FOLLOW) != 0)
+        return fail();
+      output.hasName = true;
+    }
   }
-  finished = true;
+  // All are complete: only now the old ones go.
+  for (Output &output : outputs) {
+    if (rename(output.temporary.c_str(), output.path.c_str()) != 0)
+      return Status::error("cannot write " + inQuotes(output.path) + ": " +
+                           std::strerror(errno));
+    output.hasName = false;
+  }
   return Status();
 }
 

@@ -8,6 +8,16 @@
 #include <sys/mman.h>
 
 namespace accel::rt {
+
+Status cpu::populate(void *address, uint64_t bytes) {
+  // Kernels before 5.14 do not know this: there the first run pays.
+  if (bytes == 0 || madvise(address, bytes, MADV_POPULATE_WRITE) == 0 ||
+      errno == EINVAL)
+    return Status();
+  return Status::error("cannot fill an arena of " + std::to_string(bytes) +
+                       " bytes with memory: " + std::strerror(errno));
+}
+
 namespace {
 
 /// Arenas of at least this size start on its multiples, so that the kernel can
@@ -43,6 +53,7 @@ public:
     *address = reinterpret_cast<void *>(aligned);
     if (bytes >= kHugePage)
       (void)madvise(*address, bytes, MADV_HUGEPAGE);
+    ACCEL_RT_RETURN_IF_ERROR(cpu::populate(*address, bytes));
     allocated += bytes;
     return Status();
   }

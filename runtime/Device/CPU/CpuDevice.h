@@ -11,6 +11,10 @@
 
 namespace accel::rt::cpu {
 
+/// Backs the pages of an arena by memory now, so that the first run is like the
+/// others and too little memory is an error at load.
+Status populate(void *address, uint64_t bytes);
+
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {
 public:

@@ -154,6 +154,19 @@ TEST_F(Supervise, NamesARankThatIsKilledWhileLoading) {
   expectNoRanks();
 }
 
+TEST_F(Supervise, AnInterruptEndsEverythingInOrder) {
+  for (int signal : {SIGINT, SIGTERM}) {
+    write(meetingExecutable(3));
+    options.repeats = 1000000000;
+    start();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    kill(launcher, signal);
+    EXPECT_THAT(wait(5), HasSubstr("interrupted by"));
+    expectNoRanks();
+    EXPECT_EQ(countFiles(folder / "out"), 0u);
+  }
+}
+
 TEST_F(Supervise, RanksEndWithTheirParent) {
   write(meetingExecutable(3));
   options.repeats = 1000000000;
@@ -162,6 +175,7 @@ TEST_F(Supervise, RanksEndWithTheirParent) {
   waitpid(launcher, nullptr, 0);
   launcher = 0;
   expectNoRanks();
+  EXPECT_EQ(countFiles(folder / "out"), 0u);
 }
 
 TEST_F(Supervise, NamesTheCommandsOfAHang) {

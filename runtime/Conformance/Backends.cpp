@@ -1,0 +1,53 @@
+// The table of devices.
+
+#include "Conformance/Backends.h"
+
+#include "../test/Unit/Runtime/TinyExecutable.h"
+
+namespace accel::rt::conformance {
+namespace {
+
+Status makeCpu(Instance &instance) {
+  test::TemporaryFolder folder;
+  ACCEL_RT_RETURN_IF_ERROR(writeExecutableFile(
+      test::tinyExecutable(), test::tinySections(), folder / "m.accx"));
+  ACCEL_RT_RETURN_IF_ERROR(
+      ExecutableFile::open(folder / "m.accx", instance.file));
+  instance.pool = std::make_unique<ThreadPool>(3, 50);
+  return makeCpuDevice(*instance.file, *instance.pool, instance.device);
+}
+
+Status makeNull(Instance &instance) {
+  instance.device = makeNullDevice(instance.log);
+  return Status();
+}
+
+} // namespace
+
+std::string Backend::reasonToSkip(const std::string &test) const {
+  for (const auto &[name, reason] : skips)
+    if (name == test)
+      return reason;
+  return "";
+}
+
+std::ostream &operator<<(std::ostream &stream, const Backend &backend) {
+  return stream << backend.name;
+}
+
+const std::vector<Backend> &backends() {
+  static const std::string computes =
+      "it records commands and computes nothing";
+  static const std::vector<Backend> table = {
+      {"cpu", makeCpu, {}},
+      {"null",
+       makeNull,
+       {{"KeepsWhatIsUploaded", "its arenas have no memory behind them"},
+        {"CopiesStridedViews", computes},
+        {"Fills", computes},
+        {"Multiplies", computes},
+        {"RefusesWhatItDoesNotHave", "it has every command"}}}};
+  return table;
+}
+
+} // namespace accel::rt::conformance
