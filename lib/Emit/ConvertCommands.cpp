@@ -2,6 +2,8 @@
 
 #include "ConvertCommands.h"
 
+#include "accel/Target/CPU/Kernels.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -67,13 +69,14 @@ private:
     result.scale = op.getScale().convertToDouble();
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
-    if (op.getKernel())
-      result.kernel = op.getKernel()->str();
+    // The target makes the softmax of an attention, unless one is named.
+    result.kernel = op.getKernel() ? op.getKernel()->str()
+                                   : cpu::getKernelSymbol(op);
     result.form = form(op.getForm());
     return result;
   }
   rt::KernelCommand kernel(plan::KernelOp op) {
-    return {op.getFunction().str(), views(op.getInputs()),
+    return {cpu::getKernelSymbol(op), views(op.getInputs()),
             views(op.getOutputs()), static_cast<int64_t>(op.getRows()),
             static_cast<int64_t>(op.getGrid())};
   }
