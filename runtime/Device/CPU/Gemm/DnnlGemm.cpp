@@ -116,7 +116,8 @@ struct Matrix {
   bool isDense() const { return hasDenseRows() || hasDenseColumns(); }
   /// The dense matrix that a copy is made into: in the order it is stored in.
   Matrix getDense() const {
-    bool byRows = hasDenseRows() || (!hasDenseColumns() && columnStride == 1);
+    bool byRows = rows == 1 || columns == 1 || hasDenseRows() ||
+                  (!hasDenseColumns() && columnStride == 1);
     Matrix dense = *this;
     dense.rowStride = byRows ? columns : 1;
     dense.columnStride = byRows ? 1 : rows;

@@ -1,0 +1,254 @@
+// Matrix products in every form against sums in double.
+
+#include "Device/CPU/Gemm/Gemm.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace accel::rt;
+using namespace accel::rt::cpu;
+
+namespace {
+struct Free {
+  void operator()(char *data) const { std::free(data); }
+};
+using Buffer = std::unique_ptr<char, Free>;
+
+Buffer allocate(int64_t bytes) {
+  bytes = (bytes + 127) / 64 * 64;
+  auto *data = static_cast<char *>(std::aligned_alloc(64, bytes));
+  std::memset(data, 0xff, bytes); // NaN wherever nothing is written
+  return Buffer(data);
+}
+
+double get(GemmType type, const char *data, int64_t index) {
+  if (type == GemmType::F64)
+    return reinterpret_cast<const double *>(data)[index];
+  if (type == GemmType::F32)
+    return reinterpret_cast<const float *>(data)[index];
+  uint32_t bits = uint32_t(reinterpret_cast<const uint16_t *>(data)[index])
+                  << 16;
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+void set(GemmType type, char *data, int64_t index, double value) {
+  if (type == GemmType::F64)
+    reinterpret_cast<double *>(data)[index] = value;
+  else if (type == GemmType::F32)
+    reinterpret_cast<float *>(data)[index] = static_cast<float>(value);
+  else {
+    auto narrow = static_cast<float>(value); // exact: eighths below 16
+    uint32_t bits;
+    std::memcpy(&bits, &narrow, 4);
+    reinterpret_cast<uint16_t *>(data)[index] = bits >> 16;
+  }
+}
+
+struct Case {
+  int64_t m, n, k;
+  bool transposeA = false, transposeB = false;
+  int64_t padA = 0, padB = 0, padC = 0; ///< elements after each row
+  std::vector<int64_t> batch;
+  bool sharedB = false;
+};
+
+int64_t product(const std::vector<int64_t> &sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+/// A batch of matrices with padded rows.
+GemmDesc::Operand operand(const std::vector<int64_t> &batch, int64_t rows,
+                          int64_t columns, bool transposed, int64_t pad) {
+  GemmDesc::Operand made;
+  made.shape = batch;
+  made.shape.insert(made.shape.end(), {rows, columns});
+  int64_t stride = (transposed ? rows : columns) + pad;
+  made.strides.assign(made.shape.size(), 0);
+  made.strides[batch.size()] = transposed ? 1 : stride;
+  made.strides[batch.size() + 1] = transposed ? stride : 1;
+  int64_t next = stride * (transposed ? columns : rows);
+  for (size_t dim = batch.size(); dim-- > 0;) {
+    made.strides[dim] = next;
+    next *= batch[dim];
+  }
+  return made;
+}
+
+int64_t offset(const GemmDesc::Operand &operand, int64_t batch, int64_t row,
+               int64_t column) {
+  size_t dims = operand.shape.size() - 2;
+  int64_t result =
+      row * operand.strides[dims] + column * operand.strides[dims + 1];
+  for (size_t dim = dims; dim-- > 0;) {
+    result += batch % operand.shape[dim] * operand.strides[dim];
+    batch /= operand.shape[dim];
+  }
+  return result;
+}
+
+int64_t span(const GemmDesc::Operand &operand) {
+  int64_t last = 0;
+  for (size_t dim = 0; dim < operand.shape.size(); ++dim)
+    last += (operand.shape[dim] - 1) * operand.strides[dim];
+  return last + 1;
+}
+
+void check(const Case &which, GemmType type, GemmType outType,
+           const GemmForm &form, bool bias, bool accumulate) {
+  auto a = operand(which.batch, which.m, which.k, which.transposeA, which.padA);
+  auto b = operand(which.sharedB ? std::vector<int64_t>() : which.batch,
+                   which.k, which.n, which.transposeB, which.padB);
+  auto c = operand(which.batch, which.m, which.n, false, which.padC);
+  GemmDesc desc = GemmDesc::ofViews(type, outType, a, b, c, bias, accumulate);
+  std::unique_ptr<Gemm> gemm;
+  Status status = Gemm::create(desc, form, 2, gemm);
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  std::mt19937 engine(3);
+  auto fill = [&](GemmType kind, char *data, int64_t count) {
+    for (int64_t i = 0; i < count; ++i)
+      set(kind, data, i, (static_cast<int>(engine() % 17) - 8) / 8.0);
+  };
+  Buffer aData = allocate(span(a) * getBytes(type));
+  Buffer bData = allocate(span(b) * getBytes(type));
+  Buffer biasData = allocate(which.n * getBytes(type));
+  Buffer cData = allocate(span(c) * getBytes(outType));
+  fill(type, aData.get(), span(a));
+  fill(type, bData.get(), span(b));
+  fill(type, biasData.get(), which.n);
+  if (accumulate)
+    fill(outType, cData.get(), span(c));
+  Buffer before = allocate(span(c) * getBytes(outType));
+  std::memcpy(before.get(), cData.get(), span(c) * getBytes(outType));
+  Buffer packed = allocate(gemm->packedBytes());
+  if (form.packed) {
+    // From the layout alone, as the runtime packs at load: without knowing m.
+    std::unique_ptr<Gemm> again;
+    GemmDesc packing = GemmDesc::ofViews(
+        type, type, operand({}, 1, which.k, false, 0), b,
+        operand({}, 1, which.n, false, 0), false, false);
+    status = Gemm::create(packing, gemm->form(), 1, again);
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(again->packedBytes(), gemm->packedBytes());
+    status = again->pack(bData.get(), packed.get());
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  Buffer scratch = allocate(2 * gemm->scratchBytes());
+  for (int64_t chunk = gemm->chunks(); chunk-- > 0;) {
+    int thread = chunk % 2;
+    gemm->run(chunk, thread, aData.get(),
+              form.packed ? packed.get() : bData.get(),
+              bias ? biasData.get() : nullptr, cData.get(),
+              scratch.get() + thread * gemm->scratchBytes());
+  }
+  double tolerance = outType == GemmType::BF16  ? 1.0 / 128
+                     : outType == GemmType::F32 ? 1e-5
+                                                : 1e-14;
+  for (int64_t batch = 0; batch < product(which.batch); ++batch)
+    for (int64_t i = 0; i < which.m; ++i)
+      for (int64_t j = 0; j < which.n; ++j) {
+        int64_t at = offset(c, batch, i, j);
+        double expected = accumulate ? get(outType, before.get(), at) : 0;
+        if (bias)
+          expected += get(type, biasData.get(), j);
+        for (int64_t k = 0; k < which.k; ++k)
+          expected += get(type, aData.get(), offset(a, batch, i, k)) *
+                      get(type, bData.get(), offset(b, batch, k, j));
+        double found = get(outType, cData.get(), at);
+        ASSERT_LE(std::abs(found - expected),
+                  tolerance * (1 + std::abs(expected)))
+            << which.m << "x" << which.n << "x" << which.k << " element "
+            << batch << ", " << i << ", " << j;
+      }
+}
+
+const std::vector<Case> &cases() {
+  static const std::vector<Case> list = {
+      {64, 96, 80},
+      {33, 70, 45, false, true},
+      {50, 66, 31, true, false},
+      {17, 19, 23, true, true},
+      {40, 72, 64, false, false, 3, 5, 7},
+      {40, 72, 64, true, true, 3, 5, 7},
+      {1, 70, 40},
+      {70, 1, 40},
+      {30, 40, 1},
+      {24, 32, 16, false, false, 0, 0, 0, {2, 3}},
+      {24, 32, 16, false, true, 4, 4, 4, {2, 3}},
+      {24, 32, 16, false, false, 0, 0, 0, {5}, true},
+      {24, 32, 16, false, false, 2, 0, 2, {5}, true},
+  };
+  return list;
+}
+
+GemmForm form(bool packed, int64_t rows, int64_t columns) {
+  GemmForm made;
+  made.packed = packed;
+  made.chunkRows = rows;
+  made.chunkColumns = columns;
+  return made;
+}
+} // namespace
+
+TEST(Gemm, ComputesEveryShapeTypeAndGrid) {
+  for (const Case &which : cases())
+    for (auto [type, out] : {std::pair(GemmType::F32, GemmType::F32),
+                             std::pair(GemmType::BF16, GemmType::BF16),
+                             std::pair(GemmType::BF16, GemmType::F32),
+                             std::pair(GemmType::F64, GemmType::F64)})
+      for (const GemmForm &how : {form(false, 0, 0), form(false, 16, 0),
+                                  form(false, 0, 32), form(false, 25, 48)})
+        for (bool more : {false, true})
+          check(which, type, out, how, more, more && out != GemmType::BF16);
+}
+
+TEST(Gemm, ComputesWithPackedWeights) {
+  // Where oneDNN has blocked weights: not on CPUs without AVX-512.
+  std::unique_ptr<Gemm> gemm;
+  GemmDesc desc;
+  desc.m = desc.n = desc.k = desc.aRow = desc.bRow = desc.cRow = 64;
+  if (!Gemm::create(desc, form(true, 0, 0), 1, gemm).ok())
+    GTEST_SKIP() << "no packed form on this machine";
+  for (const Case &which : cases()) {
+    // oneDNN has no blocked product of one column.
+    if ((!which.batch.empty() && !which.sharedB) || which.n == 1)
+      continue;
+    for (GemmType type : {GemmType::F32, GemmType::BF16})
+      for (const GemmForm &how : {form(true, 0, 0), form(true, 16, 0),
+                                  form(true, 0, 64), form(true, 20, 48)})
+        for (bool more : {false, true})
+          check(which, type, GemmType::F32, how, more, more);
+  }
+}
+
+TEST(Gemm, RefusesWhatNoFormServes) {
+  GemmDesc desc;
+  desc.m = desc.n = desc.k = 8;
+  desc.aRow = desc.bRow = desc.cRow = 8;
+  desc.batch = {2};
+  desc.aBatch = desc.bBatch = desc.cBatch = {64};
+  std::unique_ptr<Gemm> gemm;
+  Status status = Gemm::create(desc, form(true, 0, 0), 1, gemm);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(),
+            "expected packed weights without batch dimensions");
+  desc.batch = desc.aBatch = desc.bBatch = desc.cBatch = {};
+  GemmForm bad = form(true, 0, 0);
+  bad.layout = {0, 1, 16};
+  status = Gemm::create(desc, bad, 1, gemm);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(), "expected a layout of packed weights");
+  desc.k = 0;
+  status = Gemm::create(desc, form(false, 0, 0), 1, gemm);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(), "expected a matrix product of at least one "
+                              "element, found sizes 8, 8, 0");
+}

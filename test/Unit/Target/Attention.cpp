@@ -1,0 +1,183 @@
+// Attention with its generated softmax, against plain loops in double.
+
+#include "KernelHarness.h"
+
+#include "Device/CPU/Gemm/Attention.h"
+
+using namespace accel;
+using namespace accel::test;
+
+namespace {
+struct Case {
+  int64_t batch, heads, groups, queries, keys, width;
+  bool causal = false, zeroRows = false;
+  char mask = 0; ///< 'f' added, 'i' lets through
+};
+
+template <typename T> struct Types;
+template <> struct Types<float> {
+  static constexpr const char *name = "f32";
+  static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F32;
+};
+template <> struct Types<double> {
+  static constexpr const char *name = "f64";
+  static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F64;
+};
+
+template <typename T>
+void check(const Case &which, int64_t blockQueries, double tolerance) {
+  const int64_t B = which.batch, H = which.heads, G = which.groups,
+                S = which.queries, N = which.keys, D = which.width;
+  const bool causal = which.causal, zeroRows = which.zeroRows;
+  const char maskKind = which.mask;
+  // q, k and v lie side by side in rows, as a fused projection leaves them.
+  int64_t row = (H + 2 * G) * D, length = std::max(S, N);
+  auto view = [&](const char *buffer, int64_t first, int64_t heads,
+                  int64_t rows, int64_t stride) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    stream << "<@" << buffer << " + " << first * sizeof(T)
+           << " slot -1 : " << Types<T>::name << " [" << B << ", " << heads
+           << ", " << rows << ", " << D << "] strides [" << length * stride
+           << ", " << D << ", " << stride << ", 1]>";
+    return text;
+  };
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "plan.program @p stage 0 ranks 1 {\n";
+  for (const char *name : {"qkv", "o", "m"})
+    stream << "plan.buffer @" << name
+           << " role activation space device offset 0 bytes 1000000 slots 1 "
+              "stride 1000000\n";
+  stream << "plan.body @b engine cpu slots 0 {\n plan.attention "
+         << view("qkv", 0, H, S, row) << ", " << view("qkv", H * D, G, N, row)
+         << ", " << view("qkv", (H + G) * D, G, N, row);
+  if (maskKind)
+    stream << " mask <@m + 0 slot -1 : " << (maskKind == 'i' ? "i1" : "f32")
+           << " [" << B << ", 1, " << S << ", " << N << "] strides [" << S * N
+           << ", 0, " << N << ", 1]>";
+  stream << " -> " << view("o", 0, H, S, H * D) << " scale 0.5 {"
+         << (causal ? "causal" : "") << (causal && zeroRows ? ", " : "")
+         << (zeroRows ? "zero_masked_rows" : "") << "}\n}\n}\n";
+  Context context;
+  auto module = context.parse(text);
+  ASSERT_TRUE(module) << text;
+  plan::AttentionOp op;
+  module->walk([&](plan::AttentionOp found) { op = found; });
+  auto bytes = cpu::compileKernels(*module, Context::target());
+  ASSERT_TRUE(succeeded(bytes));
+  Library library(*bytes);
+
+  rt::cpu::AttentionDesc desc;
+  desc.type = Types<T>::type;
+  desc.batch = B, desc.heads = H, desc.groups = G, desc.queries = S;
+  desc.keys = N, desc.width = D, desc.valueWidth = D;
+  desc.query = desc.key = desc.value = {length * row, D, row};
+  desc.output = {length * H * D, D, H * D};
+  desc.causal = causal;
+  size_t maskBytes = maskKind == 'i' ? 1 : 4;
+  if (maskKind)
+    desc.mask = {static_cast<int64_t>(S * N * maskBytes), 0,
+                 static_cast<int64_t>(N * maskBytes)};
+  std::unique_ptr<rt::cpu::Attention> attention;
+  rt::Status status = rt::cpu::Attention::create(
+      desc, {blockQueries}, library.get(cpu::getKernelSymbol(op)), 1,
+      attention);
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  auto qkv = randoms<T>(B * length * row);
+  std::vector<T> out(B * length * H * D, -7);
+  std::vector<float> added = randoms<float>(B * S * N);
+  std::vector<uint8_t> through(B * S * N);
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < through.size(); ++i) {
+    through[i] = added[i] > 0;
+    if (added[i] < -1)
+      added[i] = -infinity;
+    if (i % (S * N) < static_cast<size_t>(N)) { // the first query sees nothing
+      through[i] = 0;
+      added[i] = -infinity;
+    }
+  }
+  const void *mask = maskKind == 'i'   ? static_cast<void *>(through.data())
+                     : maskKind == 'f' ? added.data()
+                                       : nullptr;
+  auto *scratch = static_cast<char *>(
+      std::aligned_alloc(64, attention->scratchBytes() + 64));
+  for (int64_t chunk = 0; chunk < attention->chunks(); ++chunk)
+    attention->run(chunk, 0, qkv.data(), qkv.data() + H * D,
+                   qkv.data() + (H + G) * D, mask, out.data(), scratch);
+  std::free(scratch);
+
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t h = 0; h < H; ++h)
+      for (int64_t s = 0; s < S; ++s) {
+        int64_t g = h / (H / G);
+        std::vector<double> scores(N, -infinity);
+        double maximum = -infinity, sum = 0;
+        for (int64_t t = 0; t < N; ++t) {
+          if (causal && t > s + N - S)
+            continue;
+          double x = 0;
+          for (int64_t d = 0; d < D; ++d)
+            x += static_cast<double>(qkv[(b * length + s) * row + h * D + d]) *
+                 qkv[(b * length + t) * row + (H + g) * D + d];
+          x *= 0.5;
+          int64_t at = (b * S + s) * N + t;
+          if (maskKind == 'f')
+            x += added[at];
+          if (maskKind == 'i' && !through[at])
+            x = -infinity;
+          scores[t] = x;
+          maximum = std::max(maximum, x);
+        }
+        for (double &x : scores) {
+          x = std::exp(x - maximum);
+          sum += x;
+        }
+        for (int64_t d = 0; d < D; ++d) {
+          double expected = 0;
+          for (int64_t t = 0; t < N; ++t)
+            expected += scores[t] / sum *
+                        qkv[(b * length + t) * row + (H + G + g) * D + d];
+          if (maximum == -infinity)
+            expected = zeroRows ? 0 : std::nan("");
+          double found = out[(b * length + s) * H * D + h * D + d];
+          if (std::isnan(expected)) {
+            ASSERT_TRUE(std::isnan(found)) << b << " " << h << " " << s;
+            continue;
+          }
+          ASSERT_LE(std::abs(found - expected),
+                    tolerance * (1 + std::abs(expected)))
+              << b << " " << h << " " << s << " " << d;
+        }
+      }
+}
+
+const std::vector<Case> &cases() {
+  static const std::vector<Case> list = {
+      {2, 4, 4, 37, 37, 16},
+      {2, 4, 4, 37, 37, 16, true},
+      {1, 4, 2, 20, 33, 8, true}, // past keys, grouped queries
+      {1, 2, 1, 33, 20, 8, true}, // queries that see nothing
+      {1, 2, 1, 33, 20, 8, true, true},
+      {2, 2, 2, 17, 19, 8, false, false, 'f'},
+      {2, 2, 2, 17, 19, 8, false, true, 'i'},
+      {2, 2, 2, 17, 19, 8, true, false, 'i'},
+      {1, 2, 2, 1, 40, 64, true},
+  };
+  return list;
+}
+} // namespace
+
+TEST(Attention, AgreesWithPlainLoops) {
+  for (const Case &which : cases())
+    for (int64_t block : {0, 8})
+      check<float>(which, block, 1e-5);
+}
+
+TEST(Attention, AgreesWithPlainLoopsInDouble) {
+  for (const Case &which : cases())
+    for (int64_t block : {0, 8})
+      check<double>(which, block, 1e-12);
+}
