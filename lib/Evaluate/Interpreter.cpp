@@ -167,12 +167,24 @@ static bool isLocal(func::FuncOp entry) {
   return false;
 }
 
+/// Refuses schedules that the loop over micro-batches below does not follow.
+static LogicalResult checkSchedule(ModuleOp module, func::FuncOp entry) {
+  WalkResult result = module.walk([&](dist::RunOp run) {
+    if (run.getTask() == entry.getSymName())
+      return WalkResult::advance();
+    run.emitOpError() << "expected the entry @" << entry.getSymName()
+                      << " as the only task, found " << run.getTaskAttr();
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
                                    const InterpreterOptions &options,
                                    TensorsByName &outputs) {
   FailureOr<func::FuncOp> entry = findEntry(module);
   FailureOr<dist::MeshOp> mesh = findMesh(module);
-  if (failed(entry) || failed(mesh))
+  if (failed(entry) || failed(mesh) || failed(checkSchedule(module, *entry)))
     return failure();
   FailureOr<Bindings> bindings = getBindings(*entry);
   if (failed(bindings))
