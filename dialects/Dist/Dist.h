@@ -21,6 +21,9 @@ class MeshOp;
 
 /// Attribute of arguments and results of local functions: a LayoutAttr.
 inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
+/// Attribute of reshards and collectives: the pass that put them there. Their
+/// location is that of the op they serve.
+inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
 /// Attribute of functions: a TaskAttr.
 inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
 

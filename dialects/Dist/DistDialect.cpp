@@ -33,10 +33,13 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kTaskAttr && isa<TaskAttr>(attribute.getValue()) &&
       isa<FunctionOpInterface>(op))
     return success();
+  if (attribute.getName() == kInsertedByAttr &&
+      isa<StringAttr>(attribute.getValue()) && op->getDialect() == this)
+    return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of dist, functions may carry '" << kTaskAttr
-                         << "'";
+                         << "' and ops of dist '" << kInsertedByAttr << "'";
 }
 
 /// A layout whose pieces, on this mesh, have the type's shape.

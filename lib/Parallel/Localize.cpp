@@ -112,8 +112,15 @@ LogicalResult Localizer::localize(ShardingRuleOpInterface op) {
   SmallVector<Type> types;
   for (Type type : op->getResultTypes())
     types.push_back(localType(type));
+  Operation *before = op->getPrevNode();
   if (failed(op.localize(builder, operands, types, results)))
     return failure();
+  // Collectives that are the op's own doing.
+  Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+  for (Operation *made = first; made != op; made = made->getNextNode())
+    if (isa<dist::CollectiveOpInterface>(made))
+      made->setAttr(dist::kInsertedByAttr,
+                    builder.getStringAttr("dist-localize"));
   mapping.map(op->getResults(), results);
   return success();
 }
@@ -166,8 +173,11 @@ void Localizer::localize(dist::ReshardOp reshard) {
       type.getShape(), llvm::divideCeil(type.getElementTypeBitWidth(), 8),
       dist::ShardingAttr::of(reshard.getInput().getType()),
       dist::ShardingAttr::of(type));
-  for (const ReshardStep &step : plan.steps)
+  for (const ReshardStep &step : plan.steps) {
     value = applyStep(builder, reshard, value, step);
+    value.getDefiningOp()->setDiscardableAttrs(
+        reshard->getDiscardableAttrDictionary());
+  }
   mapping.map(reshard.getResult(), value);
 }
 

@@ -51,6 +51,8 @@ private:
       known =
           dist::ReshardOp::create(builder, user->getLoc(),
                                   withSharding(value.getType(), target), value);
+      known.getDefiningOp()->setAttr(dist::kInsertedByAttr,
+                                     builder.getStringAttr("dist-materialize"));
     }
     return known;
   }

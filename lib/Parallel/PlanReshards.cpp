@@ -32,8 +32,10 @@ struct PlanReshardsPass : impl::PlanReshardsPassBase<PlanReshardsPass> {
            ArrayRef(plan.steps).drop_back(plan.steps.empty() ? 0 : 1)) {
         auto stepType = RankedTensorType::get(
             type.getShape(), type.getElementType(), step.sharding);
-        reshard.getInputMutable().assign(dist::ReshardOp::create(
-            builder, reshard.getLoc(), stepType, reshard.getInput()));
+        auto single = dist::ReshardOp::create(builder, reshard.getLoc(),
+                                              stepType, reshard.getInput());
+        single->setDiscardableAttrs(reshard->getDiscardableAttrDictionary());
+        reshard.getInputMutable().assign(single);
       }
     });
   }

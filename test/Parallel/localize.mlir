@@ -25,8 +25,8 @@ nn.state @w : tensor<16x8xf32, #dist.sharding<@m, [{a}, {}]>> {init = dense<1.0>
 // CHECK-SAME: attributes {dist.task = #dist.task<forward stage 0>, nn.entry}
 func.func @collectives(%sum: !sum, %max: !max, %rows: !rows, %ab: !ab, %one: tensor<8x8xf32, #dist.sharding<@m, [{one}, {}]>>, %w: !w {nn.state = @w})
     -> (!whole, !rows, !whole, !whole, !rows, !columns, !ba, !whole) attributes {nn.entry} {
-  // CHECK-NEXT: %[[R0:.*]] = dist.all_reduce sum %[[SUM]] over @m {a} : tensor<8x8xf32>
-  %0 = dist.reshard %sum : !sum -> !whole
+  // CHECK-NEXT: %[[R0:.*]] = dist.all_reduce sum %[[SUM]] over @m {a} {dist.inserted_by = "somebody"} : tensor<8x8xf32>
+  %0 = dist.reshard %sum {dist.inserted_by = "somebody"} : !sum -> !whole
   // CHECK-NEXT: %[[R1:.*]] = dist.reduce_scatter sum %[[SUM]] over @m {a} dim 0 : (tensor<8x8xf32>) -> tensor<4x8xf32>
   %1 = dist.reshard %sum : !sum -> !rows
   // CHECK-NEXT: %[[R2:.*]] = dist.all_reduce max %[[MAX]] over @m {b} : tensor<8x8xf32>
@@ -51,7 +51,7 @@ func.func @collectives(%sum: !sum, %max: !max, %rows: !rows, %ab: !ab, %one: ten
 // CHECK-LABEL: @indices(
 func.func @indices() -> (tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>) {
   // CHECK-NEXT: %[[I:.*]] = nn.iota {dim = 0 : i64, start = 5 : i64} : tensor<1x4xi32>
-  // CHECK-NEXT: %[[R:.*]] = dist.axis_index @m {a, b} : tensor<i64>
+  // CHECK-NEXT: %[[R:.*]] = dist.axis_index @m {a, b} {dist.inserted_by = "dist-localize"} : tensor<i64>
   // CHECK-NEXT: %[[S:.*]] = nn.constant dense<1> : tensor<i64>
   // CHECK-NEXT: %[[O:.*]] = nn.mul %[[R]], %[[S]]
   // CHECK-NEXT: %[[C:.*]] = nn.cast %[[O]] : (tensor<i64>) -> tensor<i32>
@@ -61,7 +61,7 @@ func.func @indices() -> (tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>, tens
   // CHECK-NEXT: nn.constant dense<2.000000e+00> : tensor<1xf32>
   %1 = nn.constant dense<2.0> : tensor<4xf32> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
   // CHECK-NEXT: %[[T:.*]] = nn.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>
-  // CHECK-NEXT: dist.all_slice %[[T]] over @m {b} dim 0 : (tensor<4xf32>) -> tensor<1xf32>
+  // CHECK-NEXT: dist.all_slice %[[T]] over @m {b} dim 0 {dist.inserted_by = "dist-localize"} : (tensor<4xf32>) -> tensor<1xf32>
   %2 = nn.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
   return %0, %1, %2 : tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>
 }

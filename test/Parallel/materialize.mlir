@@ -15,7 +15,7 @@ nn.state @w1 : tensor<8x16xf32> {init = dense<1.0> : tensor<8x16xf32>}
 // CHECK-NEXT: %[[A:.*]] = nn.relu %[[H]] {{.*}} -> tensor<4x16xf32, #dist.sharding<@m, [{}, {tp}]>>
 // CHECK-NEXT: %[[P:.*]] = nn.matmul %[[A]], %[[W2]] {{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}], partial = {tp}, reduce = sum>>
 // CHECK-NEXT: %[[R:.*]] = nn.reshape %[[P]] {{.*}} -> tensor<32xf32, #dist.sharding<@m, [{}], partial = {tp}, reduce = sum>>
-// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[R]] {{.*}} -> tensor<32xf32, #dist.sharding<@m, [{}]>>
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[R]] {dist.inserted_by = "dist-materialize"} : {{.*}} -> tensor<32xf32, #dist.sharding<@m, [{}]>>
 // CHECK-NEXT: %[[E:.*]] = nn.exp %[[S]]
 // CHECK-NEXT: nn.tanh %[[S]]
 // CHECK-NEXT: return %[[E]]

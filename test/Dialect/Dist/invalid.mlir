@@ -43,8 +43,14 @@ func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp, ?}, r
 // expected-error @below {{expected no reduction other than sum without partial axes, found 'max'}}
 func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {}, reduce = max>>)
 // -----
-// expected-error @below {{unexpected attribute 'dist.order'; of dist, functions may carry 'dist.task'}}
+// expected-error @below {{unexpected attribute 'dist.order'; of dist, functions may carry 'dist.task' and ops of dist 'dist.inserted_by'}}
 func.func private @f() attributes {dist.order = 1}
+// -----
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @below {{unexpected attribute 'dist.inserted_by'}}
+  nn.exp %x {dist.inserted_by = "me"} : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
 // -----
 // expected-error @below {{expected a #dist.layout as 'dist.layout', found 'dist.layout' = 1 : i64}}
 func.func private @f(tensor<8xf32> {dist.layout = 1})
