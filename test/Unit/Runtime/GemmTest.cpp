@@ -110,7 +110,9 @@ void check(const Case &which, GemmType type, GemmType outType,
   GemmDesc desc = GemmDesc::ofViews(type, outType, a, b, c, bias, accumulate);
   std::unique_ptr<Gemm> gemm;
   Status status = Gemm::create(desc, form, 2, gemm);
-  ASSERT_TRUE(status.ok()) << status.message();
+  ASSERT_TRUE(status.ok()) << status.message() << ": " << which.m << "x"
+                           << which.n << "x" << which.k << " in chunks of "
+                           << form.chunkRows << "x" << form.chunkColumns;
 
   std::mt19937 engine(3);
   auto fill = [&](GemmType kind, char *data, int64_t count) {
@@ -132,9 +134,9 @@ void check(const Case &which, GemmType type, GemmType outType,
   if (form.packed) {
     // From the layout alone, as the runtime packs at load: without knowing m.
     std::unique_ptr<Gemm> again;
-    GemmDesc packing = GemmDesc::ofViews(
-        type, type, operand({}, 1, which.k, false, 0), b,
-        operand({}, 1, which.n, false, 0), false, false);
+    GemmDesc packing =
+        GemmDesc::ofViews(type, type, operand({}, 1, which.k, false, 0), b,
+                          operand({}, 1, which.n, false, 0), false, false);
     status = Gemm::create(packing, gemm->form(), 1, again);
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_EQ(again->packedBytes(), gemm->packedBytes());
@@ -221,11 +223,14 @@ TEST(Gemm, ComputesWithPackedWeights) {
     // oneDNN has no blocked product of one column.
     if ((!which.batch.empty() && !which.sharedB) || which.n == 1)
       continue;
-    for (GemmType type : {GemmType::F32, GemmType::BF16})
+    for (GemmType type : {GemmType::F32, GemmType::BF16}) {
+      if (type == GemmType::BF16 && which.transposeA)
+        continue; // nor one of transposed bf16
       for (const GemmForm &how : {form(true, 0, 0), form(true, 16, 0),
                                   form(true, 0, 64), form(true, 20, 48)})
         for (bool more : {false, true})
           check(which, type, GemmType::F32, how, more, more);
+    }
   }
 }
 
