@@ -57,19 +57,21 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     SmallVector<StringRef> parts;
     StringRef(mesh).split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (StringRef part : parts) {
-      auto [name, text] = part.split('=');
-      if (name == "dp")
-        name = "dp_replicate";
+      auto [given, text] = part.split('=');
+      StringRef name = given == "dp" ? "dp_replicate" : given;
       int64_t size;
       if (!llvm::is_contained(kAxes, name))
         return module.emitError()
                << "expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, "
                   "ep, pp, or dp for dp_replicate), found '"
-               << name << "'";
+               << given << "'";
       if (text.getAsInteger(10, size) || size < 1)
         return module.emitError() << "expected a size of at least 1 for mesh "
                                      "axis '"
-                                  << name << "', found '" << text << "'";
+                                  << given << "', found '" << text << "'";
+      if (name == "pp" && size > 1)
+        return module.emitError() << "mesh axis 'pp' of size " << size
+                                  << ": pipelines are not supported yet";
       if (!sizes.try_emplace(name, size).second)
         return module.emitError()
                << "expected mesh axis '" << name << "' once, found it twice";

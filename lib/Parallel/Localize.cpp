@@ -23,6 +23,7 @@ public:
   LogicalResult run();
 
 private:
+  LogicalResult checkType(Operation *op, Type type);
   RankedTensorType localType(Type type);
   dist::LayoutAttr layoutOf(Type type);
   Value applyStep(OpBuilder &builder, dist::ReshardOp reshard, Value value,
@@ -36,6 +37,19 @@ private:
   IRMapping mapping;
 };
 } // namespace
+
+/// `dist-verify` guarantees it; a pass that is run alone asks.
+LogicalResult Localizer::checkType(Operation *op, Type type) {
+  auto sharding = dist::ShardingAttr::of(type);
+  if (!sharding)
+    return op->emitError() << "expected a sharding on every type, found "
+                           << type;
+  if (sharding.getMesh().getAttr() != mesh.getSymNameAttr())
+    return op->emitError() << "expected shardings over mesh @"
+                           << mesh.getSymName() << ", found " << type;
+  return dist::verifySharding(op, sharding,
+                              cast<RankedTensorType>(type).getShape());
+}
 
 RankedTensorType Localizer::localType(Type type) {
   auto tensor = cast<RankedTensorType>(type);
@@ -63,13 +77,16 @@ dist::LayoutAttr Localizer::layoutOf(Type type) {
 
 LogicalResult Localizer::run() {
   Block &block = function.front();
-  for (Value value : block.getArguments())
-    if (!dist::ShardingAttr::of(value.getType()))
-      return function.emitError()
-             << "expected a sharding on every type, found " << value.getType();
+  for (BlockArgument argument : block.getArguments())
+    if (failed(checkType(function, argument.getType())))
+      return failure();
   SmallVector<Operation *> global;
-  for (Operation &op : block)
+  for (Operation &op : block) {
     global.push_back(&op);
+    for (Type type : op.getResultTypes())
+      if (failed(checkType(&op, type)))
+        return failure();
+  }
 
   unsigned arguments = block.getNumArguments();
   for (unsigned index = 0; index < arguments; ++index) {

@@ -198,6 +198,28 @@ static LogicalResult placeStates(ModuleOp module) {
   return success();
 }
 
+/// An axis that splits nothing makes its ranks repeat each other's work: legal,
+/// and hardly what was meant.
+static void warnOfIdleAxes(dist::MeshOp mesh, ModuleOp module) {
+  llvm::SmallDenseSet<StringRef> used;
+  module.walk([&](Operation *op) {
+    SmallVector<Type> types(op->getResultTypes());
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      llvm::append_range(types, function.getArgumentTypes());
+    for (Type type : types)
+      if (auto sharding = dist::ShardingAttr::of(type))
+        for (dist::AxesAttr axes : sharding.getDims())
+          for (StringAttr axis : axes.getNames())
+            used.insert(axis.getValue());
+  });
+  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+    if (axis.getSize() > 1 && !used.contains(axis.getName()))
+      mesh.emitWarning() << "mesh axis '" << axis.getName() << "' of size "
+                         << axis.getSize()
+                         << " splits nothing: its ranks repeat each other's "
+                            "work";
+}
+
 namespace {
 struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
   using Base::Base;
@@ -217,6 +239,7 @@ struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
         return signalPassFailure();
     if (failed(placeStates(module)))
       return signalPassFailure();
+    warnOfIdleAxes(*meshes.begin(), module);
   }
 };
 } // namespace

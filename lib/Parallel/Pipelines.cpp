@@ -21,6 +21,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
 }
 
 void parallel::buildSplitPipeline(OpPassManager &pm) {
+  // The text of a phase may come from anywhere.
+  pm.addPass(createVerifyPass());
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());

@@ -20,6 +20,10 @@ struct PlanReshardsPass : impl::PlanReshardsPassBase<PlanReshardsPass> {
       auto from = dist::ShardingAttr::of(reshard.getInput().getType());
       auto to = dist::ShardingAttr::of(type);
       dist::MeshOp mesh = dist::MeshOp::lookup(reshard, from.getMesh());
+      if (!mesh) {
+        reshard.emitOpError() << "no dist.mesh named " << from.getMesh();
+        return signalPassFailure();
+      }
       auto &planner = planners[mesh];
       if (!planner)
         planner = std::make_unique<ReshardPlanner>(mesh);

@@ -141,9 +141,14 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
     if (!shardable)
       return op->emitOpError() << "is not legal in phase dist: it has no "
                                   "sharding rule";
-    dist::MeshOp mesh = dist::MeshOp::lookup(
-        op, dist::ShardingAttr::of(op->getResult(0).getType()).getMesh());
-    return verifyOp(mesh, shardable);
+    FlatSymbolRefAttr mesh =
+        dist::ShardingAttr::of(op->getResult(0).getType()).getMesh();
+    for (Value operand : op->getOperands())
+      if (auto other = dist::ShardingAttr::of(operand.getType()).getMesh();
+          other != mesh)
+        return op->emitOpError()
+               << "expected one mesh, found " << mesh << " and " << other;
+    return verifyOp(dist::MeshOp::lookup(op, mesh), shardable);
   }
 };
 } // namespace

@@ -4,14 +4,16 @@
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2,xp=2" 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=two" 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2,dp_replicate=2" 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not acc-opt %s --dist-annotate="mesh=pp=2" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=4 batch-dim=past=4" 2>&1 | FileCheck %s --check-prefix=DIM
 // RUN: not acc-opt %s --dist-annotate="batch-dim=pest=1" 2>&1 | FileCheck %s --check-prefix=INPUT
 // RUN: acc-opt %s --dist-annotate="mesh=dp=2 batch-dim=table=none" | not acc-opt --dist-annotate="mesh=dp=4" 2>&1 | FileCheck %s --check-prefix=AGAIN
 
 // DIVIDE: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 3
 // AXIS: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'xp'
-// SIZE: error: expected a size of at least 1 for mesh axis 'dp_replicate', found 'two'
+// SIZE: error: expected a size of at least 1 for mesh axis 'dp', found 'two'
 // TWICE: error: expected mesh axis 'dp_replicate' once, found it twice
+// STAGES: error: mesh axis 'pp' of size 2: pipelines are not supported yet
 // DIM: error: expected 'none' or a dimension in [0, 3) as batch dimension of input 'past', found '4'
 // INPUT: error: no input named 'pest', for which 'pest=1' gives the batch dimension
 // AGAIN: error: the module has a mesh already, found 'dp=4' for another

@@ -24,3 +24,11 @@ func.func @one(%w: tensor<4xf32> {nn.state = @w}) {
 func.func @other(%w: tensor<4xf32> {nn.state = @w}) {
   return
 }
+
+// -----
+// expected-warning @below {{mesh axis 'tp' of size 2 splits nothing: its ranks repeat each other's work}}
+dist.mesh @m ["dp" = 2, "tp" = 2, "ep" = 1]
+func.func @idle(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = dist.constraint %x <@m, [{dp}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -112,3 +112,14 @@ func.func @collective(%x: !whole) {
   %0 = dist.all_reduce sum %x over @m {dp} : !whole
   return
 }
+
+// -----
+dist.mesh @m ["dp" = 2]
+dist.mesh @n ["dp" = 2]
+!m = tensor<8xf32, #dist.sharding<@m, [{}]>>
+!n = tensor<8xf32, #dist.sharding<@n, [{}]>>
+func.func @meshes(%x: !m, %y: !n) {
+  // expected-error @below {{expected one mesh, found @m and @n}}
+  %0 = nn.add %x, %y : (!m, !n) -> !m
+  return
+}
