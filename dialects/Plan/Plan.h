@@ -18,6 +18,12 @@ inline constexpr llvm::StringLiteral kKernelAttr = "plan.kernel";
 /// Integer attribute of a kernel: into how many rows, in row-major order, each
 /// result is cut. The first dimensions of each result have that product.
 inline constexpr llvm::StringLiteral kRowsAttr = "plan.rows";
+/// Attribute of commands: an array of views of bytes that nobody reads after
+/// it.
+inline constexpr llvm::StringLiteral kReleasesAttr = "plan.releases";
+/// String attribute of commands that stand for no op of the model: the pass
+/// that inserted them.
+inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"

@@ -3,6 +3,7 @@
 
 #include "Lowering.h"
 #include "accel/Plan/Passes.h"
+#include "dialects/Dist/Dist.h"
 
 using namespace mlir;
 
@@ -40,6 +41,9 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
     if (failed(lowerEntry(entries.front())))
       return signalPassFailure();
     entries.front().erase();
+    for (auto schedule :
+         llvm::make_early_inc_range(getOperation().getOps<dist::ScheduleOp>()))
+      schedule.erase();
   }
 
   LogicalResult lowerEntry(func::FuncOp entry) {
@@ -47,9 +51,15 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       return entry.emitOpError() << "expected a function of one block";
     Location loc = entry.getLoc();
     OpBuilder builder(entry);
+    int64_t ranks = 1;
+    FlatSymbolRefAttr meshName;
+    for (auto mesh : getOperation().getOps<dist::MeshOp>()) {
+      meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+      for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+        ranks *= axis.getSize();
+    }
     auto program = createContainer<ProgramOp>(builder, loc, entry.getSymName(),
-                                              /*stage=*/0, /*ranks=*/1,
-                                              FlatSymbolRefAttr());
+                                              /*stage=*/0, ranks, meshName);
     builder.setInsertionPointToEnd(&program.getBody().front());
     Bodies bodies;
     for (auto [body, name] : {std::pair(&bodies.load, "load_states"),
@@ -91,8 +101,19 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
   }
 
   /// Which piece of a logical tensor an argument or result of `type` is.
-  PartAttr getPart(RankedTensorType type) {
+  PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
     Builder builder(&getContext());
+    if (auto layout = dyn_cast_or_null<dist::LayoutAttr>(layoutAttr)) {
+      SmallVector<Attribute> dims;
+      for (dist::AxesAttr axes : layout.getDims()) {
+        SmallVector<Attribute> names;
+        for (StringAttr name : axes.getNames())
+          names.push_back(name);
+        dims.push_back(builder.getArrayAttr(names));
+      }
+      return PartAttr::get(&getContext(), layout.getShape(),
+                           builder.getArrayAttr(dims));
+    }
     SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
     return PartAttr::get(&getContext(), type.getShape(),
                          builder.getArrayAttr(axes));
@@ -109,7 +130,7 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       return entry.emitOpError()
              << "expected argument " << number << " to carry '"
              << nn::kStateAttr << "' or '" << nn::kInputAttr << "'";
-    PartAttr part = getPart(type);
+    PartAttr part = getPart(type, entry.getArgAttr(number, dist::kLayoutAttr));
     StringRef name = state ? state.getValue() : input.getValue();
     BufferOp buffer = lowering.createBuffer(argument.getLoc(), name,
                                             state ? Role::state : Role::input,
@@ -143,7 +164,8 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       if (place.buffer.getRole() == Role::activation)
         place.buffer.setRole(Role::output);
       WriteOp::create(builder, loc, Source::output, output.getValue(),
-                      getPart(cast<RankedTensorType>(value.getType())),
+                      getPart(cast<RankedTensorType>(value.getType()),
+                              entry.getResultAttr(number, dist::kLayoutAttr)),
                       Lowering::getView(place), "compute");
     }
     return success();

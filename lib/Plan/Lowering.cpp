@@ -10,10 +10,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
-/// Attribute of commands that stand for no op of the model: the pass that
-/// inserted them.
-static constexpr StringLiteral kInsertedBy = "plan.inserted_by";
-
 static int64_t getElementBytes(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
@@ -115,7 +111,8 @@ Place Lowering::copy(Place source, Location reader, Role role, Space space) {
   target.element = source.element;
   auto command = CopyOp::create(commands, reader, getView(source),
                                 getView(target), "compute");
-  command->setAttr(kInsertedBy, commands.getStringAttr("local-lower-to-plan"));
+  command->setAttr(kInsertedByAttr,
+                   commands.getStringAttr("local-lower-to-plan"));
   return target;
 }
 

@@ -58,4 +58,44 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::plan::PlanDialect"];
 }
 
+def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
+  let summary = "Lets elementwise kernels write where they read";
+  let description = [{
+    The one result of a kernel takes the buffer of an activation that the kernel
+    reads, as a whole and element by element, if no other command reads it
+    afterwards. Kernels that loop over a row more than once are left alone.
+
+    ```mlir
+    plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@b …>] rows 8 grid 8
+    // becomes, everywhere, and @b is gone
+    plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@a …>] rows 8 grid 8
+    ```
+  }];
+}
+
+def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
+  let summary = "Gives every buffer an offset and every arena its bytes";
+  let description = [{
+    States, packed weights, constants and what outlives an entry lie side by side;
+    the others share bytes where all accesses of one happen before all accesses of
+    the other, under every order that streams, events and segments allow. Arenas
+    get as many bytes as that needs. The command after which a shared buffer is
+    dead says so (`plan.releases`), for poison mode.
+
+    Runs when all buffers and the order of commands are final. Refuses a wait that
+    can never end.
+
+    ```mlir
+    plan.buffer @a role activation space device offset -1 bytes 256 slots 1 stride 256
+    // becomes
+    plan.arena device bytes 512 alignment 64 reserve 0
+    plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">,
+    Option<"reserve", "reserve", "int64_t", "0", "Bytes that libraries and the process hold beside the device arena">,
+  ];
+}
+
 #endif

@@ -1,0 +1,219 @@
+// Gives every buffer its offset. Buffers share bytes where all accesses of one
+// happen before all accesses of the other; the order is taken as it is, no edge
+// is added to it.
+
+#include "CommandOrder.h"
+
+#include "accel/Plan/Passes.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_ALLOCATEBUFFERSPASS
+#include "accel/Plan/Passes.h.inc"
+
+namespace {
+/// When a buffer is used: of each stream the last execution that accesses it,
+/// and what surely comes before every access.
+struct Lifetime {
+  BufferOp buffer;
+  bool persistent = false;
+  SmallVector<unsigned, 4> last, before;
+  std::optional<unsigned> entry;
+
+  void add(const Execution &execution) {
+    if (last.empty()) {
+      last.assign(execution.clock.size(), 0);
+      before.assign(execution.clock.begin(), execution.clock.end());
+    }
+    // What one call leaves to another must outlive both.
+    persistent |= entry && *entry != execution.entry;
+    entry = execution.entry;
+    last[execution.stream] =
+        std::max(last[execution.stream], execution.ordinal);
+    for (auto [mine, theirs] : llvm::zip_equal(before, execution.clock))
+      mine = std::min(mine, theirs);
+  }
+
+  /// Whether every access of this one happens before every one of `other`.
+  bool endsBefore(const Lifetime &other) const {
+    return llvm::all_of(llvm::zip_equal(last, other.before), [](auto pair) {
+      return std::get<0>(pair) <= std::get<1>(pair);
+    });
+  }
+
+  bool mayOverlap(const Lifetime &other) const {
+    if (persistent || other.persistent)
+      return false;
+    if (last.empty() || other.last.empty())
+      return true; // nothing ever accesses it
+    return endsBefore(other) || other.endsBefore(*this);
+  }
+
+  int64_t getBytes() {
+    return static_cast<int64_t>(
+        (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
+  }
+};
+
+struct AllocateBuffersPass
+    : impl::AllocateBuffersPassBase<AllocateBuffersPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
+      getOperation().emitError()
+          << "expected a power of two as alignment, found " << alignment;
+      return signalPassFailure();
+    }
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (failed(runOnProgram(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnProgram(ProgramOp program) {
+    FailureOr<CommandOrder> order = CommandOrder::compute(program);
+    if (failed(order))
+      return failure();
+    llvm::MapVector<StringAttr, Lifetime> lifetimes = measure(program, *order);
+    for (auto arena : llvm::make_early_inc_range(program.getOps<ArenaOp>()))
+      arena.erase();
+    OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
+    for (Space space : {Space::device, Space::pinned, Space::host,
+                        Space::shared, Space::nvme}) {
+      SmallVector<Lifetime *> placed;
+      int64_t bytes = place(lifetimes, space, placed);
+      if (placed.empty())
+        continue;
+      ArenaOp::create(builder, program.getLoc(), space, bytes, alignment,
+                      space == Space::device ? reserve : 0);
+    }
+    for (auto buffer : program.getOps<BufferOp>())
+      if (buffer.getAliasOf())
+        buffer.setOffset(
+            program.lookupSymbol<BufferOp>(*buffer.getAliasOf()).getOffset());
+    markReleases(program, *order, lifetimes);
+    return success();
+  }
+
+  /// The name of the buffer whose bytes `buffer` has.
+  static StringAttr getOwner(ProgramOp program, StringAttr name) {
+    auto buffer = program.lookupSymbol<BufferOp>(name);
+    return buffer.getAliasOf() ? buffer.getAliasOfAttr().getAttr() : name;
+  }
+
+  llvm::MapVector<StringAttr, Lifetime> measure(ProgramOp program,
+                                                const CommandOrder &order) {
+    llvm::MapVector<StringAttr, Lifetime> lifetimes;
+    for (auto buffer : program.getOps<BufferOp>()) {
+      if (buffer.getAliasOf())
+        continue;
+      Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
+      lifetime.buffer = buffer;
+      // Filled before anything runs, or kept from call to call.
+      lifetime.persistent = llvm::is_contained(
+          {Role::state, Role::packed, Role::constant}, buffer.getRole());
+    }
+    for (const Execution &execution : order.getExecutions()) {
+      for (ViewAttr view : getViews(execution.command))
+        lifetimes[getOwner(program, view.getBuffer().getAttr())].add(execution);
+    }
+    return lifetimes;
+  }
+
+  /// Places the buffers of a space and returns the bytes it needs. Persistent
+  /// ones first, side by side; of the others the largest first, each into the
+  /// smallest gap that holds it between those whose lifetimes meet its own
+  /// (greedy by size: Pisarchyk and Lee, arXiv:2001.03288).
+  int64_t place(llvm::MapVector<StringAttr, Lifetime> &lifetimes, Space space,
+                SmallVectorImpl<Lifetime *> &placed) {
+    SmallVector<Lifetime *> order;
+    for (auto &[name, lifetime] : lifetimes)
+      if (lifetime.buffer.getSpace() == space)
+        order.push_back(&lifetime);
+    llvm::stable_sort(order, [](Lifetime *lhs, Lifetime *rhs) {
+      if (lhs->persistent != rhs->persistent)
+        return lhs->persistent;
+      return !lhs->persistent && lhs->getBytes() > rhs->getBytes();
+    });
+    int64_t end = 0, persistentEnd = 0;
+    for (Lifetime *lifetime : order) {
+      int64_t offset = lifetime->persistent
+                           ? llvm::alignTo(persistentEnd, alignment)
+                           : findGap(*lifetime, placed,
+                                     llvm::alignTo(persistentEnd, alignment));
+      lifetime->buffer.setOffset(offset);
+      placed.push_back(lifetime);
+      end = std::max(end, offset + lifetime->getBytes());
+      if (lifetime->persistent)
+        persistentEnd = end;
+    }
+    return end;
+  }
+
+  int64_t findGap(Lifetime &lifetime, ArrayRef<Lifetime *> placed,
+                  int64_t start) {
+    SmallVector<std::pair<int64_t, int64_t>> taken; // [begin, end)
+    for (Lifetime *other : placed)
+      if (!other->persistent && !lifetime.mayOverlap(*other))
+        taken.push_back({other->buffer.getOffset(),
+                         static_cast<int64_t>(other->buffer.getOffset()) +
+                             other->getBytes()});
+    llvm::sort(taken);
+    int64_t bytes = lifetime.getBytes(), best = -1, bestGap = 0;
+    for (auto [begin, end] : taken) {
+      int64_t gap = begin - start;
+      if (gap >= bytes && (best < 0 || gap < bestGap)) {
+        best = start;
+        bestGap = gap;
+      }
+      start = std::max<int64_t>(start, llvm::alignTo(end, alignment));
+    }
+    return best < 0 ? start : best;
+  }
+
+  /// Lists, on the last access of each buffer that others may take the bytes
+  /// of, its bytes. No list if no access is surely the last.
+  void markReleases(ProgramOp program, const CommandOrder &order,
+                    llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
+    Builder builder(program.getContext());
+    llvm::DenseMap<Operation *, unsigned> executed;
+    for (const Execution &execution : order.getExecutions())
+      ++executed[execution.command];
+    for (const Execution &execution : order.getExecutions()) {
+      Operation *command = execution.command;
+      command->removeAttr(kReleasesAttr);
+      // One text serves all runs of a body; what only one of them releases
+      // cannot be said in it.
+      if (executed[command] != 1)
+        continue;
+      llvm::SetVector<Attribute> released;
+      for (ViewAttr view : getViews(execution.command)) {
+        Lifetime &lifetime =
+            lifetimes[getOwner(program, view.getBuffer().getAttr())];
+        if (lifetime.persistent || lifetime.buffer.getSlots() != 1 ||
+            !isLast(lifetime, execution))
+          continue;
+        released.insert(ViewAttr::get(
+            program.getContext(),
+            FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1, {},
+            builder.getI8Type(),
+            {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
+      }
+      if (!released.empty())
+        command->setAttr(kReleasesAttr,
+                         builder.getArrayAttr(released.getArrayRef()));
+    }
+  }
+
+  /// Whether all other accesses happen before `execution`.
+  static bool isLast(const Lifetime &lifetime, const Execution &execution) {
+    for (auto [stream, last] : llvm::enumerate(lifetime.last))
+      if (last > (stream == execution.stream ? execution.ordinal
+                                             : execution.clock[stream]))
+        return false;
+    return true;
+  }
+};
+} // namespace
+} // namespace accel::plan

@@ -1,0 +1,98 @@
+// Computes happens-before by letting the streams of each segment run: a stream
+// goes on until it meets a wait for an event that is not recorded yet.
+
+#include "CommandOrder.h"
+
+using namespace mlir;
+using namespace accel::plan;
+
+static constexpr StringLiteral kLoadEntry = "load";
+
+SmallVector<EntryOp> accel::plan::getEntriesInOrder(ProgramOp program) {
+  SmallVector<EntryOp> entries(program.getOps<EntryOp>());
+  llvm::stable_sort(entries, [](EntryOp lhs, EntryOp rhs) {
+    return lhs.getSymName() == kLoadEntry && rhs.getSymName() != kLoadEntry;
+  });
+  return entries;
+}
+
+SmallVector<ViewAttr> accel::plan::getViews(CommandOpInterface command) {
+  SmallVector<ViewAttr> views = command.getReads();
+  llvm::append_range(views, command.getWrites());
+  return views;
+}
+
+int64_t accel::plan::getSlot(ViewAttr view, RunOp run) {
+  return view.getSlot() < 0 ? 0 : run.getSlots()[view.getSlot()];
+}
+
+FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
+  CommandOrder order;
+  program.walk([&](CommandOpInterface command) {
+    order.streamNumbers.try_emplace(command.getStreamName(),
+                                    order.streamNumbers.size());
+  });
+  order.numStreams = order.streamNumbers.size();
+  order.lengths.assign(order.numStreams, 0);
+  order.clocks.assign(order.numStreams,
+                      SmallVector<unsigned, 4>(order.numStreams, 0));
+  for (auto [number, entry] : llvm::enumerate(getEntriesInOrder(program)))
+    for (auto segment : entry.getOps<SegmentOp>())
+      if (failed(order.addSegment(segment, number)))
+        return failure();
+  return order;
+}
+
+static void join(SmallVectorImpl<unsigned> &clock, ArrayRef<unsigned> other) {
+  for (auto [mine, theirs] : llvm::zip_equal(clock, other))
+    mine = std::max(mine, theirs);
+}
+
+LogicalResult CommandOrder::addSegment(SegmentOp segment, unsigned entry) {
+  // All streams begin when all have ended.
+  SmallVector<unsigned, 4> start(lengths.begin(), lengths.end());
+  clocks.assign(numStreams, start);
+
+  std::vector<std::vector<std::pair<CommandOpInterface, RunOp>>> queues(
+      numStreams);
+  for (auto run : segment.getOps<RunOp>()) {
+    auto body =
+        run->getParentOfType<ProgramOp>().lookupSymbol<BodyOp>(run.getTask());
+    body.walk([&](CommandOpInterface command) {
+      queues[streamNumbers.lookup(command.getStreamName())].push_back(
+          {command, run});
+    });
+  }
+  std::vector<size_t> next(numStreams, 0);
+  llvm::DenseMap<std::pair<Operation *, StringAttr>, SmallVector<unsigned, 4>>
+      events; // of each run
+  auto advance = [&](unsigned stream) {
+    auto [command, run] = queues[stream][next[stream]];
+    SmallVector<unsigned, 4> &clock = clocks[stream];
+    if (auto wait = dyn_cast<WaitOp>(command.getOperation())) {
+      auto recorded = events.find({run, wait.getEventAttr()});
+      if (recorded == events.end())
+        return false;
+      join(clock, recorded->second);
+    }
+    ++next[stream];
+    unsigned ordinal = ++lengths[stream];
+    executions.push_back({command, run, entry, stream, ordinal, clock});
+    clock[stream] = ordinal;
+    if (auto record = dyn_cast<RecordOp>(command.getOperation()))
+      events[{run, record.getEventAttr()}] = clock;
+    return true;
+  };
+  bool progress = true;
+  while (progress) {
+    progress = false;
+    for (unsigned stream = 0; stream < numStreams; ++stream)
+      while (next[stream] < queues[stream].size() && advance(stream))
+        progress = true;
+  }
+  for (unsigned stream = 0; stream < numStreams; ++stream)
+    if (next[stream] < queues[stream].size())
+      return queues[stream][next[stream]].first.emitOpError()
+             << "waits for an event that this run never records before";
+  return success();
+}

@@ -1,0 +1,62 @@
+// Happens-before: which executions of commands of a program surely come before
+// which others.
+
+#ifndef ACCEL_LIB_PLAN_COMMANDORDER_H
+#define ACCEL_LIB_PLAN_COMMANDORDER_H
+
+#include "dialects/Plan/Plan.h"
+
+namespace accel::plan {
+
+/// One execution of a command: by one run of its body.
+struct Execution {
+  CommandOpInterface command;
+  RunOp run;
+  unsigned entry;   ///< position of the entry in the order of execution
+  unsigned stream;  ///< number of the command's stream
+  unsigned ordinal; ///< position on its stream, from 1
+  /// Of each stream, how many executions surely come before this one.
+  llvm::SmallVector<unsigned, 4> clock;
+};
+
+/// All executions of a program in an order in which they can happen, with
+/// vector clocks (Fidge 1988, Mattern 1989). Executions of one stream follow
+/// the run list; a wait comes after the record of its event in the same run; a
+/// segment begins when all streams have ended the one before it; `load` comes
+/// before the other entries, which are taken in the order written.
+class CommandOrder {
+public:
+  /// Fails, with an error at the op, if a wait can never end.
+  static mlir::FailureOr<CommandOrder> compute(ProgramOp program);
+
+  llvm::ArrayRef<Execution> getExecutions() const { return executions; }
+  unsigned getNumStreams() const { return numStreams; }
+
+  /// Whether `before` surely ends before `after` begins.
+  static bool happensBefore(const Execution &before, const Execution &after) {
+    return before.ordinal <= after.clock[before.stream];
+  }
+
+private:
+  mlir::LogicalResult addSegment(SegmentOp segment, unsigned entry);
+
+  std::vector<Execution> executions;
+  unsigned numStreams = 0;
+  llvm::StringMap<unsigned> streamNumbers;
+  /// Of each stream: executions so far, and what its last one knows.
+  llvm::SmallVector<unsigned> lengths;
+  std::vector<llvm::SmallVector<unsigned, 4>> clocks;
+};
+
+/// The entries of a program in the order in which they are executed.
+llvm::SmallVector<EntryOp> getEntriesInOrder(ProgramOp program);
+
+/// All views that a command reads, then all that it writes.
+llvm::SmallVector<ViewAttr> getViews(CommandOpInterface command);
+
+/// The slot of its buffer that a view means in a run.
+int64_t getSlot(ViewAttr view, RunOp run);
+
+} // namespace accel::plan
+
+#endif // ACCEL_LIB_PLAN_COMMANDORDER_H

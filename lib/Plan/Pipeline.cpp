@@ -1,0 +1,27 @@
+// The story of the phase: group, lower, (the target), reuse, allocate, prove.
+
+#include "accel/Plan/Pipeline.h"
+
+#include "accel/Plan/Passes.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+void accel::plan::buildLowerToPlanPipeline(OpPassManager &pm,
+                                           const PlanOptions &) {
+  // While values are tensors, fusion is a question about ops.
+  pm.addPass(createFormKernelsPass());
+  // What is left are commands and views: give them bytes.
+  pm.addPass(createLowerToPlanPass());
+}
+
+void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
+                                            const PlanOptions &options) {
+  // Before allocation: a buffer that is gone needs no place.
+  pm.addPass(createReuseBuffersPass());
+  // All buffers and the order are final now.
+  AllocateBuffersPassOptions allocate;
+  allocate.alignment = options.alignment;
+  allocate.reserve = options.reserve;
+  pm.addPass(createAllocateBuffersPass(allocate));
+}
