@@ -3,8 +3,9 @@
 
 #include "accel/Driver/Phases.h"
 #include "accel/Parallel/Passes.h"
-#include "accel/Parallel/Passes.h"
+#include "accel/Plan/Pipeline.h"
 #include "accel/Search/Passes.h"
+#include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
 
 using namespace mlir;
@@ -35,7 +36,16 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     return;
   case Phase::Local:
     return parallel::buildSplitPipeline(pm);
-  case Phase::Plan:
+  case Phase::Plan: {
+    plan::PlanOptions plan;
+    plan::buildLowerToPlanPipeline(pm, plan);
+    // Forms ask for scratch and packed weights, so they come before addresses.
+    cpu::ChooseGemmFormsPassOptions forms;
+    forms.target = options.target;
+    forms.threads = options.threads;
+    pm.addPass(cpu::createChooseGemmFormsPass(forms));
+    plan::buildSchedulePlanPipeline(pm, plan);
     return;
+  }
   }
 }

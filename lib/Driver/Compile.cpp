@@ -5,9 +5,11 @@
 #include "accel/Driver/Diagnostics.h"
 #include "accel/Driver/Passes.h"
 #include "accel/Driver/Progress.h"
+#include "accel/Emit/WriteExecutable.h"
 #include "accel/Import/Import.h"
 #include "accel/InitAll.h"
 #include "accel/Onnx/Parameters.h"
+#include "accel/Target/CPU/Kernels.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
@@ -38,6 +40,7 @@ private:
   LogicalResult load();
   LogicalResult runPhases();
   LogicalResult runPipeline(function_ref<LogicalResult(PassManager &)> fill);
+  LogicalResult emitExecutable();
   LogicalResult reportParameters();
   LogicalResult
   writeText(function_ref<LogicalResult(llvm::raw_ostream &)> write);
@@ -69,6 +72,8 @@ LogicalResult Compilation::run() {
     return reportParameters();
   if (failed(load()) || failed(runPhases()))
     return failure();
+  if (wantsExecutable())
+    return emitExecutable();
   return writeText([&](llvm::raw_ostream &os) {
     module->print(os);
     os << "\n";
@@ -155,6 +160,25 @@ LogicalResult Compilation::runPhases() {
     }
   }
   return runPipeline(options.addUserPasses);
+}
+
+LogicalResult Compilation::emitExecutable() {
+  progress.setStage("generating kernels");
+  FailureOr<cpu::CpuTarget> target =
+      cpu::parseTarget(options.phases.target, [&] {
+        return emitError(FileLineColLoc::get(&context, options.input, 0, 0));
+      });
+  if (failed(target))
+    return failure();
+  FailureOr<std::string> kernels = cpu::compileKernels(*module, *target);
+  if (failed(kernels))
+    return failure();
+  progress.setStage("writing " + options.output);
+  emit::EmitOptions emitOptions;
+  emitOptions.target = target->text;
+  emitOptions.features = target->features;
+  return emit::writeExecutable(*module, *kernels, phaseTexts, emitOptions,
+                               options.output);
 }
 
 LogicalResult Compilation::reportParameters() {

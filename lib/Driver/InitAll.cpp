@@ -11,6 +11,7 @@
 #include "accel/Plan/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/ElementModels.h"
+#include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
@@ -34,6 +35,7 @@ void accel::registerAllPasses() {
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
   plan::registerPlanPasses();
+  cpu::registerTargetCPUPasses();
   search::registerSearchPasses();
   transforms::registerTransformsPasses();
 }
