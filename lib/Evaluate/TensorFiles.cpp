@@ -296,3 +296,26 @@ FailureOr<Tensor> evaluate::convertTo(const Tensor &tensor,
                           << tensor.getType();
   return result;
 }
+
+FailureOr<TensorsByName> evaluate::readInputs(StringRef folder,
+                                              ModuleOp module) {
+  FailureOr<Signature> signature = getSignature(module);
+  if (failed(signature))
+    return failure();
+  FailureOr<TensorsByName> found =
+      readTensors(folder, signature->inputs, "input", module.getContext());
+  if (failed(found))
+    return failure();
+  for (const NamedType &input : signature->inputs) {
+    Tensor &tensor = (*found)[input.name];
+    if (!tensor)
+      return module.emitError() << "expected a file for input '" << input.name
+                                << "' in '" << folder << "', found none";
+    FailureOr<Tensor> converted = convertTo(tensor, input.type, module.getLoc(),
+                                            "input '" + input.name + "'");
+    if (failed(converted))
+      return failure();
+    tensor = *converted;
+  }
+  return found;
+}

@@ -16,55 +16,40 @@ using namespace accel::evaluate;
 namespace cl = llvm::cl;
 
 namespace {
+cl::OptionCategory category("acc-eval options");
 cl::opt<std::string> inputFile(cl::Positional, cl::Required,
-                               cl::desc("<model.mlir>"));
+                               cl::desc("<model.mlir>"), cl::cat(category));
 cl::opt<std::string> inputs("inputs", cl::value_desc("folder"),
-                            cl::desc("Inputs: <name>.npy or input_K.pb"));
+                            cl::desc("Inputs: <name>.npy or input_K.pb"),
+                            cl::cat(category));
 cl::opt<std::string> outputs("outputs", cl::value_desc("folder"),
-                             cl::desc("Where to write <name>.npy"));
+                             cl::desc("Where to write <name>.npy"),
+                             cl::cat(category));
 cl::opt<std::string> expect("expect", cl::value_desc("folder"),
                             cl::desc("Outputs to compare with: <name>.npy or "
-                                     "output_K.pb"));
+                                     "output_K.pb"),
+                            cl::cat(category));
 cl::opt<std::string> compare("compare", cl::value_desc("other.mlir"),
-                             cl::desc("Program whose outputs to compare with"));
+                             cl::desc("Program whose outputs to compare with"),
+                             cl::cat(category));
 cl::opt<double> tolerance("tolerance", cl::init(1e-4),
-                          cl::desc("Largest |difference| / (1 + |reference|)"));
+                          cl::desc("Largest |difference| / (1 + |reference|)"),
+                          cl::cat(category));
 cl::opt<uint64_t> seed("seed", cl::init(1),
-                       cl::desc("Of the random inputs without --inputs"));
+                       cl::desc("Of the random inputs without --inputs"),
+                       cl::cat(category));
 cl::opt<unsigned> interleavings("interleavings", cl::init(3),
-                                cl::desc("Orders of a plan's streams to try"));
+                                cl::desc("Orders of a plan's streams to try"),
+                                cl::cat(category));
 cl::opt<EvaluationMode>
     mode(cl::desc("How floats are held:"), cl::init(EvaluationMode::Float64),
          cl::values(clEnumValN(EvaluationMode::Float64, "f64",
                                "in double, without rounding (default)"),
                     clEnumValN(EvaluationMode::OwnTypes, "own-types",
-                               "rounded to their type after each op")));
-cl::opt<bool> json("json", cl::desc("Print one JSON object"));
-
-/// The inputs that `--inputs` holds, or random ones.
-FailureOr<TensorsByName> getInputs(ModuleOp module) {
-  if (inputs.empty())
-    return makeRandomInputs(module, seed);
-  FailureOr<Signature> signature = getSignature(module);
-  if (failed(signature))
-    return failure();
-  FailureOr<TensorsByName> found =
-      readTensors(inputs, signature->inputs, "input", module.getContext());
-  if (failed(found))
-    return failure();
-  for (const NamedType &input : signature->inputs) {
-    auto it = found->find(input.name);
-    if (it == found->end())
-      return module.emitError() << "expected a file for input '" << input.name
-                                << "' in '" << inputs << "', found none";
-    FailureOr<Tensor> converted = convertTo(
-        it->second, input.type, module.getLoc(), "input '" + input.name + "'");
-    if (failed(converted))
-      return failure();
-    it->second = *converted;
-  }
-  return found;
-}
+                               "rounded to their type after each op")),
+         cl::cat(category));
+cl::opt<bool> json("json", cl::desc("Print one JSON object"),
+                   cl::cat(category));
 
 /// Compares every tensor of `expected`; prints each, fails above the tolerance.
 LogicalResult report(ModuleOp module, const TensorsByName &found,
@@ -107,7 +92,9 @@ LogicalResult run(MLIRContext *context) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, context);
   if (!module)
     return failure();
-  FailureOr<TensorsByName> given = getInputs(*module);
+  FailureOr<TensorsByName> given = inputs.empty()
+                                       ? makeRandomInputs(*module, seed)
+                                       : readInputs(inputs, *module);
   TensorsByName results;
   InterpreterOptions options{mode, interleavings};
   if (failed(given) ||
@@ -148,6 +135,7 @@ LogicalResult run(MLIRContext *context) {
 } // namespace
 
 int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category); // LLVM's own
   cl::ParseCommandLineOptions(
       argc, argv, "acc-eval: runs a program of any phase by its meaning\n");
   DialectRegistry registry;
