@@ -33,6 +33,25 @@ static func::FuncOp getFunction(plan::KernelOp kernel) {
   return module.lookupSymbol<func::FuncOp>(kernel.getFunction());
 }
 
+/// The buffer whose bytes `buffer` shares, if it is another name for one.
+static FlatSymbolRefAttr getRoot(Operation *from, FlatSymbolRefAttr buffer) {
+  while (true) {
+    auto op =
+        SymbolTable::lookupNearestSymbolFrom<plan::BufferOp>(from, buffer);
+    if (!op || !op.getAliasOfAttr())
+      return buffer;
+    buffer = op.getAliasOfAttr();
+  }
+}
+
+/// Whether two views begin at the same byte, whatever their shapes.
+static bool beginTogether(Operation *from, plan::ViewAttr lhs,
+                          plan::ViewAttr rhs) {
+  return lhs.getOffset() == rhs.getOffset() && lhs.getSlot() == rhs.getSlot() &&
+         lhs.getAxes() == rhs.getAxes() &&
+         getRoot(from, lhs.getBuffer()) == getRoot(from, rhs.getBuffer());
+}
+
 KernelInstance cpu::getInstance(plan::KernelOp kernel) {
   KernelInstance instance;
   instance.function = getFunction(kernel);
@@ -47,7 +66,7 @@ KernelInstance cpu::getInstance(plan::KernelOp kernel) {
     add(view);
     int same = -1;
     for (auto [index, output] : llvm::enumerate(outputs))
-      if (view == output)
+      if (beginTogether(kernel, view, output))
         same = static_cast<int>(index);
     instance.inPlace.push_back(same);
     plain &= same < 0;

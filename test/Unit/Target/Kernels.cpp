@@ -2,6 +2,7 @@
 
 #include "KernelHarness.h"
 
+using namespace accel;
 using namespace accel::test;
 
 TEST(Kernels, AddsABroadcastBiasAndAppliesGelu) {
@@ -192,4 +193,56 @@ TEST(Kernels, ReducesLeadingAndTrailingDimensions) {
     expectNear(y, byRow, 1e-5);
     expectNear(z, byColumn, 1e-6);
   }
+}
+
+TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
+  Context context;
+  auto module = context.parse(R"(
+    func.func private @k(%x: tensor<2x8xf32>) -> tensor<16xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+      %r = nn.reshape %x : (tensor<2x8xf32>) -> tensor<16xf32>
+      %y = nn.exp %r : (tensor<16xf32>) -> tensor<16xf32>
+      return %y : tensor<16xf32>
+    }
+    plan.program @p stage 0 ranks 1 {
+      plan.buffer @a role activation space device offset 0 bytes 256 slots 1 stride 256
+      plan.buffer @b role activation space device offset 256 bytes 256 slots 1 stride 256
+      plan.buffer @c role activation space device offset 0 bytes 256 slots 1 stride 256 {alias_of = @a}
+      plan.body @body engine cpu slots 0 {
+        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 64 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 128 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [16, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@c + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
+      }
+    })");
+  ASSERT_TRUE(module);
+  std::vector<plan::KernelOp> kernels;
+  module->walk([&](plan::KernelOp op) { kernels.push_back(op); });
+  ASSERT_EQ(kernels.size(), 4u);
+  EXPECT_EQ(cpu::getKernelSymbol(kernels[0]), "k");
+  EXPECT_EQ(cpu::getKernelSymbol(kernels[1]), "k"); // addresses do not matter
+  EXPECT_NE(cpu::getKernelSymbol(kernels[2]), "k");
+  EXPECT_EQ(cpu::getInstance(kernels[2]).inPlace[0], -1);
+  // Another name and another shape of the same bytes: in place.
+  EXPECT_EQ(cpu::getInstance(kernels[3]).inPlace[0], 0);
+  EXPECT_NE(cpu::getKernelSymbol(kernels[3]), "k");
+  EXPECT_NE(cpu::getKernelSymbol(kernels[3]), cpu::getKernelSymbol(kernels[2]));
+
+  auto bytes = cpu::compileKernels(*module, Context::target());
+  ASSERT_TRUE(succeeded(bytes));
+  Library library(*bytes);
+  auto x = randoms<float>(32);
+  std::vector<float> y(16);
+  void *strided[] = {x.data(), y.data()};
+  library.get(cpu::getKernelSymbol(kernels[2]))(strided, 0, 1);
+  std::vector<double> expected;
+  for (size_t i = 0; i < 16; ++i)
+    expected.push_back(std::exp(static_cast<double>(x[i / 8 * 16 + i % 8])));
+  expectNear(y, expected, 1e-6);
+  expected.clear();
+  for (size_t i = 0; i < 16; ++i)
+    expected.push_back(std::exp(static_cast<double>(x[i])));
+  x.resize(16);
+  void *same[] = {x.data(), x.data()};
+  library.get(cpu::getKernelSymbol(kernels[3]))(same, 0, 1);
+  expectNear(x, expected, 1e-6);
 }
