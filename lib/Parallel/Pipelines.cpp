@@ -1,7 +1,6 @@
 // The story of placement and splitting: which passes, in which order, and why.
 
 #include "accel/Parallel/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
@@ -15,7 +14,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
   // Decide, then apply: the table is complete before the first type changes.
-  pm.addNestedPass<func::FuncOp>(createPropagatePass());
+  pm.addPass(createPropagatePass());
   pm.addPass(createMaterializePass());
   pm.addPass(createVerifyPass());
 }

@@ -135,11 +135,15 @@ struct PropagatePass : impl::PropagatePassBase<PropagatePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    auto &propagation = getAnalysis<Propagation>();
     markAllAnalysesPreserved();
-    if (!printOrigins)
-      return;
-    func::FuncOp function = getOperation();
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      auto &propagation = getChildAnalysis<Propagation>(function);
+      if (printOrigins)
+        print(function, propagation);
+    }
+  }
+
+  static void print(func::FuncOp function, const Propagation &propagation) {
     for (BlockArgument argument : function.getArguments())
       remark(function.emitRemark()
                  << "argument " << argument.getArgNumber() << ": ",

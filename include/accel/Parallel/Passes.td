@@ -32,7 +32,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def PropagatePass : Pass<"dist-propagate", "::mlir::func::FuncOp"> {
+def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
   let summary = "Spreads shardings from constraints over all values";
   let description = [{
     Fills the side table that `dist-materialize` reads (the analysis
