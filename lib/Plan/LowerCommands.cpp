@@ -24,6 +24,7 @@ LogicalResult Lowering::lower(Operation *op) {
       .Case([&](nn::MatmulOp op) { return lowerMatmul(op); })
       .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
       .Case([&](func::CallOp op) { return lowerCall(op); })
+      .Case([&](dist::CollectiveOpInterface op) { return lowerCollective(op); })
       .Default([](Operation *op) {
         return op->emitOpError()
                << "expected an op that a command of the plan executes (a "

@@ -5,6 +5,7 @@
 #define ACCEL_LIB_PLAN_LOWERING_H
 
 #include "GemmBias.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -42,6 +43,9 @@ public:
   /// The same, without gaps; copied if need be. `reader` is who asks.
   Place getContiguous(mlir::Value value, mlir::Location reader);
 
+  /// The same, where all ranks can read it: in the space `shared`.
+  Place getShared(mlir::Value value, mlir::Location reader);
+
   static ViewAttr getView(Place place);
 
   /// The name a buffer for a result of an op at `loc` should have.
@@ -51,6 +55,8 @@ private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);
+  mlir::LogicalResult lowerCollective(dist::CollectiveOpInterface op);
+  mlir::LogicalResult lowerSlice(dist::AllSliceOp op);
 
   Place copy(Place source, mlir::Location reader, Role role, Space space);
   /// A place for a command's result, laid out as its only reader wants it.

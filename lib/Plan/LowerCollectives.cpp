@@ -1,0 +1,113 @@
+// The dist ops of a task as commands: what ranks exchange goes through buffers
+// that they share; a slice of one's own is a view that depends on the rank.
+
+#include "Lowering.h"
+
+#include "dialects/Dist/Dist.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+
+static ArrayAttr getAxisNames(dist::AxesAttr axes) {
+  SmallVector<Attribute> names(axes.getNames().begin(), axes.getNames().end());
+  return ArrayAttr::get(axes.getContext(), names);
+}
+
+static CombineAttr getCombine(dist::Reduction kind, MLIRContext *context) {
+  std::optional<Combine> combine =
+      symbolizeCombine(dist::stringifyReduction(kind));
+  assert(combine && "plan has the reductions of dist");
+  return CombineAttr::get(context, *combine);
+}
+
+Place Lowering::getShared(Value value, Location reader) {
+  Place place = getContiguous(value, reader);
+  BufferOp buffer = place.buffer;
+  if (buffer.getSpace() == Space::shared)
+    return place;
+  // What a command of this task writes is written where others can read it;
+  // states, constants and inputs stay where they are.
+  if (buffer.getRole() == Role::activation) {
+    buffer.setSpace(Space::shared);
+    return place;
+  }
+  return copy(place, reader, Role::communication, Space::shared);
+}
+
+LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
+  Location loc = op.getLoc();
+  Value result = op->getResult(0);
+  auto type = cast<RankedTensorType>(result.getType());
+  ArrayAttr axes = getAxisNames(op.getAxes());
+  if (isa<dist::AxisIndexOp>(op)) {
+    setPlace(result, createBuffer(loc, getName(loc, "coordinate"),
+                                  Role::activation, Space::device, type));
+    CoordinateOp::create(commands, loc, axes, getView(places[result]),
+                         "compute");
+    return success();
+  }
+  if (auto slice = dyn_cast<dist::AllSliceOp>(op.getOperation()))
+    return lowerSlice(slice);
+
+  auto kind = symbolizeCollective(op->getName().stripDialect());
+  if (!kind)
+    return op.emitOpError() << "expected a collective that plan has";
+  Place source = getShared(op->getOperand(0), loc);
+  // Every rank reduces its part of an all_reduce into all results.
+  Space space = *kind == Collective::all_reduce ? Space::shared : Space::device;
+  setPlace(result, createBuffer(loc, getName(loc, "collective"),
+                                Role::activation, space, type));
+  CombineAttr combine;
+  int64_t dim = 0, splitDim = 0;
+  DenseI64ArrayAttr permutation;
+  TypeAttr wire;
+  if (std::optional<Type> wireType = op.getWireType())
+    wire = TypeAttr::get(*wireType);
+  llvm::TypeSwitch<Operation *>(op.getOperation())
+      .Case([&](dist::AllReduceOp reduce) {
+        combine = getCombine(reduce.getKind(), op.getContext());
+      })
+      .Case([&](dist::ReduceScatterOp reduce) {
+        combine = getCombine(reduce.getKind(), op.getContext());
+        dim = reduce.getDim();
+      })
+      .Case([&](dist::AllGatherOp gather) { dim = gather.getDim(); })
+      .Case([&](dist::AllToAllOp all) {
+        dim = all.getConcatDim();
+        splitDim = all.getSplitDim();
+      })
+      .Case([&](dist::PermuteOp permute) {
+        permutation = permute.getSourcesAttr();
+      })
+      .Case([&](dist::BroadcastOp broadcast) {
+        permutation =
+            commands.getDenseI64ArrayAttr({int64_t(broadcast.getRoot())});
+      });
+  auto command = CollectiveOp::create(
+      commands, loc, *kind, axes, commands.getArrayAttr({getView(source)}),
+      commands.getArrayAttr({getView(places[result])}), combine, dim, splitDim,
+      permutation, wire, "compute");
+  return command.verify();
+}
+
+LogicalResult Lowering::lowerSlice(dist::AllSliceOp op) {
+  Place place = getPlace(op.getInput());
+  dist::MeshOp mesh = dist::MeshOp::lookup(op, op.getMeshAttr());
+  int64_t dim = op.getDim();
+  int64_t chunk =
+      cast<RankedTensorType>(op.getResult().getType()).getDimSize(dim);
+  // Rank i of the group, its axes major to minor, keeps chunk i.
+  int64_t bytes = chunk * place.view.strides[dim] *
+                  llvm::divideCeil(place.element.getIntOrFloatBitWidth(), 8);
+  for (StringAttr axis : llvm::reverse(op.getAxes().getNames())) {
+    place.axes.push_back(AxisStrideAttr::get(op.getContext(), axis, bytes));
+    for (auto named : mesh.getAxes().getAsRange<dist::AxisAttr>())
+      if (named.getName() == axis)
+        bytes *= named.getSize();
+  }
+  place.view.shape[dim] = chunk;
+  places[op.getResult()] = place;
+  return success();
+}

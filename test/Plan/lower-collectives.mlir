@@ -1,0 +1,56 @@
+// RUN: acc-opt %s --split-input-file --local-lower-to-plan | FileCheck %s
+
+// What a command of the task writes is written where the other ranks read it;
+// an all_reduce is reduced into shared bytes on all of them.
+// CHECK-LABEL: plan.program @reduce
+// CHECK-SAME: ranks 2 mesh @m
+// CHECK-DAG: plan.buffer @[[PRODUCT:matmul]] role activation space shared
+// CHECK-DAG: plan.buffer @[[SUM:collective]] role output space shared
+// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[PRODUCT]] {{.*}}] -> [#plan.view<@[[SUM]] {{.*}}] {combine = #plan<combine sum>}
+dist.mesh @m ["dp" = 2]
+func.func @reduce(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.input = "y"})
+    -> (tensor<4x4xf32> {nn.output = "z"}) attributes {nn.entry} {
+  %0 = nn.matmul %x, %y : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = dist.all_reduce sum %0 over @m {dp} : tensor<4x4xf32>
+  return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// An input stays where it is: what others read of it is a copy. The gathered
+// tensor is the rank's own.
+// CHECK-LABEL: plan.program @gather
+// CHECK-DAG: plan.buffer @x role input space device
+// CHECK-DAG: plan.buffer @x.copy role communication space shared
+// CHECK-DAG: plan.buffer @collective role output space device
+// CHECK: plan.copy {{.*}}@x + 0{{.*}} -> {{.*}}@x.copy + 0
+// CHECK: plan.collective all_gather ["dp"] [#plan.view<@x.copy {{.*}}] -> [#plan.view<@collective {{.*}}] {dim = 1 : i64}
+dist.mesh @m ["dp" = 2]
+func.func @gather(%x: tensor<4x2xf32> {nn.input = "x"}) -> (tensor<4x4xf32> {nn.output = "z"}) attributes {nn.entry} {
+  %0 = dist.all_gather %x over @m {dp} dim 1 : (tensor<4x2xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// A slice of one's own is a view at an address that depends on the rank: chunk
+// i of 2 rows of 4 floats begins 32·i bytes into the buffer, i = 2·a + b.
+// CHECK-LABEL: plan.program @slice
+// CHECK: plan.gemm <@x + 0 slot -1 axes[<"b" * 32>, <"a" * 64>] : f32[2, 4] strides[4, 1]>
+dist.mesh @m ["a" = 2, "b" = 2]
+func.func @slice(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<4x4xf32> {nn.input = "y"})
+    -> (tensor<2x4xf32> {nn.output = "z"}) attributes {nn.entry} {
+  %0 = dist.all_slice %x over @m {a, b} dim 0 : (tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = nn.matmul %0, %y : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: plan.program @coordinate
+// CHECK: plan.coordinate ["dp"] -> <@coordinate + 0 slot -1 : i64[] strides[]>
+dist.mesh @m ["dp" = 2]
+func.func @coordinate() -> (tensor<i64> {nn.output = "z"}) attributes {nn.entry} {
+  %0 = dist.axis_index @m {dp} : tensor<i64>
+  return %0 : tensor<i64>
+}
