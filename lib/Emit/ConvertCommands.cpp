@@ -70,8 +70,8 @@ private:
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
     // The target makes the softmax of an attention, unless one is named.
-    result.kernel = op.getKernel() ? op.getKernel()->str()
-                                   : cpu::getKernelSymbol(op);
+    result.kernel =
+        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
     result.form = form(op.getForm());
     return result;
   }
