@@ -138,12 +138,6 @@ Status openNpy(int fd, const std::string &path, TensorRange &range) {
   range.path = path;
   range.dtype = row->dtype;
   range.offset = begin + length;
-  range.strides = rowMajorStrides(range.shape);
-  if (fortran) {
-    int64_t stride = 1;
-    for (size_t i = 0; i < range.shape.size(); stride *= range.shape[i++])
-      range.strides[i] = stride;
-  }
   __int128 bytes = dtypeBytes(range.dtype);
   for (int64_t dim : range.shape)
     if ((bytes *= dim) > (__int128(1) << 56))
@@ -152,6 +146,12 @@ Status openNpy(int fd, const std::string &path, TensorRange &range) {
     return damaged("expected " + std::to_string(uint64_t(bytes)) +
                    " bytes of elements, found " +
                    std::to_string(size - range.offset));
+  range.strides = rowMajorStrides(range.shape);
+  if (fortran) {
+    int64_t stride = 1;
+    for (size_t i = 0; i < range.shape.size(); stride *= range.shape[i++])
+      range.strides[i] = stride;
+  }
   return Status();
 }
 
