@@ -45,24 +45,129 @@ static DenseElementsAttr foldSplatMove(Operation *op) {
   return value.resizeSplat(type);
 }
 
+/// Broadcasts of constants to more elements than this stay ops: repetition over
+/// a batch would be computed with, over and over, and stored.
+static constexpr int64_t kLargestRepetition = 4096;
+
+static bool isKeptBroadcast(Operation *op) {
+  auto broadcast = dyn_cast<nn::BroadcastOp>(op);
+  return broadcast && broadcast.getType().getNumElements() > kLargestRepetition;
+}
+
+/// The constant that `value` is or repeats; null if it is computed.
+static DenseElementsAttr knownSource(Value value) {
+  if (auto broadcast = value.getDefiningOp<nn::BroadcastOp>())
+    value = broadcast.getInput();
+  return getConstantValue(value);
+}
+
+/// The tensor broadcast to `shape` (aligned at the last dimension).
+static Tensor broadcastTensor(const Tensor &tensor, ArrayRef<int64_t> shape) {
+  ArrayRef<int64_t> from = tensor.getShape();
+  if (from == shape)
+    return tensor;
+  SmallVector<int64_t> strides(shape.size(), 0), index(shape.size(), 0);
+  int64_t stride = 1, lead = shape.size() - from.size();
+  for (int64_t dim = from.size() - 1; dim >= 0; --dim) {
+    strides[lead + dim] = from[dim] == 1 ? 0 : stride;
+    stride *= from[dim];
+  }
+  Tensor result(shape, tensor.getElementType());
+  int64_t count = ShapedType::getNumElements(shape);
+  auto copy = [&](auto to, auto source) {
+    for (int64_t place = 0; place < count; ++place) {
+      int64_t at = 0;
+      for (size_t dim = 0; dim < index.size(); ++dim)
+        at += index[dim] * strides[dim];
+      to[place] = source[at];
+      for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
+        if (++index[dim] < shape[dim])
+          break;
+        index[dim] = 0;
+      }
+    }
+  };
+  if (tensor.isFloat())
+    copy(result.mutableFloats(), tensor.floats());
+  else
+    copy(result.mutableInts(), tensor.ints());
+  return result;
+}
+
+/// The smallest shape from which an elementwise op on these operands can be
+/// broadcast: dimension by dimension, the largest of the constants'.
+static SmallVector<int64_t> narrowShape(ArrayRef<DenseElementsAttr> sources,
+                                        size_t rank) {
+  SmallVector<int64_t> narrow(rank, 1);
+  for (DenseElementsAttr source : sources)
+    if (!source.isSplat())
+      for (auto [size, all] :
+           llvm::zip(llvm::reverse(source.getType().getShape()),
+                     llvm::reverse(narrow)))
+        all = std::max(all, size);
+  return narrow;
+}
+
 /// The value of `op`, null if it is not known; fails where the op refuses the
-/// values (an index out of range), after an error.
+/// values (an index out of range), after an error. An elementwise op may give a
+/// value of fewer elements, which broadcasts to the op's.
 static FailureOr<DenseElementsAttr> foldByEvaluation(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  if (!isa<EvaluateOpInterface>(op) ||
-      type.getNumElements() > kLargestConstant ||
-      !llvm::all_of(op->getOperands(), getConstantValue))
+  SmallVector<DenseElementsAttr> sources(
+      llvm::map_range(op->getOperands(), knownSource));
+  if (!isa<EvaluateOpInterface>(op) || isKeptBroadcast(op) ||
+      llvm::any_of(sources, [](DenseElementsAttr known) { return !known; }))
     return DenseElementsAttr();
+  bool narrows = op->hasTrait<nn::Elementwise>() &&
+                 type.getNumElements() > kLargestRepetition;
+  SmallVector<int64_t> shape(type.getShape());
+  if (narrows) {
+    llvm::transform(sources, sources.begin(), withoutRepeats);
+    shape = narrowShape(sources, shape.size());
+  }
+  if (ShapedType::getNumElements(shape) > kLargestConstant)
+    return DenseElementsAttr();
+
   SmallVector<Tensor> operands, results;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Tensor> tensor = Tensor::fromElements(getConstantValue(operand));
+  for (auto [operand, source] : llvm::zip(op->getOperands(), sources)) {
+    auto full = cast<RankedTensorType>(operand.getType());
+    if (!narrows && full.getNumElements() > kLargestConstant)
+      return DenseElementsAttr();
+    // A splat of many elements is read as one.
+    if (source.isSplat() && source.getNumElements() > 1)
+      source =
+          source.resizeSplat(RankedTensorType::get({}, full.getElementType()));
+    FailureOr<Tensor> tensor = Tensor::fromElements(source);
     if (failed(tensor))
       return DenseElementsAttr();
-    operands.push_back(std::move(*tensor));
+    operands.push_back(broadcastTensor(
+        *tensor, narrows ? ArrayRef<int64_t>(shape) : full.getShape()));
   }
-  if (failed(evaluateOp(op, operands, EvaluationMode::OwnTypes, results)))
+  Operation *evaluated = op;
+  if (ArrayRef<int64_t>(shape) != type.getShape()) {
+    // The same op on the narrow shape, on stand-ins for its operands, for as
+    // long as it is evaluated. No listener of the caller's hears of them.
+    OpBuilder builder(op);
+    OperationState state(op->getLoc(), op->getName());
+    for (const Tensor &operand : operands)
+      state.addOperands(
+          nn::IotaOp::create(builder, op->getLoc(), operand.getType(), 0, 0)
+              .getResult());
+    state.addTypes(RankedTensorType::get(shape, type.getElementType()));
+    state.propertiesAttr = op->getPropertiesAsAttribute();
+    evaluated = builder.create(state);
+  }
+  LogicalResult done =
+      evaluateOp(evaluated, operands, EvaluationMode::OwnTypes, results);
+  if (evaluated != op) {
+    SmallVector<Value> stands(evaluated->getOperands());
+    evaluated->erase();
+    for (Value stand : stands)
+      stand.getDefiningOp()->erase();
+  }
+  if (failed(done))
     return failure();
-  return results[0].toElements(type);
+  return results[0].toElements();
 }
 
 /// Erases `op`; a pattern driver that `builder` belongs to must hear of it.
@@ -97,7 +202,12 @@ Value transforms::foldOrKeep(OpBuilder &builder, Operation *op) {
   }
   if (!known)
     return result;
+  auto type = cast<RankedTensorType>(result.getType());
+  if (known.isSplat() && known.getType() != type)
+    known = known.resizeSplat(type);
   Value constant = nn::ConstantOp::create(builder, op->getLoc(), known);
+  if (known.getType() != type)
+    constant = nn::BroadcastOp::create(builder, op->getLoc(), type, constant);
   eraseOp(builder, op);
   return constant;
 }

@@ -23,8 +23,11 @@ mlir::DenseElementsAttr withoutRepeats(mlir::DenseElementsAttr value);
 /// then evaluates it (Evaluate models, rounded to the op's own type) if all its
 /// operands are constants. Returns what stands for the result: the result
 /// itself, another value, or a new `nn.constant` at `builder`'s insertion
-/// point; the op is erased if it is not needed. Null, after an error, where the
-/// op refuses the constants it is given (an index out of range).
+/// point; the op is erased if it is not needed. Constants are not repeated to
+/// many elements: such a result is an `nn.broadcast` of a constant, and
+/// elementwise ops on such operands are evaluated on what is repeated. Null,
+/// after an error, where the op refuses the constants it is given (an index out
+/// of range).
 mlir::Value foldOrKeep(mlir::OpBuilder &builder, mlir::Operation *op);
 
 } // namespace accel::transforms
