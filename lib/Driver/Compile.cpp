@@ -65,6 +65,7 @@ Compilation::Compilation(const CompileOptions &options)
     : options(options), context(makeRegistry()), diagnostics(&context),
       progress("acc-opt") {
   context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false); // a module is no part of a sentence
 }
 
 LogicalResult Compilation::run() {

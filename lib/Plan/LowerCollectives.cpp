@@ -42,8 +42,8 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   auto type = cast<RankedTensorType>(result.getType());
   ArrayAttr axes = getAxisNames(op.getAxes());
   if (isa<dist::AxisIndexOp>(op)) {
-    setPlace(result, createBuffer(loc, getName(loc, "coordinate"),
-                                  Role::activation, Space::device, type));
+    setPlace(result, createBuffer(loc, "coordinate", Role::activation,
+                                  Space::device, type));
     CoordinateOp::create(commands, loc, axes, getView(places[result]),
                          "compute");
     return success();
@@ -57,8 +57,8 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   Place source = getShared(op->getOperand(0), loc);
   // Every rank reduces its part of an all_reduce into all results.
   Space space = *kind == Collective::all_reduce ? Space::shared : Space::device;
-  setPlace(result, createBuffer(loc, getName(loc, "collective"),
-                                Role::activation, space, type));
+  setPlace(result,
+           createBuffer(loc, "collective", Role::activation, space, type));
   CombineAttr combine;
   int64_t dim = 0, splitDim = 0;
   DenseI64ArrayAttr permutation;

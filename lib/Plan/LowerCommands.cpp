@@ -139,9 +139,10 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
   for (Value input : op.getOperands())
     inputs.push_back(getView(getContiguous(input, op.getLoc())));
   for (Value output : op.getResults()) {
-    setPlace(output, createBuffer(op.getLoc(), getName(op.getLoc(), "kernel"),
-                                  Role::activation, Space::device,
-                                  cast<RankedTensorType>(output.getType())));
+    setPlace(output,
+             createBuffer(op.getLoc(), (op.getCallee() + ".result").str(),
+                          Role::activation, Space::device,
+                          cast<RankedTensorType>(output.getType())));
     outputs.push_back(getView(places[output]));
   }
   int64_t count = std::max<int64_t>(rows.getInt(), 1);

@@ -17,18 +17,6 @@ static int64_t getElementBytes(Type element) {
 Lowering::Lowering(ProgramOp program, OpBuilder &commands)
     : program(program), commands(commands), symbols(program) {}
 
-std::string Lowering::getName(Location loc, StringRef otherwise) {
-  std::string name;
-  loc->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str(); // of a fused location, the last op's
-    return WalkResult::skip();
-  });
-  return name.empty() ? otherwise.str() : name;
-}
-
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {
   OpBuilder builder(program.getContext());
@@ -73,8 +61,8 @@ Place Lowering::getPlace(Value value) {
   if (matchPattern(op, m_Constant(&constant))) {
     BufferOp &buffer = constants[constant];
     if (!buffer) {
-      buffer = createBuffer(op->getLoc(), getName(op->getLoc(), "constant"),
-                            Role::constant, Space::device, type);
+      buffer = createBuffer(op->getLoc(), "constant", Role::constant,
+                            Space::device, type);
       buffer.setValueAttr(constant);
     }
     setPlace(value, buffer);
@@ -120,9 +108,9 @@ Place Lowering::createResult(Value value, Location loc) {
   auto type = cast<RankedTensorType>(value.getType());
   Place place;
   place.element = type.getElementType();
-  place.buffer = createBuffer(
-      loc, getName(loc, value.getDefiningOp()->getName().stripDialect()),
-      Role::activation, Space::device, type);
+  place.buffer =
+      createBuffer(loc, value.getDefiningOp()->getName().stripDialect(),
+                   Role::activation, Space::device, type);
   place.view = StridedView::contiguous(type.getShape());
   if (std::optional<PermutingReader> reader = getPermutingReader(value)) {
     StridedView permuted = StridedView::contiguous(

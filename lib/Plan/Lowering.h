@@ -29,7 +29,8 @@ public:
   /// Makes the commands of `op`. An op that no command executes is an error.
   mlir::LogicalResult lower(mlir::Operation *op);
 
-  /// A new buffer for a whole tensor. Named after `name`, made unique.
+  /// A new buffer for a whole tensor, called `name`, made unique. Names come
+  /// from the IR and not from locations, which its text need not carry.
   BufferOp createBuffer(mlir::Location loc, llvm::StringRef name, Role role,
                         Space space, mlir::RankedTensorType type);
 
@@ -47,9 +48,6 @@ public:
   Place getShared(mlir::Value value, mlir::Location reader);
 
   static ViewAttr getView(Place place);
-
-  /// The name a buffer for a result of an op at `loc` should have.
-  static std::string getName(mlir::Location loc, llvm::StringRef otherwise);
 
 private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);
