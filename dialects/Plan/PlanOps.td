@@ -114,13 +114,13 @@ def Plan_Stream : DefaultValuedAttr<StrAttr, "\"compute\"">;
 def Plan_Views : TypedArrayAttrBase<Plan_ViewAttr, "views">;
 
 def Plan_GemmOp : Plan_Command<"gemm",
-    "views.append({getA(), getB()}); if (getBias()) views.push_back(*getBias()); if (getAccumulate()) views.push_back(getC()); if (getScratch()) views.push_back(*getScratch());",
+    "views.append({getA(), getPacked() ? *getPacked() : getB()}); if (getBias()) views.push_back(*getBias()); if (getAccumulate()) views.push_back(getC()); if (getScratch()) views.push_back(*getScratch());",
     "views.push_back(getC()); if (getScratch()) views.push_back(*getScratch());"> {
   let summary = "C = A · B (+ bias) or C += A · B, batched";
   let description = [{
     a [b…, M, K], b [b…, K, N] or [K, N], c [b…, M, N]; transposes are strides.
-    `bias` [N] is added to every row. `packed` replaces b where the form wants
-    packed weights: the packed buffer that `plan.pack` filled at load.
+    `bias` [N] is added to every row. `packed` is read instead of b where the form
+    wants packed weights: the bytes that `plan.pack` made of b at load.
     `form` and `grid` are chosen at compile time by the target (chosen at load
     they would break laws 1 and 10): which library form, and into how many
     chunks of which dimensions the work is cut.

@@ -1,9 +1,10 @@
-// Gives every product and attention of a plan its form and scratch.
+// Writes down how each product and attention of a plan is computed, and asks
+// for the scratch and the packed weights which that takes.
 
 #include "accel/Target/CPU/Passes.h"
 
 #include "Device/CPU/Gemm/Attention.h"
-#include "Device/CPU/Gemm/Gemm.h"
+#include "GemmForms.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/Builders.h"
@@ -16,101 +17,224 @@ namespace accel::cpu {
 #include "accel/Target/CPU/Passes.h.inc"
 
 namespace {
-rt::cpu::GemmType typeOf(Type type) {
-  return type.isF64()    ? rt::cpu::GemmType::F64
-         : type.isBF16() ? rt::cpu::GemmType::BF16
-                         : rt::cpu::GemmType::F32;
+/// Queries per block of attention: their scores stay in the second level of
+/// cache, and a causal mask hides whole blocks of keys.
+constexpr int64_t kBlockQueries = 64;
+
+std::optional<rt::cpu::GemmType> getType(Type type) {
+  if (type.isF32())
+    return rt::cpu::GemmType::F32;
+  if (type.isBF16())
+    return rt::cpu::GemmType::BF16;
+  if (type.isF64())
+    return rt::cpu::GemmType::F64;
+  return std::nullopt;
 }
-rt::cpu::GemmDesc::Operand operandOf(plan::ViewAttr view) {
+
+rt::cpu::GemmDesc::Operand getOperand(plan::ViewAttr view) {
   return {view.getShape().vec(), view.getStrides().vec()};
 }
-int64_t noop(void *const *, int64_t, int64_t) { return 0; }
 
+/// Preparing an attention asks for its softmax; only running it calls it.
+int64_t neverCalled(void *const *, int64_t, int64_t) { return 0; }
+
+/// Adds to one program. Buffers have no offsets yet.
+class FormChooser {
+public:
+  FormChooser(plan::ProgramOp program, int64_t threads, bool measure)
+      : program(program), symbols(program), builder(program.getContext()),
+        threads(threads), measure(measure) {}
+
+  LogicalResult choose(plan::GemmOp gemm);
+  LogicalResult choose(plan::AttentionOp attention);
+  /// Weights that only packed products read are not kept beside the packed
+  /// ones.
+  void releaseWeights();
+
+private:
+  plan::ReadOp findStateRead(plan::ViewAttr view);
+  plan::ViewAttr addBuffer(Location loc, StringRef name, plan::Role role,
+                           int64_t bytes);
+  LogicalResult pack(plan::GemmOp gemm, plan::ReadOp read,
+                     const rt::cpu::GemmDesc &desc, const rt::cpu::Gemm &made);
+
+  plan::ProgramOp program;
+  SymbolTable symbols;
+  OpBuilder builder;
+  int64_t threads;
+  bool measure;
+  FormMemory memory;
+  llvm::MapVector<Operation *, plan::ReadOp> packedStates; ///< by buffer
+};
+} // namespace
+
+plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
+                                      plan::Role role, int64_t bytes) {
+  OpBuilder detached(program.getContext()); // inserted below
+  auto buffer = plan::BufferOp::create(
+      detached, loc, builder.getStringAttr(name), role, plan::Space::device,
+      /*offset=*/-1, bytes, /*slots=*/1, /*slot_stride=*/bytes,
+      /*alias_of=*/nullptr, /*value=*/nullptr, /*source=*/nullptr,
+      /*part=*/nullptr);
+  Block &block = program.getBody().front();
+  Block::iterator where = block.begin();
+  while (where != block.end() && isa<plan::ArenaOp, plan::BufferOp>(*where))
+    ++where;
+  symbols.insert(buffer, where);
+  return plan::ViewAttr::get(builder.getContext(),
+                             FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
+                             /*offset=*/0, /*slot=*/-1, /*axes=*/{},
+                             builder.getI8Type(), {bytes}, {1});
+}
+
+/// The command that reads the state which is the whole of `view`'s buffer.
+plan::ReadOp FormChooser::findStateRead(plan::ViewAttr view) {
+  auto buffer = symbols.lookup<plan::BufferOp>(view.getBuffer().getValue());
+  if (!buffer || buffer.getRole() != plan::Role::state ||
+      !view.getAxes().empty())
+    return {};
+  plan::ReadOp found;
+  program.walk([&](plan::ReadOp read) {
+    if (read.getSource() == plan::Source::state &&
+        read.getTarget().getBuffer() == view.getBuffer())
+      found = read;
+  });
+  return found;
+}
+
+LogicalResult FormChooser::choose(plan::GemmOp gemm) {
+  auto type = getType(gemm.getA().getElement());
+  auto outType = getType(gemm.getC().getElement());
+  if (!type || !outType)
+    return gemm.emitOpError()
+           << "expected a product of f32, bf16 or f64, found "
+           << gemm.getA().getElement();
+  auto desc = rt::cpu::GemmDesc::ofViews(
+      *type, *outType, getOperand(gemm.getA()), getOperand(gemm.getB()),
+      getOperand(gemm.getC()), gemm.getBias().has_value(),
+      gemm.getAccumulate());
+  plan::ReadOp read = findStateRead(gemm.getB());
+  GemmUse use;
+  use.constantWeights = read != nullptr;
+  use.threads = threads;
+  rt::cpu::GemmForm form =
+      measure ? chooseForm(desc, use, memory) : getDefaultForm(desc, use);
+  std::unique_ptr<rt::cpu::Gemm> made;
+  // One thread's worth is asked for here; its scratch is the same for all.
+  if (auto status = rt::cpu::Gemm::create(desc, form, 1, made); !status.ok())
+    return gemm.emitOpError() << status.message();
+  NamedAttrList attrs;
+  form = made->form();
+  attrs.set("chunk_rows", builder.getI64IntegerAttr(form.chunkRows));
+  attrs.set("chunk_columns", builder.getI64IntegerAttr(form.chunkColumns));
+  if (form.packed) {
+    attrs.set("packed", builder.getUnitAttr());
+    attrs.set("layout", builder.getDenseI64ArrayAttr(form.layout));
+  }
+  gemm.setFormAttr(attrs.getDictionary(builder.getContext()));
+  if (int64_t bytes = made->scratchBytes())
+    gemm.setScratchAttr(addBuffer(gemm.getLoc(), "scratch", plan::Role::scratch,
+                                  bytes * threads));
+  return form.packed ? pack(gemm, read, desc, *made) : success();
+}
+
+LogicalResult FormChooser::pack(plan::GemmOp gemm, plan::ReadOp read,
+                                const rt::cpu::GemmDesc &desc,
+                                const rt::cpu::Gemm &made) {
+  plan::ViewAttr packed = addBuffer(
+      gemm.getLoc(), (gemm.getB().getBuffer().getValue() + ".packed").str(),
+      plan::Role::packed, made.packedBytes());
+  gemm.setPackedAttr(packed);
+  NamedAttrList attrs(gemm.getFormAttr());
+  attrs.set("m", builder.getI64IntegerAttr(desc.m));
+  builder.setInsertionPointAfter(read);
+  plan::PackOp::create(builder, gemm.getLoc(), gemm.getB(), packed,
+                       attrs.getDictionary(builder.getContext()), "compute");
+  packedStates[symbols.lookup(gemm.getB().getBuffer().getValue())] = read;
+  return success();
+}
+
+void FormChooser::releaseWeights() {
+  for (auto [op, read] : packedStates) {
+    auto buffer = cast<plan::BufferOp>(op);
+    bool stays = false;
+    program.walk([&](plan::CommandOpInterface command) {
+      for (plan::ViewAttr view : command.getReads())
+        if (view.getBuffer().getAttr() == buffer.getSymNameAttr())
+          stays |= !isa<plan::PackOp>(command);
+    });
+    if (stays)
+      continue;
+    // What is read at load, packed and never seen again need not last.
+    buffer.setRole(plan::Role::activation);
+    buffer.removeSourceAttr();
+    buffer.removePartAttr();
+  }
+}
+
+LogicalResult FormChooser::choose(plan::AttentionOp attention) {
+  rt::cpu::AttentionDesc desc;
+  auto type = getType(attention.getQuery().getElement());
+  if (!type)
+    return attention.emitOpError()
+           << "expected attention of f32, bf16 or f64, found "
+           << attention.getQuery().getElement();
+  desc.type = *type;
+  ArrayRef<int64_t> query = attention.getQuery().getShape(),
+                    key = attention.getKey().getShape();
+  desc.batch = query[0], desc.heads = query[1], desc.queries = query[2];
+  desc.width = query[3], desc.groups = key[1], desc.keys = key[2];
+  desc.valueWidth = attention.getValue().getShape()[3];
+  desc.causal = attention.getCausal();
+  for (auto [view, strides] : {std::pair(attention.getQuery(), &desc.query),
+                               std::pair(attention.getKey(), &desc.key),
+                               std::pair(attention.getValue(), &desc.value),
+                               std::pair(attention.getOutput(), &desc.output)})
+    std::copy_n(view.getStrides().begin(), 3, strides->begin());
+  std::unique_ptr<rt::cpu::Attention> made;
+  if (auto status = rt::cpu::Attention::create(desc, {kBlockQueries},
+                                               neverCalled, 1, made);
+      !status.ok())
+    return attention.emitOpError() << status.message();
+  attention.setFormAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+      "block_queries", builder.getI64IntegerAttr(made->form().blockQueries))));
+  if (int64_t bytes = made->scratchBytes())
+    attention.setScratchAttr(addBuffer(attention.getLoc(), "scratch",
+                                       plan::Role::scratch, bytes * threads));
+  return success();
+}
+
+namespace {
 struct ChooseGemmFormsPass
     : impl::ChooseGemmFormsPassBase<ChooseGemmFormsPass> {
   using Base::Base;
 
-  plan::ViewAttr addScratch(plan::ProgramOp program, Operation *op,
-                            int64_t bytes) {
-    OpBuilder builder(&getContext());
-    auto body = op->getParentOfType<plan::BodyOp>();
-    builder.setInsertionPoint(body);
-    std::string name = "scratch_" + std::to_string(count++);
-    plan::BufferOp::create(builder, op->getLoc(), name, plan::Role::scratch,
-                           plan::Space::device, -1, bytes, 1, bytes, nullptr,
-                           nullptr, nullptr, nullptr);
-    return plan::ViewAttr::get(&getContext(),
-                               FlatSymbolRefAttr::get(&getContext(), name), 0,
-                               -1, {}, builder.getI8Type(), {bytes}, {1});
-  }
-
   void runOnOperation() override {
-    Builder b(&getContext());
+    FailureOr<CpuTarget> parsed =
+        parseTarget(target, [&] { return getOperation().emitError(); });
+    if (failed(parsed))
+      return signalPassFailure();
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      int64_t n =
-          threads ? threads.getValue()
-                  : std::max<int64_t>(1, std::thread::hardware_concurrency() /
-                                             program.getRanks());
-      auto result = program.walk([&](Operation *op) {
-        if (auto gemm = dyn_cast<plan::GemmOp>(op)) {
-          auto desc = rt::cpu::GemmDesc::ofViews(
-              typeOf(gemm.getA().getElement()),
-              typeOf(gemm.getC().getElement()), operandOf(gemm.getA()),
-              operandOf(gemm.getB()), operandOf(gemm.getC()),
-              gemm.getBias().has_value(), gemm.getAccumulate());
-          rt::cpu::GemmForm form;
-          int64_t parts = n * 2;
-          if (desc.batch.empty())
-            form.chunkColumns = (desc.n + parts - 1) / parts;
-          std::unique_ptr<rt::cpu::Gemm> made;
-          if (auto status = rt::cpu::Gemm::create(desc, form, 1, made);
-              !status.ok())
-            return op->emitOpError() << status.message(),
-                   WalkResult::interrupt();
-          gemm.setFormAttr(b.getDictionaryAttr(
-              {b.getNamedAttr("chunk_columns",
-                              b.getI64IntegerAttr(form.chunkColumns)),
-               b.getNamedAttr("chunk_rows",
-                              b.getI64IntegerAttr(form.chunkRows)),
-               b.getNamedAttr("packed", b.getI64IntegerAttr(0))}));
-          if (made->scratchBytes())
-            gemm.setScratchAttr(
-                addScratch(program, op, made->scratchBytes() * n));
-        } else if (auto attention = dyn_cast<plan::AttentionOp>(op)) {
-          rt::cpu::AttentionDesc desc;
-          desc.type = typeOf(attention.getQuery().getElement());
-          auto q = attention.getQuery().getShape(),
-               k = attention.getKey().getShape(),
-               v = attention.getValue().getShape();
-          desc.batch = q[0], desc.heads = q[1], desc.queries = q[2],
-          desc.width = q[3];
-          desc.groups = k[1], desc.keys = k[2], desc.valueWidth = v[3];
-          desc.causal = attention.getCausal();
-          for (int i = 0; i < 3; ++i) {
-            desc.query[i] = attention.getQuery().getStrides()[i];
-            desc.key[i] = attention.getKey().getStrides()[i];
-            desc.value[i] = attention.getValue().getStrides()[i];
-            desc.output[i] = attention.getOutput().getStrides()[i];
-          }
-          rt::cpu::AttentionForm form{64};
-          std::unique_ptr<rt::cpu::Attention> made;
-          if (auto status =
-                  rt::cpu::Attention::create(desc, form, noop, 1, made);
-              !status.ok())
-            return op->emitOpError() << status.message(),
-                   WalkResult::interrupt();
-          attention.setFormAttr(b.getDictionaryAttr(
-              {b.getNamedAttr("block_queries", b.getI64IntegerAttr(64))}));
-          attention.setScratchAttr(
-              addScratch(program, op, made->scratchBytes() * n));
-        }
-        return WalkResult::advance();
+      int64_t cores = std::max(1u, std::thread::hardware_concurrency());
+      int64_t each =
+          threads > 0
+              ? threads.getValue()
+              : std::max<int64_t>(1, cores / int64_t(program.getRanks()));
+      FormChooser chooser(program, each, parsed->isHost);
+      SmallVector<Operation *> commands;
+      program.walk([&](Operation *op) {
+        if (isa<plan::GemmOp, plan::AttentionOp>(op))
+          commands.push_back(op);
       });
-      if (result.wasInterrupted())
-        return signalPassFailure();
+      for (Operation *op : commands) {
+        auto gemm = dyn_cast<plan::GemmOp>(op);
+        if (failed(gemm ? chooser.choose(gemm)
+                        : chooser.choose(cast<plan::AttentionOp>(op))))
+          return signalPassFailure();
+      }
+      chooser.releaseWeights();
     }
   }
-  int count = 0;
 };
 } // namespace
 } // namespace accel::cpu

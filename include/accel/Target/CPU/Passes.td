@@ -6,7 +6,27 @@
 include "mlir/Pass/PassBase.td"
 
 def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
-  let summary = "Records how each matrix product is computed";
+  let summary = "Chooses the form of each matrix product and asks for its scratch";
+  let description = [{
+    Runs on a plan without offsets. Each product gets a `form`: which library
+    form, cut into which chunks. On the machine it compiles for, the few legal
+    forms of every distinct shape are tried once, on the threads that will run
+    it, and remembered on disk; for another target the default is taken and
+    nothing is measured. Chosen at load, the form could change from run to run
+    (laws 1 and 10 of the design).
+
+    Weights whose product is faster with packed weights are packed once, by
+    `plan.pack` in the entry `load`; where nothing else reads them, the unpacked
+    ones last no longer than that. Attention gets its block size and scratch.
+
+    ```mlir
+    plan.gemm @x, @w -> @y
+    // becomes
+    plan.pack @w -> @w.packed            // in the body of `load`
+    plan.gemm @x, @w -> @y {form = {chunk_columns = 0, chunk_rows = 256, layout = […], packed},
+                            packed = @w.packed, scratch = @scratch}
+    ```
+  }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "What to generate code for">,
     Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,

@@ -1,0 +1,194 @@
+// Tries the few legal forms of a product on random-free data (zeros and ones
+// take as long as any other numbers) and keeps the fastest.
+
+#include "GemmForms.h"
+
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Host.h"
+#include <atomic>
+#include <chrono>
+#include <dnnl.h>
+#include <thread>
+
+using namespace llvm;
+using namespace accel;
+using namespace accel::cpu;
+using rt::cpu::Gemm;
+using rt::cpu::GemmDesc;
+using rt::cpu::GemmForm;
+
+/// Products of fewer multiply-adds take microseconds in any form.
+static constexpr int64_t kWorthMeasuring = 1 << 22;
+/// Columns of a product that stand for all of them when it is measured.
+static constexpr int64_t kMeasuredColumns = 6144;
+
+static int64_t getBatch(const GemmDesc &desc) {
+  int64_t count = 1;
+  for (int64_t size : desc.batch)
+    count *= size;
+  return count;
+}
+
+static int64_t divideUp(int64_t size, int64_t parts, int64_t multiple) {
+  int64_t part = (size + parts - 1) / parts;
+  return std::min(size, (part + multiple - 1) / multiple * multiple);
+}
+
+GemmForm cpu::getDefaultForm(const GemmDesc &desc, const GemmUse &use) {
+  GemmForm form;
+  bool small = desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring / 64;
+  if (getBatch(desc) < use.threads && !small)
+    form.chunkRows = divideUp(desc.m, use.threads, 8);
+  return form;
+}
+
+static std::vector<GemmForm> getCandidates(const GemmDesc &desc,
+                                           const GemmUse &use) {
+  std::vector<GemmForm> forms;
+  for (bool packed : {false, true}) {
+    if (packed && (!use.constantWeights || !desc.batch.empty()))
+      continue;
+    for (int64_t parts : {use.threads, 2 * use.threads, 4 * use.threads}) {
+      GemmForm rows, columns;
+      rows.packed = columns.packed = packed;
+      rows.chunkRows = divideUp(desc.m, parts, 8);
+      columns.chunkColumns = divideUp(desc.n, parts, 64);
+      forms.push_back(rows);
+      if (columns.chunkColumns < desc.n)
+        forms.push_back(columns);
+    }
+  }
+  return forms;
+}
+
+namespace {
+/// Memory that the measured products read and write, of the largest size asked
+/// for so far.
+class Arena {
+public:
+  char *get(int64_t bytes) {
+    if (bytes > size) {
+      memory.reset(static_cast<char *>(std::aligned_alloc(64, bytes)));
+      std::fill_n(memory.get(), bytes, 0);
+      size = bytes;
+    }
+    return memory.get();
+  }
+
+private:
+  struct Free {
+    void operator()(char *pointer) const { std::free(pointer); }
+  };
+  std::unique_ptr<char, Free> memory;
+  int64_t size = 0;
+};
+} // namespace
+
+/// Bytes between an operand's first element and its end, in multiples of 64.
+static int64_t getSpan(ArrayRef<int64_t> batch, ArrayRef<int64_t> strides,
+                       int64_t rows, int64_t rowStride, int64_t columns,
+                       int64_t columnStride, int64_t elementBytes) {
+  int64_t last = (rows - 1) * rowStride + (columns - 1) * columnStride;
+  for (auto [size, stride] : llvm::zip(batch, strides))
+    last += (size - 1) * stride;
+  return ((last + 1) * elementBytes + 63) / 64 * 64;
+}
+
+/// Seconds of one run of a form: the least of a few, unless `limit` is passed
+/// by the first. Infinity where the form is not legal.
+static double measure(const GemmDesc &desc, const GemmForm &form,
+                      int64_t threads, double limit, Arena &arena) {
+  std::unique_ptr<Gemm> gemm;
+  double best = std::numeric_limits<double>::infinity();
+  if (!Gemm::create(desc, form, threads, gemm).ok())
+    return best;
+  int64_t element = rt::cpu::getBytes(desc.type);
+  int64_t a = getSpan(desc.batch, desc.aBatch, desc.m, desc.aRow, desc.k,
+                      desc.aCol, element);
+  int64_t b = getSpan(desc.batch, desc.bBatch, desc.k, desc.bRow, desc.n,
+                      desc.bCol, element);
+  int64_t c = getSpan(desc.batch, desc.cBatch, desc.m, desc.cRow, desc.n, 1,
+                      rt::cpu::getBytes(desc.outType));
+  int64_t packed = (gemm->packedBytes() + 63) / 64 * 64;
+  int64_t bias = (desc.n * 8 + 63) / 64 * 64;
+  char *memory =
+      arena.get(a + b + c + packed + bias + gemm->scratchBytes() * threads);
+  char *atB = memory + a, *atC = atB + b, *atPacked = atC + c,
+       *atBias = atPacked + packed, *atScratch = atBias + bias;
+  if (form.packed) {
+    if (!gemm->pack(atB, atPacked).ok())
+      return best;
+    atB = atPacked;
+  }
+  for (int run = 0; run < 4; ++run) {
+    std::atomic<int64_t> next{0};
+    auto work = [&](int thread) {
+      for (int64_t chunk; (chunk = next++) < gemm->chunks();)
+        gemm->run(chunk, thread, memory, atB, desc.bias ? atBias : nullptr, atC,
+                  atScratch + thread * gemm->scratchBytes());
+    };
+    auto begin = std::chrono::steady_clock::now();
+    std::vector<std::thread> others;
+    for (int64_t thread = 1; thread < threads; ++thread)
+      others.emplace_back(work, thread);
+    work(0);
+    for (std::thread &other : others)
+      other.join();
+    double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    best = std::min(best, seconds);
+    if (run > 0 && best > limit)
+      break;
+  }
+  return best;
+}
+
+static std::string getKey(const GemmDesc &desc, const GemmUse &use) {
+  const dnnl_version_t *version = dnnl_version();
+  std::string key;
+  raw_string_ostream os(key);
+  os << sys::getHostCPUName() << ";dnnl" << version->major << "."
+     << version->minor << "." << version->patch << ";t" << use.threads << ";"
+     << int(desc.type) << int(desc.outType) << int(use.constantWeights)
+     << int(desc.bias) << int(desc.accumulate) << ";" << desc.m << "x" << desc.n
+     << "x" << desc.k << ";" << desc.aRow << "," << desc.aCol << ","
+     << desc.bRow << "," << desc.bCol << "," << desc.cRow;
+  for (auto list : {&desc.batch, &desc.aBatch, &desc.bBatch, &desc.cBatch}) {
+    os << ";";
+    llvm::interleave(*list, os, ",");
+  }
+  return key;
+}
+
+GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
+                         FormMemory &memory) {
+  if (desc.type == rt::cpu::GemmType::F64 ||
+      desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring)
+    return getDefaultForm(desc, use);
+  std::string key = getKey(desc, use);
+  if (const GemmForm *known = memory.find(key))
+    return *known;
+  // Of a very wide product a part is measured, in chunks of the same width.
+  GemmDesc measured = desc;
+  if (desc.batch.empty() && desc.n > 2 * kMeasuredColumns)
+    measured.n = kMeasuredColumns;
+  Arena arena;
+  GemmForm best = getDefaultForm(desc, use);
+  double bestSeconds = std::numeric_limits<double>::infinity();
+  for (const GemmForm &form : getCandidates(desc, use)) {
+    GemmForm tried = form;
+    if (measured.n != desc.n && form.chunkColumns)
+      tried.chunkColumns = divideUp(
+          measured.n, (desc.n + form.chunkColumns - 1) / form.chunkColumns, 64);
+    double handicap = form.packed && !best.packed ? 1.05 : 1.0;
+    double seconds = handicap * measure(measured, tried, use.threads,
+                                        bestSeconds * 1.3, arena);
+    if (seconds < bestSeconds) {
+      bestSeconds = seconds / handicap;
+      best = form;
+    }
+  }
+  memory.insert(key, best);
+  return best;
+}

@@ -1,0 +1,16 @@
+"""Prints a module of phase nn: a product of 256 x 256 matrices, the right one a
+state whose value is in the text."""
+
+import struct
+
+SIZE = 256
+value = b"".join(struct.pack("<f", (i * 37 % 101 - 50) / 50) for i in range(SIZE * SIZE))
+tensor = f"tensor<{SIZE}x{SIZE}xf32>"
+print(f'''module attributes {{accel.phase = "nn"}} {{
+  nn.state @w : {tensor} {{init = dense<"0x{value.hex().upper()}"> : {tensor}}}
+  func.func @main(%x: {tensor} {{nn.input = "x"}}, %w: {tensor} {{nn.state = @w}})
+      -> ({tensor} {{nn.output = "y"}}) attributes {{nn.entry}} {{
+    %0 = nn.matmul %x, %w : ({tensor}, {tensor}) -> {tensor}
+    return %0 : {tensor}
+  }}
+}}''')
