@@ -214,6 +214,12 @@ struct ChooseGemmFormsPass
         parseTarget(target, [&] { return getOperation().emitError(); });
     if (failed(parsed))
       return signalPassFailure();
+    if (!parsed->isHost)
+      if (auto status = rt::cpu::limitInstructions(parsed->vectorBits == 512);
+          !status.ok()) {
+        getOperation().emitError() << status.message();
+        return signalPassFailure();
+      }
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
       int64_t cores = std::max(1u, std::thread::hardware_concurrency());
       int64_t each =

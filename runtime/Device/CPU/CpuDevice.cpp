@@ -2,7 +2,9 @@
 // and commands go to the file of their kind.
 
 #include "Device/CPU/CpuDevice.h"
+#include "Device/CPU/Gemm/Gemm.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
@@ -100,6 +102,14 @@ private:
 
 Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
                      std::unique_ptr<Device> &device) {
+  const Executable &plan = file.plan();
+  bool portable = plan.target.find(':') != std::string::npos;
+  if (portable) {
+    const std::vector<std::string> &needs = plan.features;
+    bool avx512 =
+        std::find(needs.begin(), needs.end(), "avx512f") != needs.end();
+    ACCEL_RT_RETURN_IF_ERROR(cpu::limitInstructions(avx512));
+  }
   auto cpu = std::make_unique<CpuDevice>(pool);
   ACCEL_RT_RETURN_IF_ERROR(cpu->load(file));
   device = std::move(cpu);

@@ -473,3 +473,13 @@ Status cpu::createDnnlGemm(const GemmDesc &desc, const GemmForm &form,
   gemm = std::move(made);
   return Status();
 }
+
+Status accel::rt::cpu::limitInstructions(bool avx512) {
+  dnnl_cpu_isa_t wanted = avx512 ? dnnl_cpu_isa_avx512_core : dnnl_cpu_isa_avx2;
+  // Asking what is in effect fixes it, so it is set first.
+  if (dnnl_set_max_cpu_isa(wanted) == dnnl_success ||
+      dnnl_get_effective_cpu_isa() == wanted)
+    return Status();
+  return Status::error("cannot keep onednn to the instructions of the target: "
+                       "it has prepared a product already");
+}
