@@ -13,8 +13,8 @@ using namespace accel;
 using namespace accel::driver;
 
 /// What a rank holds beside its arenas: the process, its libraries' pages, and
-/// oneDNN's primitives. Measured: 7 MiB for the smallest model, 12 MiB for GPT-2
-/// 124M; acc-run compares its resident set with it.
+/// oneDNN's primitives. Measured: 7 MiB for the smallest model, 12 MiB for
+/// GPT-2 124M; acc-run compares its resident set with it.
 static constexpr int64_t kReserve = 32 << 20;
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -268,6 +269,13 @@ void collect(const Job &job, RunResult &result) {
         std::max(result.touchedPeakBytes, self.touchedBytes);
     result.residentBytes = std::max(result.residentBytes, self.residentBytes);
     result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
+    if (self.residentBytes > planned + self.reservedBytes)
+      std::fprintf(stderr,
+                   "acc-run: warning: rank %lld holds %.1f MiB beside its "
+                   "arenas, more than the %.1f MiB reserved in the plan\n",
+                   static_cast<long long>(rank),
+                   double(self.residentBytes - planned) / (1 << 20),
+                   double(self.reservedBytes) / (1 << 20));
     result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
     for (int64_t repeat = 0; repeat < job.options.repeats; ++repeat)
       result.seconds[repeat] =

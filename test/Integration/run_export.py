@@ -64,6 +64,8 @@ def run_on(model, dims, ranks, inputs, work):
         raise Failed(f"expected {ranks} ranks and one time, found {report}")
     if report["planned_peak_bytes"] != report["measured_peak_bytes"]:
         raise Failed(f"planned and measured bytes differ: {report}")
+    if report["resident_bytes"] - report["planned_peak_bytes"] > report["reserved_bytes"]:
+        raise Failed(f"more resident than the arenas and the reserve: {report}")
     return outputs
 
 

@@ -21,7 +21,8 @@ namespace accel::rt::cpu {
 
 enum class GemmType { F32, BF16, F64 };
 
-/// Keeps products, for the rest of the process, to the instructions of x86-64-v4
+/// Keeps products, for the rest of the process, to the instructions of
+/// x86-64-v4
 /// (`avx512`) or x86-64-v3, whatever else this machine has: a file compiled for
 /// one of these levels takes the same scratch and gives the same bits
 /// everywhere. Requires that no product was prepared yet, or that it was said
