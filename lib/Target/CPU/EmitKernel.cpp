@@ -121,27 +121,6 @@ LogicalResult cpu::verifyKernel(func::FuncOp kernel) {
   return success();
 }
 
-bool cpu::isInPlaceLegal(func::FuncOp kernel, unsigned input, unsigned output) {
-  Operation *end = kernel.getBody().front().getTerminator();
-  Value argument = kernel.getArgument(input);
-  if (argument.getType() != end->getOperand(output).getType() ||
-      end->getNumOperands() != 1)
-    return false;
-  // Everything between the two is elementwise: an element is read for itself.
-  SmallVector<Value> work{argument};
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    for (Operation *user : value.getUsers()) {
-      if (user == end)
-        continue;
-      if (!user->hasTrait<nn::Elementwise>())
-        return false;
-      llvm::append_range(work, user->getResults());
-    }
-  }
-  return true;
-}
-
 //===----------------------------------------------------------------------===//
 // Emission
 //===----------------------------------------------------------------------===//
@@ -203,6 +182,8 @@ static std::vector<Nest> groupResults(ValueRange results, int64_t rows) {
   std::vector<Nest> nests;
   for (auto [index, result] : llvm::enumerate(results)) {
     ArrayRef<int64_t> shape = typeOf(result).getShape();
+    if (llvm::is_contained(shape, 0))
+      continue; // nothing to write
     unsigned dims = *plan::countRowDims(shape, rows);
     ArrayRef<int64_t> row = shape.take_front(dims),
                       inner = shape.drop_front(dims);

@@ -1,6 +1,6 @@
 // Matrix products in every form against sums in double.
 
-#include "Device/CPU/Gemm/Gemm.h"
+#include "Device/CPU/Gemm/GemmForms.h"
 
 #include <cmath>
 #include <cstdlib>
@@ -102,14 +102,16 @@ int64_t span(const GemmDesc::Operand &operand) {
 }
 
 void check(const Case &which, GemmType type, GemmType outType,
-           const GemmForm &form, bool bias, bool accumulate) {
+           const GemmForm &form, bool bias, bool accumulate,
+           bool ownLoop = false) {
   auto a = operand(which.batch, which.m, which.k, which.transposeA, which.padA);
   auto b = operand(which.sharedB ? std::vector<int64_t>() : which.batch,
                    which.k, which.n, which.transposeB, which.padB);
   auto c = operand(which.batch, which.m, which.n, false, which.padC);
   GemmDesc desc = GemmDesc::ofViews(type, outType, a, b, c, bias, accumulate);
   std::unique_ptr<Gemm> gemm;
-  Status status = Gemm::create(desc, form, 2, gemm);
+  Status status = ownLoop ? createLoopGemm(desc, form, gemm)
+                          : Gemm::create(desc, form, 2, gemm);
   ASSERT_TRUE(status.ok()) << status.message() << ": " << which.m << "x"
                            << which.n << "x" << which.k << " in chunks of "
                            << form.chunkRows << "x" << form.chunkColumns;
@@ -210,6 +212,19 @@ TEST(Gemm, ComputesEveryShapeTypeAndGrid) {
                                   form(false, 0, 32), form(false, 25, 48)})
         for (bool more : {false, true})
           check(which, type, out, how, more, more && out != GemmType::BF16);
+}
+
+TEST(Gemm, ComputesWhereOneDnnHasNoForm) {
+  for (const Case &which : cases())
+    for (auto [type, out] : {std::pair(GemmType::F32, GemmType::F32),
+                             std::pair(GemmType::BF16, GemmType::BF16),
+                             std::pair(GemmType::BF16, GemmType::F32)})
+      for (bool more : {false, true})
+        check(which, type, out, form(false, 20, 48), more,
+              more && out != GemmType::BF16, /*ownLoop=*/true);
+  // More inner elements than a strip has.
+  for (GemmType type : {GemmType::F32, GemmType::F64})
+    check({13, 21, 600}, type, type, form(false, 0, 0), true, true, true);
 }
 
 TEST(Gemm, ComputesWithPackedWeights) {

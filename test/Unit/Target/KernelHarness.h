@@ -7,6 +7,7 @@
 #include "accel/Plan/KernelModels.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Kernels.h"
+#include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"

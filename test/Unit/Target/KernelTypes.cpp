@@ -244,10 +244,40 @@ TEST(KernelTypes, WritesInPlace) {
   std::vector<double> expected;
   for (float value : x)
     expected.push_back(std::exp(static_cast<double>(value)));
-  EXPECT_TRUE(cpu::isInPlaceLegal(
-      *kernel.module->getOps<mlir::func::FuncOp>().begin(), 0, 0));
   kernel({x.data(), x.data()});
   expectNear(x, expected, 1e-6);
+}
+
+TEST(KernelTypes, WritesNothingOfEmptyResults) {
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<2x0xf32>, %y: tensor<2x3xf32>) -> (tensor<0x2xf32>, tensor<2x3xf32>, tensor<2xf32>)
+        attributes {plan.kernel, plan.rows = 1 : i64} {
+      %r = nn.reshape %x : (tensor<2x0xf32>) -> tensor<0x2xf32>
+      %c = nn.concat %x, %y dim 1 : (tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+      %s = nn.reduce sum %x dims [1] : (tensor<2x0xf32>) -> tensor<2xf32>
+      return %r, %c, %s : tensor<0x2xf32>, tensor<2x3xf32>, tensor<2xf32>
+    })");
+  auto y = randoms<float>(6);
+  std::vector<float> c(6), s(2, 7);
+  EXPECT_EQ(kernel({nullptr, y.data(), nullptr, c.data(), s.data()}), 0);
+  EXPECT_EQ(c, y);
+  EXPECT_EQ(s, (std::vector<float>{0, 0}));
+}
+
+TEST(KernelTypes, EveryOpOfAKernelSaysWhatItsElementsAre) {
+  Context context;
+  auto *dialect = context.context.getLoadedDialect<nn::NNDialect>();
+  int count = 0;
+  for (mlir::RegisteredOperationName name :
+       context.context.getRegisteredOperations()) {
+    if (&name.getDialect() != dialect)
+      continue;
+    EXPECT_EQ(name.hasInterface<KernelSourceOpInterface>(),
+              name.hasInterface<ElementSourceOpInterface>())
+        << name.getStringRef().str();
+    count += name.hasInterface<ElementSourceOpInterface>();
+  }
+  EXPECT_GT(count, 40);
 }
 
 TEST(KernelTypes, GeneratesCodeForOtherMachines) {

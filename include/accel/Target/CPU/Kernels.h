@@ -34,10 +34,6 @@ std::string getKernelSymbol(plan::AttentionOp attention);
 /// ElementSource, constants are splats, results are cut into `plan.rows` rows.
 llvm::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
-/// Whether a kernel may write its result `output` over its argument `input`:
-/// each element is read before anything is written over it.
-bool isInPlaceLegal(mlir::func::FuncOp kernel, unsigned input, unsigned output);
-
 /// Compiles every kernel that the commands of `plan` name, and the softmax of
 /// each attention, into one shared library; returns its bytes. Kernels that are
 /// the same function are compiled once. The library is taken from the cache
