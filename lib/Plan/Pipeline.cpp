@@ -24,4 +24,6 @@ void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
   allocate.alignment = options.alignment;
   allocate.reserve = options.reserve;
   pm.addPass(createAllocateBuffersPass(allocate));
+  // From here on the plan is believed: by the emitter, and by the runtime.
+  pm.addPass(createVerifyPlanPass());
 }

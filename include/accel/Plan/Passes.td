@@ -98,4 +98,30 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
   ];
 }
 
+def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
+  let summary = "Checks a finished plan from its text alone";
+  let description = [{
+    Ends phase `plan`, and shares no code with the passes before it. Refuses:
+
+    - a buffer outside its arena or not aligned, an arena larger or smaller than
+      its buffers need, a view outside its buffer for some slot or coordinate;
+    - a wait that can never end, two commands that touch the same bytes
+      unordered (one of them writing), collectives that ranks might meet in
+      different orders, messages sent and not received, bytes that other ranks
+      access outside space `shared`;
+    - a read of bytes that nothing has written, that another buffer has
+      overwritten or that were released. Entries are replayed in the order that
+      streams and events give: `load` once, the others twice, so that what they
+      leave behind still serves them.
+
+    A view counts as all bytes between its first and last element.
+
+    ```mlir
+    plan.copy <@a …> -> <@b …>     // @a lies where @b does, and is read again:
+    plan.copy <@a …> -> <@c …>     // error: reads byte 0 of @a, which @b has overwritten
+    ```
+  }];
+  let dependentDialects = ["::accel::plan::PlanDialect"];
+}
+
 #endif

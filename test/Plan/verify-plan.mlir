@@ -1,0 +1,217 @@
+// RUN: acc-opt %s --split-input-file --plan-verify --verify-diagnostics
+
+// Two streams, one waiting for the other: accepted.
+plan.program @ordered stage 0 ranks 1 {
+  plan.arena device bytes 192 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.buffer @c role activation space device offset 128 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.record "ready"
+    plan.wait "ready" {stream = "comm"}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@c + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+plan.program @race stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-note @below {{the other command}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes, and neither waits for the other}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+plan.program @deadlock stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{waits for event 'b', which no command of the run can record before it}}
+    plan.wait "b"
+    plan.record "a"
+    plan.wait "a" {stream = "comm"}
+    plan.record "b" {stream = "comm"}
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+plan.program @unwritten stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[8] strides[1]>
+    // expected-error @below {{reads byte 32 of @a, which nothing has written}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+// The state is whole after load, and gone after the first call of main.
+plan.program @overwritten stage 0 ranks 1 {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @w role state space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @l engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@w + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{reads byte 0 of @w, which @a has overwritten}}
+    // expected-note @below {{overwritten here}}
+    plan.copy #plan.view<@w + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @load { plan.segment cpu { plan.run @l micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+plan.program @released stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-note @below {{released here}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]> {plan.releases = [#plan.view<@a + 0 slot -1 : i8[64] strides[1]>]}
+    // expected-error @below {{reads byte 0 of @a, which was released}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+plan.program @places stage 0 ranks 1 {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  // expected-error @below {{expected an offset that is a multiple of 64, found 4}}
+  plan.buffer @a role activation space device offset 4 bytes 60 slots 1 stride 60
+}
+
+// -----
+
+plan.program @outside stage 0 ranks 1 {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  // expected-error @below {{expected a place within the 64 bytes of its arena, found an end at 192}}
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 2 stride 128
+}
+
+// -----
+
+plan.program @size stage 0 ranks 1 {
+  // expected-error @below {{expected the 64 bytes that its buffers need, found 128}}
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+}
+
+// -----
+
+plan.program @twice stage 0 ranks 1 {
+  plan.arena device bytes 0 alignment 64 reserve 0
+  // expected-error @below {{expected one arena of space 'device'}}
+  plan.arena device bytes 0 alignment 64 reserve 0
+}
+
+// -----
+
+plan.program @nowhere stage 0 ranks 1 {
+  // expected-error @below {{expected an arena of space 'device', found none}}
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+}
+
+// -----
+
+dist.mesh @m ["dp" = 4]
+plan.program @coordinates stage 0 ranks 4 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{expected a view within the 64 bytes of @a for every rank, found one that ends at byte 80}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 16 slot -1 axes[<"dp" * 16>] : f32[4] strides[1]>
+  }
+}
+
+// -----
+
+plan.program @axis stage 0 ranks 1 {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{expected an axis of the mesh, found 'dp'}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 16 slot -1 axes[<"dp" * 16>] : f32[4] strides[1]>
+  }
+}
+
+// -----
+
+plan.program @slots stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 2 stride 64
+  plan.body @f engine cpu slots 1 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot 0 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu {
+      // expected-error @below {{expected a slot below 2 of @a, found 2}}
+      plan.run @f micro_batch 0 slots [2]
+    }
+  }
+}
+
+// -----
+
+dist.mesh @m ["dp" = 2]
+plan.program @shared stage 0 ranks 2 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{expected @a, which other ranks access, in space 'shared', found 'device'}}
+    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+  }
+}
+
+// -----
+
+dist.mesh @m ["dp" = 2]
+plan.program @unreceived stage 0 ranks 2 mesh @m {
+  plan.arena shared bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    // expected-error @below {{sends what no rank receives}}
+    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+dist.mesh @m ["dp" = 2]
+plan.program @meeting stage 0 ranks 2 mesh @m {
+  plan.arena shared bytes 256 alignment 64 reserve 0
+  plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space shared offset 64 bytes 64 slots 1 stride 64
+  plan.buffer @c role activation space shared offset 128 bytes 64 slots 1 stride 64
+  plan.buffer @d role activation space shared offset 192 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@c + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    // expected-note @below {{the earlier collective}}
+    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 slot -1 : f32[16] strides[1]>] -> [#plan.view<@b + 0 slot -1 : f32[16] strides[1]>] {combine = #plan<combine sum>}
+    // expected-error @below {{may meet the ranks of its group in another order than an earlier collective: expected one to wait for the other}}
+    plan.collective all_reduce ["dp"] [#plan.view<@c + 0 slot -1 : f32[16] strides[1]>] -> [#plan.view<@d + 0 slot -1 : f32[16] strides[1]>] {combine = #plan<combine sum>, stream = "comm"}
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
