@@ -49,8 +49,7 @@ static cl::opt<int64_t>
             cl::desc("Threads of each rank (default: cores / ranks)"),
             cl::init(0), cl::cat(category));
 static cl::opt<std::string>
-    report("report",
-           cl::desc("Print a report instead of IR: parameters or plan"),
+    report("report", cl::desc("Print a report instead of IR: parameters"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
                           cl::cat(category));
@@ -81,9 +80,8 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (!dtype.empty() && dtype != "f64")
     return usageError("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
-  if (!report.empty() && report != "parameters" && report != "plan")
-    return usageError("expected --report=parameters or --report=plan, found '" +
-                      report + "'");
+  if (!report.empty() && report != "parameters")
+    return usageError("expected --report=parameters, found '" + report + "'");
   options.report = report;
   options.json = json;
   options.phases.mesh = mesh;

@@ -18,8 +18,8 @@ struct CompileOptions {
   llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
-  std::string report; ///< "", "parameters" or "plan"
-  bool json = false;  ///< reports for machines
+  std::string report;                                    ///< "" or "parameters"
+  bool json = false; ///< reports for machines
   /// Adds the passes that the user named on the command line; they run when the
   /// last phase is reached.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;
