@@ -82,8 +82,9 @@ class Acc:
         self.environment = environment()
         # A cache of its own and empty: the first compilation is a user's first.
         self.environment["ACCEL_CACHE"] = str(scratch / "cache")
-        self.environment["ACCEL_THREADS"] = str(threads)
-        command = [str(tools / "acc-opt"), str(folder / "model.onnx"), *dims, "-o", str(self.file)]
+        self.threads = threads
+        command = [str(tools / "acc-opt"), str(folder / "model.onnx"), *dims,
+                   f"--threads-per-rank={threads}", "-o", str(self.file)]
         seconds = []
         for _ in range(2):
             start = time.perf_counter()
@@ -101,13 +102,13 @@ class Acc:
 
     def run(self, count, options=()):
         command = [str(self.tools / "acc-run"), str(self.file), "--inputs", str(self.folder / "inputs"),
-                   "--repeat", str(count + 1), "--json", *options]
+                   "--repeat", str(count + 1), "--threads", str(self.threads), "--json", *options]
         result = subprocess.run(command, check=True, env=self.environment,
                                 stdout=subprocess.PIPE, text=True)
         report = json.loads(result.stdout.strip().splitlines()[-1])
         self.times += report["times_s"][1:]
         self.facts.update({k: report[k] for k in ("planned_peak_bytes", "measured_peak_bytes", "ranks")})
-        self.facts["peak_resident_bytes"] = report.get("peak_resident_bytes")
+        self.facts["peak_resident_bytes"] = report["resident_bytes"]
 
     def close(self):
         self.file.unlink()

@@ -1,41 +1,23 @@
 // The forms that were fastest before, in a text file: key, then packed, chunk
 // rows, chunk columns.
 
+#include "CacheFolder.h"
 #include "GemmForms.h"
 
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include <map>
 
 using namespace llvm;
 using namespace accel;
 using namespace accel::cpu;
 
-static std::string getFolder() {
-  auto get = [](const char *name) {
-    return sys::Process::GetEnv(name).value_or("");
-  };
-  if (std::string given = get("ACCEL_CACHE"); !given.empty())
-    return given;
-  SmallString<128> folder(get("XDG_CACHE_HOME"));
-  if (folder.empty()) {
-    folder = get("HOME");
-    if (folder.empty())
-      return "";
-    sys::path::append(folder, ".cache");
-  }
-  sys::path::append(folder, "acc");
-  return std::string(folder);
-}
-
 FormMemory::FormMemory() {
-  std::string folder = getFolder();
+  std::string folder = getCacheFolder();
   if (folder.empty())
     return;
   path = folder + "/gemm-forms";

@@ -2,6 +2,8 @@
 
 #include "Library.h"
 
+#include "CacheFolder.h"
+
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -78,21 +80,10 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
 }
 
 LibraryCache::LibraryCache(StringRef code) {
-  SmallString<128> place;
-  if (std::optional<std::string> given =
-          llvm::sys::Process::GetEnv("XDG_CACHE_HOME");
-      given && !given->empty()) {
-    place = *given;
-  } else if (std::optional<std::string> home =
-                 llvm::sys::Process::GetEnv("HOME");
-             home && !home->empty()) {
-    place = *home;
-    llvm::sys::path::append(place, ".cache");
-  } else {
+  folder = getCacheFolder();
+  if (folder.empty())
     return;
-  }
-  llvm::sys::path::append(place, "acc");
-  folder = std::string(place);
+  SmallString<128> place(folder);
   std::string keyed = (code + LLVM_VERSION_STRING).str();
   llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
       ArrayRef(reinterpret_cast<const uint8_t *>(keyed.data()), keyed.size()));
