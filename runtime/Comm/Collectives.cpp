@@ -85,7 +85,7 @@ private:
     self.memory.rank(self.rank).progress.fetch_add(1);
     return waitAtBarrier(*group.barrier,
                          static_cast<uint32_t>(group.ranks.size()),
-                         self.memory.control());
+                         self.memory.control(), self.memory.rank(self.rank));
   }
 
   /// The elements that rank `index` of the group reduces.

@@ -10,7 +10,8 @@ namespace {
 constexpr int kSleepMilliseconds = 50;
 } // namespace
 
-Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control) {
+Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
+                     RankControl &self) {
   if (control.aborted())
     return Status::error(kAbortedMessage);
   uint32_t generation = cell.generation.load();
@@ -21,13 +22,16 @@ Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control) {
     return Status();
   }
   for (uint32_t look = 0; cell.generation.load() == generation; ++look) {
-    if (look < control.spin)
+    if (look < control.spin) {
       pauseCore();
-    else if (control.aborted())
+      continue;
+    }
+    if (control.aborted())
       return Status::error(kAbortedMessage);
-    else
-      waitWhile(cell.generation, generation, kSleepMilliseconds);
+    self.waiting.store(true, std::memory_order_relaxed);
+    waitWhile(cell.generation, generation, kSleepMilliseconds);
   }
+  self.waiting.store(false, std::memory_order_relaxed);
   return Status();
 }
 
@@ -81,7 +85,7 @@ public:
   Status barrier() override {
     return waitAtBarrier(self.memory.barrier(0, 0),
                          static_cast<uint32_t>(numRanks()),
-                         self.memory.control());
+                         self.memory.control(), self.memory.rank(self.rank));
   }
 
 private:

@@ -22,7 +22,8 @@ struct HostRank {
 
 /// Waits until all `members` of the group are at `cell`; an error if a rank
 /// ended.
-Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control);
+Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
+                     RankControl &self);
 
 /// A collective's group: who takes part, where their memory is.
 struct Group {

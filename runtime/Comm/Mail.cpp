@@ -42,14 +42,18 @@ private:
     Control &control = self.memory.control();
     for (uint32_t look = 0;; ++look) {
       uint32_t seen = word.load();
-      if (done())
+      if (done()) {
+        self.memory.rank(self.rank).waiting = false;
         return Status();
-      if (look < control.spin)
+      }
+      if (look < control.spin) {
         pauseCore();
-      else if (control.aborted())
+        continue;
+      }
+      if (control.aborted())
         return Status::error(kAbortedMessage);
-      else
-        waitWhile(word, seen, kSleepMilliseconds);
+      self.memory.rank(self.rank).waiting = true;
+      waitWhile(word, seen, kSleepMilliseconds);
     }
   }
 

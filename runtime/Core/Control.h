@@ -20,8 +20,11 @@ struct alignas(64) RankControl {
   /// Grows with every command and every chunk of work.
   std::atomic<uint64_t> progress{0};
   /// The command at hand: an index into the list of the program's commands
-  /// (Program::bodies in order), or -1.
-  std::atomic<int64_t> command{-1};
+  /// (Program::bodies in order), or one of the two below.
+  std::atomic<int64_t> command{kLoading};
+  static constexpr int64_t kLoading = -1, kBetweenRuns = -2;
+  /// Whether the rank waits for others: then a hang is not its doing.
+  std::atomic<bool> waiting{false};
   std::atomic<uint64_t> runsDone{0}, weightBytesRead{0};
   uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
            residentPeakBytes = 0, reservedBytes = 0;

@@ -48,6 +48,13 @@ public:
     sigaction(SIGINT, &oldInterrupt, nullptr);
     sigaction(SIGTERM, &oldTerminate, nullptr);
   }
+  void block(bool blocks) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+  }
   static int received() { return signalSeen; }
 
 private:
@@ -55,12 +62,16 @@ private:
   struct sigaction oldInterrupt, oldTerminate;
 };
 
-/// "rank 2, in a gemm of node 'MatMul#17'".
-std::string whereIs(const Executable &plan, RankControl &control,
-                    int64_t rank) {
+/// "rank 2, in a gemm of node 'MatMul#17'", "rank 3, waiting for others, in …".
+std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
+                    bool waits = false) {
   std::string text = "rank " + std::to_string(rank);
   const Program *program = programOf(plan, rank);
   int64_t index = control.command.load();
+  if (waits)
+    text += ", waiting for others";
+  if (index == RankControl::kBetweenRuns)
+    return text + ", between two runs";
   if (index < 0 || !program)
     return text + ", while loading";
   for (const Body &body : program->bodies) {
@@ -83,9 +94,13 @@ public:
     int64_t ranks = plan.numRanks();
     pid_t parent = getpid();
     for (int64_t rank = 0; rank < ranks; ++rank) {
+      // A signal that comes before a rank has its own handlers back must wait:
+      // the parent's would only note it there.
+      interrupts.block(true);
       pid_t child = fork();
       if (child == 0)
         rankProcess(rank, parent);
+      interrupts.block(false);
       if (child < 0) {
         Status status =
             Status::error("cannot start rank " + std::to_string(rank) + ": " +
@@ -104,6 +119,7 @@ private:
   [[noreturn]] void rankProcess(int64_t rank, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     interrupts.restore();
+    interrupts.block(false);
     if (getppid() != parent)
       _exit(1); // the parent ended before the line above
     RankControl &self = job.memory.rank(rank);
@@ -197,10 +213,18 @@ private:
   void reportHang(double seconds) {
     std::string text = "no rank made progress for " +
                        std::to_string(static_cast<int64_t>(seconds)) + " s: ";
-    for (size_t rank = 0; rank < children.size(); ++rank)
+    // A rank that is behind the others is not waiting for them, even if it was
+    // stopped in a wait that is over.
+    uint64_t least =
+                 *std::min_element(lastProgress.begin(), lastProgress.end()),
+             most = *std::max_element(lastProgress.begin(), lastProgress.end());
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
+      bool waits =
+          self.waiting.load() && (lastProgress[rank] > least || least == most);
       text += (rank ? "; " : "") +
-              whereIs(plan, job.memory.rank(static_cast<int64_t>(rank)),
-                      static_cast<int64_t>(rank));
+              whereIs(plan, self, static_cast<int64_t>(rank), waits);
+    }
     fail(Status::error(text));
   }
 

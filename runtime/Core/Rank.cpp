@@ -102,6 +102,7 @@ Status runRank(const Job &job, int64_t rank) {
     ACCEL_RT_RETURN_IF_ERROR(executor.run("main"));
     job.memory.seconds(rank, repeat) = now() - start - io.writeSeconds;
     self.runsDone.fetch_add(1);
+    self.command = RankControl::kBetweenRuns;
   }
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();

@@ -193,6 +193,20 @@ TEST_F(Supervise, NamesTheCommandsOfAHang) {
   expectNoRanks();
 }
 
+TEST_F(Supervise, TellsTheRankThatHangsFromThoseThatWaitForIt) {
+  write(meetingExecutable(3));
+  options.repeats = 1000000000;
+  options.hangSeconds = 1;
+  start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  kill(ranks[1], SIGSTOP);
+  std::string message = wait(6);
+  EXPECT_THAT(message, HasSubstr("rank 0, waiting for others, "));
+  EXPECT_THAT(message, HasSubstr("rank 2, waiting for others, "));
+  EXPECT_THAT(message, ::testing::Not(HasSubstr("rank 1, waiting")));
+  expectNoRanks();
+}
+
 TEST_F(Supervise, AFailingRankEndsThoseThatWaitForIt) {
   // Rank 1's input is cut short after it was checked: its read fails while rank
   // 0 waits in the collective.

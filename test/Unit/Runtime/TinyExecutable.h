@@ -68,7 +68,7 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
   executable.states = {state};
   Program program;
   program.name = "main";
-  program.arenas = {{"device", 192, 64, 1 << 20}};
+  program.arenas = {{"device", 192, 64, 1 << 28}};
   program.buffers = {{"x", "input", "device", 0, 16, 1, 16, "", ""},
                      {"w", "state", "device", 64, 16, 1, 16, "", "w"},
                      {"y", "output", "device", 128, 16, 1, 16, "", ""}};
