@@ -1,5 +1,5 @@
-// Which interfaces every nn op takes part in the compiler by. A new op that lacks
-// one fails here, not in the first model that uses it.
+// Which interfaces every nn op takes part in the compiler by. A new op that
+// lacks one fails here, not in the first model that uses it.
 
 #include "accel/InitAll.h"
 #include "dialects/Interfaces/Cost.h"
@@ -45,9 +45,7 @@ protected:
 };
 
 TEST_F(Interfaces, DialectHasOps) { EXPECT_GT(getOps().size(), 45u); }
-TEST_F(Interfaces, AllHaveAMeaning) {
-  expectOnAllBut<EvaluateOpInterface>({});
-}
+TEST_F(Interfaces, AllHaveAMeaning) { expectOnAllBut<EvaluateOpInterface>({}); }
 TEST_F(Interfaces, AllHaveACost) { expectOnAllBut<CostOpInterface>({}); }
 TEST_F(Interfaces, AllHaveAShardingRule) {
   expectOnAllBut<ShardingRuleOpInterface>({});
