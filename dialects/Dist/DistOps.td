@@ -109,7 +109,7 @@ def Dist_AllReduceOp : Dist_CollectiveOp<"all_reduce", [AllTypesMatch<["input", 
   let summary = "Combines the group's tensors; every rank gets the result";
   let arguments = !con((ins Dist_ReductionAttr:$kind, Dist_Tensor:$input), Group, Wire);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$kind $input `over` $mesh custom<AxisList>($axes) (`wire` $wire^)? attr-dict `:` type($input)";
+  let assemblyFormat = "`` $kind $input `over` $mesh custom<AxisList>($axes) (`wire` $wire^)? attr-dict `:` type($input)";
   let hasFolder = 1;
 }
 
@@ -117,7 +117,7 @@ def Dist_ReduceScatterOp : Dist_CollectiveOp<"reduce_scatter"> {
   let summary = "Combines the group's tensors; rank i of the group gets chunk i of dimension `dim`";
   let arguments = !con((ins Dist_ReductionAttr:$kind, Dist_Tensor:$input), Group, (ins I64Attr:$dim), Wire);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$kind $input `over` $mesh custom<AxisList>($axes) `dim` $dim (`wire` $wire^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $kind $input `over` $mesh custom<AxisList>($axes) `dim` $dim (`wire` $wire^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Dist_AllGatherOp : Dist_CollectiveOp<"all_gather"> {

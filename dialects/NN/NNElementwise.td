@@ -49,7 +49,7 @@ def NN_GeluOp : NN_InferredOp<"gelu", [NN_Elementwise]> {
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_GeluKindAttr:$kind);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $kind $input attr-dict `:` functional-type(operands, results)";
 }
 
 class NN_BinaryOp<string mnemonic, Type type, string what, list<Trait> traits = []>
@@ -76,7 +76,7 @@ def NN_CompareOp : NN_InferredOp<"compare", [NN_Elementwise]> {
   let summary = "Whether a relation holds between x and y";
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
-  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_SelectOp : NN_InferredOp<"select", [NN_Elementwise]> {

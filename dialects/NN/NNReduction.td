@@ -15,7 +15,7 @@ def NN_ReduceOp : NN_InferredOp<"reduce"> {
   }];
   let arguments = (ins NN_ReductionKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_CumsumOp : NN_InferredOp<"cumsum"> {

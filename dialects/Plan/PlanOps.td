@@ -42,7 +42,7 @@ def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ProgramOp">]> {
     in each rank's piece of it.
   }];
   let arguments = (ins Plan_SpaceAttr:$space, I64Attr:$bytes, I64Attr:$alignment, I64Attr:$reserve);
-  let assemblyFormat = "$space `bytes` $bytes `alignment` $alignment `reserve` $reserve attr-dict";
+  let assemblyFormat = "`` $space `bytes` $bytes `alignment` $alignment `reserve` $reserve attr-dict";
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
@@ -62,7 +62,7 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
       I64Attr:$offset, I64Attr:$bytes, I64Attr:$slots, I64Attr:$slot_stride,
       OptionalAttr<FlatSymbolRefAttr>:$alias_of, OptionalAttr<ElementsAttr>:$value,
       OptionalAttr<FlatSymbolRefAttr>:$source, OptionalAttr<Plan_PartAttr>:$part);
-  let assemblyFormat = "$sym_name `role` $role `space` $space `offset` $offset `bytes` $bytes `slots` $slots `stride` $slot_stride attr-dict";
+  let assemblyFormat = "$sym_name `role` `` $role `space` `` $space `offset` $offset `bytes` $bytes `slots` $slots `stride` $slot_stride attr-dict";
   let hasVerifier = 1;
 }
 
@@ -74,7 +74,7 @@ def Plan_BodyOp : Plan_Container<"body", [Symbol, HasParent<"ProgramOp">]> {
     ordered by `plan.record` and `plan.wait` only.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_EngineAttr:$engine, I64Attr:$slots);
-  let assemblyFormat = "$sym_name `engine` $engine `slots` $slots attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `engine` `` $engine `slots` $slots attr-dict-with-keyword $body";
 }
 
 def Plan_EntryOp : Plan_Container<"entry", [Symbol, HasParent<"ProgramOp">]> {
@@ -87,7 +87,7 @@ def Plan_EntryOp : Plan_Container<"entry", [Symbol, HasParent<"ProgramOp">]> {
 def Plan_SegmentOp : Plan_Container<"segment", [HasParent<"EntryOp">]> {
   let summary = "A stretch of an entry that can be captured as one graph, or not";
   let arguments = (ins Plan_EngineAttr:$engine, UnitAttr:$capturable);
-  let assemblyFormat = "$engine (`capturable` $capturable^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "`` $engine (`capturable` $capturable^)? attr-dict-with-keyword $body";
 }
 
 def Plan_RunOp : Plan_Op<"run", [HasParent<"SegmentOp">]> {
@@ -181,7 +181,7 @@ def Plan_CollectiveOp : Plan_Command<"collective",
       OptionalAttr<Plan_CombineAttr>:$combine, DefaultValuedAttr<I64Attr, "0">:$dim,
       DefaultValuedAttr<I64Attr, "0">:$split_dim, OptionalAttr<DenseI64ArrayAttr>:$permutation,
       OptionalAttr<TypeAttr>:$wire, Plan_Stream:$stream);
-  let assemblyFormat = "$kind $axes $inputs `->` $outputs attr-dict";
+  let assemblyFormat = "`` $kind $axes $inputs `->` $outputs attr-dict";
   let hasVerifier = 1;
 }
 
@@ -226,12 +226,12 @@ def Plan_CoordinateOp : Plan_Command<"coordinate", "", "views.push_back(getTarge
 def Plan_ReadOp : Plan_Command<"read", "", "views.push_back(getTarget());"> {
   let summary = "Reads this rank's part of an input or of a state's first value";
   let arguments = (ins Plan_SourceAttr:$source, StrAttr:$name, Plan_PartAttr:$part, Plan_ViewAttr:$target, Plan_Stream:$stream);
-  let assemblyFormat = "$source $name $part `->` $target attr-dict";
+  let assemblyFormat = "`` $source $name $part `->` $target attr-dict";
 }
 def Plan_WriteOp : Plan_Command<"write", "views.push_back(getView());", ""> {
   let summary = "Writes this rank's part of an output";
   let arguments = (ins Plan_SourceAttr:$target, StrAttr:$name, Plan_PartAttr:$part, Plan_ViewAttr:$view, Plan_Stream:$stream);
-  let assemblyFormat = "$view `->` $target $name $part attr-dict";
+  let assemblyFormat = "$view `->` `` $target $name $part attr-dict";
 }
 
 class Plan_EventCommand<string mnemonic, string what> : Plan_Command<mnemonic, "", ""> {

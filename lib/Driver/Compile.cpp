@@ -129,6 +129,12 @@ LogicalResult Compilation::runPhases() {
     return fail(context, options.input,
                 "expected a module that says which phase it has reached, found "
                 "no 'accel.phase'");
+  if (!isModel())
+    for (auto &[flag, readBy] : options.given)
+      if (**reached >= readBy && !(flag == "--target" && wantsExecutable()))
+        return fail(context, options.input,
+                    "cannot use '" + flag + "': the module is in phase '" +
+                        stringifyPhase(**reached) + "', past what reads it");
   Phase last = wantsExecutable() ? Phase::Plan : options.compileTo;
   if (**reached > last)
     return fail(context, options.input,

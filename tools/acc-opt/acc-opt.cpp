@@ -83,6 +83,8 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (!report.empty() && report != "parameters")
     return usageError("expected --report=parameters, found '" + report + "'");
   options.report = report;
+  if (json && report.empty())
+    return usageError("expected --report with --json: IR is no JSON");
   options.json = json;
   options.phases.mesh = mesh;
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
@@ -96,6 +98,20 @@ static LogicalResult readOptions(CompileOptions &options) {
                         compileTo + "'");
     options.compileTo = *phase;
   }
+  struct Reader {
+    cl::Option *option;
+    Phase phase;
+  };
+  const Reader readers[] = {{std::addressof(dims), Phase::NN},
+                            {std::addressof(ties), Phase::NN},
+                            {std::addressof(dtype), Phase::NN},
+                            {std::addressof(mesh), Phase::Dist},
+                            {std::addressof(batchDims), Phase::Dist},
+                            {std::addressof(target), Phase::Plan},
+                            {std::addressof(threads), Phase::Plan}};
+  for (auto [option, phase] : readers)
+    if (option->getNumOccurrences())
+      options.given.emplace_back(("--" + option->ArgStr).str(), phase);
   return success();
 }
 
@@ -130,7 +146,7 @@ int main(int argc, char **argv) {
     return config.setupPassPipeline(pm);
   };
   bool model = StringRef(options.input).ends_with(".onnx");
-  bool phases = !compileTo.empty() || !report.empty();
+  bool phases = !compileTo.empty() || !report.empty() || !options.given.empty();
   bool executable = StringRef(options.output).ends_with(".accx");
   LogicalResult result = model || phases || executable
                              ? compile(options)

@@ -20,6 +20,10 @@ struct CompileOptions {
   bool f64 = false;                                      ///< `--dtype=f64`
   std::string report;                                    ///< "" or "parameters"
   bool json = false; ///< reports for machines
+  /// Flags that were given, with the last phase that reads each; on a module
+  /// that is at that phase or past it they would change nothing, and are
+  /// refused. Import reads a flag of phase `nn`.
+  std::vector<std::pair<std::string, Phase>> given;
   /// Adds the passes that the user named on the command line; they run when the
   /// last phase is reached.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;

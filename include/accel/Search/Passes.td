@@ -23,4 +23,19 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
   }];
 }
 
+def VerifyDecisionsPass : Pass<"search-verify", "::mlir::ModuleOp"> {
+  let summary = "Checks that a split program does what was decided";
+  let description = [{
+    Runs at the end of phase `local`: every schedule has the decided number of
+    micro-batches, and no run uses a slot that was not decided. A module without
+    `accel.decisions` is refused.
+
+    ```mlir
+    module attributes {accel.decisions = {micro_batches = 1 : i64, slots = 1 : i64, …}} {
+      dist.schedule @s entry @main micro_batches 1 { dist.stage 0 { dist.run @main[0] slots [] } }
+    }
+    ```
+  }];
+}
+
 #endif
