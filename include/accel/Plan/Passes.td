@@ -124,4 +124,21 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::plan::PlanDialect"];
 }
 
+def PrintSummaryPass : Pass<"plan-print-summary", "::mlir::ModuleOp"> {
+  let summary = "Prints bytes, commands and arithmetic of a plan to stderr";
+  let description = [{
+    Per rank: the bytes of each arena and of its buffers by role, the largest
+    buffers, and the commands of each entry by kind with their floating-point
+    operations. Leaves the module as it is; runs on an allocated plan.
+
+    ```mlir
+    plan.arena device bytes 512 alignment 64 reserve 0
+    // prints: device: 512 bytes, 0 reserved
+    ```
+  }];
+  let options = [
+    Option<"json", "json", "bool", "false", "One JSON object per program and line instead of text">,
+  ];
+}
+
 #endif

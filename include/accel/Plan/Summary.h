@@ -1,0 +1,19 @@
+// What a plan costs: bytes per rank, commands and arithmetic.
+
+#ifndef ACCEL_PLAN_SUMMARY_H
+#define ACCEL_PLAN_SUMMARY_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace accel::plan {
+
+/// Prints, for each program of a module in phase `plan`: the bytes of each
+/// arena with the sizes of its buffers by role (roles that share bytes add up
+/// to more than the arena), the largest buffers, and for each entry its
+/// commands by kind with their floating-point operations. Per rank: one program
+/// serves all ranks. As text, or as one line of JSON per program.
+void printPlanSummary(mlir::ModuleOp module, llvm::raw_ostream &os, bool json);
+
+} // namespace accel::plan
+
+#endif // ACCEL_PLAN_SUMMARY_H

@@ -1,0 +1,179 @@
+// Adds up a finished plan: what a user asks of it first, and what budgets are
+// held against.
+
+#include "accel/Plan/Summary.h"
+
+#include "CommandOrder.h"
+#include "accel/Plan/Passes.h"
+#include "dialects/Interfaces/Cost.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_PRINTSUMMARYPASS
+#include "accel/Plan/Passes.h.inc"
+
+/// Buffers named one by one in a summary.
+static constexpr size_t kLargestBuffers = 5;
+
+/// As the Cost model of nn.attention counts: both products, and five operations
+/// per score for the softmax; scores that are hidden by `causal` not at all.
+static int64_t countFlops(AttentionOp op) {
+  ArrayRef<int64_t> query = op.getQuery().getShape();
+  int64_t rows = query[2], keys = op.getKey().getShape()[2];
+  int64_t scores = rows * keys;
+  if (op.getCausal()) {
+    scores = 0;
+    for (int64_t row = 0; row < rows; ++row)
+      scores += std::clamp<int64_t>(row + 1 + keys - rows, 0, keys);
+  }
+  return query[0] * query[1] * scores *
+         (2 * (query[3] + op.getValue().getShape()[3]) + 5);
+}
+
+static int64_t countFlops(CommandOpInterface command, ModuleOp module) {
+  return llvm::TypeSwitch<Operation *, int64_t>(command.getOperation())
+      .Case([](GemmOp op) {
+        return 2 * op.getA().getShape().back() * op.getC().getNumElements();
+      })
+      .Case([](AttentionOp op) { return countFlops(op); })
+      .Case([&](KernelOp op) {
+        int64_t flops = 0;
+        if (auto kernel = module.lookupSymbol<func::FuncOp>(op.getFunction()))
+          kernel.walk([&](CostOpInterface cost) { flops += cost.getFlops(); });
+        return flops;
+      })
+      .Default([](Operation *) { return int64_t(0); });
+}
+
+static int64_t getBytes(BufferOp buffer) {
+  return (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes();
+}
+
+namespace {
+struct Commands {
+  int64_t count = 0, flops = 0;
+};
+/// What one call of an entry executes, by the kind of command.
+using Kinds = llvm::MapVector<StringRef, Commands>;
+} // namespace
+
+static Kinds countCommands(ProgramOp program, EntryOp entry) {
+  auto module = program->getParentOfType<ModuleOp>();
+  Kinds kinds;
+  entry.walk([&](RunOp run) {
+    program.lookupSymbol<BodyOp>(run.getTask())
+        .walk([&](CommandOpInterface command) {
+          Commands &kind = kinds[command->getName().stripDialect()];
+          ++kind.count;
+          kind.flops += countFlops(command, module);
+        });
+  });
+  return kinds;
+}
+
+/// Bytes of the buffers of a space by role; an alias has none of its own.
+static llvm::MapVector<Role, int64_t> addUpRoles(ProgramOp program,
+                                                 Space space) {
+  llvm::MapVector<Role, int64_t> roles;
+  for (auto buffer : program.getOps<BufferOp>())
+    if (buffer.getSpace() == space && !buffer.getAliasOf())
+      roles[buffer.getRole()] += getBytes(buffer);
+  return roles;
+}
+
+static SmallVector<BufferOp> getLargestBuffers(ProgramOp program) {
+  SmallVector<BufferOp> buffers;
+  for (auto buffer : program.getOps<BufferOp>())
+    if (!buffer.getAliasOf())
+      buffers.push_back(buffer);
+  llvm::stable_sort(buffers, [](BufferOp lhs, BufferOp rhs) {
+    return getBytes(lhs) > getBytes(rhs);
+  });
+  buffers.resize(std::min(buffers.size(), kLargestBuffers));
+  return buffers;
+}
+
+static void printText(ProgramOp program, llvm::raw_ostream &os) {
+  os << "program @" << program.getSymName() << ": stage " << program.getStage()
+     << ", ranks " << program.getRanks() << "\n";
+  for (auto arena : program.getOps<ArenaOp>()) {
+    os << "  " << stringifySpace(arena.getSpace()) << ": " << arena.getBytes()
+       << " bytes, " << arena.getReserve() << " reserved\n";
+    for (auto [role, bytes] : addUpRoles(program, arena.getSpace()))
+      os << "    " << stringifyRole(role) << ": " << bytes << " bytes\n";
+  }
+  os << "  largest buffers:\n";
+  for (BufferOp buffer : getLargestBuffers(program))
+    os << "    @" << buffer.getSymName() << ": " << getBytes(buffer)
+       << " bytes, " << stringifyRole(buffer.getRole()) << "\n";
+  for (EntryOp entry : getEntriesInOrder(program)) {
+    os << "  entry @" << entry.getSymName() << ":\n";
+    for (auto &[kind, commands] : countCommands(program, entry))
+      os << "    " << kind << ": " << commands.count << ", " << commands.flops
+         << " flops\n";
+  }
+}
+
+static void printJson(ProgramOp program, llvm::raw_ostream &os) {
+  llvm::json::OStream json(os);
+  json.object([&] {
+    json.attribute("program", program.getSymName());
+    json.attribute("stage", int64_t(program.getStage()));
+    json.attribute("ranks", int64_t(program.getRanks()));
+    json.attributeArray("arenas", [&] {
+      for (auto arena : program.getOps<ArenaOp>())
+        json.object([&] {
+          json.attribute("space", stringifySpace(arena.getSpace()));
+          json.attribute("bytes", int64_t(arena.getBytes()));
+          json.attribute("reserve", int64_t(arena.getReserve()));
+          json.attributeObject("roles", [&] {
+            for (auto [role, bytes] : addUpRoles(program, arena.getSpace()))
+              json.attribute(stringifyRole(role), bytes);
+          });
+        });
+    });
+    json.attributeArray("largest", [&] {
+      for (BufferOp buffer : getLargestBuffers(program))
+        json.object([&] {
+          json.attribute("buffer", buffer.getSymName());
+          json.attribute("bytes", getBytes(buffer));
+          json.attribute("role", stringifyRole(buffer.getRole()));
+        });
+    });
+    json.attributeObject("entries", [&] {
+      for (EntryOp entry : getEntriesInOrder(program))
+        json.attributeObject(entry.getSymName(), [&] {
+          for (const auto &kind : countCommands(program, entry))
+            json.attributeObject(kind.first, [&] {
+              json.attribute("count", kind.second.count);
+              json.attribute("flops", kind.second.flops);
+            });
+        });
+    });
+  });
+  os << "\n";
+}
+
+void printPlanSummary(ModuleOp module, llvm::raw_ostream &os, bool json) {
+  for (auto program : module.getOps<ProgramOp>()) {
+    if (json)
+      printJson(program, os);
+    else
+      printText(program, os);
+  }
+}
+
+namespace {
+struct PrintSummaryPass : impl::PrintSummaryPassBase<PrintSummaryPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    printPlanSummary(getOperation(), llvm::errs(), json);
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
+} // namespace accel::plan
