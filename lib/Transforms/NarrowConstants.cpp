@@ -76,9 +76,14 @@ struct NarrowConstantsPass
       if (narrow == value)
         return;
       OpBuilder builder(constant);
+      // A constant that folding has moved or merged has no node of its own:
+      // what widens it belongs to who reads it.
+      Location reader = constant->use_empty()
+                            ? constant.getLoc()
+                            : (*constant->user_begin())->getLoc();
       Value once = nn::ConstantOp::create(builder, constant.getLoc(), narrow);
-      Value wide = nn::BroadcastOp::create(builder, constant.getLoc(),
-                                           constant.getType(), once);
+      Value wide =
+          nn::BroadcastOp::create(builder, reader, constant.getType(), once);
       constant.replaceAllUsesWith(wide);
       constant.erase();
     });
