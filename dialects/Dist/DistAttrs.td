@@ -23,7 +23,7 @@ def Dist_Reduction : Dist_Enum<"Reduction", "how the ranks' partial results comb
     ["sum", "max", "min"]>;
 def Dist_ReductionAttr : Dist_EnumAttr<Dist_Reduction, "reduction">;
 def Dist_TaskKind : Dist_Enum<"TaskKind", "what a task is for",
-    ["count", "forward", "backward", "backward_input", "backward_weight", "norm", "update"]>;
+    ["prepare", "count", "forward", "backward", "backward_input", "backward_weight", "norm", "update"]>;
 
 class Dist_Attr<string name, string mnem, list<Trait> traits = []>
     : AttrDef<Dist_Dialect, name, traits> {

@@ -1,14 +1,15 @@
-// Type inference of attention.
+// Type inference of attention and its gradient.
 
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
 using namespace accel::nn;
 
-LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context,
-                                            std::optional<Location> loc,
-                                            AttentionOp::Adaptor adaptor,
-                                            SmallVectorImpl<Type> &types) {
+/// Checks the operands that attention and its gradient share; gives the type of
+/// attention's result.
+template <typename Adaptor>
+static FailureOr<RankedTensorType> checkOperands(std::optional<Location> loc,
+                                                 Adaptor adaptor) {
   auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
   auto key = cast<RankedTensorType>(adaptor.getKey().getType());
   auto value = cast<RankedTensorType>(adaptor.getValue().getType());
@@ -40,7 +41,37 @@ LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context,
           "broadcasts to [",
           ArrayRef<int64_t>(full), "], found ", mask);
   }
-  types.push_back(
-      RankedTensorType::get({q[0], q[1], q[2], v[3]}, query.getElementType()));
+  return RankedTensorType::get({q[0], q[1], q[2], v[3]},
+                               query.getElementType());
+}
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> loc,
+                                            AttentionOp::Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  FailureOr<RankedTensorType> result = checkOperands(loc, adaptor);
+  if (failed(result))
+    return failure();
+  types.push_back(*result);
+  return success();
+}
+
+LogicalResult AttentionGradOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc,
+    AttentionGradOp::Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  FailureOr<RankedTensorType> result = checkOperands(loc, adaptor);
+  if (failed(result))
+    return failure();
+  auto gradient = cast<RankedTensorType>(adaptor.getGradient().getType());
+  if (gradient.getShape() != result->getShape() ||
+      gradient.getElementType() != result->getElementType())
+    return emitOptionalError(loc, "expected a gradient of type ", *result,
+                             ", found ", gradient);
+  for (Value operand :
+       {adaptor.getQuery(), adaptor.getKey(), adaptor.getValue()}) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    types.push_back(
+        RankedTensorType::get(type.getShape(), type.getElementType()));
+  }
   return success();
 }

@@ -30,4 +30,28 @@ def NN_AttentionOp : NN_InferredOp<"attention"> {
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_AttentionGradOp : NN_InferredOp<"attention_grad"> {
+  let summary = "The vector-Jacobian product of nn.attention";
+  let description = [{
+    Operands, mask and attributes as in `nn.attention`; `gradient` is that of its
+    result. Results: the gradients of query, key and value. With P the row's
+    softmax and dP = gradient · valueᵀ: dV = Pᵀ · gradient,
+    dS = scale · P ∘ (dP - rowsum(dP ∘ P)), dQ = dS · key, dK = dSᵀ · query,
+    those of a key head summed over its query heads. P is computed again, row by
+    row, so that nothing but the operands is kept from forward to backward
+    (Dao et al., arXiv:2205.14135, §3.1 and appendix B.4). The mask gets no
+    gradient. A row in which nothing is let through contributes nothing with
+    `zero_masked_rows`, and NaN otherwise.
+
+    Lifetime: made by the vector-Jacobian product of `nn.attention`.
+  }];
+  let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key,
+      NN_FloatTensor:$value, NN_FloatTensor:$gradient,
+      Optional<NN_Tensor>:$mask, F64Attr:$scale,
+      UnitAttr:$causal, UnitAttr:$zero_masked_rows);
+  let results = (outs NN_FloatTensor:$query_gradient,
+      NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
+  let assemblyFormat = "$query `,` $key `,` $value `,` $gradient (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

@@ -30,6 +30,10 @@ def NN_GeluKind : NN_Enum<"GeluKind", "exact (erf) or approximated by tanh",
     ["erf", "tanh"]>;
 def NN_GeluKindAttr : NN_EnumAttr<NN_GeluKind, "gelu_kind">;
 
+def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, or what the model itself carries along",
+    ["parameter", "moment", "accumulator", "counter", "buffer"]>;
+def NN_StateRoleAttr : NN_EnumAttr<NN_StateRole, "role">;
+
 class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
   let mnemonic = mnem;
 }

@@ -55,6 +55,9 @@ static LogicalResult inferSame(std::optional<Location> loc, ValueRange operands,
         types[0] = plainType(operands[0], IntegerType::get(context, 1));       \
         return success();)
 
+INFER(RandomUniformOp,
+      types.push_back(plainType(operands[0], Float32Type::get(context)));
+      return success();)
 INFER_SAME(NegOp)
 INFER_SAME(AbsOp)
 INFER_SAME(ExpOp)

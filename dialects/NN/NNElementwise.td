@@ -99,4 +99,17 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let hasFolder = 1;
 }
 
+def NN_RandomUniformOp : NN_InferredOp<"random_uniform", [NN_Elementwise]> {
+  let summary = "A pseudo-random number in [0, 1) for each counter";
+  let description = [{
+    The upper 24 bits of the first word of Philox4x32-10 (Salmon et al., SC'11),
+    keyed by `key`, at `counter`, times 2^-24. The counter is a logical
+    coordinate, so that every layout draws the same numbers. `key` has the
+    counter's shape (a broadcast scalar).
+  }];
+  let arguments = (ins TensorOf<[I64]>:$counter, TensorOf<[I64]>:$key);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$counter `,` $key attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

@@ -206,6 +206,29 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
+LogicalResult ScatterAddOp::inferReturnTypes(MLIRContext *context,
+                                             std::optional<Location> loc,
+                                             ScatterAddOp::Adaptor adaptor,
+                                             SmallVectorImpl<Type> &types) {
+  auto init = tensorType(adaptor.getInit());
+  auto updates = tensorType(adaptor.getUpdates());
+  int64_t dim = adaptor.getDim();
+  if (dim < 0 || dim >= init.getRank())
+    return emitOptionalError(loc, "expected 'dim' in [0, ", init.getRank(),
+                             "), found ", dim);
+  SmallVector<int64_t> shape(init.getShape().take_front(dim));
+  llvm::append_range(shape, tensorType(adaptor.getIndices()).getShape());
+  llvm::append_range(shape, init.getShape().drop_front(dim + 1));
+  auto expected = RankedTensorType::get(shape, init.getElementType());
+  if (updates.getShape() != expected.getShape() ||
+      updates.getElementType() != expected.getElementType())
+    return emitOptionalError(loc, "expected updates of type ", expected,
+                             ", found ", updates);
+  types.push_back(
+      RankedTensorType::get(init.getShape(), init.getElementType()));
+  return success();
+}
+
 LogicalResult GatherNdOp::inferReturnTypes(MLIRContext *context,
                                            std::optional<Location> loc,
                                            GatherNdOp::Adaptor adaptor,

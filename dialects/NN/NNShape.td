@@ -95,4 +95,20 @@ def NN_GatherNdOp : NN_InferredOp<"gather_nd"> {
   let assemblyFormat = "$table `,` $indices attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_ScatterAddOp : NN_InferredOp<"scatter_add"> {
+  let summary = "Adds slices to a table by index (gradient of nn.gather)";
+  let description = [{
+    result = init with updates[a…, i…, b…] added to [a…, indices[i…], b…], the
+    index standing in dimension `dim`; slices of equal index all count. Index
+    rules as in `nn.gather`.
+    ```mlir
+    %g = nn.scatter_add %zeros, %ids, %dy dim 0 : (tensor<96x32xf32>, tensor<4x8xi64>, tensor<4x8x32xf32>) -> tensor<96x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$init, NN_IndexTensor:$indices,
+      NN_Tensor:$updates, I64Attr:$dim);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$init `,` $indices `,` $updates `dim` $dim attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

@@ -60,6 +60,24 @@ LogicalResult StateOp::verify() {
   return success();
 }
 
+LogicalResult GradientOp::inferReturnTypes(MLIRContext *context,
+                                           std::optional<Location> loc,
+                                           GradientOp::Adaptor adaptor,
+                                           SmallVectorImpl<Type> &types) {
+  auto type = cast<RankedTensorType>(adaptor.getInput().getType());
+  types.push_back(
+      RankedTensorType::get(type.getShape(), type.getElementType()));
+  return success();
+}
+
+LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto state = symbols.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (!state)
+    return emitOpError() << "expected a state, found none called "
+                         << getStateAttr();
+  return success();
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 LogicalResult ConstantOp::verify() {

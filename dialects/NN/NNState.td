@@ -8,8 +8,9 @@ include "dialects/NN/NNBase.td"
 def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
   let summary = "Declares a state: a named tensor that outlives a step";
   let description = [{
-    A parameter (later: moment, accumulator, buffer). Its symbol is the
-    parameter's name in the user's program. Functions take states as arguments
+    A parameter, or whatever else `role` says. A parameter's symbol is its name
+    in the user's program; an optimizer's state is called after what it belongs
+    to, `exp_avg/wte.weight`. Functions take states as arguments
     that carry `nn.state = @name`, and return new values as results that do.
 
     `stored` is the element type that a `#nn.file` holds where it is not the
@@ -34,9 +35,27 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
-      UnitAttr:$frozen);
+      UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
+}
+
+def NN_GradientOp : NN_InferredOp<"gradient", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Marks the finished gradient of a state";
+  let description = [{
+    The operand itself. What reads the result belongs to the update of the
+    states; partial sums are reduced before it, and over micro-batches it is
+    their accumulated sum. It must have the state's shape.
+
+    Lifetime: made by `nn-build-step`, removed by `local-split-tasks`.
+    ```mlir
+    %g = nn.gradient %dw of @wte.weight : (tensor<96x32xf32>) -> tensor<96x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input, FlatSymbolRefAttr:$state);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `of` $state attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {
