@@ -32,6 +32,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     parallel::PlaceOptions place;
     place.mesh = options.mesh;
     place.batchDims = options.batchDims;
+    place.microBatches = options.train.microBatches;
     return parallel::buildPlacePipeline(pm, place);
   }
   case Phase::Decided:

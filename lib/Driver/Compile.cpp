@@ -148,6 +148,16 @@ LogicalResult Compilation::runPhases() {
       progress.setStage(("compiling: " + name).str());
       RunPhasesPassOptions passOptions;
       passOptions.to = name.str();
+      const autodiff::TrainOptions &train = options.phases.train;
+      passOptions.train = train.enabled;
+      passOptions.loss = train.loss;
+      passOptions.optimizer = train.optimizer;
+      llvm::append_range(passOptions.settings, train.settings);
+      llvm::append_range(passOptions.trainable, train.trainable);
+      llvm::append_range(passOptions.frozen, train.frozen);
+      passOptions.emitGradients = train.emitGradients;
+      passOptions.mixedPrecision = train.mixedPrecision;
+      passOptions.microBatches = train.microBatches;
       passOptions.mesh = options.phases.mesh;
       passOptions.batchDims.assign(options.phases.batchDims.begin(),
                                    options.phases.batchDims.end());

@@ -60,6 +60,15 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
 
   PhaseOptions phaseOptions() const {
     PhaseOptions options;
+    options.train.enabled = train;
+    options.train.loss = loss;
+    options.train.optimizer = optimizer;
+    options.train.settings.assign(settings.begin(), settings.end());
+    options.train.trainable.assign(trainable.begin(), trainable.end());
+    options.train.frozen.assign(frozen.begin(), frozen.end());
+    options.train.emitGradients = emitGradients;
+    options.train.mixedPrecision = mixedPrecision;
+    options.train.microBatches = microBatches;
     options.mesh = mesh;
     options.batchDims.assign(batchDims.begin(), batchDims.end());
     options.target = target;

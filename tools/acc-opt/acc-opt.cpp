@@ -1,5 +1,6 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
+#include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
 #include "accel/Driver/Passes.h"
 #include "accel/InitAll.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace accel::driver;
 namespace cl = llvm::cl;
 
-static cl::OptionCategory category("acc-opt options");
+cl::OptionCategory category("acc-opt options");
 static cl::list<std::string>
     dims("dim",
          cl::desc("Bind a symbolic dimension of the model to its global "
@@ -86,6 +87,8 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (json && report.empty())
     return usageError("expected --report with --json: IR is no JSON");
   options.json = json;
+  if (llvm::Error error = readTrainFlags(options))
+    return usageError(llvm::toString(std::move(error)));
   options.phases.mesh = mesh;
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
   options.phases.target = target;

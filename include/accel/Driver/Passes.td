@@ -20,6 +20,15 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"to", "to", "std::string", "\"plan\"", "The phase to stop after">,
+    Option<"train", "train", "bool", "false", "Turn the forward program into a training step">,
+    Option<"loss", "loss", "std::string", "\"\"", "The output that is the loss, or cross_entropy:LOGITS,LABELS">,
+    Option<"optimizer", "optimizer", "std::string", "\"\"", "adamw, adam or sgd">,
+    ListOption<"settings", "set", "std::string", "key=value of the update; a value with commas in braces">,
+    ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
+    ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
+    Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients as outputs">,
+    Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16: products in bfloat16">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
     Option<"target", "target", "std::string", "\"cpu\"", "What to generate code for">,

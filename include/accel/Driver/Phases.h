@@ -4,6 +4,7 @@
 #ifndef ACCEL_DRIVER_PHASES_H
 #define ACCEL_DRIVER_PHASES_H
 
+#include "accel/Autodiff/TrainOptions.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -26,6 +27,7 @@ mlir::FailureOr<std::optional<Phase>> getPhase(mlir::ModuleOp module);
 
 /// What the phases after import need to know.
 struct PhaseOptions {
+  autodiff::TrainOptions train;       ///< not enabled: a forward program
   std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
   std::vector<std::string> batchDims; ///< "INPUT=K"
   std::string target = "cpu";         ///< as cpu::parseTarget reads it

@@ -18,6 +18,7 @@ namespace accel::parallel {
 struct PlaceOptions {
   std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
   std::vector<std::string> batchDims; ///< "INPUT=K"
+  int64_t microBatches = 1;           ///< size of the axis `mb`
 };
 
 /// Adds the passes from `train` to `dist`: mesh and constraints, propagation,
