@@ -18,8 +18,10 @@ static FailureOr<int64_t> verifyGroup(CollectiveOpInterface op) {
     if (!mesh.findAxisSize(axis))
       return op->emitOpError()
              << "mesh " << op.getMeshAttr() << " has no axis " << axis;
-    if (axis == MeshOp::kMicroBatchAxis)
-      return op->emitOpError() << "axis 'mb' runs on one rank: no collective "
+    // Sums and pieces of micro-batches stand until `local-split-tasks`.
+    if (axis == MeshOp::kMicroBatchAxis &&
+        !isa<AllReduceOp, AllGatherOp, AllSliceOp, AxisIndexOp>(op))
+      return op->emitOpError() << "axis 'mb' runs on one rank: no message "
                                   "goes along it";
     if (!seen.insert(axis).second)
       return op->emitOpError()

@@ -70,3 +70,13 @@ LogicalResult StridedView::reshape(ArrayRef<int64_t> newShape) {
   strides = std::move(newStrides);
   return success();
 }
+
+bool accel::isView(Operation *op) {
+  auto source = dyn_cast<KernelSourceOpInterface>(op);
+  if (!source || op->getNumOperands() != 1 ||
+      source.getKernelRole() != KernelRole::Movement)
+    return false;
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  StridedView view = StridedView::contiguous(operand.getShape());
+  return succeeded(source.applyToView(view));
+}

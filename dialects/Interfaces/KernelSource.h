@@ -33,6 +33,10 @@ struct StridedView {
   llvm::LogicalResult reshape(llvm::ArrayRef<int64_t> newShape);
 };
 
+/// Whether the result of `op` can be a view of its only operand, if that has no
+/// gaps.
+bool isView(mlir::Operation *op);
+
 } // namespace accel
 
 #include "dialects/Interfaces/KernelSource.h.inc"

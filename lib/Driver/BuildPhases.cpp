@@ -3,6 +3,7 @@
 
 #include "accel/Driver/Phases.h"
 #include "accel/Parallel/Passes.h"
+#include "accel/Pipeline/Passes.h"
 #include "accel/Plan/Pipeline.h"
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/Passes.h"
@@ -41,7 +42,13 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addPass(search::createDecidePass());
     return;
   case Phase::Local:
-    return parallel::buildSplitPipeline(pm);
+    parallel::buildSplitPipeline(pm);
+    // On local shapes, where it shows what differs between micro-batches.
+    pm.addPass(pipeline::createSplitTasksPass());
+    pm.addPass(parallel::createVerifyLocalPass());
+    // The split obeys what was decided; this one looks.
+    pm.addPass(search::createVerifyDecisionsPass());
+    return;
   case Phase::Plan: {
     plan::PlanOptions plan;
     plan.reserve = kReserve;

@@ -7,6 +7,7 @@
 #include "accel/Evaluate/Models.h"
 #include "accel/Parallel/Passes.h"
 #include "accel/Parallel/RuleModels.h"
+#include "accel/Pipeline/Passes.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
 #include "accel/Search/Passes.h"
@@ -34,6 +35,7 @@ void accel::registerAllPasses() {
   mlir::registerTransformsPasses();
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
+  pipeline::registerPipelinePasses();
   plan::registerPlanPasses();
   cpu::registerTargetCPUPasses();
   search::registerSearchPasses();

@@ -6,6 +6,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Evaluate/Entry.h"
 #include "lib/Evaluate/Lockstep.h"
+#include "lib/Evaluate/Schedule.h"
 #include "lib/Evaluate/States.h"
 
 #include <cmath>
@@ -184,7 +185,8 @@ static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
                                    TensorsByName &outputs) {
   FailureOr<func::FuncOp> entry = findEntry(module);
   FailureOr<dist::MeshOp> mesh = findMesh(module);
-  if (failed(entry) || failed(mesh) || failed(checkSchedule(module, *entry)))
+  if (failed(entry) || failed(mesh) ||
+      (!entry->isExternal() && failed(checkSchedule(module, *entry))))
     return failure();
   FailureOr<Bindings> bindings = getBindings(*entry);
   if (failed(bindings))
@@ -210,6 +212,15 @@ static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
   std::vector<Assembly> assemblies;
   for (const Binding &binding : bindings->results)
     assemblies.emplace_back(binding.placement, binding.element);
+  if (entry->isExternal()) {
+    dist::ScheduleOp schedule = findSchedule(*entry);
+    if (!schedule)
+      return entry->emitOpError() << "expected a schedule that runs it";
+    if (failed(evaluateSchedule(schedule, *entry, *bindings, arguments,
+                                lockstep, *mesh, assemblies)))
+      return failure();
+    microBatches = 0; // all done
+  }
   for (int64_t batch = 0; batch < microBatches; ++batch) {
     SmallVector<GroupTensors> pieces, results;
     for (auto [binding, tensor] : llvm::zip(bindings->arguments, arguments)) {

@@ -53,6 +53,9 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
                                   << mesh << "' for another";
       return *meshes.begin();
     }
+    if (microBatches < 1)
+      return module.emitError() << "expected at least one micro-batch, found "
+                                << microBatches.getValue();
     llvm::StringMap<int64_t> sizes;
     SmallVector<StringRef> parts;
     StringRef(mesh).split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
@@ -78,6 +81,9 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     }
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     SmallVector<Attribute> axes;
+    if (microBatches > 1)
+      axes.push_back(dist::AxisAttr::get(
+          &getContext(), dist::MeshOp::kMicroBatchAxis, microBatches));
     for (StringRef name : kAxes)
       if (auto found = sizes.find(name); found != sizes.end())
         axes.push_back(dist::AxisAttr::get(&getContext(), name, found->second));
@@ -145,11 +151,16 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
                << ") as batch dimension of input '" << name.getValue()
                << "', found '" << text << "'";
     }
-    if (batch >= 0 && type.getDimSize(batch) % parts != 0)
-      return emitError(argument.getLoc())
-             << "input '" << name.getValue() << "': dimension " << batch
-             << " of size " << type.getDimSize(batch)
-             << " cannot be split over a mesh of " << parts;
+    if (batch >= 0 && type.getDimSize(batch) % parts != 0) {
+      InFlightDiagnostic diagnostic = emitError(argument.getLoc());
+      diagnostic << "input '" << name.getValue() << "': dimension " << batch
+                 << " of size " << type.getDimSize(batch)
+                 << " cannot be split over a mesh of " << parts / microBatches;
+      if (microBatches > 1)
+        diagnostic << " and into " << microBatches.getValue()
+                   << " micro-batches";
+      return diagnostic;
+    }
     return batch;
   }
 

@@ -198,22 +198,6 @@ void Localizer::localize(dist::ReshardOp reshard) {
   mapping.map(reshard.getResult(), value);
 }
 
-/// Makes an entry the only task of its schedule.
-static void addSchedule(func::FuncOp entry) {
-  MLIRContext *context = entry.getContext();
-  entry->setAttr(dist::kTaskAttr,
-                 dist::TaskAttr::get(context, dist::TaskKind::forward, 0));
-  OpBuilder builder(context);
-  builder.setInsertionPointAfter(entry);
-  StringRef name = entry.getSymName();
-  auto schedule = dist::ScheduleOp::create(builder, entry.getLoc(),
-                                           (name + "_schedule").str(), name, 1);
-  builder.createBlock(&schedule.getBody());
-  auto stage = dist::StageOp::create(builder, entry.getLoc(), 0);
-  builder.createBlock(&stage.getBody());
-  dist::RunOp::create(builder, entry.getLoc(), name, 0, ArrayRef<int64_t>());
-}
-
 namespace {
 struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
   using Base::Base;
@@ -226,22 +210,9 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
       return signalPassFailure();
     }
     dist::MeshOp mesh = *meshes.begin();
-    int64_t microBatches =
-        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
-    if (microBatches != 1) {
-      mesh.emitError() << "expected one micro-batch, found axis 'mb' of size "
-                       << microBatches;
-      return signalPassFailure();
-    }
-    for (auto function :
-         llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
-      if (function.isExternal())
-        continue;
-      if (failed(Localizer(function, mesh).run()))
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(Localizer(function, mesh).run()))
         return signalPassFailure();
-      if (function->hasAttr(nn::kEntryAttr))
-        addSchedule(function);
-    }
     for (auto state : module.getOps<nn::StateOp>()) {
       auto type = cast<RankedTensorType>(state.getType());
       state.setType(

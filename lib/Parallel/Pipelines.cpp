@@ -11,6 +11,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   // What the user asks for comes first: everything else follows from it.
   AnnotatePassOptions annotate;
   annotate.mesh = options.mesh;
+  annotate.microBatches = options.microBatches;
   annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
   // Decide, then apply: the table is complete before the first type changes.
@@ -25,5 +26,4 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());
-  pm.addPass(createVerifyLocalPass());
 }

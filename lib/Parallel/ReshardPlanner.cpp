@@ -103,6 +103,12 @@ private:
 };
 } // namespace
 
+/// Micro-batches come one after another: they can be summed up or cut out, but
+/// none can send to another.
+static bool isMicroBatch(StringAttr axis) {
+  return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
+}
+
 State Search::stateOf(dist::ShardingAttr sharding) {
   auto larger = [&](ArrayRef<StringAttr> list) {
     AxisList kept;
@@ -165,7 +171,8 @@ void Search::expand(int at) {
       continue;
     StringAttr last = list.back();
     for (size_t to = 0; to < rank; ++to) {
-      if (to == dim || !worthSplitting(to) || !divides(last, to))
+      if (to == dim || isMicroBatch(last) || !worthSplitting(to) ||
+          !divides(last, to))
         continue;
       State next = state;
       next.dims[dim].pop_back();
@@ -178,7 +185,8 @@ void Search::expand(int at) {
   }
   for (StringAttr axis : axes) {
     bool partial = llvm::is_contained(state.partial, axis);
-    if (partial && llvm::is_contained(goal.partial, axis))
+    if (partial &&
+        (llvm::is_contained(goal.partial, axis) || isMicroBatch(axis)))
       continue;
     if (!partial && used(axis))
       continue;
@@ -232,6 +240,8 @@ void Search::permuteToGoal(int at) {
         if (!llvm::is_contained(over, axis))
           over.push_back(axis);
   }
+  if (llvm::any_of(over, isMicroBatch))
+    return;
   int64_t group = sizeOf(over);
   // Which piece a member of the group has: its numbers along each changed list.
   auto pieceOf = [&](const State &of, int64_t member) {

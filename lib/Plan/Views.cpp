@@ -12,15 +12,6 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-bool accel::plan::isView(Operation *op) {
-  auto source = dyn_cast<KernelSourceOpInterface>(op);
-  if (!source || op->getNumOperands() != 1 ||
-      source.getKernelRole() != KernelRole::Movement)
-    return false;
-  StridedView view = StridedView::contiguous(shapeOf(op->getOperand(0)));
-  return succeeded(source.applyToView(view));
-}
-
 std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
   if (!value.hasOneUse() || !value.getDefiningOp() ||
       isa<KernelSourceOpInterface>(value.getDefiningOp()))

@@ -9,10 +9,6 @@
 
 namespace accel::plan {
 
-/// Whether the result of `op` can be a view of its only operand, if that has no
-/// gaps.
-bool isView(mlir::Operation *op);
-
 /// The one reader of a command's result that only permutes its dimensions and
 /// keeps the last one, if there is such a one: the command then writes the
 /// permuted tensor. Result dimension d is dimension permutation[d] of `value`.

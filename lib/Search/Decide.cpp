@@ -3,6 +3,8 @@
 
 #include "accel/Search/Passes.h"
 
+#include "dialects/Dist/Dist.h"
+
 using namespace mlir;
 
 namespace accel::search {
@@ -22,11 +24,16 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
                          << (phase ? phase.getValue() : "none");
       return signalPassFailure();
     }
+    int64_t microBatches = 1;
+    for (auto mesh : module.getOps<dist::MeshOp>())
+      microBatches =
+          mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
     Builder builder(&getContext());
     module->setAttr(
         kDecisionsAttr,
         builder.getDictionaryAttr({
-            builder.getNamedAttr("micro_batches", builder.getI64IntegerAttr(1)),
+            builder.getNamedAttr("micro_batches",
+                                 builder.getI64IntegerAttr(microBatches)),
             builder.getNamedAttr("offload", builder.getArrayAttr({})),
             builder.getNamedAttr("recompute", builder.getArrayAttr({})),
             builder.getNamedAttr("schedule",

@@ -6,6 +6,9 @@
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2,dp_replicate=2" 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not acc-opt %s --dist-annotate="mesh=pp=2" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=4 batch-dim=past=4" 2>&1 | FileCheck %s --check-prefix=DIM
+// RUN: acc-opt %s --dist-annotate="mesh=dp=2 micro-batches=2 batch-dim=past=1 batch-dim=table=none" | FileCheck %s --check-prefix=MICRO
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=2 micro-batches=3 batch-dim=past=1 batch-dim=table=none" 2>&1 | FileCheck %s --check-prefix=THIRDS
+// RUN: not acc-opt %s --dist-annotate="micro-batches=0" 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not acc-opt %s --dist-annotate="batch-dim=pest=1" 2>&1 | FileCheck %s --check-prefix=INPUT
 // RUN: acc-opt %s --dist-annotate="mesh=dp=2 batch-dim=table=none" | not acc-opt --dist-annotate="mesh=dp=4" 2>&1 | FileCheck %s --check-prefix=AGAIN
 
@@ -16,6 +19,10 @@
 // STAGES: error: mesh axis 'pp' of size 2: pipelines are not supported yet
 // DIM: error: expected 'none' or a dimension in [0, 3) as batch dimension of input 'past', found '4'
 // INPUT: error: no input named 'pest', for which 'pest=1' gives the batch dimension
+// MICRO: dist.mesh @mesh ["mb" = 2, "dp_replicate" = 2]
+// MICRO: dist.constraint {{.*}}[{mb, dp_replicate}, {?}]
+// THIRDS: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 2 and into 3 micro-batches
+// NONE: error: expected at least one micro-batch, found 0
 // AGAIN: error: the module has a mesh already, found 'dp=4' for another
 
 // Axes stand in the order in which ranks are numbered, whatever the option's.

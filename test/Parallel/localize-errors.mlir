@@ -5,10 +5,6 @@ module {
 }
 
 // -----
-// expected-error @below {{expected one micro-batch, found axis 'mb' of size 2}}
-dist.mesh @m ["mb" = 2]
-
-// -----
 dist.mesh @m ["a" = 2]
 // expected-error @below {{expected a sharding on every type, found 'tensor<4xf32>'}}
 func.func @plain(%x: tensor<4xf32>) {

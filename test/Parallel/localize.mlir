@@ -1,4 +1,4 @@
-// RUN: acc-opt %s --dist-localize --local-verify | FileCheck %s
+// RUN: acc-opt %s --dist-localize --local-split-tasks --local-verify | FileCheck %s
 
 dist.mesh @m ["one" = 1, "a" = 2, "b" = 4]
 // CHECK: nn.state @w : tensor<16x8xf32> {

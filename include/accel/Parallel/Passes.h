@@ -25,8 +25,9 @@ struct PlaceOptions {
 /// types with shardings and reshards between them, verification.
 void buildPlacePipeline(mlir::OpPassManager &pm, const PlaceOptions &options);
 
-/// Adds the passes from `decided` to `local`: reshards become collectives,
-/// types one rank's, entries tasks of a schedule; verification.
+/// Adds the passes from `decided` to one rank's program: reshards become
+/// collectives, types one rank's. What follows is `local-split-tasks`, and
+/// `local-verify`.
 void buildSplitPipeline(mlir::OpPassManager &pm);
 
 } // namespace accel::parallel

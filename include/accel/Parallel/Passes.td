@@ -14,8 +14,9 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     without one) split over the data-parallel axes, major to minor; every
     `nn.state` that no constraint is on yet to be whole. A mesh that does not
     divide a batch dimension is refused. Axes of size 1 split nothing and are
-    left out of constraints. A module that has a mesh already keeps it, and only
-    an empty `mesh` is accepted.
+    left out of constraints. With `micro-batches` above 1 the axis `mb` of that
+    size comes first, and the batch is split over it before all others. A module
+    that has a mesh already keeps it, and only an empty `mesh` is accepted.
 
     ```mlir
     func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) …
@@ -27,6 +28,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2; empty: one rank">,
+    Option<"microBatches", "micro-batches", "int64_t", "1", "Into how many micro-batches the batch of a step is split">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::dist::DistDialect"];
@@ -96,10 +98,8 @@ def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
     Types lose their shardings and keep one rank's shape; what an argument or
     result is a piece of stays as its `dist.layout`. Reshards become collectives,
     ops their local forms (`ShardingRule`'s `localize`): an op that has none is
-    refused. Every entry becomes a task of stage 0 and gets a schedule that runs
-    it once. `nn.state`s get their global types back.
-
-    Micro-batches (an axis `mb` larger than 1) are refused.
+    refused. `nn.state`s get their global types back. Micro-batches are an axis
+    like any other here: `local-split-tasks` makes a loop of it.
   }];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
@@ -108,8 +108,11 @@ def VerifyLocalPass : Pass<"local-verify", "::mlir::ModuleOp"> {
   let summary = "Checks what phase `local` guarantees";
   let description = [{
     No tensor type carries a sharding; no op of phase `dist` is left; only `nn`,
-    `dist` and `func` ops stand in the module; all arguments and results of
-    entries have layouts; each entry is run by a schedule.
+    `dist` and `func` ops stand in the module; nothing is reduced or gathered
+    over micro-batches but by accumulators; all arguments and results of entries,
+    and those of tasks that stand for inputs, outputs and states, have layouts,
+    and every other argument of a task comes along one edge; each entry is run by
+    a schedule.
   }];
 }
 

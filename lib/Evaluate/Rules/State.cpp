@@ -1,4 +1,4 @@
-// The meaning of the ops without operands.
+// The meaning of constants, counters and the marker of gradients.
 
 #include "lib/Evaluate/Rules/Rules.h"
 
@@ -37,9 +37,18 @@ struct Iota : EvaluateModel<Iota, nn::IotaOp> {
     return success();
   }
 };
+
+struct Gradient : EvaluateModel<Gradient, nn::GradientOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    results.push_back(operands[0]);
+    return success();
+  }
+};
 } // namespace
 
 void evaluate::attachStateModels(MLIRContext *context) {
   nn::ConstantOp::attachInterface<Constant>(*context);
   nn::IotaOp::attachInterface<Iota>(*context);
+  nn::GradientOp::attachInterface<Gradient>(*context);
 }

@@ -155,8 +155,8 @@ func.func @f(%x: tensor<8xf32>) {
 // -----
 dist.mesh @m ["mb" = 2]
 func.func @f(%x: tensor<8xf32>) {
-  // expected-error @below {{axis 'mb' runs on one rank: no collective goes along it}}
-  dist.all_reduce sum %x over @m {mb} : tensor<8xf32>
+  // expected-error @below {{axis 'mb' runs on one rank: no message goes along it}}
+  dist.reduce_scatter sum %x over @m {mb} dim 0 : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
 // -----

@@ -1,0 +1,58 @@
+// The passes that cut a step into tasks and say in which order they run.
+
+#ifndef ACCEL_PIPELINE_PASSES_TD
+#define ACCEL_PIPELINE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
+  let summary = "Cuts a step into tasks, and makes a loop of the micro-batches";
+  let description = [{
+    Runs on one rank's program, after `dist-localize`. An entry that writes no
+    state becomes the only task of its schedule. One that does is a step: its ops
+    are dealt out to the tasks
+
+    - `count` (per micro-batch): what a sum over micro-batches needs that the
+      backward reads, as the number of tokens in the batch. It may depend on the
+      inputs only: a loss that is not additive over the batch is refused here.
+    - `prepare` (once): what is the same for every micro-batch.
+    - `forward` (per micro-batch): what the outputs need that are no update's.
+    - `backward` (per micro-batch): the rest that differs between micro-batches.
+    - `update` (once): what comes after a `nn.gradient`, and what is left.
+
+    With one micro-batch, `forward` does the work of `count` and `prepare`.
+
+    A sum over the axis `mb` becomes an accumulator: a state, zero between two
+    steps, to which the task adds and which a later task reads; the other axes of
+    an all_reduce are reduced there, once per step. Values of one task that
+    another reads are edges; what costs nothing (constants, views, indices) is
+    computed again where it is read. The entry stays as a declaration that says
+    what the program takes and gives. States are read and written in the order of
+    the runs.
+
+    ```mlir
+    func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry} {
+      %g = … %x …
+      %s = dist.all_reduce sum %g over @mesh {mb, dp_replicate}
+      %d = nn.gradient %s of @w
+      %n = nn.sub %w, %d
+      return %n
+    // becomes
+    nn.state @"accumulator/w" : … {init = dense<0.0> …, role = accumulator}
+    func.func private @backward(%x, %a {nn.state = @"accumulator/w"}) -> (… {nn.state = @"accumulator/w"}) attributes {dist.task = #dist.task<backward stage 0>} {
+      %g = … %x …
+      %s = nn.add %a, %g
+      return %s
+    func.func private @update(%a {nn.state = @"accumulator/w"}, %w …) -> (… {nn.state = @w}, … {nn.state = @"accumulator/w"}) … {
+      %d = dist.all_reduce sum %a over @mesh {dp_replicate}
+      %n = nn.sub %w, %d
+      %z = nn.constant dense<0.0>
+      return %n, %z
+    dist.schedule @step_schedule entry @step micro_batches 2 { dist.stage 0 {
+      dist.run @backward[0] slots []  dist.run @backward[1] slots []  dist.run @update[0] slots [] } }
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect", "::mlir::func::FuncDialect"];
+}
+
+#endif

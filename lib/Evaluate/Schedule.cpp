@@ -1,0 +1,187 @@
+// Schedules by their meaning: states as a table that runs read and write, edges
+// as values that wait for their reader.
+
+#include "lib/Evaluate/Schedule.h"
+
+#include "lib/Evaluate/States.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::evaluate;
+
+dist::ScheduleOp evaluate::findSchedule(func::FuncOp entry) {
+  for (auto schedule :
+       entry->getParentOfType<ModuleOp>().getOps<dist::ScheduleOp>())
+    if (schedule.getEntry() == entry.getSymName())
+      return schedule;
+  return {};
+}
+
+namespace {
+class ScheduleRun {
+public:
+  ScheduleRun(dist::ScheduleOp schedule, func::FuncOp entry,
+              const Bindings &bindings, Lockstep &lockstep, dist::MeshOp mesh,
+              std::vector<Assembly> &assemblies)
+      : schedule(schedule), entry(entry), bindings(bindings),
+        lockstep(lockstep), mesh(mesh), assemblies(assemblies) {}
+
+  LogicalResult start(ArrayRef<Tensor> arguments);
+  LogicalResult run(dist::RunOp run);
+  LogicalResult finish();
+
+private:
+  FailureOr<GroupTensors> getArgument(func::FuncOp task, unsigned index,
+                                      const Binding &binding, int64_t batch);
+  LogicalResult takeResult(func::FuncOp task, unsigned index,
+                           const Binding &binding, int64_t batch,
+                           GroupTensors tensors);
+  GroupTensors cut(const Binding &binding, const Tensor &tensor,
+                   int64_t batch) {
+    GroupTensors group;
+    for (int64_t rank = 0; rank < lockstep.getRankCount(); ++rank)
+      group.push_back(binding.placement.cut(tensor, {mesh, rank, batch}));
+    return group;
+  }
+
+  dist::ScheduleOp schedule;
+  func::FuncOp entry;
+  const Bindings &bindings;
+  Lockstep &lockstep;
+  dist::MeshOp mesh;
+  std::vector<Assembly> &assemblies;
+  llvm::StringMap<Tensor> inputs;
+  llvm::StringMap<GroupTensors> states; // by name, with its @
+  /// What tasks gave when they last ran, by task and result.
+  llvm::DenseMap<std::pair<StringAttr, unsigned>, GroupTensors> given;
+};
+} // namespace
+
+LogicalResult ScheduleRun::start(ArrayRef<Tensor> arguments) {
+  for (auto [binding, tensor] : llvm::zip(bindings.arguments, arguments)) {
+    if (binding.isState)
+      states[binding.name] = cut(binding, tensor, 0);
+    else
+      inputs[binding.name] = tensor;
+  }
+  // What the entry does not show: accumulators.
+  for (auto state : entry->getParentOfType<ModuleOp>().getOps<nn::StateOp>()) {
+    GroupTensors &group = states[("@" + state.getSymName()).str()];
+    if (!group.empty())
+      continue;
+    FailureOr<Tensor> value = loadState(state);
+    if (failed(value))
+      return failure();
+    group.assign(lockstep.getRankCount(), *value);
+  }
+  return success();
+}
+
+FailureOr<GroupTensors> ScheduleRun::getArgument(func::FuncOp task,
+                                                 unsigned index,
+                                                 const Binding &binding,
+                                                 int64_t batch) {
+  if (binding.isState) {
+    auto state = states.find(binding.name);
+    if (state == states.end())
+      return task.emitError() << "names no nn.state " << binding.name;
+    return state->second;
+  }
+  if (task.getArgAttr(index, nn::kInputAttr)) {
+    auto input = inputs.find(binding.name);
+    if (input == inputs.end())
+      return task.emitError() << "expected an input of the entry, found '"
+                              << binding.name << "'";
+    return cut(binding, input->second, batch);
+  }
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    if (edge.getTarget() != task.getSymName() || edge.getArgument() != index)
+      continue;
+    auto value = given.find({edge.getSourceAttr().getAttr(), edge.getResult()});
+    if (value == given.end())
+      return edge.emitOpError() << "expected " << edge.getSourceAttr()
+                                << " to run before " << edge.getTargetAttr();
+    return value->second;
+  }
+  return task.emitError() << "expected an edge to argument " << index
+                          << ", found none";
+}
+
+LogicalResult ScheduleRun::takeResult(func::FuncOp task, unsigned index,
+                                      const Binding &binding, int64_t batch,
+                                      GroupTensors tensors) {
+  if (binding.isState) {
+    states[binding.name] = std::move(tensors);
+    return success();
+  }
+  if (!task.getResultAttr(index, nn::kOutputAttr)) {
+    given[{task.getSymNameAttr(), index}] = std::move(tensors);
+    return success();
+  }
+  for (auto [result, assembly] : llvm::zip(bindings.results, assemblies)) {
+    if (result.isState || result.name != binding.name)
+      continue;
+    for (auto [rank, tensor] : llvm::enumerate(tensors))
+      if (failed(assembly.add(tensor, {mesh, static_cast<int64_t>(rank), batch},
+                              task.getLoc(), "'" + binding.name + "'")))
+        return failure();
+    return success();
+  }
+  return task.emitError() << "gives '" << binding.name
+                          << "', which is no output of the entry";
+}
+
+LogicalResult ScheduleRun::run(dist::RunOp run) {
+  auto task = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      run, run.getTaskAttr());
+  FailureOr<Bindings> local = getBindings(task);
+  if (failed(local))
+    return failure();
+  int64_t batch = run.getMicroBatch();
+  SmallVector<GroupTensors> arguments, results;
+  for (auto [index, binding] : llvm::enumerate(local->arguments)) {
+    FailureOr<GroupTensors> value = getArgument(task, index, binding, batch);
+    if (failed(value))
+      return failure();
+    arguments.push_back(std::move(*value));
+  }
+  if (failed(lockstep.call(task, arguments, results)))
+    return failure();
+  for (auto [index, binding] : llvm::enumerate(local->results))
+    if (failed(
+            takeResult(task, index, binding, batch, std::move(results[index]))))
+      return failure();
+  return success();
+}
+
+LogicalResult ScheduleRun::finish() {
+  for (auto [result, assembly] : llvm::zip(bindings.results, assemblies)) {
+    if (!result.isState)
+      continue;
+    for (auto [rank, tensor] : llvm::enumerate(states[result.name]))
+      if (failed(assembly.add(tensor, {mesh, static_cast<int64_t>(rank), 0},
+                              entry.getLoc(), "'" + result.name + "'")))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult evaluate::evaluateSchedule(dist::ScheduleOp schedule,
+                                         func::FuncOp entry,
+                                         const Bindings &bindings,
+                                         ArrayRef<Tensor> arguments,
+                                         Lockstep &lockstep, dist::MeshOp mesh,
+                                         std::vector<Assembly> &assemblies) {
+  auto stages = schedule.getOps<dist::StageOp>();
+  if (!llvm::hasSingleElement(stages))
+    return schedule.emitOpError()
+           << "expected one stage, found "
+           << std::distance(stages.begin(), stages.end());
+  ScheduleRun all(schedule, entry, bindings, lockstep, mesh, assemblies);
+  if (failed(all.start(arguments)))
+    return failure();
+  for (auto run : (*stages.begin()).getOps<dist::RunOp>())
+    if (failed(all.run(run)))
+      return failure();
+  return all.finish();
+}

@@ -1,0 +1,385 @@
+// Builds the tasks of a step and the schedule that runs them.
+
+#include "TaskHomes.h"
+#include "accel/Pipeline/Passes.h"
+#include "dialects/NN/NN.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace accel::pipeline {
+#define GEN_PASS_DEF_SPLITTASKSPASS
+#include "accel/Pipeline/Passes.h.inc"
+
+namespace {
+/// A task under construction: arguments and results are added as they turn out
+/// to be needed.
+struct Task {
+  func::FuncOp function;
+  IRMapping mapping; // from values of the entry
+  llvm::StringMap<Value> states;
+  SmallVector<Attribute> argumentAttrs, resultAttrs;
+  SmallVector<Value> results;
+  llvm::DenseMap<Value, unsigned> kept; // results that others read
+
+  Block &block() { return function.front(); }
+  Value addArgument(Type type, Location loc, DictionaryAttr attributes) {
+    argumentAttrs.push_back(attributes);
+    return block().addArgument(type, loc);
+  }
+  unsigned addResult(Value value, DictionaryAttr attributes) {
+    results.push_back(value);
+    resultAttrs.push_back(attributes);
+    return results.size() - 1;
+  }
+};
+
+struct Edge {
+  Home source, target;
+  unsigned result, argument;
+};
+
+class Splitter {
+public:
+  Splitter(func::FuncOp entry, dist::MeshOp mesh, const TaskHomes &homes,
+           SymbolTable &symbols)
+      : entry(entry), mesh(mesh), homes(homes), symbols(symbols),
+        context(entry.getContext()) {}
+  void run();
+
+private:
+  Task &taskOf(Home home) { return tasks[static_cast<int>(home)]; }
+  void createTasks();
+  void declareAccumulator(const Reduction &reduction);
+  void add(const Reduction &reduction);
+  Value read(const Reduction &reduction);
+  Value getState(Task &task, nn::StateOp state);
+  Value get(Home home, Value value);
+  void clone(Home home, Operation *op);
+  void giveResults();
+  void finishTasks();
+  void createSchedule();
+  DictionaryAttr stateAttrs(nn::StateOp state);
+
+  func::FuncOp entry;
+  dist::MeshOp mesh;
+  const TaskHomes &homes;
+  SymbolTable &symbols;
+  MLIRContext *context;
+  Task tasks[kHomes];
+  SmallVector<Edge> edges;
+  llvm::DenseMap<Operation *, nn::StateOp> accumulators;
+};
+} // namespace
+
+static constexpr dist::TaskKind kKinds[kHomes] = {
+    dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
+    dist::TaskKind::backward, dist::TaskKind::update};
+
+void Splitter::run() {
+  createTasks();
+  for (auto &[op, reduction] : homes.getReductions())
+    declareAccumulator(reduction);
+  for (Operation &op : entry.front().without_terminator()) {
+    if (TaskHomes::isFree(&op) || isa<nn::GradientOp>(op))
+      continue; // where something reads it
+    auto reduction = homes.getReductions().find(&op);
+    if (reduction != homes.getReductions().end()) {
+      if (homes.isLive(&op))
+        add(reduction->second);
+      continue;
+    }
+    if (homes.isCounted(&op))
+      clone(Home::Count, &op);
+    if (homes.isLive(&op))
+      clone(homes.getHome(op.getResult(0)), &op);
+  }
+  giveResults();
+  finishTasks();
+  createSchedule();
+  // What remains of the entry is what the program takes and gives.
+  entry.getBody().dropAllReferences();
+  entry.getBody().getBlocks().clear();
+  entry.setPrivate();
+}
+
+void Splitter::createTasks() {
+  OpBuilder builder(context);
+  for (int home = 0; home < kHomes; ++home) {
+    Task &task = tasks[home];
+    task.function = func::FuncOp::create(builder, entry.getLoc(),
+                                         dist::stringifyTaskKind(kKinds[home]),
+                                         builder.getFunctionType({}, {}));
+    task.function.setPrivate();
+    task.function.addEntryBlock();
+    task.function->setAttr(dist::kTaskAttr,
+                           dist::TaskAttr::get(context, kKinds[home], 0));
+  }
+}
+
+/// What a sum over micro-batches is called after: the state whose gradient it
+/// is, the output, or the count.
+static std::string nameOf(const Reduction &reduction, func::FuncOp entry) {
+  if (reduction.adds == Home::Count)
+    return "count";
+  llvm::SetVector<Operation *> work;
+  work.insert(reduction.op->user_begin(), reduction.op->user_end());
+  for (size_t next = 0; next < work.size(); ++next) {
+    if (auto gradient = dyn_cast<nn::GradientOp>(work[next]))
+      return gradient.getState().str();
+    if (auto exit = dyn_cast<func::ReturnOp>(work[next]))
+      for (OpOperand &operand : exit->getOpOperands())
+        if (auto output = entry.getResultAttrOfType<StringAttr>(
+                operand.getOperandNumber(), nn::kOutputAttr);
+            output && operand.get() == reduction.op.getResult())
+          return output.str();
+    work.insert(work[next]->user_begin(), work[next]->user_end());
+  }
+  return "sum";
+}
+
+void Splitter::declareAccumulator(const Reduction &reduction) {
+  OpBuilder builder(entry);
+  auto type = cast<RankedTensorType>(reduction.op.getType());
+  auto zero =
+      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType()));
+  auto state = nn::StateOp::create(
+      builder, reduction.op.getLoc(), "accumulator/" + nameOf(reduction, entry),
+      type, zero, nullptr, nullptr, nullptr, /*frozen=*/false,
+      nn::StateRole::accumulator);
+  symbols.insert(state);
+  accumulators[reduction.op] = state;
+}
+
+/// The attributes of an argument or result that stands for an accumulator: each
+/// rank has its own terms, which nobody cuts out of anything.
+DictionaryAttr Splitter::stateAttrs(nn::StateOp state) {
+  Builder builder(context);
+  auto type = cast<RankedTensorType>(state.getType());
+  SmallVector<dist::AxesAttr> dims(
+      type.getRank(), dist::AxesAttr::get(context, ArrayRef<StringRef>()));
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(
+           dist::kLayoutAttr,
+           dist::LayoutAttr::get(context,
+                                 FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                                 type.getShape(), dims)),
+       builder.getNamedAttr(nn::kStateAttr,
+                            FlatSymbolRefAttr::get(state.getSymNameAttr()))});
+}
+
+Value Splitter::getState(Task &task, nn::StateOp state) {
+  Value &value = task.states[state.getSymName()];
+  if (!value)
+    value =
+        task.addArgument(state.getType(), state.getLoc(), stateAttrs(state));
+  return value;
+}
+
+void Splitter::add(const Reduction &reduction) {
+  Task &task = taskOf(reduction.adds);
+  nn::StateOp state = accumulators[reduction.op];
+  Value term = get(reduction.adds, reduction.op.getInput());
+  Value before = getState(task, state);
+  OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
+  Value after = nn::AddOp::create(builder, reduction.op.getLoc(), before, term);
+  task.addResult(after, stateAttrs(state));
+}
+
+/// The sum over micro-batches, and over the ranks that shared them.
+Value Splitter::read(const Reduction &reduction) {
+  Task &task = taskOf(reduction.reads);
+  Value value = getState(task, accumulators[reduction.op]);
+  SmallVector<StringRef> others;
+  for (StringAttr axis : reduction.op.getAxes().getNames())
+    if (axis.getValue() != dist::MeshOp::kMicroBatchAxis)
+      others.push_back(axis);
+  if (others.empty())
+    return value;
+  OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
+  auto reduce = dist::AllReduceOp::create(
+      builder, reduction.op.getLoc(), value.getType(), reduction.op.getKind(),
+      value, reduction.op.getMesh(), dist::AxesAttr::get(context, others),
+      reduction.op.getWireAttr());
+  reduce->setDiscardableAttrs(reduction.op->getDiscardableAttrDictionary());
+  return reduce;
+}
+
+Value Splitter::get(Home home, Value value) {
+  Task &task = taskOf(home);
+  if (Value known = task.mapping.lookupOrNull(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  Value made;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    made = task.addArgument(value.getType(), value.getLoc(),
+                            entry.getArgAttrDict(argument.getArgNumber()));
+  } else if (TaskHomes::isFree(op)) {
+    clone(home, op);
+    return task.mapping.lookup(value);
+  } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
+    made = get(home, gradient.getInput());
+  } else {
+    auto reduction = homes.getReductions().find(op);
+    bool isSum = reduction != homes.getReductions().end();
+    Home source = isSum ? reduction->second.reads : homes.getHome(value);
+    if (isSum && source == home) {
+      made = read(reduction->second);
+    } else {
+      Task &from = taskOf(source);
+      Value kept = get(source, value);
+      auto [found, isNew] = from.kept.try_emplace(value, from.results.size());
+      if (isNew)
+        from.addResult(kept, DictionaryAttr::get(context));
+      unsigned number = task.block().getNumArguments();
+      made = task.addArgument(value.getType(), value.getLoc(),
+                              DictionaryAttr::get(context));
+      edges.push_back({source, home, found->second, number});
+    }
+  }
+  task.mapping.map(value, made);
+  return made;
+}
+
+void Splitter::clone(Home home, Operation *op) {
+  Task &task = taskOf(home);
+  for (Value operand : op->getOperands())
+    get(home, operand);
+  OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
+  builder.clone(*op, task.mapping);
+}
+
+void Splitter::giveResults() {
+  auto exit = cast<func::ReturnOp>(entry.front().getTerminator());
+  for (OpOperand &operand : exit->getOpOperands()) {
+    Value value = operand.get();
+    DictionaryAttr attributes =
+        entry.getResultAttrDict(operand.getOperandNumber());
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument && attributes.get(nn::kStateAttr))
+      continue; // stays as it is
+    auto reduction = homes.getReductions().find(value.getDefiningOp());
+    Home home = reduction != homes.getReductions().end()
+                    ? reduction->second.reads
+                    : homes.getHome(value);
+    taskOf(home).addResult(get(home, value), attributes);
+  }
+  // Accumulators are zero between steps.
+  Task &update = taskOf(Home::Update);
+  for (auto &[op, reduction] : homes.getReductions()) {
+    nn::StateOp state = accumulators[op];
+    OpBuilder builder = OpBuilder::atBlockEnd(&update.block());
+    Value zero = nn::ConstantOp::create(builder, state.getLoc(),
+                                        cast<ElementsAttr>(state.getInit()));
+    update.addResult(zero, stateAttrs(state));
+  }
+}
+
+void Splitter::finishTasks() {
+  for (Task &task : tasks) {
+    OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
+    func::ReturnOp::create(builder, entry.getLoc(), task.results);
+    for (Operation &op : llvm::make_early_inc_range(
+             llvm::reverse(task.block().without_terminator())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    task.function.setFunctionType(builder.getFunctionType(
+        task.block().getArgumentTypes(), ValueRange(task.results).getTypes()));
+    task.function.setArgAttrsAttr(builder.getArrayAttr(task.argumentAttrs));
+    task.function.setResAttrsAttr(builder.getArrayAttr(task.resultAttrs));
+    if (task.results.empty())
+      task.function.erase();
+    else
+      symbols.insert(task.function);
+  }
+}
+
+void Splitter::createSchedule() {
+  int64_t microBatches =
+      mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+  OpBuilder builder(context);
+  builder.setInsertionPointToEnd(entry->getBlock());
+  Location loc = entry.getLoc();
+  auto schedule = dist::ScheduleOp::create(
+      builder, loc, (entry.getSymName() + "_schedule").str(),
+      entry.getSymName(), microBatches);
+  builder.createBlock(&schedule.getBody());
+  auto stage = dist::StageOp::create(builder, loc, 0);
+  OpBuilder runs = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
+  auto run = [&](Home home, int64_t microBatch) {
+    Task &task = taskOf(home);
+    if (!task.results.empty())
+      dist::RunOp::create(runs, loc, task.function.getSymName(), microBatch,
+                          ArrayRef<int64_t>());
+  };
+  for (int64_t batch = 0; batch < microBatches; ++batch)
+    run(Home::Count, batch);
+  run(Home::Prepare, 0);
+  for (int64_t batch = 0; batch < microBatches; ++batch) {
+    run(Home::Forward, batch);
+    run(Home::Backward, batch);
+  }
+  run(Home::Update, 0);
+  for (const Edge &edge : edges)
+    dist::EdgeOp::create(
+        builder, loc, taskOf(edge.source).function.getSymName(), edge.result,
+        taskOf(edge.target).function.getSymName(), edge.argument);
+}
+
+/// Makes an entry the only task of its schedule.
+static void addSchedule(func::FuncOp entry) {
+  MLIRContext *context = entry.getContext();
+  entry->setAttr(dist::kTaskAttr,
+                 dist::TaskAttr::get(context, dist::TaskKind::forward, 0));
+  OpBuilder builder(context);
+  builder.setInsertionPointAfter(entry);
+  StringRef name = entry.getSymName();
+  auto schedule = dist::ScheduleOp::create(builder, entry.getLoc(),
+                                           (name + "_schedule").str(), name, 1);
+  builder.createBlock(&schedule.getBody());
+  auto stage = dist::StageOp::create(builder, entry.getLoc(), 0);
+  builder.createBlock(&stage.getBody());
+  dist::RunOp::create(builder, entry.getLoc(), name, 0, ArrayRef<int64_t>());
+}
+
+namespace {
+struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto meshes = module.getOps<dist::MeshOp>();
+    if (meshes.empty()) {
+      module.emitError() << "expected a dist.mesh, found none";
+      return signalPassFailure();
+    }
+    dist::MeshOp mesh = *meshes.begin();
+    SymbolTable symbols(module);
+    for (auto entry : llvm::to_vector(module.getOps<func::FuncOp>()))
+      if (entry->hasAttr(nn::kEntryAttr) && !entry.isExternal() &&
+          failed(split(entry, mesh, symbols)))
+        return signalPassFailure();
+  }
+
+  LogicalResult split(func::FuncOp entry, dist::MeshOp mesh,
+                      SymbolTable &symbols) {
+    bool writesStates = false;
+    for (unsigned index = 0; index < entry.getNumResults(); ++index)
+      writesStates |= bool(entry.getResultAttr(index, nn::kStateAttr));
+    if (!writesStates) {
+      if (mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) != 1)
+        return mesh.emitError() << "splits entry @" << entry.getSymName()
+                                << " into micro-batches: expected a step that "
+                                   "writes states";
+      addSchedule(entry);
+      return success();
+    }
+    FailureOr<TaskHomes> homes = TaskHomes::compute(entry, mesh);
+    if (failed(homes))
+      return failure();
+    Splitter(entry, mesh, *homes, symbols).run();
+    return success();
+  }
+};
+} // namespace
+} // namespace accel::pipeline

@@ -1,0 +1,196 @@
+// Deals the ops of a step out to tasks, by what they depend on and what depends
+// on them: no op carries a mark that a rewrite could lose.
+
+#include "TaskHomes.h"
+
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::pipeline;
+
+static constexpr StringLiteral kMicroBatch = dist::MeshOp::kMicroBatchAxis;
+
+bool TaskHomes::isFree(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() || op->getNumOperands() == 0 ||
+         isa<dist::AllSliceOp>(op) || isView(op);
+}
+
+FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
+  TaskHomes result(entry, mesh);
+  result.microBatches = mesh.findAxisSize(kMicroBatch).value_or(1);
+  result.findUpdate();
+  if (failed(result.findVarying()))
+    return failure();
+  result.findForward();
+  result.placeInvariants();
+  if (failed(result.placeReductions()))
+    return failure();
+  result.findLive();
+  return result;
+}
+
+Home TaskHomes::getHome(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && !isFree(op) ? homes.lookup(op) : Home::Update;
+}
+
+/// Whether some op that reads `op`, directly or through others, is wanted.
+bool TaskHomes::reaches(Operation *op,
+                        function_ref<bool(Operation *)> wanted) const {
+  llvm::SetVector<Operation *> work;
+  work.insert(op->user_begin(), op->user_end());
+  for (size_t next = 0; next < work.size(); ++next) {
+    if (wanted(work[next]))
+      return true;
+    work.insert(work[next]->user_begin(), work[next]->user_end());
+  }
+  return false;
+}
+
+/// Everything after a finished gradient.
+void TaskHomes::findUpdate() {
+  for (Operation &op : entry.front().without_terminator()) {
+    bool after = isa<nn::GradientOp>(op);
+    for (Value operand : op.getOperands())
+      after |= operand.getDefiningOp() && homes.count(operand.getDefiningOp());
+    if (after)
+      homes[&op] = Home::Update;
+  }
+}
+
+/// With one micro-batch, what depends on the inputs counts as differing: tasks
+/// are the same for any number.
+LogicalResult TaskHomes::findVarying() {
+  for (BlockArgument argument : entry.getArguments())
+    if (entry.getArgAttr(argument.getArgNumber(), nn::kInputAttr)) {
+      bool splits = microBatches == 1;
+      if (auto layout = entry.getArgAttrOfType<dist::LayoutAttr>(
+              argument.getArgNumber(), dist::kLayoutAttr))
+        for (dist::AxesAttr axes : layout.getDims())
+          splits |= axes.contains(kMicroBatch);
+      if (splits)
+        varying.insert(argument);
+    }
+  for (Operation &op : entry.front().without_terminator()) {
+    bool differs = llvm::any_of(
+        op.getOperands(), [&](Value value) { return varying.contains(value); });
+    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+    if (collective && collective.getAxes().contains(kMicroBatch)) {
+      if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {
+        if (reduce.getKind() != dist::Reduction::sum)
+          return op.emitError()
+                 << "needs the " << dist::stringifyReduction(reduce.getKind())
+                 << " over all micro-batches: expected sums only";
+        reductions[&op] = {reduce, Home::Backward, Home::Update};
+        continue;
+      }
+      if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
+        return op.emitError() << "needs a value of all micro-batches at once, "
+                                 "found "
+                              << microBatches << " that run one after another";
+      differs = true;
+    }
+    if (!differs)
+      continue;
+    if (homes.count(&op)) {
+      if (microBatches == 1 || isa<nn::GradientOp>(op))
+        continue; // reduced already, or the only one
+      return op.emitError() << "is part of the update and reads a value of a "
+                               "single micro-batch: expected a sum over all";
+    }
+    varying.insert(op.result_begin(), op.result_end());
+    homes[&op] = Home::Backward;
+  }
+  return success();
+}
+
+/// The forward is what the outputs need; what else differs between
+/// micro-batches stays with the backward.
+void TaskHomes::findForward() {
+  SmallVector<Value> work;
+  auto exit = cast<func::ReturnOp>(entry.front().getTerminator());
+  for (OpOperand &result : exit->getOpOperands())
+    if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
+      work.push_back(result.get());
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    auto home = homes.find(op);
+    if (home != homes.end() && home->second == Home::Update)
+      continue;
+    if (home != homes.end())
+      home->second = Home::Forward;
+    llvm::append_range(work, op->getOperands());
+  }
+}
+
+/// What is the same for all micro-batches is computed once: before the loop if
+/// the loop needs it.
+void TaskHomes::placeInvariants() {
+  auto isInLoop = [&](Operation *user) {
+    auto home = homes.find(user);
+    return home != homes.end() && home->second != Home::Update;
+  };
+  DenseMap<Operation *, Home> once;
+  for (Operation &op : entry.front().without_terminator())
+    if (!homes.count(&op))
+      once[&op] = !reaches(&op, isInLoop) ? Home::Update
+                  : microBatches == 1     ? Home::Forward
+                                          : Home::Prepare;
+  for (auto [op, home] : once)
+    homes[op] = home;
+}
+
+/// A sum that the loop reads is counted before the loop, from inputs alone.
+LogicalResult TaskHomes::placeReductions() {
+  for (auto &[op, reduction] : reductions) {
+    Value term = reduction.op.getInput();
+    if (homes.lookup(op) == Home::Update) {
+      Home home = getHome(term);
+      reduction.adds = home == Home::Forward ? home : Home::Backward;
+      continue;
+    }
+    reduction.adds = Home::Count;
+    reduction.reads = Home::Prepare;
+    SmallVector<Value> work{term};
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+            argument.getArgNumber(), nn::kStateAttr);
+        if (state)
+          return op->emitError()
+                 << "is not additive over the batch: its sum over all "
+                    "micro-batches is needed before the backward can begin, "
+                    "and depends on "
+                 << state << "; expected a sum divided by a count of the data, "
+                 << "or one micro-batch instead of " << microBatches;
+        continue;
+      }
+      Operation *definition = value.getDefiningOp();
+      if (reductions.count(definition))
+        return op->emitError()
+               << "needs a sum over all micro-batches of what itself needs "
+                  "such a sum: expected one count before the backward";
+      if (counted.insert(definition).second)
+        llvm::append_range(work, definition->getOperands());
+    }
+  }
+  return success();
+}
+
+void TaskHomes::findLive() {
+  SmallVector<Value> work(entry.front().getTerminator()->getOperands());
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !live.insert(op).second)
+      continue;
+    auto reduction = reductions.find(op);
+    if (reduction == reductions.end() || reduction->second.adds != Home::Count)
+      llvm::append_range(work, op->getOperands());
+  }
+}

@@ -1,0 +1,74 @@
+// Which task each op of a step belongs to.
+
+#ifndef ACCEL_LIB_PIPELINE_TASKHOMES_H
+#define ACCEL_LIB_PIPELINE_TASKHOMES_H
+
+#include "dialects/Dist/Dist.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace accel::pipeline {
+
+/// The tasks of a step on one stage, in the order in which they run.
+enum class Home { Count, Prepare, Forward, Backward, Update };
+inline constexpr int kHomes = 5;
+
+/// A sum over micro-batches.
+struct Reduction {
+  mutable dist::AllReduceOp op; // op handles are pointers
+  Home adds;                    ///< the task that adds a micro-batch's term
+  Home reads;                   ///< the first task that reads the sum
+};
+
+/// The homes of the ops of an entry in one block, of local shapes. Ops that are
+/// free (isFree) are computed wherever they are read, whatever their home.
+class TaskHomes {
+public:
+  /// Emits a located error and fails where the step cannot be run in
+  /// micro-batches.
+  static mlir::FailureOr<TaskHomes> compute(mlir::func::FuncOp entry,
+                                            dist::MeshOp mesh);
+
+  /// The task that computes a value; of an argument or a free op, Update.
+  Home getHome(mlir::Value value) const;
+
+  /// Whether the task `count` needs the op. It may have a home as well.
+  bool isCounted(mlir::Operation *op) const { return counted.contains(op); }
+
+  /// Whether anything but `count` needs the op.
+  bool isLive(mlir::Operation *op) const { return live.contains(op); }
+
+  /// The sums over micro-batches, by their op.
+  const llvm::MapVector<mlir::Operation *, Reduction> &getReductions() const {
+    return reductions;
+  }
+
+  /// Whether computing the op again costs less than keeping its result:
+  /// constants, indices, and other ways to read the same bytes.
+  static bool isFree(mlir::Operation *op);
+
+private:
+  TaskHomes(mlir::func::FuncOp entry, dist::MeshOp mesh)
+      : entry(entry), mesh(mesh) {}
+  void findUpdate();
+  mlir::LogicalResult findVarying();
+  void findForward();
+  void placeInvariants();
+  mlir::LogicalResult placeReductions();
+  void findLive();
+  bool reaches(mlir::Operation *op,
+               llvm::function_ref<bool(mlir::Operation *)> wanted) const;
+
+  mlir::func::FuncOp entry;
+  dist::MeshOp mesh;
+  int64_t microBatches = 1;
+  /// Values that differ between micro-batches.
+  llvm::DenseSet<mlir::Value> varying;
+  llvm::DenseSet<mlir::Operation *> counted, live;
+  llvm::DenseMap<mlir::Operation *, Home> homes;
+  llvm::MapVector<mlir::Operation *, Reduction> reductions;
+};
+
+} // namespace accel::pipeline
+
+#endif // ACCEL_LIB_PIPELINE_TASKHOMES_H
