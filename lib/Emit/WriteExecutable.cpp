@@ -5,6 +5,7 @@
 
 #include "ConvertCommands.h"
 #include "dialects/Dist/Dist.h"
+#include "dialects/NN/ModuleAttrs.h"
 #include "dialects/NN/NN.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -32,6 +33,7 @@ private:
   LogicalResult addBuffer(plan::BufferOp op, rt::Program &program);
   LogicalResult addTransfer(Operation *op, const rt::Command &command);
   LogicalResult addState(nn::StateOp op);
+  LogicalResult addModuleAttributes();
   FailureOr<std::string> relativePath(Location loc, StringRef path);
 
   /// Adds a section; `bytes` is kept until the file is written.
@@ -62,7 +64,7 @@ Emitter::run(StringRef kernels,
              const EmitOptions &options) {
   executable.target = options.target;
   executable.features = options.features;
-  if (failed(addMesh()))
+  if (failed(addMesh()) || failed(addModuleAttributes()))
     return failure();
   for (auto state : module.getOps<nn::StateOp>())
     if (failed(addState(state)))
@@ -89,8 +91,31 @@ LogicalResult Emitter::addMesh() {
     return (*std::next(meshes.begin())).emitOpError()
            << "expected one mesh in an executable";
   for (auto axis : (*meshes.begin()).getAxes().getAsRange<dist::AxisAttr>())
-    if (axis.getName() != dist::MeshOp::kMicroBatchAxis)
+    if (axis.getName() == dist::MeshOp::kMicroBatchAxis)
+      executable.microBatches = axis.getSize();
+    else
       executable.mesh.push_back({axis.getName().str(), axis.getSize()});
+  return success();
+}
+
+LogicalResult Emitter::addModuleAttributes() {
+  if (auto seed = module->getAttrOfType<IntegerAttr>(nn::kSeedAttr))
+    executable.seed = seed.getInt();
+  auto folded = module->getAttrOfType<ArrayAttr>(nn::kFoldedParametersAttr);
+  if (!folded)
+    return success();
+  for (Attribute element : folded) {
+    auto parameter = dyn_cast<DictionaryAttr>(element);
+    auto name = parameter ? parameter.getAs<StringAttr>("name") : StringAttr();
+    if (!name)
+      return module->emitError()
+             << "expected the name of a parameter in '"
+             << nn::kFoldedParametersAttr << "', found " << element;
+    rt::FoldedParameter &entry = executable.folded.emplace_back();
+    entry.name = name.str();
+    if (auto shape = parameter.getAs<DenseI64ArrayAttr>("shape"))
+      entry.shape = shape.asArrayRef().vec();
+  }
   return success();
 }
 
@@ -126,6 +151,7 @@ LogicalResult Emitter::addState(nn::StateOp op) {
       state.aliases.push_back(alias.str());
   state.dtype = *dtype;
   state.shape.assign(type.getShape().begin(), type.getShape().end());
+  state.role = nn::stringifyStateRole(op.getRole()).str();
   state.frozen = op.getFrozen();
   if (auto file = dyn_cast<nn::FileAttr>(op.getInit())) {
     FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
@@ -136,7 +162,25 @@ LogicalResult Emitter::addState(nn::StateOp op) {
                    file.getOffset(),
                    file.getBytes(),
                    file.getHash(),
-                   file.getPermutation().vec()};
+                   file.getPermutation().vec(),
+                   {},
+                   std::nullopt};
+    if (op.getStored() && *op.getStored() != type.getElementType()) {
+      FailureOr<rt::DType> stored = convertType(op.getLoc(), *op.getStored());
+      if (failed(stored))
+        return failure();
+      state.first.stored = *stored;
+    }
+  } else if (auto dense = dyn_cast<DenseElementsAttr>(op.getInit());
+             dense && dense.isSplat()) {
+    // Moments and accumulators start as zeros: no file need hold them.
+    FailureOr<std::string> bytes = getBytes(
+        op.getLoc(),
+        dense.resizeSplat(RankedTensorType::get({1}, type.getElementType())));
+    if (failed(bytes))
+      return failure();
+    for (char byte : *bytes)
+      state.first.fill.push_back(static_cast<unsigned char>(byte));
   } else {
     FailureOr<std::string> bytes = getBytes(op.getLoc(), op.getInit());
     if (failed(bytes))
@@ -245,6 +289,8 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
   for (auto entryOp : op.getOps<plan::EntryOp>()) {
     rt::Entry &entry = program.entries.emplace_back();
     entry.name = entryOp.getSymName().str();
+    if (entry.name == "step")
+      executable.kind = "train";
     for (auto segmentOp : entryOp.getOps<plan::SegmentOp>()) {
       rt::Segment &segment = entry.segments.emplace_back();
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();

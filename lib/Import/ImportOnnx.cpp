@@ -7,6 +7,7 @@
 #include "GraphImporter.h"
 #include "Tensors.h"
 #include "accel/Onnx/Payload.h"
+#include "dialects/NN/ModuleAttrs.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -157,6 +158,18 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
       return failure();
     states.emplace_back(number, *state);
   }
+  SmallVector<Attribute> folded;
+  for (const onnxio::Parameter &parameter : table.parameters) {
+    if (parameter.kind != onnxio::ParameterKind::FoldedAway)
+      continue;
+    NamedAttrList entry;
+    entry.set("name", builder.getStringAttr(parameter.name));
+    if (parameter.hasShape)
+      entry.set("shape", builder.getDenseI64ArrayAttr(parameter.shape));
+    folded.push_back(entry.getDictionary(builder.getContext()));
+  }
+  if (!folded.empty())
+    module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(folded));
   return success();
 }
 

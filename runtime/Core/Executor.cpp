@@ -16,14 +16,16 @@ constexpr int kSleepMilliseconds = 50;
 
 class CoordinateTask : public Task {
 public:
-  explicit CoordinateTask(int64_t index) : index(index) {}
-  Status run(void *const *addresses, int64_t) override {
+  /// The index in the first micro-batch, and what each later one adds.
+  CoordinateTask(int64_t first, int64_t step) : first(first), step(step) {}
+  Status run(void *const *addresses, int64_t microBatch) override {
+    int64_t index = first + step * microBatch;
     std::memcpy(addresses[0], &index, sizeof index);
     return Status();
   }
 
 private:
-  int64_t index;
+  int64_t first, step;
 };
 
 } // namespace
@@ -67,6 +69,7 @@ Status Executor::prepare(const ExecutableFile &file) {
     arenas.push_back(std::move(memory));
   }
   ACCEL_RT_RETURN_IF_ERROR(fillConstants(file));
+  microBatches = file.plan().microBatches;
 
   streams = {"compute"};
   int64_t index = 0;
@@ -168,8 +171,13 @@ Status Executor::bind(const Command &command, BoundCommand &bound) {
       std::holds_alternative<WaitCommand>(what))
     return Status();
   if (auto *coordinate = std::get_if<CoordinateCommand>(&what)) {
-    bound.task =
-        std::make_unique<CoordinateTask>(coordinates.index(coordinate->axes));
+    int64_t first = 0, step = 0;
+    for (const std::string &axis : coordinate->axes) {
+      int64_t size = axis == "mb" ? microBatches : coordinates.size(axis);
+      first = first * size + coordinates.at(axis);
+      step = step * size + (axis == "mb");
+    }
+    bound.task = std::make_unique<CoordinateTask>(first, step);
     return Status();
   }
   if (std::holds_alternative<ReadCommand>(what) ||

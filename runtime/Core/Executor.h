@@ -84,6 +84,7 @@ private:
   Coordinates coordinates;
   Parts parts;
   bool poison;
+  int64_t microBatches = 1;
   uint64_t allocated = 0;
   std::vector<std::unique_ptr<ArenaMemory>> arenas; ///< As program.arenas.
   std::vector<std::vector<BoundCommand>> bodies;

@@ -125,8 +125,9 @@ Status Weights::open(const ExecutableFile &executable) {
     OpenTensor tensor;
     tensor.name = state.name;
     TensorRange &range = tensor.range;
-    range.dtype = state.dtype;
+    range.dtype = state.first.stored.value_or(state.dtype);
     range.shape = state.shape;
+    range.fill.assign(state.first.fill.begin(), state.first.fill.end());
     range.offset = state.first.offset;
     // File dimension d is state dimension permutation[d].
     std::vector<int64_t> permutation = state.first.permutation;
@@ -138,7 +139,9 @@ Status Weights::open(const ExecutableFile &executable) {
       range.strides[permutation[d]] = stride;
       stride *= state.shape[permutation[d]];
     }
-    if (!state.first.section.empty()) {
+    if (!range.fill.empty()) {
+      range.path = path;
+    } else if (!state.first.section.empty()) {
       range.fd = executable.descriptor();
       range.path = path;
       range.offset +=
@@ -189,6 +192,8 @@ Status Weights::verify(const Executable &executable, int64_t rank,
       continue;
     const TensorRange &range = tensors[i].range;
     const FirstValue &first = executable.states[i].first;
+    if (!first.fill.empty())
+      continue;
     XXH3_64bits_reset(hash.get());
     for (uint64_t done = 0; done < first.bytes;) {
       uint64_t step = std::min<uint64_t>(buffer.size(), first.bytes - done);

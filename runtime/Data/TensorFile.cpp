@@ -12,6 +12,16 @@ namespace accel::rt {
 namespace {
 /// The largest buffer between a file and a scattered view.
 constexpr int64_t kBounceBytes = 1 << 20;
+
+/// Turns the `count` f32 at the start of `buffer` into f64, from the last on.
+void widen(char *buffer, int64_t count) {
+  while (count-- > 0) {
+    float narrow;
+    std::memcpy(&narrow, buffer + count * 4, 4);
+    double wide = narrow;
+    std::memcpy(buffer + count * 8, &wide, 8);
+  }
+}
 } // namespace
 
 FileHandle::~FileHandle() {
@@ -59,7 +69,8 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 
 PieceMover::PieceMover(const TensorRange &range, const Part &part,
                        const View &view, const Coordinates &coordinates)
-    : fd(range.fd), path(range.path), elementBytes(dtypeBytes(view.dtype)) {
+    : fd(range.fd), path(range.path), fill(range.fill),
+      elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)) {
   size_t rank = view.shape.size();
   std::vector<int64_t> first = pieceStart(part, view.shape, coordinates, 0),
                        second = pieceStart(part, view.shape, coordinates, 1);
@@ -68,8 +79,8 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
     offset += first[d] * range.strides[d];
     step += (second[d] - first[d]) * range.strides[d];
   }
-  start = range.offset + static_cast<uint64_t>(offset * elementBytes);
-  microBatchBytes = step * elementBytes;
+  start = range.offset + static_cast<uint64_t>(offset * fileBytes);
+  microBatchBytes = step * fileBytes;
 
   // Dimensions in the order of the file, those of one element last.
   std::vector<size_t> order(rank);
@@ -97,8 +108,9 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   outer =
       PairLayout(slice(shape, false), slice(file, false), slice(memory, false));
   run = PairLayout(slice(shape, true), slice(file, true), slice(memory, true));
-  direct = run.contiguousRuns() && run.runLength() == run.elements();
-  if (!direct)
+  direct = run.contiguousRuns() && run.runLength() == run.elements() &&
+           range.dtype == view.dtype;
+  if (!direct && fill.empty())
     bounce.resize(static_cast<size_t>(
         std::min(kBounceBytes, runElements * elementBytes)));
 }
@@ -108,6 +120,8 @@ Status PieceMover::move(char *view, int64_t microBatch,
                         std::atomic<uint64_t> *counter) {
   if (outer.elements() == 0 || runElements == 0)
     return Status();
+  if (!fill.empty())
+    return fillView(view);
   uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
   int64_t step =
       direct ? runElements : static_cast<int64_t>(bounce.size()) / elementBytes;
@@ -117,8 +131,8 @@ Status PieceMover::move(char *view, int64_t microBatch,
     for (int64_t begin = 0; begin < runElements && status.ok(); begin += step) {
       int64_t end = std::min(begin + step, runElements);
       uint64_t at =
-          base + static_cast<uint64_t>((fileOffset + begin) * elementBytes);
-      uint64_t bytes = static_cast<uint64_t>((end - begin) * elementBytes);
+          base + static_cast<uint64_t>((fileOffset + begin) * fileBytes);
+      uint64_t bytes = static_cast<uint64_t>((end - begin) * fileBytes);
       char *buffer = direct ? memory + begin * elementBytes : bounce.data();
       // In the buffer, elements follow each other as they do in the file.
       auto shift = [&](bool gather) {
@@ -139,6 +153,8 @@ Status PieceMover::move(char *view, int64_t microBatch,
         status = writeRange(fd, path, at, buffer, bytes);
       } else {
         status = readRange(fd, path, at, buffer, bytes);
+        if (fileBytes != elementBytes)
+          widen(buffer, end - begin);
         if (!direct && status.ok())
           shift(/*gather=*/false);
       }
@@ -153,6 +169,24 @@ Status PieceMover::move(char *view, int64_t microBatch,
                      moveRun(file + i * fileStride, memory + i * memoryStride);
                  });
   return status;
+}
+
+Status PieceMover::fillView(char *view) {
+  auto fillRun = [&](int64_t memoryOffset) {
+    run.forRange(
+        0, runElements,
+        [&](int64_t, int64_t to, int64_t, int64_t stride, int64_t count) {
+          copyStrided(elementBytes, view + (memoryOffset + to) * elementBytes,
+                      stride, fill.data(), 0, count);
+        });
+  };
+  outer.forRange(0, outer.elements(),
+                 [&](int64_t, int64_t memory, int64_t, int64_t memoryStride,
+                     int64_t count) {
+                   for (int64_t i = 0; i < count; ++i)
+                     fillRun(memory + i * memoryStride);
+                 });
+  return Status();
 }
 
 Status PieceMover::read(void *view, int64_t microBatch,

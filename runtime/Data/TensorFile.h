@@ -34,8 +34,10 @@ struct TensorRange {
   int fd = -1;
   std::string path; ///< For messages.
   uint64_t offset = 0;
-  DType dtype = DType::F32;
+  DType dtype = DType::F32; ///< Of the elements in the file.
   std::vector<int64_t> shape, strides;
+  /// Not empty: there is no file, every element has these bytes.
+  std::vector<char> fill = {};
 };
 
 /// Reads all of [offset, offset + bytes); the file's end is an error.
@@ -49,7 +51,8 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 class PieceMover {
 public:
   /// The piece of `range` that `view` holds: its part at `coordinates`.
-  /// Requires the shapes to fit (format::validate).
+  /// Requires the shapes to fit (format::validate). Reading converts where the
+  /// file has elements of another type: f32 to f64.
   PieceMover(const TensorRange &range, const Part &part, const View &view,
              const Coordinates &coordinates);
 
@@ -62,15 +65,19 @@ private:
   template <bool Writes>
   Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter);
 
+  Status fillView(char *view);
+
   int fd;
   std::string path;
-  int64_t elementBytes;
+  std::vector<char> fill;
+  int64_t elementBytes;        ///< In memory.
+  int64_t fileBytes;           ///< Of an element in the file.
   uint64_t start = 0;          ///< Byte of the piece's first element, mb 0.
   int64_t microBatchBytes = 0; ///< Bytes between micro-batches.
   PairLayout outer;            ///< Runs that are contiguous in the file …
   int64_t runElements = 1;     ///< … have this many elements …
   PairLayout run;              ///< … and lie so in memory (A: file, B: view).
-  bool direct = false;         ///< A run is contiguous in memory, too.
+  bool direct = false;         ///< A run lies in memory as it does in the file.
   std::vector<char> bounce;    ///< Between the file and a scattered view.
 };
 

@@ -180,15 +180,22 @@ template <class IO> void describe(IO &io, FirstValue &first) {
   io.field("bytes", first.bytes);
   io.field("hash", first.hash);
   io.field("permutation", first.permutation);
+  io.field("fill", first.fill);
+  io.field("stored", first.stored);
 }
 template <class IO> void describe(IO &io, StatePlan &state) {
   io.field("name", state.name);
   io.field("aliases", state.aliases);
+  io.field("role", state.role);
   io.field("dtype", state.dtype);
   io.field("shape", state.shape);
   io.field("axes", state.axes);
   io.field("frozen", state.frozen);
   io.field("first", state.first);
+}
+template <class IO> void describe(IO &io, FoldedParameter &folded) {
+  io.field("name", folded.name);
+  io.field("shape", folded.shape);
 }
 template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("name", tensor.name);
@@ -198,10 +205,14 @@ template <class IO> void describe(IO &io, TensorPlan &tensor) {
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);
   io.field("features", executable.features);
+  io.field("kind", executable.kind);
   io.field("mesh", executable.mesh);
+  io.field("micro_batches", executable.microBatches);
+  io.field("seed", executable.seed);
   io.field("inputs", executable.inputs);
   io.field("outputs", executable.outputs);
   io.field("states", executable.states);
+  io.field("folded", executable.folded);
   io.field("programs", executable.programs);
 }
 

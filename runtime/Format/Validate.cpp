@@ -13,6 +13,11 @@ namespace {
 /// Sizes and offsets above this are refused, which keeps sums from overflowing.
 constexpr int64_t kLimit = int64_t(1) << 56;
 constexpr int64_t kMaxRanks = 4096;
+constexpr int64_t kMaxMicroBatches = 1 << 20;
+
+/// As enum StateRole of the nn dialect.
+constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
+                                  "counter", "buffer"};
 
 bool inRange(int64_t value, int64_t low, int64_t end) {
   return value >= low && value < end;
@@ -44,15 +49,20 @@ public:
                              " twice");
     for (const StatePlan &state : executable.states)
       ACCEL_RT_RETURN_IF_ERROR(checkState(state));
+    ACCEL_RT_RETURN_IF_ERROR(checkStateNames());
     for (const auto *list : {&executable.inputs, &executable.outputs})
       for (const TensorPlan &tensor : *list)
         ACCEL_RT_RETURN_IF_ERROR(
             checkPart(tensor.part, "input or output " + inQuotes(tensor.name)));
     if (executable.programs.empty())
       return Status::error("expected at least one program, found none");
+    if (executable.kind != "forward" && executable.kind != "train")
+      return Status::error("expected a program of kind 'forward' or 'train', "
+                           "found " +
+                           inQuotes(executable.kind));
     for (const Program &program : executable.programs)
       ACCEL_RT_RETURN_IF_ERROR(checkProgram(program));
-    return Status();
+    return executable.isTraining() ? checkReports() : Status();
   }
 
 private:
@@ -67,11 +77,20 @@ private:
           (ranks *= axis.size) > kMaxRanks)
         return Status::error("expected a mesh of 1 to " +
                              std::to_string(kMaxRanks) + " ranks");
+      if (axis.name == "mb")
+        return Status::error("expected a mesh without the axis 'mb'");
     }
+    if (!inRange(executable.microBatches, 1, kMaxMicroBatches + 1))
+      return Status::error("expected 1 to " + std::to_string(kMaxMicroBatches) +
+                           " micro-batches, found " +
+                           std::to_string(executable.microBatches));
     return Status();
   }
 
+  /// 0 for an axis that the mesh lacks.
   int64_t axisSize(const std::string &name) {
+    if (name == "mb")
+      return executable.microBatches;
     for (const Axis &axis : executable.mesh)
       if (axis.name == name)
         return axis.size;
@@ -80,7 +99,7 @@ private:
 
   Status checkAxes(const std::vector<std::string> &axes, bool microBatch) {
     for (const std::string &axis : axes)
-      if (!axisSize(axis) && !(microBatch && axis == "mb"))
+      if (!axisSize(axis) || (!microBatch && axis == "mb"))
         return Status::error("found no mesh axis " + inQuotes(axis));
     return Status();
   }
@@ -113,14 +132,35 @@ private:
     if (bytes < 0)
       return Status::error("expected a shape, found sizes out of range for " +
                            what);
+    if (std::find(std::begin(kRoles), std::end(kRoles), state.role) ==
+        std::end(kRoles))
+      return Status::error("expected the role of a state, found " +
+                           inQuotes(state.role) + " for " + what);
     if (!state.axes.empty())
       ACCEL_RT_RETURN_IF_ERROR(checkPart({state.shape, state.axes}, what));
+    if (!first.path.empty() + !first.section.empty() + !first.fill.empty() != 1)
+      return Status::error("expected a file, a section or a fill for " + what);
+    if (!first.fill.empty()) {
+      bool fits =
+          first.fill.size() == static_cast<size_t>(dtypeBytes(state.dtype)) &&
+          !first.bytes && !first.stored;
+      for (int64_t byte : first.fill)
+        fits &= inRange(byte, 0, 256);
+      return fits ? Status()
+                  : Status::error("expected a fill of one element for " + what);
+    }
+    if (first.stored) {
+      if (*first.stored != DType::F32 || state.dtype != DType::F64)
+        return Status::error("expected a conversion of f32 to f64, found one "
+                             "of " +
+                             std::string(dtypeName(*first.stored)) + " to " +
+                             dtypeName(state.dtype) + " for " + what);
+      bytes = boundedProduct(state.shape, dtypeBytes(*first.stored));
+    }
     if (first.bytes != static_cast<uint64_t>(bytes))
       return Status::error("expected " + std::to_string(bytes) +
                            " bytes of first value, found " +
                            std::to_string(first.bytes) + " for " + what);
-    if (first.path.empty() == first.section.empty())
-      return Status::error("expected a file or a section for " + what);
     if (!first.path.empty() && (first.path[0] == '/' || first.offset > kLimit))
       return Status::error("expected a relative path, found " +
                            inQuotes(first.path) + " for " + what);
@@ -138,6 +178,43 @@ private:
       if (sorted[i] != static_cast<int64_t>(i) ||
           sorted.size() != state.shape.size())
         return Status::error("expected a permutation for " + what);
+    return Status();
+  }
+
+  /// A training step says how it went.
+  Status checkReports() {
+    for (const char *name : kStepReports) {
+      auto is = [&](const TensorPlan &tensor) { return tensor.name == name; };
+      auto found = std::find_if(executable.outputs.begin(),
+                                executable.outputs.end(), is);
+      if (found == executable.outputs.end() ||
+          boundedProduct(found->part.shape, 1) != 1 ||
+          (found->dtype != DType::F32 && found->dtype != DType::F64))
+        return Status::error("expected an output " + inQuotes(name) +
+                             ", a number of type f32 or f64");
+    }
+    return Status();
+  }
+
+  /// Every name and alias stands for one state: saved weights go by them.
+  Status checkStateNames() {
+    std::set<std::string> names;
+    auto add = [&](const std::string &name) {
+      return names.insert(name).second
+                 ? Status()
+                 : Status::error("found two states called " + inQuotes(name));
+    };
+    for (const StatePlan &state : executable.states) {
+      ACCEL_RT_RETURN_IF_ERROR(add(state.name));
+      for (const std::string &alias : state.aliases)
+        ACCEL_RT_RETURN_IF_ERROR(add(alias));
+    }
+    for (const FoldedParameter &folded : executable.folded) {
+      ACCEL_RT_RETURN_IF_ERROR(add(folded.name));
+      if (folded.shape && boundedProduct(*folded.shape, 8) < 0)
+        return Status::error("expected a shape, found sizes out of range for " +
+                             inQuotes(folded.name));
+    }
     return Status();
   }
 
@@ -164,6 +241,11 @@ private:
       for (const Segment &segment : entry.segments)
         for (const Run &run : segment.runs)
           ACCEL_RT_RETURN_IF_ERROR(checkRun(program, run));
+    auto isStep = [](const Entry &entry) { return entry.name == "step"; };
+    if (executable.isTraining() &&
+        std::none_of(program.entries.begin(), program.entries.end(), isStep))
+      return Status::error("expected an entry 'step' in program " +
+                           inQuotes(program.name));
     return Status();
   }
 
@@ -211,8 +293,6 @@ private:
         view.offset + (empty ? 0 : (last + 1) * dtypeBytes(view.dtype));
     for (const AxisStride &stride : view.axes) {
       int64_t size = axisSize(stride.axis);
-      if (stride.axis == "mb")
-        size = maxMicroBatch(program) + 1;
       if (size == 0 || !inRange(stride.bytes, 0, kLimit))
         return Status::error("found a view along no axis");
       end += static_cast<__int128>(size - 1) * stride.bytes;
@@ -225,15 +305,6 @@ private:
       return Status::error("found a view of no slot of buffer " +
                            inQuotes(buffer.name));
     return Status();
-  }
-
-  int64_t maxMicroBatch(const Program &program) {
-    int64_t most = 0;
-    for (const Entry &entry : program.entries)
-      for (const Segment &segment : entry.segments)
-        for (const Run &run : segment.runs)
-          most = std::max(most, run.microBatch);
-    return most;
   }
 
   Status checkCommand(const Program &program, const Body &body,
@@ -296,8 +367,7 @@ private:
     if (piece.size() != view.shape.size())
       return Status::error("expected a view of the part's rank");
     for (size_t i = 0; i < piece.size(); ++i)
-      if (view.shape[i] > piece[i] || (piece[i] && !view.shape[i]) ||
-          (piece[i] && piece[i] % view.shape[i]))
+      if (view.shape[i] != piece[i])
         return Status::error("expected a view of the part's shape");
     auto fits = [&](const std::vector<int64_t> &shape, DType dtype) {
       return shape == part.shape && dtype == view.dtype;
@@ -323,9 +393,11 @@ private:
       return Status::error("found a run of no body");
     const Body &body = program.bodies[run.body];
     if (static_cast<int64_t>(run.slots.size()) != body.slots ||
-        !inRange(run.microBatch, 0, kLimit))
+        !inRange(run.microBatch, 0, executable.microBatches))
       return Status::error("expected " + std::to_string(body.slots) +
-                           " slots for body " + inQuotes(body.name));
+                           " slots and a micro-batch of " +
+                           std::to_string(executable.microBatches) +
+                           " for body " + inQuotes(body.name));
     Status status;
     auto check = [&](const View &view) {
       if (view.slot >= 0 && status.ok() &&

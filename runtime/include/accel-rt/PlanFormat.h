@@ -25,7 +25,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 1;
+inline constexpr int64_t kFormatVersion = 2;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// The section that holds the shared library of generated kernels.
 inline constexpr const char *kKernelSection = "cpu.so";
@@ -236,22 +236,36 @@ struct Program {
 };
 
 /// Where a state's first value is: a byte range of a file (path relative to the
-/// .accx) or of a section. `permutation` not the identity: the bytes hold the
+/// .accx) or of a section, or nowhere, every element being `fill` (the bytes of
+/// one, in memory order). `permutation` not the identity: the bytes hold the
 /// transposed value (file dimension d = state dimension permutation[d]).
+/// `stored` is the elements' type in the file where it is not the state's.
 struct FirstValue {
   std::string path, section;
   uint64_t offset = 0, bytes = 0, hash = 0;
   std::vector<int64_t> permutation;
+  std::vector<int64_t> fill = {};
+  std::optional<DType> stored = std::nullopt;
 };
+/// A rank's piece of a state stays in the buffer whose `source` names it, in
+/// the view that the entry `load` reads it into.
 struct StatePlan {
   std::string name;
   std::vector<std::string> aliases;
+  /// parameter, moment, accumulator, counter, buffer: as nn.state has it.
+  std::string role = "parameter";
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
   /// Axes of every dimension, as in Part; empty: replicated.
   std::vector<std::vector<std::string>> axes;
-  bool frozen = false;
+  bool frozen = false; ///< Never written: it keeps its first value.
   FirstValue first;
+};
+/// A parameter of the user's program that the exporter folded into others: the
+/// program has no such state. `shape` where it is known.
+struct FoldedParameter {
+  std::string name;
+  std::optional<std::vector<int64_t>> shape;
 };
 /// An input or output: its global shape and how ranks share it.
 struct TensorPlan {
@@ -267,20 +281,29 @@ struct Section {
   uint64_t offset = 0, bytes = 0, hash = 0;
 };
 
+/// The outputs by which a training step says how it went: numbers.
+inline constexpr const char *kStepReports[] = {"loss", "grad_norm", "lr"};
+
 /// Everything in the header.
 struct Executable {
   std::string target; ///< As given: "cpu", "cpu:x86-64-v3".
+  /// "forward" (its entry is called main) or "train" (step).
+  std::string kind = "forward";
   /// CPU features that the kernels need, by their names in /proc/cpuinfo.
   std::vector<std::string> features;
-  std::vector<Axis> mesh; ///< Major to minor; rank 0 has all coordinates 0.
+  std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
+  int64_t microBatches = 1; ///< Size of the axis mb, which `mesh` leaves out.
+  int64_t seed = 0;         ///< Of everything random, the data's order too.
   std::vector<Program> programs;
   std::vector<StatePlan> states;
+  std::vector<FoldedParameter> folded;
   std::vector<TensorPlan> inputs, outputs;
   /// Filled by the writer and the reader.
   std::vector<Section> sections;
 
   /// Number of ranks: the product of the mesh's sizes.
   int64_t numRanks() const;
+  bool isTraining() const { return kind == "train"; }
 };
 
 /// A section to be written. `data` must outlive the call.

@@ -67,8 +67,12 @@ protected:
   }
   ~WriteExecutable() override { llvm::sys::fs::remove_directories(folder); }
 
-  /// Writes the plan after replacing `from` by `to`; returns the error.
-  std::string write(StringRef from = "", StringRef to = "") {
+  /// Writes the plan after replacing texts by others; returns the error.
+  std::string write(StringRef from, StringRef to) {
+    return write({{from, to}});
+  }
+  std::string
+  write(std::initializer_list<std::pair<StringRef, StringRef>> changes = {}) {
     std::string text = kPlan;
     auto replace = [&](StringRef a, StringRef b) {
       size_t at = text.find(a.str());
@@ -76,7 +80,7 @@ protected:
       text.replace(at, a.size(), b.str());
     };
     replace("FOLDER", folder);
-    if (!from.empty())
+    for (auto [from, to] : changes)
       replace(from, to);
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -152,6 +156,50 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(collective.kind, "all_reduce");
   EXPECT_EQ(collective.combine, "max");
   EXPECT_EQ(commands[4].stream, "comm");
+}
+
+TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
+  std::string reports;
+  for (const char *name : {"loss", "grad_norm", "lr"})
+    reports += std::string("plan.write #plan.view<@s + 0 slot -1 : f32 [] "
+                           "strides []> -> output \"") +
+               name + "\" #plan.part<[] by []>\n";
+  reports += "plan.write #plan.view";
+  ASSERT_EQ(
+      write({{"accel.phase = \"plan\"",
+              "accel.phase = \"plan\", accel.seed = 5 : i64, "
+              "accel.folded_parameters = [{name = \"old\", shape = "
+              "array<i64: 2, 3>}, {name = \"lost\"}]"},
+             {"\"mb\" = 1", "\"mb\" = 2"},
+             {"{aliases = [\"v\"], init = dense<[[1.0, 2.0], [3.0, 4.0]]>",
+              "{frozen, role = #nn<role moment>, init = dense<1.5>"},
+             {"tensor<4xf32> {init", "tensor<2xf64> {stored = f32, init"},
+             {"[64 : 16]", "[64 : 8]"},
+             {"plan.entry @main", "plan.entry @step"},
+             {"plan.write #plan.view", reports}}),
+      "");
+  std::unique_ptr<rt::ExecutableFile> file;
+  rt::Status status = rt::ExecutableFile::open(folder + "/m.accx", file);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const rt::Executable &plan = file->plan();
+  EXPECT_TRUE(plan.isTraining());
+  EXPECT_EQ(plan.microBatches, 2);
+  EXPECT_EQ(plan.seed, 5);
+  ASSERT_EQ(plan.folded.size(), 2u);
+  EXPECT_EQ(plan.folded[0].name, "old");
+  EXPECT_EQ(*plan.folded[0].shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_FALSE(plan.folded[1].shape);
+  EXPECT_EQ(plan.states[0].role, "moment");
+  EXPECT_TRUE(plan.states[0].frozen);
+  // A splat is a fill, not a section of equal numbers.
+  EXPECT_EQ(plan.states[0].first.fill,
+            (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
+  EXPECT_EQ(file->find("state:w"), nullptr);
+  EXPECT_EQ(*plan.states[1].first.stored, rt::DType::F32);
+  EXPECT_THAT(write("accel.phase = \"plan\"",
+                    "accel.folded_parameters = [{shape = array<i64>}]"),
+              HasSubstr("expected the name of a parameter in "
+                        "'accel.folded_parameters', found {"));
 }
 
 TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {

@@ -1,7 +1,7 @@
 // The file format: what is written is read, and no truncated or mutated file is
 // taken for a good one.
 
-#include "TinyExecutable.h"
+#include "TinyTraining.h"
 
 #include <gmock/gmock.h>
 
@@ -158,8 +158,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"1\"", "\"version\":\"9\"",
-       "expected format version 1, found 9"},
+      {"\"version\":\"2\"", "\"version\":\"9\"",
+       "expected format version 2, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -176,6 +176,99 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
     spill(folder / "b.accx", withHeader(text, test.from, test.to));
     EXPECT_THAT(openError(folder / "b.accx"), HasSubstr(test.message));
   }
+}
+
+TEST(Format, WritesWhatTrainingNeeds) {
+  TemporaryFolder folder;
+  Executable executable = tinyTraining(2, 3);
+  executable.folded = {{"ln.bias", std::vector<int64_t>{4}}, {"old", {}}};
+  executable.states[0].dtype = DType::F64;
+  executable.states[0].first.stored = DType::F32;
+  // The load must agree with the type.
+  auto &read =
+      std::get<ReadCommand>(executable.programs[0].bodies[0].commands[0].what);
+  read.target.dtype = DType::F64;
+  executable.programs[0].buffers[0].bytes =
+      executable.programs[0].buffers[0].slotStride = 32;
+  auto write = [&](const char *name) {
+    return writeExecutableFile(executable, tinySections(), folder / name);
+  };
+  Status status = write("a.accx");
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::unique_ptr<ExecutableFile> file;
+  status = ExecutableFile::open(folder / "a.accx", file);
+  ASSERT_TRUE(status.ok()) << status.message();
+  const Executable &plan = file->plan();
+  EXPECT_TRUE(plan.isTraining());
+  EXPECT_EQ(plan.microBatches, 3);
+  EXPECT_EQ(plan.seed, 7);
+  ASSERT_EQ(plan.folded.size(), 2u);
+  EXPECT_EQ(*plan.folded[0].shape, std::vector<int64_t>{4});
+  EXPECT_FALSE(plan.folded[1].shape);
+  EXPECT_EQ(plan.states[1].first.fill, bytesOf(1.f));
+  EXPECT_EQ(plan.states[5].role, "counter");
+  EXPECT_EQ(*plan.states[0].first.stored, DType::F32);
+  EXPECT_FALSE(plan.states[1].first.stored);
+  executable = plan;
+  ASSERT_TRUE(write("b.accx").ok());
+  EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
+}
+
+TEST(Format, RefusesTrainingThatDoesNotFit) {
+  auto error = [](auto change) {
+    Executable executable = tinyTraining(2, 3);
+    change(executable);
+    TemporaryFolder folder;
+    Status status =
+        writeExecutableFile(executable, tinySections(), folder / "a.accx");
+    return status.ok() ? "" : status.message();
+  };
+  EXPECT_EQ(error([](Executable &) {}), "");
+  EXPECT_THAT(error([](Executable &e) { e.kind = "trian"; }),
+              HasSubstr("kind 'forward' or 'train', found 'trian'"));
+  EXPECT_THAT(
+      error([](Executable &e) { e.programs[0].entries[1].name = "main"; }),
+      HasSubstr("expected an entry 'step' in program 'step'"));
+  EXPECT_THAT(
+      error([](Executable &e) { e.outputs.erase(e.outputs.begin() + 1); }),
+      HasSubstr("found no input or output 'loss'"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.programs[0].bodies[3].commands.erase(
+                    e.programs[0].bodies[3].commands.begin() + 4);
+                e.outputs.erase(e.outputs.begin() + 2);
+              }),
+              HasSubstr("expected an output 'grad_norm', a number"));
+  EXPECT_THAT(error([](Executable &e) { e.microBatches = 0; }),
+              HasSubstr("micro-batches, found 0"));
+  EXPECT_THAT(error([](Executable &e) { e.microBatches = 2; }),
+              HasSubstr("expected a view of the part's shape"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.programs[0].entries[1].segments[0].runs[4].microBatch = 3;
+              }),
+              HasSubstr("a micro-batch of 3 for body 'update'"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.mesh.push_back({"mb", 2});
+              }),
+              HasSubstr("expected a mesh without the axis 'mb'"));
+  EXPECT_THAT(error([](Executable &e) { e.states[0].role = "weight"; }),
+              HasSubstr("expected the role of a state, found 'weight'"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].aliases = {"tied"}; }),
+              HasSubstr("found two states called 'tied'"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.folded = {{"rows", {}}};
+              }),
+              HasSubstr("found two states called 'rows'"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].first.fill.pop_back(); }),
+              HasSubstr("expected a fill of one element for state 'rows'"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].first.fill[0] = 256; }),
+              HasSubstr("expected a fill of one element"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].first.fill.clear(); }),
+              HasSubstr("expected a file, a section or a fill for"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].first.path = "w"; }),
+              HasSubstr("expected a file, a section or a fill for"));
+  EXPECT_THAT(
+      error([](Executable &e) { e.states[0].first.stored = DType::BF16; }),
+      HasSubstr("a conversion of f32 to f64, found one of bf16"));
 }
 
 TEST(Format, LeavesNothingBehindWhenItCannotWrite) {
