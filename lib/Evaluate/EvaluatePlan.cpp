@@ -61,14 +61,15 @@ static LogicalResult executeOnce(ModuleOp module, dist::MeshOp mesh,
   if (failed(executor.load()))
     return failure();
   bool changesStates = false;
-  module.walk([&](plan::WriteOp write) {
-    changesStates |= write.getTarget() == plan::Source::state;
+  module.walk([&](plan::EntryOp entry) {
+    changesStates |= entry.getSymName() == "step";
   });
   for (const std::string &entry : executor.getEntries()) {
     int times = entry == "load" || changesStates ? 1 : 2;
     TensorsByName written;
     for (int time = 0; time < times; ++time) {
-      if (failed(executor.execute(entry)))
+      if (failed(executor.execute(entry)) ||
+          (changesStates && entry != "load" && failed(executor.addStates())))
         return failure();
       FailureOr<TensorsByName> taken = world.takeOutputs();
       if (failed(taken))

@@ -13,22 +13,17 @@ namespace accel::plan {
 #include "accel/Plan/Passes.h.inc"
 
 namespace {
-/// When a buffer is used: of each stream the last execution that accesses it,
-/// and what surely comes before every access.
-struct Lifetime {
-  BufferOp buffer;
-  bool persistent = false;
+/// A stretch in which a buffer holds something: of each stream the last
+/// execution that accesses it, and what surely comes before every access.
+struct Interval {
   SmallVector<unsigned, 4> last, before;
-  std::optional<unsigned> entry;
+  int64_t microBatch = 0;
 
   void add(const Execution &execution) {
     if (last.empty()) {
       last.assign(execution.clock.size(), 0);
       before.assign(execution.clock.begin(), execution.clock.end());
     }
-    // What one call leaves to another must outlive both.
-    persistent |= entry && *entry != execution.entry;
-    entry = execution.entry;
     last[execution.stream] =
         std::max(last[execution.stream], execution.ordinal);
     for (auto [mine, theirs] : llvm::zip_equal(before, execution.clock))
@@ -36,18 +31,59 @@ struct Lifetime {
   }
 
   /// Whether every access of this one happens before every one of `other`.
-  bool endsBefore(const Lifetime &other) const {
+  bool endsBefore(const Interval &other) const {
     return llvm::all_of(llvm::zip_equal(last, other.before), [](auto pair) {
       return std::get<0>(pair) <= std::get<1>(pair);
     });
   }
 
+  /// Whether all other accesses happen before `execution`.
+  bool endsWith(const Execution &execution) const {
+    for (auto [stream, end] : llvm::enumerate(last))
+      if (end > (stream == execution.stream ? execution.ordinal
+                                            : execution.clock[stream]))
+        return false;
+    return true;
+  }
+};
+
+/// When a buffer is used. What a micro-batch writes before it reads it owes
+/// nothing to the one before, and has an interval of its own.
+struct Lifetime {
+  BufferOp buffer;
+  bool persistent = false;
+  SmallVector<Interval, 1> intervals;
+  std::optional<unsigned> entry;
+
+  void add(const Execution &execution, bool writesOnly) {
+    // What one call leaves to another must outlive both.
+    persistent |= entry && *entry != execution.entry;
+    entry = execution.entry;
+    RunOp run = execution.run;
+    int64_t batch = run.getMicroBatch();
+    if (intervals.empty() ||
+        (intervals.back().microBatch != batch && writesOnly &&
+         intervals.back().endsWith(execution)))
+      intervals.emplace_back();
+    intervals.back().microBatch = batch;
+    intervals.back().add(execution);
+  }
+
   bool mayOverlap(const Lifetime &other) const {
     if (persistent || other.persistent)
       return false;
-    if (last.empty() || other.last.empty())
-      return true; // nothing ever accesses it
-    return endsBefore(other) || other.endsBefore(*this);
+    // Both lists are in order; each interval must end before the next one of
+    // the other list begins.
+    size_t mine = 0, theirs = 0;
+    while (mine < intervals.size() && theirs < other.intervals.size()) {
+      if (intervals[mine].endsBefore(other.intervals[theirs]))
+        ++mine;
+      else if (other.intervals[theirs].endsBefore(intervals[mine]))
+        ++theirs;
+      else
+        return false;
+    }
+    return true;
   }
 
   int64_t getBytes() {
@@ -115,8 +151,17 @@ struct AllocateBuffersPass
           {Role::state, Role::packed, Role::constant}, buffer.getRole());
     }
     for (const Execution &execution : order.getExecutions()) {
-      for (ViewAttr view : getViews(execution.command))
-        lifetimes[getOwner(program, view.getBuffer().getAttr())].add(execution);
+      CommandOpInterface command = execution.command;
+      llvm::SmallDenseSet<StringAttr> read;
+      for (ViewAttr view : command.getReads())
+        read.insert(getOwner(program, view.getBuffer().getAttr()));
+      for (ViewAttr view : getViews(command)) {
+        StringAttr owner = getOwner(program, view.getBuffer().getAttr());
+        // Scratch is read as it is written, and never from before.
+        bool writesOnly = !read.contains(owner) ||
+                          lifetimes[owner].buffer.getRole() == Role::scratch;
+        lifetimes[owner].add(execution, writesOnly);
+      }
     }
     return lifetimes;
   }
@@ -173,46 +218,42 @@ struct AllocateBuffersPass
   }
 
   /// Lists, on the last access of each buffer that others may take the bytes
-  /// of, its bytes. No list if no access is surely the last.
+  /// of, its bytes. One text serves all runs of a body: what not all of them
+  /// release cannot be said in it.
   void markReleases(ProgramOp program, const CommandOrder &order,
                     llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
     Builder builder(program.getContext());
-    llvm::DenseMap<Operation *, unsigned> executed;
-    for (const Execution &execution : order.getExecutions())
-      ++executed[execution.command];
+    llvm::MapVector<Operation *, llvm::SetVector<Attribute>> releases;
     for (const Execution &execution : order.getExecutions()) {
-      Operation *command = execution.command;
-      command->removeAttr(kReleasesAttr);
-      // One text serves all runs of a body; what only one of them releases
-      // cannot be said in it.
-      if (executed[command] != 1)
-        continue;
       llvm::SetVector<Attribute> released;
       for (ViewAttr view : getViews(execution.command)) {
         Lifetime &lifetime =
             lifetimes[getOwner(program, view.getBuffer().getAttr())];
-        if (lifetime.persistent || lifetime.buffer.getSlots() != 1 ||
-            !isLast(lifetime, execution))
+        if (lifetime.persistent || lifetime.buffer.getSlots() != 1)
           continue;
-        released.insert(ViewAttr::get(
-            program.getContext(),
-            FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1, {},
-            builder.getI8Type(),
-            {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
+        bool ends = llvm::any_of(lifetime.intervals, [&](Interval &interval) {
+          return interval.last[execution.stream] == execution.ordinal &&
+                 interval.endsWith(execution);
+        });
+        if (ends)
+          released.insert(ViewAttr::get(
+              program.getContext(),
+              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1,
+              {}, builder.getI8Type(),
+              {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
       }
-      if (!released.empty())
+      auto [known, isNew] = releases.insert({execution.command, released});
+      if (!isNew)
+        known->second.remove_if(
+            [&](Attribute view) { return !released.contains(view); });
+    }
+    for (auto &[command, released] : releases) {
+      if (released.empty())
+        command->removeAttr(kReleasesAttr);
+      else
         command->setAttr(kReleasesAttr,
                          builder.getArrayAttr(released.getArrayRef()));
     }
-  }
-
-  /// Whether all other accesses happen before `execution`.
-  static bool isLast(const Lifetime &lifetime, const Execution &execution) {
-    for (auto [stream, last] : llvm::enumerate(lifetime.last))
-      if (last > (stream == execution.stream ? execution.ordinal
-                                             : execution.clock[stream]))
-        return false;
-    return true;
   }
 };
 } // namespace

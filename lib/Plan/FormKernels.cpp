@@ -4,6 +4,7 @@
 #include "KernelGroups.h"
 
 #include "accel/Plan/Passes.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -23,17 +24,19 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     llvm::StringMap<func::FuncOp> kernels; // by the text of their bodies
-    SmallVector<func::FuncOp> entries;
+    SmallVector<func::FuncOp> tasks;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
-        entries.push_back(function);
-    for (func::FuncOp entry : entries) {
-      if (!entry.getBody().hasOneBlock()) {
-        entry.emitOpError() << "expected one block, found "
-                            << entry.getBody().getBlocks().size();
+      if ((function->hasAttr(nn::kEntryAttr) ||
+           function->hasAttr(dist::kTaskAttr)) &&
+          !function.isExternal())
+        tasks.push_back(function);
+    for (func::FuncOp task : tasks) {
+      if (!task.getBody().hasOneBlock()) {
+        task.emitOpError() << "expected one block, found "
+                           << task.getBody().getBlocks().size();
         return signalPassFailure();
       }
-      outlineGroups(entry.getBody().front(), symbols, kernels);
+      outlineGroups(task.getBody().front(), symbols, kernels);
     }
   }
 

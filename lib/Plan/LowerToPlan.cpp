@@ -1,9 +1,12 @@
-// Lowers an entry of `local` to a plan program: states are read at load, inputs
-// before the task, outputs written after it.
+// Lowers an entry of `local` to a plan program: a body per task, run as its
+// schedule says. States are read at load, inputs before a task, outputs written
+// after it.
 
 #include "Lowering.h"
 #include "accel/Plan/Passes.h"
 #include "dialects/Dist/Dist.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -12,9 +15,10 @@ namespace accel::plan {
 #include "accel/Plan/Passes.h.inc"
 
 namespace {
-/// The blocks of commands that every program has.
-struct Bodies {
-  BodyOp load, inputs, forward, outputs;
+/// The blocks of commands of one task.
+struct TaskBodies {
+  BodyOp read, body, write; // null where there is nothing to do
+  SmallVector<StringRef> inputs;
 };
 
 template <typename Op, typename... Args>
@@ -23,6 +27,42 @@ Op createContainer(OpBuilder &builder, Location loc, Args &&...args) {
   op.getBody().emplaceBlock();
   return op;
 }
+
+/// One entry and the tasks that its schedule runs.
+class EntryLowering {
+public:
+  EntryLowering(ModuleOp module, func::FuncOp entry, dist::ScheduleOp schedule)
+      : module(module), entry(entry), schedule(schedule),
+        context(module.getContext()), commands(context) {}
+  LogicalResult run();
+
+private:
+  void createProgram();
+  BodyOp createBody(StringRef name);
+  LogicalResult lowerTask(func::FuncOp task);
+  LogicalResult lowerArgument(func::FuncOp task, BlockArgument argument,
+                              TaskBodies &bodies);
+  LogicalResult lowerResults(func::FuncOp task, TaskBodies &bodies);
+  BufferOp getStateBuffer(FlatSymbolRefAttr state, Location loc,
+                          RankedTensorType type, PartAttr part);
+  func::FuncOp findTask(StringRef name);
+  Value findSource(func::FuncOp task, unsigned argument);
+  PartAttr getPart(RankedTensorType type, Attribute layout);
+  void createEntries();
+
+  ModuleOp module;
+  func::FuncOp entry;
+  dist::ScheduleOp schedule;
+  MLIRContext *context;
+  OpBuilder commands;
+  ProgramOp program;
+  EntryOp loadEntry, callEntry;
+  BodyOp load;
+  std::optional<Lowering> lowering;
+  llvm::StringMap<BufferOp> states, inputs;
+  llvm::MapVector<StringAttr, TaskBodies> tasks;
+  bool writesStates = false;
+};
 
 struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
   using Base::Base;
@@ -38,138 +78,309 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
           << entries.size();
       return signalPassFailure();
     }
-    if (failed(lowerEntry(entries.front())))
+    dist::ScheduleOp schedule;
+    for (auto each : getOperation().getOps<dist::ScheduleOp>())
+      if (each.getEntry() == entries.front().getSymName())
+        schedule = each;
+    if (!schedule && entries.front().isExternal()) {
+      entries.front().emitOpError() << "expected a schedule that runs it";
       return signalPassFailure();
-    entries.front().erase();
-    for (auto schedule :
+    }
+    if (failed(EntryLowering(getOperation(), entries.front(), schedule).run()))
+      return signalPassFailure();
+    for (auto function :
+         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (function->hasAttr(dist::kTaskAttr) ||
+          function->hasAttr(nn::kEntryAttr))
+        function.erase();
+    for (auto each :
          llvm::make_early_inc_range(getOperation().getOps<dist::ScheduleOp>()))
-      schedule.erase();
-  }
-
-  LogicalResult lowerEntry(func::FuncOp entry) {
-    if (entry.isExternal() || !entry.getBody().hasOneBlock())
-      return entry.emitOpError() << "expected a function of one block";
-    Location loc = entry.getLoc();
-    OpBuilder builder(entry);
-    int64_t ranks = 1;
-    FlatSymbolRefAttr meshName;
-    for (auto mesh : getOperation().getOps<dist::MeshOp>()) {
-      meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-      for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-        ranks *= axis.getSize();
-    }
-    auto program = createContainer<ProgramOp>(builder, loc, entry.getSymName(),
-                                              /*stage=*/0, ranks, meshName);
-    builder.setInsertionPointToEnd(&program.getBody().front());
-    Bodies bodies;
-    for (auto [body, name] : {std::pair(&bodies.load, "load_states"),
-                              std::pair(&bodies.inputs, "read_inputs"),
-                              std::pair(&bodies.forward, "forward"),
-                              std::pair(&bodies.outputs, "write_outputs")})
-      *body = createContainer<BodyOp>(builder, loc, name, Engine::cpu, 0);
-    createEntry(builder, loc, "load", bodies.load);
-    createEntry(builder, loc, "main",
-                {bodies.inputs, bodies.forward, bodies.outputs});
-
-    OpBuilder commands =
-        OpBuilder::atBlockEnd(&bodies.forward.getBody().front());
-    Lowering lowering(program, commands);
-    for (BlockArgument argument : entry.getArguments())
-      if (failed(lowerArgument(entry, argument, lowering, bodies)))
-        return failure();
-    Block &block = entry.getBody().front();
-    for (Operation &op : block.without_terminator())
-      if (failed(lowering.lower(&op)))
-        return failure();
-    return lowerResults(entry, lowering, bodies);
-  }
-
-  /// An entry that runs bodies one after another, each a segment of its own:
-  /// reading and writing files cannot be captured in a graph.
-  void createEntry(OpBuilder &builder, Location loc, StringRef name,
-                   ArrayRef<BodyOp> bodies) {
-    auto entry = createContainer<EntryOp>(builder, loc, name);
-    OpBuilder inner = OpBuilder::atBlockEnd(&entry.getBody().front());
-    for (BodyOp body : bodies) {
-      auto segment = createContainer<SegmentOp>(
-          inner, loc, Engine::cpu,
-          /*capturable=*/body.getSymName() == "forward");
-      OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
-      RunOp::create(runs, loc, body.getSymName(),
-                    /*micro_batch=*/0, ArrayRef<int64_t>());
-    }
-  }
-
-  /// Which piece of a logical tensor an argument or result of `type` is.
-  PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
-    Builder builder(&getContext());
-    if (auto layout = dyn_cast_or_null<dist::LayoutAttr>(layoutAttr)) {
-      SmallVector<Attribute> dims;
-      for (dist::AxesAttr axes : layout.getDims()) {
-        SmallVector<Attribute> names;
-        for (StringAttr name : axes.getNames())
-          names.push_back(name);
-        dims.push_back(builder.getArrayAttr(names));
-      }
-      return PartAttr::get(&getContext(), layout.getShape(),
-                           builder.getArrayAttr(dims));
-    }
-    SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
-    return PartAttr::get(&getContext(), type.getShape(),
-                         builder.getArrayAttr(axes));
-  }
-
-  LogicalResult lowerArgument(func::FuncOp entry, BlockArgument argument,
-                              Lowering &lowering, Bodies &bodies) {
-    unsigned number = argument.getArgNumber();
-    auto type = cast<RankedTensorType>(argument.getType());
-    auto state =
-        entry.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
-    auto input = entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
-    if (!state && !input)
-      return entry.emitOpError()
-             << "expected argument " << number << " to carry '"
-             << nn::kStateAttr << "' or '" << nn::kInputAttr << "'";
-    PartAttr part = getPart(type, entry.getArgAttr(number, dist::kLayoutAttr));
-    StringRef name = state ? state.getValue() : input.getValue();
-    BufferOp buffer = lowering.createBuffer(argument.getLoc(), name,
-                                            state ? Role::state : Role::input,
-                                            Space::device, type);
-    buffer.setPartAttr(part);
-    if (state)
-      buffer.setSourceAttr(state);
-    lowering.setPlace(argument, buffer);
-    BodyOp body = state ? bodies.load : bodies.inputs;
-    OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
-    ReadOp::create(builder, argument.getLoc(),
-                   state ? Source::state : Source::input, name, part,
-                   Lowering::getView(lowering.getPlace(argument)), "compute");
-    return success();
-  }
-
-  LogicalResult lowerResults(func::FuncOp entry, Lowering &lowering,
-                             Bodies &bodies) {
-    auto results =
-        cast<func::ReturnOp>(entry.getBody().front().getTerminator());
-    OpBuilder builder =
-        OpBuilder::atBlockEnd(&bodies.outputs.getBody().front());
-    for (auto [number, value] : llvm::enumerate(results.getOperands())) {
-      auto output =
-          entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
-      if (!output)
-        return entry.emitOpError() << "expected result " << number
-                                   << " to carry '" << nn::kOutputAttr << "'";
-      Location loc = value.getLoc();
-      Place place = lowering.getContiguous(value, loc);
-      if (place.buffer.getRole() == Role::activation)
-        place.buffer.setRole(Role::output);
-      WriteOp::create(builder, loc, Source::output, output.getValue(),
-                      getPart(cast<RankedTensorType>(value.getType()),
-                              entry.getResultAttr(number, dist::kLayoutAttr)),
-                      Lowering::getView(place), "compute");
-    }
-    return success();
+      each.erase();
   }
 };
 } // namespace
+
+LogicalResult EntryLowering::run() {
+  createProgram();
+  if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+    return schedule.emitOpError() << "expected one stage";
+  SmallVector<func::FuncOp> order;
+  if (!schedule)
+    order.push_back(entry); // a test's: a function run once
+  else
+    schedule.walk([&](dist::RunOp run) {
+      func::FuncOp task = findTask(run.getTask());
+      if (!llvm::is_contained(order, task))
+        order.push_back(task);
+    });
+  for (func::FuncOp task : order)
+    if (failed(lowerTask(task)))
+      return failure();
+  createEntries();
+  return success();
+}
+
+void EntryLowering::createProgram() {
+  OpBuilder builder(entry);
+  int64_t ranks = 1;
+  FlatSymbolRefAttr meshName;
+  for (auto mesh : module.getOps<dist::MeshOp>()) {
+    meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+    ranks = mesh.getRankCount();
+  }
+  program =
+      createContainer<ProgramOp>(builder, entry.getLoc(), entry.getSymName(),
+                                 /*stage=*/0, ranks, meshName);
+  for (unsigned index = 0; index < entry.getNumResults(); ++index)
+    writesStates |= bool(entry.getResultAttr(index, nn::kStateAttr));
+  // These names are known to the runtime; buffers and bodies give way.
+  builder.setInsertionPointToEnd(&program.getBody().front());
+  loadEntry = createContainer<EntryOp>(builder, entry.getLoc(), "load");
+  callEntry = createContainer<EntryOp>(builder, entry.getLoc(),
+                                       writesStates ? "step" : "main");
+  lowering.emplace(program, commands);
+  load = createBody("load_states");
+}
+
+/// A body at the end of the program, its name made unique.
+BodyOp EntryLowering::createBody(StringRef name) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&program.getBody().front());
+  std::string unique = name.str();
+  for (int next = 0; program.lookupSymbol(unique); ++next)
+    unique = (name + "_" + Twine(next)).str();
+  return createContainer<BodyOp>(builder, entry.getLoc(), unique, Engine::cpu,
+                                 0);
+}
+
+LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
+  if (task.isExternal() || !task.getBody().hasOneBlock())
+    return task.emitOpError() << "expected a function of one block";
+  auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+  TaskBodies &bodies = tasks[task.getSymNameAttr()];
+  // Reading comes first in the text as well.
+  for (unsigned index = 0; index < task.getNumArguments(); ++index)
+    if (task.getArgAttr(index, nn::kInputAttr)) {
+      bodies.read = createBody("read_inputs");
+      break;
+    }
+  bodies.body = createBody(kind ? dist::stringifyTaskKind(kind.getKind())
+                                : StringRef("forward"));
+  commands.setInsertionPointToEnd(&bodies.body.getBody().front());
+  for (BlockArgument argument : task.getArguments())
+    if (failed(lowerArgument(task, argument, bodies)))
+      return failure();
+  for (Operation &op : task.front().without_terminator())
+    if (failed(lowering->lower(&op)))
+      return failure();
+  return lowerResults(task, bodies);
+}
+
+/// Which piece of a logical tensor an argument or result of `type` is.
+PartAttr EntryLowering::getPart(RankedTensorType type, Attribute layoutAttr) {
+  Builder builder(context);
+  if (auto layout = dyn_cast_or_null<dist::LayoutAttr>(layoutAttr)) {
+    SmallVector<Attribute> dims;
+    for (dist::AxesAttr axes : layout.getDims()) {
+      SmallVector<Attribute> names;
+      for (StringAttr name : axes.getNames())
+        names.push_back(name);
+      dims.push_back(builder.getArrayAttr(names));
+    }
+    return PartAttr::get(context, layout.getShape(),
+                         builder.getArrayAttr(dims));
+  }
+  SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
+  return PartAttr::get(context, type.getShape(), builder.getArrayAttr(axes));
+}
+
+/// A state has one buffer, whichever tasks read and write it; its first value
+/// is read at load.
+BufferOp EntryLowering::getStateBuffer(FlatSymbolRefAttr state, Location loc,
+                                       RankedTensorType type, PartAttr part) {
+  BufferOp &buffer = states[state.getValue()];
+  if (buffer)
+    return buffer;
+  buffer = lowering->createBuffer(loc, state.getValue(), Role::state,
+                                  Space::device, type);
+  buffer.setPartAttr(part);
+  buffer.setSourceAttr(state);
+  OpBuilder builder = OpBuilder::atBlockEnd(&load.getBody().front());
+  ReadOp::create(builder, loc, Source::state, state.getValue(), part,
+                 Lowering::getView(Lowering::getWhole(buffer, type)),
+                 "compute");
+  return buffer;
+}
+
+/// Not by symbol: the program has the entry's name.
+func::FuncOp EntryLowering::findTask(StringRef name) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.getSymName() == name)
+      return function;
+  llvm_unreachable("the schedule's verifier has looked");
+}
+
+/// The value that an edge carries to an argument of a task.
+Value EntryLowering::findSource(func::FuncOp task, unsigned argument) {
+  if (!schedule)
+    return {};
+  for (auto edge : schedule.getOps<dist::EdgeOp>())
+    if (edge.getTarget() == task.getSymName() &&
+        edge.getArgument() == argument) {
+      func::FuncOp source = findTask(edge.getSource());
+      return source.front().getTerminator()->getOperand(edge.getResult());
+    }
+  return {};
+}
+
+LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
+                                           BlockArgument argument,
+                                           TaskBodies &bodies) {
+  unsigned number = argument.getArgNumber();
+  auto type = cast<RankedTensorType>(argument.getType());
+  PartAttr part = getPart(type, task.getArgAttr(number, dist::kLayoutAttr));
+  if (auto state =
+          task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr)) {
+    lowering->setPlace(argument,
+                       getStateBuffer(state, argument.getLoc(), type, part));
+    return success();
+  }
+  auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
+  if (!input) {
+    Value source = findSource(task, number);
+    if (!source)
+      return task.emitOpError() << "expected argument " << number
+                                << " to carry '" << nn::kStateAttr << "' or '"
+                                << nn::kInputAttr << "', or an edge to it";
+    // A task that another one reads from has been lowered before.
+    lowering->setPlace(argument, lowering->getPlace(source));
+    return success();
+  }
+  BufferOp &buffer = inputs[input];
+  if (!buffer) {
+    buffer = lowering->createBuffer(argument.getLoc(), input, Role::input,
+                                    Space::device, type);
+    buffer.setPartAttr(part);
+  }
+  lowering->setPlace(argument, buffer);
+  bodies.inputs.push_back(input);
+  OpBuilder builder = OpBuilder::atBlockEnd(&bodies.read.getBody().front());
+  ReadOp::create(builder, argument.getLoc(), Source::input, input, part,
+                 Lowering::getView(lowering->getPlace(argument)), "compute");
+  return success();
+}
+
+LogicalResult EntryLowering::lowerResults(func::FuncOp task,
+                                          TaskBodies &bodies) {
+  auto results = cast<func::ReturnOp>(task.front().getTerminator());
+  auto stateOf = [&](unsigned number) {
+    return task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
+  };
+  // First what is read of old values, then the new ones.
+  for (auto [number, value] : llvm::enumerate(results.getOperands())) {
+    auto output = task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
+    if (!output) {
+      if (task == entry && !stateOf(number))
+        return entry.emitOpError() << "expected result " << number
+                                   << " to carry '" << nn::kOutputAttr << "'";
+      continue;
+    }
+    Location loc = value.getLoc();
+    Place place = lowering->getContiguous(value, loc);
+    if (place.buffer.getRole() == Role::state && writesStates)
+      place = lowering->copy(place, loc, Role::output, Space::device);
+    if (place.buffer.getRole() == Role::activation)
+      place.buffer.setRole(Role::output);
+    if (!bodies.write)
+      bodies.write = createBody("write_outputs");
+    OpBuilder builder = OpBuilder::atBlockEnd(&bodies.write.getBody().front());
+    WriteOp::create(builder, loc, Source::output, output.getValue(),
+                    getPart(cast<RankedTensorType>(value.getType()),
+                            task.getResultAttr(number, dist::kLayoutAttr)),
+                    Lowering::getView(place), "compute");
+  }
+  SmallVector<std::pair<unsigned, Place>> written;
+  for (auto [number, value] : llvm::enumerate(results.getOperands())) {
+    if (!stateOf(number))
+      continue;
+    SplatElementsAttr splat;
+    if (matchPattern(value, m_Constant(&splat))) {
+      written.push_back({number, {}});
+      continue;
+    }
+    Place place = lowering->getPlace(value);
+    auto own = states.find(stateOf(number).getValue());
+    if (place.buffer.getRole() == Role::state &&
+        (own == states.end() || own->second != place.buffer))
+      place = lowering->copy(place, value.getLoc(), Role::activation,
+                             Space::device);
+    written.push_back({number, place});
+  }
+  for (auto &[number, place] : written) {
+    Value value = results.getOperand(number);
+    auto type = cast<RankedTensorType>(value.getType());
+    BufferOp buffer = getStateBuffer(
+        stateOf(number), value.getLoc(), type,
+        getPart(type, task.getResultAttr(number, dist::kLayoutAttr)));
+    ViewAttr target = Lowering::getView(Lowering::getWhole(buffer, type));
+    SplatElementsAttr splat;
+    if (!place.buffer) {
+      matchPattern(value, m_Constant(&splat));
+      FillOp::create(commands, value.getLoc(), splat.getSplatValue<TypedAttr>(),
+                     target, "compute");
+    } else if (place.buffer != buffer) {
+      auto copy = CopyOp::create(commands, value.getLoc(),
+                                 Lowering::getView(place), target, "compute");
+      copy->setAttr(kInsertedByAttr,
+                    commands.getStringAttr("local-lower-to-plan"));
+    }
+  }
+  return success();
+}
+
+/// The run list: reading and writing files cannot be captured in a graph, what
+/// stands between can.
+void EntryLowering::createEntries() {
+  Location loc = entry.getLoc();
+  std::optional<OpBuilder> runs; // of the segment that is still open
+  bool open = false;             // whether it may be captured
+  EntryOp list;
+  auto run = [&](BodyOp body, int64_t microBatch, bool capturable) {
+    if (!body)
+      return;
+    if (!runs || !capturable || !open) {
+      OpBuilder inner = OpBuilder::atBlockEnd(&list.getBody().front());
+      auto segment =
+          createContainer<SegmentOp>(inner, loc, Engine::cpu, capturable);
+      runs = OpBuilder::atBlockEnd(&segment.getBody().front());
+    }
+    open = capturable;
+    RunOp::create(*runs, loc, body.getSymName(), microBatch,
+                  ArrayRef<int64_t>());
+  };
+  Block &block = program.getBody().front();
+  for (EntryOp each : {loadEntry, callEntry})
+    each->moveBefore(&block, block.end());
+  list = loadEntry;
+  run(load, 0, /*capturable=*/false);
+  runs.reset();
+  list = callEntry;
+  llvm::StringMap<int64_t>
+      current; // the micro-batch that an input's buffer has
+  auto runTask = [&](TaskBodies &bodies, int64_t microBatch) {
+    if (llvm::any_of(bodies.inputs, [&](StringRef input) {
+          auto found = current.find(input);
+          return found == current.end() || found->second != microBatch;
+        }))
+      run(bodies.read, microBatch, /*capturable=*/false);
+    for (StringRef input : bodies.inputs)
+      current[input] = microBatch;
+    run(bodies.body, microBatch, /*capturable=*/true);
+    run(bodies.write, microBatch, /*capturable=*/false);
+  };
+  if (!schedule)
+    return runTask(tasks.front().second, 0);
+  schedule.walk([&](dist::RunOp op) {
+    runTask(tasks[op.getTaskAttr().getAttr()], op.getMicroBatch());
+  });
+}
 } // namespace accel::plan

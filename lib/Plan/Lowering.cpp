@@ -36,11 +36,14 @@ BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
 }
 
 void Lowering::setPlace(Value value, BufferOp buffer) {
-  auto type = cast<RankedTensorType>(value.getType());
-  places[value] = Place{buffer,
-                        StridedView::contiguous(type.getShape()),
-                        type.getElementType(),
-                        {}};
+  places[value] = getWhole(buffer, cast<RankedTensorType>(value.getType()));
+}
+
+Place Lowering::getWhole(BufferOp buffer, RankedTensorType type) {
+  return Place{buffer,
+               StridedView::contiguous(type.getShape()),
+               type.getElementType(),
+               {}};
 }
 
 ViewAttr Lowering::getView(Place place) {

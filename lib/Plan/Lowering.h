@@ -21,7 +21,8 @@ struct Place {
   llvm::SmallVector<AxisStrideAttr> axes; ///< in bytes
 };
 
-/// Lowers the ops of one task to commands of a body, in program order.
+/// Lowers the ops of tasks to commands, in program order, where `commands`
+/// stands.
 class Lowering {
 public:
   Lowering(ProgramOp program, mlir::OpBuilder &commands);
@@ -34,8 +35,12 @@ public:
   BufferOp createBuffer(mlir::Location loc, llvm::StringRef name, Role role,
                         Space space, mlir::RankedTensorType type);
 
-  /// Says that `value` is the whole of `buffer`.
+  /// Says that `value` is the whole of `buffer`, or lies at `place`.
   void setPlace(mlir::Value value, BufferOp buffer);
+  void setPlace(mlir::Value value, Place place) { places[value] = place; }
+
+  /// The whole of a buffer as a tensor of `type`, without gaps.
+  static Place getWhole(BufferOp buffer, mlir::RankedTensorType type);
 
   /// Where `value` lies. Constants get their buffer here; a view that no
   /// strides can describe is copied.
@@ -49,6 +54,9 @@ public:
 
   static ViewAttr getView(Place place);
 
+  /// A copy without gaps, in a buffer of its own.
+  Place copy(Place source, mlir::Location reader, Role role, Space space);
+
 private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
@@ -56,7 +64,6 @@ private:
   mlir::LogicalResult lowerCollective(dist::CollectiveOpInterface op);
   mlir::LogicalResult lowerSlice(dist::AllSliceOp op);
 
-  Place copy(Place source, mlir::Location reader, Role role, Space space);
   /// A place for a command's result, laid out as its only reader wants it.
   Place createResult(mlir::Value value, mlir::Location loc);
 

@@ -8,7 +8,7 @@ include "mlir/Pass/PassBase.td"
 def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Outlines fused groups of ops as kernels";
   let description = [{
-    Everything in an entry (`nn.entry`) that implements KernelSource is grouped
+    Everything in a task (`dist.task`) or entry that implements KernelSource is grouped
     into kernels, private functions of nn ops with the attributes `plan.kernel`
     and `plan.rows`: each result is cut, in row-major order, into that many rows,
     and the product of its first dimensions is that number. A kernel's arguments
@@ -32,7 +32,7 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
 }
 
 def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
-  let summary = "Turns the entry into a program of commands over buffers";
+  let summary = "Turns the tasks of the entry into a program of commands over buffers";
   let description = [{
     Matrix products become `plan.gemm` (with the bias that is added to them),
     attention `plan.attention`, calls of kernels `plan.kernel`. Reshapes,
@@ -41,8 +41,12 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     makes them whole. A command writes its result in the order in which its only
     reader wants it. Buffers have no offset yet, products no form.
 
-    States are read by the entry `load`; the entry `main` runs the bodies
-    `read_inputs`, `forward` and `write_outputs`. What a target needs beside (scratch, packed
+    Each task becomes a body. States are read by the entry `load`; the entry
+    `main` (`step`, if states are written) runs the bodies as the schedule says,
+    with `read_inputs` before those that need inputs of another micro-batch and
+    `write_outputs` after those that give outputs. New values of states are
+    copied to the states' buffers at the end of a body (`plan-reuse-buffers`
+    takes the copies out where it can). What a target needs beside (scratch, packed
     weights, kernels for attention) its own passes add after this one.
 
     Refuses ops that no command executes, and modules with more than one entry.

@@ -24,6 +24,10 @@ public:
   /// Adds a rank's piece of an output, or of a state's new value.
   mlir::LogicalResult addOutput(plan::WriteOp write, MeshPoint point,
                                 const Tensor &piece);
+  /// Adds a rank's piece of an output or, as `@name`, of a state.
+  mlir::LogicalResult addPiece(llvm::StringRef name, plan::PartAttr part,
+                               MeshPoint point, const Tensor &piece,
+                               mlir::Operation *at);
   /// All outputs written since the last call, complete or an error.
   mlir::FailureOr<TensorsByName> takeOutputs();
 

@@ -3,6 +3,8 @@
 
 #include "lib/Evaluate/Plan/Executor.h"
 
+#include "dialects/NN/NN.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::evaluate;
@@ -40,6 +42,46 @@ SmallVector<std::string> PlanExecutor::getEntries() {
   std::stable_partition(names.begin(), names.end(),
                         [](StringRef name) { return name == "load"; });
   return names;
+}
+
+LogicalResult PlanExecutor::addStates() {
+  for (int64_t index = 0, count = ranks.size(); index < count; ++index) {
+    Rank &rank = ranks[index];
+    llvm::DenseSet<StringAttr> written;
+    plan::RunOp anyRun;
+    rank.program.walk([&](plan::RunOp run) {
+      anyRun = run;
+      if (run->getParentOfType<plan::EntryOp>().getSymName() != "load")
+        rank.program.lookupSymbol<plan::BodyOp>(run.getTask())
+            .walk([&](plan::CommandOpInterface command) {
+              for (plan::ViewAttr view : command.getWrites())
+                written.insert(view.getBuffer().getAttr());
+            });
+    });
+    for (auto buffer : rank.program.getOps<plan::BufferOp>()) {
+      if (buffer.getRole() != plan::Role::state || !buffer.getSource() ||
+          !buffer.getPart() || !written.contains(buffer.getSymNameAttr()))
+        continue;
+      auto state =
+          world.getModule().lookupSymbol<nn::StateOp>(*buffer.getSource());
+      if (!state || state.getRole() == nn::StateRole::accumulator)
+        continue; // zero between calls, and nobody's but the rank's own
+      auto type = cast<RankedTensorType>(state.getType());
+      int64_t elements = buffer.getBytes() /
+                         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+      MLIRContext *context = buffer.getContext();
+      auto view = plan::ViewAttr::get(
+          context, FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0, -1, {},
+          type.getElementType(), {elements}, {1});
+      FailureOr<Tensor> piece = rank.memory.read(buffer, view, anyRun);
+      if (failed(piece) ||
+          failed(world.addPiece(("@" + *buffer.getSource()).str(),
+                                *buffer.getPart(), {mesh, index}, *piece,
+                                buffer)))
+        return failure();
+    }
+  }
+  return success();
 }
 
 /// splitmix64, as everywhere here.

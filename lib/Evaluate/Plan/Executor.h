@@ -30,6 +30,9 @@ public:
   /// The entries of the programs: `load` first, the others as written.
   llvm::SmallVector<std::string> getEntries();
 
+  /// Gives the world what the states are now that any entry but `load` writes.
+  mlir::LogicalResult addStates();
+
 private:
   /// One execution of a command, or of a group of messages.
   struct Item {

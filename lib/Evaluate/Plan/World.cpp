@@ -52,23 +52,28 @@ LogicalResult PlanWorld::addOutput(plan::WriteOp write, MeshPoint point,
   if (write.getTarget() == plan::Source::input)
     return write.emitOpError() << "expected to write an output or a state, "
                                   "found input";
-  Placement placement = getPlacement(write.getPart());
-  if (failed(placement.verify(point, write.getLoc())))
-    return failure();
   std::string name = write.getTarget() == plan::Source::state
                          ? "@" + write.getName().str()
                          : write.getName().str();
-  auto it =
-      outputs.try_emplace(name, placement, write.getView().getElement()).first;
+  return addPiece(name, write.getPart(), point, piece, write);
+}
+
+LogicalResult PlanWorld::addPiece(StringRef name, plan::PartAttr part,
+                                  MeshPoint point, const Tensor &piece,
+                                  Operation *at) {
+  Placement placement = getPlacement(part);
+  if (failed(placement.verify(point, at->getLoc())))
+    return failure();
+  auto it = outputs.try_emplace(name, placement, piece.getElementType()).first;
   SmallVector<int64_t> shape;
   int64_t offset;
   placement.locate(point, shape, offset);
   if (ShapedType::getNumElements(shape) != piece.getNumElements())
-    return write.emitOpError()
+    return at->emitOpError()
            << "expected a view of " << ShapedType::getNumElements(shape)
            << " elements, found " << piece.getNumElements();
-  return it->second.add(piece.reshape(shape), point, write.getLoc(),
-                        "'" + name + "'");
+  return it->second.add(piece.reshape(shape), point, at->getLoc(),
+                        ("'" + name + "'").str());
 }
 
 FailureOr<TensorsByName> PlanWorld::takeOutputs() {
