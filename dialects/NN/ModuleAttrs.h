@@ -15,6 +15,9 @@ inline constexpr llvm::StringLiteral kFoldedParametersAttr =
     "accel.folded_parameters";
 /// The seed of everything random, an integer. Set by `train`; absent: 0.
 inline constexpr llvm::StringLiteral kSeedAttr = "accel.seed";
+/// A sentence that says what the module lacks for training, as it was imported
+/// for inference.
+inline constexpr llvm::StringLiteral kUntrainableAttr = "accel.untrainable";
 
 } // namespace accel::nn
 

@@ -58,6 +58,10 @@ static LogicalResult inferSame(std::optional<Location> loc, ValueRange operands,
 INFER(RandomUniformOp,
       types.push_back(plainType(operands[0], Float32Type::get(context)));
       return success();)
+INFER(DropoutOp, double ratio = adaptor.getRatio().convertToDouble();
+      if (!(ratio >= 0 && ratio < 1)) return emitOptionalError(
+          loc, "expected 'ratio' in [0, 1), found ", ratio);
+      return inferSame(loc, operands, 0, types);)
 INFER_SAME(NegOp)
 INFER_SAME(AbsOp)
 INFER_SAME(ExpOp)

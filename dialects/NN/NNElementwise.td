@@ -112,4 +112,23 @@ def NN_RandomUniformOp : NN_InferredOp<"random_uniform", [NN_Elementwise]> {
   let assemblyFormat = "$counter `,` $key attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_DropoutOp : NN_InferredOp<"dropout"> {
+  let summary = "Zeroes elements at random, and scales the others up";
+  let description = [{
+    Each element is 0 with probability `ratio`, and else divided by 1 - ratio
+    (Srivastava et al., JMLR 2014). `site` tells the dropouts of a model apart:
+    with the seed and the step's number it is the key of the numbers drawn, so
+    an nn program alone does not say which.
+
+    Lifetime: made by import of dropout in training mode; becomes
+    `nn.random_uniform` and a selection in `nn-build-step`.
+    ```mlir
+    %y = nn.dropout %x ratio 1.0e-01 site 3 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input, F64Attr:$ratio, I64Attr:$site);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `ratio` $ratio `site` $site attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

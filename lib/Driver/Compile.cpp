@@ -37,6 +37,10 @@ private:
   bool wantsExecutable() const {
     return StringRef(options.output).ends_with(".accx");
   }
+  onnxio::IdentifyOptions identifyOptions() const {
+    const autodiff::TrainOptions &train = options.phases.train;
+    return {options.ties, train.trainable, train.frozen};
+  }
   LogicalResult load();
   LogicalResult runPhases();
   LogicalResult runPipeline(function_ref<LogicalResult(PassManager &)> fill);
@@ -91,13 +95,14 @@ LogicalResult Compilation::load() {
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
     return failure();
-  auto parameters = onnxio::identifyParameters(**file, {options.ties});
+  auto parameters = onnxio::identifyParameters(**file, identifyOptions());
   if (failed(parameters))
     return failure();
   progress.setStage("importing");
   import::ImportOptions importOptions;
   importOptions.dims = options.dims;
   importOptions.f64 = options.f64;
+  importOptions.forTraining = options.phases.train.enabled;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
   if (!module)
     return failure();
@@ -153,8 +158,12 @@ LogicalResult Compilation::runPhases() {
       passOptions.loss = train.loss;
       passOptions.optimizer = train.optimizer;
       llvm::append_range(passOptions.settings, train.settings);
-      llvm::append_range(passOptions.trainable, train.trainable);
-      llvm::append_range(passOptions.frozen, train.frozen);
+      // Of a model they were obeyed when its parameters were identified, where
+      // constants have names too.
+      if (!isModel()) {
+        llvm::append_range(passOptions.trainable, train.trainable);
+        llvm::append_range(passOptions.frozen, train.frozen);
+      }
       passOptions.emitGradients = train.emitGradients;
       passOptions.mixedPrecision = train.mixedPrecision;
       passOptions.microBatches = train.microBatches;
@@ -205,7 +214,7 @@ LogicalResult Compilation::reportParameters() {
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
     return failure();
-  auto parameters = onnxio::identifyParameters(**file, {options.ties});
+  auto parameters = onnxio::identifyParameters(**file, identifyOptions());
   if (failed(parameters))
     return failure();
   return writeText([&](llvm::raw_ostream &os) {

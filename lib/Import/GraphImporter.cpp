@@ -60,5 +60,7 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &node) {
              << "expected operand #" << index << ", found none";
   if (failed(importer.resolveOperands(row->takesSequences)))
     return failure();
-  return row->function(importer);
+  if (failed(row->function(importer)))
+    return failure();
+  return importer.restoreAdditions();
 }

@@ -38,6 +38,12 @@ public:
 
   /// The argument that stands for each state, by its number in the table.
   llvm::DenseMap<unsigned, mlir::Value> states;
+  /// Biases to put back, by the node that lacks them.
+  llvm::DenseMap<const onnx::NodeProto *,
+                 llvm::SmallVector<const onnxio::RestoredOperand *, 1>>
+      restored;
+  /// Dropouts in training mode so far.
+  int64_t dropouts = 0;
 
   void define(llvm::StringRef name, ImportedValue value) {
     values[name] = std::move(value);

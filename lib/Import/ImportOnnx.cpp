@@ -32,6 +32,8 @@ private:
   FailureOr<RankedTensorType> inputType(const onnx::ValueInfoProto &input);
   LogicalResult declareStates(ModuleOp module);
   FailureOr<nn::StateOp> declareState(const onnxio::Parameter &parameter);
+  LogicalResult checkTrainable();
+  void describeTraining(ModuleOp module);
   LogicalResult checkOutput(const onnx::ValueInfoProto &output, Value value);
   Location nameLoc(StringRef name) {
     return NameLoc::get(builder.getStringAttr(name));
@@ -142,7 +144,7 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       builder, loc, parameter.name, type, init,
       aliases.empty() ? ArrayAttr() : builder.getStrArrayAttr(aliases),
       initializers.empty() ? ArrayAttr() : builder.getArrayAttr(initializers),
-      storedAs);
+      storedAs, /*frozen=*/options.forTraining && !parameter.trained);
 }
 
 LogicalResult ModelImporter::declareStates(ModuleOp module) {
@@ -150,6 +152,10 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
   llvm::SmallDenseSet<unsigned> used;
   for (const auto &[place, use] : table.uses)
     used.insert(use.parameter);
+  if (options.forTraining)
+    for (const onnxio::RestoredOperand &each : table.restored)
+      if (table.parameters[each.parameter].hasShape)
+        used.insert(each.parameter);
   for (auto [number, parameter] : llvm::enumerate(table.parameters)) {
     if (!used.contains(number))
       continue;
@@ -158,19 +164,68 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
       return failure();
     states.emplace_back(number, *state);
   }
-  SmallVector<Attribute> folded;
+  return success();
+}
+
+static std::string quoted(ArrayRef<std::string> names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
+/// Refuses to guess what is a parameter.
+LogicalResult ModelImporter::checkTrainable() {
+  if (options.forTraining && !table.undecided.empty())
+    return emitError(file.location())
+           << "initializers " << quoted(table.undecided)
+           << " may be parameters or constants, neither name nor use tells: "
+              "say --trainable=PATTERN or --frozen=PATTERN";
+  return success();
+}
+
+/// Says what the module lacks of the user's program.
+void ModelImporter::describeTraining(ModuleOp module) {
+  std::vector<std::string> folded, lost;
+  SmallVector<Attribute> entries;
   for (const onnxio::Parameter &parameter : table.parameters) {
-    if (parameter.kind != onnxio::ParameterKind::FoldedAway)
+    bool removed = parameter.kind == onnxio::ParameterKind::Removed;
+    if (removed && (!options.forTraining || !parameter.hasShape))
+      lost.push_back(parameter.name);
+    bool unknown = removed && !parameter.hasShape;
+    if (parameter.kind != onnxio::ParameterKind::FoldedAway && !unknown)
       continue;
-    NamedAttrList entry;
-    entry.set("name", builder.getStringAttr(parameter.name));
+    folded.push_back(parameter.name);
+    SmallVector<NamedAttribute> entry{
+        builder.getNamedAttr("name", builder.getStringAttr(parameter.name))};
     if (parameter.hasShape)
-      entry.set("shape", builder.getDenseI64ArrayAttr(parameter.shape));
-    folded.push_back(entry.getDictionary(builder.getContext()));
+      entry.push_back(builder.getNamedAttr(
+          "shape", builder.getDenseI64ArrayAttr(parameter.shape)));
+    entries.push_back(builder.getDictionaryAttr(entry));
+  }
+  if (!entries.empty())
+    module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(entries));
+  if (!options.forTraining) {
+    std::string reason;
+    if (!lost.empty())
+      reason = "its removed zero biases " + quoted(lost) + " are not in it";
+    if (!table.undecided.empty())
+      reason += (reason.empty() ? "" : ", and ") +
+                std::string("initializers ") + quoted(table.undecided) +
+                " may be parameters";
+    if (!reason.empty())
+      module->setAttr(nn::kUntrainableAttr,
+                      builder.getStringAttr(reason + "; give the model itself "
+                                                     "with --train"));
+    return;
   }
   if (!folded.empty())
-    module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(folded));
-  return success();
+    emitWarning(file.location())
+        << "parameters " << quoted(folded)
+        << " were folded away by the exporter and are not trained: export with "
+           "torch.onnx.export(…, dynamo=True, optimize=False) to train them";
+  for (const std::string &note : table.notes)
+    emitWarning(file.location()) << note;
 }
 
 LogicalResult ModelImporter::checkOutput(const onnx::ValueInfoProto &output,
@@ -203,7 +258,7 @@ LogicalResult ModelImporter::checkOutput(const onnx::ValueInfoProto &output,
 OwningOpRef<ModuleOp> ModelImporter::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(file.location());
   (*module)->setAttr("accel.phase", builder.getStringAttr("nn"));
-  if (failed(declareStates(*module)))
+  if (failed(checkTrainable()) || failed(declareStates(*module)))
     return nullptr;
 
   SmallVector<Type> types;
@@ -231,6 +286,10 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   Block *block = builder.createBlock(&function.getBody(), {}, types, locations);
 
   GraphImporter importer(file, table, options, builder);
+  if (options.forTraining)
+    for (const onnxio::RestoredOperand &each : table.restored)
+      if (table.parameters[each.parameter].hasShape)
+        importer.restored[each.node].push_back(&each);
   unsigned argument = 0;
   for (const onnx::ValueInfoProto *input : file.inputs())
     importer.define(input->name(),
@@ -268,6 +327,7 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
       op.erase();
   if (failed(verify(*module)))
     return nullptr;
+  describeTraining(*module);
   return module;
 }
 

@@ -45,6 +45,27 @@ LogicalResult NodeImporter::resolveOperands(bool takesSequences) {
                      << " is a sequence, expected a tensor";
     operands.push_back(*value);
   }
+  for (const onnxio::RestoredOperand *bias : graph.restored.lookup(&node)) {
+    if (bias->operand < 0)
+      continue;
+    if (operands.size() <= static_cast<size_t>(bias->operand))
+      operands.resize(bias->operand + 1);
+    operands[bias->operand] =
+        ImportedValue::of(graph.states.lookup(bias->parameter));
+  }
+  return success(!failed);
+}
+
+LogicalResult NodeImporter::restoreAdditions() {
+  for (const onnxio::RestoredOperand *bias : graph.restored.lookup(&node)) {
+    if (bias->operand >= 0)
+      continue;
+    const ImportedValue *result = graph.lookup(node.output(0), loc);
+    if (!result)
+      return failure();
+    setResult(0, binary<nn::AddOp>(result->tensor,
+                                   graph.states.lookup(bias->parameter)));
+  }
   return success(!failed);
 }
 

@@ -34,6 +34,8 @@ public:
 
   /// Looks the operands up. Sequences are an error unless `takesSequences`.
   mlir::LogicalResult resolveOperands(bool takesSequences);
+  /// Adds the biases that the exporter removed behind the node.
+  mlir::LogicalResult restoreAdditions();
 
   // Operands. One left out ("" or past the end) is null.
   unsigned operandCount() const { return operands.size(); }

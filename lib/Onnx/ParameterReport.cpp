@@ -41,6 +41,7 @@ static void printJson(const ParameterTable &table, raw_ostream &os) {
               out.attributeEnd();
             });
         });
+        out.attribute("trained", parameter.trained);
         out.attribute("why", parameter.why);
       });
   });
@@ -87,14 +88,16 @@ static void printText(const ParameterTable &table, raw_ostream &os) {
     heldWidth = std::max(heldWidth, held.back().size());
   }
   auto row = [&](StringRef name, StringRef shape, StringRef holds,
-                 StringRef why) {
+                 StringRef trained, StringRef why) {
     os << left_justify(name, nameWidth) << "  "
        << left_justify(shape, shapeWidth) << "  "
-       << left_justify(holds, heldWidth) << "  " << why << "\n";
+       << left_justify(holds, heldWidth) << "  " << left_justify(trained, 7)
+       << "  " << why << "\n";
   };
-  row("parameter", "shape", "initializers", "why");
+  row("parameter", "shape", "initializers", "trained", "why");
   for (auto [i, parameter] : llvm::enumerate(table.parameters)) {
-    row(parameter.name, shapes[i], held[i], parameter.why);
+    row(parameter.name, shapes[i], held[i], parameter.trained ? "yes" : "no",
+        parameter.why);
     for (const std::string &alias : parameter.aliases)
       os << "  also " << alias << "\n";
   }

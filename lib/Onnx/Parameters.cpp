@@ -11,6 +11,7 @@
 #include "accel/Onnx/Parameters.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
+#include "accel/Onnx/NamePatterns.h"
 #include "accel/Onnx/NodeInfo.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
@@ -277,6 +278,13 @@ void Identifier::run(std::vector<std::string> &notes) {
   tieUnnamed(notes);
 }
 
+static int64_t elementCount(const onnx::TensorProto &tensor) {
+  int64_t count = 1;
+  for (int64_t size : tensor.dims())
+    count *= size;
+  return count;
+}
+
 /// Why float initializers that are no parameter are none.
 static void listConstants(const OnnxFile &file,
                           ArrayRef<SignatureInput> signature,
@@ -308,15 +316,74 @@ static void listConstants(const OnnxFile &file,
         if (reason.empty() && buffers.contains(argument.value()))
           reason = "buffer '" + buffers[argument.value()].str() + "'";
   }
-  for (auto &[tensor, reason] : reasons)
-    if (reason != "parameter")
-      table.constants.push_back(
-          {tensor->name(),
-           reason.empty() ? (signature.empty()
-                                 ? "neither name nor use makes it a parameter"
-                                 : "no parameter is this argument of the calls "
-                                   "that use it")
-                          : reason});
+  for (auto &[tensor, reason] : reasons) {
+    if (reason == "parameter")
+      continue;
+    // What it would mean to train one number is nobody's question.
+    if (reason.empty() && signature.empty() && elementCount(*tensor) > 1)
+      table.undecided.push_back(tensor->name());
+    table.constants.push_back(
+        {tensor->name(),
+         reason.empty() ? (signature.empty()
+                               ? "neither name nor use makes it a parameter"
+                               : "no parameter is this argument of the calls "
+                                 "that use it")
+                        : reason});
+  }
+}
+
+/// A constant that the user wants trained becomes a parameter of its own name.
+static void makeParameter(const OnnxFile &file, StringRef name,
+                          ParameterTable &table) {
+  const onnx::TensorProto *tensor = file.findInitializer(name);
+  Parameter parameter;
+  parameter.name = name.str();
+  parameter.shape.assign(tensor->dims().begin(), tensor->dims().end());
+  parameter.hasShape = true;
+  parameter.dtype = tensor->data_type();
+  SmallVector<int64_t, 4> same = identityPermutation(tensor->dims_size());
+  parameter.initializers.push_back({parameter.name, same});
+  parameter.why = "made a parameter by --trainable";
+  unsigned number = table.parameters.size();
+  for (const InitializerUse &use : initializerUses(file))
+    if (use.tensor == tensor)
+      table.uses[{use.node, use.operand}] = {number, same};
+  table.parameters.push_back(std::move(parameter));
+}
+
+/// What training does with each parameter and constant.
+static LogicalResult applyPatterns(const OnnxFile &file,
+                                   const IdentifyOptions &options,
+                                   ParameterTable &table) {
+  FailureOr<NamePatterns> patterns =
+      NamePatterns::compile(options.trainable, options.frozen, file.location());
+  if (failed(patterns))
+    return failure();
+  SmallVector<StringRef> all;
+  for (Parameter &parameter : table.parameters) {
+    SmallVector<StringRef> names{parameter.name};
+    llvm::append_range(names, parameter.aliases);
+    llvm::append_range(all, names);
+    parameter.trained = patterns->decide(names).value_or(true) &&
+                        parameter.kind != ParameterKind::FoldedAway;
+  }
+  std::vector<std::string> wanted;
+  for (const auto &[name, reason] : table.constants) {
+    all.push_back(name);
+    std::optional<bool> decided = patterns->decide({name});
+    if (decided == true)
+      wanted.push_back(name);
+    if (decided)
+      llvm::erase(table.undecided, name);
+  }
+  if (failed(patterns->checkAllMatched(all, file.location())))
+    return failure();
+  for (const std::string &name : wanted) {
+    makeParameter(file, name, table);
+    llvm::erase_if(table.constants,
+                   [&](const auto &each) { return each.first == name; });
+  }
+  return success();
 }
 
 static LogicalResult applyTies(const OnnxFile &file,
@@ -366,6 +433,8 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
   });
   table->notes = std::move(notes);
   listConstants(file, signature, *table);
+  if (failed(applyPatterns(file, options, *table)))
+    return failure();
   return table;
 }
 

@@ -20,6 +20,10 @@ struct ImportOptions {
   /// Every float is computed as f64, the graph's own casts included. States
   /// keep the type their bytes are stored in as `stored`.
   bool f64 = false;
+  /// For a module that will be trained: zero biases that the exporter removed
+  /// are put back as states, states that are not to be trained are `frozen`,
+  /// dropout in training mode is imported; undecided initializers are an error.
+  bool forTraining = false;
 };
 
 /// The newest opset of the default domain whose meaning the tables hold, and

@@ -54,6 +54,9 @@ struct Parameter {
   /// merged parameter: the initializer it shares. Empty for Removed
   /// and FoldedAway.
   std::vector<ParameterInitializer> initializers;
+  /// Whether training changes it: unless it was folded away, or a pattern says
+  /// otherwise.
+  bool trained = true;
   /// One sentence: how it was found.
   std::string why;
 };
@@ -80,6 +83,9 @@ struct ParameterTable {
   /// Initializers that are floating-point, used, and no parameter: buffers,
   /// rotary tables, masks, scalars; with the reason.
   std::vector<std::pair<std::string, std::string>> constants;
+  /// Those of `constants` of which neither metadata nor name nor use tells
+  /// whether they are parameters, and no pattern either.
+  std::vector<std::string> undecided;
   std::vector<RestoredOperand> restored;
   /// Uses in the main graph and its subgraphs, by node and operand number.
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, ParameterUse>
@@ -102,18 +108,24 @@ struct ParameterTable {
 struct IdentifyOptions {
   /// `--tie A=B`: two names of one parameter.
   std::vector<std::pair<std::string, std::string>> ties;
+  /// `--trainable`, `--frozen`: glob patterns over names and aliases, and over
+  /// initializers that would be constants; what a pattern of the first matches
+  /// is a parameter.
+  std::vector<std::string> trainable, frozen;
 };
 
 /// Settles parameter identity, by the exporter's metadata where there is some
 /// (rules: ParameterRoles.h, Parameters.cpp), else by name and use. Works on
 /// any model, converts no operator. Fails, with a located error, where the file
 /// contradicts itself (initializers claimed by one parameter that hold
-/// different values) or a tie names what does not exist.
+/// different values), a tie names what does not exist, or a pattern matches
+/// nothing.
 mlir::FailureOr<ParameterTable>
 identifyParameters(const OnnxFile &file, const IdentifyOptions &options = {});
 
 /// Writes the table for people, or with `json` one array of
-/// `{name, aliases, shape, initializers: [{initializer, permutation}], why}`.
+/// `{name, aliases, shape, initializers: [{initializer, permutation}], trained,
+/// why}`.
 /// There, `initializers` lists only what is the parameter's own: a merged
 /// initializer is named in `why`; an unknown shape is null.
 void printParameterReport(const ParameterTable &table, llvm::raw_ostream &os,

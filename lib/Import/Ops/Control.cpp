@@ -18,6 +18,21 @@ static LogicalResult importIdentity(Importer &n) {
   return n.finish();
 }
 
+/// The mask (result 1) is nobody's but the dropout's own.
+static LogicalResult importTrainingDropout(Importer &n, Value x, double ratio) {
+  if (!n.graph.options.forTraining)
+    return n.error() << "dropout in training mode draws anew in every step of "
+                        "training, expected --train or a model exported for "
+                        "inference, found ratio "
+                     << ratio;
+  if (!(ratio >= 0 && ratio < 1))
+    return n.error() << "expected a ratio in [0, 1), found " << ratio;
+  OpBuilder &builder = n.graph.builder;
+  return n.finish(n.create<nn::DropoutOp>(
+      x, {n.named("ratio", builder.getF64FloatAttr(ratio)),
+          n.named("site", n.graph.dropouts++)}));
+}
+
 static LogicalResult importDropout(Importer &n) {
   n.ignoreAttr("seed");
   bool training = n.operand(2) && n.constantInt(2) != 0;
@@ -32,11 +47,9 @@ static LogicalResult importDropout(Importer &n) {
   }
   if (n.hasFailed())
     return failure();
-  if (training && ratio != 0)
-    return n.error() << "dropout in training mode is not supported, found "
-                        "ratio "
-                     << ratio;
   Value x = n.operand(0);
+  if (training && ratio != 0)
+    return importTrainingDropout(n, x, ratio);
   if (n.wantsResult(1))
     n.setResult(1, n.splat(Importer::shape(x), n.graph.builder.getI1Type(), 1));
   return n.finish(x);

@@ -48,3 +48,12 @@ func.func @cast_shape(%x: tensor<2xf32>) {
   %0 = nn.cast %x : (tensor<2xf32>) -> tensor<3xf64>
   return
 }
+
+// -----
+
+func.func @dropout_of_everything(%x: tensor<2xf32>) {
+  // expected-error @below {{expected 'ratio' in [0, 1), found 1}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = nn.dropout %x ratio 1.0 site 0 : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}

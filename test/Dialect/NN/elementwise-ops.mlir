@@ -72,3 +72,10 @@ func.func @binary(%x: tensor<4xf16>, %y: tensor<4xf16>, %b: tensor<4xi1>) {
   %11 = nn.select %b, %x, %y : (tensor<4xi1>, tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
   return
 }
+
+// CHECK-LABEL: @random(
+func.func @random(%x: tensor<4xf32>, %n: tensor<4xi64>) {
+  // CHECK: nn.dropout %{{.*}} ratio 1.0{{0*}}e-01 site 3 : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = nn.dropout %x ratio 0.1 site 3 : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}

@@ -19,7 +19,7 @@ report = json.loads(printed)
 
 wrong = []
 for entry in report:
-    if list(entry) != ["name", "aliases", "shape", "initializers", "why"]:
+    if list(entry) != ["name", "aliases", "shape", "initializers", "trained", "why"]:
         wrong.append(f"unexpected keys: {list(entry)}")
 found = {entry["name"]: entry for entry in report}
 names = record["names of each parameter"]

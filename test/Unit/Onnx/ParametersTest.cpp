@@ -354,10 +354,12 @@ TEST_F(ParametersTest, reportIsOneArrayOfTheAgreedKeys) {
                 {"name", "w"},
                 {"aliases", json::Array{}},
                 {"shape", json::Array{2, 3}},
-                {"initializers", json::Array{json::Object{
-                                     {"initializer", "val"},
-                                     {"permutation", json::Array{1, 0}}}}}}));
+                {"initializers",
+                 json::Array{json::Object{{"initializer", "val"},
+                                          {"permutation", json::Array{1, 0}}}}},
+                {"trained", true}}));
   EXPECT_EQ(*list[1].getAsObject()->get("shape"), json::Value(nullptr));
+  EXPECT_EQ(*list[1].getAsObject()->get("trained"), json::Value(false));
 
   text.clear();
   printParameterReport(*table, os, /*json=*/false);

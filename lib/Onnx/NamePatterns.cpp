@@ -1,0 +1,64 @@
+// Matching of names against the user's patterns.
+
+#include "accel/Onnx/NamePatterns.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace accel::onnxio {
+
+FailureOr<NamePatterns> NamePatterns::compile(ArrayRef<std::string> trainable,
+                                              ArrayRef<std::string> frozen,
+                                              Location loc) {
+  NamePatterns result;
+  for (bool isTrainable : {true, false})
+    for (const std::string &text : isTrainable ? trainable : frozen) {
+      Expected<GlobPattern> glob = GlobPattern::create(text);
+      if (!glob) {
+        consumeError(glob.takeError());
+        return emitError(loc)
+               << "expected a glob pattern, found '" << text << "'";
+      }
+      result.patterns.push_back({text, std::move(*glob), isTrainable, false});
+    }
+  return result;
+}
+
+std::optional<bool> NamePatterns::decide(ArrayRef<StringRef> names) {
+  std::optional<bool> decision;
+  for (Pattern &pattern : patterns) {
+    if (none_of(names,
+                [&](StringRef name) { return pattern.glob.match(name); }))
+      continue;
+    pattern.matched = true;
+    decision = decision.value_or(false) || pattern.isTrainable;
+  }
+  return decision;
+}
+
+LogicalResult NamePatterns::checkAllMatched(ArrayRef<StringRef> names,
+                                            Location loc) const {
+  for (const Pattern &pattern : patterns)
+    if (!pattern.matched)
+      return emitError(loc)
+             << "pattern '" << pattern.text << "' of "
+             << (pattern.isTrainable ? "--trainable" : "--frozen")
+             << " matches no parameter, the nearest are "
+             << nearestNames(pattern.text, names);
+  return success();
+}
+
+std::string nearestNames(StringRef name, ArrayRef<StringRef> names) {
+  std::vector<std::pair<unsigned, StringRef>> ranked;
+  for (StringRef each : names)
+    ranked.emplace_back(name.edit_distance(each), each);
+  llvm::stable_sort(ranked, llvm::less_first());
+  std::string text;
+  for (auto &[distance, each] : ArrayRef(ranked).take_front(3))
+    text += (text.empty() ? "'" : ", '") + each.str() + "'";
+  return text.empty() ? "none" : text;
+}
+
+} // namespace accel::onnxio
