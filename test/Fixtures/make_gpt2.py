@@ -22,9 +22,10 @@ import pathlib
 import shutil
 
 import numpy as np
-import onnx
 import torch
 import transformers
+
+import exported
 
 BATCH, SEQUENCE = 8, 16
 FOLDER = pathlib.Path(__file__).resolve().parent / "gpt2"
@@ -59,67 +60,18 @@ def make_model():
     return Logits(model).eval()
 
 
-def strip(proto):
-    """Drops the exporter's stack traces, which quote other people's source and
-    this machine's paths, and the class hierarchy, which `namespace` repeats.
-    What identifies a parameter's use stays."""
-    dropped = ("pkg.torch.onnx.stack_trace", "pkg.torch.onnx.class_hierarchy")
-
-    def clean(properties):
-        kept = [p for p in properties if p.key not in dropped]
-        del properties[:]
-        properties.extend(kept)
-
-    def walk(graph):
-        clean(graph.metadata_props)
-        for value in [*graph.input, *graph.output, *graph.value_info, *graph.initializer]:
-            clean(value.metadata_props)
-        for node in graph.node:
-            clean(node.metadata_props)
-            for attribute in node.attribute:
-                for inner in [attribute.g, *attribute.graphs]:
-                    if inner.node:
-                        walk(inner)
-
-    walk(proto.graph)
-    clean(proto.metadata_props)
-    for function in proto.functions:
-        clean(function.metadata_props)
-        for node in function.node:
-            clean(node.metadata_props)
-    return proto
-
-
 def export(model, ids, name, optimize, dynamic):
     shapes = None
     if dynamic:
         shapes = {"input_ids": {0: torch.export.Dim("batch", min=1, max=64),
                                 1: torch.export.Dim("sequence", min=2, max=32)}}
-    program = torch.onnx.export(
-        model, (ids,), dynamo=True, optimize=optimize, dynamic_shapes=shapes,
-        input_names=["input_ids"], output_names=["logits"], verbose=False)
-    proto = strip(program.model_proto)
-    data = proto.SerializeToString(deterministic=True)
-    for trace in (b"stack_trace", b"site-packages", b"File \""):
-        assert trace not in data, (name, trace)
-    onnx.checker.check_model(proto)
-    path = FOLDER / name / "model.onnx"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(data)
+    exported.export(FOLDER / name / "model.onnx", model, {"input_ids": ids}, ["logits"],
+                    optimize, shapes)
 
 
 def save(folder, name, tensor):
     (FOLDER / folder).mkdir(parents=True, exist_ok=True)
     np.save(FOLDER / folder / f"{name}.npy", tensor.detach().numpy())
-
-
-def save_parameters(model):
-    names = {}
-    for name, tensor in model.state_dict(keep_vars=True).items():
-        names.setdefault(id(tensor), []).append((name, list(tensor.shape)))
-    entries = [{"name": tied[0][0], "aliases": [name for name, _ in tied[1:]],
-                "shape": tied[0][1]} for tied in names.values()]
-    (FOLDER / "parameters.json").write_text(json.dumps(entries, indent=1) + "\n")
 
 
 def save_labels(ids, logits):
@@ -153,7 +105,7 @@ def main():
         for optimize, kind in ((True, "default"), (False, "raw")):
             export(model, ids, f"{kind}_static", optimize, dynamic=False)
             export(model, ids, f"{kind}_dynamic", optimize, dynamic=True)
-        save_parameters(model)
+        exported.save_parameters(FOLDER / "parameters.json", model)
         logits = model.double()(ids)
         save("expected_f64", "logits", logits)
         save_labels(ids, logits)
