@@ -16,5 +16,6 @@ void evaluate::registerEvaluateModels(mlir::DialectRegistry &registry) {
     attachReductionModels(context);
     attachStateModels(context);
     attachLossModels(context);
+    attachRandomModels(context);
   });
 }

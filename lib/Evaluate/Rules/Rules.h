@@ -17,6 +17,7 @@ void attachShapeModels(mlir::MLIRContext *context);
 void attachReductionModels(mlir::MLIRContext *context);
 void attachStateModels(mlir::MLIRContext *context);
 void attachLossModels(mlir::MLIRContext *context);
+void attachRandomModels(mlir::MLIRContext *context);
 
 /// A model of op `OpT` for class `Model`, as `evaluate(op, operands, results)`.
 template <typename Model, typename OpT>

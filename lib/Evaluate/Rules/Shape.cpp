@@ -136,6 +136,36 @@ struct Gather : EvaluateModel<Gather, nn::GatherOp> {
   }
 };
 
+struct ScatterAdd : EvaluateModel<ScatterAdd, nn::ScatterAddOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    Tensor result = operands[0];
+    DimSplit split(result.getShape(), cast<nn::ScatterAddOp>(op).getDim());
+    SmallVector<int64_t> picked;
+    for (int64_t index : operands[1].ints()) {
+      FailureOr<int64_t> row = normaliseIndex(op, index, split.size);
+      if (failed(row))
+        return failure();
+      picked.push_back(*row);
+    }
+    Type element = result.getElementType();
+    withElements(operands[2], result, [&](auto source, auto target) {
+      auto from = source.begin();
+      for (int64_t outer = 0; outer < split.outer; ++outer)
+        for (int64_t row : picked)
+          for (int64_t i = 0; i < split.inner; ++i, ++from) {
+            auto &to = target[(outer * split.size + row) * split.inner + i];
+            if constexpr (std::is_same_v<std::decay_t<decltype(to)>, double>)
+              to += *from;
+            else
+              to = wrapToType(static_cast<uint64_t>(to) + *from, element);
+          }
+    });
+    results.push_back(std::move(result));
+    return success();
+  }
+};
+
 struct GatherNd : EvaluateModel<GatherNd, nn::GatherNdOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
@@ -187,4 +217,5 @@ void evaluate::attachShapeModels(MLIRContext *context) {
   nn::PadOp::attachInterface<Pad>(*context);
   nn::GatherOp::attachInterface<Gather>(*context);
   nn::GatherNdOp::attachInterface<GatherNd>(*context);
+  nn::ScatterAddOp::attachInterface<ScatterAdd>(*context);
 }

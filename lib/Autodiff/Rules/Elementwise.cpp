@@ -1,0 +1,194 @@
+// Gradients of elementwise ops. Where a function has a kink, the values are
+// those that PyTorch takes: 0 for abs and relu, halves for equal arguments of
+// min and max. Branches are selected, not multiplied by 0, which would spread
+// NaN.
+
+#include "lib/Autodiff/Rules/Rules.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+using nn::ComparePredicate;
+
+namespace {
+using UnaryRule = Value (*)(const Emit &e, Value x, Value y, Value g);
+using BinaryRule = std::pair<Value, Value> (*)(const Emit &e, Value x, Value y,
+                                               Value r, Value g);
+
+template <typename Op, UnaryRule Rule>
+struct Unary : GradientModel<Unary<Op, Rule>, Op> {
+  static LogicalResult vjp(Op op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    out.push_back(Rule(e, op.getInput(), op.getResult(), g));
+    return success();
+  }
+};
+
+template <typename Op, BinaryRule Rule>
+struct Binary : GradientModel<Binary<Op, Rule>, Op> {
+  static LogicalResult vjp(Op op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    auto [x, y] = Rule(e, op.getLhs(), op.getRhs(), op.getResult(), g);
+    out.append({x, y});
+    return success();
+  }
+};
+
+Value negRule(const Emit &e, Value, Value, Value g) { return e.neg(g); }
+Value absRule(const Emit &e, Value x, Value, Value g) {
+  Value zero = e.splat(0, x);
+  return e.select(
+      e.compare(ComparePredicate::gt, x, zero), g,
+      e.select(e.compare(ComparePredicate::lt, x, zero), e.neg(g), zero));
+}
+Value expRule(const Emit &e, Value, Value y, Value g) { return e.mul(g, y); }
+Value logRule(const Emit &e, Value x, Value, Value g) { return e.div(g, x); }
+Value sqrtRule(const Emit &e, Value, Value y, Value g) {
+  return e.div(e.scale(g, 0.5), y);
+}
+Value rsqrtRule(const Emit &e, Value x, Value y, Value g) {
+  return e.mul(e.scale(g, -0.5), e.div(y, x));
+}
+Value reciprocalRule(const Emit &e, Value, Value y, Value g) {
+  return e.neg(e.mul(g, e.mul(y, y)));
+}
+Value tanhRule(const Emit &e, Value, Value y, Value g) {
+  return e.mul(g, e.sub(e.splat(1, y), e.mul(y, y)));
+}
+Value erfRule(const Emit &e, Value x, Value, Value g) {
+  Value bell = e.make<nn::ExpOp>(e.neg(e.mul(x, x)));
+  return e.mul(g, e.scale(bell, 2 / std::sqrt(M_PI)));
+}
+Value sigmoidRule(const Emit &e, Value, Value y, Value g) {
+  return e.mul(g, e.mul(y, e.sub(e.splat(1, y), y)));
+}
+Value reluRule(const Emit &e, Value x, Value, Value g) {
+  Value zero = e.splat(0, x);
+  return e.select(e.compare(ComparePredicate::le, x, zero), zero, g);
+}
+Value sinRule(const Emit &e, Value x, Value, Value g) {
+  return e.mul(g, e.make<nn::CosOp>(x));
+}
+Value cosRule(const Emit &e, Value x, Value, Value g) {
+  return e.neg(e.mul(g, e.make<nn::SinOp>(x)));
+}
+Value floorRule(const Emit &e, Value x, Value, Value) { return e.splat(0, x); }
+
+std::pair<Value, Value> addRule(const Emit &, Value, Value, Value, Value g) {
+  return {g, g};
+}
+std::pair<Value, Value> subRule(const Emit &e, Value, Value, Value, Value g) {
+  return {g, e.neg(g)};
+}
+std::pair<Value, Value> mulRule(const Emit &e, Value x, Value y, Value,
+                                Value g) {
+  return {e.mul(g, y), e.mul(g, x)};
+}
+std::pair<Value, Value> divRule(const Emit &e, Value, Value y, Value r,
+                                Value g) {
+  Value dx = e.div(g, y);
+  return {dx, e.neg(e.mul(dx, r))};
+}
+/// x - y·n, n being a whole number: n = (x - r) / y.
+std::pair<Value, Value> modRule(const Emit &e, Value x, Value y, Value r,
+                                Value g) {
+  return {g, e.neg(e.mul(g, e.div(e.sub(x, r), y)))};
+}
+/// y x^(y-1), 0 for y = 0 even at x = 0; x^y ln x, 0 at x = 0 for y >= 0.
+std::pair<Value, Value> powRule(const Emit &e, Value x, Value y, Value r,
+                                Value g) {
+  Value zero = e.splat(0, x);
+  Value lower = e.make<nn::PowOp>(x, e.sub(y, e.splat(1, y)));
+  Value dx = e.select(e.compare(ComparePredicate::eq, y, zero), zero,
+                      e.mul(g, e.mul(y, lower)));
+  Value flat = e.make<nn::AndOp>(e.compare(ComparePredicate::eq, x, zero),
+                                 e.compare(ComparePredicate::ge, y, zero));
+  Value dy = e.select(flat, zero, e.mul(g, e.mul(r, e.make<nn::LogOp>(x))));
+  return {dx, dy};
+}
+template <ComparePredicate Wins>
+std::pair<Value, Value> extremeRule(const Emit &e, Value x, Value y, Value,
+                                    Value g) {
+  Value zero = e.splat(0, x);
+  Value shared =
+      e.select(e.compare(ComparePredicate::eq, x, y), e.scale(g, 0.5), zero);
+  return {e.select(e.compare(Wins, x, y), g, shared),
+          e.select(e.compare(Wins, y, x), g, shared)};
+}
+
+struct Gelu : GradientModel<Gelu, nn::GeluOp> {
+  static LogicalResult vjp(nn::GeluOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value x = op.getInput(), one = e.splat(1, x), square = e.mul(x, x);
+    if (op.getKind() == nn::GeluKind::erf) {
+      // Φ(x) + x φ(x)
+      Value phi = e.scale(
+          e.add(one, e.make<nn::ErfOp>(e.scale(x, std::sqrt(0.5)))), 0.5);
+      Value bell = e.scale(e.make<nn::ExpOp>(e.scale(square, -0.5)),
+                           1 / std::sqrt(2 * M_PI));
+      out.push_back(e.mul(g, e.add(phi, e.mul(x, bell))));
+      return success();
+    }
+    // With u = c (x + a x³): (1 + tanh u) / 2 + x/2 (1 - tanh² u) c (1 + 3a x²)
+    double a = 0.044715, c = std::sqrt(2 / M_PI);
+    Value u = e.scale(e.mul(x, e.add(one, e.scale(square, a))), c);
+    Value t = e.make<nn::TanhOp>(u);
+    Value slope = e.scale(e.add(one, e.scale(square, 3 * a)), c);
+    Value inner = e.mul(e.mul(x, e.sub(one, e.mul(t, t))), slope);
+    out.push_back(e.mul(g, e.scale(e.add(e.add(one, t), inner), 0.5)));
+    return success();
+  }
+};
+
+struct Select : GradientModel<Select, nn::SelectOp> {
+  static LogicalResult vjp(nn::SelectOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value zero = e.splat(0, g);
+    out.append({Value(), e.select(op.getCondition(), g, zero),
+                e.select(op.getCondition(), zero, g)});
+    return success();
+  }
+};
+
+struct Cast : GradientModel<Cast, nn::CastOp> {
+  static LogicalResult vjp(nn::CastOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value input = op.getInput();
+    out.push_back(isFloat(input) ? e.cast(g, typeOf(input).getElementType())
+                                 : Value());
+    return success();
+  }
+};
+} // namespace
+
+void autodiff::attachElementwiseRules(MLIRContext *context) {
+  using namespace nn;
+  MLIRContext &c = *context;
+  NegOp::attachInterface<Unary<NegOp, negRule>>(c);
+  AbsOp::attachInterface<Unary<AbsOp, absRule>>(c);
+  ExpOp::attachInterface<Unary<ExpOp, expRule>>(c);
+  LogOp::attachInterface<Unary<LogOp, logRule>>(c);
+  SqrtOp::attachInterface<Unary<SqrtOp, sqrtRule>>(c);
+  RsqrtOp::attachInterface<Unary<RsqrtOp, rsqrtRule>>(c);
+  ReciprocalOp::attachInterface<Unary<ReciprocalOp, reciprocalRule>>(c);
+  TanhOp::attachInterface<Unary<TanhOp, tanhRule>>(c);
+  ErfOp::attachInterface<Unary<ErfOp, erfRule>>(c);
+  SigmoidOp::attachInterface<Unary<SigmoidOp, sigmoidRule>>(c);
+  ReluOp::attachInterface<Unary<ReluOp, reluRule>>(c);
+  SinOp::attachInterface<Unary<SinOp, sinRule>>(c);
+  CosOp::attachInterface<Unary<CosOp, cosRule>>(c);
+  FloorOp::attachInterface<Unary<FloorOp, floorRule>>(c);
+  AddOp::attachInterface<Binary<AddOp, addRule>>(c);
+  SubOp::attachInterface<Binary<SubOp, subRule>>(c);
+  MulOp::attachInterface<Binary<MulOp, mulRule>>(c);
+  DivOp::attachInterface<Binary<DivOp, divRule>>(c);
+  ModOp::attachInterface<Binary<ModOp, modRule>>(c);
+  PowOp::attachInterface<Binary<PowOp, powRule>>(c);
+  MaxOp::attachInterface<Binary<MaxOp, extremeRule<ComparePredicate::gt>>>(c);
+  MinOp::attachInterface<Binary<MinOp, extremeRule<ComparePredicate::lt>>>(c);
+  GeluOp::attachInterface<Gelu>(c);
+  SelectOp::attachInterface<Select>(c);
+  CastOp::attachInterface<Cast>(c);
+}

@@ -1,0 +1,37 @@
+// The gradient of cross-entropy: probabilities less the labels' ones.
+
+#include "lib/Autodiff/Rules/Rules.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+using nn::ComparePredicate;
+
+namespace {
+struct CrossEntropy : GradientModel<CrossEntropy, nn::CrossEntropyOp> {
+  static LogicalResult vjp(nn::CrossEntropyOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value logits = op.getLogits();
+    ArrayRef<int64_t> shape = typeOf(logits).getShape();
+    int64_t last = shape.size() - 1;
+    Type index = IntegerType::get(op.getContext(), 64);
+    Value labels = e.expand(e.cast(op.getLabels(), index), last, shape);
+    Value ignored = e.make<nn::ConstantOp>(
+        DenseElementsAttr::get(RankedTensorType::get(shape, index),
+                               static_cast<int64_t>(op.getIgnoreIndex())));
+    Value p = e.make<nn::SoftmaxOp>(logits, last, false);
+    Value less =
+        e.select(e.compare(ComparePredicate::eq, e.iota(shape, last), labels),
+                 e.sub(p, e.splat(1, p)), p);
+    out.push_back(e.select(e.compare(ComparePredicate::eq, labels, ignored),
+                           e.splat(0, p),
+                           e.mul(e.expand(g, last, shape), less)));
+    out.push_back(Value());
+    return success();
+  }
+};
+} // namespace
+
+void autodiff::attachLossRules(MLIRContext *context) {
+  nn::CrossEntropyOp::attachInterface<CrossEntropy>(*context);
+}
