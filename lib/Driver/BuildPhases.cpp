@@ -1,6 +1,7 @@
 // The story of a compilation: which passes lead from each phase to the next,
 // and why they stand in this order.
 
+#include "accel/Autodiff/Passes.h"
 #include "accel/Driver/Phases.h"
 #include "accel/Parallel/Passes.h"
 #include "accel/Pipeline/Passes.h"
@@ -27,8 +28,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     transforms::buildImportPipeline(pm);
     return;
   case Phase::Train:
-    // A forward program is trained by nothing: its entries stay as they are.
-    return;
+    // A forward program stays as it is.
+    return autodiff::buildTrainPipeline(pm, options.train);
   case Phase::Dist: {
     parallel::PlaceOptions place;
     place.mesh = options.mesh;

@@ -13,14 +13,20 @@ namespace {
 struct Origin {
   StringRef node, module, file;
   unsigned line = 0, column = 0;
-  unsigned others = 0; ///< further nodes of a fused location
+  unsigned others = 0;   ///< further nodes of a fused location
+  bool gradient = false; ///< built by differentiation
 };
 } // namespace
+
+/// The name that differentiation puts beside that of a node.
+static constexpr StringLiteral kGradient = "gradient";
 
 static void collect(Location location, Origin &origin) {
   TypeSwitch<LocationAttr>(location)
       .Case([&](NameLoc name) {
-        if (origin.node.empty())
+        if (name.getName() == kGradient)
+          origin.gradient = true;
+        else if (origin.node.empty())
           origin.node = name.getName();
         else
           ++origin.others;
@@ -63,7 +69,8 @@ std::string accel::driver::describeLocation(Location location) {
       printFile();
     return text;
   }
-  os << "node '" << origin.node << "'";
+  os << (origin.gradient ? "gradient of node '" : "node '") << origin.node
+     << "'";
   if (origin.others)
     os << " and " << origin.others << " fused with it";
   if (origin.module.empty() && origin.file.empty())

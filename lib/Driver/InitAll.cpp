@@ -3,6 +3,8 @@
 #include "accel/InitAll.h"
 
 #include "accel/Analysis/CostModels.h"
+#include "accel/Autodiff/Differentiate.h"
+#include "accel/Autodiff/Passes.h"
 #include "accel/Driver/Passes.h"
 #include "accel/Evaluate/Models.h"
 #include "accel/Parallel/Passes.h"
@@ -25,6 +27,7 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, dist::DistDialect, nn::NNDialect,
                   plan::PlanDialect>();
   analysis::registerCostModels(registry);
+  autodiff::registerDifferentiableModels(registry);
   evaluate::registerEvaluateModels(registry);
   parallel::registerShardingRuleModels(registry);
   plan::registerKernelSourceModels(registry);
@@ -33,6 +36,7 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void accel::registerAllPasses() {
   mlir::registerTransformsPasses();
+  autodiff::registerAutodiffPasses();
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
   pipeline::registerPipelinePasses();

@@ -1,0 +1,273 @@
+// From a forward program to one training step: loss, gradients, update, skip.
+
+#include "lib/Autodiff/BuildStep.h"
+#include "accel/Autodiff/Differentiate.h"
+#include "accel/Autodiff/Passes.h"
+#include "dialects/NN/ModuleAttrs.h"
+#include "lib/Autodiff/Update.h"
+
+using namespace mlir;
+
+namespace accel::autodiff {
+#define GEN_PASS_DEF_BUILDSTEPPASS
+#include "accel/Autodiff/Passes.h.inc"
+
+namespace {
+
+/// A state that the step writes.
+struct Write {
+  nn::StateOp state;
+  BlockArgument old;
+  Value value;
+};
+
+class StepBuilder {
+public:
+  StepBuilder(ModuleOp module, func::FuncOp entry, UpdateRule rule)
+      : module(module), entry(entry), rule(std::move(rule)),
+        builder(module.getContext()) {}
+
+  LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
+                    ArrayRef<std::string> frozen, bool emitGradients);
+
+private:
+  FailureOr<Write> addState(StringRef name, RankedTensorType type,
+                            nn::StateRole role);
+  void keepOnly(Value loss);
+  LogicalResult markGradients(Value loss);
+  LogicalResult update(Value loss, bool emitGradients);
+  void addResult(Value value, StringRef output) {
+    results.push_back(value);
+    resultAttributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nn::kOutputAttr, builder.getStringAttr(output))));
+  }
+  void finish();
+  Location named(const Twine &name) {
+    return NameLoc::get(builder.getStringAttr(name));
+  }
+
+  ModuleOp module;
+  func::FuncOp entry;
+  UpdateRule rule;
+  OpBuilder builder;
+  BlockArgument counter;
+  SmallVector<Trained> trained;
+  /// Marked gradients of `trained`; null where the loss does not depend on it.
+  SmallVector<Value> gradients;
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> resultAttributes;
+};
+
+} // namespace
+
+/// Declares a state that is zero at first, and takes it as an argument.
+FailureOr<Write> StepBuilder::addState(StringRef name, RankedTensorType type,
+                                       nn::StateRole role) {
+  if (Operation *other = module.lookupSymbol(name))
+    return other->emitError()
+           << "expected no symbol '" << name
+           << "' in a forward program: training needs the name";
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(entry);
+  auto state = nn::StateOp::create(
+      builder, named(name), name, type,
+      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())),
+      /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
+      /*frozen=*/false, role);
+  // The counter stays last.
+  unsigned place = counter ? counter.getArgNumber() : entry.getNumArguments();
+  auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
+      nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr())));
+  if (failed(entry.insertArgument(place, type, attributes, state.getLoc())))
+    return failure();
+  return Write{state, entry.getArgument(place), nullptr};
+}
+
+/// Makes the loss the only result, and drops what it does not need.
+void StepBuilder::keepOnly(Value loss) {
+  Block &body = entry.getBody().front();
+  body.getTerminator()->setOperands(loss);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty() && isPure(&op))
+      op.erase();
+}
+
+LogicalResult StepBuilder::markGradients(Value loss) {
+  SmallVector<Value> parameters;
+  for (const Trained &each : trained)
+    parameters.push_back(each.argument);
+  FailureOr<SmallVector<Value>> found =
+      differentiate(builder, loss, parameters);
+  if (failed(found))
+    return failure();
+  gradients = *found;
+  std::string independent;
+  for (auto [each, gradient] : llvm::zip(trained, gradients)) {
+    if (gradient)
+      gradient = nn::GradientOp::create(
+          builder, named("gradient of " + each.state.getSymName()), gradient,
+          each.state.getSymName());
+    else
+      independent += (independent.empty() ? "'" : ", '") +
+                     each.state.getSymName().str() + "'";
+  }
+  if (llvm::none_of(gradients, [](Value value) { return bool(value); }))
+    return emitError(loss.getLoc())
+           << "expected a loss that depends on a trained parameter, found none";
+  if (!independent.empty())
+    entry.emitWarning() << "the loss does not depend on parameters "
+                        << independent
+                        << ": their gradients are zero, and the update leaves "
+                           "them as they are";
+  return success();
+}
+
+LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
+  Emit emit{builder, named("update")};
+  Type element = Emit::typeOf(loss).getElementType();
+  SmallVector<Value> present = llvm::filter_to_vector(
+      gradients, [](Value value) { return bool(value); });
+  Value norm =
+      buildGlobalNorm({builder, named("gradient norm")}, present, element);
+  Value isFinite =
+      emit.make<nn::AndOp>(emit.isFinite(norm), emit.isFinite(loss));
+  Value clip;
+  if (rule.clipping)
+    clip = emit.make<nn::MinOp>(
+        emit.splat(emit.scalarType(element), 1),
+        emit.div(emit.splat(emit.scalarType(element), *rule.clipping),
+                 emit.add(norm, emit.splat(emit.scalarType(element), 1e-6))));
+  Value next = emit.add(counter, emit.i64(1));
+  Value step = emit.cast(next, builder.getF64Type());
+  Value lr = buildLearningRate({builder, named("learning rate")}, rule, step);
+  UpdateScalars scalars = buildUpdateScalars(emit, rule, lr, step);
+
+  SmallVector<Write> parameters;
+  SmallVector<SmallVector<Write>> moments(momentNames(rule).size());
+  for (auto [each, gradient] : llvm::zip(trained, gradients))
+    if (gradient)
+      parameters.push_back({each.state, each.argument, gradient});
+  for (auto [group, prefix] : llvm::zip(moments, momentNames(rule)))
+    for (Write &write : parameters) {
+      FailureOr<Write> moment =
+          addState((prefix + "/" + write.state.getSymName()).str(),
+                   Emit::typeOf(write.old), nn::StateRole::moment);
+      if (failed(moment))
+        return failure();
+      group.push_back(*moment);
+    }
+  for (auto [index, write] : llvm::enumerate(parameters)) {
+    Emit own{builder, named("update of " + write.state.getSymName())};
+    Value gradient = write.value;
+    if (clip)
+      gradient = own.mul(gradient, own.like(clip, gradient));
+    SmallVector<Value> old;
+    for (auto &group : moments)
+      old.push_back(group[index].old);
+    Updated updated = buildUpdate(own, rule, scalars, write.old, gradient, old);
+    Value keep = own.spread(isFinite, Emit::typeOf(write.old).getShape());
+    write.value = own.select(keep, updated.parameter, write.old);
+    for (auto [group, value] : llvm::zip(moments, updated.moments))
+      group[index].value = own.select(keep, value, group[index].old);
+  }
+
+  addResult(loss, "loss");
+  addResult(norm, "grad_norm");
+  addResult(emit.cast(lr, element), "lr");
+  for (auto [each, gradient] : llvm::zip(trained, gradients))
+    if (emitGradients)
+      addResult(gradient ? gradient
+                         : emit.splat(Emit::typeOf(each.argument), 0),
+                (each.state.getSymName() + ".grad").str());
+  auto addWrite = [&](nn::StateOp state, Value value) {
+    results.push_back(value);
+    resultAttributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
+  };
+  for (Write &write : parameters)
+    addWrite(write.state, write.value);
+  for (auto &group : moments)
+    for (Write &write : group)
+      addWrite(write.state, write.value);
+  addWrite(module.lookupSymbol<nn::StateOp>(kStepCounterName),
+           emit.select(isFinite, next, counter));
+  return success();
+}
+
+/// Gives the entry its results and its name.
+void StepBuilder::finish() {
+  Block &body = entry.getBody().front();
+  body.getTerminator()->setOperands(results);
+  entry.setFunctionType(builder.getFunctionType(
+      entry.getArgumentTypes(), ValueRange(results).getTypes()));
+  entry.setAllResultAttrs(resultAttributes);
+  entry.setSymName(kStepName);
+  module->setAttr(nn::kSeedAttr, builder.getI64IntegerAttr(rule.seed));
+}
+
+LogicalResult StepBuilder::run(StringRef lossSpec,
+                               ArrayRef<std::string> trainable,
+                               ArrayRef<std::string> frozen,
+                               bool emitGradients) {
+  if (auto reason = module->getAttrOfType<StringAttr>(nn::kUntrainableAttr))
+    return entry.emitError()
+           << "cannot train this module: " << reason.getValue();
+  Operation *other = module.lookupSymbol(kStepName);
+  if (other && other != entry)
+    return other->emitError() << "expected no symbol '" << kStepName
+                              << "' in a forward program: training needs the "
+                                 "name";
+  FailureOr<Value> loss = buildLoss(entry, lossSpec);
+  if (failed(loss))
+    return failure();
+  keepOnly(*loss);
+  auto chosen = chooseTrained(module, entry, trainable, frozen);
+  if (failed(chosen))
+    return failure();
+  trained = *chosen;
+  FailureOr<Write> count = addState(
+      kStepCounterName, RankedTensorType::get({}, builder.getI64Type()),
+      nn::StateRole::counter);
+  if (failed(count))
+    return failure();
+  counter = count->old;
+  expandDropout(entry, counter, rule.seed);
+  builder.setInsertionPoint(entry.getBody().front().getTerminator());
+  // Dropout may have replaced it.
+  Value scalar = entry.getBody().front().getTerminator()->getOperand(0);
+  if (failed(markGradients(scalar)) || failed(update(scalar, emitGradients)))
+    return failure();
+  finish();
+  return success();
+}
+
+namespace {
+struct BuildStepPass : impl::BuildStepPassBase<BuildStepPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<UpdateRule> rule = parseUpdateRule(
+        optimizer, SmallVector<std::string>(settings.begin(), settings.end()));
+    if (!rule) {
+      module.emitError() << llvm::toString(rule.takeError());
+      return signalPassFailure();
+    }
+    func::FuncOp entry;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(nn::kEntryAttr))
+        entry = function;
+    if (!entry) {
+      module.emitError() << "expected an entry, found none";
+      return signalPassFailure();
+    }
+    StepBuilder step(module, entry, *rule);
+    if (failed(step.run(
+            loss, SmallVector<std::string>(trainable.begin(), trainable.end()),
+            SmallVector<std::string>(frozen.begin(), frozen.end()),
+            emitGradients)))
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace accel::autodiff

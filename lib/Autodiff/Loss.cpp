@@ -1,0 +1,97 @@
+// Finding or making the loss of a step.
+
+#include "lib/Autodiff/BuildStep.h"
+#include "lib/Autodiff/Emit.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+
+/// What exporters and PyTorch leave out of a loss.
+static constexpr int64_t kIgnoredLabel = -100;
+
+/// The value that the entry returns as output `name`.
+static FailureOr<Value> findOutput(func::FuncOp entry, StringRef name) {
+  Operation *terminator = entry.getBody().front().getTerminator();
+  std::string names;
+  for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+    auto output = entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
+    if (!output)
+      continue;
+    if (output == name)
+      return terminator->getOperand(index);
+    names += (names.empty() ? "'" : ", '") + output.str() + "'";
+  }
+  return entry.emitError() << "expected one of the outputs (" << names
+                           << ") in --loss, found '" << name << "'";
+}
+
+/// Adds an input before the first state, that is, after the other inputs.
+static FailureOr<Value> addInput(func::FuncOp entry, StringRef name,
+                                 RankedTensorType type) {
+  OpBuilder builder(entry.getContext());
+  unsigned place = entry.getNumArguments();
+  for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
+    if (entry.getArgAttr(index, nn::kStateAttr))
+      place = std::min(place, index);
+    if (entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr) == name)
+      return entry.emitError()
+             << "expected a new name for the labels of --loss, found the input "
+                "'"
+             << name << "'";
+  }
+  Location loc = NameLoc::get(builder.getStringAttr(name));
+  auto attributes = builder.getDictionaryAttr(
+      builder.getNamedAttr(nn::kInputAttr, builder.getStringAttr(name)));
+  if (failed(entry.insertArgument(place, type, attributes, loc)))
+    return failure();
+  return Value(entry.getArgument(place));
+}
+
+static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
+  auto [logitsName, labelsName] = spec.split(',');
+  FailureOr<Value> found = findOutput(entry, logitsName);
+  if (failed(found))
+    return failure();
+  Value logits = *found;
+  RankedTensorType type = Emit::typeOf(logits);
+  if (!isa<FloatType>(type.getElementType()) || type.getRank() < 1)
+    return emitError(logits.getLoc())
+           << "expected logits of floats, of rank 1 or more, found output '"
+           << logitsName << "' of type " << type;
+  OpBuilder builder(entry.getBody().front().getTerminator());
+  FailureOr<Value> labels = addInput(
+      entry, labelsName,
+      RankedTensorType::get(type.getShape().drop_back(), builder.getI64Type()));
+  if (failed(labels))
+    return failure();
+  Emit emit{builder, NameLoc::get(builder.getStringAttr("loss"))};
+  if (!type.getElementType().isF64())
+    logits = emit.cast(logits, builder.getF32Type());
+  Value losses = nn::CrossEntropyOp::create(builder, emit.loc, logits, *labels,
+                                            kIgnoredLabel);
+  Value counts = emit.cast(
+      emit.compare(nn::ComparePredicate::ne, *labels,
+                   emit.splat(Emit::typeOf(*labels), double(kIgnoredLabel))),
+      Emit::typeOf(losses).getElementType());
+  return emit.div(emit.sumFrom(losses, 0), emit.sumFrom(counts, 0));
+}
+
+FailureOr<Value> autodiff::buildLoss(func::FuncOp entry, StringRef spec) {
+  if (spec.consume_front("cross_entropy:"))
+    return buildCrossEntropy(entry, spec);
+  FailureOr<Value> loss = findOutput(entry, spec);
+  if (failed(loss))
+    return failure();
+  RankedTensorType type = Emit::typeOf(*loss);
+  if (type.getNumElements() != 1 || !isa<FloatType>(type.getElementType()))
+    return emitError(loss->getLoc())
+           << "expected a loss of one float, found output '" << spec
+           << "' of type " << type;
+  OpBuilder builder(entry.getBody().front().getTerminator());
+  Emit emit{builder, NameLoc::get(builder.getStringAttr("loss"))};
+  Value scalar = emit.toScalar(*loss);
+  return type.getElementType().isF64()
+             ? scalar
+             : emit.cast(scalar, builder.getF32Type());
+}

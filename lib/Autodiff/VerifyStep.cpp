@@ -1,0 +1,163 @@
+// The contract at the end of phase 2.
+
+#include "accel/Autodiff/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace accel::autodiff {
+#define GEN_PASS_DEF_VERIFYSTEPPASS
+#include "accel/Autodiff/Passes.h.inc"
+
+namespace {
+
+/// Checks one entry; each check emits its errors and says whether it held.
+class Verifier {
+public:
+  Verifier(ModuleOp module, func::FuncOp entry)
+      : module(module), entry(entry) {}
+
+  bool verify() {
+    collectWrites();
+    bool valid = verifyOps();
+    if (entry.getSymName() == kStepName) {
+      valid = verifyOutputs() && valid;
+      valid = verifyWrites() && valid;
+      return verifyMarkers() && valid;
+    }
+    for (auto &[state, value] : writes)
+      if (state.getRole() == nn::StateRole::parameter) {
+        entry.emitOpError() << "writes parameter '" << state.getSymName()
+                            << "', expected only @" << kStepName << " to";
+        valid = false;
+      }
+    return valid;
+  }
+
+private:
+  void collectWrites() {
+    Operation *terminator = entry.getBody().front().getTerminator();
+    for (unsigned index = 0; index < entry.getNumResults(); ++index)
+      if (auto symbol = entry.getResultAttrOfType<FlatSymbolRefAttr>(
+              index, nn::kStateAttr))
+        writes.emplace_back(module.lookupSymbol<nn::StateOp>(symbol.getAttr()),
+                            terminator->getOperand(index));
+  }
+
+  bool verifyOps() {
+    bool valid = true;
+    entry.walk([&](Operation *op) {
+      if (isa<nn::DropoutOp>(op)) {
+        op->emitOpError() << "draws anew in every step of training, expected "
+                             "--train or a model exported for inference";
+        valid = false;
+      }
+    });
+    return valid;
+  }
+
+  bool verifyOutputs() {
+    llvm::StringSet<> found;
+    for (unsigned index = 0; index < entry.getNumResults(); ++index)
+      if (auto name =
+              entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr)) {
+        auto type = cast<RankedTensorType>(entry.getResultTypes()[index]);
+        if (type.getRank() == 0)
+          found.insert(name);
+      }
+    bool valid = true;
+    for (StringRef name : {"loss", "grad_norm", "lr"})
+      if (!found.contains(name)) {
+        entry.emitOpError()
+            << "expected a scalar output '" << name << "', found none";
+        valid = false;
+      }
+    return valid;
+  }
+
+  bool verifyWrites() {
+    bool valid = true;
+    llvm::SmallPtrSet<Operation *, 8> seen;
+    for (auto &[state, value] : writes) {
+      if (!seen.insert(state).second) {
+        entry.emitOpError()
+            << "writes state '" << state.getSymName() << "' twice";
+        valid = false;
+      }
+      if (state.getFrozen()) {
+        entry.emitOpError()
+            << "writes state '" << state.getSymName() << "', which is frozen";
+        valid = false;
+      }
+      if (state.getType() != value.getType()) {
+        entry.emitOpError()
+            << "writes " << value.getType() << " to state '"
+            << state.getSymName() << "', expected " << state.getType();
+        valid = false;
+      }
+    }
+    for (auto state : module.getOps<nn::StateOp>())
+      if ((state.getRole() == nn::StateRole::moment ||
+           state.getRole() == nn::StateRole::counter) &&
+          !seen.contains(state)) {
+        state.emitOpError() << "is not written by the step";
+        valid = false;
+      }
+    return valid;
+  }
+
+  /// Parameters that are written have one marker each; between a marker and
+  /// the inputs of the program stand no other markers.
+  bool verifyMarkers() {
+    bool valid = true;
+    llvm::StringMap<nn::GradientOp> markers;
+    llvm::DenseSet<Value> updated;
+    for (Operation &op : entry.getBody().front()) {
+      bool isUpdate = llvm::any_of(op.getOperands(), [&](Value operand) {
+        return updated.contains(operand);
+      });
+      auto marker = dyn_cast<nn::GradientOp>(op);
+      if (marker && isUpdate) {
+        marker.emitOpError() << "marks a value of the update, expected one of "
+                                "forward and backward";
+        valid = false;
+      }
+      if (marker && !markers.try_emplace(marker.getState(), marker).second) {
+        marker.emitOpError()
+            << "is a second gradient of '" << marker.getState() << "'";
+        valid = false;
+      }
+      if (marker || isUpdate)
+        updated.insert(op.result_begin(), op.result_end());
+    }
+    for (auto &[state, value] : writes)
+      if (state.getRole() == nn::StateRole::parameter &&
+          !markers.contains(state.getSymName())) {
+        entry.emitOpError() << "writes parameter '" << state.getSymName()
+                            << "' without a gradient of it";
+        valid = false;
+      }
+    return valid;
+  }
+
+  ModuleOp module;
+  func::FuncOp entry;
+  /// The states that results are new values of.
+  SmallVector<std::pair<nn::StateOp, Value>> writes;
+};
+
+struct VerifyStepPass : impl::VerifyStepPassBase<VerifyStepPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto entry : getOperation().getOps<func::FuncOp>())
+      if (entry->hasAttr(nn::kEntryAttr) &&
+          !Verifier(getOperation(), entry).verify())
+        signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace accel::autodiff
