@@ -74,6 +74,10 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
   uint64_t ranksAt = cursor.take(count * sizeof(RankControl));
   uint64_t timesAt =
       cursor.take(count * static_cast<uint64_t>(repeats) * sizeof(double));
+  uint64_t stepsAt =
+      cursor.take(executable.isTraining()
+                      ? static_cast<uint64_t>(repeats) * sizeof(StepRecord)
+                      : 0);
   uint64_t barriersAt =
       cursor.take(channels.size() * count * sizeof(BarrierCell));
   uint64_t mailAt = cursor.take(mail * sizeof(Mailbox));
@@ -94,6 +98,7 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
   for (uint64_t i = 0; i < count; ++i)
     new (&rankBlocks[i]) RankControl;
   times = reinterpret_cast<double *>(base + timesAt);
+  steps = reinterpret_cast<StepRecord *>(base + stepsAt);
   // The mapping is zero, which is what barriers and mailboxes start as;
   // touching them all would cost memory that few plans need.
   barriers = reinterpret_cast<BarrierCell *>(base + barriersAt);

@@ -53,6 +53,8 @@ public:
   double &seconds(int64_t rank, int64_t repeat) {
     return times[rank * repeats + repeat];
   }
+  /// What rank 0 saw of a training step, counted from 0 in this run.
+  StepRecord &step(int64_t repeat) { return steps[repeat]; }
   /// The barrier of the group that `channel` and the group's lowest rank name.
   BarrierCell &barrier(size_t channel, int64_t lowestRank) {
     return barriers[channel * static_cast<size_t>(ranks) +
@@ -78,6 +80,7 @@ private:
   Control *controlBlock = nullptr;
   RankControl *rankBlocks = nullptr;
   double *times = nullptr;
+  StepRecord *steps = nullptr;
   BarrierCell *barriers = nullptr;
   Mailbox *mailboxes = nullptr;
   char *arenas = nullptr;

@@ -34,10 +34,21 @@ struct alignas(64) RankControl {
   char message[2048] = {};
 };
 
+/// What a training step reports, in the order of kStepReports.
+struct StepRecord {
+  enum Report { Loss, GradNorm, LearningRate };
+  double values[3] = {};
+};
+
 struct Control {
   /// Not 0: everybody ends. Waits look at it at least ten times a second.
   Word abort{0};
   uint32_t ranks = 0, spin = 0;
+  /// Steps that were finished before this run: its first is one later.
+  int64_t firstStep = 0;
+  /// The step, from 1 in this run, after which everybody stops because its loss
+  /// or norm was not finite; 0: none.
+  std::atomic<int64_t> stoppedAt{0};
   /// Sum over the ranks of the weights' bytes, for the progress line.
   uint64_t weightBytes = 0;
 

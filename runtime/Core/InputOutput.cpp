@@ -3,6 +3,7 @@
 
 #include "Core/InputOutput.h"
 
+#include "Core/DataFeed.h"
 #include "Data/Npy.h"
 #include "Data/TensorProto.h"
 
@@ -49,15 +50,16 @@ std::string fileNameOf(const std::string &name) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Status Inputs::open(const Executable &executable, const std::string &folder) {
+Status Inputs::open(const Executable &executable, const std::string &folder,
+                    const DataFeed *data) {
   struct stat info;
-  if (!executable.inputs.empty() &&
+  if (!executable.inputs.empty() && !folder.empty() &&
       (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)))
     return Status::error("expected a folder of inputs, found none at " +
                          inQuotes(folder));
   // Test sets number their files; a file that names its tensor says it better.
   std::vector<OpenTensor> numbered;
-  for (size_t i = 0; i < executable.inputs.size(); ++i) {
+  for (size_t i = 0; i < executable.inputs.size() && !folder.empty(); ++i) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
     FileHandle file = openForReading(path), memory;
     if (!file)
@@ -79,15 +81,23 @@ Status Inputs::open(const Executable &executable, const std::string &folder) {
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
     tensor.name = input.name;
-    FileHandle file = openForReading(path);
+    FileHandle file = folder.empty() ? FileHandle() : openForReading(path);
     if (file) {
       ACCEL_RT_RETURN_IF_ERROR(openNpy(file.get(), path, tensor.range));
       files.push_back(std::move(file));
-    } else if (errno != ENOENT) {
+    } else if (!folder.empty() && errno != ENOENT) {
       return Status::error("cannot open " + inQuotes(path) + ": " +
                            std::strerror(errno));
     } else if (const TensorRange *found = findTensor(numbered, input.name)) {
       tensor.range = *found;
+    } else if (data) {
+      if (data->feeds(input.name))
+        continue;
+      return Status::error("expected input " + inQuotes(input.name) + " (" +
+                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           inQuotes(fileNameOf(input.name) + ".npy") +
+                           " in a folder --inputs, because " +
+                           data->whyNot(input.name));
     } else {
       return Status::error("expected input " + inQuotes(input.name) + " (" +
                            shapeText(input.dtype, input.part.shape) + ") as " +
@@ -252,8 +262,34 @@ private:
   InputOutput &io;
 };
 
-/// Whether this rank is the one that writes its piece: the first of those that
-/// hold the same.
+/// Keeps a number that a training step reports.
+class ReportTask : public Task {
+public:
+  ReportTask(DType dtype, double &value) : dtype(dtype), value(value) {}
+  Status run(void *const *addresses, int64_t) override {
+    if (dtype == DType::F64) {
+      std::memcpy(&value, addresses[0], sizeof value);
+      return Status();
+    }
+    float narrow;
+    std::memcpy(&narrow, addresses[0], sizeof narrow);
+    value = narrow;
+    return Status();
+  }
+
+private:
+  DType dtype;
+  double &value;
+};
+
+} // namespace
+
+bool isStepReport(const Executable &executable, const std::string &output) {
+  return executable.isTraining() &&
+         std::find(std::begin(kStepReports), std::end(kStepReports), output) !=
+             std::end(kStepReports);
+}
+
 bool isWriter(const Part &part, const Coordinates &coordinates) {
   for (size_t i = 0; i < coordinates.axes.size(); ++i) {
     bool splits = false;
@@ -267,8 +303,6 @@ bool isWriter(const Part &part, const Coordinates &coordinates) {
   return true;
 }
 
-} // namespace
-
 Status InputOutput::prepare(const Command &command,
                             const Coordinates &coordinates,
                             RankControl &control, std::unique_ptr<Task> &task) {
@@ -277,6 +311,10 @@ Status InputOutput::prepare(const Command &command,
     const TensorRange *range =
         isState ? (weights ? weights->find(read->name) : nullptr)
                 : (inputs ? inputs->find(read->name) : nullptr);
+    if (!range && data && !isState && data->feeds(read->name)) {
+      task = data->prepare(*read, coordinates, finishedSteps);
+      return Status();
+    }
     if (!range)
       return Status::error("found no value for " + inQuotes(read->name));
     task = std::make_unique<ReadTask>(
@@ -288,6 +326,14 @@ Status InputOutput::prepare(const Command &command,
   if (write.target != "output")
     return Status::error("expected a write of an output, found one of a " +
                          write.target);
+  if (isStepReport(executable, write.name)) {
+    auto report = std::find(std::begin(kStepReports), std::end(kStepReports),
+                            write.name) -
+                  std::begin(kStepReports);
+    task =
+        std::make_unique<ReportTask>(write.view.dtype, record.values[report]);
+    return Status();
+  }
   std::optional<PieceMover> mover;
   if (outputs && isWriter(write.part, coordinates))
     if (const TensorRange *range = outputs->find(write.name))

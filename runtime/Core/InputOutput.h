@@ -6,7 +6,7 @@
 #define ACCEL_RUNTIME_CORE_INPUTOUTPUT_H
 
 #include "Core/Control.h"
-#include "Data/TensorFile.h"
+#include "Data/AtomicFile.h"
 #include "accel-rt/Device.h"
 
 namespace accel::rt {
@@ -17,11 +17,15 @@ struct OpenTensor {
   TensorRange range;
 };
 
+class DataFeed;
+
 /// Opens `folder`/NAME.npy ('/' written %2F) or input_K.pb for every input.
 /// Errors: an input without a file, another shape or element type.
 class Inputs {
 public:
-  Status open(const Executable &executable, const std::string &folder);
+  /// Without a file is what `data` feeds; an empty `folder` holds no files.
+  Status open(const Executable &executable, const std::string &folder,
+              const DataFeed *data);
   const TensorRange *find(const std::string &name) const;
 
 private:
@@ -47,12 +51,10 @@ private:
   uint64_t total = 0;
 };
 
-/// Output files: made at full size without a name where the file system can (so
-/// that nothing is left whatever happens), filled by the ranks, and named when
-/// all is well.
+/// Output files: made at full size, filled by the ranks, and named when all is
+/// well. The reports of training steps are no files.
 class Outputs {
 public:
-  ~Outputs();
   /// Errors: the folder is missing or not writable, or the disk is full.
   Status create(const Executable &executable, const std::string &folder);
   const TensorRange *find(const std::string &name) const;
@@ -60,28 +62,35 @@ public:
   Status finish();
 
 private:
-  struct Output {
-    std::string temporary, path;
-    bool hasName = false; ///< The temporary one.
-  };
   std::vector<OpenTensor> tensors;
-  std::vector<Output> outputs;
-  std::vector<FileHandle> files;
+  std::vector<AtomicFile> files;
 };
 
 /// Makes the tasks of read and write commands.
 struct InputOutput {
+  const Executable &executable;
   const Inputs *inputs = nullptr;
   const Weights *weights = nullptr;
   const Outputs *outputs = nullptr; ///< Null: outputs are computed, not kept.
+  const DataFeed *data = nullptr;   ///< Of inputs without a file.
   /// Set while a write command shall reach its file.
   bool writing = false;
   /// Seconds that writes to files took since the last reset.
   double writeSeconds = 0;
+  /// The reports of the last training step, and the steps finished before it.
+  StepRecord record = {};
+  int64_t finishedSteps = 0;
 
   Status prepare(const Command &command, const Coordinates &coordinates,
                  RankControl &control, std::unique_ptr<Task> &task);
 };
+
+/// Whether the output is a number by which a training step reports.
+bool isStepReport(const Executable &executable, const std::string &output);
+
+/// Whether this rank is the one that writes its piece: the first of those that
+/// hold the same.
+bool isWriter(const Part &part, const Coordinates &coordinates);
 
 /// A name as a file's name: '/' becomes %2F.
 std::string fileNameOf(const std::string &name);

@@ -1,7 +1,10 @@
 // The parent: opens and checks everything, forks the ranks, watches them, and
 // ends all of them when one ends badly or hangs. Ranks die with the parent.
 
+#include "Core/DataFeed.h"
 #include "Core/Rank.h"
+#include "Core/SavedWeights.h"
+#include "Core/StepReports.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -85,6 +88,36 @@ std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
   return text;
 }
 
+/// Options that only one kind of program has.
+Status checkKind(const Executable &plan, const RunOptions &options) {
+  struct {
+    const char *name;
+    bool given, training;
+  } rows[] = {{"--steps", options.steps > 0, true},
+              {"--data", !options.data.empty(), true},
+              {"--seed", options.seed.has_value(), true},
+              {"--save-weights", !options.saveWeights.empty(), true},
+              {"--repeat", options.repeats > 0, false}};
+  for (const auto &row : rows)
+    if (row.given && row.training != plan.isTraining())
+      return Status::error(
+          std::string("option '") + row.name + "' is for " +
+          (row.training ? "training" : "forward") + " programs, and " +
+          inQuotes(options.executable) +
+          (plan.isTraining() ? " trains: give --steps" : " does not train"));
+  if (options.data.empty())
+    for (auto [name, given] :
+         {std::pair("--data-type", !options.dataType.empty()),
+          std::pair("--data-labels", !options.dataLabels.empty()),
+          std::pair("--seed", options.seed.has_value())})
+      if (given)
+        return Status::error(std::string("option '") + name +
+                             "' expects --data");
+  if (!options.originalWeights.empty() && options.saveWeights.empty())
+    return Status::error("option '--original-weights' expects --save-weights");
+  return Status();
+}
+
 class Supervisor {
 public:
   explicit Supervisor(const Job &job)
@@ -153,14 +186,34 @@ private:
       }
       if (Clock::now() - lastLine > kProgressInterval) {
         lastLine = Clock::now();
-        if (job.options.progress)
-          job.options.progress(progressLine());
+        if (std::string line = progressLine();
+            job.options.progress && !line.empty())
+          job.options.progress(line);
       }
+      reportSteps();
       std::this_thread::sleep_for(poll);
       poll = std::min<Clock::duration>(poll * 5 / 4, kPoll);
     }
     endAll();
+    reportSteps();
     return failure;
+  }
+
+  /// Tells of the steps that all ranks have finished since the last call.
+  void reportSteps() {
+    if (!plan.isTraining() || !job.options.step)
+      return;
+    int64_t done = job.repeats;
+    for (size_t rank = 0; rank < children.size(); ++rank)
+      done = std::min(
+          done,
+          static_cast<int64_t>(
+              job.memory.rank(static_cast<int64_t>(rank)).runsDone.load()));
+    // A step that ended badly is an error, no step.
+    if (int64_t stopped = control.stoppedAt.load())
+      done = std::min(done, stopped - 1);
+    for (; reported < done; ++reported)
+      job.options.step(stepResult(job, reported));
   }
 
   /// Collects the ranks that have ended; the first bad end is the failure.
@@ -239,8 +292,10 @@ private:
     }
     if (loading)
       return "loading: " + std::to_string(read >> 20) + " MiB of weights read";
+    if (plan.isTraining())
+      return ""; // its steps speak for themselves
     return "running: " + std::to_string(done) + " of " +
-           std::to_string(job.options.repeats) + " done";
+           std::to_string(job.repeats) + " done";
   }
 
   /// Ends every rank: by the abort word, and by force when the grace is over.
@@ -272,6 +327,7 @@ private:
   Interrupts interrupts;
   std::vector<pid_t> children;
   size_t running = 0;
+  int64_t reported = 0;
   std::vector<uint64_t> lastProgress;
   Status failure;
 };
@@ -279,7 +335,7 @@ private:
 void collect(const Job &job, RunResult &result) {
   const Executable &plan = job.file.plan();
   result.ranks = plan.numRanks();
-  result.seconds.assign(static_cast<size_t>(job.options.repeats), 0);
+  result.seconds.assign(static_cast<size_t>(job.repeats), 0);
   for (int64_t rank = 0; rank < result.ranks; ++rank) {
     RankControl &self = job.memory.rank(rank);
     uint64_t planned = 0;
@@ -301,7 +357,7 @@ void collect(const Job &job, RunResult &result) {
                    double(self.residentBytes - planned) / (1 << 20),
                    double(self.reservedBytes) / (1 << 20));
     result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
-    for (int64_t repeat = 0; repeat < job.options.repeats; ++repeat)
+    for (int64_t repeat = 0; repeat < job.repeats; ++repeat)
       result.seconds[repeat] =
           std::max(result.seconds[repeat], job.memory.seconds(rank, repeat));
   }
@@ -334,23 +390,48 @@ Status runExecutable(const RunOptions &options, RunResult &result) {
                          " was compiled for a CPU with " + names +
                          ", which this one lacks");
   }
+  ACCEL_RT_RETURN_IF_ERROR(checkKind(plan, options));
+  int64_t repeats =
+      std::max<int64_t>(1, plan.isTraining() ? options.steps : options.repeats);
+  DataFeed data;
+  bool hasData = !options.data.empty();
+  if (hasData)
+    ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
   Inputs inputs;
-  ACCEL_RT_RETURN_IF_ERROR(inputs.open(plan, options.inputs));
+  ACCEL_RT_RETURN_IF_ERROR(inputs.open(
+      plan, options.inputs.empty() && !hasData ? "." : options.inputs,
+      hasData ? &data : nullptr));
   Weights weights;
   ACCEL_RT_RETURN_IF_ERROR(weights.open(*file));
   HostMemory memory;
-  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, options.repeats));
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats));
   Outputs outputs;
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.create(plan, options.outputs));
+  SavedWeights saved;
+  bool saves = !options.saveWeights.empty();
+  if (saves)
+    ACCEL_RT_RETURN_IF_ERROR(saved.create(
+        *file, options.saveWeights, options.originalWeights, options.warn));
   int64_t threads = options.threads ? options.threads
                                     : std::max<int64_t>(1, coresHere() / ranks);
   memory.control().spin =
       ranks * threads <= coresHere() ? 2000 : 50; // as spinLimit says
-  Job job{options, *file,   memory,
-          inputs,  weights, options.outputs.empty() ? nullptr : &outputs,
-          threads};
+  Job job{options,
+          *file,
+          memory,
+          inputs,
+          weights,
+          options.outputs.empty() ? nullptr : &outputs,
+          hasData ? &data : nullptr,
+          saves ? &saved : nullptr,
+          threads,
+          repeats};
   ACCEL_RT_RETURN_IF_ERROR(Supervisor(job).run());
+  if (saves)
+    ACCEL_RT_RETURN_IF_ERROR(saved.finish(weights));
+  if (memory.control().stoppedAt.load())
+    return badStep(job);
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
   collect(job, result);

@@ -4,6 +4,8 @@
 
 #include "Comm/HostComm.h"
 #include "Core/Executor.h"
+#include "Core/SavedWeights.h"
+#include "Core/Train.h"
 
 #include <chrono>
 #include <cstdio>
@@ -45,6 +47,25 @@ void markSteadyState(bool begins) {
     mark(begins);
 }
 
+/// Calls `main` as often as the job says.
+Status runForward(const RankParts &parts) {
+  RankControl &self = parts.job.memory.rank(parts.rank);
+  for (int64_t repeat = 0; repeat < parts.job.repeats; ++repeat) {
+    // Outputs reach their files in the last run; the time of that is not the
+    // model's.
+    parts.io.writing = repeat + 1 == parts.job.repeats;
+    parts.io.writeSeconds = 0;
+    ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
+    double start = now();
+    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("main"));
+    parts.job.memory.seconds(parts.rank, repeat) =
+        now() - start - parts.io.writeSeconds;
+    self.runsDone.fetch_add(1);
+    self.command = RankControl::kBetweenRuns;
+  }
+  return Status();
+}
+
 } // namespace
 
 const Program *programOf(const Executable &executable, int64_t rank) {
@@ -71,8 +92,9 @@ Status runRank(const Job &job, int64_t rank) {
   std::unique_ptr<Device> device;
   ACCEL_RT_RETURN_IF_ERROR(makeCpuDevice(job.file, pool, device));
   std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, rank);
-  InputOutput io{&job.inputs, &job.weights, job.outputs};
-  Executor executor(*program, Coordinates::of(plan.mesh, rank),
+  InputOutput io{plan, &job.inputs, &job.weights, job.outputs, job.data};
+  Coordinates coordinates = Coordinates::of(plan.mesh, rank);
+  Executor executor(*program, coordinates,
                     {device.get(), comm.get(), &io, &control, &self},
                     job.options.poison);
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
@@ -86,27 +108,23 @@ Status runRank(const Job &job, int64_t rank) {
   ACCEL_RT_RETURN_IF_ERROR(
       job.weights.verify(plan, rank, plan.numRanks(), self.progress));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
+  RankParts parts{job, rank, *program, coordinates, executor, *comm, io};
+  if (rank == 0)
+    control.firstStep = finishedSteps(parts);
   ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
   self.loadSeconds = now() - begin;
   self.state = RankControl::Running;
   (void)residentBytes(0); // reading /proc allocates: once now, not after load
 
   markSteadyState(true);
-  for (int64_t repeat = 0; repeat < job.options.repeats; ++repeat) {
-    // Outputs reach their files in the last run; the time of that is not the
-    // model's.
-    io.writing = repeat + 1 == job.options.repeats;
-    io.writeSeconds = 0;
-    ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
-    double start = now();
-    ACCEL_RT_RETURN_IF_ERROR(executor.run("main"));
-    job.memory.seconds(rank, repeat) = now() - start - io.writeSeconds;
-    self.runsDone.fetch_add(1);
-    self.command = RankControl::kBetweenRuns;
-  }
+  ACCEL_RT_RETURN_IF_ERROR(plan.isTraining() ? trainSteps(parts)
+                                             : runForward(parts));
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);
+  if (job.saved)
+    ACCEL_RT_RETURN_IF_ERROR(
+        job.saved->writePieces(*program, coordinates, executor));
   return Status();
 }
 

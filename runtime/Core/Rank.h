@@ -9,6 +9,9 @@
 
 namespace accel::rt {
 
+class DataFeed;
+class SavedWeights;
+
 /// What the parent has opened and every rank inherits.
 struct Job {
   const RunOptions &options;
@@ -16,8 +19,11 @@ struct Job {
   HostMemory &memory;
   const Inputs &inputs;
   const Weights &weights;
-  const Outputs *outputs;
-  int64_t threads; ///< Of each rank.
+  const Outputs *outputs;    ///< Null: not written.
+  const DataFeed *data;      ///< Null: inputs are files alone.
+  const SavedWeights *saved; ///< Null: not written.
+  int64_t threads;           ///< Of each rank.
+  int64_t repeats;           ///< Calls of the entry main or step.
 };
 
 /// Loads and runs; times and sizes go to the shared control block.

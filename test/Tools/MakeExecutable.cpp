@@ -1,13 +1,17 @@
-// accel-make-executable FOLDER KIND RANKS: writes FOLDER/m.accx and its input
-// FOLDER/x.npy, for tests of acc-run that need no compiler. KINDs:
+// accel-make-executable FOLDER KIND RANKS [MICRO-BATCHES [FIRST]]: writes
+// FOLDER/m.accx and its input FOLDER/x.npy, FIRST, FIRST + 1, …, for tests of
+// acc-run that need no compiler. KINDs:
 //   copy    y = x
 //   meet    the same, and an all_reduce of the ranks
 //   gemm    the same, and a product of matrices of 64 by 64
 //   hang    a wait for what never happens
 //   weights the state in a file of its own, FOLDER/weights.bin
+//   train   the training program of TinyTraining.h
+//   folded  the same, with parameters that the exporter folded away
+//   tokens  the same, with inputs of integers [4, 8]
 
 #include "Data/Npy.h"
-#include "TinyExecutable.h"
+#include "TinyTraining.h"
 
 #include <cstdio>
 #include <cstring>
@@ -17,13 +21,17 @@ using namespace accel::rt;
 using namespace accel::rt::test;
 
 int main(int argc, char **argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: accel-make-executable FOLDER KIND RANKS\n");
+  if (argc < 4 || argc > 6) {
+    std::fprintf(stderr, "usage: accel-make-executable FOLDER KIND RANKS "
+                         "[MICRO-BATCHES [FIRST]]\n");
     return 2;
   }
-  std::string folder = argv[1], kind = argv[2];
+  std::string folder = argv[1], kind = argv[2], kernels;
   int64_t ranks = std::atoll(argv[3]);
+  int64_t microBatches = argc > 4 ? std::atoll(argv[4]) : 1;
+  double first = argc > 5 ? std::atof(argv[5]) : 0;
   Executable executable = tinyExecutable(ranks);
+  std::vector<SectionData> sections = tinySections();
   Program &program = executable.programs[0];
   auto &commands = program.bodies[1].commands;
   if (kind == "meet") {
@@ -61,20 +69,26 @@ int main(int argc, char **argv) {
     first.path = "weights.bin";
     std::ofstream(folder + "/weights.bin", std::ios::binary)
         .write(reinterpret_cast<const char *>(kTinyState), sizeof kTinyState);
+  } else if (kind == "train" || kind == "folded" || kind == "tokens") {
+    executable = tinyTraining(ranks, microBatches, kind == "tokens" ? 8 : 0);
+    sections = tinyTrainingSections(kernels);
+    if (kind == "folded")
+      executable.folded = {{"ln.bias", std::vector<int64_t>{3}},
+                           {"lm_head.weight", {}}};
   } else if (kind != "copy") {
     std::fprintf(stderr, "unknown kind '%s'\n", kind.c_str());
     return 2;
   }
   std::filesystem::create_directories(folder);
-  std::string header = npyHeader(DType::F32, {4 * ranks});
+  std::vector<int64_t> shape = executable.inputs[0].part.shape;
+  std::string header = npyHeader(DType::F32, shape);
   std::ofstream input(folder + "/x.npy", std::ios::binary);
   input << header;
-  for (int64_t i = 0; i < 4 * ranks; ++i) {
-    float value = static_cast<float>(i);
+  for (int64_t i = 0; i < shape[0]; ++i) {
+    float value = static_cast<float>(first + static_cast<double>(i));
     input.write(reinterpret_cast<char *>(&value), 4);
   }
-  Status status =
-      writeExecutableFile(executable, tinySections(), folder + "/m.accx");
+  Status status = writeExecutableFile(executable, sections, folder + "/m.accx");
   if (!status.ok())
     std::fprintf(stderr, "%s\n", status.message().c_str());
   return status.ok() ? 0 : 1;

@@ -1,6 +1,6 @@
 // acc-run: runs an executable of acc-opt on the ranks that its mesh names.
 
-#include "accel-rt/Runtime.h"
+#include "StepLines.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -22,11 +22,30 @@ take it only from where you would take a program.
   --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
                   input_K.pb as in ONNX test sets (default: .)
   --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
-  --repeat K      run K times and report the time of each (default: 1)
+  --repeat K      run a forward program K times (default: 1)
+  --steps N       train for N steps (default: 1); inputs are the global batch,
+                  the same in each step; outputs are those of the last one
+  --data FILE     tokens to train on instead: .npy, [samples, length] or one
+                  stream, or raw integers. Inputs of integers [batch, length]
+                  get tokens, those called *label* or *target* the same tokens,
+                  those called *mask* ones; all others, and those that are
+                  files in --inputs, are read from there. Every epoch has an
+                  order of its own, which ranks and micro-batches do not change
+  --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
+  --data-labels L same (default): the model shifts its labels itself; next: a
+                  label is the token after its own, -100 for the last
+  --seed S        of the order of the data (default: the one compiled in)
+  --save-weights F.safetensors
+                  after the last step, parameters and buffers under their own
+                  names and all aliases, whole or not at all
+  --original-weights F.safetensors
+                  where --save-weights finds parameters that the exporter folded
+                  away; nothing else is read from it
   --threads T     threads of each rank (default: cores / ranks, at least 1)
   --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1)
   --hang-after S  give up after S seconds without progress (default: 60)
-  --json          every line on stdout is one JSON object
+  --json          every line on stdout is one JSON object: one for each training
+                  step, then one for the run
   --version       the version of the file format
   --help          this text
 )";
@@ -44,6 +63,22 @@ bool parseCount(const char *text, int64_t low, int64_t &value) {
   value = number;
   return errno == 0 && end != text && *end == '\0' && number >= low &&
          number <= 1000000000;
+}
+
+/// Where the value of an option that takes a text goes; null for others.
+std::string *textOption(RunOptions &options, const std::string &name) {
+  std::pair<const char *, std::string *> rows[] = {
+      {"--inputs", &options.inputs},
+      {"--outputs", &options.outputs},
+      {"--data", &options.data},
+      {"--data-type", &options.dataType},
+      {"--data-labels", &options.dataLabels},
+      {"--save-weights", &options.saveWeights},
+      {"--original-weights", &options.originalWeights}};
+  for (auto [option, text] : rows)
+    if (name == option)
+      return text;
+  return nullptr;
 }
 
 std::string bytesText(uint64_t bytes) {
@@ -128,12 +163,11 @@ int main(int argc, char **argv) {
     }
     int64_t *count = argument == "-n"          ? &options.ranks
                      : argument == "--repeat"  ? &options.repeats
+                     : argument == "--steps"   ? &options.steps
                      : argument == "--threads" ? &options.threads
                                                : nullptr;
-    std::string *folder = argument == "--inputs"    ? &options.inputs
-                          : argument == "--outputs" ? &options.outputs
-                                                    : nullptr;
-    if (!count && !folder && argument != "--hang-after")
+    std::string *text = textOption(options, argument);
+    if (!count && !text && argument != "--hang-after" && argument != "--seed")
       return fail("unknown option " + inQuotes(argument) +
                   "; acc-run --help lists them");
     if (!attached) {
@@ -141,18 +175,20 @@ int main(int argc, char **argv) {
         return fail("option " + inQuotes(argument) + " expects a value");
       value = argv[i];
     }
-    if (folder) {
+    if (text) {
       if (value.empty())
-        return fail("option " + inQuotes(argument) + " expects a folder");
-      *folder = value;
+        return fail("option " + inQuotes(argument) + " expects a value");
+      *text = value;
       continue;
     }
-    int64_t number;
-    if (!parseCount(value.c_str(), 1, number))
+    int64_t number, low = argument == "--seed" ? 0 : 1;
+    if (!parseCount(value.c_str(), low, number))
       return fail("option " + inQuotes(argument) +
-                  " expects a whole number of at least 1, found " +
-                  inQuotes(value));
-    if (count)
+                  " expects a whole number of at least " + std::to_string(low) +
+                  ", found " + inQuotes(value));
+    if (argument == "--seed")
+      options.seed = number;
+    else if (count)
       *count = number;
     else
       options.hangSeconds = static_cast<double>(number);
@@ -162,9 +198,16 @@ int main(int argc, char **argv) {
   options.progress = [](const std::string &line) {
     std::fprintf(stderr, "acc-run: %s\n", line.c_str());
   };
+  options.warn = [](const std::string &line) {
+    std::fprintf(stderr, "acc-run: warning: %s\n", line.c_str());
+  };
+  StepLines lines(json);
+  options.step = [&](const StepResult &step) { lines.add(step); };
 
   RunResult result;
-  if (Status status = runExecutable(options, result); !status.ok())
+  Status status = runExecutable(options, result);
+  lines.finish();
+  if (!status.ok())
     return fail(status.message());
   if (json)
     printJson(result);

@@ -9,16 +9,45 @@
 
 namespace accel::rt {
 
+/// How a training step went.
+struct StepResult {
+  int64_t step = 1; ///< Number of steps that the state has seen, this included.
+  /// The step is the last one of this run.
+  bool last = false;
+  double loss = 0, gradNorm = 0, learningRate = 0;
+  DType lossType = DType::F32, gradNormType = DType::F32,
+        learningRateType = DType::F32;
+  double seconds = 0; ///< On the slowest rank.
+  /// What it read: sequences and their tokens, where the program has inputs of
+  /// integers [batch, length] (else 0 tokens, and the first input's rows).
+  int64_t samples = 0, tokens = 0;
+};
+
 struct RunOptions {
   std::string executable;
-  std::string inputs = ".", outputs; ///< Folders; no outputs: not written.
-  int64_t ranks = 0;                 ///< 0: as the mesh says.
-  int64_t repeats = 1;
+  /// Folders. No inputs: ".", or none if there are data. No outputs: not
+  /// written.
+  std::string inputs, outputs;
+  int64_t ranks = 0;   ///< 0: as the mesh says.
+  int64_t repeats = 0; ///< Of a forward program; 0: 1.
+  int64_t steps = 0;   ///< Of a training program; 0: 1.
+  /// File of tokens that feed a training program (Core/DataFeed.h), their type
+  /// if it is raw, what labels are ("same" as the tokens, or the "next" one),
+  /// and the seed of their order; absent: the file's.
+  std::string data, dataType, dataLabels;
+  std::optional<int64_t> seed;
+  /// Safetensors: where the weights go after the last step, and whence come
+  /// those that the exporter folded away.
+  std::string saveWeights, originalWeights;
   int64_t threads = 0; ///< Of one rank; 0: cores / ranks.
   bool poison = false;
   double hangSeconds = 60; ///< Without progress for so long is a hang.
   /// Called with a line every two seconds or so, if there is anything to say.
   std::function<void(const std::string &)> progress;
+  /// Called with what a user should know, one sentence.
+  std::function<void(const std::string &)> warn;
+  /// Called for every training step in order, at most 20 ms late.
+  std::function<void(const StepResult &)> step;
 };
 
 /// What a run measured; bytes are those of the worst rank.
@@ -30,12 +59,14 @@ struct RunResult {
   uint64_t residentBytes = 0; ///< After the last run, of this process alone.
   uint64_t reservedBytes = 0; ///< What the plan grants beside the arenas.
   double loadSeconds = 0;
-  std::vector<double> seconds; ///< Of each run, on the slowest rank.
+  std::vector<double> seconds; ///< Of each run or step, on the slowest rank.
 };
 
-/// Runs the executable's `load` and then `main` `repeats` times on all ranks,
-/// which are processes forked from this one (call it before starting threads).
-/// On an error no rank is left running and no output file is changed.
+/// Runs the executable's `load` and then `main` `repeats` times, or `step`
+/// `steps` times, on all ranks, which are processes forked from this one (call
+/// it before starting threads). On an error no rank is left running and no file
+/// is changed, except that a step whose loss or norm is not finite ends the run
+/// with an error after the weights of the step before were saved.
 Status runExecutable(const RunOptions &options, RunResult &result);
 
 /// The CPU features among `features` (names as in /proc/cpuinfo, or LLVM's)

@@ -1,0 +1,48 @@
+// What --data feeds: the integer inputs [batch, length] of a training program,
+// from one file of tokens, in the order of Data/SampleOrder.h. Sample g of a
+// step's batch goes to rank d, micro-batch m, row i with
+// g = (m·dp + d)·b + i: the piece of the input says which.
+
+#ifndef ACCEL_RUNTIME_CORE_DATAFEED_H
+#define ACCEL_RUNTIME_CORE_DATAFEED_H
+
+#include "Data/SampleOrder.h"
+#include "Data/TokenFile.h"
+#include "accel-rt/Device.h"
+#include "accel-rt/Runtime.h"
+
+namespace accel::rt {
+
+class DataFeed {
+public:
+  /// Opens the file that the options name. Errors: those of TokenFile, and no
+  /// input of `executable` that tokens can feed.
+  Status open(const Executable &executable, const RunOptions &options);
+
+  bool feeds(const std::string &input) const;
+  /// Why an input is not fed: a clause.
+  std::string whyNot(const std::string &input) const;
+
+  /// Makes the task of a read of a fed input. Before each step,
+  /// `finishedSteps` says how many were finished; it must outlive the task.
+  std::unique_ptr<Task> prepare(const ReadCommand &read,
+                                const Coordinates &coordinates,
+                                const int64_t &finishedSteps) const;
+
+private:
+  enum class Content { Tokens, NextTokens, Ones };
+  class FeedTask;
+  struct Input {
+    std::string name;
+    Content content;
+  };
+  std::vector<Input> inputs;
+  std::string path;
+  std::vector<int64_t> shape; ///< [batch, length] of the inputs that are fed.
+  TokenFile tokens;
+  SampleOrder order;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_DATAFEED_H

@@ -1,0 +1,169 @@
+// Laying the file out, and filling it from ranks and files.
+
+#include "Core/SavedWeights.h"
+
+#include "Core/Executor.h"
+#include "Data/Safetensors.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+
+namespace accel::rt {
+namespace {
+
+/// What stands in the user's program: neither moments nor counters do.
+bool isSaved(const StatePlan &state) {
+  return state.role == "parameter" || state.role == "buffer";
+}
+
+/// A row-major view of a whole tensor.
+View wholeView(DType dtype, const std::vector<int64_t> &shape) {
+  View view;
+  view.dtype = dtype;
+  view.shape = shape;
+  view.strides = rowMajorStrides(shape);
+  return view;
+}
+
+/// Copies a whole tensor from one file to another.
+Status copyTensor(const TensorRange &from, const TensorRange &to) {
+  View view = wholeView(to.dtype, to.shape);
+  Part part{to.shape, {}};
+  part.axes.resize(to.shape.size());
+  std::vector<char> bytes(static_cast<size_t>(numElements(to.shape)) *
+                          static_cast<size_t>(dtypeBytes(to.dtype)));
+  ACCEL_RT_RETURN_IF_ERROR(
+      PieceMover(from, part, view, {}).read(bytes.data(), 0));
+  return PieceMover(to, part, view, {}).write(bytes.data(), 0);
+}
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+} // namespace
+
+const ReadCommand *findHeld(const Program &program, const std::string &state) {
+  for (const Entry &entry : program.entries) {
+    if (entry.name != "load")
+      continue;
+    for (const Segment &segment : entry.segments)
+      for (const Run &run : segment.runs)
+        for (const Command &command : program.bodies[run.body].commands) {
+          auto *read = std::get_if<ReadCommand>(&command.what);
+          if (read && read->source == "state" && read->name == state &&
+              program.buffers[read->target.buffer].source == state)
+            return read;
+        }
+  }
+  return nullptr;
+}
+
+Status
+SavedWeights::create(const ExecutableFile &executable, const std::string &path,
+                     const std::string &original,
+                     const std::function<void(const std::string &)> &warn) {
+  const Executable &plan = executable.plan();
+  std::vector<SafetensorsEntry> entries;
+  std::map<std::string, Tensor> named;
+  for (const StatePlan &state : plan.states) {
+    if (!isSaved(state))
+      continue;
+    bool held = state.frozen;
+    for (const Program &program : plan.programs)
+      held |= findHeld(program, state.name) != nullptr;
+    if (!held)
+      return Status::error("expected a buffer that keeps state " +
+                           inQuotes(state.name) +
+                           ", found none: its value cannot be saved");
+    std::vector<std::string> names = state.aliases;
+    names.push_back(state.name);
+    for (const std::string &name : names) {
+      entries.push_back({name, state.dtype, state.shape});
+      named[name].state = &state;
+    }
+  }
+  if (!original.empty()) {
+    originalFile =
+        FileHandle(::open(original.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!originalFile)
+      return Status::error("cannot open " + inQuotes(original) + ": " +
+                           std::strerror(errno));
+    std::vector<SafetensorsEntry> found;
+    uint64_t start = 0;
+    ACCEL_RT_RETURN_IF_ERROR(
+        readSafetensors(originalFile.get(), original, found, start));
+    for (const FoldedParameter &folded : plan.folded) {
+      auto is = [&](const auto &entry) { return entry.name == folded.name; };
+      auto entry = std::find_if(found.begin(), found.end(), is);
+      if (entry == found.end())
+        return Status::error("expected parameter " + inQuotes(folded.name) +
+                             ", which the exporter folded away, in " +
+                             inQuotes(original) + ", found none");
+      if (folded.shape && *folded.shape != entry->shape)
+        return Status::error("expected shape " + shapeText(*folded.shape) +
+                             " of parameter " + inQuotes(folded.name) + " in " +
+                             inQuotes(original) + ", found " +
+                             shapeText(entry->shape));
+      entries.push_back({folded.name, entry->dtype, entry->shape});
+      named[folded.name].original = {
+          originalFile.get(), original,     start + entry->begin,
+          entry->dtype,       entry->shape, rowMajorStrides(entry->shape)};
+    }
+  } else if (warn) {
+    for (const FoldedParameter &folded : plan.folded)
+      warn("parameter " + inQuotes(folded.name) + " is not in " +
+           inQuotes(path) +
+           ": the exporter folded it away; export with optimize=False (or "
+           "do_constant_folding=False) to train it, or give its first value "
+           "with --original-weights");
+  }
+  std::string header = safetensorsHeader(entries);
+  uint64_t bytes = header.size();
+  for (const SafetensorsEntry &entry : entries)
+    bytes += entry.bytes;
+  ACCEL_RT_RETURN_IF_ERROR(file.create(path, bytes));
+  ACCEL_RT_RETURN_IF_ERROR(
+      writeRange(file.descriptor(), path, 0, header.data(), header.size()));
+  for (const SafetensorsEntry &entry : entries) {
+    Tensor &tensor = named[entry.name];
+    tensor.target = {
+        file.descriptor(), path,        header.size() + entry.begin,
+        entry.dtype,       entry.shape, rowMajorStrides(entry.shape)};
+    tensors.push_back(std::move(tensor));
+  }
+  return Status();
+}
+
+Status SavedWeights::writePieces(const Program &program,
+                                 const Coordinates &coordinates,
+                                 const Executor &executor) const {
+  for (const Tensor &tensor : tensors) {
+    if (!tensor.state || tensor.state->frozen)
+      continue;
+    const ReadCommand *held = findHeld(program, tensor.state->name);
+    if (!held || !isWriter(held->part, coordinates))
+      continue;
+    PieceMover mover(tensor.target, held->part, held->target, coordinates);
+    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(held->target), 0));
+  }
+  return Status();
+}
+
+Status SavedWeights::finish(const Weights &weights) {
+  for (const Tensor &tensor : tensors) {
+    if (!tensor.state)
+      ACCEL_RT_RETURN_IF_ERROR(copyTensor(tensor.original, tensor.target));
+    else if (tensor.state->frozen)
+      ACCEL_RT_RETURN_IF_ERROR(
+          copyTensor(*weights.find(tensor.state->name), tensor.target));
+  }
+  ACCEL_RT_RETURN_IF_ERROR(file.complete());
+  return file.publish();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,53 @@
+// What --save-weights writes: the parameters and buffers under the user's own
+// names, every alias among them, as one safetensors file. Each rank writes the
+// pieces that it alone, or it first, holds.
+
+#ifndef ACCEL_RUNTIME_CORE_SAVEDWEIGHTS_H
+#define ACCEL_RUNTIME_CORE_SAVEDWEIGHTS_H
+
+#include "Core/InputOutput.h"
+#include "Data/AtomicFile.h"
+
+#include <functional>
+
+namespace accel::rt {
+
+class Executor;
+
+/// The command of the entry `load` that reads the state into the buffer where
+/// it stays; null if the program does not keep it.
+const ReadCommand *findHeld(const Program &program, const std::string &state);
+
+class SavedWeights {
+public:
+  /// Makes the file at full size, before any rank runs. Parameters that the
+  /// exporter folded away are taken from the safetensors file `original`;
+  /// without one (an empty path) `warn` hears of them. Errors: the file cannot
+  /// be made, a state that is kept nowhere, `original` lacks a parameter or has
+  /// another shape.
+  Status create(const ExecutableFile &file, const std::string &path,
+                const std::string &original,
+                const std::function<void(const std::string &)> &warn);
+
+  /// Writes this rank's pieces as they are in memory.
+  Status writePieces(const Program &program, const Coordinates &coordinates,
+                     const Executor &executor) const;
+
+  /// Copies what no rank changes (frozen states, folded parameters),
+  /// synchronises and renames.
+  Status finish(const Weights &weights);
+
+private:
+  /// One name in the file. Its value comes from `state`, or from `original`.
+  struct Tensor {
+    const StatePlan *state = nullptr;
+    TensorRange original, target;
+  };
+  std::vector<Tensor> tensors;
+  AtomicFile file;
+  FileHandle originalFile;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_SAVEDWEIGHTS_H

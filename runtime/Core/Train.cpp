@@ -1,0 +1,66 @@
+// The loop over steps. Ranks agree on the end by a word of the shared control
+// block that is read after a barrier: whoever saw a bad step wrote it before.
+
+#include "Core/Train.h"
+
+#include "Core/Executor.h"
+#include "Core/SavedWeights.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+namespace accel::rt {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+} // namespace
+
+int64_t finishedSteps(const RankParts &parts) {
+  for (const StatePlan &state : parts.job.file.plan().states) {
+    if (state.role != "counter" || state.name != "step" ||
+        state.dtype != DType::I64)
+      continue;
+    const ReadCommand *held = findHeld(parts.program, state.name);
+    int64_t value = 0;
+    if (held)
+      std::memcpy(&value, parts.executor.address(held->target), sizeof value);
+    return value;
+  }
+  return 0;
+}
+
+Status trainSteps(const RankParts &parts) {
+  Control &control = parts.job.memory.control();
+  RankControl &self = parts.job.memory.rank(parts.rank);
+  InputOutput &io = parts.io;
+  for (int64_t k = 0; k < parts.job.repeats; ++k) {
+    io.writing = k + 1 == parts.job.repeats;
+    io.writeSeconds = 0;
+    io.finishedSteps = control.firstStep + k;
+    ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
+    // A rank that is ahead may already have seen step k end badly; that is no
+    // news for this one yet.
+    int64_t stopped = control.stoppedAt.load();
+    if (stopped && stopped <= k)
+      break;
+    double start = now();
+    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
+    parts.job.memory.seconds(parts.rank, k) = now() - start - io.writeSeconds;
+    if (parts.rank == 0)
+      parts.job.memory.step(k) = io.record;
+    if (!std::isfinite(io.record.values[StepRecord::Loss]) ||
+        !std::isfinite(io.record.values[StepRecord::GradNorm]))
+      control.stoppedAt.store(k + 1);
+    self.runsDone.fetch_add(1);
+    self.command = RankControl::kBetweenRuns;
+  }
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,36 @@
+// A rank's life in a training program after loading: steps, what they report,
+// and the end when a step's loss is no number.
+
+#ifndef ACCEL_RUNTIME_CORE_TRAIN_H
+#define ACCEL_RUNTIME_CORE_TRAIN_H
+
+#include "Core/Rank.h"
+#include "accel-rt/Comm.h"
+
+namespace accel::rt {
+
+class Executor;
+
+/// What one rank runs with.
+struct RankParts {
+  const Job &job;
+  int64_t rank;
+  const Program &program;
+  Coordinates coordinates;
+  Executor &executor;
+  Comm &comm;
+  InputOutput &io;
+};
+
+/// Number of finished steps: the value of the state `step` with the role
+/// counter, as it is now; 0 without one.
+int64_t finishedSteps(const RankParts &parts);
+
+/// Runs `step` as often as the job says. Every rank stops after the first step
+/// whose loss or norm is not finite: `Control::stoppedAt` is its number, from 1
+/// in this run.
+Status trainSteps(const RankParts &parts);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_TRAIN_H

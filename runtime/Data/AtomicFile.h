@@ -1,0 +1,42 @@
+// A file that is there whole or not at all: written beside its name at full
+// size, synchronised, then renamed. Outputs and saved weights are such files.
+
+#ifndef ACCEL_RUNTIME_DATA_ATOMICFILE_H
+#define ACCEL_RUNTIME_DATA_ATOMICFILE_H
+
+#include "Data/TensorFile.h"
+
+namespace accel::rt {
+
+class AtomicFile {
+public:
+  AtomicFile() = default;
+  AtomicFile(AtomicFile &&) = default;
+  AtomicFile &operator=(AtomicFile &&) = delete;
+  /// Removes the temporary file, unless it was renamed. (Without a name, where
+  /// the file system can, it vanishes whatever happens.)
+  ~AtomicFile();
+
+  /// Makes the temporary, `bytes` long, so that a full disk is found now.
+  /// Requires bytes > 0. Errors: the folder is missing or not writable, the
+  /// disk is full, or `path` is there and no regular file.
+  Status create(const std::string &path, uint64_t bytes);
+  int descriptor() const { return file.get(); }
+  const std::string &path() const { return finalPath; }
+
+  /// Synchronises to storage, and names the temporary. All files of a group
+  /// are completed before the first is published.
+  Status complete();
+  /// Renames it over `path`.
+  Status publish();
+
+private:
+  Status fail(int error) const;
+  FileHandle file;
+  std::string finalPath, temporary;
+  bool hasName = false; ///< The temporary one.
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_DATA_ATOMICFILE_H

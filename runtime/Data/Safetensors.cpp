@@ -1,0 +1,114 @@
+// The header, written and read with nlohmann-json; the reader does not throw.
+
+#include "Data/Safetensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+
+namespace accel::rt {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// As the format's own reader: longer headers are refused.
+constexpr uint64_t kMaxHeader = 100000000;
+
+std::optional<DType> dtypeFromSafetensors(const std::string &name) {
+  for (int i = 0; i <= static_cast<int>(DType::F8E5M2); ++i)
+    if (name == dtypeSafetensorsName(static_cast<DType>(i)))
+      return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+/// Fills an entry from its JSON object; false if it is not what the format
+/// says.
+bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
+  if (!json.is_object() || !json.contains("dtype") || !json.contains("shape") ||
+      !json.contains("data_offsets"))
+    return false;
+  const Json &dtype = json["dtype"], &shape = json["shape"],
+             &offsets = json["data_offsets"];
+  if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() ||
+      offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
+    return false;
+  std::optional<DType> type = dtypeFromSafetensors(dtype.get<std::string>());
+  if (!type)
+    return false;
+  entry.dtype = *type;
+  __int128 bytes = dtypeBytes(*type);
+  for (const Json &dim : shape) {
+    if (!dim.is_number_unsigned() || dim.get<uint64_t>() > uint64_t(1) << 56)
+      return false;
+    entry.shape.push_back(dim.get<int64_t>());
+    if ((bytes *= entry.shape.back()) > __int128(1) << 56)
+      return false;
+  }
+  uint64_t end = offsets[1].get<uint64_t>();
+  entry.begin = offsets[0].get<uint64_t>();
+  entry.bytes = static_cast<uint64_t>(bytes);
+  return entry.begin <= end && end <= payload &&
+         end - entry.begin == entry.bytes;
+}
+
+} // namespace
+
+std::string safetensorsHeader(std::vector<SafetensorsEntry> &entries) {
+  std::sort(entries.begin(), entries.end(), [](const auto &a, const auto &b) {
+    int64_t bytesA = dtypeBytes(a.dtype), bytesB = dtypeBytes(b.dtype);
+    return bytesA != bytesB ? bytesA > bytesB : a.name < b.name;
+  });
+  Json json = Json::object();
+  json["__metadata__"] = {{"format", "pt"}};
+  uint64_t offset = 0;
+  for (SafetensorsEntry &entry : entries) {
+    entry.begin = offset;
+    entry.bytes = static_cast<uint64_t>(numElements(entry.shape)) *
+                  static_cast<uint64_t>(dtypeBytes(entry.dtype));
+    offset += entry.bytes;
+    json[entry.name] = {{"dtype", dtypeSafetensorsName(entry.dtype)},
+                        {"shape", entry.shape},
+                        {"data_offsets", {entry.begin, offset}}};
+  }
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char *>(&length), 8) + text;
+}
+
+Status readSafetensors(int fd, const std::string &path,
+                       std::vector<SafetensorsEntry> &entries,
+                       uint64_t &start) {
+  auto refused = [&](const std::string &message) {
+    return Status::error("cannot use " + inQuotes(path) + ": " + message);
+  };
+  struct stat info;
+  uint64_t length = 0;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+    return refused("expected a regular file");
+  uint64_t size = static_cast<uint64_t>(info.st_size);
+  if (size < 8 || !readRange(fd, path, 0, &length, 8).ok() || length < 2 ||
+      length > kMaxHeader || length > size - 8)
+    return refused("expected the header of a safetensors file");
+  std::string text(length, '\0');
+  ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, 8, text.data(), length));
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded() || !json.is_object())
+    return refused("expected the JSON header of a safetensors file");
+  start = 8 + length;
+  for (auto &[name, value] : json.items()) {
+    if (name == "__metadata__")
+      continue;
+    SafetensorsEntry entry;
+    entry.name = name;
+    if (!readEntry(value, size - start, entry))
+      return refused("expected a type, a shape and a range of the file for " +
+                     inQuotes(name));
+    entries.push_back(std::move(entry));
+  }
+  return Status();
+}
+
+} // namespace accel::rt

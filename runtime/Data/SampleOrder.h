@@ -1,0 +1,32 @@
+// In which order training reads its samples: a new permutation every epoch, a
+// pure function of the seed, the step and the sample's number in the global
+// batch, so that neither ranks nor micro-batches change it.
+
+#ifndef ACCEL_RUNTIME_DATA_SAMPLEORDER_H
+#define ACCEL_RUNTIME_DATA_SAMPLEORDER_H
+
+#include <cstdint>
+
+namespace accel::rt {
+
+/// Where `index` goes under the permutation of 0 … count - 1 that `key` names:
+/// a balanced Feistel network over the next power of four, walked until it
+/// leads back below `count` (Black and Rogaway, "Ciphers with Arbitrary Finite
+/// Domains", 2002: the cycle-walking cipher). No table is kept. Requires
+/// index < count.
+uint64_t permuteIndex(uint64_t count, uint64_t key, uint64_t index);
+
+struct SampleOrder {
+  uint64_t samples = 1; ///< In the data; at least 1.
+  uint64_t batch = 1;   ///< Of them in one step.
+  uint64_t seed = 0;
+
+  /// Which sample of the data is number `g` of the global batch, after
+  /// `finishedSteps` steps. Epochs follow each other without a gap: a batch may
+  /// hold the end of one and the start of the next.
+  uint64_t sampleAt(uint64_t finishedSteps, uint64_t g) const;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_DATA_SAMPLEORDER_H

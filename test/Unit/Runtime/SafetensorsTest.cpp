@@ -1,0 +1,99 @@
+// Safetensors headers: the order and alignment of the format's own writer, and
+// a reader that takes no range on trust.
+
+#include "Data/Safetensors.h"
+#include "TinyExecutable.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+std::string file(const std::string &json, size_t payload) {
+  uint64_t length = json.size();
+  return std::string(reinterpret_cast<char *>(&length), 8) + json +
+         std::string(payload, 'x');
+}
+
+Status readText(const std::string &text, std::vector<SafetensorsEntry> &entries,
+                uint64_t &start) {
+  TemporaryFolder folder;
+  std::ofstream(folder / "f", std::ios::binary) << text;
+  FileHandle handle(open((folder / "f").c_str(), O_RDONLY));
+  return readSafetensors(handle.get(), "f", entries, start);
+}
+
+std::string error(const std::string &text) {
+  std::vector<SafetensorsEntry> entries;
+  uint64_t start;
+  Status status = readText(text, entries, start);
+  return status.ok() ? "" : status.message();
+}
+
+TEST(Safetensors, WritesWhatItReads) {
+  std::vector<SafetensorsEntry> entries = {{"b\"ias", DType::F32, {3}},
+                                           {"a", DType::BF16, {1, 5}},
+                                           {"step", DType::I64, {}},
+                                           {"a/w", DType::F32, {2, 2}},
+                                           {"none", DType::F64, {0, 7}}};
+  std::string header = safetensorsHeader(entries);
+  EXPECT_EQ(header.size() % 8, 0u);
+  std::vector<std::string> names;
+  for (const SafetensorsEntry &entry : entries) {
+    names.push_back(entry.name);
+    EXPECT_EQ(entry.begin % static_cast<uint64_t>(dtypeBytes(entry.dtype)), 0u);
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"none", "step", "a/w", "b\"ias", "a"}));
+  std::vector<SafetensorsEntry> found;
+  uint64_t start = 0;
+  Status status = readText(header + std::string(46, 'x'), found, start);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(start, header.size());
+  ASSERT_EQ(found.size(), entries.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].name, entries[i].name);
+    EXPECT_EQ(found[i].dtype, entries[i].dtype);
+    EXPECT_EQ(found[i].shape, entries[i].shape);
+    EXPECT_EQ(found[i].begin, entries[i].begin);
+    EXPECT_EQ(found[i].bytes, entries[i].bytes);
+  }
+  // One byte less, and the last range leaves the file.
+  EXPECT_THAT(error(header + std::string(45, 'x')),
+              HasSubstr("expected a type, a shape and a range of the file for "
+                        "'a'"));
+}
+
+TEST(Safetensors, RefusesWhatIsNoSuchFile) {
+  EXPECT_THAT(error(""), HasSubstr("expected the header of a safetensors"));
+  EXPECT_THAT(error("12345678"), HasSubstr("expected the header"));
+  EXPECT_THAT(error(file("[1]", 0)), HasSubstr("expected the JSON header"));
+  EXPECT_THAT(error(file("{\"a\":", 0)), HasSubstr("expected the JSON header"));
+  auto tensor = [](const std::string &body) {
+    return error(file("{\"a\":{" + body + "}}", 8));
+  };
+  EXPECT_EQ(tensor("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]"),
+            "");
+  for (const char *body :
+       {"\"dtype\":\"F32\",\"shape\":[2]",
+        "\"dtype\":\"F33\",\"shape\":[2],\"data_offsets\":[0,8]",
+        "\"dtype\":32,\"shape\":[2],\"data_offsets\":[0,8]",
+        "\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]",
+        "\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,9]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]",
+        "\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],"
+        "\"data_offsets\":[0,0]"})
+    EXPECT_THAT(tensor(body), HasSubstr("for 'a'")) << body;
+}
+
+} // namespace

@@ -1,0 +1,80 @@
+// The order of training data: a permutation for every size, far from the
+// identity, of its own in every epoch.
+
+#include "Data/SampleOrder.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+using namespace accel::rt;
+
+namespace {
+
+std::vector<uint64_t> permutation(uint64_t count, uint64_t key) {
+  std::vector<uint64_t> result;
+  for (uint64_t i = 0; i < count; ++i)
+    result.push_back(permuteIndex(count, key, i));
+  return result;
+}
+
+TEST(SampleOrder, IsAPermutationOfEverySize) {
+  for (uint64_t count : {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 1000, 4097})
+    for (uint64_t key : {0, 1, 77}) {
+      std::vector<uint64_t> order = permutation(count, key);
+      std::set<uint64_t> seen(order.begin(), order.end());
+      EXPECT_EQ(seen.size(), count);
+      EXPECT_EQ(*seen.rbegin(), count - 1);
+    }
+}
+
+TEST(SampleOrder, ReachesSamplesBeyond32Bits) {
+  uint64_t count = uint64_t(1) << 40;
+  std::set<uint64_t> seen;
+  bool far = false;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    uint64_t at = permuteIndex(count, 3, i);
+    EXPECT_LT(at, count);
+    far |= at > uint64_t(1) << 33;
+    seen.insert(at);
+  }
+  EXPECT_TRUE(far);
+  EXPECT_EQ(seen.size(), 1000u);
+}
+
+TEST(SampleOrder, Mixes) {
+  // Of a random permutation about one element stays, and neighbours part.
+  std::vector<uint64_t> order = permutation(4096, 5);
+  int fixed = 0, neighbours = 0, late = 0;
+  for (uint64_t i = 0; i + 1 < order.size(); ++i) {
+    fixed += order[i] == i;
+    neighbours += order[i] + 1 == order[i + 1];
+    late += i < 2048 && order[i] >= 2048;
+  }
+  EXPECT_LT(fixed, 10);
+  EXPECT_LT(neighbours, 10);
+  EXPECT_NEAR(late, 1024, 100);
+}
+
+TEST(SampleOrder, GivesEveryEpochAndSeedItsOwn) {
+  SampleOrder order{10, 4, 1}, other{10, 4, 2};
+  auto epoch = [](const SampleOrder &order, uint64_t epoch) {
+    std::vector<uint64_t> samples;
+    for (uint64_t n = epoch * 10; n < epoch * 10 + 10; ++n)
+      samples.push_back(order.sampleAt(n / 4, n % 4));
+    return samples;
+  };
+  std::set<std::vector<uint64_t>> orders;
+  for (uint64_t e = 0; e < 20; ++e) {
+    std::vector<uint64_t> samples = epoch(order, e);
+    orders.insert(samples);
+    EXPECT_EQ(std::set<uint64_t>(samples.begin(), samples.end()).size(), 10u);
+  }
+  EXPECT_EQ(orders.size(), 20u);
+  EXPECT_NE(epoch(order, 0), epoch(other, 0));
+  // What is written here stays so: a run that is continued needs it.
+  EXPECT_EQ(epoch(order, 0), (std::vector<uint64_t>{}));
+}
+
+} // namespace

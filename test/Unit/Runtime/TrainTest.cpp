@@ -1,0 +1,132 @@
+// Training programs that are run: first values that no file holds, or another
+// type, and steps counted from the state's.
+
+#include "RunFixture.h"
+#include "TinyTraining.h"
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+class Train : public RunTest {
+protected:
+  Train() {
+    options.step = [this](const StepResult &step) { steps.push_back(step); };
+  }
+  void writeTraining(const Executable &executable) {
+    write(executable, tinyTrainingSections(kernels));
+  }
+  std::string kernels;
+  std::vector<StepResult> steps;
+};
+
+TEST_F(Train, ReportsEveryStepInOrder) {
+  // x is 0.5, 1.5, …: g is 8 for any layout of four.
+  for (auto [ranks, microBatches] : {std::pair(1, 2), std::pair(2, 1)}) {
+    steps.clear();
+    writeTraining(tinyTraining(ranks, microBatches));
+    options.steps = 40;
+    ASSERT_EQ(run(), "");
+    ASSERT_EQ(steps.size(), 40u);
+    float w = 1;
+    for (int i = 0; i < 40; ++i) {
+      float lr = static_cast<float>(i + 1) / 10;
+      EXPECT_EQ(steps[i].step, i + 1);
+      EXPECT_EQ(steps[i].loss, 8 + w);
+      EXPECT_EQ(steps[i].gradNorm, 8);
+      EXPECT_EQ(steps[i].learningRate, lr);
+      EXPECT_EQ(steps[i].samples, 4);
+      EXPECT_EQ(steps[i].last, i == 39);
+      w -= lr * 8;
+    }
+    EXPECT_EQ(result.seconds.size(), 40u);
+    EXPECT_EQ(result.plannedPeakBytes, result.measuredPeakBytes);
+  }
+}
+
+TEST_F(Train, CountsStepsFromTheStates) {
+  Executable executable = tinyTraining();
+  for (StatePlan &state : executable.states)
+    if (state.role == "counter")
+      state.first.fill = bytesOf<int64_t>(41);
+  writeTraining(executable);
+  options.steps = 2;
+  ASSERT_EQ(run(), "");
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].step, 42);
+  EXPECT_EQ(steps[1].step, 43);
+}
+
+TEST_F(Train, FillsStridedViews) {
+  // The two columns of a buffer of its own, filled one at a time.
+  Executable executable = tinyTraining();
+  Program &program = executable.programs[0];
+  program.arenas[0].bytes += 64;
+  program.buffers.push_back({"pairs", "scratch", "device",
+                             program.arenas[0].bytes - 64, 24, 1, 24, "", ""});
+  View pairs =
+      contiguousView(static_cast<int64_t>(program.buffers.size()) - 1, {3, 2});
+  View column = pairs;
+  column.shape = {3};
+  column.strides = {2};
+  auto &load = program.bodies[0].commands;
+  Part part{{3}, {{}}};
+  load.push_back(command(FillCommand{bytesOf(5.f), pairs}, "Fill"));
+  load.push_back(command(ReadCommand{"state", "mask", part, column}, "mask"));
+  executable.outputs.push_back({"pairs", DType::F32, {{3, 2}, {{}, {}}}});
+  program.bodies[3].commands.push_back(command(
+      WriteCommand{"output", "pairs", {{3, 2}, {{}, {}}}, pairs}, "pairs"));
+  writeTraining(executable);
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/pairs.npy"),
+            (std::vector<float>{7, 5, 7, 5, 7, 5}));
+}
+
+TEST_F(Train, WidensWeightsOfAnotherType) {
+  // A forward program in f64 whose state is f32 in its section, transposed.
+  Executable executable = tinyExecutable(2);
+  StatePlan &state = executable.states[0];
+  state.dtype = DType::F64;
+  state.first.stored = DType::F32;
+  Program &program = executable.programs[0];
+  program.arenas[0].bytes += 64;
+  program.buffers.push_back(
+      {"wide", "state", "device", 192, 32, 1, 32, "", "w"});
+  View wide = contiguousView(3, {2, 2}, DType::F64);
+  Part part{{2, 2}, {{}, {}}};
+  program.bodies[0].commands = {
+      command(ReadCommand{"state", "w", part, wide}, "W")};
+  executable.outputs.push_back({"wide", DType::F64, part});
+  program.bodies[1].commands.push_back(
+      command(WriteCommand{"output", "wide", part, wide}, "Wide"));
+  write(executable);
+  ASSERT_EQ(run(), "");
+  FileHandle file(open((folder / "out/wide.npy").c_str(), O_RDONLY));
+  TensorRange range;
+  ASSERT_TRUE(openNpy(file.get(), "wide.npy", range).ok());
+  EXPECT_EQ(range.dtype, DType::F64);
+  double values[4];
+  ASSERT_TRUE(readRange(file.get(), "wide.npy", range.offset, values, 32).ok());
+  EXPECT_EQ(std::vector<double>(values, values + 4),
+            (std::vector<double>{1, 3, 2, 4}));
+}
+
+TEST_F(Train, SavesFrozenStatesFromTheirFile) {
+  // Nothing of a frozen state need stay in memory.
+  Executable executable = tinyTraining(2);
+  executable.states[0].frozen = true;
+  executable.programs[0].buffers[0].source.clear();
+  writeTraining(executable);
+  options.saveWeights = folder / "w.safetensors";
+  ASSERT_EQ(run(), "");
+  std::ifstream stream(folder / "w.safetensors", std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(stream), {});
+  float w[4] = {1, 3, 2, 4};
+  EXPECT_THAT(text, HasSubstr(std::string(reinterpret_cast<char *>(w), 16)));
+  executable.states[0].frozen = false;
+  writeTraining(executable);
+  EXPECT_THAT(run(), HasSubstr("expected a buffer that keeps state 'net/w'"));
+}
+
+} // namespace
