@@ -124,7 +124,7 @@ Status runRank(const Job &job, int64_t rank) {
   self.residentBytes = residentBytes(sharedBytes);
   if (job.saved)
     ACCEL_RT_RETURN_IF_ERROR(
-        job.saved->writePieces(*program, coordinates, executor));
+        job.saved->writePieces(*program, coordinates, executor, self.progress));
   return Status();
 }
 

@@ -118,9 +118,10 @@ SavedWeights::create(const ExecutableFile &executable, const std::string &path,
     for (const FoldedParameter &folded : plan.folded)
       warn("parameter " + inQuotes(folded.name) + " is not in " +
            inQuotes(path) +
-           ": the exporter folded it away; export with optimize=False (or "
-           "do_constant_folding=False) to train it, or give its first value "
-           "with --original-weights");
+           ": the exporter folded it away; export with torch.onnx.export(…, "
+           "dynamo=True, "
+           "optimize=False) to train it, or give its first value with "
+           "--original-weights");
   }
   std::string header = safetensorsHeader(entries);
   uint64_t bytes = header.size();
@@ -141,7 +142,8 @@ SavedWeights::create(const ExecutableFile &executable, const std::string &path,
 
 Status SavedWeights::writePieces(const Program &program,
                                  const Coordinates &coordinates,
-                                 const Executor &executor) const {
+                                 const Executor &executor,
+                                 std::atomic<uint64_t> &progress) const {
   for (const Tensor &tensor : tensors) {
     if (!tensor.state || tensor.state->frozen)
       continue;
@@ -150,6 +152,7 @@ Status SavedWeights::writePieces(const Program &program,
       continue;
     PieceMover mover(tensor.target, held->part, held->target, coordinates);
     ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(held->target), 0));
+    progress.fetch_add(1);
   }
   return Status();
 }

@@ -29,9 +29,10 @@ public:
                 const std::string &original,
                 const std::function<void(const std::string &)> &warn);
 
-  /// Writes this rank's pieces as they are in memory.
+  /// Writes this rank's pieces as they are in memory; each is progress.
   Status writePieces(const Program &program, const Coordinates &coordinates,
-                     const Executor &executor) const;
+                     const Executor &executor,
+                     std::atomic<uint64_t> &progress) const;
 
   /// Copies what no rank changes (frozen states, folded parameters),
   /// synchronises and renames.
