@@ -3,6 +3,7 @@ nothing but Python, and compares them. For scripts and tests, which must run whe
 neither NumPy nor the onnx package is installed."""
 import array
 import ast
+import json
 import math
 import pathlib
 import re
@@ -29,6 +30,9 @@ CODES = {"float32": "f", "float64": "d", "float16": "e", "bfloat16": "bf",
 NPY_TYPES = {"f4": "float32", "f8": "float64", "f2": "float16", "b1": "bool",
              "i1": "int8", "i2": "int16", "i4": "int32", "i8": "int64",
              "u1": "uint8", "u2": "uint16", "u4": "uint32", "u8": "uint64"}
+SAFETENSORS_TYPES = {"F32": "float32", "F64": "float64", "F16": "float16", "BF16": "bfloat16",
+                     "I8": "int8", "U8": "uint8", "BOOL": "bool", "I16": "int16", "U16": "uint16",
+                     "I32": "int32", "U32": "uint32", "I64": "int64", "U64": "uint64"}
 ONNX_TYPES = {1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16",
               6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
               12: "uint32", 13: "uint64", 16: "bfloat16"}
@@ -55,6 +59,34 @@ def read_npy(path):
         raise Mismatch(f"'{path}' has type {header['descr']} or Fortran order, "
                        "which is not supported")
     return header["shape"], kind, values(data[start:], kind)
+
+
+def read_safetensors(path):
+    """Returns {name: (shape, type, values)} of a .safetensors file."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + size])
+    header.pop("__metadata__", None)
+    result = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        kind = SAFETENSORS_TYPES[entry["dtype"]]
+        result[name] = (tuple(entry["shape"]), kind, values(data[8 + size + begin:8 + size + end], kind))
+    return result
+
+
+def write_safetensors(path, tensors):
+    """Writes {name: (shape, type, values)}; no halves."""
+    names = {kind: name for name, kind in SAFETENSORS_TYPES.items()}
+    header, data = {}, b""
+    for name, (shape, kind, numbers) in tensors.items():
+        piece = array.array(CODES[kind], numbers).tobytes()
+        header[name] = {"dtype": names[kind], "shape": list(shape),
+                        "data_offsets": [len(data), len(data) + len(piece)]}
+        data += piece
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    pathlib.Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def fields(data):
@@ -139,8 +171,8 @@ def read(path, names=(), kind="output"):
     return result
 
 
-def difference(found, expected):
-    """The largest |found - expected| / (1 + |expected|) of two tensors."""
+def check_alike(found, expected):
+    """Refuses tensors that differ in shape or kind of type."""
     (shape, kind, values), (want_shape, want_kind, want) = found, expected
     if tuple(shape) != tuple(want_shape):
         raise Mismatch(f"expected shape {list(want_shape)}, found {list(shape)}")
@@ -149,6 +181,12 @@ def difference(found, expected):
         raise Mismatch(f"expected type {want_kind}, found {kind}")
     if len(values) != len(want) or len(want) != math.prod(want_shape):
         raise Mismatch(f"expected {math.prod(want_shape)} values, found {len(values)}")
+
+
+def difference(found, expected):
+    """The largest |found - expected| / (1 + |expected|) of two tensors."""
+    check_alike(found, expected)
+    values, want = found[2], expected[2]
     largest = 0.0
     for a, b in zip(values, want):
         if a == b or (a != a and b != b):
@@ -156,6 +194,18 @@ def difference(found, expected):
         error = abs(a - b) / (1 + abs(b)) if math.isfinite(a) and math.isfinite(b) else math.inf
         largest = max(largest, error)
     return largest
+
+
+def norm(tensor):
+    """The Euclidean (L2) norm."""
+    return math.sqrt(math.fsum(v * v for v in tensor[2]))
+
+
+def distance(found, expected):
+    """The L2 norm of found - expected; infinite where a value is not finite."""
+    check_alike(found, expected)
+    total = math.fsum((a - b) * (a - b) for a, b in zip(found[2], expected[2]))
+    return math.sqrt(total) if math.isfinite(total) else math.inf
 
 
 def graph_values(model):

@@ -14,8 +14,9 @@ exporter writes it in four ways, and how PyTorch itself trains it.
   expected.json
     counts                                      labels that count, of each row
     curves RUN                                  {loss, grad_norm}: ten steps, float64
-    fp32 RUN ATTENTION NAME                     how far PyTorch's float32 is, after ten
-                                                steps, from float64: L2, relative
+    fp32 RUN[_3] ATTENTION NAME                 how far PyTorch's float32 parameters are
+                                                from float64, L2, relative
+    fp32_curves RUN ATTENTION                   the curves of the same float32 runs
     autocast RUN ATTENTION/M                    losses of PyTorch in bf16 autocast, the
                                                 batch in M token-weighted parts
 
@@ -150,7 +151,7 @@ def export():
 
 def references():
     tensors, texts = {}, {"counts": (make_inputs()[1][:, 1:] != -100).sum(1).tolist(),
-                          "curves": {}, "fp32": {}, "autocast": {}}
+                          "curves": {}, "fp32": {}, "fp32_curves": {}, "autocast": {}}
 
     def keep(prefix, values):
         tensors.update({f"{prefix}/{n}": v.astype(np.float32) for n, v in values.items()})
@@ -163,11 +164,12 @@ def references():
             keep(run, states[-1])
         if run.startswith("adamw_clip"):
             keep(f"{run}_3", states[2])
-        if run.startswith("adamw"):
-            texts["fp32"][run] = {
-                attention: {n: distance(v, states[-1][n]) for n, v in
-                            train(run, attention, torch.float32)[1][-1].items()}
-                for attention in ("eager", "sdpa")}
+        own = {a: train(run, a, torch.float32) for a in ("eager", "sdpa")}
+        texts["fp32_curves"][run] = {a: curve for a, (curve, _) in own.items()}
+        for suffix, step in (("", -1), ("_3", 2)):
+            texts["fp32"][run + suffix] = {
+                a: {n: distance(v, states[step][n]) for n, v in found[step].items()}
+                for a, (_, found) in own.items()}
     texts["autocast"]["adamw_clip"] = {
         f"{attention}/{parts}": train("adamw_clip", attention, torch.float32, parts, True)[0]["loss"]
         for attention in ("eager", "sdpa") for parts in (1, 2, 4)}

@@ -4,45 +4,15 @@ model must contain (`--count attention=2`), outputs against the references (1e-4
 between numbers of ranks (1e-6), and planned against allocated bytes. Symbolic
 sizes are bound to those of the inputs. Prints a line for each comparison."""
 import argparse
-import json
 import pathlib
 import re
-import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
-sys.dont_write_bytecode = True
-import tensorfiles  # noqa: E402  (from scripts/)
-
-
-class Failed(Exception):
-    """A requirement that does not hold."""
-
-
-def run(*command):
-    result = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if result.returncode != 0:
-        raise Failed(f"{' '.join(map(str, command))}\nended with {result.returncode}:\n"
-                     f"{result.stderr[-4000:]}")
-    return result.stdout
-
-
-def bindings(model, inputs):
-    """--dim flags and the batch, from the sizes of the input tensors."""
-    values, _ = tensorfiles.graph_values(model)
-    tensors = tensorfiles.read(inputs, [name for name, _ in values], kind="input")
-    flags, bound = [], set()
-    for name, sizes in values:
-        for symbol, size in zip(sizes, tensors[name][0]):
-            if isinstance(symbol, str) and symbol not in bound:
-                bound.add(symbol)
-                flags += ["--dim", f"{symbol}={size}"]
-    return flags, tensors[values[0][0]][0][0]
+from acc import Failed, bindings, report_of, run, tensorfiles
 
 
 def check_counts(model, dims, counts):
-    text = run("acc-opt", model, *dims, "--compile-to=nn")
+    text, _ = run("acc-opt", model, *dims, "--compile-to=nn")
     for count in counts:
         op, expected = count.split("=")
         found = len(re.findall(rf"(?<![#!\w])nn\.{op}\b", text))
@@ -57,15 +27,11 @@ def run_on(model, dims, ranks, inputs, work):
     executable, outputs = work / f"on{ranks}.accx", work / f"on{ranks}"
     mesh = ["--mesh", f"dp={ranks}"] if ranks > 1 else []
     run("acc-opt", model, *dims, *mesh, "-o", executable)
-    lines = run("acc-run", executable, "-n", ranks, "--inputs", inputs,
-                "--outputs", outputs, "--json").splitlines()
-    report = [json.loads(line) for line in lines][-1]
-    if report["ranks"] != ranks or len(report["times_s"]) != 1:
-        raise Failed(f"expected {ranks} ranks and one time, found {report}")
-    if report["planned_peak_bytes"] != report["measured_peak_bytes"]:
-        raise Failed(f"planned and measured bytes differ: {report}")
-    if report["resident_bytes"] - report["planned_peak_bytes"] > report["reserved_bytes"]:
-        raise Failed(f"more resident than the arenas and the reserve: {report}")
+    stdout, _ = run("acc-run", executable, "-n", ranks, "--inputs", inputs,
+                    "--outputs", outputs, "--json")
+    _, report = report_of(stdout, ranks)
+    if len(report["times_s"]) != 1:
+        raise Failed(f"expected one time, found {report}")
     return outputs
 
 
