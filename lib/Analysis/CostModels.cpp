@@ -35,6 +35,16 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, nn::MatmulOp> {
   }
 };
 
+/// Scores of a head that are not hidden.
+int64_t countScores(int64_t rows, int64_t keys, bool causal) {
+  if (!causal)
+    return rows * keys;
+  int64_t scores = 0;
+  for (int64_t row = 0; row < rows; ++row)
+    scores += std::clamp<int64_t>(row + 1 + keys - rows, 0, keys);
+  return scores;
+}
+
 /// Both products and a softmax of five operations per score; of a causal one
 /// only the scores that are not hidden.
 struct AttentionCost
@@ -43,15 +53,30 @@ struct AttentionCost
     auto attention = cast<nn::AttentionOp>(op);
     ArrayRef<int64_t> q = attention.getQuery().getType().getShape();
     int64_t keys = attention.getKey().getType().getDimSize(2);
-    int64_t scores = q[2] * keys;
-    if (attention.getCausal()) {
-      scores = 0;
-      for (int64_t row = 0; row < q[2]; ++row)
-        scores += std::clamp<int64_t>(row + 1 + keys - q[2], 0, keys);
-    }
+    int64_t scores = countScores(q[2], keys, attention.getCausal());
     int64_t width = q[3] + attention.getValue().getType().getDimSize(3);
     return q[0] * q[1] * scores * (2 * width + 5);
   }
+};
+
+/// Five products of the forward's two kinds, of which the scores' is one, and
+/// twelve operations per score.
+struct AttentionGradCost
+    : CostOpInterface::ExternalModel<AttentionGradCost, nn::AttentionGradOp> {
+  int64_t getFlops(Operation *op) const {
+    auto attention = cast<nn::AttentionGradOp>(op);
+    ArrayRef<int64_t> q = attention.getQuery().getType().getShape();
+    int64_t keys = attention.getKey().getType().getDimSize(2);
+    int64_t width = 3 * q[3] + 2 * attention.getValue().getType().getDimSize(3);
+    return q[0] * q[1] * countScores(q[2], keys, attention.getCausal()) *
+           (2 * width + 12);
+  }
+};
+
+/// One addition per element of the updates.
+struct ScatterAddCost
+    : CostOpInterface::ExternalModel<ScatterAddCost, nn::ScatterAddOp> {
+  int64_t getFlops(Operation *op) const { return elements(op->getOperand(2)); }
 };
 
 template <int64_t PerElement, typename... Ops>
@@ -66,7 +91,7 @@ void analysis::registerCostModels(DialectRegistry &registry) {
     using namespace nn;
     attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
                      PadOp, GatherOp, GatherNdOp, CastOp, SelectOp, ConstantOp,
-                     IotaOp>(context);
+                     IotaOp, GradientOp>(context);
     attachPerElement<1, NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp,
                      ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp,
                      CosOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp, MulOp, DivOp,
@@ -76,5 +101,9 @@ void analysis::registerCostModels(DialectRegistry &registry) {
     attachPerElement<8, GeluOp, LayerNormOp>(context);
     MatmulOp::attachInterface<MatmulCost>(*context);
     AttentionOp::attachInterface<AttentionCost>(*context);
+    AttentionGradOp::attachInterface<AttentionGradCost>(*context);
+    ScatterAddOp::attachInterface<ScatterAddCost>(*context);
+    // Ten rounds of two multiplications and four other operations.
+    attachPerElement<60, RandomUniformOp>(context);
   });
 }

@@ -1,101 +1,193 @@
-// The reverse sweep: what depends on the parameters is found forwards,
-// gradients are handed from results to operands backwards.
+// The reverse walk: from the loss back to the parameters, op by op.
 
 #include "accel/Autodiff/Differentiate.h"
 
+#include "dialects/Interfaces/Differentiable.h"
+#include "dialects/NN/NN.h"
 #include "lib/Autodiff/Rules/Rules.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
-using namespace accel::autodiff;
 
 namespace {
-class Sweep {
+class Reverse {
 public:
-  Sweep(OpBuilder &builder, Value loss, ValueRange wrt)
-      : builder(builder), loss(loss) {
-    active.insert(wrt.begin(), wrt.end());
-  }
-
-  LogicalResult run();
-  Value gradientOf(Value value) const { return gradients.lookup(value); }
+  Reverse(OpBuilder &builder, Value loss, ValueRange wrt)
+      : builder(builder), loss(loss), wrt(wrt) {}
+  FailureOr<SmallVector<Value>> run();
 
 private:
+  void findActive();
   LogicalResult visit(Operation *op);
-  void add(Value value, Value gradient, Location loc);
+  Value getGradient(Value value);
+  bool isActive(Value value) const {
+    return active.contains(value) &&
+           isa<FloatType>(getElementTypeOrSelf(value.getType()));
+  }
+  InFlightDiagnostic &explain(InFlightDiagnostic &diagnostic, Operation *op);
 
   OpBuilder &builder;
   Value loss;
-  /// Floats that depend on what is differentiated for.
-  llvm::DenseSet<Value> active;
-  /// Finished ones, and sums so far.
-  llvm::DenseMap<Value, Value> gradients;
+  ValueRange wrt;
+  llvm::DenseSet<Value> active; // depend on `wrt`
+  llvm::DenseMap<Value, SmallVector<Value>> terms;
 };
 } // namespace
 
-void Sweep::add(Value value, Value gradient, Location loc) {
-  Value &sum = gradients[value];
-  sum = sum ? Value(nn::AddOp::create(builder, loc, sum, gradient)) : gradient;
-}
-
-/// Hands the gradients of `op`'s results on to its operands.
-LogicalResult Sweep::visit(Operation *op) {
-  SmallVector<Value> results;
-  for (Value result : op->getResults())
-    results.push_back(gradients.lookup(result));
-  SmallVector<bool> wanted;
-  for (Value operand : op->getOperands())
-    wanted.push_back(active.contains(operand));
-  if (llvm::none_of(results, [](Value value) { return bool(value); }) ||
-      !llvm::is_contained(wanted, true))
-    return success();
-  auto rule = dyn_cast<DifferentiableOpInterface>(op);
-  if (!rule)
-    return op->emitError()
-           << "'" << op->getName()
-           << "' cannot be differentiated, and the loss depends "
-              "on a trained parameter through it";
-  SmallVector<Value> operands(op->getNumOperands());
-  if (failed(rule.buildVjp(builder, results, wanted, operands)))
-    return failure();
-  for (auto [operand, gradient] : llvm::zip(op->getOperands(), operands))
-    if (gradient)
-      add(operand, gradient, gradientLoc(op));
-  return success();
-}
-
-LogicalResult Sweep::run() {
-  Operation *last = loss.getDefiningOp();
-  Location loc = loss.getLoc();
-  Emit emit{builder, loc};
-  gradients[loss] = emit.splat(1, loss);
-  if (!last)
-    return success(); // the loss is an input
-  SmallVector<Operation *> ways;
-  for (Operation &op : *last->getBlock()) {
-    if (llvm::any_of(op.getOperands(),
-                     [&](Value operand) { return active.contains(operand); })) {
-      ways.push_back(&op);
-      for (Value result : op.getResults())
-        if (isFloat(result))
-          active.insert(result);
-    }
-    if (&op == last)
-      break;
-  }
-  for (Operation *op : llvm::reverse(ways))
-    if (failed(visit(op)))
-      return failure();
-  return success();
-}
-
 FailureOr<SmallVector<Value>>
 autodiff::differentiate(OpBuilder &builder, Value loss, ValueRange wrt) {
-  Sweep sweep(builder, loss, wrt);
-  if (failed(sweep.run()))
+  return Reverse(builder, loss, wrt).run();
+}
+
+void Reverse::findActive() {
+  active.insert(wrt.begin(), wrt.end());
+  SmallVector<Value> work(wrt.begin(), wrt.end());
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers())
+      for (Value result : user->getResults())
+        if (active.insert(result).second)
+          work.push_back(result);
+}
+
+/// Slices of one tensor that together are all of it: zeros around each of their
+/// gradients, added up, are the gradients side by side.
+static Value joinPads(OpBuilder &builder, ArrayRef<Value> terms) {
+  SmallVector<nn::PadOp> pads;
+  for (Value term : terms) {
+    auto pad = term.getDefiningOp<nn::PadOp>();
+    if (!pad || !matchPattern(pad.getValue(), m_AnyZeroFloat()))
+      return {};
+    pads.push_back(pad);
+  }
+  // The one dimension in which they differ from the whole.
+  std::optional<int64_t> along;
+  for (nn::PadOp pad : pads)
+    for (int64_t dim = 0, rank = pad.getType().getRank(); dim < rank; ++dim)
+      if (pad.getLow()[dim] != 0 || pad.getHigh()[dim] != 0) {
+        if (along && *along != dim)
+          return {};
+        along = dim;
+      }
+  if (!along)
+    return {};
+  llvm::sort(pads, [&](nn::PadOp lhs, nn::PadOp rhs) {
+    return lhs.getLow()[*along] < rhs.getLow()[*along];
+  });
+  int64_t end = 0;
+  SmallVector<Value> inputs;
+  SmallVector<Location> locations;
+  for (nn::PadOp pad : pads) {
+    if (pad.getLow()[*along] != end)
+      return {};
+    end += cast<RankedTensorType>(pad.getInput().getType()).getDimSize(*along);
+    inputs.push_back(pad.getInput());
+    locations.push_back(pad.getLoc());
+  }
+  if (end != pads.front().getType().getDimSize(*along))
+    return {};
+  return nn::ConcatOp::create(builder, builder.getFusedLoc(locations), inputs,
+                              *along);
+}
+
+/// The sum of what has been found of a value's gradient; null if nothing.
+Value Reverse::getGradient(Value value) {
+  auto found = terms.find(value);
+  if (found == terms.end())
+    return {};
+  SmallVector<Value> &list = found->second;
+  if (list.size() > 1) {
+    Value sum = joinPads(builder, list);
+    if (!sum) {
+      sum = list.front();
+      for (Value term : ArrayRef(list).drop_front())
+        sum = nn::AddOp::create(
+            builder, builder.getFusedLoc({sum.getLoc(), term.getLoc()}), sum,
+            term);
+    }
+    list = {sum};
+  }
+  return list.front();
+}
+
+/// Names a parameter that the op leads to.
+InFlightDiagnostic &Reverse::explain(InFlightDiagnostic &diagnostic,
+                                     Operation *op) {
+  llvm::SetVector<Value> work(op->operand_begin(), op->operand_end());
+  for (size_t next = 0; next < work.size(); ++next) {
+    auto argument = dyn_cast<BlockArgument>(work[next]);
+    if (argument && llvm::is_contained(wrt, work[next])) {
+      auto function =
+          dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+      if (auto state = function ? function.getArgAttrOfType<FlatSymbolRefAttr>(
+                                      argument.getArgNumber(), nn::kStateAttr)
+                                : nullptr)
+        return diagnostic << ", on the way from the loss to parameter '"
+                          << state.getValue() << "'";
+    }
+    if (Operation *definition = work[next].getDefiningOp())
+      work.insert(definition->operand_begin(), definition->operand_end());
+  }
+  return diagnostic;
+}
+
+LogicalResult Reverse::visit(Operation *op) {
+  SmallVector<Value> gradients;
+  for (Value result : op->getResults())
+    gradients.push_back(isActive(result) ? getGradient(result) : Value());
+  SmallVector<bool> wanted;
+  for (Value operand : op->getOperands())
+    wanted.push_back(isActive(operand));
+  if (llvm::none_of(gradients, [](Value value) { return bool(value); }) ||
+      !llvm::is_contained(wanted, true))
+    return success();
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  if (!differentiable) {
+    InFlightDiagnostic diagnostic = op->emitOpError();
+    diagnostic << "has no gradient";
+    return explain(diagnostic, op);
+  }
+  SmallVector<Value> operandGradients(op->getNumOperands());
+  if (failed(differentiable.buildVjp(builder, gradients, wanted,
+                                     operandGradients)))
     return failure();
-  return llvm::map_to_vector(
-      wrt, [&](Value value) { return sweep.gradientOf(value); });
+  for (auto [operand, gradient, asked] :
+       llvm::zip_equal(op->getOperands(), operandGradients, wanted)) {
+    assert((!gradient || !asked || gradient.getType() == operand.getType()) &&
+           "a gradient has its operand's type");
+    if (asked && gradient)
+      terms[operand].push_back(gradient);
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> Reverse::run() {
+  auto type = cast<RankedTensorType>(loss.getType());
+  assert(type.getNumElements() == 1 && isa<FloatType>(type.getElementType()) &&
+         "the gradient of a scalar");
+  findActive();
+  if (isActive(loss)) {
+    Value one = nn::ConstantOp::create(
+        builder, loss.getLoc(),
+        DenseElementsAttr::get(type,
+                               builder.getFloatAttr(type.getElementType(), 1)));
+    terms[loss].push_back(one);
+  }
+  if (Operation *last = loss.getDefiningOp()) {
+    SmallVector<Operation *> ops;
+    for (Operation &op : *last->getBlock()) {
+      ops.push_back(&op);
+      if (&op == last)
+        break;
+    }
+    for (Operation *op : llvm::reverse(ops))
+      if (failed(visit(op)))
+        return failure();
+  }
+  SmallVector<Value> result;
+  for (Value value : wrt)
+    result.push_back(getGradient(value));
+  return result;
 }
 
 void autodiff::registerDifferentiableModels(DialectRegistry &registry) {

@@ -134,6 +134,16 @@ struct Gather : GradientModel<Gather, nn::GatherOp> {
     return success();
   }
 };
+
+struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
+  static LogicalResult vjp(nn::ScatterAddOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    out.append({g, Value(),
+                e.make<nn::GatherOp>(g, op.getIndices(),
+                                     static_cast<int64_t>(op.getDim()))});
+    return success();
+  }
+};
 } // namespace
 
 void autodiff::attachShapeRules(MLIRContext *context) {
@@ -144,4 +154,5 @@ void autodiff::attachShapeRules(MLIRContext *context) {
   nn::ConcatOp::attachInterface<Concat>(*context);
   nn::PadOp::attachInterface<Pad>(*context);
   nn::GatherOp::attachInterface<Gather>(*context);
+  nn::ScatterAddOp::attachInterface<ScatterAdd>(*context);
 }

@@ -10,6 +10,43 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
+/// Batch and groups of heads pass through; everything else is whole.
+struct AttentionGradRule
+    : ShardingRuleOpInterface::ExternalModel<AttentionGradRule,
+                                             nn::AttentionGradOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    enum { Query, Key, Value, Gradient, Mask };
+    auto attention = cast<nn::AttentionGradOp>(op);
+    auto rule = ShardingRule::getWhole(op);
+    ArrayRef<int64_t> query = attention.getQuery().getType().getShape();
+    ArrayRef<int64_t> key = attention.getKey().getType().getShape();
+    ArrayRef<int64_t> mask;
+    if (attention.getMask())
+      mask = attention.getMask().getType().getShape();
+
+    unsigned batch = rule.addFactor(query[0]);
+    unsigned groups = rule.addFactor(key[1]);
+    for (unsigned operand : {Query, Key, Value, Gradient})
+      rule.operands[operand][0] = {batch};
+    for (unsigned operand : {Key, Value})
+      rule.operands[operand][1] = rule.results[operand][1] = {groups};
+    // A group of heads shares its key head: what splits it would leave the
+    // gradients of keys and values partial, but not that of the query. So the
+    // rest of the heads, their minor part, has no factor.
+    for (unsigned operand : {Query, Gradient})
+      rule.operands[operand][1] = {groups};
+    rule.results[Query][1] = {groups};
+    for (unsigned result : {Query, Key, Value})
+      rule.results[result][0] = {batch};
+    if (!mask.empty() && mask[0] == query[0])
+      rule.operands[Mask][0] = {batch};
+    if (!mask.empty() && mask[1] == query[1])
+      rule.operands[Mask][1] = {groups};
+    rule.linearGroups = {{Gradient}};
+    return rule;
+  }
+};
+
 struct AttentionRule
     : ShardingRuleOpInterface::ExternalModel<AttentionRule, nn::AttentionOp> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -55,4 +92,5 @@ struct AttentionRule
 
 void parallel::attachAttentionRules(MLIRContext *context) {
   nn::AttentionOp::attachInterface<AttentionRule>(*context);
+  nn::AttentionGradOp::attachInterface<AttentionGradRule>(*context);
 }

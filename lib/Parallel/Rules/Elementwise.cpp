@@ -57,7 +57,7 @@ void parallel::attachElementwiseRules(MLIRContext *context) {
   attachNonLinear<AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
                   ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp, NotOp,
                   IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp,
-                  CompareOp, CastOp, GradientOp>(context);
+                  CompareOp, CastOp, GradientOp, RandomUniformOp>(context);
   NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
   AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
   SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);

@@ -2,8 +2,10 @@
 // a reshape's are taken apart into factors that both shapes share.
 
 #include "accel/Parallel/RuleModels.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -175,6 +177,36 @@ struct GatherRule
   }
 };
 
+/// Where the table starts as zeros, ranks that have some of the indices have
+/// terms of the sum; any other start would count once per rank.
+struct ScatterAddRule
+    : ShardingRuleOpInterface::ExternalModel<ScatterAddRule, nn::ScatterAddOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto scatter = cast<nn::ScatterAddOp>(op);
+    auto rule = ShardingRule::getWhole(op);
+    rule.linearGroups = {{0, 2}};
+    size_t at = scatter.getDim();
+    ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
+    Value init = scatter.getInit();
+    while (isa_and_nonnull<dist::ReshardOp, dist::ConstraintOp>(
+        init.getDefiningOp()))
+      init = init.getDefiningOp()->getOperand(0);
+    if (matchPattern(init, m_AnyZeroFloat()) || matchPattern(init, m_Zero())) {
+      rule.linearGroups.push_back({2});
+      for (auto [dim, size] : llvm::enumerate(indices))
+        rule.operands[1][dim] = rule.operands[2][at + dim] = {
+            rule.addFactor(size, FactorKind::Sum)};
+    }
+    for (auto [dim, size] : llvm::enumerate(shapeOf(scatter.getInit())))
+      if (dim != at) {
+        unsigned factor = rule.addFactor(size);
+        rule.operands[0][dim] = rule.results[0][dim] = {factor};
+        rule.operands[2][dim < at ? dim : dim - 1 + indices.size()] = {factor};
+      }
+    return rule;
+  }
+};
+
 /// Batch dimensions are common to table, indices and result; those that index
 /// tuples point into are whole.
 struct GatherNdRule
@@ -207,5 +239,6 @@ void parallel::attachShapeRules(MLIRContext *context) {
   nn::ConcatOp::attachInterface<ConcatRule>(*context);
   nn::PadOp::attachInterface<PadRule>(*context);
   nn::GatherOp::attachInterface<GatherRule>(*context);
+  nn::ScatterAddOp::attachInterface<ScatterAddRule>(*context);
   nn::GatherNdOp::attachInterface<GatherNdRule>(*context);
 }

@@ -54,12 +54,16 @@ TEST_F(Interfaces, AllHaveACost) {
 TEST_F(Interfaces, AllHaveAShardingRule) {
   expectOnAllBut<ShardingRuleOpInterface>({"nn.dropout"});
 }
-// Dropout is expanded by nn-build-step, before anything asks.
-// Products and attention are commands of their own.
+// Dropout is expanded by nn-build-step, before anything asks; products and
+// attention are commands of their own; the marker of gradients is gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
-  expectOnAllBut<KernelSourceOpInterface>({"nn.matmul", "nn.attention"});
+  expectOnAllBut<KernelSourceOpInterface>(
+      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.dropout", "nn.scatter_add", "nn.random_uniform"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
-  expectOnAllBut<ElementSourceOpInterface>({"nn.matmul", "nn.attention"});
+  expectOnAllBut<ElementSourceOpInterface>(
+      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.dropout", "nn.scatter_add", "nn.random_uniform"});
 }
 } // namespace

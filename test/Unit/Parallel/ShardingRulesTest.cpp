@@ -21,7 +21,8 @@ struct OpCase {
   const char *name;
   const char *arguments; ///< "%0: tensor<…>, %1: …"
   const char *op;        ///< "%r = nn.op %0, …"
-  const char *result;    ///< its type
+  const char *result;    ///< its type, or that of each of its results
+  int results = 1;
 };
 
 std::ostream &operator<<(std::ostream &stream, const OpCase &op) {
@@ -104,6 +105,30 @@ const OpCase kOps[] = {
      "nn.gather %0, %1 dim 1 : (tensor<4x6x2xf32>, tensor<8xi64>) -> "
      "tensor<4x8x2xf32>",
      "tensor<4x8x2xf32>"},
+    {"scatter_add", "%0: tensor<4x2xi64>, %1: tensor<4x2x6xf32>",
+     "nn.scatter_add %zero, %0, %1 dim 0 : (tensor<8x6xf32>, "
+     "tensor<4x2xi64>, tensor<4x2x6xf32>) -> tensor<8x6xf32>",
+     "tensor<8x6xf32>"},
+    {"scatter_add_onto",
+     "%0: tensor<8x6xf32>, %1: tensor<4xi64>, %2: tensor<4x6xf32>",
+     "nn.scatter_add %0, %1, %2 dim 0 : (tensor<8x6xf32>, tensor<4xi64>, "
+     "tensor<4x6xf32>) -> tensor<8x6xf32>",
+     "tensor<8x6xf32>"},
+    {"gradient", "%0: tensor<4x6xf32>",
+     "nn.gradient %0 of @w : (tensor<4x6xf32>) -> tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"random_uniform", "%0: tensor<4x6xi64>, %1: tensor<4x6xi64>",
+     "nn.random_uniform %0, %1 : (tensor<4x6xi64>, tensor<4x6xi64>) -> "
+     "tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"attention_grad",
+     "%0: tensor<2x4x6x8xf32>, %1: tensor<2x4x6x8xf32>, %2: "
+     "tensor<2x4x6x8xf32>, %3: tensor<2x4x6x8xf32>",
+     "nn.attention_grad %0, %1, %2, %3 {scale = 0.5} : "
+     "(tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, "
+     "tensor<2x4x6x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, "
+     "tensor<2x4x6x8xf32>)",
+     "tensor<2x4x6x8xf32>", 3},
     {"gather_nd", "%0: tensor<4x6x2xf32>, %1: tensor<4x8x1xi64>",
      "nn.gather_nd %0, %1 {batch_dims = 1} : (tensor<4x6x2xf32>, "
      "tensor<4x8x1xi64>) -> tensor<4x8x2xf32>",
@@ -180,12 +205,21 @@ protected:
   /// The case as a module, with a mesh of three axes of two.
   OwningOpRef<ModuleOp> parse() {
     const OpCase &op = GetParam();
+    std::string types = op.result, values = "%r#0";
+    for (int result = 1; result < op.results; ++result) {
+      types += std::string(", ") + op.result;
+      values += ", %r#" + std::to_string(result);
+    }
     std::string text =
         std::string("dist.mesh @mesh [\"a\" = 2, \"b\" = 2, \"c\" = 2]\n"
+                    "nn.state @w : tensor<4x6xf32> {init = dense<0.0> : "
+                    "tensor<4x6xf32>}\n"
                     "func.func @main(") +
-        op.arguments + ") -> " + op.result +
-        " attributes {nn.entry} {\n  %r = " + op.op +
-        "\n  return %r : " + op.result + "\n}\n";
+        op.arguments + ") -> (" + types +
+        ") attributes {nn.entry} {\n  %zero = nn.constant dense<0.0> : "
+        "tensor<8x6xf32> : tensor<8x6xf32>\n  %r:" +
+        std::to_string(op.results) + " = " + op.op + "\n  return " + values +
+        " : " + types + "\n}\n";
     return parseSourceString<ModuleOp>(text, &context());
   }
   static func::FuncOp mainOf(ModuleOp module) {
