@@ -84,8 +84,8 @@ Value Emit::cast(Value value, Type element) const {
   RankedTensorType type = typeOf(value);
   if (type.getElementType() == element)
     return value;
-  return nn::CastOp::create(
-      builder, loc, RankedTensorType::get(type.getShape(), element), value);
+  return make<nn::CastOp>(RankedTensorType::get(type.getShape(), element),
+                          value);
 }
 
 Value Emit::spread(Value scalar, ArrayRef<int64_t> shape) const {
@@ -107,7 +107,7 @@ Value Emit::toScalar(Value value) const { return reshape(value, {}); }
 
 Value Emit::isFinite(Value scalar) const {
   // |NaN| < inf does not hold either.
-  Value size = nn::AbsOp::create(builder, loc, scalar);
+  Value size = make<nn::AbsOp>(scalar);
   return compare(
       nn::ComparePredicate::lt, size,
       splat(typeOf(scalar), std::numeric_limits<double>::infinity()));

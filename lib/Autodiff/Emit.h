@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_EMIT_H
 #define ACCEL_LIB_AUTODIFF_EMIT_H
 
+#include "accel/Transforms/FoldConstants.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Builders.h"
 
@@ -32,10 +33,13 @@ struct Emit {
   }
   mlir::Value i64(int64_t value) const;
 
-  /// Any op whose result type is inferred or comes first.
+  /// Any op of one result, whose type is inferred or comes first; what stands
+  /// for it if it folds, like all arithmetic on constants.
   template <typename Op, typename... Args>
   mlir::Value make(Args &&...args) const {
-    return Op::create(builder, loc, std::forward<Args>(args)...);
+    Op op = Op::create(builder, loc, std::forward<Args>(args)...);
+    return op->getNumOperands() == 0 ? op->getResult(0)
+                                     : transforms::foldOrKeep(builder, op);
   }
   mlir::Value add(mlir::Value a, mlir::Value b) const {
     return make<nn::AddOp>(a, b);

@@ -34,7 +34,8 @@ static FailureOr<Value> addInput(func::FuncOp entry, StringRef name,
   for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
     if (entry.getArgAttr(index, nn::kStateAttr))
       place = std::min(place, index);
-    if (entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr) == name)
+    auto input = entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr);
+    if (input && input == name)
       return entry.emitError()
              << "expected a new name for the labels of --loss, found the input "
                 "'"

@@ -133,7 +133,8 @@ static LogicalResult collectArguments(func::FuncOp entry,
                                       SmallVectorImpl<Tensor> &arguments) {
   for (const Binding &binding : bindings) {
     Tensor &tensor = arguments.emplace_back();
-    if (binding.isState) {
+    tensor = inputs.lookup(binding.name);
+    if (binding.isState && !tensor) {
       auto state = SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(
           entry, StringAttr::get(entry.getContext(),
                                  StringRef(binding.name).drop_front()));
@@ -143,8 +144,6 @@ static LogicalResult collectArguments(func::FuncOp entry,
       if (failed(value))
         return failure();
       tensor = *value;
-    } else {
-      tensor = inputs.lookup(binding.name);
     }
     auto type = RankedTensorType::get(binding.placement.shape, binding.element);
     if (!tensor)

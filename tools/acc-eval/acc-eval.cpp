@@ -38,6 +38,10 @@ cl::opt<double> tolerance("tolerance", cl::init(1e-4),
 cl::opt<uint64_t> seed("seed", cl::init(1),
                        cl::desc("Of the random inputs without --inputs"),
                        cl::cat(category));
+cl::opt<unsigned> steps("steps", cl::init(1),
+                        cl::desc("Steps of training, on the same inputs; "
+                                 "prints the scalars of each if given"),
+                        cl::cat(category));
 cl::opt<unsigned> interleavings("interleavings", cl::init(3),
                                 cl::desc("Orders of a plan's streams to try"),
                                 cl::cat(category));
@@ -88,6 +92,32 @@ LogicalResult report(ModuleOp module, const TensorsByName &found,
                             << tolerance.getValue() << ", found " << largest;
 }
 
+/// One line of a step's scalar outputs, as JSON.
+void printStep(unsigned step, const TensorsByName &results) {
+  llvm::json::Object line{{"step", step}};
+  for (const auto &[name, tensor] : results)
+    if (tensor.getShape().empty() && !name.starts_with("@"))
+      line[name] = tensor.asDouble(0);
+  llvm::outs() << llvm::json::Value(std::move(line)) << "\n";
+}
+
+/// Runs the program `steps` times, each from the states that the last one left.
+LogicalResult evaluateSteps(ModuleOp module, TensorsByName inputs,
+                            const InterpreterOptions &options,
+                            TensorsByName &results) {
+  for (unsigned step = 1; step <= steps; ++step) {
+    results.clear();
+    if (failed(evaluateModule(module, inputs, options, results)))
+      return failure();
+    if (steps.getNumOccurrences())
+      printStep(step, results);
+    for (const auto &[name, tensor] : results)
+      if (name.starts_with("@"))
+        inputs[name] = tensor;
+  }
+  return success();
+}
+
 LogicalResult run(MLIRContext *context) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, context);
   if (!module)
@@ -97,8 +127,7 @@ LogicalResult run(MLIRContext *context) {
                                        : readInputs(inputs, *module);
   TensorsByName results;
   InterpreterOptions options{mode, interleavings};
-  if (failed(given) ||
-      failed(evaluateModule(*module, *given, options, results)))
+  if (failed(given) || failed(evaluateSteps(*module, *given, options, results)))
     return failure();
   if (!outputs.empty()) {
     if (std::error_code error = llvm::sys::fs::create_directories(outputs))
@@ -125,7 +154,7 @@ LogicalResult run(MLIRContext *context) {
     return success();
   OwningOpRef<ModuleOp> other = parseSourceFile<ModuleOp>(compare, context);
   TensorsByName reference;
-  if (!other || failed(evaluateModule(*other, *given, options, reference)))
+  if (!other || failed(evaluateSteps(*other, *given, options, reference)))
     return failure();
   if (results.size() != reference.size())
     return other->emitError() << "expected " << results.size()

@@ -38,8 +38,10 @@ mlir::FailureOr<Signature> getSignature(mlir::ModuleOp module);
 
 /// Runs the module's entry on global `inputs` and gives its global `outputs`;
 /// new values of states are outputs called `@state`. States start at their
-/// `init`. Emits a located error and fails where an input is missing, has
-/// another type than asked for, or an op cannot be evaluated.
+/// `init`, or at the input called `@state` if there is one: the outputs of a
+/// step are the next one's inputs. Emits a located error and fails where an
+/// input is missing, has another type than asked for, or an op cannot be
+/// evaluated.
 mlir::LogicalResult evaluateModule(mlir::ModuleOp module,
                                    const TensorsByName &inputs,
                                    const InterpreterOptions &options,

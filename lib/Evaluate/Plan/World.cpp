@@ -24,6 +24,8 @@ FailureOr<Tensor> PlanWorld::getSource(plan::ReadOp read) {
              << "expected an input '" << read.getName() << "', found none";
   } else if (read.getSource() == plan::Source::state) {
     Tensor &loaded = states[read.getName()];
+    if (!loaded)
+      loaded = inputs.lookup(("@" + read.getName()).str());
     if (!loaded) {
       auto state = module.lookupSymbol<nn::StateOp>(read.getName());
       if (!state)

@@ -1,0 +1,140 @@
+// RUN: acc-opt %s --split-input-file --nn-build-step="loss=y trainable=w* emit-gradients" --verify-diagnostics | FileCheck %s
+
+// What the loss does not depend on: a warning, a gradient of zeros, and no update.
+// CHECK: func.func @step(
+// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @"exp_avg/w"}, tensor<2xf32> {nn.state = @"exp_avg_sq/w"}, tensor<i64> {nn.state = @"counter/step"})
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  nn.state @w_unused : tensor<3xf32> {init = dense<1.0> : tensor<3xf32>}
+  // expected-warning @below {{the loss does not depend on parameters 'w_unused': their gradients are zero, and the update leaves them as they are}}
+  func.func @main(%w: tensor<2xf32> {nn.state = @w}, %u: tensor<3xf32> {nn.state = @w_unused}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    %y = nn.reduce sum %w dims [0] : (tensor<2xf32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  // expected-error @below {{expected one of the outputs ('a', 'b') in --loss, found 'y'}}
+  func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.output = "a"}, tensor<2xf32> {nn.output = "b"}) attributes {nn.entry} {
+    return %w, %w : tensor<2xf32>, tensor<2xf32>
+  }
+}
+
+// -----
+
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
+    // expected-error @below {{expected a loss of one float, found output 'y' of type 'tensor<2xf32>'}}
+    %y = nn.exp %w : (tensor<2xf32>) -> tensor<2xf32>
+    return %y : tensor<2xf32>
+  }
+}
+
+// -----
+
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<i1> {nn.output = "y"}) attributes {nn.entry} {
+    %s = nn.reduce sum %w dims [0] : (tensor<2xf32>) -> tensor<f32>
+    // expected-error @below {{expected a loss of one float, found output 'y' of type 'tensor<i1>'}}
+    %y = nn.is_nan %s : (tensor<f32>) -> tensor<i1>
+    return %y : tensor<i1>
+  }
+}
+
+// -----
+
+// A parameter that reaches the loss through what has no rule.
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    // expected-error @below {{'prod'}}
+    %y = nn.reduce prod %w dims [0] : (tensor<2xf32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    // expected-error @below {{expected a loss that depends on a trained parameter, found none}}
+    %y = nn.reduce sum %x dims [0] : (tensor<2xf32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  nn.state @v : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  // expected-error @below {{pattern 'w*' of --trainable matches no parameter, the nearest are 'v'}}
+  func.func @main(%v: tensor<f32> {nn.state = @v}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    return %v : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{expected a parameter of f32 or f64 to train, found 'w' of type 'tensor<f16>': --frozen=PATTERN leaves it as it is}}
+  nn.state @w : tensor<f16> {init = dense<1.0> : tensor<f16>}
+  func.func @main(%w: tensor<f16> {nn.state = @w}) -> (tensor<f16> {nn.output = "y"}) attributes {nn.entry} {
+    return %w : tensor<f16>
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{expected --trainable to match parameters, found state 'w' of role buffer}}
+  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>, role = #nn<role buffer>}
+  func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+// Names that training needs.
+module {
+  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  // expected-error @below {{expected no symbol 'exp_avg/w' in a forward program: training needs the name}}
+  nn.state @"exp_avg/w" : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    %y = nn.exp %w : (tensor<f32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{expected no symbol 'step' in a forward program: training needs the name}}
+  nn.state @step : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  func.func @main(%w: tensor<f32> {nn.state = @step}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+module attributes {accel.untrainable = "its bias is not in it"} {
+  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  // expected-error @below {{cannot train this module: its bias is not in it}}
+  func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    return %w : tensor<f32>
+  }
+}
+
+// -----
+
+// expected-error @below {{expected an entry, found none}}
+module {
+}
+

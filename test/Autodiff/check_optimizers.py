@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""Trains test/Fixtures/optimizers/model.mlir by its meaning with each optimizer and
+schedule, and compares with PyTorch's steps and parameters (1e-12, relative to 1 + the
+reference): check_optimizers.py FOLDER WORK."""
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+sys.dont_write_bytecode = True
+import tensorfiles  # noqa: E402  (from scripts/)
+
+folder, work = map(pathlib.Path, sys.argv[1:])
+work.mkdir(parents=True, exist_ok=True)
+wrong = 0
+for name, run in json.loads((folder / "expected.json").read_text()).items():
+    subprocess.run(["acc-opt", folder / "model.mlir", "--train", "--loss", "y", *run["flags"],
+                    "--compile-to=train", "-o", work / "step.mlir"], check=True)
+    lines = subprocess.run(
+        ["acc-eval", work / "step.mlir", "--inputs", folder / "inputs", "--outputs", work,
+         "--steps", str(len(run["steps"]))], check=True, stdout=subprocess.PIPE, text=True).stdout
+    found = [json.loads(line) for line in lines.splitlines()]
+    pairs = [(f[key], e[key]) for f, e in zip(found, run["steps"]) for key in e]
+    for state in ("w", "b"):
+        pairs += zip(tensorfiles.read_npy(work / f"@{state}.npy")[2], run[state])
+    error = max(abs(a - b) / (1 + abs(b)) for a, b in pairs)
+    complete = len(pairs) == 4 * len(run["steps"]) + len(run["w"]) + len(run["b"])
+    print(f"{name}: {error:.1e} of {len(pairs)} numbers")
+    wrong += not (error <= 1e-12 and complete)
+sys.exit(1 if wrong else 0)
