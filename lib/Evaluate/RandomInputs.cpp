@@ -35,7 +35,7 @@ struct Generator {
 } // namespace
 
 /// The smallest size that `value` indexes, followed through ops that only move
-/// integers and through calls; 2 where it indexes nothing.
+/// integers and through calls; INT64_MAX where it indexes nothing.
 static int64_t getIndexBound(Value value) {
   int64_t bound = INT64_MAX;
   SmallVector<Value> pending = {value};
@@ -50,6 +50,10 @@ static int64_t getIndexBound(Value value) {
           gather && use.getOperandNumber() == 1)
         bound = std::min(
             bound, gather.getTable().getType().getDimSize(gather.getDim()));
+      else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op);
+               scatter && use.getOperandNumber() == 1)
+        bound = std::min(
+            bound, scatter.getInit().getType().getDimSize(scatter.getDim()));
       else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
         bound = std::min(bound, loss.getLogits().getType().getShape().back());
       else if (auto called = dyn_cast<func::CallOp>(op)) {
@@ -63,19 +67,24 @@ static int64_t getIndexBound(Value value) {
         pending.push_back(op->getResult(0));
     }
   }
-  return bound == INT64_MAX ? 2 : std::max<int64_t>(bound, 1);
+  return std::max<int64_t>(bound, 1);
 }
 
-/// The values that hold an input: arguments of the entry, or of the kernels
+/// The values that hold an input: arguments of the entry or its tasks, or of
+/// the kernels
 /// that read the buffer which the input is read into.
 static SmallVector<Value> findInputValues(ModuleOp module, StringRef name) {
   SmallVector<Value> values;
   if (!isPlan(module)) {
-    FailureOr<func::FuncOp> entry = findEntry(module);
-    FailureOr<Bindings> bindings = getBindings(*entry);
-    for (auto [index, binding] : llvm::enumerate(bindings->arguments))
-      if (!binding.isState && binding.name == name)
-        values.push_back(entry->getArgument(index));
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isExternal() || (!function->hasAttr(dist::kTaskAttr) &&
+                                    function != *findEntry(module)))
+        continue;
+      FailureOr<Bindings> bindings = getBindings(function);
+      for (auto [index, binding] : llvm::enumerate(bindings->arguments))
+        if (!binding.isState && binding.name == name)
+          values.push_back(function.getArgument(index));
+    }
     return values;
   }
   DenseSet<Attribute> buffers;
