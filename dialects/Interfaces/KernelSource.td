@@ -24,6 +24,10 @@ def KernelSourceOpInterface : OpInterface<"KernelSourceOpInterface"> {
       "operand, on elements of its row r only, if result and operand are both cut "
       "in row-major order into `rows` rows of equal size. False if they cannot be.",
       "bool", "isRowLocal", (ins "unsigned":$operand, "int64_t":$rows)>,
+    InterfaceMethod<"Of a RowReduction: whether it may be a column reduction, each "
+      "element of its result a row of its own, if there are `rows` of them: it "
+      "then reads all rows of its operand side by side.",
+      "bool", "reducesColumns", (ins "int64_t":$rows), [{}], [{ return false; }]>,
     InterfaceMethod<"Whether computing an element a second time costs no more "
       "than storing it and reading it back.",
       "bool", "isCheap", (ins), [{}], [{ return true; }]>,

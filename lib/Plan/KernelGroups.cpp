@@ -170,10 +170,11 @@ bool KernelGroups::isLegal(const KernelGroup &group, ValueRange outputs,
     bool reduces = source.getKernelRole() == KernelRole::RowReduction;
     if (crosses && (reduces || !source.isCheap()))
       return false;
-    if (reduces && !source.isRowLocal(0, rows))
+    bool columns = reduces && !source.isRowLocal(0, rows);
+    if (columns && !source.reducesColumns(rows))
       return false;
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      if (crosses || !source.isRowLocal(index, rows))
+      if (crosses || columns || !source.isRowLocal(index, rows))
         crossing.insert(operand);
   }
   return true;

@@ -34,7 +34,8 @@ void plan::attachElementwiseKernelModels(MLIRContext &context) {
          MulOp, MinOp, MaxOp, AndOp, OrOp, CompareOp, SelectOp, CastOp>(
       context);
   attach<false, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp, ErfOp,
-         SigmoidOp, SinOp, CosOp, GeluOp, DivOp, ModOp, PowOp>(context);
+         SigmoidOp, SinOp, CosOp, GeluOp, DivOp, ModOp, PowOp, RandomUniformOp>(
+      context);
 }
 
 void plan::registerKernelSourceModels(DialectRegistry &registry) {

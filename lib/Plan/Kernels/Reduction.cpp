@@ -38,6 +38,15 @@ struct ReduceKernel : RowReductionKernel<ReduceKernel, nn::ReduceOp> {
            startsWithinRow(shapeOf(reduce.getInput()), reduce.getDims().front(),
                            rows);
   }
+  /// Sums over the leading dimensions.
+  bool reducesColumns(Operation *op, int64_t rows) const {
+    auto reduce = cast<nn::ReduceOp>(op);
+    ArrayRef<int64_t> dims = reduce.getDims();
+    return reduce.getKind() == nn::ReductionKind::sum && !dims.empty() &&
+           dims.back() + 1 == static_cast<int64_t>(dims.size()) && rows > 1 &&
+           isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
+           reduce.getType().getNumElements() == rows;
+  }
 };
 
 template <typename Op>
@@ -57,6 +66,18 @@ struct CrossEntropyKernel
                            rows);
   }
 };
+
+/// A row of the table looks for itself among the indices: not for every element
+/// of it again.
+struct ScatterAddKernel
+    : RowReductionKernel<ScatterAddKernel, nn::ScatterAddOp> {
+  bool isRowLocal(Operation *op, unsigned operand, int64_t rows) const {
+    auto scatter = cast<nn::ScatterAddOp>(op);
+    std::optional<unsigned> dims =
+        countRowDims(scatter.getType().getShape(), rows);
+    return operand == 0 && dims && *dims <= scatter.getDim() + 1;
+  }
+};
 } // namespace
 
 void plan::attachReductionKernelModels(MLIRContext &context) {
@@ -65,4 +86,5 @@ void plan::attachReductionKernelModels(MLIRContext &context) {
   nn::SoftmaxOp::attachInterface<AlongDimKernel<nn::SoftmaxOp>>(context);
   nn::LayerNormOp::attachInterface<AlongDimKernel<nn::LayerNormOp>>(context);
   nn::CrossEntropyOp::attachInterface<CrossEntropyKernel>(context);
+  nn::ScatterAddOp::attachInterface<ScatterAddKernel>(context);
 }

@@ -6,6 +6,7 @@
 #include "accel/Plan/Rows.h"
 #include "accel/Target/CPU/RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
+#include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -201,6 +202,77 @@ static std::vector<Nest> groupResults(ValueRange results, int64_t rows) {
   return nests;
 }
 
+/// The sums over leading dimensions whose results' elements are the rows.
+static SmallVector<nn::ReduceOp> getColumnReductions(func::FuncOp kernel,
+                                                     int64_t rows) {
+  SmallVector<nn::ReduceOp> columns;
+  for (auto reduce : kernel.getBody().front().getOps<nn::ReduceOp>()) {
+    auto source = cast<KernelSourceOpInterface>(reduce.getOperation());
+    if (!source.isRowLocal(0, rows) && source.reducesColumns(rows))
+      columns.push_back(reduce);
+  }
+  return columns;
+}
+
+/// Columns are summed up in panels, a line of all of them at a time: the lines'
+/// elements lie side by side, as the sums in scratch do.
+static void emitPanels(RowEmitter &e, ArrayRef<nn::ReduceOp> columns,
+                       Value first, Value last,
+                       llvm::function_ref<void(Value, Value)> emitRows) {
+  constexpr int64_t kPanel = 512;
+  SmallVector<Value> sums;
+  for (nn::ReduceOp reduce : columns)
+    sums.push_back(e.scratch(
+        e.getComputeType(typeOf(reduce.getInput()).getElementType()), kPanel));
+  Value zero = e.constantIndex(0), panel = e.constantIndex(kPanel);
+  ImplicitLocOpBuilder &b = e.builder();
+  Value panels = arith::CeilDivUIOp::create(
+      b, arith::SubIOp::create(b, last, first), panel);
+  e.loop(zero, panels, {}, [&](Value number, ValueRange) {
+    ImplicitLocOpBuilder &b = e.builder();
+    Value begin = e.add(first, e.mul(number, kPanel));
+    Value end = arith::MinSIOp::create(b, last, e.add(begin, panel));
+    Value width = arith::SubIOp::create(b, end, begin);
+    e.loop(zero, width, {}, [&](Value at, ValueRange) {
+      for (auto [reduce, sum] : llvm::zip_equal(columns, sums)) {
+        Type type =
+            e.getComputeType(typeOf(reduce->getOperand(0)).getElementType());
+        Value none = arith::ConstantOp::create(
+            e.builder(), e.builder().getFloatAttr(type, 0));
+        e.storeScratch(none, sum, at);
+      }
+      return Values();
+    });
+    for (auto [reduce, sum] : llvm::zip_equal(columns, sums)) {
+      nn::ReduceOp op = reduce;
+      Value kept = sum;
+      ArrayRef<int64_t> shape = typeOf(op.getInput()).getShape();
+      size_t leading = op.getDims().size();
+      ArrayRef<int64_t> rest = shape.drop_front(leading);
+      Type type = e.getComputeType(typeOf(op.getInput()).getElementType());
+      e.loops(
+          shape.take_front(leading), {}, [&](ArrayRef<Value> line, ValueRange) {
+            e.loop(zero, width, {}, [&](Value at, ValueRange) {
+              Values index(line);
+              llvm::append_range(index, e.delinearize(e.add(begin, at), rest));
+              Value x = e.element(op.getInput(), index);
+              Value before = e.loadScratch(kept, at, type);
+              e.storeScratch(arith::AddFOp::create(e.builder(), before, x),
+                             kept, at);
+              return Values();
+            });
+            return Values();
+          });
+      SmallVector<int64_t> strides(rest.size(), 1);
+      for (size_t dim = rest.size(); dim-- > 1;)
+        strides[dim - 1] = strides[dim] * rest[dim];
+      e.bindComputed(op.getResult(), kept, begin, strides);
+    }
+    emitRows(begin, end);
+    return Values();
+  });
+}
+
 void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
   func::FuncOp kernel = instance.function;
   auto results = kernel.getBody().front().getTerminator()->getOperands();
@@ -241,9 +313,16 @@ void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
           emitRow(e.constantIndex(0));
           return;
         }
-        e.loop(first, last, {}, [&](Value row, ValueRange) {
-          emitRow(row);
-          return Values();
-        });
+        auto emitRows = [&](Value begin, Value end) {
+          e.loop(begin, end, {}, [&](Value row, ValueRange) {
+            emitRow(row);
+            return Values();
+          });
+        };
+        SmallVector<nn::ReduceOp> columns = getColumnReductions(kernel, rows);
+        if (columns.empty())
+          emitRows(first, last);
+        else
+          emitPanels(e, columns, first, last, emitRows);
       });
 }

@@ -143,6 +143,11 @@ void RowEmitter::store(Value value, Value pointer, Value index, Type element) {
                         address(pointer, index, getStorageType(element)));
 }
 
+void RowEmitter::bindComputed(Value tensor, Value pointer, Value offset,
+                              ArrayRef<int64_t> strides) {
+  computed[tensor] = {pointer, offset, SmallVector<int64_t>(strides)};
+}
+
 Value RowEmitter::element(Value tensor, ArrayRef<Value> index) {
   return once(tensor.getAsOpaquePointer(), index, [&]() -> Values {
     auto type = cast<RankedTensorType>(tensor.getType());
@@ -150,6 +155,13 @@ Value RowEmitter::element(Value tensor, ArrayRef<Value> index) {
       Memory where = found->second;
       return {load(where.pointer, offset(index, type.getShape(), where.strides),
                    type.getElementType())};
+    }
+    if (auto found = computed.find(tensor); found != computed.end()) {
+      Computed where = found->second;
+      Value position = offset(index, type.getShape(), where.strides);
+      position = arith::SubIOp::create(b, position, where.offset);
+      return {loadScratch(where.pointer, position,
+                          getComputeType(type.getElementType()))};
     }
     auto source = cast<ElementSourceOpInterface>(tensor.getDefiningOp());
     return {source.emitElement(*this, index)};

@@ -57,13 +57,13 @@ TEST_F(Interfaces, AllHaveAShardingRule) {
 // Dropout is expanded by nn-build-step, before anything asks; products and
 // attention are commands of their own; the marker of gradients is gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
-  expectOnAllBut<KernelSourceOpInterface>(
-      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.dropout", "nn.scatter_add", "nn.random_uniform"});
+  expectOnAllBut<KernelSourceOpInterface>({"nn.matmul", "nn.attention",
+                                           "nn.attention_grad", "nn.gradient",
+                                           "nn.dropout"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
-  expectOnAllBut<ElementSourceOpInterface>(
-      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.dropout", "nn.scatter_add", "nn.random_uniform"});
+  expectOnAllBut<ElementSourceOpInterface>({"nn.matmul", "nn.attention",
+                                            "nn.attention_grad", "nn.gradient",
+                                            "nn.dropout"});
 }
 } // namespace

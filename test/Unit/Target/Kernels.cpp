@@ -246,3 +246,69 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   library.get(cpu::getKernelSymbol(kernels[3]))(same, 0, 1);
   expectNear(x, expected, 1e-6);
 }
+
+TEST(Kernels, SumsColumnsInPanels) {
+  // More columns than a panel, and a range of rows that starts within one.
+  const size_t lines = 6, columns = 1100;
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<2x3x1100xf32>, %g: tensor<2x3x1100xf32>)
+        -> (tensor<1100xf32>, tensor<1100xf32>) attributes {plan.kernel, plan.rows = 1100 : i64} {
+      %p = nn.mul %x, %g : (tensor<2x3x1100xf32>, tensor<2x3x1100xf32>) -> tensor<2x3x1100xf32>
+      %s = nn.reduce sum %p dims [0, 1] : (tensor<2x3x1100xf32>) -> tensor<1100xf32>
+      %t = nn.reduce sum %g dims [0, 1] : (tensor<2x3x1100xf32>) -> tensor<1100xf32>
+      %n = nn.neg %t : (tensor<1100xf32>) -> tensor<1100xf32>
+      return %s, %n : tensor<1100xf32>, tensor<1100xf32>
+    })");
+  auto x = randoms<float>(lines * columns), g = randoms<float>(lines * columns);
+  std::vector<float> s(columns), n(columns);
+  EXPECT_EQ(kernel({x.data(), g.data(), s.data(), n.data()}), 0);
+  std::vector<double> expectedS(columns), expectedN(columns);
+  for (size_t line = 0; line < lines; ++line)
+    for (size_t c = 0; c < columns; ++c) {
+      expectedS[c] +=
+          static_cast<double>(x[line * columns + c]) * g[line * columns + c];
+      expectedN[c] -= g[line * columns + c];
+    }
+  expectNear(s, expectedS, 1e-6);
+  expectNear(n, expectedN, 1e-6);
+}
+
+TEST(Kernels, ScattersAndAdds) {
+  Kernel kernel(R"(
+    func.func private @k(%t: tensor<7x33xf32>, %i: tensor<2x3xi64>, %u: tensor<2x3x33xf32>) -> tensor<7x33xf32>
+        attributes {plan.kernel, plan.rows = 7 : i64} {
+      %y = nn.scatter_add %t, %i, %u dim 0 : (tensor<7x33xf32>, tensor<2x3xi64>, tensor<2x3x33xf32>) -> tensor<7x33xf32>
+      return %y : tensor<7x33xf32>
+    })");
+  auto t = randoms<float>(7 * 33), u = randoms<float>(6 * 33);
+  std::vector<int64_t> i{4, 0, 4, -1, 4, 2};
+  std::vector<float> y(7 * 33);
+  EXPECT_EQ(kernel({t.data(), i.data(), u.data(), y.data()}), 0);
+  std::vector<double> expected(t.begin(), t.end());
+  for (size_t place = 0; place < i.size(); ++place)
+    for (size_t c = 0; c < 33; ++c)
+      expected[(i[place] < 0 ? i[place] + 7 : i[place]) * 33 + c] +=
+          u[place * 33 + c];
+  expectNear(y, expected, 1e-6);
+  i[3] = 7; // names no row
+  EXPECT_EQ(kernel({t.data(), i.data(), u.data(), y.data()}), 1 + 3);
+}
+
+TEST(Kernels, DrawsPhilox) {
+  Kernel kernel(R"(
+    func.func private @k(%c: tensor<4xi64>, %k: tensor<4xi64>) -> tensor<4xf32>
+        attributes {plan.kernel, plan.rows = 4 : i64} {
+      %y = nn.random_uniform %c, %k : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xf32>
+      return %y : tensor<4xf32>
+    })");
+  // Random123's known answers for counters of the two lower words only: the
+  // first is its vector of zeros; the others are numpy's philox4x32-10.
+  std::vector<int64_t> c{0, 1, 0, -1}, k{0, 0, 1, -1};
+  std::vector<float> y(4);
+  EXPECT_EQ(kernel({c.data(), k.data(), y.data()}), 0);
+  EXPECT_EQ(y[0], (0x6627e8d5u >> 8) * 0x1p-24f);
+  for (float value : y) {
+    EXPECT_GE(value, 0);
+    EXPECT_LT(value, 1);
+  }
+}

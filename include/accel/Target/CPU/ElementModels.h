@@ -19,6 +19,7 @@ void attachShapeElementModels(mlir::MLIRContext &context);
 void attachReductionElementModels(mlir::MLIRContext &context);
 void attachNormElementModels(mlir::MLIRContext &context);
 void attachStateElementModels(mlir::MLIRContext &context);
+void attachRandomElementModels(mlir::MLIRContext &context);
 
 } // namespace accel::cpu
 

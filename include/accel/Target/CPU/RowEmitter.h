@@ -36,6 +36,12 @@ public:
   /// Declares that `tensor` (a value of the other context) is read from memory.
   void bind(mlir::Value tensor, Memory memory);
 
+  /// Declares where a tensor lies that the kernel has computed itself, in the
+  /// compute type; from here on its elements are read there. `offset` is the
+  /// position that `pointer` has.
+  void bindComputed(mlir::Value tensor, mlir::Value pointer, mlir::Value offset,
+                    llvm::ArrayRef<int64_t> strides);
+
   /// The element of `tensor` at `index`. Requires every op that `tensor`
   /// depends on to implement ElementSource, and every argument to be bound.
   mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index);
@@ -117,6 +123,11 @@ private:
   Scope *current;
   llvm::DenseMap<mlir::Block *, Scope *> scopeOfBlock;
   llvm::DenseMap<mlir::Value, Memory> memory;
+  struct Computed {
+    mlir::Value pointer, offset;
+    llvm::SmallVector<int64_t> strides;
+  };
+  llvm::DenseMap<mlir::Value, Computed> computed;
   llvm::DenseMap<int64_t, mlir::Value> constants;
   /// How an index was made of another by a division: quotients, remainders.
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> quotients,

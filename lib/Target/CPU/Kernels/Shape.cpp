@@ -196,6 +196,69 @@ struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
   }
 };
 
+/// Which indices name a row of the table is found once per row; most rows are
+/// named by none.
+struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto scatter = cast<nn::ScatterAddOp>(op);
+    size_t dim = scatter.getDim();
+    ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
+    int64_t count = ShapedType::getNumElements(indices);
+    int64_t size = shapeOf(scatter.getInit())[dim];
+    Value row = index[dim];
+    Type i64 = e.builder().getI64Type();
+    auto isNamedBy = [&](Value place) {
+      Value at = readIndex(e, scatter.getIndices(),
+                           e.delinearize(place, indices), size);
+      return Value(arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq,
+                                         at, row));
+    };
+    // The places of the indices that name the row, and how many they are.
+    Values found = e.once(op, row, [&]() -> Values {
+      Value places = e.scratch(i64, count);
+      if (!places)
+        return {Value(), Value()};
+      Value zero = e.constantIndex(0), one = e.constantIndex(1);
+      Value end = e.loop(
+          zero, e.constantIndex(count), zero,
+          [&](Value place, ValueRange carried) -> Values {
+            Value named = isNamedBy(place);
+            // Overwritten by the next one if it does not count.
+            e.storeScratch(place, places, carried[0]);
+            ImplicitLocOpBuilder &b = e.builder();
+            return {arith::AddIOp::create(
+                b, carried[0], arith::SelectOp::create(b, named, one, zero))};
+          })[0];
+      return {places, end};
+    });
+    Value start = e.element(scatter.getInit(), index);
+    auto update = [&](Value place) {
+      Values at(index.take_front(dim));
+      llvm::append_range(at, e.delinearize(place, indices));
+      llvm::append_range(at, index.drop_front(dim + 1));
+      return e.element(scatter.getUpdates(), at);
+    };
+    auto sum = [&](Value x, Value y) {
+      ImplicitLocOpBuilder &b = e.builder();
+      return isa<FloatType>(x.getType())
+                 ? Value(arith::AddFOp::create(b, x, y))
+                 : Value(arith::AddIOp::create(b, x, y));
+    };
+    if (found[0])
+      return e.loop(e.constantIndex(0), found[1], start,
+                    [&](Value number, ValueRange carried) -> Values {
+                      Value place = e.loadScratch(found[0], number, i64);
+                      return {sum(carried[0], update(place))};
+                    })[0];
+    return e.loop(e.constantIndex(0), e.constantIndex(count), start,
+                  [&](Value place, ValueRange carried) -> Values {
+                    Value more = sum(carried[0], update(place));
+                    return {arith::SelectOp::create(
+                        e.builder(), isNamedBy(place), more, carried[0])};
+                  })[0];
+  }
+};
+
 struct GatherNdElement : ElementModel<GatherNdElement, nn::GatherNdOp> {
   Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
     auto gather = cast<nn::GatherNdOp>(op);
@@ -225,4 +288,5 @@ void cpu::attachShapeElementModels(MLIRContext &context) {
   nn::PadOp::attachInterface<PadElement>(context);
   nn::GatherOp::attachInterface<GatherElement>(context);
   nn::GatherNdOp::attachInterface<GatherNdElement>(context);
+  nn::ScatterAddOp::attachInterface<ScatterAddElement>(context);
 }

@@ -57,6 +57,7 @@ void cpu::registerElementSourceModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     attachElementwiseElementModels(*context);
     attachShapeElementModels(*context);
+    attachRandomElementModels(*context);
     attachReductionElementModels(*context);
     attachNormElementModels(*context);
     attachStateElementModels(*context);
