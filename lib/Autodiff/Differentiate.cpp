@@ -51,15 +51,9 @@ void Reverse::findActive() {
 }
 
 /// Slices of one tensor that together are all of it: zeros around each of their
-/// gradients, added up, are the gradients side by side.
-static Value joinPads(OpBuilder &builder, ArrayRef<Value> terms) {
-  SmallVector<nn::PadOp> pads;
-  for (Value term : terms) {
-    auto pad = term.getDefiningOp<nn::PadOp>();
-    if (!pad || !matchPattern(pad.getValue(), m_AnyZeroFloat()))
-      return {};
-    pads.push_back(pad);
-  }
+/// gradients, added up, are the gradients side by side. Null if `pads`, whose
+/// values are zeros, are not of that kind.
+static Value joinPads(OpBuilder &builder, SmallVector<nn::PadOp> pads) {
   // The one dimension in which they differ from the whole.
   std::optional<int64_t> along;
   for (nn::PadOp pad : pads)
@@ -97,14 +91,24 @@ Value Reverse::getGradient(Value value) {
     return {};
   SmallVector<Value> &list = found->second;
   if (list.size() > 1) {
-    Value sum = joinPads(builder, list);
-    if (!sum) {
-      sum = list.front();
-      for (Value term : ArrayRef(list).drop_front())
-        sum = nn::AddOp::create(
-            builder, builder.getFusedLoc({sum.getLoc(), term.getLoc()}), sum,
-            term);
+    SmallVector<nn::PadOp> pads;
+    SmallVector<Value> others;
+    for (Value term : list) {
+      auto pad = term.getDefiningOp<nn::PadOp>();
+      if (pad && matchPattern(pad.getValue(), m_AnyZeroFloat()))
+        pads.push_back(pad);
+      else
+        others.push_back(term);
     }
+    if (Value joined = joinPads(builder, pads)) {
+      others.push_back(joined);
+      list = others;
+    }
+    Value sum = list.front();
+    for (Value term : ArrayRef(list).drop_front())
+      sum = nn::AddOp::create(
+          builder, builder.getFusedLoc({sum.getLoc(), term.getLoc()}), sum,
+          term);
     list = {sum};
   }
   return list.front();

@@ -62,6 +62,8 @@ Value Emit::sum(Value value, ArrayRef<int64_t> dims) const {
 
 Value Emit::expand(Value value, ArrayRef<int64_t> dims,
                    ArrayRef<int64_t> shape) const {
+  if (typeOf(value).getRank() == 0)
+    return broadcast(value, shape);
   SmallVector<int64_t> ones(shape);
   for (int64_t dim : dims)
     ones[dim] = 1;

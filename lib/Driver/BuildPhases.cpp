@@ -46,6 +46,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
     pm.addPass(pipeline::createSplitTasksPass());
+    // Where terms are a rank's own, and accumulators stand.
+    pm.addPass(pipeline::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());

@@ -88,4 +88,30 @@ def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
   }];
 }
 
+def AppendGradientsPass : Pass<"nn-append-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Returns a function's gradient beside its results";
+  let description = [{
+    Appends to the results the gradient of the first one, a scalar of floats,
+    with respect to every argument of floats, zeros for those that it does not
+    depend on. Runs on plain types. No part of a compilation, which
+    differentiates in `nn-build-step`: it shows what the rules build. Refuses
+    what `differentiate` refuses, and a first result that is no such scalar.
+
+    ```mlir
+    func.func @f(%x: tensor<f32>) -> tensor<f32> {
+      %y = nn.exp %x : (tensor<f32>) -> tensor<f32>
+      return %y : tensor<f32>
+    }
+    // becomes
+    func.func @f(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+      %y = nn.exp %x : (tensor<f32>) -> tensor<f32>
+      %one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>
+      %g = nn.mul %one, %y : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %y, %g : tensor<f32>, tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 #endif

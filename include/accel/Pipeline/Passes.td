@@ -55,4 +55,23 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect", "::mlir::func::FuncDialect"];
 }
 
+def MergeScatterAddsPass : Pass<"local-merge-scatter-adds", "::mlir::ModuleOp"> {
+  let summary = "Adds a scatter's slices to the sum that reads it";
+  let description = [{
+    Runs on local programs, after `local-split-tasks`: x + scatter_add(0, i, u)
+    becomes scatter_add(x, i, u) where nothing else reads the scatter. So a tied
+    table's gradient takes in its slices where its product lies, and an
+    accumulator takes them in itself; there is neither a table of zeros nor a
+    sum of tables. Not before localisation: there x may be the same on every
+    rank and the slices different, so that they need a sum of their own.
+
+    ```mlir
+    %s = nn.scatter_add %zeros, %i, %u dim 0 : …
+    %y = nn.add %x, %s : …
+    // becomes
+    %y = nn.scatter_add %x, %i, %u dim 0 : …
+    ```
+  }];
+}
+
 #endif

@@ -4,6 +4,7 @@
 // NaN.
 
 #include "lib/Autodiff/Rules/Rules.h"
+#include "mlir/IR/Matchers.h"
 
 #include <cmath>
 
@@ -96,10 +97,19 @@ std::pair<Value, Value> modRule(const Emit &e, Value x, Value y, Value r,
                                 Value g) {
   return {g, e.neg(e.mul(g, e.div(e.sub(x, r), y)))};
 }
-/// y x^(y-1), 0 for y = 0 even at x = 0; x^y ln x, 0 at x = 0 for y >= 0.
+/// y x^(y-1), 0 for y = 0 even at x = 0; x^y ln x, 0 at x = 0 for y >= 0. A
+/// constant exponent that is the same everywhere needs no selection.
 std::pair<Value, Value> powRule(const Emit &e, Value x, Value y, Value r,
                                 Value g) {
   Value zero = e.splat(0, x);
+  SplatElementsAttr exponent;
+  if (matchPattern(y, m_Constant(&exponent))) {
+    double number = exponent.getSplatValue<APFloat>().convertToDouble();
+    if (number == 0)
+      return {zero, Value()};
+    Value lower = e.make<nn::PowOp>(x, e.splat(number - 1, y));
+    return {e.mul(g, e.scale(lower, number)), Value()};
+  }
   Value lower = e.make<nn::PowOp>(x, e.sub(y, e.splat(1, y)));
   Value dx = e.select(e.compare(ComparePredicate::eq, y, zero), zero,
                       e.mul(g, e.mul(y, lower)));

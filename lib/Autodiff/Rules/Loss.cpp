@@ -14,17 +14,16 @@ struct CrossEntropy : GradientModel<CrossEntropy, nn::CrossEntropyOp> {
     Value logits = op.getLogits();
     ArrayRef<int64_t> shape = typeOf(logits).getShape();
     int64_t last = shape.size() - 1;
-    Type index = IntegerType::get(op.getContext(), 64);
-    Value labels = e.expand(e.cast(op.getLabels(), index), last, shape);
+    Value labels =
+        e.cast(op.getLabels(), IntegerType::get(op.getContext(), 64));
     Value ignored = e.make<nn::ConstantOp>(
-        DenseElementsAttr::get(RankedTensorType::get(shape, index),
-                               static_cast<int64_t>(op.getIgnoreIndex())));
+        DenseElementsAttr::get(typeOf(labels), int64_t(op.getIgnoreIndex())));
+    ignored = e.compare(ComparePredicate::eq, labels, ignored);
+    Value isLabel = e.compare(ComparePredicate::eq, e.iota(shape, last),
+                              e.expand(labels, last, shape));
     Value p = e.make<nn::SoftmaxOp>(logits, last, false);
-    Value less =
-        e.select(e.compare(ComparePredicate::eq, e.iota(shape, last), labels),
-                 e.sub(p, e.splat(1, p)), p);
-    out.push_back(e.select(e.compare(ComparePredicate::eq, labels, ignored),
-                           e.splat(0, p),
+    Value less = e.select(isLabel, e.sub(p, e.splat(1, p)), p);
+    out.push_back(e.select(e.expand(ignored, last, shape), e.splat(0, p),
                            e.mul(e.expand(g, last, shape), less)));
     out.push_back(Value());
     return success();

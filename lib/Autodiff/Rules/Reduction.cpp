@@ -6,15 +6,42 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
 
+/// For each element, the product of the others that it is multiplied with. Not
+/// the product divided by the element, which may be 0: the n elements are
+/// repeated n times, and in the i-th copy the i-th is 1 (n² work and memory).
+static Value prodOfOthers(const Emit &e, Value x, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> order, moved, inverse(typeOf(x).getRank());
+  for (int64_t dim = 0; dim < typeOf(x).getRank(); ++dim)
+    if (!llvm::is_contained(dims, dim))
+      order.push_back(dim);
+  llvm::append_range(order, dims);
+  int64_t rows = 1, n = 1;
+  for (auto [to, from] : llvm::enumerate(order)) {
+    inverse[from] = to;
+    moved.push_back(typeOf(x).getDimSize(from));
+    (llvm::is_contained(dims, from) ? n : rows) *= moved.back();
+  }
+  Value copies = e.broadcast(
+      e.reshape(e.make<nn::TransposeOp>(x, order), {rows, 1, n}), {rows, n, n});
+  ArrayRef<int64_t> shape = typeOf(copies).getShape();
+  Value self =
+      e.compare(nn::ComparePredicate::eq, e.iota(shape, 1), e.iota(shape, 2));
+  Value others = e.make<nn::ReduceOp>(
+      nn::ReductionKind::prod, e.select(self, e.splat(1, copies), copies),
+      ArrayRef<int64_t>{2});
+  return e.make<nn::TransposeOp>(e.reshape(others, moved), inverse);
+}
+
 namespace {
 struct Reduce : GradientModel<Reduce, nn::ReduceOp> {
   static LogicalResult vjp(nn::ReduceOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
     Value x = op.getInput();
     ArrayRef<int64_t> shape = typeOf(x).getShape(), dims = op.getDims();
-    if (op.getKind() == nn::ReductionKind::prod)
-      return op.emitOpError() << "has no gradient rule for 'prod', expected "
-                                 "'sum', 'max' or 'min'";
+    if (op.getKind() == nn::ReductionKind::prod) {
+      out.push_back(e.mul(e.expand(g, dims, shape), prodOfOthers(e, x, dims)));
+      return success();
+    }
     if (op.getKind() == nn::ReductionKind::sum) {
       out.push_back(e.expand(g, dims, shape));
       return success();

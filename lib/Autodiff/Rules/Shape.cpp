@@ -135,6 +135,52 @@ struct Gather : GradientModel<Gather, nn::GatherOp> {
   }
 };
 
+/// Tuples become places in the table with all batch and indexed dimensions made
+/// one, whose rows that were picked more than once add up.
+struct GatherNd : GradientModel<GatherNd, nn::GatherNdOp> {
+  static LogicalResult vjp(nn::GatherNdOp op, const Emit &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    ArrayRef<int64_t> table = typeOf(op.getTable()).getShape();
+    Value indices = e.cast(op.getIndices(), e.builder.getI64Type());
+    ArrayRef<int64_t> shape = typeOf(indices).getShape();
+    int64_t batch = op.getBatchDims(), width = shape.back();
+    SmallVector<int64_t> picks(shape.drop_back());
+    auto number = [&](int64_t value) {
+      return e.make<nn::ConstantOp>(DenseElementsAttr::get(
+          RankedTensorType::get(picks, e.builder.getI64Type()), value));
+    };
+    Value place = number(0);
+    int64_t places = 1;
+    for (int64_t dim = 0; dim < batch + width; ++dim) {
+      Value index;
+      if (dim < batch) {
+        index = e.iota(picks, dim);
+      } else {
+        SmallVector<int64_t> starts(shape.size(), 0), sizes(shape),
+            ones(shape.size(), 1);
+        starts.back() = dim - batch;
+        sizes.back() = 1;
+        index =
+            e.reshape(e.make<nn::SliceOp>(indices, starts, sizes, ones), picks);
+        index = e.select(e.compare(nn::ComparePredicate::lt, index, number(0)),
+                         e.add(index, number(table[dim])), index);
+      }
+      place = e.add(e.mul(place, number(table[dim])), index);
+      places *= table[dim];
+    }
+    SmallVector<int64_t> rest(table.drop_front(batch + width));
+    SmallVector<int64_t> flat = {places}, updates = picks;
+    llvm::append_range(flat, rest);
+    llvm::append_range(updates, rest);
+    Value zeros =
+        e.splat(RankedTensorType::get(flat, typeOf(g).getElementType()), 0);
+    Value sum = e.make<nn::ScatterAddOp>(zeros, place, e.reshape(g, updates),
+                                         int64_t(0));
+    out.push_back(e.reshape(sum, table));
+    return success();
+  }
+};
+
 struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
   static LogicalResult vjp(nn::ScatterAddOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
@@ -154,5 +200,6 @@ void autodiff::attachShapeRules(MLIRContext *context) {
   nn::ConcatOp::attachInterface<Concat>(*context);
   nn::PadOp::attachInterface<Pad>(*context);
   nn::GatherOp::attachInterface<Gather>(*context);
+  nn::GatherNdOp::attachInterface<GatherNd>(*context);
   nn::ScatterAddOp::attachInterface<ScatterAdd>(*context);
 }

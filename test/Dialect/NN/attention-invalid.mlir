@@ -42,3 +42,21 @@ func.func @mask_element(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x3xi64>) {
   %0 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x1x3x3xi64>) -> tensor<1x4x3x8xf32>
   return
 }
+
+// -----
+
+func.func @gradient(%q: tensor<1x4x3x8xf32>, %g: tensor<1x4x3x6xf32>) {
+  // expected-error @below {{expected a gradient of type 'tensor<1x4x3x8xf32>', found 'tensor<1x4x3x6xf32>'}}
+  // expected-error @below {{'nn.attention_grad' op failed to infer returned types}}
+  %0:3 = nn.attention_grad %q, %q, %q, %g {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x6xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
+  return
+}
+
+// -----
+
+func.func @mask_of_gradient(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x1xi1>) {
+  // expected-error @below {{expected a mask of i1 or of the query's element type that broadcasts to [1, 4, 3, 3], found 'tensor<1x1x3x1xi1>'}}
+  // expected-error @below {{'nn.attention_grad' op failed to infer returned types}}
+  %0:3 = nn.attention_grad %q, %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x1x3x1xi1>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
+  return
+}

@@ -57,3 +57,11 @@ func.func @dropout_of_everything(%x: tensor<2xf32>) {
   %0 = nn.dropout %x ratio 1.0 site 0 : (tensor<2xf32>) -> tensor<2xf32>
   return
 }
+
+// -----
+
+func.func @random_key(%n: tensor<4xi64>, %key: tensor<i64>) {
+  // expected-error @below {{'nn.random_uniform' op}}
+  %0 = nn.random_uniform %n, %key : (tensor<4xi64>, tensor<i64>) -> tensor<4xf32>
+  return
+}

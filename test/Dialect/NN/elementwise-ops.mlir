@@ -77,5 +77,7 @@ func.func @binary(%x: tensor<4xf16>, %y: tensor<4xf16>, %b: tensor<4xi1>) {
 func.func @random(%x: tensor<4xf32>, %n: tensor<4xi64>) {
   // CHECK: nn.dropout %{{.*}} ratio 1.0{{0*}}e-01 site 3 : (tensor<4xf32>) -> tensor<4xf32>
   %0 = nn.dropout %x ratio 0.1 site 3 : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: nn.random_uniform %{{.*}}, %{{.*}} : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xf32>
+  %1 = nn.random_uniform %n, %n : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xf32>
   return
 }

@@ -156,3 +156,21 @@ func.func @gather_nd_tuple(%x: tensor<2x3xf32>, %i: tensor<4x3xi64>) {
   %0 = nn.gather_nd %x, %i : (tensor<2x3xf32>, tensor<4x3xi64>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @scatter_add_dim(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<2x4xf32>) {
+  // expected-error @below {{expected 'dim' in [0, 2), found 2}}
+  // expected-error @below {{'nn.scatter_add' op failed to infer returned types}}
+  %0 = nn.scatter_add %x, %i, %u dim 2 : (tensor<2x3xf32>, tensor<4xi64>, tensor<2x4xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_updates(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<4x3xf32>) {
+  // expected-error @below {{expected updates of type 'tensor<2x4xf32>', found 'tensor<4x3xf32>'}}
+  // expected-error @below {{'nn.scatter_add' op failed to infer returned types}}
+  %0 = nn.scatter_add %x, %i, %u dim 1 : (tensor<2x3xf32>, tensor<4xi64>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  return
+}

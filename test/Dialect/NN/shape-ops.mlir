@@ -2,7 +2,8 @@
 
 // CHECK-LABEL: @movement(
 func.func @movement(%x: tensor<2x3x4xf32>, %zero: tensor<f32>, %table: tensor<9x4xf32>,
-                    %ids: tensor<2x3xi64>, %pairs: tensor<2x2xi32>) {
+                    %ids: tensor<2x3xi64>, %pairs: tensor<2x2xi32>,
+                    %tables: tensor<2x9x4xf32>, %few: tensor<3xi32>) {
   // CHECK: nn.reshape %{{.*}} : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
   %0 = nn.reshape %x : (tensor<2x3x4xf32>) -> tensor<6x4xf32>
   // CHECK: nn.transpose %{{.*}} [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
@@ -21,5 +22,9 @@ func.func @movement(%x: tensor<2x3x4xf32>, %zero: tensor<f32>, %table: tensor<9x
   %7 = nn.gather_nd %x, %pairs : (tensor<2x3x4xf32>, tensor<2x2xi32>) -> tensor<2x4xf32>
   // CHECK: nn.gather_nd %{{.*}}, %{{.*}} {batch_dims = 1 : i64} : {{.*}} -> tensor<2xf32>
   %8 = nn.gather_nd %x, %pairs {batch_dims = 1} : (tensor<2x3x4xf32>, tensor<2x2xi32>) -> tensor<2xf32>
+  // CHECK: nn.scatter_add %{{.*}}, %{{.*}}, %{{.*}} dim 0 : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
+  %9 = nn.scatter_add %table, %ids, %x dim 0 : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
+  // CHECK: nn.scatter_add %{{.*}} dim 1 : (tensor<2x9x4xf32>, tensor<3xi32>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
+  %10 = nn.scatter_add %tables, %few, %x dim 1 : (tensor<2x9x4xf32>, tensor<3xi32>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
   return
 }

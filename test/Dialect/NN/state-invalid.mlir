@@ -87,3 +87,11 @@ func.func @result(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.input = "x"}) {
 
 // expected-error @below {{unexpected attribute 'nn.entry'; of nn, functions may carry 'nn.entry'}}
 module attributes {nn.entry} {}
+
+// -----
+
+func.func @gradient(%g: tensor<2xf32>) {
+  // expected-error @below {{'nn.gradient' op expected a state, found none called @absent}}
+  %0 = nn.gradient %g of @absent : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}

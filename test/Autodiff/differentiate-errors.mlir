@@ -1,0 +1,25 @@
+// RUN: acc-opt %s --nn-append-gradients --split-input-file --verify-diagnostics
+
+nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+func.func @no_rule(%x: tensor<2xf32>, %w: tensor<2xf32> {nn.state = @w}) -> tensor<f32> {
+  %e = nn.exp %w : (tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @below {{'nn.dropout' op has no gradient, on the way from the loss to parameter 'w'}}
+  %d = nn.dropout %e ratio 0.5 site 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %y = nn.reduce sum %d dims [0] : (tensor<2xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{expected a scalar of floats as first result, found function type '(tensor<2xf32>) -> tensor<2xf32>'}}
+func.func @no_scalar(%x: tensor<2xf32>) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{expected a scalar of floats as first result, found function type '(tensor<f32>) -> tensor<i64>'}}
+func.func @no_float(%x: tensor<f32>) -> tensor<i64> {
+  %y = nn.cast %x : (tensor<f32>) -> tensor<i64>
+  return %y : tensor<i64>
+}
