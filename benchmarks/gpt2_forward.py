@@ -9,7 +9,6 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import statistics
 import subprocess
@@ -21,17 +20,10 @@ import numpy as np
 
 import gpt2_model
 import gpt2_peers
+import harness
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE = 1e-3
-# Variables that steer the libraries: not inherited, so that what is measured is
-# what a user gets. (OPENBLAS_CORETYPE would pin NumPy's kernels to an old CPU.)
-STEERING = ("OPENBLAS_", "OMP_", "GOMP_", "KMP_", "MKL_", "NVPL_", "BLIS_", "XLA_", "ONEDNN_",
-            "DNNL_", "TORCHINDUCTOR_")
-
-
-def environment():
-    return {k: v for k, v in os.environ.items() if not k.startswith(STEERING)}
 
 
 def difference(found, expected):
@@ -39,37 +31,23 @@ def difference(found, expected):
     return float(np.max(np.abs(found - expected) / (1 + np.abs(expected))))
 
 
-class Peer:
+class Peer(harness.Process):
     """A process of gpt2_peers.py."""
 
     def __init__(self, name, folder, threads, scratch):
-        self.name, self.times = name, []
         logits = scratch / (name.replace(" ", "_") + ".npy")
         flags = {"XLA_FLAGS": f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={threads}"}
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "gpt2_peers.py"), name, str(folder), str(threads), str(logits)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(scratch / "peers.log", "a"),
-            text=True, env={**environment(), **(flags if name == "JAX" else {}),
-                            "OMP_NUM_THREADS": str(threads)})
+        super().__init__(name, [HERE / "gpt2_peers.py", name, folder, threads, logits],
+                         scratch / "peers.log",
+                         {**(flags if name == "JAX" else {}), "OMP_NUM_THREADS": str(threads)})
+        self.times = []
         self.facts = self.answer()
         self.logits = np.load(logits)
 
-    def answer(self):
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"'{self.name}' ended with code {self.process.wait()}; see peers.log")
-        return json.loads(line)
-
     def run(self, count):
-        self.process.stdin.write(f"run {count + 1}\n")
-        self.process.stdin.flush()
-        answer = self.answer()
+        answer = self.ask(f"run {count + 1}")
         self.times += answer["times_s"][1:]  # the first one warms the caches again
         self.facts["peak_resident_bytes"] = answer["peak_resident_bytes"]
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 class Acc:
@@ -79,7 +57,7 @@ class Acc:
         self.name, self.times, self.tools = "acc", [], tools
         self.folder, self.scratch = folder, scratch
         self.file = folder / "model.accx"
-        self.environment = environment()
+        self.environment = harness.environment()
         # A cache of its own and empty: the first compilation is a user's first.
         self.environment["ACCEL_CACHE"] = str(scratch / "cache")
         self.threads = threads
@@ -90,15 +68,10 @@ class Acc:
             start = time.perf_counter()
             subprocess.run(command, check=True, env=self.environment)
             seconds.append(time.perf_counter() - start)
-        self.facts = {"version": self.version(), "load_s": None, "command": " ".join(command),
+        self.facts = {"version": harness.acc_version(), "load_s": None, "command": " ".join(command),
                       "compile_s": seconds[0], "compile_again_s": seconds[1]}
         self.run(0, ["--outputs", str(scratch / "acc")])
         self.logits = np.load(scratch / "acc" / gpt2_model.REFERENCE)
-
-    def version(self):
-        commit = subprocess.run(["git", "-C", str(HERE), "describe", "--always", "--dirty"],
-                                capture_output=True, text=True)
-        return commit.stdout.strip() or "unknown"
 
     def run(self, count, options=()):
         command = [str(self.tools / "acc-run"), str(self.file), "--inputs", str(self.folder / "inputs"),
@@ -112,20 +85,6 @@ class Acc:
 
     def close(self):
         self.file.unlink()
-
-
-def machine(cpus):
-    info = pathlib.Path("/proc/cpuinfo").read_text()
-    model = next((l.split(":", 1)[1].strip() for l in info.splitlines() if l.startswith("model name")), "?")
-    flags = set(next((l.split(":", 1)[1] for l in info.splitlines() if l.startswith("flags")), "").split())
-    return {"cpu": model, "features": [f for f in ("avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16",
-                                                   "amx_bf16", "amx_int8") if f in flags],
-            "processors_used": sorted(cpus), "processors": os.cpu_count(),
-            "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            "system": platform.platform(), "python": platform.python_version(),
-            "load_before": os.getloadavg()[0],
-            "steering_variables_dropped": sorted(k for k in os.environ if k.startswith(STEERING)),
-            "OPENBLAS_CORETYPE": "unset"}
 
 
 def summarise(runners, reference):
@@ -154,9 +113,7 @@ def table(result):
     host = result["machine"]
     lines = [f"# GPT-2 124M forward, batch {result['batch']} x {result['sequence']}, float32, "
              f"{result['threads']} threads", "",
-             f"{result['date']}, {host['cpu']} ({', '.join(host['features'])}), processors "
-             f"{host['processors_used']} of {host['processors']}, {host['system']}, Python {host['python']}, "
-             f"OPENBLAS_CORETYPE unset, load before {host['load_before']:.2f}. "
+             f"{harness.describe(result['date'], host)} "
              f"{result['rounds']} rounds of {result['repeat']} calls each, alternating; "
              f"{result['export']} export.", "",
              "| | version | minimum s | median s | of the best peer (minimum) | (median) | "
@@ -195,7 +152,8 @@ def main():
     if not (folder / "done").exists():
         print(f"making {folder}", file=sys.stderr)
         subprocess.run([sys.executable, str(HERE / "gpt2_model.py"), str(folder), str(options.batch),
-                        str(options.sequence), export], check=True, env=environment())
+                        str(options.sequence), *(["--dynamic"] if options.dynamic else [])],
+                       check=True, env=harness.environment())
     dims = []
     if options.dynamic:
         for name, size in zip(gpt2_model.DIMENSION_NAMES, (options.batch, options.sequence)):
@@ -203,10 +161,8 @@ def main():
     wanted = [n for n in options.only.split(",") if n] or ["acc", *gpt2_peers.PEERS]
     result = {"benchmark": "gpt2-forward", "date": datetime.datetime.now().isoformat(timespec="seconds"),
               "batch": options.batch, "sequence": options.sequence, "threads": options.threads,
-              "rounds": options.rounds, "repeat": options.repeat, "export": export, "machine": machine(cpus)}
-    if result["machine"]["load_before"] > 0.5:
-        print(f"the machine is busy (load {result['machine']['load_before']:.2f}): "
-              "times will not be comparable", file=sys.stderr)
+              "rounds": options.rounds, "repeat": options.repeat, "export": export, "machine": harness.machine(cpus)}
+    harness.warn_if_busy(result["machine"])
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="acc-bench-"))
     runners = []
     try:
@@ -231,12 +187,7 @@ def main():
         for runner in runners:
             runner.close()
         shutil.rmtree(scratch, ignore_errors=True)
-    print(table(result))
-    options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"{datetime.date.today().isoformat()}-gpt2-forward"
-    stem.with_suffix(".json").write_text(json.dumps(result, indent=1) + "\n")
-    stem.with_suffix(".md").write_text(table(result))
-    print(f"written to {stem}.json and .md")
+    harness.write(options.results, "gpt2-forward", result, table(result))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,34 @@
-"""Makes the GPT-2 that the benchmark runs: 124M parameters with random values of
+"""Makes the GPT-2 that the benchmarks run: 124M parameters with random values of
 their own, exported by PyTorch's dynamo exporter, its weights as one .npz for the
 peers, and one input. Everything lies in a cache folder and is made once."""
+import argparse
+import json
 import pathlib
 
 import numpy as np
 
-WEIGHTS, INPUT, REFERENCE = "weights.npz", "input_ids.npy", "logits.npy"
+WEIGHTS, INPUT, REFERENCE, LOSSES = "weights.npz", "input_ids.npy", "logits.npy", "losses.json"
 DIMENSION_NAMES = ("batch", "sequence")
+# The default configuration, and one that tells only whether the scripts work.
+SIZES = {"124m": {}, "tiny": {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 512}}
+# AdamW by PyTorch's names, and the norm that gradients are clipped to.
+TRAINING = {"lr": 1e-4, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01, "clip": 1.0}
 
 
-def build(weights=None):
-    """GPT2LMHeadModel of the default configuration (12 layers, width 768) in
-    inference mode, with `weights` (an .npz) if given."""
+def configuration(size="124m"):
+    import transformers
+
+    return transformers.GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
+                                   use_cache=False, **SIZES[size])
+
+
+def build(weights=None, size="124m"):
+    """GPT2LMHeadModel (12 layers, width 768, unless tiny) in inference mode, which
+    without dropout is the mode of training too, with `weights` (an .npz) if given."""
     import torch
     import transformers
 
-    config = transformers.GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
-                                     use_cache=False)
-    model = transformers.GPT2LMHeadModel(config).eval()
+    model = transformers.GPT2LMHeadModel(configuration(size)).eval()
     if weights is not None:
         with np.load(weights) as arrays, torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -40,6 +51,19 @@ def logits_only(model):
     return Logits().eval()
 
 
+def with_loss(model):
+    """The same model, parameters' names included, as a function of input_ids and
+    labels that returns the mean loss alone."""
+    import transformers
+
+    class WithLoss(transformers.GPT2LMHeadModel):
+        def forward(self, input_ids, labels):
+            return super().forward(input_ids=input_ids, labels=labels, use_cache=False).loss
+
+    model.__class__ = WithLoss
+    return model
+
+
 def randomise(model):
     """Values of GPT-2's own sizes, but none equal: an exporter merges parameters
     with equal values, which would be another model."""
@@ -53,34 +77,72 @@ def randomise(model):
             parameter.copy_(1 + noise if is_norm_weight else noise)
 
 
-def make(folder, batch, sequence, dynamic):
-    """Writes the model, weights, input and PyTorch's logits into `folder`."""
+def export(folder, model, inputs, output, dynamic, optimize):
+    import torch
+
+    shapes = None
+    if dynamic:
+        sizes = {0: torch.export.Dim(DIMENSION_NAMES[0], min=1, max=64),
+                 1: torch.export.Dim(DIMENSION_NAMES[1], min=2, max=1024)}
+        shapes = {name: sizes for name in inputs}
+    program = torch.onnx.export(model, tuple(inputs.values()), dynamo=True, dynamic_shapes=shapes,
+                                input_names=list(inputs), output_names=[output],
+                                optimize=optimize, verbose=False)
+    program.save(str(folder / "model.onnx"), external_data=True)
+
+
+def three_losses(model, inputs):
+    """What the first three steps of training say, eagerly in float32."""
+    import torch
+
+    s = TRAINING
+    optimizer = torch.optim.AdamW(model.parameters(), lr=s["lr"], betas=s["betas"], eps=s["eps"],
+                                  weight_decay=s["weight_decay"])
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = model(**inputs)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), s["clip"])
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def make(folder, batch, sequence, dynamic=False, training=False, size="124m"):
+    """Writes the model, weights, inputs, and PyTorch's logits or losses into `folder`."""
     import torch
 
     torch.set_num_threads(2)
-    folder = pathlib.Path(folder)
     (folder / "inputs").mkdir(parents=True, exist_ok=True)
-    model = build()
+    model = build(size=size)
     randomise(model)
     ids = torch.randint(0, model.config.vocab_size, (batch, sequence),
                         generator=torch.Generator().manual_seed(8))
     np.save(folder / "inputs" / INPUT, ids.numpy())
     np.savez(folder / WEIGHTS, **{n: p.detach().numpy() for n, p in model.named_parameters()})
-    wrapped = logits_only(model)
-    with torch.no_grad():
-        np.save(folder / REFERENCE, wrapped(ids).numpy())
-        shapes = None
-        if dynamic:
-            shapes = {"input_ids": {0: torch.export.Dim(DIMENSION_NAMES[0], min=1, max=64),
-                                    1: torch.export.Dim(DIMENSION_NAMES[1], min=2, max=1024)}}
-        program = torch.onnx.export(wrapped, (ids,), dynamo=True, dynamic_shapes=shapes,
-                                    input_names=["input_ids"], output_names=["logits"],
-                                    verbose=False)
-    program.save(str(folder / "model.onnx"), external_data=True)
+    if training:
+        # The model shifts the labels. optimize=False: the exporter's constant
+        # folding would take the position embeddings out of a static file.
+        inputs = {"input_ids": ids, "labels": ids.clone()}
+        np.save(folder / "inputs" / "labels.npy", ids.numpy())
+        model = with_loss(model)
+        export(folder, model, inputs, "loss", dynamic, optimize=False)
+        (folder / LOSSES).write_text(json.dumps(three_losses(model, inputs)) + "\n")
+    else:
+        wrapped = logits_only(model)
+        with torch.no_grad():
+            np.save(folder / REFERENCE, wrapped(ids).numpy())
+            export(folder, wrapped, {"input_ids": ids}, "logits", dynamic, optimize=True)
     (folder / "done").touch()
 
 
 if __name__ == "__main__":
-    import sys
-
-    make(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "dynamic")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("batch", type=int)
+    parser.add_argument("sequence", type=int)
+    parser.add_argument("--dynamic", action="store_true")
+    parser.add_argument("--training", action="store_true")
+    parser.add_argument("--size", choices=SIZES, default="124m")
+    make(**vars(parser.parse_args()))

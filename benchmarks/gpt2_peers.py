@@ -68,44 +68,12 @@ def jax_jit(folder, threads):
     import jax
     import jax.numpy as jnp
 
-    with np.load(folder / gpt2_model.WEIGHTS) as arrays:
-        parameters = {name.removeprefix("transformer."): jnp.asarray(arrays[name])
-                      for name in arrays.files}
+    import gpt2_jax
+
+    parameters = gpt2_jax.load(folder / gpt2_model.WEIGHTS)
     ids = jnp.asarray(np.load(folder / "inputs" / gpt2_model.INPUT), dtype=jnp.int32)
-    heads, layers = 12, 12
-
-    def norm(x, p, name):
-        centred = x - x.mean(-1, keepdims=True)
-        scale = jax.lax.rsqrt(jnp.square(centred).mean(-1, keepdims=True) + 1e-5)
-        return centred * scale * p[name + ".weight"] + p[name + ".bias"]
-
-    def linear(x, p, name):
-        return x @ p[name + ".weight"] + p[name + ".bias"]
-
-    def attention(x, p, name):
-        batch, length, width = x.shape
-
-        def split(t):
-            return t.reshape(batch, length, heads, width // heads).transpose(0, 2, 1, 3)
-
-        q, k, v = map(split, jnp.split(linear(x, p, name + ".c_attn"), 3, axis=-1))
-        scores = q @ k.transpose(0, 1, 3, 2) / np.sqrt(width // heads).astype(np.float32)
-        causal = jnp.tril(jnp.ones((length, length), bool))
-        weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf), axis=-1)
-        mixed = (weights @ v).transpose(0, 2, 1, 3).reshape(batch, length, width)
-        return linear(mixed, p, name + ".c_proj")
-
-    @jax.jit
-    def forward(p, tokens):
-        x = p["wte.weight"][tokens] + p["wpe.weight"][: tokens.shape[1]]
-        for i in range(layers):
-            h = f"h.{i}"
-            x = x + attention(norm(x, p, h + ".ln_1"), p, h + ".attn")
-            inner = jax.nn.gelu(linear(norm(x, p, h + ".ln_2"), p, h + ".mlp.c_fc"),
-                                approximate=True)
-            x = x + linear(inner, p, h + ".mlp.c_proj")
-        return norm(x, p, "ln_f") @ p["wte.weight"].T
-
+    config = gpt2_model.configuration()
+    forward = jax.jit(lambda p, tokens: gpt2_jax.forward(p, tokens, config.n_head, config.n_layer))
     return (lambda: forward(parameters, ids).block_until_ready(), np.asarray, jax.__version__)
 
 
