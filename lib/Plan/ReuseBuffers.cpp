@@ -1,10 +1,12 @@
-// Lets elementwise kernels write where they read: the result takes the buffer
-// of an operand that nothing reads afterwards.
+// Lets kernels write where they read: a result takes the buffer of an operand
+// that nothing reads afterwards, and the new value of a state the state's own.
 
 #include "CommandOrder.h"
 
 #include "accel/Plan/Passes.h"
+#include "accel/Plan/Rows.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 
 using namespace mlir;
@@ -13,23 +15,53 @@ namespace accel::plan {
 #define GEN_PASS_DEF_REUSEBUFFERSPASS
 #include "accel/Plan/Passes.h.inc"
 
-namespace {
-/// Whether element i of every result depends, of this argument, on element i
-/// (in row-major order) only, and nothing in the kernel reads it a second time
-/// after a result is written: no op loops over a row.
-bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (cast<KernelSourceOpInterface>(op).getKernelRole() ==
-        KernelRole::RowReduction)
-      return false;
+/// Whether all results of a kernel are written by the same loops.
+static bool hasOneNest(func::FuncOp kernel) {
+  ArrayRef<Type> types = kernel.getResultTypes();
+  return llvm::all_of(types, [&](Type type) {
+    return cast<RankedTensorType>(type).getShape() ==
+           cast<RankedTensorType>(types.front()).getShape();
+  });
+}
+
+/// Whether a reduction reads the trailing dimensions of its operand and nothing
+/// of other rows: all of it before the row's results are written.
+static bool readsAhead(Operation *op, unsigned operand, int64_t rows) {
+  auto source = cast<KernelSourceOpInterface>(op);
+  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
+  if (!source.isRowLocal(operand, rows))
+    return false;
+  if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
+    ArrayRef<int64_t> dims = reduce.getDims();
+    return !dims.empty() &&
+           dims.front() == type.getRank() - static_cast<int64_t>(dims.size());
+  }
+  if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
+    return static_cast<int64_t>(softmax.getDim()) == type.getRank() - 1;
+  return isa<nn::LayerNormOp, nn::CrossEntropyOp>(op) && operand == 0;
+}
+
+/// Whether a kernel may write its results over this argument: what it reads of
+/// element i (in row-major order) it reads before it writes element i of any
+/// result, and it reads nothing of it afterwards.
+static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
+  int64_t rows = kernel->getAttrOfType<IntegerAttr>(kRowsAttr).getInt();
+  if (!hasOneNest(kernel))
+    return false;
   SmallVector<Value> work{argument};
   while (!work.empty()) {
     Value value = work.pop_back_val();
-    for (Operation *user : value.getUsers()) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
       auto source = dyn_cast<KernelSourceOpInterface>(user);
       if (!source) // the return
         continue;
-      if (source.getKernelRole() != KernelRole::Elementwise) {
+      if (source.getKernelRole() == KernelRole::RowReduction) {
+        if (!readsAhead(user, use.getOperandNumber(), rows))
+          return false;
+        if (isa<nn::ReduceOp, nn::CrossEntropyOp>(user))
+          continue; // one value of a row, known before it is written
+      } else if (source.getKernelRole() != KernelRole::Elementwise) {
         // A reshape keeps the order; nothing else that moves elements does.
         auto from = cast<RankedTensorType>(value.getType());
         auto to = cast<RankedTensorType>(user->getResult(0).getType());
@@ -45,99 +77,229 @@ bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
   return true;
 }
 
+/// Whether a view is all of a buffer that has one slot.
+static bool isWhole(BufferOp buffer, ViewAttr view) {
+  return view.getOffset() == 0 && view.isContiguous() &&
+         view.getAxes().empty() && buffer.getSlots() == 1 &&
+         view.getSpanBytes() == static_cast<int64_t>(buffer.getBytes());
+}
+
+namespace {
+/// One program.
+class Reuse {
+public:
+  explicit Reuse(ProgramOp program) : program(program) {}
+  LogicalResult run();
+
+private:
+  void writeStatesInPlace(BodyOp body);
+  bool canWriteState(BodyOp body, CopyOp copy);
+  bool isLastUse(KernelOp kernel, StringAttr buffer);
+  bool canReplace(KernelOp kernel, unsigned number, ViewAttr input,
+                  ViewAttr output);
+  void replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept);
+  func::FuncOp functionOf(KernelOp kernel) {
+    return program->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(
+        kernel.getFunction());
+  }
+  BufferOp bufferOf(ViewAttr view) {
+    return program.lookupSymbol<BufferOp>(view.getBuffer());
+  }
+
+  ProgramOp program;
+  /// Executions that access a buffer, in order; reuse merges two lists.
+  llvm::DenseMap<StringAttr, SmallVector<const Execution *>> accesses;
+};
+
 struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
   using Base::Base;
 
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(runOnProgram(program)))
+      if (failed(Reuse(program).run()))
         return signalPassFailure();
-  }
-
-  LogicalResult runOnProgram(ProgramOp program) {
-    FailureOr<CommandOrder> order = CommandOrder::compute(program);
-    if (failed(order))
-      return failure();
-    // Accesses of each buffer; reuse merges two lists into one.
-    llvm::DenseMap<StringAttr, SmallVector<const Execution *>> accesses;
-    llvm::DenseMap<Operation *, unsigned> executed;
-    for (const Execution &execution : order->getExecutions()) {
-      CommandOpInterface command = execution.command;
-      ++executed[command];
-      for (ViewAttr view : getViews(command))
-        accesses[view.getBuffer().getAttr()].push_back(&execution);
-    }
-    for (const Execution &execution : order->getExecutions()) {
-      CommandOpInterface command = execution.command;
-      auto kernel = dyn_cast<KernelOp>(command.getOperation());
-      if (!kernel || kernel.getOutputs().size() != 1 || executed[kernel] != 1)
-        continue;
-      auto output = cast<ViewAttr>(kernel.getOutputs()[0]);
-      for (auto [number, attribute] : llvm::enumerate(kernel.getInputs())) {
-        auto input = cast<ViewAttr>(attribute);
-        if (!canReplace(program, kernel, number, input, output) ||
-            !llvm::all_of(accesses[input.getBuffer().getAttr()],
-                          [&](const Execution *access) {
-                            return access == &execution ||
-                                   CommandOrder::happensBefore(*access,
-                                                               execution);
-                          }))
-          continue;
-        replace(program, output.getBuffer(), input.getBuffer());
-        llvm::append_range(accesses[input.getBuffer().getAttr()],
-                           accesses[output.getBuffer().getAttr()]);
-        break;
-      }
-    }
-    return success();
-  }
-
-  bool canReplace(ProgramOp program, KernelOp kernel, unsigned number,
-                  ViewAttr input, ViewAttr output) {
-    auto from = program.lookupSymbol<BufferOp>(input.getBuffer());
-    auto to = program.lookupSymbol<BufferOp>(output.getBuffer());
-    auto isWhole = [](BufferOp buffer, ViewAttr view) {
-      return view.getOffset() == 0 && view.isContiguous() &&
-             view.getAxes().empty() && buffer.getSlots() == 1 &&
-             view.getSpanBytes() == static_cast<int64_t>(buffer.getBytes());
-    };
-    bool ours =
-        from.getRole() == Role::activation &&
-        (to.getRole() == Role::activation || to.getRole() == Role::output);
-    // The same view twice among the inputs: the other one might be read
-    // differently.
-    bool once = llvm::count_if(kernel.getInputs(), [&](Attribute other) {
-                  return cast<ViewAttr>(other).getBuffer() == input.getBuffer();
-                }) == 1;
-    auto function =
-        getOperation().lookupSymbol<func::FuncOp>(kernel.getFunction());
-    return ours && once && from != to && from.getSpace() == to.getSpace() &&
-           isWhole(from, input) && isWhole(to, output) &&
-           input.getElement() == output.getElement() &&
-           from.getBytes() == to.getBytes() &&
-           isReadInPlace(function, function.getArgument(number));
-  }
-
-  /// Everything that named `old` names `kept` instead.
-  void replace(ProgramOp program, FlatSymbolRefAttr old,
-               FlatSymbolRefAttr kept) {
-    AttrTypeReplacer replacer;
-    replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
-      if (view.getBuffer() != old)
-        return std::nullopt;
-      return ViewAttr::get(view.getContext(), kept, view.getOffset(),
-                           view.getSlot(), view.getAxes(), view.getElement(),
-                           view.getShape(), view.getStrides());
-    });
-    for (auto body : program.getOps<BodyOp>())
-      body.walk([&](CommandOpInterface command) {
-        replacer.replaceElementsIn(command);
-      });
-    auto gone = program.lookupSymbol<BufferOp>(old);
-    if (gone.getRole() == Role::output)
-      program.lookupSymbol<BufferOp>(kept).setRole(Role::output);
-    gone.erase();
   }
 };
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Whether the kernel that computes what `copy` copies can write it where it
+/// goes: nothing else reads the old value from there on.
+bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
+  BufferOp from = bufferOf(copy.getSource()), to = bufferOf(copy.getTarget());
+  if (from.getRole() != Role::activation || to.getRole() != Role::state ||
+      from.getSpace() != to.getSpace() || !isWhole(from, copy.getSource()) ||
+      !isWhole(to, copy.getTarget()) ||
+      copy.getSource().getElement() != copy.getTarget().getElement())
+    return false;
+  KernelOp writer;
+  bool written = false;
+  for (Operation &op : body.getBody().front()) {
+    auto command = dyn_cast<CommandOpInterface>(op);
+    if (!command || &op == copy)
+      continue;
+    bool before = op.isBeforeInBlock(copy);
+    for (ViewAttr view : command.getWrites()) {
+      if (bufferOf(view) == to)
+        return false;
+      if (bufferOf(view) != from)
+        continue;
+      writer = dyn_cast<KernelOp>(op);
+      if (written || !before || !writer || !isWhole(from, view))
+        return false;
+      written = true;
+    }
+    // The old value may be read before, and by the kernel itself element by
+    // element.
+    for (ViewAttr view : command.getReads())
+      if (bufferOf(view) == to && written && before && &op != writer)
+        return false;
+  }
+  if (!writer)
+    return false;
+  for (auto other : program.getOps<BodyOp>())
+    if (other != body) {
+      WalkResult elsewhere = other.walk([&](CommandOpInterface command) {
+        for (ViewAttr view : getViews(command))
+          if (bufferOf(view) == from)
+            return WalkResult::interrupt();
+        return WalkResult::advance();
+      });
+      if (elsewhere.wasInterrupted())
+        return false;
+    }
+  func::FuncOp function = functionOf(writer);
+  for (auto [number, attribute] : llvm::enumerate(writer.getInputs())) {
+    auto view = cast<ViewAttr>(attribute);
+    if (bufferOf(view) == to &&
+        (!isWhole(to, view) ||
+         !isReadInPlace(function, function.getArgument(number))))
+      return false;
+  }
+  return true;
+}
+
+void Reuse::writeStatesInPlace(BodyOp body) {
+  for (auto copy : llvm::make_early_inc_range(body.getOps<CopyOp>())) {
+    if (!canWriteState(body, copy))
+      continue;
+    FlatSymbolRefAttr from = copy.getSource().getBuffer(),
+                      to = copy.getTarget().getBuffer();
+    copy.erase();
+    replace(from, to);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+/// Whether nothing accesses the buffer after the kernel has, in any run of it:
+/// every micro-batch begins by writing it, so that each looks at its own.
+bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
+  SmallVector<const Execution *> &list = accesses[buffer];
+  std::optional<std::pair<unsigned, int64_t>> current;
+  for (const Execution *access : list) {
+    CommandOpInterface command = access->command;
+    RunOp run = access->run;
+    std::pair<unsigned, int64_t> batch{access->entry, run.getMicroBatch()};
+    if (current == batch)
+      continue;
+    current = batch;
+    for (ViewAttr view : command.getReads())
+      if (view.getBuffer().getAttr() == buffer)
+        return false; // what an earlier run has left
+  }
+  for (const Execution *last : list) {
+    if (last->command != CommandOpInterface(kernel))
+      continue;
+    for (const Execution *access : list) {
+      RunOp one = access->run, other = last->run;
+      if (access != last && access->entry == last->entry &&
+          one.getMicroBatch() == other.getMicroBatch() &&
+          !CommandOrder::happensBefore(*access, *last))
+        return false;
+    }
+  }
+  return true;
+}
+
+LogicalResult Reuse::run() {
+  for (auto body : program.getOps<BodyOp>())
+    writeStatesInPlace(body);
+  FailureOr<CommandOrder> order = CommandOrder::compute(program);
+  if (failed(order))
+    return failure();
+  for (const Execution &execution : order->getExecutions()) {
+    llvm::SmallSetVector<StringAttr, 8> buffers;
+    for (ViewAttr view : getViews(execution.command))
+      buffers.insert(view.getBuffer().getAttr());
+    for (StringAttr buffer : buffers)
+      accesses[buffer].push_back(&execution);
+  }
+  SmallVector<KernelOp> kernels;
+  program.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+  for (KernelOp kernel : kernels)
+    for (unsigned result = 0; result < kernel.getOutputs().size(); ++result)
+      for (unsigned number = 0; number < kernel.getInputs().size(); ++number) {
+        auto output = cast<ViewAttr>(kernel.getOutputs()[result]);
+        auto input = cast<ViewAttr>(kernel.getInputs()[number]);
+        if (!canReplace(kernel, number, input, output) ||
+            !isLastUse(kernel, input.getBuffer().getAttr()))
+          continue;
+        replace(output.getBuffer(), input.getBuffer());
+        llvm::append_range(accesses[input.getBuffer().getAttr()],
+                           accesses[output.getBuffer().getAttr()]);
+        llvm::stable_sort(accesses[input.getBuffer().getAttr()],
+                          [](const Execution *lhs, const Execution *rhs) {
+                            return lhs < rhs;
+                          });
+        break;
+      }
+  return success();
+}
+
+bool Reuse::canReplace(KernelOp kernel, unsigned number, ViewAttr input,
+                       ViewAttr output) {
+  BufferOp from = bufferOf(input), to = bufferOf(output);
+  bool ours =
+      from.getRole() == Role::activation &&
+      (to.getRole() == Role::activation || to.getRole() == Role::output);
+  // The same buffer twice among the inputs: the other one might be read
+  // differently. Among the outputs: it is taken.
+  auto isFrom = [&](Attribute other) {
+    return cast<ViewAttr>(other).getBuffer() == input.getBuffer();
+  };
+  func::FuncOp function = functionOf(kernel);
+  return ours && llvm::count_if(kernel.getInputs(), isFrom) == 1 &&
+         llvm::none_of(kernel.getOutputs(), isFrom) && from != to &&
+         from.getSpace() == to.getSpace() && isWhole(from, input) &&
+         isWhole(to, output) && input.getElement() == output.getElement() &&
+         from.getBytes() == to.getBytes() &&
+         isReadInPlace(function, function.getArgument(number));
+}
+
+/// Everything that named `old` names `kept` instead.
+void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
+    if (view.getBuffer() != old)
+      return std::nullopt;
+    return ViewAttr::get(view.getContext(), kept, view.getOffset(),
+                         view.getSlot(), view.getAxes(), view.getElement(),
+                         view.getShape(), view.getStrides());
+  });
+  for (auto body : program.getOps<BodyOp>())
+    body.walk([&](CommandOpInterface command) {
+      replacer.replaceElementsIn(command);
+    });
+  auto gone = program.lookupSymbol<BufferOp>(old);
+  auto stays = program.lookupSymbol<BufferOp>(kept);
+  if (gone.getRole() == Role::output && stays.getRole() == Role::activation)
+    stays.setRole(Role::output);
+  gone.erase();
+}
 } // namespace accel::plan

@@ -15,16 +15,22 @@ func.func private @normalise(%a: tensor<8xf32>) -> tensor<8xf32> attributes {pla
   %b = nn.softmax %a dim 0 : (tensor<8xf32>) -> tensor<8xf32>
   return %b : tensor<8xf32>
 }
+func.func private @run(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.cumsum %a dim 0 {reverse} : (tensor<8xf32>) -> tensor<8xf32>
+  return %b : tensor<8xf32>
+}
 
-// @b takes @a's bytes, and @b's readers follow; inputs, transposed readers, rows
-// read twice and buffers read later stay as they are.
+// @b takes @a's bytes, and @b's readers follow; rows are normalised in place;
+// inputs, transposed readers, rows read elsewhere and buffers read later stay as
+// they are.
 // CHECK-LABEL: plan.program @p
 // CHECK-NOT: plan.buffer @b
 // CHECK: plan.body @f
 // CHECK-NEXT: plan.kernel @negate {{.*}}@x {{.*}} -> {{.*}}@a
 // CHECK-NEXT: plan.kernel @negate {{.*}}@a {{.*}} -> {{.*}}@a
 // CHECK-NEXT: plan.kernel @turn {{.*}}@a {{.*}} -> {{.*}}@c
-// CHECK-NEXT: plan.kernel @normalise {{.*}}@c {{.*}} -> {{.*}}@d
+// CHECK-NEXT: plan.kernel @normalise {{.*}}@c {{.*}} -> {{.*}}@c
+// CHECK-NEXT: plan.kernel @run {{.*}}@c {{.*}} -> {{.*}}@d
 // CHECK-NEXT: plan.kernel @negate {{.*}}@d {{.*}} -> {{.*}}@e
 // CHECK-NEXT: plan.kernel @negate {{.*}}@d {{.*}} -> {{.*}}@d
 plan.program @p stage 0 ranks 1 {
@@ -32,6 +38,7 @@ plan.program @p stage 0 ranks 1 {
   plan.buffer @a role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @b role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @c role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @n role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @d role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @e role activation space device offset -1 bytes 32 slots 1 stride 32
   // CHECK-NOT: plan.buffer @negate
@@ -40,11 +47,68 @@ plan.program @p stage 0 ranks 1 {
     plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
     plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
     plan.kernel @turn [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @normalise [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @normalise [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@n + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @run [#plan.view<@n + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
     plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@e + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
     plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@negate + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
   }
   plan.entry @main {
+    plan.segment cpu {
+      plan.run @f micro_batch 0 slots []
+    }
+  }
+}
+
+// -----
+
+// New values of states are written where the old ones lay; not where another
+// result has loops of its own, or where the old value is read afterwards.
+func.func private @update(%p: tensor<8xf32>, %m: tensor<8xf32>, %g: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {plan.kernel, plan.rows = 1 : i64} {
+  %n = nn.add %m, %g : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %q = nn.sub %p, %n : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %n, %q : tensor<8xf32>, tensor<8xf32>
+}
+func.func private @two_nests(%p: tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>) attributes {plan.kernel, plan.rows = 1 : i64} {
+  %n = nn.neg %p : (tensor<8xf32>) -> tensor<8xf32>
+  %s = nn.reduce sum %p dims [0] : (tensor<8xf32>) -> tensor<f32>
+  return %n, %s : tensor<8xf32>, tensor<f32>
+}
+func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+// CHECK-LABEL: plan.program @states
+// CHECK: plan.body @f
+// CHECK-NEXT: plan.kernel @update {{.*}}@p {{.*}}@m {{.*}}@g {{.*}} -> {{.*}}@m {{.*}}@p
+// CHECK-NEXT: plan.kernel @two_nests {{.*}}@q {{.*}} -> {{.*}}@t
+// CHECK-NEXT: plan.kernel @negate {{.*}}@r {{.*}} -> {{.*}}@u
+// CHECK-NEXT: plan.kernel @negate {{.*}}@r {{.*}} -> {{.*}}@v
+// CHECK-NEXT: plan.copy <@t {{.*}} -> <@q
+// CHECK-NEXT: plan.copy <@u {{.*}} -> <@r
+// CHECK-NEXT: }
+plan.program @states stage 0 ranks 1 {
+  plan.buffer @p role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @m role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @q role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @r role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @g role input space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @m1 role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @p1 role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @t role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @s role activation space device offset -1 bytes 4 slots 1 stride 4
+  plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.body @f engine cpu slots 0 {
+    plan.kernel @update [#plan.view<@p + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@m + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@g + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@m1 + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@p1 + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @two_nests [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@s + 0 slot -1 : f32 [] strides []>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@r + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@r + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@v + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.copy <@m1 + 0 slot -1 : f32 [8] strides [1]> -> <@m + 0 slot -1 : f32 [8] strides [1]>
+    plan.copy <@p1 + 0 slot -1 : f32 [8] strides [1]> -> <@p + 0 slot -1 : f32 [8] strides [1]>
+    plan.copy <@t + 0 slot -1 : f32 [8] strides [1]> -> <@q + 0 slot -1 : f32 [8] strides [1]>
+    plan.copy <@u + 0 slot -1 : f32 [8] strides [1]> -> <@r + 0 slot -1 : f32 [8] strides [1]>
+  }
+  plan.entry @step {
     plan.segment cpu {
       plan.run @f micro_batch 0 slots []
     }

@@ -63,11 +63,17 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
 }
 
 def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
-  let summary = "Lets elementwise kernels write where they read";
+  let summary = "Lets kernels write where they read, and states be written in place";
   let description = [{
-    The one result of a kernel takes the buffer of an activation that the kernel
-    reads, as a whole and element by element, if no other command reads it
-    afterwards. Kernels that loop over a row more than once are left alone.
+    A result of a kernel takes the buffer of an activation that the kernel reads,
+    as a whole and element by element, if no other command reads it afterwards.
+    Rows may be reduced before (softmax, layer norm), since that reads a row
+    before any of it is written; kernels that look at other places of the row, or
+    whose results have loops of their own, are left alone. In a loop over
+    micro-batches each looks at its own, if it begins by writing the buffer.
+
+    Where a kernel's result is copied into a state at the end of a body, the
+    kernel writes the state's buffer itself, unless the old value is still read.
 
     ```mlir
     plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@b …>] rows 8 grid 8
