@@ -229,6 +229,7 @@ static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
             wholeTensors ? tensor
                          : binding.placement.cut(tensor, {*mesh, rank, batch}));
     }
+    lockstep.setMicroBatch(batch);
     if (failed(lockstep.call(*entry, pieces, results)))
       return failure();
     for (size_t index = 0; index < results.size(); ++index)

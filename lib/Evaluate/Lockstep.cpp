@@ -84,12 +84,6 @@ static GroupTensors executeOnGroup(Operation *op, const GroupTensors &group) {
         return reduceScatter(op.getKind(), group, op.getDim());
       })
       .Case([&](dist::AllGatherOp op) { return allGather(group, op.getDim()); })
-      .Case([&](dist::AllSliceOp op) {
-        GroupTensors chunks;
-        for (auto [index, tensor] : llvm::enumerate(group))
-          chunks.push_back(takeChunk(tensor, op.getDim(), index, group.size()));
-        return chunks;
-      })
       .Case([&](dist::AllToAllOp op) {
         return allToAll(group, op.getSplitDim(), op.getConcatDim());
       })
@@ -109,11 +103,25 @@ LogicalResult Lockstep::executeCollective(dist::CollectiveOpInterface op,
            << ", found one of " << ranks << (ranks == 1 ? " rank" : " ranks");
   result.resize(ranks);
   Type type = op->getResult(0).getType();
+  // These two need no other rank, so that `mb` may be among their axes.
+  SmallVector<StringAttr> axes(op.getAxes().getNames());
+  auto indexOf = [&](int64_t rank) {
+    return MeshPoint{mesh, rank, microBatch}.getIndex(axes);
+  };
   if (isa<dist::AxisIndexOp>(op)) {
     for (int64_t rank = 0; rank < ranks; ++rank) {
       result[rank] = Tensor(cast<RankedTensorType>(type));
-      result[rank].mutableInts()[0] = mesh.getIndexInGroup(rank, op.getAxes());
+      result[rank].mutableInts()[0] = indexOf(rank);
     }
+    return success();
+  }
+  if (auto slice = dyn_cast<dist::AllSliceOp>(op.getOperation())) {
+    int64_t count = 1;
+    for (StringAttr axis : axes)
+      count *= *mesh.findAxisSize(axis);
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      result[rank] =
+          takeChunk(operands[0][rank], slice.getDim(), indexOf(rank), count);
     return success();
   }
   for (int64_t rank = 0; rank < ranks; ++rank) {

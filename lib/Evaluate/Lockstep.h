@@ -21,6 +21,8 @@ public:
         mode(mode) {}
 
   int64_t getRankCount() const { return ranks; }
+  /// The coordinate along `mb` that functions are called at from now on.
+  void setMicroBatch(int64_t number) { microBatch = number; }
 
   /// Calls a function; arguments and results hold one tensor per rank.
   mlir::LogicalResult call(mlir::func::FuncOp function,
@@ -39,6 +41,7 @@ private:
 
   dist::MeshOp mesh;
   int64_t ranks;
+  int64_t microBatch = 0;
   EvaluationMode mode;
 };
 

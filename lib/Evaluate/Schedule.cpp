@@ -145,6 +145,7 @@ LogicalResult ScheduleRun::run(dist::RunOp run) {
       return failure();
     arguments.push_back(std::move(*value));
   }
+  lockstep.setMicroBatch(batch);
   if (failed(lockstep.call(task, arguments, results)))
     return failure();
   for (auto [index, binding] : llvm::enumerate(local->results))

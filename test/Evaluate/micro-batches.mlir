@@ -3,7 +3,7 @@
 // RUN: rm -rf %t && mkdir -p %t/in %t/expected
 // RUN: %python %S/../Scripts/write_npy.py %t/in/x.npy "<f8" 4,1 1 2 3 4
 // RUN: %python %S/../Scripts/write_npy.py %t/expected/y.npy "<f8" 4,1 11 12 13 14
-// RUN: %python %S/../Scripts/write_npy.py %t/expected/i.npy "<i8" 4 0 1 0 1
+// RUN: %python %S/../Scripts/write_npy.py %t/expected/i.npy "<i8" 4 0 1 2 3
 // RUN: acc-eval %s --inputs %t/in --expect %t/expected --tolerance 0
 
 // What all micro-batches hold must be equal.
@@ -17,7 +17,7 @@ module {
           tensor<1xi64> {nn.output = "i", dist.layout = #dist.layout<@m, [4], [{mb, dp}]>}) {
     %c = nn.constant dense<10.0> : tensor<1x1xf64> : tensor<1x1xf64>
     %0 = nn.add %x, %c : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
-    %1 = dist.axis_index @m {dp} : tensor<i64>
+    %1 = dist.axis_index @m {mb, dp} : tensor<i64>
     %2 = nn.reshape %1 : (tensor<i64>) -> tensor<1xi64>
     return %0, %2 : tensor<1x1xf64>, tensor<1xi64>
   }
