@@ -47,7 +47,8 @@ protected:
 
   /// Evaluates `text`, one op whose operands %0, %1… have the types of
   /// `operands`, as in evaluate("nn.neg %0", {{"2xf32", {1, 2}}}, "2xf32").
-  /// An error's message is in `message`.
+  /// An error's message is in `message`; the results of an op of several, whose
+  /// types are separated by ';', are in `all`.
   List evaluate(llvm::StringRef text,
                 std::vector<std::pair<std::string, List>> operands,
                 llvm::StringRef resultType,
@@ -60,11 +61,21 @@ protected:
                    operands[i].first + ">";
     }
     bool leaf = operands.empty();
+    llvm::SmallVector<llvm::StringRef> resultTypes;
+    resultType.split(resultTypes, ';');
+    std::string resultText;
+    for (llvm::StringRef type : resultTypes)
+      resultText +=
+          (resultText.empty() ? "tensor<" : ", tensor<") + type.str() + ">";
+    if (resultTypes.size() > 1)
+      resultText = "(" + resultText + ")";
     std::string source = "func.func @f(" + arguments +
-                         ") {\n  %r = " + text.str() + " : " +
-                         (leaf ? "" : "(" + types + ") -> ") + "tensor<" +
-                         resultType.str() + ">\n  return\n}";
+                         ") {\n  %r:" + std::to_string(resultTypes.size()) +
+                         " = " + text.str() + " : " +
+                         (leaf ? "" : "(" + types + ") -> ") + resultText +
+                         "\n  return\n}";
     message.clear();
+    all.clear();
     mlir::ScopedDiagnosticHandler handler(&context,
                                           [&](mlir::Diagnostic &diagnostic) {
                                             message += diagnostic.str();
@@ -84,12 +95,15 @@ protected:
           operands[i].second));
     if (mlir::failed(evaluateOp(op, tensors, mode, results)))
       return {};
-    return listOf(results[0]);
+    for (const Tensor &result : results)
+      all.push_back(listOf(result));
+    return all[0];
   }
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string message;
+  std::vector<List> all;
 };
 
 MATCHER_P(Near, expected, "") {
