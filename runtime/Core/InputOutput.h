@@ -64,6 +64,8 @@ public:
 private:
   std::vector<OpenTensor> tensors;
   std::vector<AtomicFile> files;
+  /// What a file is called too: its path and the other one.
+  std::vector<std::pair<std::string, std::string>> links;
 };
 
 /// Makes the tasks of read and write commands.

@@ -6,8 +6,31 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace accel::rt {
+
+/// Other names of an output: a gradient has those of its parameter.
+static std::vector<std::string> otherNames(const Executable &executable,
+                                           const std::string &output) {
+  std::vector<std::string> names;
+  for (const StatePlan &state : executable.states)
+    if (state.name + ".grad" == output)
+      for (const std::string &alias : state.aliases)
+        names.push_back(alias + ".grad");
+  return names;
+}
+
+/// Makes `other` a second name of the file at `path`, in one step.
+static Status linkFile(const std::string &path, const std::string &other) {
+  std::string temporary = other + ".link";
+  unlink(temporary.c_str());
+  if (link(path.c_str(), temporary.c_str()) != 0 ||
+      rename(temporary.c_str(), other.c_str()) != 0)
+    return Status::error("cannot write " + inQuotes(other) + ": " +
+                         std::strerror(errno));
+  return Status();
+}
 
 Status Outputs::create(const Executable &executable,
                        const std::string &folder) {
@@ -30,6 +53,8 @@ Status Outputs::create(const Executable &executable,
     open.range = {file.descriptor(), path,
                   header.size(),     tensor.dtype,
                   tensor.part.shape, rowMajorStrides(tensor.part.shape)};
+    for (const std::string &name : otherNames(executable, tensor.name))
+      links.emplace_back(path, folder + "/" + fileNameOf(name) + ".npy");
     tensors.push_back(std::move(open));
     files.push_back(std::move(file));
   }
@@ -49,6 +74,8 @@ Status Outputs::finish() {
   // All are complete: only now the old ones go.
   for (AtomicFile &file : files)
     ACCEL_RT_RETURN_IF_ERROR(file.publish());
+  for (const auto &[path, other] : links)
+    ACCEL_RT_RETURN_IF_ERROR(linkFile(path, other));
   return Status();
 }
 
