@@ -4,6 +4,8 @@
 #include "Lowering.h"
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -22,14 +24,33 @@ static CombineAttr getCombine(dist::Reduction kind, MLIRContext *context) {
   return CombineAttr::get(context, *combine);
 }
 
+/// Whether a buffer is a sum over micro-batches.
+static bool isAccumulator(BufferOp buffer) {
+  if (!buffer.getSource())
+    return false;
+  auto state = buffer->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
+      buffer.getSourceAttr());
+  return state && state.getRole() == nn::StateRole::accumulator;
+}
+
+/// Whether the ranks' terms in `value`, which lies in `buffer`, are read by
+/// nothing but the one reduction: their sum may take their place.
+static bool isReadOnce(Value value, BufferOp buffer) {
+  if (!value.hasOneUse())
+    return false;
+  if (Operation *op = value.getDefiningOp())
+    return buffer.getRole() == Role::activation && !isView(op);
+  return isAccumulator(buffer);
+}
+
 Place Lowering::getShared(Value value, Location reader) {
   Place place = getContiguous(value, reader);
   BufferOp buffer = place.buffer;
   if (buffer.getSpace() == Space::shared)
     return place;
-  // What a command of this task writes is written where others can read it;
-  // states, constants and inputs stay where they are.
-  if (buffer.getRole() == Role::activation) {
+  // What a command of this task writes is written where others can read it, as
+  // are accumulators; other states, constants and inputs stay where they are.
+  if (buffer.getRole() == Role::activation || isAccumulator(buffer)) {
     buffer.setSpace(Space::shared);
     return place;
   }
@@ -56,9 +77,13 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
     return op.emitOpError() << "expected a collective that plan has";
   Place source = getShared(op->getOperand(0), loc);
   // Every rank reduces its part of an all_reduce into all results.
-  Space space = *kind == Collective::all_reduce ? Space::shared : Space::device;
-  setPlace(result,
-           createBuffer(loc, "collective", Role::activation, space, type));
+  bool reduces = *kind == Collective::all_reduce;
+  if (reduces && isReadOnce(op->getOperand(0), source.buffer))
+    setPlace(result, source);
+  else
+    setPlace(result,
+             createBuffer(loc, "collective", Role::activation,
+                          reduces ? Space::shared : Space::device, type));
   CombineAttr combine;
   int64_t dim = 0, splitDim = 0;
   DenseI64ArrayAttr permutation;

@@ -17,6 +17,8 @@ void accel::plan::buildLowerToPlanPipeline(OpPassManager &pm,
 
 void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
                                             const PlanOptions &options) {
+  // While every gradient still has a reduction of its own.
+  pm.addPass(createBucketCollectivesPass());
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
   // All buffers and the order are final now.

@@ -1,18 +1,32 @@
 // RUN: acc-opt %s --split-input-file --local-lower-to-plan | FileCheck %s
 
 // What a command of the task writes is written where the other ranks read it;
-// an all_reduce is reduced into shared bytes on all of them.
+// an all_reduce is reduced where its terms are if nothing else reads them.
 // CHECK-LABEL: plan.program @reduce
 // CHECK-SAME: ranks 2 mesh @m
-// CHECK-DAG: plan.buffer @[[PRODUCT:matmul]] role activation space shared
-// CHECK-DAG: plan.buffer @[[SUM:collective]] role output space shared
-// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[PRODUCT]] {{.*}}] -> [#plan.view<@[[SUM]] {{.*}}] {combine = #plan<combine sum>}
+// CHECK-DAG: plan.buffer @[[PRODUCT:matmul]] role output space shared
+// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[PRODUCT]] {{.*}}] -> [#plan.view<@[[PRODUCT]] {{.*}}] {combine = #plan<combine sum>}
 dist.mesh @m ["dp" = 2]
 func.func @reduce(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.input = "y"})
     -> (tensor<4x4xf32> {nn.output = "z"}) attributes {nn.entry} {
   %0 = nn.matmul %x, %y : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
   %1 = dist.all_reduce sum %0 over @m {dp} : tensor<4x4xf32>
   return %1 : tensor<4x4xf32>
+}
+
+// -----
+
+// Terms that are read again stay, and the sum is shared beside them.
+// CHECK-LABEL: plan.program @reduce_and_keep
+// CHECK-DAG: plan.buffer @[[TERM:matmul]] role output space shared
+// CHECK-DAG: plan.buffer @[[SUM:collective]] role output space shared
+// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[TERM]] {{.*}}] -> [#plan.view<@[[SUM]] {{.*}}]
+dist.mesh @m ["dp" = 2]
+func.func @reduce_and_keep(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.input = "y"})
+    -> (tensor<4x4xf32> {nn.output = "z"}, tensor<4x4xf32> {nn.output = "term"}) attributes {nn.entry} {
+  %0 = nn.matmul %x, %y : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %1 = dist.all_reduce sum %0 over @m {dp} : tensor<4x4xf32>
+  return %1, %0 : tensor<4x4xf32>, tensor<4x4xf32>
 }
 
 // -----

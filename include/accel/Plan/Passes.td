@@ -62,6 +62,33 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::plan::PlanDialect"];
 }
 
+def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
+  let summary = "Joins reductions that can wait for each other into one";
+  let description = [{
+    all_reduces of one body over the same axes become one command of several
+    views, at the place of the last of them: each waits until a bucket of `bytes`
+    is full, or until a command reads the sum (or writes the terms). A backward
+    that ends with 148 gradients meets the other ranks a few times instead, and
+    while one bucket is reduced the next is computed: buckets whose sums no
+    command of the body reads go to the stream `comm`, which waits for the terms,
+    and for which the body waits at its end.
+
+    ```mlir
+    plan.collective all_reduce ["dp"] [@a] -> [@a]
+    plan.kernel @k [@x] -> [@b]
+    plan.collective all_reduce ["dp"] [@b] -> [@b]
+    // becomes
+    plan.kernel @k [@x] -> [@b]
+    plan.record "bucket_0"
+    plan.wait "bucket_0" {stream = "comm"}
+    plan.collective all_reduce ["dp"] [@a, @b] -> [@a, @b] {stream = "comm"}
+    plan.record "buckets" {stream = "comm"}
+    plan.wait "buckets"
+    ```
+  }];
+  let options = [Option<"bytes", "bytes", "int64_t", "25 << 20", "Size of a bucket (PyTorch's DDP: 25 MiB)">];
+}
+
 def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
   let summary = "Lets kernels write where they read, and states be written in place";
   let description = [{
