@@ -41,7 +41,8 @@ def NN_AttentionGradOp : NN_InferredOp<"attention_grad"> {
     row, so that nothing but the operands is kept from forward to backward
     (Dao et al., arXiv:2205.14135, §3.1 and appendix B.4). The mask gets no
     gradient. A row in which nothing is let through contributes nothing with
-    `zero_masked_rows`, and NaN otherwise.
+    `zero_masked_rows`, and NaN otherwise (to the gradients of the keys that
+    `causal` lets it see, at least).
 
     Lifetime: made by the vector-Jacobian product of `nn.attention`.
   }];

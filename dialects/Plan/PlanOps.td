@@ -150,6 +150,26 @@ def Plan_AttentionOp : Plan_Command<"attention",
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `->` $output `scale` $scale attr-dict";
 }
 
+def Plan_AttentionGradOp : Plan_Command<"attention_grad",
+    "views.append({getQuery(), getKey(), getValue(), getGradient()}); if (getMask()) views.push_back(*getMask()); if (getScratch()) views.push_back(*getScratch());",
+    "views.append({getQueryGradient(), getKeyGradient(), getValueGradient()}); if (getScratch()) views.push_back(*getScratch());"> {
+  let summary = "nn.attention_grad on views";
+  let description = [{
+    Shapes and meaning as in `nn.attention_grad`. The products are the target's
+    GEMMs; `kernel` makes from a row of scores and one of gradient · valueᵀ the
+    row's softmax and its gradient; `scratch` holds these rows, of every thread.
+    One thread makes all of a key head's gradients, so that their sums over
+    query heads and blocks of queries always have the same order. Blocks of
+    scores that `causal` hides wholly are skipped.
+  }];
+  let arguments = (ins Plan_ViewAttr:$query, Plan_ViewAttr:$key, Plan_ViewAttr:$value,
+      Plan_ViewAttr:$gradient, OptionalAttr<Plan_ViewAttr>:$mask,
+      Plan_ViewAttr:$query_gradient, Plan_ViewAttr:$key_gradient, Plan_ViewAttr:$value_gradient,
+      OptionalAttr<Plan_ViewAttr>:$scratch, F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
+      OptionalAttr<FlatSymbolRefAttr>:$kernel, OptionalAttr<DictionaryAttr>:$form, Plan_Stream:$stream);
+  let assemblyFormat = "$query `,` $key `,` $value `,` $gradient (`mask` $mask^)? `->` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale attr-dict";
+}
+
 def Plan_KernelOp : Plan_Command<"kernel",
     "for (auto view : getInputs().getAsRange<ViewAttr>()) views.push_back(view);",
     "for (auto view : getOutputs().getAsRange<ViewAttr>()) views.push_back(view);"> {

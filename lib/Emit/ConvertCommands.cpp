@@ -75,6 +75,25 @@ private:
     result.form = form(op.getForm());
     return result;
   }
+  rt::AttentionGradCommand attentionGrad(plan::AttentionGradOp op) {
+    rt::AttentionGradCommand result;
+    result.query = view(op.getQuery());
+    result.key = view(op.getKey());
+    result.value = view(op.getValue());
+    result.gradient = view(op.getGradient());
+    result.mask = view(op.getMask());
+    result.queryGradient = view(op.getQueryGradient());
+    result.keyGradient = view(op.getKeyGradient());
+    result.valueGradient = view(op.getValueGradient());
+    result.scratch = view(op.getScratch());
+    result.scale = op.getScale().convertToDouble();
+    result.causal = op.getCausal();
+    result.zeroMaskedRows = op.getZeroMaskedRows();
+    result.kernel =
+        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
+    result.form = form(op.getForm());
+    return result;
+  }
   rt::KernelCommand kernel(plan::KernelOp op) {
     return {cpu::getKernelSymbol(op), views(op.getInputs()),
             views(op.getOutputs()), static_cast<int64_t>(op.getRows()),
@@ -158,6 +177,8 @@ FailureOr<rt::Command> CommandConverter::convert(Operation *op) {
       llvm::TypeSwitch<Operation *, bool>(op)
           .Case([&](plan::GemmOp op) { return set(gemm(op)); })
           .Case([&](plan::AttentionOp op) { return set(attention(op)); })
+          .Case(
+              [&](plan::AttentionGradOp op) { return set(attentionGrad(op)); })
           .Case([&](plan::KernelOp op) { return set(kernel(op)); })
           .Case([&](plan::CollectiveOp op) { return set(collective(op)); })
           .Case([&](plan::SendOp op) { return set(send(op)); })

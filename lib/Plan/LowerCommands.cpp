@@ -23,6 +23,7 @@ LogicalResult Lowering::lower(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](nn::MatmulOp op) { return lowerMatmul(op); })
       .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
+      .Case([&](nn::AttentionGradOp op) { return lowerAttentionGrad(op); })
       .Case([&](func::CallOp op) { return lowerCall(op); })
       .Case([&](dist::CollectiveOpInterface op) { return lowerCollective(op); })
       .Default([](Operation *op) {
@@ -101,29 +102,52 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   return gemm.verify();
 }
 
+ViewAttr Lowering::getRows(Value value, Location reader) {
+  Place place = getPlace(value);
+  return getView(isRowMajorMatrix(place.view) ? place
+                                              : getContiguous(value, reader));
+}
+
+ViewAttr Lowering::getMask(Value value, Location reader) {
+  if (!value)
+    return {};
+  Place place = getPlace(value);
+  // What is repeated is said by a size of 1, not by a stride of 0.
+  for (size_t dim = 0; dim < 3; ++dim)
+    if (place.view.strides[dim] == 0)
+      place.view.shape[dim] = 1;
+  if (place.view.shape[3] != 1 && place.view.strides[3] != 1)
+    place = getContiguous(value, reader);
+  return getView(place);
+}
+
 LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
   Location loc = op.getLoc();
-  auto getOperand = [&](Value value) {
-    Place place = getPlace(value);
-    return getView(isMatrix(place.view) ? place : getContiguous(value, loc));
-  };
-  ViewAttr query = getOperand(op.getQuery()), key = getOperand(op.getKey()),
-           value = getOperand(op.getValue()), mask;
-  if (op.getMask()) {
-    Place place = getPlace(op.getMask());
-    // What is repeated is said by a size of 1, not by a stride of 0.
-    for (size_t dim = 0; dim < 3; ++dim)
-      if (place.view.strides[dim] == 0)
-        place.view.shape[dim] = 1;
-    if (place.view.shape[3] != 1 && place.view.strides[3] != 1)
-      place = getContiguous(op.getMask(), loc);
-    mask = getView(place);
-  }
+  ViewAttr query = getRows(op.getQuery(), loc), key = getRows(op.getKey(), loc),
+           value = getRows(op.getValue(), loc),
+           mask = getMask(op.getMask(), loc);
   Place output = createResult(op.getResult(), loc);
   AttentionOp::create(commands, loc, query, key, value, mask, getView(output),
                       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
                       op.getZeroMaskedRows(), /*kernel=*/nullptr,
                       /*form=*/nullptr, "compute");
+  return success();
+}
+
+LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
+  Location loc = op.getLoc();
+  ViewAttr query = getRows(op.getQuery(), loc), key = getRows(op.getKey(), loc),
+           value = getRows(op.getValue(), loc),
+           gradient = getRows(op.getGradient(), loc),
+           mask = getMask(op.getMask(), loc);
+  SmallVector<ViewAttr> results;
+  for (Value result : op.getResults())
+    results.push_back(getView(createResult(result, loc)));
+  AttentionGradOp::create(commands, loc, query, key, value, gradient, mask,
+                          results[0], results[1], results[2],
+                          /*scratch=*/nullptr, op.getScale(), op.getCausal(),
+                          op.getZeroMaskedRows(), /*kernel=*/nullptr,
+                          /*form=*/nullptr, "compute");
   return success();
 }
 

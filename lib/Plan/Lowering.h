@@ -60,9 +60,15 @@ public:
 private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
+  mlir::LogicalResult lowerAttentionGrad(nn::AttentionGradOp op);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);
   mlir::LogicalResult lowerCollective(dist::CollectiveOpInterface op);
   mlir::LogicalResult lowerSlice(dist::AllSliceOp op);
+
+  /// Operands of attention: of 4 dimensions, rows without gaps; the mask, whose
+  /// repeated dimensions have size 1 (null without mask).
+  ViewAttr getRows(mlir::Value value, mlir::Location reader);
+  ViewAttr getMask(mlir::Value value, mlir::Location reader);
 
   /// A place for a command's result, laid out as its only reader wants it.
   Place createResult(mlir::Value value, mlir::Location loc);

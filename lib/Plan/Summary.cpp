@@ -18,9 +18,8 @@ namespace accel::plan {
 /// Buffers named one by one in a summary.
 static constexpr size_t kLargestBuffers = 5;
 
-/// As the Cost model of nn.attention counts: both products, and five operations
-/// per score for the softmax; scores that are hidden by `causal` not at all.
-static int64_t countFlops(AttentionOp op) {
+/// Scores of an attention that `causal` does not hide.
+template <class AttentionLike> static int64_t countScores(AttentionLike op) {
   ArrayRef<int64_t> query = op.getQuery().getShape();
   int64_t rows = query[2], keys = op.getKey().getShape()[2];
   int64_t scores = rows * keys;
@@ -29,8 +28,20 @@ static int64_t countFlops(AttentionOp op) {
     for (int64_t row = 0; row < rows; ++row)
       scores += std::clamp<int64_t>(row + 1 + keys - rows, 0, keys);
   }
-  return query[0] * query[1] * scores *
-         (2 * (query[3] + op.getValue().getShape()[3]) + 5);
+  return query[0] * query[1] * scores;
+}
+
+/// As the Cost models of nn.attention and nn.attention_grad count: the
+/// products, and what the softmax takes per score.
+static int64_t countFlops(AttentionOp op) {
+  int64_t width = op.getQuery().getShape()[3],
+          valueWidth = op.getValue().getShape()[3];
+  return countScores(op) * (2 * (width + valueWidth) + 5);
+}
+static int64_t countFlops(AttentionGradOp op) {
+  int64_t width = op.getQuery().getShape()[3],
+          valueWidth = op.getValue().getShape()[3];
+  return countScores(op) * (6 * width + 4 * valueWidth + 12);
 }
 
 static int64_t countFlops(CommandOpInterface command, ModuleOp module) {
@@ -39,6 +50,7 @@ static int64_t countFlops(CommandOpInterface command, ModuleOp module) {
         return 2 * op.getA().getShape().back() * op.getC().getNumElements();
       })
       .Case([](AttentionOp op) { return countFlops(op); })
+      .Case([](AttentionGradOp op) { return countFlops(op); })
       .Case([&](KernelOp op) {
         int64_t flops = 0;
         if (auto kernel = module.lookupSymbol<func::FuncOp>(op.getFunction()))

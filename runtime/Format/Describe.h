@@ -53,6 +53,22 @@ template <class IO> void describe(IO &io, AttentionCommand &attention) {
   io.field("kernel", attention.kernel);
   io.field("form", attention.form);
 }
+template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
+  io.field("query", grad.query);
+  io.field("key", grad.key);
+  io.field("value", grad.value);
+  io.field("gradient", grad.gradient);
+  io.field("mask", grad.mask);
+  io.field("query_gradient", grad.queryGradient);
+  io.field("key_gradient", grad.keyGradient);
+  io.field("value_gradient", grad.valueGradient);
+  io.field("scratch", grad.scratch);
+  io.field("scale", grad.scale);
+  io.field("causal", grad.causal);
+  io.field("zero_masked_rows", grad.zeroMaskedRows);
+  io.field("kernel", grad.kernel);
+  io.field("form", grad.form);
+}
 template <class IO> void describe(IO &io, KernelCommand &kernel) {
   io.field("function", kernel.function);
   io.field("inputs", kernel.inputs);
@@ -218,9 +234,9 @@ template <class IO> void describe(IO &io, Executable &executable) {
 
 /// The dialect's names of the commands, in the order of Command::what.
 inline constexpr const char *kCommandKinds[] = {
-    "gemm",       "attention", "kernel", "collective", "send",
-    "recv",       "group",     "copy",   "fill",       "pack",
-    "coordinate", "read",      "write",  "record",     "wait"};
+    "gemm",  "attention", "kernel", "collective",    "send",       "recv",
+    "group", "copy",      "fill",   "pack",          "coordinate", "read",
+    "write", "record",    "wait",   "attention_grad"};
 
 } // namespace accel::rt::format
 

@@ -20,6 +20,13 @@ template <class F> void forEachView(const AttentionCommand &attention, F &&f) {
     if (*view)
       f(**view);
 }
+template <class F> void forEachView(const AttentionGradCommand &grad, F &&f) {
+  f(grad.query), f(grad.key), f(grad.value), f(grad.gradient);
+  f(grad.queryGradient), f(grad.keyGradient), f(grad.valueGradient);
+  for (const auto *view : {&grad.mask, &grad.scratch})
+    if (*view)
+      f(**view);
+}
 template <class F> void forEachView(const KernelCommand &kernel, F &&f) {
   for (const View &view : kernel.inputs)
     f(view);

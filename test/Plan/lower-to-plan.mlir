@@ -100,3 +100,31 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> attributes 
 
 // expected-error @below {{expected one function with 'nn.entry', found 0}}
 module {}
+
+// -----
+
+// Attention's gradient reads slices of one product and writes each result in
+// the order in which its only reader wants it; what has gaps in its rows is
+// copied.
+// CHECK-LABEL: plan.program @main
+// CHECK: plan.body @forward
+// CHECK-NEXT: plan.copy <@g + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 16, 1, 4]> -> <[[G:@[a-z0-9_.]+]] + 0
+// CHECK-NEXT: plan.attention_grad <@qkv + 0 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 slot -1 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 slot -1 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <[[G]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]> mask <@m + 0 slot -1 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, zero_masked_rows}
+func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4xf32> {nn.input = "g"}, %m: tensor<4x4xi1> {nn.input = "m"}) -> (tensor<2x4x8xf32> {nn.output = "dq"}, tensor<2x1x4x4xf32> {nn.output = "dk"}, tensor<2x1x4x4xf32> {nn.output = "dv"}) attributes {nn.entry} {
+  %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
+  %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
+  %k0 = nn.slice %qkv starts [0, 0, 8] sizes [2, 4, 4] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x4xf32>
+  %k1 = nn.reshape %k0 : (tensor<2x4x4xf32>) -> tensor<2x4x1x4xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : (tensor<2x4x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %v0 = nn.slice %qkv starts [0, 0, 12] sizes [2, 4, 4] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x4xf32>
+  %v1 = nn.reshape %v0 : (tensor<2x4x4xf32>) -> tensor<2x4x1x4xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<2x4x1x4xf32>) -> tensor<2x1x4x4xf32>
+  %gt = nn.transpose %g [0, 1, 3, 2] : (tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
+  %m0 = nn.reshape %m : (tensor<4x4xi1>) -> tensor<1x1x4x4xi1>
+  %m1 = nn.broadcast %m0 : (tensor<1x1x4x4xi1>) -> tensor<2x2x4x4xi1>
+  %d:3 = nn.attention_grad %q, %k, %v, %gt mask %m1 {causal, zero_masked_rows, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xi1>) -> (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>)
+  %dq = nn.transpose %d#0 [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
+  %dqf = nn.reshape %dq : (tensor<2x4x2x4xf32>) -> tensor<2x4x8xf32>
+  return %dqf, %d#1, %d#2 : tensor<2x4x8xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>
+}

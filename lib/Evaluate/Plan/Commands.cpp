@@ -20,9 +20,10 @@ public:
 
   LogicalResult execute() {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<plan::GemmOp, plan::AttentionOp, plan::KernelOp, plan::CopyOp,
-              plan::FillOp, plan::PackOp, plan::CoordinateOp, plan::ReadOp,
-              plan::WriteOp>([&](auto command) { return evaluate(command); })
+        .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp,
+              plan::KernelOp, plan::CopyOp, plan::FillOp, plan::PackOp,
+              plan::CoordinateOp, plan::ReadOp, plan::WriteOp>(
+            [&](auto command) { return evaluate(command); })
         .Default([](Operation *op) {
           return op->emitOpError() << "has no meaning to the evaluator";
         });
@@ -31,6 +32,7 @@ public:
 private:
   LogicalResult evaluate(plan::GemmOp gemm);
   LogicalResult evaluate(plan::AttentionOp attention);
+  LogicalResult evaluate(plan::AttentionGradOp grad);
   LogicalResult evaluate(plan::KernelOp kernel) {
     return executeKernel(kernel, run, memory, world);
   }
@@ -50,8 +52,18 @@ private:
   /// The first bytes of an opaque range, as elements in row-major order.
   static plan::ViewAttr viewPacked(plan::ViewAttr packed, plan::ViewAttr as);
 
+  FailureOr<SmallVector<Tensor>> read(ArrayRef<plan::ViewAttr> views) {
+    SmallVector<Tensor> tensors;
+    for (plan::ViewAttr view : views) {
+      FailureOr<Tensor> tensor = read(view);
+      if (failed(tensor))
+        return failure();
+      tensors.push_back(*tensor);
+    }
+    return tensors;
+  }
   /// Evaluates an nn op that `build` makes from operands of the tensors' types.
-  FailureOr<Tensor>
+  FailureOr<SmallVector<Tensor>>
   evaluateOn(ArrayRef<Tensor> tensors,
              llvm::function_ref<Operation *(OpBuilder &, ValueRange)> build);
 
@@ -62,7 +74,7 @@ private:
 };
 } // namespace
 
-FailureOr<Tensor> CommandEvaluator::evaluateOn(
+FailureOr<SmallVector<Tensor>> CommandEvaluator::evaluateOn(
     ArrayRef<Tensor> tensors,
     llvm::function_ref<Operation *(OpBuilder &, ValueRange)> build) {
   Block block;
@@ -77,7 +89,7 @@ FailureOr<Tensor> CommandEvaluator::evaluateOn(
   block.clear();
   if (failed(evaluated))
     return failure();
-  return results.front();
+  return results;
 }
 
 plan::ViewAttr CommandEvaluator::viewPacked(plan::ViewAttr packed,
@@ -96,30 +108,31 @@ LogicalResult CommandEvaluator::evaluate(plan::GemmOp gemm) {
                             : gemm.getB());
   if (failed(a) || failed(b))
     return failure();
-  FailureOr<Tensor> c =
+  FailureOr<SmallVector<Tensor>> product =
       evaluateOn({*a, *b}, [&](OpBuilder &builder, ValueRange operands) {
         return nn::MatmulOp::create(builder, gemm.getLoc(),
                                     gemm.getC().getTensorType(), operands[0],
                                     operands[1]);
       });
-  if (failed(c))
+  if (failed(product))
     return failure();
+  Tensor &c = product->front();
   if (gemm.getBias()) {
     FailureOr<Tensor> bias = read(*gemm.getBias());
     if (failed(bias))
       return failure();
     size_t columns = bias->getNumElements();
-    for (auto [index, value] : llvm::enumerate(c->mutableFloats()))
+    for (auto [index, value] : llvm::enumerate(c.mutableFloats()))
       value += bias->floats()[index % columns];
   }
   if (gemm.getAccumulate()) {
     FailureOr<Tensor> old = read(gemm.getC());
     if (failed(old))
       return failure();
-    for (auto [value, before] : llvm::zip(c->mutableFloats(), old->floats()))
+    for (auto [value, before] : llvm::zip(c.mutableFloats(), old->floats()))
       value += before;
   }
-  return write(gemm.getC(), *c);
+  return write(gemm.getC(), c);
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
@@ -127,24 +140,48 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
                                        attention.getValue()};
   if (attention.getMask())
     views.push_back(*attention.getMask());
-  SmallVector<Tensor> tensors;
-  for (plan::ViewAttr view : views) {
-    FailureOr<Tensor> tensor = read(view);
-    if (failed(tensor))
-      return failure();
-    tensors.push_back(*tensor);
-  }
-  FailureOr<Tensor> result = evaluateOn(tensors, [&](OpBuilder &builder,
-                                                     ValueRange operands) {
-    return nn::AttentionOp::create(
-        builder, attention.getLoc(), attention.getOutput().getTensorType(),
-        operands[0], operands[1], operands[2],
-        operands.size() > 3 ? operands[3] : Value(), attention.getScaleAttr(),
-        attention.getCausalAttr(), attention.getZeroMaskedRowsAttr());
-  });
+  FailureOr<SmallVector<Tensor>> tensors = read(views);
+  if (failed(tensors))
+    return failure();
+  FailureOr<SmallVector<Tensor>> result =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::AttentionOp::create(
+            builder, attention.getLoc(), attention.getOutput().getTensorType(),
+            operands[0], operands[1], operands[2],
+            operands.size() > 3 ? operands[3] : Value(),
+            attention.getScaleAttr(), attention.getCausalAttr(),
+            attention.getZeroMaskedRowsAttr());
+      });
   if (failed(result))
     return failure();
-  return write(attention.getOutput(), *result);
+  return write(attention.getOutput(), result->front());
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
+  SmallVector<plan::ViewAttr> views = {grad.getQuery(), grad.getKey(),
+                                       grad.getValue(), grad.getGradient()};
+  if (grad.getMask())
+    views.push_back(*grad.getMask());
+  FailureOr<SmallVector<Tensor>> tensors = read(views);
+  if (failed(tensors))
+    return failure();
+  FailureOr<SmallVector<Tensor>> results =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::AttentionGradOp::create(
+            builder, grad.getLoc(), operands[0], operands[1], operands[2],
+            operands[3], operands.size() > 4 ? operands[4] : Value(),
+            grad.getScaleAttr(), grad.getCausalAttr(),
+            grad.getZeroMaskedRowsAttr());
+      });
+  if (failed(results))
+    return failure();
+  for (auto [view, tensor] :
+       llvm::zip_equal(ArrayRef{grad.getQueryGradient(), grad.getKeyGradient(),
+                                grad.getValueGradient()},
+                       *results))
+    if (failed(write(view, tensor)))
+      return failure();
+  return success();
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::CopyOp copy) {
@@ -289,6 +326,9 @@ LogicalResult evaluate::poisonAfter(Operation *op, plan::RunOp run,
   if (auto attention = dyn_cast<plan::AttentionOp>(op);
       attention && attention.getScratch())
     views.push_back(*attention.getScratch());
+  if (auto grad = dyn_cast<plan::AttentionGradOp>(op);
+      grad && grad.getScratch())
+    views.push_back(*grad.getScratch());
   for (plan::ViewAttr view : views)
     if (failed(memory.poison(op, view, run)))
       return failure();

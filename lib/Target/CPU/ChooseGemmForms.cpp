@@ -3,11 +3,12 @@
 
 #include "accel/Target/CPU/Passes.h"
 
-#include "Device/CPU/Gemm/Attention.h"
+#include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <thread>
 
 using namespace mlir;
@@ -47,6 +48,7 @@ public:
 
   LogicalResult choose(plan::GemmOp gemm);
   LogicalResult choose(plan::AttentionOp attention);
+  LogicalResult choose(plan::AttentionGradOp grad);
   /// Weights that only packed products read are not kept beside the packed
   /// ones.
   void releaseWeights();
@@ -55,6 +57,8 @@ private:
   plan::ReadOp findStateRead(plan::ViewAttr view);
   plan::ViewAttr addBuffer(Location loc, StringRef name, plan::Role role,
                            int64_t bytes);
+  template <class AttentionLike, class Made>
+  void record(AttentionLike attention, const Made &made);
   LogicalResult pack(plan::GemmOp gemm, plan::ReadOp read,
                      const rt::cpu::GemmDesc &desc, const rt::cpu::Gemm &made);
 
@@ -172,7 +176,14 @@ void FormChooser::releaseWeights() {
   }
 }
 
-LogicalResult FormChooser::choose(plan::AttentionOp attention) {
+static void copyStrides(plan::ViewAttr view, std::array<int64_t, 3> &strides) {
+  std::copy_n(view.getStrides().begin(), 3, strides.begin());
+}
+
+/// What both commands say alike; `output` is of the result's shape.
+template <class AttentionLike>
+static FailureOr<rt::cpu::AttentionDesc> describe(AttentionLike attention,
+                                                  plan::ViewAttr output) {
   rt::cpu::AttentionDesc desc;
   auto type = getType(attention.getQuery().getElement());
   if (!type)
@@ -186,21 +197,52 @@ LogicalResult FormChooser::choose(plan::AttentionOp attention) {
   desc.width = query[3], desc.groups = key[1], desc.keys = key[2];
   desc.valueWidth = attention.getValue().getShape()[3];
   desc.causal = attention.getCausal();
-  for (auto [view, strides] : {std::pair(attention.getQuery(), &desc.query),
-                               std::pair(attention.getKey(), &desc.key),
-                               std::pair(attention.getValue(), &desc.value),
-                               std::pair(attention.getOutput(), &desc.output)})
-    std::copy_n(view.getStrides().begin(), 3, strides->begin());
+  copyStrides(attention.getQuery(), desc.query);
+  copyStrides(attention.getKey(), desc.key);
+  copyStrides(attention.getValue(), desc.value);
+  copyStrides(output, desc.output);
+  return desc;
+}
+
+/// Records the form that was made, and asks for its scratch.
+template <class AttentionLike, class Made>
+void FormChooser::record(AttentionLike attention, const Made &made) {
+  attention.setFormAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+      "block_queries", builder.getI64IntegerAttr(made.form().blockQueries))));
+  if (int64_t bytes = made.scratchBytes())
+    attention.setScratchAttr(addBuffer(attention.getLoc(), "scratch",
+                                       plan::Role::scratch, bytes * threads));
+}
+
+LogicalResult FormChooser::choose(plan::AttentionOp attention) {
+  auto desc = describe(attention, attention.getOutput());
+  if (failed(desc))
+    return failure();
   std::unique_ptr<rt::cpu::Attention> made;
-  if (auto status = rt::cpu::Attention::create(desc, {kBlockQueries},
+  if (auto status = rt::cpu::Attention::create(*desc, {kBlockQueries},
                                                neverCalled, 1, made);
       !status.ok())
     return attention.emitOpError() << status.message();
-  attention.setFormAttr(builder.getDictionaryAttr(builder.getNamedAttr(
-      "block_queries", builder.getI64IntegerAttr(made->form().blockQueries))));
-  if (int64_t bytes = made->scratchBytes())
-    attention.setScratchAttr(addBuffer(attention.getLoc(), "scratch",
-                                       plan::Role::scratch, bytes * threads));
+  record(attention, *made);
+  return success();
+}
+
+LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
+  auto forward = describe(grad, grad.getGradient());
+  if (failed(forward))
+    return failure();
+  rt::cpu::AttentionGradDesc desc;
+  desc.forward = *forward;
+  copyStrides(grad.getQueryGradient(), desc.queryGradient);
+  copyStrides(grad.getKeyGradient(), desc.keyGradient);
+  copyStrides(grad.getValueGradient(), desc.valueGradient);
+  desc.zeroMaskedRows = grad.getZeroMaskedRows();
+  std::unique_ptr<rt::cpu::AttentionGrad> made;
+  if (auto status = rt::cpu::AttentionGrad::create(desc, {kBlockQueries},
+                                                   neverCalled, 1, made);
+      !status.ok())
+    return grad.emitOpError() << status.message();
+  record(grad, *made);
   return success();
 }
 
@@ -229,15 +271,16 @@ struct ChooseGemmFormsPass
       FormChooser chooser(program, each, parsed->isHost);
       SmallVector<Operation *> commands;
       program.walk([&](Operation *op) {
-        if (isa<plan::GemmOp, plan::AttentionOp>(op))
+        if (isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(op))
           commands.push_back(op);
       });
-      for (Operation *op : commands) {
-        auto gemm = dyn_cast<plan::GemmOp>(op);
-        if (failed(gemm ? chooser.choose(gemm)
-                        : chooser.choose(cast<plan::AttentionOp>(op))))
+      for (Operation *op : commands)
+        if (failed(llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                       .Case<plan::GemmOp, plan::AttentionOp,
+                             plan::AttentionGradOp>([&](auto command) {
+                         return chooser.choose(command);
+                       })))
           return signalPassFailure();
-      }
       chooser.releaseWeights();
     }
   }

@@ -101,10 +101,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
-FailureOr<std::string>
-cpu::compileInstances(ArrayRef<KernelInstance> instances,
-                      ArrayRef<plan::AttentionOp> attentions,
-                      const CpuTarget &target, Location loc) {
+FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
+                                             ArrayRef<Operation *> attentions,
+                                             const CpuTarget &target,
+                                             Location loc) {
   for (const KernelInstance &instance : instances)
     if (failed(verifyKernel(instance.function)))
       return failure();
@@ -121,7 +121,7 @@ cpu::compileInstances(ArrayRef<KernelInstance> instances,
   for (const KernelInstance &instance : instances)
     if (known.insert(instance.symbol).second)
       emitKernel(*module, instance);
-  for (plan::AttentionOp attention : attentions) {
+  for (Operation *attention : attentions) {
     SoftmaxDesc desc = getSoftmax(attention);
     if (known.insert(desc.symbol).second)
       emitSoftmax(*module, desc);
@@ -170,7 +170,7 @@ cpu::compileInstances(ArrayRef<KernelInstance> instances,
 FailureOr<std::string> cpu::compileKernels(ModuleOp plan,
                                            const CpuTarget &target) {
   SmallVector<KernelInstance> instances;
-  SmallVector<plan::AttentionOp> attentions;
+  SmallVector<Operation *> attentions;
   WalkResult result = plan.walk([&](Operation *op) {
     if (auto kernel = dyn_cast<plan::KernelOp>(op)) {
       instances.push_back(getInstance(kernel));
@@ -179,8 +179,8 @@ FailureOr<std::string> cpu::compileKernels(ModuleOp plan,
                              << kernel.getFunction() << "'";
         return WalkResult::interrupt();
       }
-    } else if (auto attention = dyn_cast<plan::AttentionOp>(op)) {
-      attentions.push_back(attention);
+    } else if (isa<plan::AttentionOp, plan::AttentionGradOp>(op)) {
+      attentions.push_back(op);
     }
     return WalkResult::advance();
   });

@@ -8,7 +8,7 @@
 
 namespace accel::cpu {
 
-/// What tells one attention's softmax from another's.
+/// What tells one attention's row kernel from another's.
 struct SoftmaxDesc {
   int64_t queries = 0, keys = 0;
   mlir::Type type; ///< of the probabilities
@@ -16,9 +16,11 @@ struct SoftmaxDesc {
   int64_t maskQuery = 0, maskKey = 0; ///< the mask's strides in elements
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
+  bool gradient = false; ///< Of plan.attention_grad: the scores' gradient too.
   std::string symbol;
 };
-SoftmaxDesc getSoftmax(plan::AttentionOp attention);
+/// Requires a plan.attention or plan.attention_grad.
+SoftmaxDesc getSoftmax(mlir::Operation *attention);
 
 /// Adds to `module` (of a context of its own) the exported function of an
 /// instance, and the function with its arguments spelled out that it calls.

@@ -1,6 +1,7 @@
 // The softmax between attention's products, on a block of score rows: scale,
-// mask, hide what is causal, exponentials, normalise. The runtime says where
-// the block is (SoftmaxRows in runtime/Device/CPU/Gemm/Attention.h).
+// mask, hide what is causal, exponentials, normalise; and, for the gradient,
+// what a gradient of the probabilities makes of it. The runtime says where the
+// block is (SoftmaxRows in runtime/Device/CPU/Gemm/Attention.h).
 
 #include "EmitKernel.h"
 
@@ -13,14 +14,17 @@ using namespace accel;
 using namespace accel::cpu;
 using Values = RowEmitter::Values;
 
-SoftmaxDesc cpu::getSoftmax(plan::AttentionOp attention) {
+/// What both commands say alike.
+template <class AttentionLike>
+static SoftmaxDesc describe(AttentionLike attention, bool gradient) {
   SoftmaxDesc desc;
   desc.queries = attention.getQuery().getShape()[2];
   desc.keys = attention.getKey().getShape()[2];
-  desc.type = attention.getOutput().getElement();
+  desc.type = attention.getQuery().getElement();
   desc.scale = attention.getScale().convertToDouble();
   desc.causal = attention.getCausal();
   desc.zeroMaskedRows = attention.getZeroMaskedRows();
+  desc.gradient = gradient;
   if (std::optional<plan::ViewAttr> mask = attention.getMask()) {
     desc.mask = mask->getElement();
     // Repeated along dimensions of size 1.
@@ -36,12 +40,23 @@ SoftmaxDesc cpu::getSoftmax(plan::AttentionOp attention) {
          << desc.mask << ' ' << desc.maskQuery << ' ' << desc.maskKey << ' '
          << llvm::bit_cast<uint64_t>(desc.scale) << desc.causal
          << desc.zeroMaskedRows;
-  desc.symbol = "softmax_" + llvm::utohexstr(llvm::xxh3_64bits(text));
+  desc.symbol = (gradient ? "softmax_grad_" : "softmax_") +
+                llvm::utohexstr(llvm::xxh3_64bits(text));
   return desc;
+}
+
+SoftmaxDesc cpu::getSoftmax(Operation *attention) {
+  if (auto grad = dyn_cast<plan::AttentionGradOp>(attention))
+    return describe(grad, /*gradient=*/true);
+  return describe(cast<plan::AttentionOp>(attention), /*gradient=*/false);
 }
 
 std::string cpu::getKernelSymbol(plan::AttentionOp attention) {
   return getSoftmax(attention).symbol;
+}
+
+std::string cpu::getKernelSymbol(plan::AttentionGradOp grad) {
+  return getSoftmax(grad).symbol;
 }
 
 namespace {
@@ -50,6 +65,9 @@ struct SoftmaxRow {
   RowEmitter &e;
   const SoftmaxDesc &desc;
   Value scores, mask, results;
+  /// Of the gradient: that of the probabilities, and where that of the scores
+  /// goes.
+  Value slopes, scoreSlopes;
   Type compute;
 
   void emit(Value row, ValueRange block);
@@ -114,56 +132,92 @@ void SoftmaxRow::emit(Value row, ValueRange block) {
   Value shift = maximum;
   if (desc.zeroMaskedRows)
     shift = arith::SelectOp::create(b, nothing, constant(0), maximum);
-  Value sum =
-      e.loop(zero, visible, constant(0),
-             [&](Value column, ValueRange carried) -> Values {
-               ImplicitLocOpBuilder &inner = e.builder();
-               Value at = place(begin, column);
-               Value x = e.load(scores, at, compute);
-               Value y = emitExp(inner, arith::SubFOp::create(inner, x, shift));
-               e.store(y, scores, at, compute);
-               return {arith::AddFOp::create(inner, carried[0], y,
-                                             arith::FastMathFlags::reassoc |
-                                                 arith::FastMathFlags::nsz)};
-             })[0];
-  Value factor = arith::DivFOp::create(b, constant(1), sum);
+  // The exponentials' sum, and that of their products with the slopes.
+  Values sums = {constant(0)};
+  if (desc.gradient)
+    sums.push_back(sums.front());
+  auto addUp = [](ImplicitLocOpBuilder &inner, Value sum, Value term) {
+    return arith::AddFOp::create(inner, sum, term,
+                                 arith::FastMathFlags::reassoc |
+                                     arith::FastMathFlags::nsz);
+  };
+  sums = e.loop(
+      zero, visible, sums, [&](Value column, ValueRange carried) -> Values {
+        ImplicitLocOpBuilder &inner = e.builder();
+        Value at = place(begin, column);
+        Value x = e.load(scores, at, compute);
+        Value y = emitExp(inner, arith::SubFOp::create(inner, x, shift));
+        e.store(y, scores, at, compute);
+        Values next = {addUp(inner, carried[0], y)};
+        if (desc.gradient)
+          next.push_back(addUp(
+              inner, carried[1],
+              arith::MulFOp::create(inner, y, e.load(slopes, at, compute))));
+        return next;
+      });
+  Value factor = arith::DivFOp::create(b, constant(1), sums[0]);
   Value hidden = constant(0);
   if (desc.zeroMaskedRows)
     factor = arith::SelectOp::create(b, nothing, constant(0), factor);
   else
     hidden = arith::SelectOp::create(
         b, nothing, constant(std::numeric_limits<double>::quiet_NaN()), hidden);
+  Value mean;
+  if (desc.gradient)
+    mean = arith::MulFOp::create(b, sums[1], factor);
   e.loop(zero, visible, {}, [&](Value column, ValueRange) {
-    Value y = e.load(scores, place(begin, column), compute);
-    y = arith::MulFOp::create(e.builder(), y, factor);
-    e.store(y, results, place(resultBegin, column), desc.type);
+    ImplicitLocOpBuilder &inner = e.builder();
+    Value at = place(begin, column), resultAt = place(resultBegin, column);
+    Value y = e.load(scores, at, compute);
+    y = arith::MulFOp::create(inner, y, factor);
+    e.store(y, results, resultAt, desc.type);
+    if (desc.gradient) {
+      Value slope = e.load(slopes, at, compute);
+      slope = arith::SubFOp::create(inner, slope, mean);
+      slope = arith::MulFOp::create(inner, slope, y);
+      slope = arith::MulFOp::create(inner, slope,
+                                    emitFloat(inner, slope, desc.scale));
+      e.store(slope, scoreSlopes, resultAt, desc.type);
+    }
     return Values();
   });
   e.loop(visible, columns, {}, [&](Value column, ValueRange) {
-    e.store(hidden, results, place(resultBegin, column), desc.type);
+    Value resultAt = place(resultBegin, column);
+    e.store(hidden, results, resultAt, desc.type);
+    if (desc.gradient)
+      e.store(hidden, scoreSlopes, resultAt, desc.type);
     return Values();
   });
 }
 
 void cpu::emitSoftmax(ModuleOp module, const SoftmaxDesc &desc) {
+  // Scores, mask, (slopes), probabilities, (scores' gradient), the block.
+  unsigned results = desc.gradient ? 3 : 2,
+           last = results + (desc.gradient + 1);
   emitFunction(
-      module, desc.symbol, 4,
-      [&](RowEmitter &e, ValueRange addresses, Value first, Value last) {
+      module, desc.symbol, last + 1,
+      [&](RowEmitter &e, ValueRange addresses, Value first, Value end) {
         ImplicitLocOpBuilder &b = e.builder();
         Values block;
         for (int64_t field = 0; field < 4; ++field)
           block.push_back(
-              e.load(addresses[3], e.constantIndex(field), b.getI64Type()));
+              e.load(addresses[last], e.constantIndex(field), b.getI64Type()));
         Type compute = e.getComputeType(desc.type);
-        // Probabilities of the scores' own type are written over them.
+        // Results of the scores' own type are written over what they are of.
         bool inPlace = !desc.type.isBF16();
         SoftmaxRow row{e,
                        desc,
                        addresses[0],
                        addresses[1],
-                       addresses[inPlace ? 0 : 2],
+                       addresses[inPlace ? 0 : results],
+                       Value(),
+                       Value(),
                        compute};
-        e.loop(first, last, {}, [&](Value index, ValueRange) {
+        if (desc.gradient) {
+          row.slopes = addresses[2];
+          row.scoreSlopes = addresses[inPlace ? 2 : results + 1];
+        }
+        e.loop(first, end, {}, [&](Value index, ValueRange) {
           row.emit(index, block);
           return Values();
         });

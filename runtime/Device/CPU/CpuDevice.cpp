@@ -68,6 +68,8 @@ public:
       return cpu::preparePack(*pack, task);
     if (auto *attention = std::get_if<AttentionCommand>(&command.what))
       return cpu::prepareAttention(*attention, pool, kernels, task);
+    if (auto *grad = std::get_if<AttentionGradCommand>(&command.what))
+      return cpu::prepareAttentionGrad(*grad, pool, kernels, task);
     if (auto *kernel = std::get_if<KernelCommand>(&command.what))
       return cpu::prepareKernel(*kernel, pool, kernels, task);
     if (auto *copy = std::get_if<CopyCommand>(&command.what))

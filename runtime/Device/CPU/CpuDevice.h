@@ -34,6 +34,9 @@ Status preparePack(const PackCommand &command, std::unique_ptr<Task> &task);
 Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
                         const KernelLibrary &kernels,
                         std::unique_ptr<Task> &task);
+Status prepareAttentionGrad(const AttentionGradCommand &command,
+                            ThreadPool &pool, const KernelLibrary &kernels,
+                            std::unique_ptr<Task> &task);
 Status prepareKernel(const KernelCommand &command, ThreadPool &pool,
                      const KernelLibrary &kernels, std::unique_ptr<Task> &task);
 Status prepareCopy(const CopyCommand &command, ThreadPool &pool,

@@ -109,6 +109,17 @@ struct AttentionCommand {
   std::string kernel;
   Form form;
 };
+struct AttentionGradCommand {
+  View query, key, value, gradient;
+  std::optional<View> mask;
+  View queryGradient, keyGradient, valueGradient;
+  std::optional<View> scratch;
+  double scale = 1;
+  bool causal = false, zeroMaskedRows = false;
+  /// Symbol of the kernel of the rows; empty if the form needs none.
+  std::string kernel;
+  Form form;
+};
 /// `function` is a symbol of the section cpu.so with the type KernelFunction of
 /// accel-rt/Kernel.h; its arguments are the addresses of inputs, then outputs.
 struct KernelCommand {
@@ -178,7 +189,7 @@ struct Command {
   std::variant<GemmCommand, AttentionCommand, KernelCommand, CollectiveCommand,
                SendCommand, RecvCommand, GroupCommand, CopyCommand, FillCommand,
                PackCommand, CoordinateCommand, ReadCommand, WriteCommand,
-               RecordCommand, WaitCommand>
+               RecordCommand, WaitCommand, AttentionGradCommand>
       what;
   std::string stream = "compute";
   /// The ONNX node that it stands for; every error of the command names it.

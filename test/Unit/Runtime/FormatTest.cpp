@@ -43,10 +43,19 @@ Executable everyCommand() {
   attention.scale = 0.125;
   attention.causal = attention.zeroMaskedRows = true;
   attention.kernel = "softmax";
+  AttentionGradCommand grad;
+  grad.query = grad.key = grad.value = grad.gradient = x;
+  grad.mask = y;
+  grad.queryGradient = grad.keyGradient = grad.valueGradient = x;
+  grad.scale = 0.25;
+  grad.causal = grad.zeroMaskedRows = true;
+  grad.kernel = "softmax_grad";
+  grad.form = form;
   auto &commands = executable.programs[0].bodies[1].commands;
   commands.push_back(
       command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
   commands.push_back(command(attention, "Attention"));
+  commands.push_back(command(grad, "Attention"));
   commands.push_back(
       command(KernelCommand{"kernel_0", {x}, {y}, 7, 3}, "Gelu"));
   commands.push_back(command(

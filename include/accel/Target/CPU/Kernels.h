@@ -29,24 +29,28 @@ KernelInstance getInstance(plan::KernelOp kernel);
 std::string getKernelSymbol(plan::KernelOp kernel);
 /// The same of an attention's softmax.
 std::string getKernelSymbol(plan::AttentionOp attention);
+/// The same of the softmax and its gradient.
+std::string getKernelSymbol(plan::AttentionGradOp grad);
 
 /// Checks that code can be generated for a kernel: every op implements
 /// ElementSource, constants are splats, results are cut into `plan.rows` rows.
 llvm::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
 /// Compiles every kernel that the commands of `plan` name, and the softmax of
-/// each attention, into one shared library; returns its bytes. Kernels that are
-/// the same function are compiled once. The library is taken from the cache
+/// each attention and attention gradient, into one shared library; returns its
+/// bytes. Kernels that are the same function are compiled once. The library is
+/// taken from the cache
 /// ($ACCEL_CACHE, else $XDG_CACHE_HOME/acc, else ~/.cache/acc) if the same code
 /// was compiled for the same target before. Errors are located at the op that
 /// cannot be compiled.
 llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
                                             const CpuTarget &target);
 
-/// The same of instances of one module, without its commands; for tests.
+/// The same of instances and of attentions (or gradients) of one module; for
+/// tests.
 llvm::FailureOr<std::string>
 compileInstances(llvm::ArrayRef<KernelInstance> instances,
-                 llvm::ArrayRef<plan::AttentionOp> attentions,
+                 llvm::ArrayRef<mlir::Operation *> attentions,
                  const CpuTarget &target, mlir::Location loc);
 
 } // namespace accel::cpu

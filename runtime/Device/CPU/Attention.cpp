@@ -1,0 +1,192 @@
+// plan.attention and plan.attention_grad over Gemm/Attention.h and
+// Gemm/AttentionGrad.h.
+
+#include "Device/CPU/CpuDevice.h"
+#include "Device/CPU/Gemm/AttentionGrad.h"
+#include "Device/CPU/ProductForms.h"
+
+namespace accel::rt::cpu {
+namespace {
+
+class AttentionTask : public Task {
+public:
+  AttentionTask(std::unique_ptr<Attention> attention,
+                const AttentionCommand &command, ThreadPool &pool)
+      : attention(std::move(attention)), pool(pool), mask(-1), scratch(-1) {
+    int next = 4; // query, key, value, output
+    if (command.mask)
+      mask = next++;
+    if (command.scratch)
+      scratch = next++;
+    limit = scratchThreads(command.scratch, this->attention->scratchBytes(),
+                           pool.size());
+  }
+  int threads() const { return limit; }
+
+  Status run(void *const *addresses, int64_t) override {
+    const void *maskAt = mask >= 0 ? addresses[mask] : nullptr;
+    char *scratchAt =
+        scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
+    int64_t step = attention->scratchBytes();
+    pool.parallelFor(
+        attention->chunks(),
+        [&](int64_t chunk, int thread) {
+          attention->run(chunk, thread, addresses[0], addresses[1],
+                         addresses[2], maskAt, addresses[3],
+                         scratchAt ? scratchAt + thread * step : nullptr);
+        },
+        limit);
+    return Status();
+  }
+
+private:
+  std::unique_ptr<Attention> attention;
+  ThreadPool &pool;
+  int mask, scratch, limit;
+};
+
+/// The same of the gradient.
+class AttentionGradTask : public Task {
+public:
+  AttentionGradTask(std::unique_ptr<AttentionGrad> grad,
+                    const AttentionGradCommand &command, ThreadPool &pool)
+      : grad(std::move(grad)), pool(pool), mask(-1), scratch(-1) {
+    // query, key, value, gradient, then the gradients of the first three
+    int next = 7;
+    if (command.mask)
+      mask = next++;
+    if (command.scratch)
+      scratch = next++;
+    limit = scratchThreads(command.scratch, this->grad->scratchBytes(),
+                           pool.size());
+  }
+  int threads() const { return limit; }
+
+  Status run(void *const *addresses, int64_t) override {
+    AttentionGrad::Addresses at{addresses[0],
+                                addresses[1],
+                                addresses[2],
+                                addresses[3],
+                                mask >= 0 ? addresses[mask] : nullptr,
+                                addresses[4],
+                                addresses[5],
+                                addresses[6]};
+    char *scratchAt =
+        scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
+    int64_t step = grad->scratchBytes();
+    pool.parallelFor(
+        grad->chunks(),
+        [&](int64_t chunk, int thread) {
+          grad->run(chunk, thread, at,
+                    scratchAt ? scratchAt + thread * step : nullptr);
+        },
+        limit);
+    return Status();
+  }
+
+private:
+  std::unique_ptr<AttentionGrad> grad;
+  ThreadPool &pool;
+  int mask, scratch, limit;
+};
+
+/// Checks that rows have no gaps, and copies the other strides.
+Status getStrides(const View &view, std::array<int64_t, 3> &strides) {
+  if (view.shape.size() != 4)
+    return Status::error("expected views of 4 dimensions");
+  std::copy_n(view.strides.begin(), 3, strides.begin());
+  if (view.strides[3] != 1 && view.shape[3] != 1)
+    return Status::error("expected rows without gaps");
+  return Status();
+}
+
+/// What both commands say alike; `output` has the result's shape.
+template <class AnyCommand>
+Status describe(const AnyCommand &command, const View &output,
+                AttentionDesc &desc) {
+  ACCEL_RT_RETURN_IF_ERROR(getType(command.query.dtype, desc.type));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(command.query, desc.query));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(command.key, desc.key));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(command.value, desc.value));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(output, desc.output));
+  const auto &q = command.query.shape, &k = command.key.shape,
+             &v = command.value.shape, &o = output.shape;
+  desc.batch = q[0], desc.heads = q[1], desc.queries = q[2], desc.width = q[3];
+  desc.groups = k[1], desc.keys = k[2], desc.valueWidth = v[3];
+  if (k[0] != q[0] || v[0] != q[0] || v[1] != k[1] || v[2] != k[2] ||
+      k[3] != q[3] || o[0] != q[0] || o[1] != q[1] || o[2] != q[2] ||
+      o[3] != v[3] || k[1] < 1 || q[1] % k[1])
+    return Status::error("expected operands whose shapes agree");
+  for (const View *view : {&command.key, &command.value, &output})
+    if (view->dtype != command.query.dtype)
+      return Status::error("expected operands of one element type");
+  desc.causal = command.causal;
+  if (!command.mask)
+    return Status();
+  const View &mask = *command.mask;
+  if (mask.shape.size() != 4)
+    return Status::error("expected a mask of 4 dimensions");
+  for (size_t d = 0; d < 3; ++d) {
+    if (mask.shape[d] != 1 && mask.shape[d] != q[d])
+      return Status::error("expected a mask that fits the scores");
+    desc.mask[d] =
+        mask.shape[d] == 1 ? 0 : mask.strides[d] * dtypeBytes(mask.dtype);
+  }
+  return Status();
+}
+
+} // namespace
+
+Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
+                        const KernelLibrary &kernels,
+                        std::unique_ptr<Task> &task) {
+  AttentionDesc desc;
+  ACCEL_RT_RETURN_IF_ERROR(describe(command, command.output, desc));
+  KernelFunction softmax = nullptr;
+  ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.kernel, softmax));
+  AttentionForm form{getInteger(command.form, "block_queries", 0)};
+  std::unique_ptr<Attention> attention;
+  ACCEL_RT_RETURN_IF_ERROR(
+      Attention::create(desc, form, softmax, pool.size(), attention));
+  int64_t scratchBytes = attention->scratchBytes();
+  auto made =
+      std::make_unique<AttentionTask>(std::move(attention), command, pool);
+  if (made->threads() < 1)
+    return noScratch(scratchBytes);
+  task = std::move(made);
+  return Status();
+}
+
+Status prepareAttentionGrad(const AttentionGradCommand &command,
+                            ThreadPool &pool, const KernelLibrary &kernels,
+                            std::unique_ptr<Task> &task) {
+  AttentionGradDesc desc;
+  ACCEL_RT_RETURN_IF_ERROR(describe(command, command.gradient, desc.forward));
+  desc.zeroMaskedRows = command.zeroMaskedRows;
+  ACCEL_RT_RETURN_IF_ERROR(
+      getStrides(command.queryGradient, desc.queryGradient));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(command.keyGradient, desc.keyGradient));
+  ACCEL_RT_RETURN_IF_ERROR(
+      getStrides(command.valueGradient, desc.valueGradient));
+  for (auto [view, result] :
+       {std::pair(&command.query, &command.queryGradient),
+        std::pair(&command.key, &command.keyGradient),
+        std::pair(&command.value, &command.valueGradient)})
+    if (view->shape != result->shape || view->dtype != result->dtype)
+      return Status::error("expected gradients like their operands");
+  KernelFunction rows = nullptr;
+  ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.kernel, rows));
+  AttentionForm form{getInteger(command.form, "block_queries", 0)};
+  std::unique_ptr<AttentionGrad> grad;
+  ACCEL_RT_RETURN_IF_ERROR(
+      AttentionGrad::create(desc, form, rows, pool.size(), grad));
+  int64_t scratchBytes = grad->scratchBytes();
+  auto made =
+      std::make_unique<AttentionGradTask>(std::move(grad), command, pool);
+  if (made->threads() < 1)
+    return noScratch(scratchBytes);
+  task = std::move(made);
+  return Status();
+}
+
+} // namespace accel::rt::cpu

@@ -1,0 +1,54 @@
+// The gradient of attention on the CPU: for each key head, its keys and values
+// once, then for each block of queries of each of its query heads the scores
+// and gradient · valueᵀ into the thread's scratch, a generated kernel that
+// makes the softmax and its gradient of them row by row, and the three products
+// that give the gradients. Blocks of keys that a causal mask hides wholly are
+// not computed.
+
+#ifndef ACCEL_RT_DEVICE_CPU_GEMM_ATTENTIONGRAD_H
+#define ACCEL_RT_DEVICE_CPU_GEMM_ATTENTIONGRAD_H
+
+#include "Device/CPU/Gemm/Attention.h"
+
+namespace accel::rt::cpu {
+
+/// nn.attention_grad on strided views: those of AttentionDesc, whose `output`
+/// is here the gradient of the result; strides of the results likewise.
+struct AttentionGradDesc {
+  AttentionDesc forward;
+  std::array<int64_t, 3> queryGradient{}, keyGradient{}, valueGradient{};
+  bool zeroMaskedRows = false;
+};
+
+/// A prepared gradient; used as a Gemm is. A chunk is a key head of a batch:
+/// its sums over query heads and blocks are made by one thread in one order, so
+/// that they do not depend on the number of threads.
+///
+/// The row kernel's arguments: the scores and the mask as the softmax's
+/// (SoftmaxRows), the rows of gradient · valueᵀ (argument 2), the probabilities
+/// (3; equal to argument 0 unless the inputs are bf16), the gradient of the
+/// unscaled scores (4; equal to argument 2 unless they are bf16), and the
+/// SoftmaxRows (5).
+class AttentionGrad {
+public:
+  struct Addresses {
+    const void *query, *key, *value, *gradient, *mask;
+    void *queryGradient, *keyGradient, *valueGradient;
+  };
+
+  static Status create(const AttentionGradDesc &desc, const AttentionForm &form,
+                       KernelFunction rows, int threads,
+                       std::unique_ptr<AttentionGrad> &grad);
+  virtual ~AttentionGrad();
+
+  virtual const AttentionForm &form() const = 0;
+  virtual int64_t chunks() const = 0;
+  virtual int64_t scratchBytes() const = 0;
+  /// Computes a chunk on the calling thread; `mask` may be null without mask.
+  virtual void run(int64_t chunk, int thread, const Addresses &at,
+                   void *scratch) const = 0;
+};
+
+} // namespace accel::rt::cpu
+
+#endif // ACCEL_RT_DEVICE_CPU_GEMM_ATTENTIONGRAD_H

@@ -1,0 +1,57 @@
+// What the tasks of products and of attention read from their commands alike.
+
+#ifndef ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H
+#define ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H
+
+#include "Core/Layout.h"
+#include "Device/CPU/Gemm/Gemm.h"
+#include "accel-rt/PlanFormat.h"
+
+#include <algorithm>
+
+namespace accel::rt::cpu {
+
+inline Status getType(DType dtype, GemmType &type) {
+  switch (dtype) {
+  case DType::F32:
+    type = GemmType::F32;
+    return Status();
+  case DType::BF16:
+    type = GemmType::BF16;
+    return Status();
+  case DType::F64:
+    type = GemmType::F64;
+    return Status();
+  default:
+    return Status::error(std::string("expected f32, bf16 or f64, found ") +
+                         dtypeName(dtype));
+  }
+}
+
+/// An integer of a form; `otherwise` where the form has none of that name.
+inline int64_t getInteger(const Form &form, const char *name,
+                          int64_t otherwise) {
+  auto found = form.find(name);
+  if (found == form.end())
+    return otherwise;
+  auto *value = std::get_if<int64_t>(&found->second);
+  return value ? *value : otherwise;
+}
+
+/// How many threads the planned scratch serves.
+inline int scratchThreads(const std::optional<View> &scratch,
+                          int64_t bytesPerThread, int threads) {
+  if (bytesPerThread == 0)
+    return threads;
+  int64_t planned = scratch ? spanBytes(*scratch) / bytesPerThread : 0;
+  return static_cast<int>(std::min<int64_t>(planned, threads));
+}
+
+inline Status noScratch(int64_t needed) {
+  return Status::error("expected " + std::to_string(needed) +
+                       " bytes of scratch a thread, found less in the plan");
+}
+
+} // namespace accel::rt::cpu
+
+#endif // ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H

@@ -1,0 +1,235 @@
+// The gradient of attention with its generated row kernel, against plain loops
+// in double.
+
+#include "AttentionCases.h"
+
+using namespace accel;
+using namespace accel::test;
+
+namespace {
+const float infinity = std::numeric_limits<float>::infinity();
+
+/// One case: its memory, the reference, and what was found. q, k and v lie side
+/// by side in rows, as a fused projection leaves them; their gradients too.
+template <typename T> struct Problem {
+  AttentionCase which;
+  int64_t B, H, G, S, N, D, row, length;
+  std::vector<T> qkv, out, found;
+  std::vector<float> added;
+  std::vector<uint8_t> through;
+  std::vector<double> expected;
+  std::vector<bool> mayBeNan;
+
+  explicit Problem(const AttentionCase &which)
+      : which(which), B(which.batch), H(which.heads), G(which.groups),
+        S(which.queries), N(which.keys), D(which.width), row((H + 2 * G) * D),
+        length(std::max(S, N)), qkv(randoms<T>(B * length * row)),
+        out(randoms<T>(B * length * H * D)), found(B * length * row, T(-7)),
+        added(randoms<float>(B * S * N)), through(B * S * N),
+        expected(B * length * row, -7), mayBeNan(expected.size()) {
+    for (size_t i = 0; i < through.size(); ++i) {
+      through[i] = added[i] > 0;
+      if (added[i] < -1)
+        added[i] = -infinity;
+      if (i % (S * N) < static_cast<size_t>(N)) { // the first sees nothing
+        through[i] = 0;
+        added[i] = -infinity;
+      }
+    }
+  }
+
+  const void *mask() const {
+    return which.mask == 'i'   ? static_cast<const void *>(through.data())
+           : which.mask == 'f' ? added.data()
+                               : nullptr;
+  }
+
+  void addRow(int64_t b, int64_t h, int64_t s) {
+    int64_t g = h / (H / G);
+    auto at = [&](int64_t t, int64_t first) {
+      return (b * length + t) * row + first * D;
+    };
+    int64_t q = at(s, h), dOut = ((b * length + s) * H + h) * D;
+    std::vector<double> weights(N, -infinity), slopes(N, 0);
+    double maximum = -infinity, sum = 0, mean = 0;
+    for (int64_t t = 0; t < N; ++t) {
+      int64_t k = at(t, H + g), v = at(t, H + G + g);
+      double x = 0;
+      for (int64_t d = 0; d < D; ++d) {
+        x += double(qkv[q + d]) * double(qkv[k + d]) * 0.5;
+        slopes[t] += double(out[dOut + d]) * double(qkv[v + d]);
+      }
+      int64_t place = (b * S + s) * N + t;
+      if (which.mask == 'f')
+        x += added[place];
+      if ((which.mask == 'i' && !through[place]) ||
+          (which.causal && t > s + N - S))
+        x = -infinity;
+      weights[t] = x;
+      maximum = std::max(maximum, x);
+    }
+    if (maximum == -infinity && which.zeroRows)
+      return;
+    for (double &weight : weights)
+      sum += weight = std::exp(weight - maximum);
+    for (int64_t t = 0; t < N; ++t)
+      mean += (weights[t] /= sum) * slopes[t];
+    // NaN of a row that sees nothing reaches the keys that `causal` lets
+    // through, and may reach the others of its block.
+    bool none = maximum == -infinity;
+    int64_t end = which.causal ? std::max<int64_t>(s + N - S + 1, 0) : N;
+    for (int64_t t = 0; t < N; ++t) {
+      int64_t k = at(t, H + g), v = at(t, H + G + g);
+      if (none && end > 0 && t >= end) {
+        for (int64_t d = 0; d < D; ++d)
+          mayBeNan[k + d] = mayBeNan[v + d] = true;
+        continue;
+      }
+      double slope = 0.5 * weights[t] * (slopes[t] - mean);
+      for (int64_t d = 0; d < D; ++d) {
+        expected[q + d] += slope * double(qkv[k + d]);
+        expected[k + d] += slope * double(qkv[q + d]);
+        expected[v + d] += weights[t] * double(out[dOut + d]);
+      }
+    }
+  }
+
+  void computeExpected() {
+    for (int64_t b = 0; b < B; ++b) {
+      // What no head reads keeps its old value.
+      for (int64_t t = 0; t < length; ++t)
+        for (int64_t c = 0; c < row; ++c)
+          if (t < (c < H * D ? S : N))
+            expected[(b * length + t) * row + c] = 0;
+      for (int64_t h = 0; h < H; ++h)
+        for (int64_t s = 0; s < S; ++s)
+          addRow(b, h, s);
+    }
+  }
+
+  /// A plan with the command alone.
+  std::string text() const {
+    auto view = [&](const char *buffer, int64_t first, int64_t heads,
+                    int64_t rows, int64_t stride) {
+      std::string text;
+      llvm::raw_string_ostream stream(text);
+      stream << "<@" << buffer << " + " << first * sizeof(T)
+             << " slot -1 : " << Types<T>::name << " [" << B << ", " << heads
+             << ", " << rows << ", " << D << "] strides [" << length * stride
+             << ", " << D << ", " << stride << ", 1]>";
+      return text;
+    };
+    auto three = [&](const char *buffer) {
+      return view(buffer, 0, H, S, row) + ", " +
+             view(buffer, H * D, G, N, row) + ", " +
+             view(buffer, (H + G) * D, G, N, row);
+    };
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    stream << "plan.program @p stage 0 ranks 1 {\n";
+    for (const char *name : {"qkv", "o", "m", "d"})
+      stream << "plan.buffer @" << name
+             << " role activation space device offset 0 bytes 1000000 slots 1 "
+                "stride 1000000\n";
+    stream << "plan.body @b engine cpu slots 0 {\n plan.attention_grad "
+           << three("qkv") << ", " << view("o", 0, H, S, H * D);
+    if (which.mask)
+      stream << " mask <@m + 0 slot -1 : " << (which.mask == 'i' ? "i1" : "f32")
+             << " [" << B << ", 1, " << S << ", " << N << "] strides [" << S * N
+             << ", 0, " << N << ", 1]>";
+    stream << " -> " << three("d") << " scale 0.5 {"
+           << (which.causal ? "causal" : "")
+           << (which.causal && which.zeroRows ? ", " : "")
+           << (which.zeroRows ? "zero_masked_rows" : "") << "}\n}\n}\n";
+    return text;
+  }
+
+  rt::cpu::AttentionGradDesc desc() const {
+    rt::cpu::AttentionGradDesc grad;
+    rt::cpu::AttentionDesc &desc = grad.forward;
+    desc.type = Types<T>::type;
+    desc.batch = B, desc.heads = H, desc.groups = G, desc.queries = S;
+    desc.keys = N, desc.width = D, desc.valueWidth = D;
+    desc.query = desc.key = desc.value = {length * row, D, row};
+    desc.output = {length * H * D, D, H * D};
+    desc.causal = which.causal;
+    grad.zeroMaskedRows = which.zeroRows;
+    grad.queryGradient = grad.keyGradient = grad.valueGradient = desc.query;
+    int64_t maskBytes = which.mask == 'i' ? 1 : 4;
+    if (which.mask)
+      desc.mask = {S * N * maskBytes, 0, N * maskBytes};
+    return grad;
+  }
+};
+
+template <typename T>
+void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
+  Problem<T> problem(which);
+  problem.computeExpected();
+  Context context;
+  auto module = context.parse(problem.text());
+  ASSERT_TRUE(module) << problem.text();
+  plan::AttentionGradOp op;
+  module->walk([&](plan::AttentionGradOp found) { op = found; });
+  auto bytes = cpu::compileKernels(*module, Context::target());
+  ASSERT_TRUE(succeeded(bytes));
+  Library library(*bytes);
+
+  // Chunks in both orders and on two threads: the same bits.
+  std::vector<T> first;
+  for (int round = 0; round < 2; ++round) {
+    std::unique_ptr<rt::cpu::AttentionGrad> grad;
+    rt::Status status = rt::cpu::AttentionGrad::create(
+        problem.desc(), {blockQueries}, library.get(cpu::getKernelSymbol(op)),
+        2, grad);
+    ASSERT_TRUE(status.ok()) << status.message();
+    auto *scratch = static_cast<char *>(
+        std::aligned_alloc(64, 2 * grad->scratchBytes() + 64));
+    std::memset(scratch, 0xff, 2 * grad->scratchBytes());
+    T *qkv = problem.qkv.data(), *found = problem.found.data();
+    int64_t H = problem.H, G = problem.G, D = problem.D;
+    rt::cpu::AttentionGrad::Addresses at{qkv,
+                                         qkv + H * D,
+                                         qkv + (H + G) * D,
+                                         problem.out.data(),
+                                         problem.mask(),
+                                         found,
+                                         found + H * D,
+                                         found + (H + G) * D};
+    for (int64_t i = 0; i < grad->chunks(); ++i) {
+      int64_t chunk = round ? grad->chunks() - 1 - i : i;
+      int thread = (chunk + round) % 2;
+      grad->run(chunk, thread, at, scratch + thread * grad->scratchBytes());
+    }
+    std::free(scratch);
+    if (round == 0)
+      first = problem.found;
+  }
+  EXPECT_EQ(
+      std::memcmp(first.data(), problem.found.data(), first.size() * sizeof(T)),
+      0);
+  std::vector<double> found(first.begin(), first.end());
+  for (size_t i = 0; i < found.size(); ++i)
+    if (std::isnan(found[i]) && problem.mayBeNan[i])
+      found[i] = problem.expected[i];
+  expectNear(found, problem.expected, tolerance);
+}
+} // namespace
+
+TEST(AttentionGrad, AgreesWithPlainLoops) {
+  for (const AttentionCase &which : attentionCases())
+    for (int64_t block : {0, 8})
+      check<float>(which, block, 2e-5);
+}
+
+TEST(AttentionGrad, AgreesWithPlainLoopsInDouble) {
+  for (const AttentionCase &which : attentionCases())
+    for (int64_t block : {0, 8})
+      check<double>(which, block, 1e-12);
+}
+
+TEST(AttentionGrad, AgreesWithPlainLoopsInBf16) {
+  for (const AttentionCase &which : attentionCases())
+    for (int64_t block : {0, 8})
+      check<BFloat16>(which, block, 5e-2);
+}
