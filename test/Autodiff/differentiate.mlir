@@ -1,4 +1,5 @@
 // RUN: acc-opt %s --nn-append-gradients --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: acc-opt %s --nn-append-gradients --split-input-file --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s --check-prefix=LOC
 
 // Every reader's part counts, and so does the value's own.
 // CHECK-LABEL: func.func @several_readers
@@ -110,8 +111,25 @@ func.func @shared_weight(%x: tensor<4x8x16xf32>, %w: tensor<16x32xf32>) -> tenso
 
 // -----
 
+// A cast's gradient is cast back.
+// CHECK-LABEL: func.func @casts
+// CHECK: nn.cast %{{.*}} : (tensor<2xbf16>) -> tensor<2xf32>
+// CHECK: %[[E:.*]] = nn.exp
+// CHECK: %[[B:.*]] = nn.cast %[[E]] : (tensor<2xf32>) -> tensor<2xbf16>
+// CHECK: return %{{.*}}, %[[B]] : tensor<f32>, tensor<2xbf16>
+func.func @casts(%x: tensor<2xbf16>) -> tensor<f32> {
+  %f = nn.cast %x : (tensor<2xbf16>) -> tensor<2xf32>
+  %e = nn.exp %f : (tensor<2xf32>) -> tensor<2xf32>
+  %y = nn.reduce sum %e dims [0] : (tensor<2xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+
+// -----
+
 // The forward node's name, marked, is what errors in its gradient say.
-// CHECK-LABEL: func.func @locations
+// LOC-LABEL: func.func @locations
+// LOC: nn.tanh {{.*}} loc("tanh_7")
+// LOC: nn.mul {{.*}} loc(fused["tanh_7", "gradient"])
 func.func @locations(%x: tensor<f32>) -> tensor<f32> {
   %y = nn.tanh %x : (tensor<f32>) -> tensor<f32> loc("tanh_7")
   return %y : tensor<f32>
