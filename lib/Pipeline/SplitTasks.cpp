@@ -181,7 +181,10 @@ void Splitter::add(const Reduction &reduction) {
   nn::StateOp state = accumulators[reduction.op];
   Value term = get(reduction.adds, reduction.op.getInput());
   Value before = getState(task, state);
+  // As soon as it can be: what the term is made of need not live until the end.
   OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
+  if (Operation *op = term.getDefiningOp())
+    builder.setInsertionPointAfter(op);
   Value after = nn::AddOp::create(builder, reduction.op.getLoc(), before, term);
   task.addResult(after, stateAttrs(state));
 }

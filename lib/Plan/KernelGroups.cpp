@@ -4,6 +4,7 @@
 
 #include "KernelGroups.h"
 
+#include "GemmAccumulate.h"
 #include "GemmBias.h"
 #include "Views.h"
 #include "accel/Plan/Rows.h"
@@ -39,10 +40,17 @@ bool KernelGroups::isCloned(Operation *op) const {
   return isView(op) && !isWrittenInPlace(op);
 }
 
+/// Whether a product does the work of `op`: adds to a state, or casts for that.
+static bool isAccumulated(Operation *op) {
+  if (isa<nn::CastOp>(op) && op->hasOneUse())
+    op = *op->user_begin();
+  return matchGemmAccumulate(op).has_value();
+}
+
 bool KernelGroups::isAnchor(Operation *op) const {
   return isa<KernelSourceOpInterface>(op) && !isCloned(op) &&
          !op->hasTrait<OpTrait::ConstantLike>() && !isWrittenInPlace(op) &&
-         !matchGemmBias(op);
+         !matchGemmBias(op) && !isAccumulated(op);
 }
 
 void KernelGroups::collectReaders(Value value,

@@ -1,5 +1,6 @@
 // Which command executes which op of a task: products, attention, kernels.
 
+#include "GemmAccumulate.h"
 #include "Lowering.h"
 #include "Views.h"
 #include "accel/Plan/Rows.h"
@@ -19,7 +20,7 @@ LogicalResult Lowering::lower(Operation *op) {
   if (isView(op) || op->hasTrait<OpTrait::ConstantLike>())
     return success(); // placed when something reads it
   if (places.count(op->getResult(0)))
-    return success(); // a bias that its product has added
+    return success(); // a sum that its product has made
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](nn::MatmulOp op) { return lowerMatmul(op); })
       .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
@@ -70,8 +71,22 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
     bias = getView(row);
     loc = FusedLoc::get(op.getContext(), {loc, reader->getLoc()});
   }
-  Place c = createResult(written, loc);
-  StridedView whole = c.view;
+  // So is the sum with a state.
+  std::optional<GemmAccumulate> accumulated;
+  if (!bias && reader) {
+    Operation *sum = *op->user_begin();
+    if (auto cast = dyn_cast<nn::CastOp>(sum); cast && cast->hasOneUse())
+      sum = *cast->user_begin();
+    accumulated = matchGemmAccumulate(sum);
+    if (accumulated) {
+      written = sum->getResult(0);
+      loc = FusedLoc::get(op.getContext(), {loc, sum->getLoc()});
+      places[written] = getPlace(accumulated->state);
+      if (accumulated->cast)
+        places[accumulated->cast] = places[written];
+    }
+  }
+  Place c = accumulated ? places[written] : createResult(written, loc);
   if (failed(c.view.reshape(op.getType().getShape()))) {
     // Its reader's order does not suit the product: that one reads a view.
     c.view = StridedView::contiguous(
@@ -95,10 +110,10 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
       c.view = flatC;
     }
   }
-  auto gemm =
-      GemmOp::create(commands, loc, getView(a), getView(b), getView(c), bias,
-                     /*packed=*/nullptr, /*scratch=*/nullptr,
-                     /*accumulate=*/false, /*form=*/nullptr, "compute");
+  auto gemm = GemmOp::create(
+      commands, loc, getView(a), getView(b), getView(c), bias,
+      /*packed=*/nullptr, /*scratch=*/nullptr,
+      /*accumulate=*/accumulated.has_value(), /*form=*/nullptr, "compute");
   return gemm.verify();
 }
 
