@@ -6,6 +6,7 @@
 
 #include "GemmAccumulate.h"
 #include "GemmBias.h"
+#include "JoinedConcat.h"
 #include "Views.h"
 #include "accel/Plan/Rows.h"
 #include "dialects/Interfaces/KernelSource.h"
@@ -50,7 +51,8 @@ static bool isAccumulated(Operation *op) {
 bool KernelGroups::isAnchor(Operation *op) const {
   return isa<KernelSourceOpInterface>(op) && !isCloned(op) &&
          !op->hasTrait<OpTrait::ConstantLike>() && !isWrittenInPlace(op) &&
-         !matchGemmBias(op) && !isAccumulated(op);
+         !matchGemmBias(op) && !isAccumulated(op) &&
+         getConcatPieces(op).empty();
 }
 
 void KernelGroups::collectReaders(Value value,

@@ -3,6 +3,7 @@
 
 #include "Lowering.h"
 
+#include "JoinedConcat.h"
 #include "Views.h"
 #include "mlir/IR/Matchers.h"
 
@@ -110,6 +111,15 @@ Place Lowering::copy(Place source, Location reader, Role role, Space space) {
 Place Lowering::createResult(Value value, Location loc) {
   auto type = cast<RankedTensorType>(value.getType());
   Place place;
+  if (nn::ConcatOp concat = findConcat(value))
+    for (const ConcatPiece &piece : getConcatPieces(concat))
+      if (piece.result == value) {
+        Value joined = concat.getResult();
+        place = places.count(joined) ? places[joined]
+                                     : createResult(joined, concat.getLoc());
+        place.view = piece.view;
+        return places[value] = place;
+      }
   place.element = type.getElementType();
   place.buffer =
       createBuffer(loc, value.getDefiningOp()->getName().stripDialect(),

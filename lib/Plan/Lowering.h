@@ -70,7 +70,8 @@ private:
   ViewAttr getRows(mlir::Value value, mlir::Location reader);
   ViewAttr getMask(mlir::Value value, mlir::Location reader);
 
-  /// A place for a command's result, laid out as its only reader wants it.
+  /// A place for a command's result, laid out as its only reader wants it: a
+  /// permutation, or a concatenation that it is a piece of.
   Place createResult(mlir::Value value, mlir::Location loc);
 
   ProgramOp program;

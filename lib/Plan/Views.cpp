@@ -2,6 +2,7 @@
 
 #include "Views.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
@@ -12,18 +13,14 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
-  if (!value.hasOneUse() || !value.getDefiningOp() ||
-      isa<KernelSourceOpInterface>(value.getDefiningOp()))
+std::optional<SmallVector<int64_t>> accel::plan::getPermutation(Operation *op) {
+  if (!isView(op))
     return std::nullopt;
-  Operation *reader = *value.user_begin();
-  ArrayRef<int64_t> shape = shapeOf(value);
-  if (!isView(reader) || shape.empty())
-    return std::nullopt;
+  ArrayRef<int64_t> shape = shapeOf(op->getOperand(0));
   // Read a view whose strides are the numbers of its dimensions.
   StridedView marked{0, SmallVector<int64_t>(shape),
                      llvm::to_vector(llvm::seq<int64_t>(0, shape.size()))};
-  if (failed(cast<KernelSourceOpInterface>(reader).applyToView(marked)) ||
+  if (failed(cast<KernelSourceOpInterface>(op).applyToView(marked)) ||
       marked.strides.size() != shape.size() || marked.offset != 0)
     return std::nullopt;
   llvm::SmallBitVector seen(shape.size());
@@ -33,10 +30,28 @@ std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
       return std::nullopt;
     seen.set(from);
   }
-  if (marked.strides.back() != static_cast<int64_t>(shape.size()) - 1 ||
-      llvm::is_sorted(marked.strides))
+  return marked.strides;
+}
+
+std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
+  if (!value.getDefiningOp() ||
+      isa<KernelSourceOpInterface>(value.getDefiningOp()))
     return std::nullopt;
-  return PermutingReader{reader, marked.strides};
+  Operation *reader = nullptr;
+  for (OpOperand &use : value.getUses()) {
+    if (isa<func::ReturnOp>(use.getOwner()))
+      continue;
+    if (reader)
+      return std::nullopt;
+    reader = use.getOwner();
+  }
+  if (!reader || shapeOf(value).empty())
+    return std::nullopt;
+  std::optional<SmallVector<int64_t>> permutation = getPermutation(reader);
+  if (!permutation || llvm::is_sorted(*permutation) ||
+      permutation->back() != static_cast<int64_t>(permutation->size()) - 1)
+    return std::nullopt;
+  return PermutingReader{reader, *permutation};
 }
 
 /// Whether rows of `columns` elements, `stride` apart, do not overlap.

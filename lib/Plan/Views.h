@@ -9,9 +9,14 @@
 
 namespace accel::plan {
 
+/// The permutation of dimensions that a view is, if it is one: result dimension
+/// d is dimension permutation[d] of the operand.
+std::optional<llvm::SmallVector<int64_t>> getPermutation(mlir::Operation *op);
+
 /// The one reader of a command's result that only permutes its dimensions and
 /// keeps the last one, if there is such a one: the command then writes the
 /// permuted tensor. Result dimension d is dimension permutation[d] of `value`.
+/// Beside it the task may return the value, to a task that reads it likewise.
 struct PermutingReader {
   mlir::Operation *op;
   llvm::SmallVector<int64_t> permutation;
