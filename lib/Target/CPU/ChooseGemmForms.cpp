@@ -91,19 +91,27 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
                              builder.getI8Type(), {bytes}, {1});
 }
 
-/// The command that reads the state which is the whole of `view`'s buffer.
+/// The command that reads the state which is the whole of `view`'s buffer, if
+/// nothing else writes there: a weight that is trained is another in each step,
+/// and what was packed at load would be its first value.
 plan::ReadOp FormChooser::findStateRead(plan::ViewAttr view) {
   auto buffer = symbols.lookup<plan::BufferOp>(view.getBuffer().getValue());
   if (!buffer || buffer.getRole() != plan::Role::state ||
       !view.getAxes().empty())
     return {};
   plan::ReadOp found;
-  program.walk([&](plan::ReadOp read) {
-    if (read.getSource() == plan::Source::state &&
-        read.getTarget().getBuffer() == view.getBuffer())
-      found = read;
+  bool changes = false;
+  program.walk([&](plan::CommandOpInterface command) {
+    auto read = dyn_cast<plan::ReadOp>(*command);
+    for (plan::ViewAttr written : command.getWrites())
+      if (written.getBuffer() == view.getBuffer()) {
+        if (read && read.getSource() == plan::Source::state)
+          found = read;
+        else
+          changes = true;
+      }
   });
-  return found;
+  return changes ? plan::ReadOp() : found;
 }
 
 LogicalResult FormChooser::choose(plan::GemmOp gemm) {
