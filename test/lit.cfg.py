@@ -52,6 +52,8 @@ config.substitutions += [
      " --encode=onnx.ModelProto onnx-ml.proto"),
     ("%run-export", sys.executable + " " + os.path.join(
         source, "test", "Integration", "run_export.py")),
+    ("%run-train", sys.executable + " " + os.path.join(
+        source, "test", "Integration", "run_train.py")),
     # %npydiff A B --tolerance T: |a - b| / (1 + |b|) of two .npy or .pb tensors,
     # or of all tensors of two folders.
     ("%npydiff", sys.executable + " " + os.path.join(source, "scripts", "npydiff")),
