@@ -20,7 +20,8 @@ int64_t tiny_accumulate(void *const *arguments, int64_t, int64_t) {
 /// (g [1], step, w [2, 2], rows [2]) -> (step, w, rows, loss, grad_norm, lr,
 /// w.grad): lr = (step + 1) / 10, w -= lr · g, rows -= g, loss = g + w[0, 0];
 /// no state changes where the norm |g| is not finite. From the third step on
-/// the loss is NaN if g is above 1000.
+/// the loss is NaN if g is above 1000; the norm is infinite if g is below
+/// -1000.
 int64_t tiny_update(void *const *arguments, int64_t, int64_t) {
   float g = *static_cast<const float *>(arguments[0]);
   int64_t step = *static_cast<const int64_t *>(arguments[1]);
@@ -30,6 +31,8 @@ int64_t tiny_update(void *const *arguments, int64_t, int64_t) {
   float loss = g + w[0];
   if (g > 1000 && step >= 2)
     loss = norm = g - g + __builtin_nanf("");
+  if (g < -1000)
+    norm = __builtin_inff();
   bool skip = !isFinite(norm) || !isFinite(loss);
   *static_cast<int64_t *>(arguments[4]) = step + !skip;
   for (int i = 0; i < 4; ++i) {

@@ -4,6 +4,10 @@
 #include "RunFixture.h"
 #include "TinyTraining.h"
 
+#include <csignal>
+
+#include <sys/resource.h>
+
 using namespace accel::rt;
 using namespace accel::rt::test;
 
@@ -100,16 +104,66 @@ TEST_F(Train, WidensWeightsOfAnotherType) {
   executable.outputs.push_back({"wide", DType::F64, part});
   program.bodies[1].commands.push_back(
       command(WriteCommand{"output", "wide", part, wide}, "Wide"));
-  write(executable);
+  for (bool transposed : {true, false}) {
+    if (!transposed)
+      state.first.permutation.clear();
+    write(executable);
+    ASSERT_EQ(run(), "");
+    FileHandle file(open((folder / "out/wide.npy").c_str(), O_RDONLY));
+    TensorRange range;
+    ASSERT_TRUE(openNpy(file.get(), "wide.npy", range).ok());
+    EXPECT_EQ(range.dtype, DType::F64);
+    double values[4];
+    ASSERT_TRUE(
+        readRange(file.get(), "wide.npy", range.offset, values, 32).ok());
+    EXPECT_EQ(std::vector<double>(values, values + 4),
+              (transposed ? std::vector<double>{1, 3, 2, 4}
+                          : std::vector<double>{1, 2, 3, 4}));
+  }
+}
+
+TEST_F(Train, ContinuesInTheOrderOfTheData) {
+  std::vector<uint16_t> tokens(10 * 8);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<uint16_t>(i);
+  std::ofstream(folder / "d.bin", std::ios::binary)
+      .write(reinterpret_cast<char *>(tokens.data()), 160);
+  options.data = folder / "d.bin";
+  auto lastBatch = [&](int64_t finished, int64_t count) {
+    Executable executable = tinyTraining(1, 2, 8);
+    for (StatePlan &state : executable.states)
+      if (state.role == "counter")
+        state.first.fill = bytesOf(finished);
+    writeTraining(executable);
+    options.steps = count;
+    EXPECT_EQ(run(), "");
+    std::ifstream stream(folder / "out/seen.input_ids.npy", std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  EXPECT_EQ(lastBatch(0, 3), lastBatch(2, 1));
+  EXPECT_NE(lastBatch(0, 3), lastBatch(3, 1));
+}
+
+TEST_F(Train, FindsAFullDiskBeforeItTrains) {
+  writeTraining(tinyTraining());
+  options.outputs.clear();
+  options.saveWeights = folder / "w.safetensors";
   ASSERT_EQ(run(), "");
-  FileHandle file(open((folder / "out/wide.npy").c_str(), O_RDONLY));
-  TensorRange range;
-  ASSERT_TRUE(openNpy(file.get(), "wide.npy", range).ok());
-  EXPECT_EQ(range.dtype, DType::F64);
-  double values[4];
-  ASSERT_TRUE(readRange(file.get(), "wide.npy", range.offset, values, 32).ok());
-  EXPECT_EQ(std::vector<double>(values, values + 4),
-            (std::vector<double>{1, 3, 2, 4}));
+  std::string before = options.saveWeights;
+  auto size = std::filesystem::file_size(before);
+  // A file system with room for the header: a limit on the size of files.
+  steps.clear();
+  rlimit old, small{size - 4, size - 4};
+  getrlimit(RLIMIT_FSIZE, &old);
+  small.rlim_max = old.rlim_max;
+  auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  std::string message = run();
+  setrlimit(RLIMIT_FSIZE, &old);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(message, HasSubstr("cannot write"));
+  EXPECT_TRUE(steps.empty());
+  EXPECT_EQ(std::filesystem::file_size(before), size);
 }
 
 TEST_F(Train, SavesFrozenStatesFromTheirFile) {
