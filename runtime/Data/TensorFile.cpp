@@ -108,8 +108,8 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   outer =
       PairLayout(slice(shape, false), slice(file, false), slice(memory, false));
   run = PairLayout(slice(shape, true), slice(file, true), slice(memory, true));
-  direct = run.contiguousRuns() && run.runLength() == run.elements() &&
-           range.dtype == view.dtype;
+  // Widening works in place: the elements arrive at the start of their room.
+  direct = run.contiguousRuns() && run.runLength() == run.elements();
   if (!direct && fill.empty())
     bounce.resize(static_cast<size_t>(
         std::min(kBounceBytes, runElements * elementBytes)));

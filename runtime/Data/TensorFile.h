@@ -77,7 +77,7 @@ private:
   PairLayout outer;            ///< Runs that are contiguous in the file …
   int64_t runElements = 1;     ///< … have this many elements …
   PairLayout run;              ///< … and lie so in memory (A: file, B: view).
-  bool direct = false;         ///< A run lies in memory as it does in the file.
+  bool direct = false;         ///< A run is contiguous in memory, too.
   std::vector<char> bounce;    ///< Between the file and a scattered view.
 };
 
