@@ -46,19 +46,25 @@ Cost getCost(const Command &command) {
   format::forEachView(command, [&](const View &view) {
     cost.bytes += double(count(view) * dtypeBytes(view.dtype));
   });
+  auto countScores = [](const View &query, const View &key, bool causal) {
+    double scores = double(count(query)) / query.shape[3] * key.shape[2];
+    return causal ? scores * 0.5 * (1 + 1.0 / key.shape[2]) : scores;
+  };
   if (auto *gemm = std::get_if<GemmCommand>(&command.what)) {
     cost.flops = 2.0 * count(gemm->c) * gemm->a.shape.back();
     cost.name = "gemm " + shapeOf(gemm->a) + " · " + shapeOf(gemm->b) +
                 (gemm->packed ? " packed" : "");
   } else if (auto *attention = std::get_if<AttentionCommand>(&command.what)) {
-    const auto &q = attention->query.shape;
-    int64_t keys = attention->key.shape[2];
-    double scores = double(q[0] * q[1]) * q[2] * keys;
-    if (attention->causal)
-      scores *= 0.5 * (1 + 1.0 / keys);
-    cost.flops = 2.0 * scores * (q[3] + attention->value.shape[3]);
+    cost.flops =
+        2.0 * countScores(attention->query, attention->key, attention->causal) *
+        (attention->query.shape[3] + attention->value.shape[3]);
     cost.name = "attention " + shapeOf(attention->query) +
                 (attention->causal ? " causal" : "");
+  } else if (auto *grad = std::get_if<AttentionGradCommand>(&command.what)) {
+    cost.flops = 2.0 * countScores(grad->query, grad->key, grad->causal) *
+                 (3 * grad->query.shape[3] + 2 * grad->value.shape[3]);
+    cost.name = "attention_grad " + shapeOf(grad->query) +
+                (grad->causal ? " causal" : "");
   } else if (auto *kernel = std::get_if<KernelCommand>(&command.what)) {
     // Of a table that rows are picked from, what is picked counts.
     int64_t largest = 0;
