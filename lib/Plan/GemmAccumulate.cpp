@@ -29,6 +29,8 @@ std::optional<GemmAccumulate> accel::plan::matchGemmAccumulate(Operation *op) {
     auto state = dyn_cast<BlockArgument>(old);
     if (!state || !state.hasOneUse() || !isNewValue(add, state))
       continue;
+    if (term.getType().getElementType().isBF16())
+      continue; // sums are at least as wide as f32
     Value product = term;
     nn::CastOp cast;
     if (product.hasOneUse() && term.getType().getElementType().isF32() &&

@@ -19,8 +19,13 @@ using rt::cpu::GemmForm;
 
 /// Products of fewer multiply-adds take microseconds in any form.
 static constexpr int64_t kWorthMeasuring = 1 << 22;
-/// Columns of a product that stand for all of them when it is measured.
-static constexpr int64_t kMeasuredColumns = 6144;
+/// Rows, columns or inner elements of a product that stand for all of them when
+/// it is measured.
+static constexpr int64_t kMeasuredSize = 6144;
+/// Widths of chunks whose columns of b stay in the first levels of cache: rows
+/// of a b that is not transposed are often a multiple of a page apart, which
+/// oneDNN's own copy of b suffers from and ours does not.
+static constexpr int64_t kNarrowChunks[] = {64, 128};
 
 static int64_t getBatch(const GemmDesc &desc) {
   int64_t count = 1;
@@ -57,6 +62,12 @@ static std::vector<GemmForm> getCandidates(const GemmDesc &desc,
       if (columns.chunkColumns < desc.n)
         forms.push_back(columns);
     }
+  }
+  for (int64_t width : kNarrowChunks) {
+    GemmForm narrow;
+    narrow.chunkColumns = width;
+    if (desc.bCol == 1 && width < desc.n / (4 * use.threads))
+      forms.push_back(narrow);
   }
   return forms;
 }
@@ -161,6 +172,14 @@ static std::string getKey(const GemmDesc &desc, const GemmUse &use) {
   return key;
 }
 
+/// The size of chunks that cuts `part` into as many as `size` is cut into.
+static int64_t scale(int64_t chunk, int64_t size, int64_t part,
+                     int64_t multiple) {
+  if (chunk == 0 || part == size)
+    return chunk;
+  return divideUp(part, (size + chunk - 1) / chunk, multiple);
+}
+
 GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
                          FormMemory &memory) {
   if (desc.type == rt::cpu::GemmType::F64 ||
@@ -169,18 +188,20 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
   std::string key = getKey(desc, use);
   if (const GemmForm *known = memory.find(key))
     return *known;
-  // Of a very wide product a part is measured, in chunks of the same width.
+  // Of a very large product a part is measured, in as many chunks.
   GemmDesc measured = desc;
-  if (desc.batch.empty() && desc.n > 2 * kMeasuredColumns)
-    measured.n = kMeasuredColumns;
+  if (desc.batch.empty())
+    for (int64_t *size : {&measured.m, &measured.n, &measured.k})
+      if (*size > 2 * kMeasuredSize)
+        *size = kMeasuredSize;
   Arena arena;
   GemmForm best = getDefaultForm(desc, use);
   double bestSeconds = std::numeric_limits<double>::infinity();
   for (const GemmForm &form : getCandidates(desc, use)) {
     GemmForm tried = form;
-    if (measured.n != desc.n && form.chunkColumns)
-      tried.chunkColumns = divideUp(
-          measured.n, (desc.n + form.chunkColumns - 1) / form.chunkColumns, 64);
+    if (form.chunkColumns > kNarrowChunks[1])
+      tried.chunkColumns = scale(form.chunkColumns, desc.n, measured.n, 64);
+    tried.chunkRows = scale(form.chunkRows, desc.m, measured.m, 8);
     double handicap = form.packed && !best.packed ? 1.05 : 1.0;
     double seconds = handicap * measure(measured, tried, use.threads,
                                         bestSeconds * 1.3, arena);
