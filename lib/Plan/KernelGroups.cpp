@@ -16,6 +16,10 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
+/// Ops of one kernel. What LLVM takes for a function grows faster than the
+/// function: the global norm of 148 gradients, fused, took it a minute.
+static constexpr size_t kMostMembers = 64;
+
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
@@ -84,6 +88,8 @@ KernelGroups::KernelGroups(Block &block) {
       if (found == groupOf.end())
         continue;
       KernelGroup larger = groups[found->second];
+      if (larger.members.size() >= kMostMembers)
+        continue;
       larger.members.insert(&op);
       // Fewer rows would mean less to do at once.
       if (!chooseRows(larger) || larger.rows < groups[found->second].rows ||
