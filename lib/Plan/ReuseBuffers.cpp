@@ -88,7 +88,9 @@ namespace {
 /// One program.
 class Reuse {
 public:
-  explicit Reuse(ProgramOp program) : program(program) {}
+  explicit Reuse(ProgramOp program)
+      : program(program), functions(program->getParentOfType<ModuleOp>()),
+        buffers(program) {}
   LogicalResult run();
 
 private:
@@ -99,14 +101,16 @@ private:
                   ViewAttr output);
   void replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept);
   func::FuncOp functionOf(KernelOp kernel) {
-    return program->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(
-        kernel.getFunction());
+    return functions.lookup<func::FuncOp>(kernel.getFunction());
   }
   BufferOp bufferOf(ViewAttr view) {
-    return program.lookupSymbol<BufferOp>(view.getBuffer());
+    return buffers.lookup<BufferOp>(view.getBuffer().getValue());
   }
 
   ProgramOp program;
+  SymbolTable functions, buffers;
+  /// Commands that access a buffer.
+  llvm::DenseMap<StringAttr, SmallVector<CommandOpInterface>> users;
   /// Executions that access a buffer, in order; reuse merges two lists.
   llvm::DenseMap<StringAttr, SmallVector<const Execution *>> accesses;
 };
@@ -135,46 +139,41 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
       !isWhole(to, copy.getTarget()) ||
       copy.getSource().getElement() != copy.getTarget().getElement())
     return false;
+  auto isOf = [](BufferOp buffer, ViewAttr view) {
+    return view.getBuffer().getAttr() == buffer.getSymNameAttr();
+  };
+  // Written once, before the copy, in this body alone.
   KernelOp writer;
-  bool written = false;
-  for (Operation &op : body.getBody().front()) {
-    auto command = dyn_cast<CommandOpInterface>(op);
-    if (!command || &op == copy)
-      continue;
-    bool before = op.isBeforeInBlock(copy);
+  for (CommandOpInterface command : users[from.getSymNameAttr()]) {
+    if (command->getParentOp() != body)
+      return false;
     for (ViewAttr view : command.getWrites()) {
-      if (bufferOf(view) == to)
-        return false;
-      if (bufferOf(view) != from)
+      if (!isOf(from, view))
         continue;
-      writer = dyn_cast<KernelOp>(op);
-      if (written || !before || !writer || !isWhole(from, view))
+      if (writer || !isWhole(from, view) || !command->isBeforeInBlock(copy) ||
+          !isa<KernelOp>(command.getOperation()))
         return false;
-      written = true;
+      writer = cast<KernelOp>(command.getOperation());
     }
-    // The old value may be read before, and by the kernel itself element by
-    // element.
-    for (ViewAttr view : command.getReads())
-      if (bufferOf(view) == to && written && before && &op != writer)
-        return false;
   }
   if (!writer)
     return false;
-  for (auto other : program.getOps<BodyOp>())
-    if (other != body) {
-      WalkResult elsewhere = other.walk([&](CommandOpInterface command) {
-        for (ViewAttr view : getViews(command))
-          if (bufferOf(view) == from)
-            return WalkResult::interrupt();
-        return WalkResult::advance();
-      });
-      if (elsewhere.wasInterrupted())
+  // The old value may be read before, and by the kernel itself element by
+  // element.
+  for (CommandOpInterface command : users[to.getSymNameAttr()]) {
+    if (command->getParentOp() != body || command == copy)
+      continue;
+    for (ViewAttr view : command.getWrites())
+      if (isOf(to, view))
         return false;
-    }
+    if (command != writer && writer->isBeforeInBlock(command) &&
+        command->isBeforeInBlock(copy))
+      return false;
+  }
   func::FuncOp function = functionOf(writer);
   for (auto [number, attribute] : llvm::enumerate(writer.getInputs())) {
     auto view = cast<ViewAttr>(attribute);
-    if (bufferOf(view) == to &&
+    if (isOf(to, view) &&
         (!isWhole(to, view) ||
          !isReadInPlace(function, function.getArgument(number))))
       return false;
@@ -188,6 +187,8 @@ void Reuse::writeStatesInPlace(BodyOp body) {
       continue;
     FlatSymbolRefAttr from = copy.getSource().getBuffer(),
                       to = copy.getTarget().getBuffer();
+    llvm::erase(users[from.getAttr()], copy);
+    llvm::erase(users[to.getAttr()], copy);
     copy.erase();
     replace(from, to);
   }
@@ -228,6 +229,13 @@ bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
 }
 
 LogicalResult Reuse::run() {
+  program.walk([&](CommandOpInterface command) {
+    llvm::SmallSetVector<StringAttr, 8> named;
+    for (ViewAttr view : getViews(command))
+      named.insert(view.getBuffer().getAttr());
+    for (StringAttr buffer : named)
+      users[buffer].push_back(command);
+  });
   for (auto body : program.getOps<BodyOp>())
     writeStatesInPlace(body);
   FailureOr<CommandOrder> order = CommandOrder::compute(program);
@@ -292,14 +300,18 @@ void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
                          view.getSlot(), view.getAxes(), view.getElement(),
                          view.getShape(), view.getStrides());
   });
-  for (auto body : program.getOps<BodyOp>())
-    body.walk([&](CommandOpInterface command) {
-      replacer.replaceElementsIn(command);
-    });
-  auto gone = program.lookupSymbol<BufferOp>(old);
-  auto stays = program.lookupSymbol<BufferOp>(kept);
+  SmallVector<CommandOpInterface> moved = std::move(users[old.getAttr()]);
+  users.erase(old.getAttr());
+  for (CommandOpInterface command : moved) {
+    replacer.replaceElementsIn(command);
+    SmallVector<CommandOpInterface> &list = users[kept.getAttr()];
+    if (!llvm::is_contained(list, command))
+      list.push_back(command);
+  }
+  auto gone = buffers.lookup<BufferOp>(old.getValue());
+  auto stays = buffers.lookup<BufferOp>(kept.getValue());
   if (gone.getRole() == Role::output && stays.getRole() == Role::activation)
     stays.setRole(Role::output);
-  gone.erase();
+  buffers.erase(gone);
 }
 } // namespace accel::plan
