@@ -105,6 +105,9 @@ static int64_t getSpan(ArrayRef<int64_t> batch, ArrayRef<int64_t> strides,
   return ((last + 1) * elementBytes + 63) / 64 * 64;
 }
 
+/// Seconds after which one more run of a form would tell nothing new.
+static constexpr double kEnough = 0.02;
+
 /// Seconds of one run of a form: the least of a few, unless `limit` is passed
 /// by the first. Infinity where the form is not legal.
 static double measure(const GemmDesc &desc, const GemmForm &form,
@@ -131,6 +134,7 @@ static double measure(const GemmDesc &desc, const GemmForm &form,
       return best;
     atB = atPacked;
   }
+  double total = 0;
   for (int run = 0; run < 4; ++run) {
     std::atomic<int64_t> next{0};
     auto work = [&](int thread) {
@@ -149,7 +153,9 @@ static double measure(const GemmDesc &desc, const GemmForm &form,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
     best = std::min(best, seconds);
-    if (run > 0 && best > limit)
+    total += seconds;
+    // The first run is cold: it must be far off to say that all would be.
+    if (best > limit * (run > 0 ? 1.0 : 1.5) || (run > 0 && total > kEnough))
       break;
   }
   return best;
@@ -204,7 +210,7 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
     tried.chunkRows = scale(form.chunkRows, desc.m, measured.m, 8);
     double handicap = form.packed && !best.packed ? 1.05 : 1.0;
     double seconds = handicap * measure(measured, tried, use.threads,
-                                        bestSeconds * 1.3, arena);
+                                        bestSeconds * 1.15, arena);
     if (seconds < bestSeconds) {
       bestSeconds = seconds / handicap;
       best = form;
