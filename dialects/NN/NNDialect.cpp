@@ -39,10 +39,13 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kEntryAttr &&
       isa<UnitAttr>(attribute.getValue()) && isa<FunctionOpInterface>(op))
     return success();
+  if (attribute.getName() == kReasonAttr &&
+      isa<StringAttr>(attribute.getValue()) && isa<CastOp>(op))
+    return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of nn, functions may carry '" << kEntryAttr
-                         << "'";
+                         << "' and casts '" << kReasonAttr << "'";
 }
 
 /// A string or a symbol of a state of the same shape, by attribute name.

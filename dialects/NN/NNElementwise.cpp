@@ -93,6 +93,17 @@ INFER_BOOL(CompareOp)
 INFER(SelectOp, return inferSame(loc, operands, 1, types);)
 
 OpFoldResult CastOp::fold(FoldAdaptor) {
-  return getInput().getType() == getType() ? OpFoldResult(getInput())
-                                           : OpFoldResult();
+  if (getInput().getType() == getType())
+    return getInput();
+  // To a type that holds all of this one's values and back.
+  auto inner = getInput().getDefiningOp<CastOp>();
+  if (!inner || inner.getInput().getType() != getType())
+    return {};
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(getType()));
+  auto between = dyn_cast<FloatType>(getElementTypeOrSelf(inner.getType()));
+  if (!type || !between ||
+      !APFloat::isRepresentableBy(type.getFloatSemantics(),
+                                  between.getFloatSemantics()))
+    return {};
+  return inner.getInput();
 }

@@ -6,9 +6,11 @@
 #include "accel/Parallel/Passes.h"
 #include "accel/Pipeline/Passes.h"
 #include "accel/Plan/Pipeline.h"
+#include "accel/Precision/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 using namespace accel;
@@ -28,6 +30,11 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     transforms::buildImportPipeline(pm);
     return;
   case Phase::Train:
+    // Before differentiation, so that the backward inherits it.
+    if (options.train.mixedPrecision == "bf16") {
+      pm.addNestedPass<func::FuncOp>(precision::createNarrowProductsPass());
+      pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+    }
     // A forward program stays as it is.
     return autodiff::buildTrainPipeline(pm, options.train);
   case Phase::Dist: {

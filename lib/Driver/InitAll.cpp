@@ -12,6 +12,7 @@
 #include "accel/Pipeline/Passes.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Precision/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Passes.h"
@@ -31,6 +32,7 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   evaluate::registerEvaluateModels(registry);
   parallel::registerShardingRuleModels(registry);
   plan::registerKernelSourceModels(registry);
+  precision::registerCastableModels(registry);
   cpu::registerElementSourceModels(registry);
 }
 
@@ -42,6 +44,7 @@ void accel::registerAllPasses() {
   pipeline::registerPipelinePasses();
   plan::registerPlanPasses();
   cpu::registerTargetCPUPasses();
+  precision::registerPrecisionPasses();
   search::registerSearchPasses();
   transforms::registerTransformsPasses();
 }

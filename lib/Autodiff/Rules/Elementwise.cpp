@@ -166,8 +166,15 @@ struct Cast : GradientModel<Cast, nn::CastOp> {
   static LogicalResult vjp(nn::CastOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
     Value input = op.getInput();
-    out.push_back(isFloat(input) ? e.cast(g, typeOf(input).getElementType())
-                                 : Value());
+    if (!isFloat(input)) {
+      out.push_back(Value());
+      return success();
+    }
+    out.push_back(e.cast(g, typeOf(input).getElementType()));
+    // What mixed precision says of a cast it says of the cast back.
+    auto back = out.back().getDefiningOp<nn::CastOp>();
+    if (Attribute reason = op->getAttr(nn::kReasonAttr); back && reason)
+      back->setAttr(nn::kReasonAttr, reason);
     return success();
   }
 };

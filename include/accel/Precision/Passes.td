@@ -1,0 +1,33 @@
+// The passes that choose in which types a program computes.
+
+#ifndef ACCEL_PRECISION_PASSES_TD
+#define ACCEL_PRECISION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
+  let summary = "Computes products and attention in bf16";
+  let description = [{
+    Ops that implement Castable get their f32 operands cast to bf16, and their
+    results cast back, so that everything else (norms, softmax of losses, sums,
+    updates) stays in f32, and states keep their type: the weights in f32 are the
+    master weights. A value is cast once, above the ops that only view it (the
+    query, key and value of one product share a cast). Each cast says why it is
+    there (`nn.reason`). Runs on the forward program, before differentiation:
+    the vector-Jacobian product of a cast is the cast back, so the products of
+    the backward are narrow as well, and gradients of weights are f32 before
+    anything adds them up. What torch.autocast does, as rewrites to be read.
+
+    ```mlir
+    %y = nn.matmul %x, %w : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    // becomes
+    %0 = nn.cast %x {nn.reason = "matmul: bf16 operands, f32 sums"} : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+    %1 = nn.cast %w {nn.reason = "matmul: bf16 operands, f32 sums"} : (tensor<8x2xf32>) -> tensor<8x2xbf16>
+    %2 = nn.matmul %0, %1 : (tensor<4x8xbf16>, tensor<8x2xbf16>) -> tensor<4x2xbf16>
+    %y = nn.cast %2 {nn.reason = "matmul: bf16 operands, f32 sums"} : (tensor<4x2xbf16>) -> tensor<4x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+#endif

@@ -1,0 +1,86 @@
+// Casts the operands of products to bf16 and their results back.
+
+#include "accel/Precision/Passes.h"
+#include "dialects/Interfaces/Castable.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+
+namespace accel::precision {
+#define GEN_PASS_DEF_NARROWPRODUCTSPASS
+#include "accel/Precision/Passes.h.inc"
+
+static Type withElement(Value value, Type element) {
+  return RankedTensorType::get(
+      cast<RankedTensorType>(value.getType()).getShape(), element);
+}
+
+namespace {
+struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<CastableOpInterface> ops;
+    getOperation().walk([&](CastableOpInterface op) { ops.push_back(op); });
+    for (CastableOpInterface op : ops)
+      rewrite(op);
+  }
+
+  void rewrite(CastableOpInterface op) {
+    SmallVector<unsigned> operands = op.getCastableOperands();
+    for (unsigned operand : operands)
+      if (!getElementTypeOrSelf(op->getOperand(operand).getType()).isF32())
+        return; // the model's own types stay
+    for (unsigned operand : operands)
+      op->setOperand(operand, narrow(op->getOperand(operand), op));
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    for (OpResult result : op->getResults()) {
+      Type wide = result.getType();
+      result.setType(withElement(result, builder.getBF16Type()));
+      auto back = nn::CastOp::create(builder, op.getLoc(), wide, result);
+      back->setAttr(nn::kReasonAttr, reasonOf(op));
+      result.replaceAllUsesExcept(back.getResult(), back);
+    }
+  }
+
+  StringAttr reasonOf(CastableOpInterface op) {
+    return StringAttr::get(&getContext(), op.getCastReason());
+  }
+
+  /// The value in bf16: a view of what it is a view of, or a cast. Stands where
+  /// the value does, for all that read it.
+  Value narrow(Value value, CastableOpInterface reader) {
+    Value &known = narrowed[value];
+    if (known)
+      return known;
+    OpBuilder builder(&getContext());
+    Operation *op = value.getDefiningOp();
+    Value made;
+    if (op && isView(op)) {
+      Value operand = narrow(op->getOperand(0), reader);
+      builder.setInsertionPointAfter(op);
+      Operation *view = builder.clone(*op);
+      view->setOperand(0, operand);
+      view->getResult(0).setType(
+          cast<RankedTensorType>(withElement(value, builder.getBF16Type())));
+      made = view->getResult(0);
+    } else {
+      if (op)
+        builder.setInsertionPointAfter(op);
+      else
+        builder.setInsertionPointToStart(value.getParentBlock());
+      auto cast =
+          nn::CastOp::create(builder, reader.getLoc(),
+                             withElement(value, builder.getBF16Type()), value);
+      cast->setAttr(nn::kReasonAttr, reasonOf(reader));
+      made = cast;
+    }
+    return narrowed[value] = made;
+  }
+
+  llvm::DenseMap<Value, Value> narrowed;
+};
+} // namespace
+} // namespace accel::precision
