@@ -19,13 +19,16 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 using namespace mlir;
 using namespace accel;
@@ -60,6 +63,20 @@ createTargetMachine(const CpuTarget &target, Location loc) {
       std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
+/// Asks for masks where the last columns of a row do not fill a vector. A
+/// causal row has any number of columns, often fewer than an unrolled loop
+/// takes at once: most of them would be computed one by one.
+static void maskTails(llvm::Function &function) {
+  llvm::DominatorTree tree(function);
+  llvm::LoopInfo loops(tree);
+  for (llvm::Loop *loop : loops.getLoopsInPreorder())
+    if (loop->isInnermost()) {
+      llvm::addStringMetadataToLoop(loop,
+                                    "llvm.loop.vectorize.predicate.enable", 1);
+      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", 1);
+    }
+}
+
 /// What MLIR has no words for: whom code is for, and that arguments of a body
 /// do not overlap (results in place are one argument).
 static void annotate(llvm::Module &module, const CpuTarget &target) {
@@ -76,6 +93,8 @@ static void annotate(llvm::Module &module, const CpuTarget &target) {
       continue;
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::NoInline);
+    if (function.getName().starts_with(kSoftmaxPrefix))
+      maskTails(function);
     for (llvm::Argument &argument : function.args())
       if (argument.getType()->isPointerTy()) {
         argument.addAttr(llvm::Attribute::NoAlias);

@@ -21,6 +21,8 @@ struct SoftmaxDesc {
 };
 /// Requires a plan.attention or plan.attention_grad.
 SoftmaxDesc getSoftmax(mlir::Operation *attention);
+/// What the symbols of attention's kernels begin with.
+inline constexpr llvm::StringLiteral kSoftmaxPrefix = "softmax_";
 
 /// Adds to `module` (of a context of its own) the exported function of an
 /// instance, and the function with its arguments spelled out that it calls.

@@ -40,8 +40,9 @@ static SoftmaxDesc describe(AttentionLike attention, bool gradient) {
          << desc.mask << ' ' << desc.maskQuery << ' ' << desc.maskKey << ' '
          << llvm::bit_cast<uint64_t>(desc.scale) << desc.causal
          << desc.zeroMaskedRows;
-  desc.symbol = (gradient ? "softmax_grad_" : "softmax_") +
-                llvm::utohexstr(llvm::xxh3_64bits(text));
+  desc.symbol = (kSoftmaxPrefix + (gradient ? "grad_" : "") +
+                 llvm::utohexstr(llvm::xxh3_64bits(text)))
+                    .str();
   return desc;
 }
 
