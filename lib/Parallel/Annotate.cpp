@@ -154,11 +154,12 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     if (batch >= 0 && type.getDimSize(batch) % parts != 0) {
       InFlightDiagnostic diagnostic = emitError(argument.getLoc());
       diagnostic << "input '" << name.getValue() << "': dimension " << batch
-                 << " of size " << type.getDimSize(batch)
-                 << " cannot be split over a mesh of " << parts / microBatches;
+                 << " of size " << type.getDimSize(batch) << " cannot be split";
+      if (parts > microBatches || microBatches == 1)
+        diagnostic << " over a mesh of " << parts / microBatches;
       if (microBatches > 1)
-        diagnostic << " and into " << microBatches.getValue()
-                   << " micro-batches";
+        diagnostic << (parts > microBatches ? " and" : "") << " into "
+                   << microBatches.getValue() << " micro-batches";
       return diagnostic;
     }
     return batch;

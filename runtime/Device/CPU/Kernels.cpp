@@ -82,7 +82,8 @@ public:
     });
     if (int64_t result = refused.load(); result != INT64_MAX)
       return Status::error(
-          "expected indices within the table, found one outside of it at "
+          "expected indices within their table and labels below the number of "
+          "classes, found one outside at "
           "position " +
           std::to_string(result - 1));
     return Status();
