@@ -69,6 +69,23 @@ void KernelGroups::collectReaders(Value value,
   }
 }
 
+/// A reduction of at least so many elements is worth sharing between threads.
+static constexpr int64_t kWorthSharing = 1 << 16;
+/// Fewer rows than this leave threads without work.
+static constexpr int64_t kFewRows = 16;
+
+/// Whether `op` would be cut into far fewer rows in a group than alone: the
+/// norm of a large gradient is summed by rows first, even if all that reads the
+/// sums is one number.
+static bool losesThreads(Operation *op, const KernelGroup &group,
+                         const KernelGroup &alone) {
+  auto source = cast<KernelSourceOpInterface>(op);
+  return source.getKernelRole() == KernelRole::RowReduction &&
+         group.rows < kFewRows && alone.rows >= 4 * kFewRows &&
+         ShapedType::getNumElements(shapeOf(op->getOperand(0))) >=
+             kWorthSharing;
+}
+
 KernelGroups::KernelGroups(Block &block) {
   for (Operation &op : block)
     for (Value result : op.getResults())
@@ -82,6 +99,9 @@ KernelGroups::KernelGroups(Block &block) {
                                         readers[&op].end());
     llvm::sort(candidates,
                [](auto *lhs, auto *rhs) { return lhs->isBeforeInBlock(rhs); });
+    KernelGroup alone;
+    alone.members.insert(&op);
+    chooseRows(alone);
     bool joined = false;
     for (Operation *reader : candidates) {
       auto found = groupOf.find(reader);
@@ -93,7 +113,7 @@ KernelGroups::KernelGroups(Block &block) {
       larger.members.insert(&op);
       // Fewer rows would mean less to do at once.
       if (!chooseRows(larger) || larger.rows < groups[found->second].rows ||
-          hasCycle(larger))
+          losesThreads(&op, larger, alone) || hasCycle(larger))
         continue;
       unsigned index = found->second;
       groups[index] = std::move(larger);
@@ -103,11 +123,8 @@ KernelGroups::KernelGroups(Block &block) {
     }
     if (joined)
       continue;
-    KernelGroup group;
-    group.members.insert(&op);
-    chooseRows(group);
     groupOf[&op] = groups.size();
-    groups.push_back(std::move(group));
+    groups.push_back(std::move(alone));
   }
 }
 

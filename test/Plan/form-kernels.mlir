@@ -106,3 +106,24 @@ func.func @transposed(%q: tensor<2x2x4x8xf32>) -> tensor<2x4x16xf32> attributes 
   %n = nn.neg %r : (tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
   return %n : tensor<2x4x16xf32>
 }
+
+// -----
+
+// A sum of many elements is cut into rows, which threads share, before the one
+// that makes a number of it; a small one is not worth a kernel of its own.
+// CHECK-LABEL: func.func @norm
+// CHECK-NEXT: %[[ROWS:.*]] = call @[[K0:kernel_[0-9]+]](%arg0) : (tensor<1024x128xf32>) -> tensor<1024xf32>
+// CHECK-NEXT: %[[NORM:.*]] = call @{{kernel_[0-9]+}}({{.*}}%arg1{{.*}}) : ({{.*}}) -> tensor<f32>
+// CHECK-NEXT: return %[[NORM]]
+// CHECK: func.func private @[[K0]]({{.*}} attributes {plan.kernel, plan.rows = 1024 : i64}
+func.func @norm(%a: tensor<1024x128xf32> {nn.input = "a"}, %b: tensor<64x8xf32> {nn.input = "b"}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+  %a2 = nn.mul %a, %a : (tensor<1024x128xf32>, tensor<1024x128xf32>) -> tensor<1024x128xf32>
+  %ra = nn.reduce sum %a2 dims [1] : (tensor<1024x128xf32>) -> tensor<1024xf32>
+  %sa = nn.reduce sum %ra dims [0] : (tensor<1024xf32>) -> tensor<f32>
+  %b2 = nn.mul %b, %b : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  %rb = nn.reduce sum %b2 dims [1] : (tensor<64x8xf32>) -> tensor<64xf32>
+  %sb = nn.reduce sum %rb dims [0] : (tensor<64xf32>) -> tensor<f32>
+  %s = nn.add %sa, %sb : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %y = nn.sqrt %s : (tensor<f32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
