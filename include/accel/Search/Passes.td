@@ -9,10 +9,10 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
   let summary = "Chooses schedule, slots, recomputation and offload, and writes them down";
   let description = [{
     Runs on `dist` IR and changes nothing but the attribute `accel.decisions` of
-    the module, which the split obeys and `search-verify` checks afterwards. An
-    entry without a backward has nothing to keep between tasks: it runs as one
-    task per micro-batch in one slot, recomputes nothing and offloads nothing.
-    Refuses a module that is not in phase `dist`.
+    the module, which the split obeys and `search-verify` checks afterwards. On
+    one stage a micro-batch's backward follows its forward, so that one slot
+    keeps what lies between them; nothing is recomputed and nothing offloaded
+    yet. Refuses a module that is not in phase `dist`.
 
     ```mlir
     module attributes {accel.phase = "dist"} { … }
