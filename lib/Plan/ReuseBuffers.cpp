@@ -38,7 +38,8 @@ static bool readsAhead(Operation *op, unsigned operand, int64_t rows) {
   }
   if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
     return static_cast<int64_t>(softmax.getDim()) == type.getRank() - 1;
-  return isa<nn::LayerNormOp, nn::CrossEntropyOp>(op) && operand == 0;
+  return isa<nn::LayerNormOp, nn::CrossEntropyOp, nn::ScatterAddOp>(op) &&
+         operand == 0;
 }
 
 /// Whether a kernel may write its results over this argument: what it reads of

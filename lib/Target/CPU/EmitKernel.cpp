@@ -3,6 +3,8 @@
 
 #include "EmitKernel.h"
 
+#include "Kernels/Scatter.h"
+
 #include "accel/Plan/Rows.h"
 #include "accel/Target/CPU/RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
@@ -273,6 +275,23 @@ static void emitPanels(RowEmitter &e, ArrayRef<nn::ReduceOp> columns,
   });
 }
 
+/// The scatter that a kernel consists of, if it adds to its table in place, a
+/// row at a time: rows that no index names stay as they are.
+static nn::ScatterAddOp getScatterInPlace(const KernelInstance &instance,
+                                          int64_t rows) {
+  func::FuncOp kernel = instance.function;
+  Operation *end = kernel.getBody().front().getTerminator();
+  auto scatter = end->getNumOperands() == 1
+                     ? end->getOperand(0).getDefiningOp<nn::ScatterAddOp>()
+                     : nn::ScatterAddOp();
+  auto table =
+      scatter ? dyn_cast<BlockArgument>(scatter.getInit()) : BlockArgument();
+  if (!table || instance.inPlace[table.getArgNumber()] != 0 ||
+      scatter.getDim() != 0 || scatter.getType().getDimSize(0) != rows)
+    return {};
+  return scatter;
+}
+
 void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
   func::FuncOp kernel = instance.function;
   auto results = kernel.getBody().front().getTerminator()->getOperands();
@@ -288,6 +307,7 @@ void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
                   instance.strides[input]});
         }
         std::vector<Nest> nests = groupResults(results, rows);
+        nn::ScatterAddOp scatter = getScatterInPlace(instance, rows);
         auto emitRow = [&](Value row) {
           for (const Nest &nest : nests) {
             Values lead = e.delinearize(row, nest.row);
@@ -313,9 +333,21 @@ void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
           emitRow(e.constantIndex(0));
           return;
         }
+        auto emitWhereNamed = [&](Value row) {
+          Value count =
+              scatter ? cpu::findUpdates(e, scatter, row)[1] : Value();
+          if (!count)
+            return emitRow(row);
+          Value one = e.constantIndex(1);
+          Value times = arith::MinSIOp::create(e.builder(), count, one);
+          e.loop(e.constantIndex(0), times, {}, [&](Value, ValueRange) {
+            emitRow(row);
+            return Values();
+          });
+        };
         auto emitRows = [&](Value begin, Value end) {
           e.loop(begin, end, {}, [&](Value row, ValueRange) {
-            emitRow(row);
+            emitWhereNamed(row);
             return Values();
           });
         };

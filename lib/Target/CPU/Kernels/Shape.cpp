@@ -1,6 +1,7 @@
 // The scalar code of ops that move elements: index arithmetic, and for gathers
 // the check that an index is within its table.
 
+#include "Scatter.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
@@ -196,6 +197,38 @@ struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
   }
 };
 
+/// Whether the index at `place` names a row of the table.
+static Value isNamedBy(RowEmitter &e, nn::ScatterAddOp scatter, Value place,
+                       Value row) {
+  ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
+  Value at = readIndex(e, scatter.getIndices(), e.delinearize(place, indices),
+                       shapeOf(scatter.getInit())[scatter.getDim()]);
+  return arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq, at, row);
+}
+} // namespace
+
+Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row) {
+  int64_t count = ShapedType::getNumElements(shapeOf(scatter.getIndices()));
+  return e.once(scatter.getOperation(), row, [&]() -> Values {
+    Value places = e.scratch(e.builder().getI64Type(), count);
+    if (!places)
+      return {Value(), Value()};
+    Value zero = e.constantIndex(0), one = e.constantIndex(1);
+    Value end = e.loop(
+        zero, e.constantIndex(count), zero,
+        [&](Value place, ValueRange carried) -> Values {
+          Value named = isNamedBy(e, scatter, place, row);
+          // Overwritten by the next one if it does not count.
+          e.storeScratch(place, places, carried[0]);
+          ImplicitLocOpBuilder &b = e.builder();
+          return {arith::AddIOp::create(
+              b, carried[0], arith::SelectOp::create(b, named, one, zero))};
+        })[0];
+    return {places, end};
+  });
+}
+
+namespace {
 /// Which indices name a row of the table is found once per row; most rows are
 /// named by none.
 struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
@@ -204,33 +237,9 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
     size_t dim = scatter.getDim();
     ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
     int64_t count = ShapedType::getNumElements(indices);
-    int64_t size = shapeOf(scatter.getInit())[dim];
     Value row = index[dim];
     Type i64 = e.builder().getI64Type();
-    auto isNamedBy = [&](Value place) {
-      Value at = readIndex(e, scatter.getIndices(),
-                           e.delinearize(place, indices), size);
-      return Value(arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq,
-                                         at, row));
-    };
-    // The places of the indices that name the row, and how many they are.
-    Values found = e.once(op, row, [&]() -> Values {
-      Value places = e.scratch(i64, count);
-      if (!places)
-        return {Value(), Value()};
-      Value zero = e.constantIndex(0), one = e.constantIndex(1);
-      Value end = e.loop(
-          zero, e.constantIndex(count), zero,
-          [&](Value place, ValueRange carried) -> Values {
-            Value named = isNamedBy(place);
-            // Overwritten by the next one if it does not count.
-            e.storeScratch(place, places, carried[0]);
-            ImplicitLocOpBuilder &b = e.builder();
-            return {arith::AddIOp::create(
-                b, carried[0], arith::SelectOp::create(b, named, one, zero))};
-          })[0];
-      return {places, end};
-    });
+    Values found = cpu::findUpdates(e, scatter, row);
     Value start = e.element(scatter.getInit(), index);
     auto update = [&](Value place) {
       Values at(index.take_front(dim));
@@ -254,7 +263,8 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
                   [&](Value place, ValueRange carried) -> Values {
                     Value more = sum(carried[0], update(place));
                     return {arith::SelectOp::create(
-                        e.builder(), isNamedBy(place), more, carried[0])};
+                        e.builder(), isNamedBy(e, scatter, place, row), more,
+                        carried[0])};
                   })[0];
   }
 };

@@ -1,0 +1,19 @@
+// Which updates of a scatter concern a row of its table.
+
+#ifndef ACCEL_LIB_TARGET_CPU_KERNELS_SCATTER_H
+#define ACCEL_LIB_TARGET_CPU_KERNELS_SCATTER_H
+
+#include "accel/Target/CPU/RowEmitter.h"
+#include "dialects/NN/NN.h"
+
+namespace accel::cpu {
+
+/// The places, among the indices, of those that name `row`, in scratch (a
+/// pointer to i64), and how many there are; two null values where scratch has
+/// no room for all. Emitted once per row.
+RowEmitter::Values findUpdates(RowEmitter &emitter, nn::ScatterAddOp scatter,
+                               mlir::Value row);
+
+} // namespace accel::cpu
+
+#endif // ACCEL_LIB_TARGET_CPU_KERNELS_SCATTER_H
