@@ -37,6 +37,13 @@ models = os.path.abspath(os.environ.get(
     "ACCEL_MODELS", os.path.join(source, "..", "shared", "models")))
 if os.path.isdir(os.path.join(models, "export")):
     config.available_features.add("models")
+# Machines without a /dev/pts have no terminals to give.
+try:
+    for end in os.openpty():
+        os.close(end)
+    config.available_features.add("terminal")
+except OSError:
+    pass
 
 config.substitutions += [
     ("%models", models),
