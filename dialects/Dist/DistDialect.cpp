@@ -33,13 +33,18 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kTaskAttr && isa<TaskAttr>(attribute.getValue()) &&
       isa<FunctionOpInterface>(op))
     return success();
-  if (attribute.getName() == kInsertedByAttr &&
+  if ((attribute.getName() == kInsertedByAttr ||
+       attribute.getName() == kUnitAttr) &&
       isa<StringAttr>(attribute.getValue()) && op->getDialect() == this)
+    return success();
+  if (attribute.getName() == kInstanceAttr &&
+      isa<IntegerAttr>(attribute.getValue()) && op->getDialect() == this)
     return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of dist, functions may carry '" << kTaskAttr
-                         << "' and ops of dist '" << kInsertedByAttr << "'";
+                         << "' and ops of dist '" << kInsertedByAttr << "', '"
+                         << kUnitAttr << "' and '" << kInstanceAttr << "'";
 }
 
 /// A layout whose pieces, on this mesh, have the type's shape.

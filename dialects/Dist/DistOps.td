@@ -37,6 +37,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let extraClassDeclaration = [{
     /// The reserved axis of micro-batches.
     static constexpr ::llvm::StringLiteral kMicroBatchAxis = "mb";
+    /// The axis of data-parallel ranks that share the states between them.
+    static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
     /// Size of an axis; none if the mesh has no such axis.
     std::optional<int64_t> findAxisSize(::llvm::StringRef axis);
     /// Product of the sizes of axes that the mesh has.

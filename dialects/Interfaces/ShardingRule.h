@@ -37,6 +37,9 @@ struct ShardingRule {
   /// Whether the op on pieces is the same op, attributes included. False where
   /// it looks at indices or sizes: such an op has its own `localize`.
   bool indexFree = true;
+  /// Whether propagation goes from results to operands. False where what stands
+  /// before and after the op is placed for different reasons.
+  bool spreadsToOperands = true;
 
   /// A rule without factors (everything whole) for the op's operands and
   /// results, all of which are ranked tensors.

@@ -42,6 +42,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     place.mesh = options.mesh;
     place.batchDims = options.batchDims;
     place.microBatches = options.train.microBatches;
+    place.sharding = options.sharding;
     return parallel::buildPlacePipeline(pm, place);
   }
   case Phase::Decided:

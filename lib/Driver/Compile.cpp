@@ -167,6 +167,8 @@ LogicalResult Compilation::runPhases() {
       passOptions.emitGradients = train.emitGradients;
       passOptions.mixedPrecision = train.mixedPrecision;
       passOptions.microBatches = train.microBatches;
+      passOptions.zeroStage = options.phases.sharding.stage;
+      passOptions.zeroGatherOnce = options.phases.sharding.gatherOnce;
       passOptions.mesh = options.phases.mesh;
       passOptions.batchDims.assign(options.phases.batchDims.begin(),
                                    options.phases.batchDims.end());

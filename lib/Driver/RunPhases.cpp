@@ -71,6 +71,8 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.microBatches = microBatches;
     options.mesh = mesh;
     options.batchDims.assign(batchDims.begin(), batchDims.end());
+    options.sharding.stage = zeroStage;
+    options.sharding.gatherOnce = zeroGatherOnce;
     options.target = target;
     options.threads = threads;
     return options;

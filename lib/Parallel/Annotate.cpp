@@ -61,13 +61,13 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     StringRef(mesh).split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (StringRef part : parts) {
       auto [given, text] = part.split('=');
-      StringRef name = given == "dp" ? "dp_replicate" : given;
+      StringRef name = given == "dp" ? StringRef(dpAxis) : given;
       int64_t size;
       if (!llvm::is_contained(kAxes, name))
         return module.emitError()
                << "expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, "
-                  "ep, pp, or dp for dp_replicate), found '"
-               << given << "'";
+                  "ep, pp, or dp for "
+               << dpAxis.getValue() << "), found '" << given << "'";
       if (text.getAsInteger(10, size) || size < 1)
         return module.emitError() << "expected a size of at least 1 for mesh "
                                      "axis '"

@@ -12,11 +12,18 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   AnnotatePassOptions annotate;
   annotate.mesh = options.mesh;
   annotate.microBatches = options.microBatches;
+  if (options.sharding.stage > 0)
+    annotate.dpAxis = dist::MeshOp::kShardAxis.str();
   annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
+  pm.addPass(createShardStatesPass({options.sharding.stage}));
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
   pm.addPass(createMaterializePass());
+  // Reshards say what moves; where in the step they stand says how often.
+  pm.addPass(createOrderReductionsPass({options.sharding.stage}));
+  if (options.sharding.stage == 3 && !options.sharding.gatherOnce)
+    pm.addPass(createPlaceGathersPass());
   pm.addPass(createVerifyPass());
 }
 

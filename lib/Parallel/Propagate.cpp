@@ -115,6 +115,8 @@ void Propagation::visit(Operation *op) {
   }
   AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
   for (auto [index, value] : llvm::enumerate(values)) {
+    if (index < rule.operands.size() && !rule.spreadsToOperands)
+      continue;
     const ShardingRule::Tensor &dims =
         index < rule.operands.size()
             ? rule.operands[index]

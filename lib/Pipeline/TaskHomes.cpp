@@ -76,6 +76,7 @@ LogicalResult TaskHomes::findVarying() {
   for (Operation &op : entry.front().without_terminator()) {
     bool differs = llvm::any_of(
         op.getOperands(), [&](Value value) { return varying.contains(value); });
+    differs |= op.hasAttr(dist::kInstanceAttr);
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
     if (collective && collective.getAxes().contains(kMicroBatch)) {
       if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {

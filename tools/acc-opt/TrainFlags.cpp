@@ -26,7 +26,8 @@ static cl::list<std::string> settings(
              "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
              "optimizer.momentum, gradient_clipping, "
              "scheduler.type=constant|linear, scheduler.warmup_steps, "
-             "scheduler.total_steps, seed; repeatable"),
+             "scheduler.total_steps, seed; and how ranks share the states: "
+             "zero_stage=0..3, zero.gather_once=true|false; repeatable"),
     cl::value_desc("key=value"), cl::cat(category));
 static cl::opt<int64_t> microBatches(
     "micro-batches",
@@ -56,12 +57,43 @@ static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// Takes the settings that say how states are sharded out of `settings`.
+static llvm::Error readSharding(std::vector<std::string> &settings,
+                                accel::parallel::StateSharding &into) {
+  std::vector<std::string> others;
+  bool once = false;
+  for (const std::string &setting : settings) {
+    auto [key, value] = StringRef(setting).split('=');
+    if (key == "zero_stage") {
+      if (value.getAsInteger(10, into.stage) || into.stage < 0 ||
+          into.stage > 3)
+        return fail("expected 0, 1, 2 or 3 as 'zero_stage', found '" + value +
+                    "'");
+    } else if (key == "zero.gather_once") {
+      if (value != "true" && value != "false")
+        return fail("expected true or false as 'zero.gather_once', found '" +
+                    value + "'");
+      into.gatherOnce = value == "true";
+      once = true;
+    } else {
+      others.push_back(setting);
+    }
+  }
+  if (once && into.stage != 3)
+    return fail("expected 'zero_stage=3' with 'zero.gather_once': only there "
+                "parameters are gathered");
+  settings = std::move(others);
+  return llvm::Error::success();
+}
+
 llvm::Error readTrainFlags(CompileOptions &options) {
   accel::autodiff::TrainOptions &into = options.phases.train;
   into.enabled = train;
   into.loss = loss;
   into.optimizer = optimizer;
   into.settings.assign(settings.begin(), settings.end());
+  if (llvm::Error error = readSharding(into.settings, options.phases.sharding))
+    return error;
   into.trainable.assign(trainable.begin(), trainable.end());
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;

@@ -31,6 +31,8 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
+    Option<"zeroStage", "zero-stage", "int64_t", "0", "How ranks share the states of a step: 0 to 3">,
+    Option<"zeroGatherOnce", "zero-gather-once", "bool", "false", "Gather parameters once per step">,
     Option<"target", "target", "std::string", "\"cpu\"", "What to generate code for">,
     Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,
   ];

@@ -5,6 +5,7 @@
 #define ACCEL_DRIVER_PHASES_H
 
 #include "accel/Autodiff/TrainOptions.h"
+#include "accel/Parallel/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -30,6 +31,7 @@ struct PhaseOptions {
   autodiff::TrainOptions train;       ///< not enabled: a forward program
   std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
   std::vector<std::string> batchDims; ///< "INPUT=K"
+  parallel::StateSharding sharding;   ///< of a step's states
   std::string target = "cpu";         ///< as cpu::parseTarget reads it
   int64_t threads = 0;                ///< per rank; 0: cores / ranks
 };

@@ -9,7 +9,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let summary = "Declares the mesh and asks that the batch be split over it";
   let description = [{
     Makes a `dist.mesh @mesh` from `mesh`: axes and sizes under Accelerate's
-    names, `dp` standing for `dp_replicate`. Every `nn.input` is constrained to
+    names, `dp` standing for `dp-axis`. Every `nn.input` is constrained to
     have its batch dimension (0, or as `batch-dim` says; `none` for an input
     without one) split over the data-parallel axes, major to minor; every
     `nn.state` that no constraint is on yet to be whole. A mesh that does not
@@ -28,9 +28,85 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2; empty: one rank">,
+    Option<"dpAxis", "dp-axis", "std::string", "\"dp_replicate\"", "The axis that dp stands for">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Into how many micro-batches the batch of a step is split">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
+  let summary = "Places the states of a step as a ZeRO stage says";
+  let description = [{
+    Over the axis `dp_shard`, along the first dimension of each tensor that it
+    divides: moments, and the gradients that the update reads (`stage` 1 and 2),
+    parameters too (3). What stage 1 and 2 differ in is the order of reductions:
+    `dist-order-reductions`. Forward and backward read parameters whole. Comes
+    after `dist-annotate`, whose constraints on states it changes. Rajbhandari et
+    al., ZeRO, SC 2020, section 5.
+
+    ```mlir
+    %w = dist.constraint %arg1 <@mesh, [{}, {} ]>
+    %y = nn.matmul %x, %w
+    …
+    %new = nn.sub %w, %step
+    // becomes, with stage=3
+    %0 = dist.constraint %arg1 <@mesh, [{dp_shard}, {} ]>
+    %w = dist.constraint %0 <@mesh, [{}, {} ]>
+    %y = nn.matmul %x, %w
+    …
+    %new = nn.sub %0, %step
+    ```
+  }];
+  let options = [Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: 0 to 3">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
+  let summary = "Sums gradients over micro-batches or over ranks first";
+  let description = [{
+    A gradient is partial over micro-batches and over ranks. ZeRO-1 sums the
+    micro-batches of a rank up and scatters the sum over ranks once per step, which
+    costs a whole accumulator; ZeRO-2 and 3 scatter each micro-batch's term, right
+    where it is computed, and accumulate pieces.
+
+    ```mlir
+    %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
+    // becomes, with stage=1
+    %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{} ] partial = {dp_shard}
+    %2 = dist.reshard %1 : [{} ] partial = {dp_shard} -> [{dp_shard} ]
+    // with stage=2 or 3
+    %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ] partial = {mb}
+    %2 = dist.reshard %1 : [{dp_shard} ] partial = {mb} -> [{dp_shard} ]
+    ```
+  }];
+  let options = [Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: 0 to 3">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
+  let summary = "Gathers sharded weights where they are used, unit by unit";
+  let description = [{
+    The weights of a gather unit are gathered together, in front of the first op
+    that reads one, in the forward and again in the backward, for what the
+    backward needs; the last unit once, since the backward begins there. Units are
+    the copies of the block that the forward repeats, and what stands between
+    them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. A weight
+    that is only read rounded (mixed precision) is rounded before it is gathered.
+
+    ```mlir
+    %w = dist.reshard %arg1 : [{dp_shard}, {} ] -> [{}, {} ]
+    %y = nn.matmul %x, %w
+    …
+    %dx = nn.matmul %dy, %w
+    // becomes
+    %w = dist.reshard %arg1 {dist.instance = 0, dist.unit = "h.0"} : …
+    %y = nn.matmul %x, %w
+    …
+    %w1 = dist.reshard %arg1 {dist.instance = 5, dist.unit = "h.0"} : …
+    %dx = nn.matmul %dy, %w1
+    ```
+  }];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 

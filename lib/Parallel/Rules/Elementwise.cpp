@@ -45,6 +45,16 @@ struct DivRule : ShardingRuleOpInterface::ExternalModel<DivRule, nn::DivOp> {
   }
 };
 
+/// The backward's shardings end here, and the update's begin.
+struct GradientRule
+    : ShardingRuleOpInterface::ExternalModel<GradientRule, nn::GradientOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ElementwiseRule<nn::GradientOp>().getShardingRule(op);
+    rule.spreadsToOperands = false;
+    return rule;
+  }
+};
+
 template <typename... Ops> void attachNonLinear(MLIRContext *context) {
   (Ops::template attachInterface<ElementwiseRule<Ops>>(*context), ...);
 }
@@ -57,11 +67,12 @@ void parallel::attachElementwiseRules(MLIRContext *context) {
   attachNonLinear<AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
                   ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp, NotOp,
                   IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp,
-                  CompareOp, CastOp, GradientOp, RandomUniformOp>(context);
+                  CompareOp, CastOp, RandomUniformOp>(context);
   NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
   AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
   SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);
   MulOp::attachInterface<ElementwiseRule<MulOp, 0b01, 0b10>>(*context);
   SelectOp::attachInterface<ElementwiseRule<SelectOp, 0b110>>(*context);
   DivOp::attachInterface<DivRule>(*context);
+  GradientOp::attachInterface<GradientRule>(*context);
 }

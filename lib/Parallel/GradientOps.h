@@ -1,0 +1,26 @@
+// Which ops of a step are its forward and backward, and which its update.
+
+#ifndef ACCEL_LIB_PARALLEL_GRADIENTOPS_H
+#define ACCEL_LIB_PARALLEL_GRADIENTOPS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace accel::parallel {
+
+/// The ops of a step that run per micro-batch, in phases `train` and `dist`.
+struct GradientOps {
+  /// What the entry's outputs need, up to finished gradients: the forward.
+  llvm::DenseSet<mlir::Operation *> forward;
+  /// What gradients need and the forward does not have.
+  llvm::DenseSet<mlir::Operation *> backward;
+
+  explicit GradientOps(mlir::func::FuncOp entry);
+  bool contains(mlir::Operation *op) const {
+    return forward.contains(op) || backward.contains(op);
+  }
+};
+
+} // namespace accel::parallel
+
+#endif // ACCEL_LIB_PARALLEL_GRADIENTOPS_H

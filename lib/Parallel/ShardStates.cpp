@@ -1,0 +1,129 @@
+// Places the states of a training step as a ZeRO stage or an FSDP strategy
+// says.
+
+#include "GradientOps.h"
+#include "accel/Parallel/Passes.h"
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_SHARDSTATESPASS
+#include "accel/Parallel/Passes.h.inc"
+
+std::optional<int64_t> findShardDim(ArrayRef<int64_t> shape, int64_t ranks) {
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (size % ranks == 0)
+      return dim;
+  return std::nullopt;
+}
+
+namespace {
+/// One step.
+class StateSharder {
+public:
+  StateSharder(func::FuncOp step, dist::MeshOp mesh, int64_t stage)
+      : step(step), mesh(mesh), stage(stage), context(step.getContext()),
+        ops(step) {}
+
+  LogicalResult run() {
+    auto module = step->getParentOfType<ModuleOp>();
+    llvm::DenseSet<Attribute> trained;
+    for (auto gradient : llvm::to_vector(step.getOps<nn::GradientOp>())) {
+      trained.insert(gradient.getStateAttr());
+      constrain(gradient.getResult());
+    }
+    for (BlockArgument argument : step.getArguments()) {
+      auto name = step.getArgAttrOfType<FlatSymbolRefAttr>(
+          argument.getArgNumber(), nn::kStateAttr);
+      if (!name)
+        continue;
+      auto state = module.lookupSymbol<nn::StateOp>(name.getAttr());
+      if (state.getRole() != nn::StateRole::moment && !trained.contains(name))
+        continue;
+      FailureOr<dist::ConstraintOp> whole = findConstraint(argument);
+      if (failed(whole))
+        return failure();
+      if (state.getRole() == nn::StateRole::moment)
+        whole->setShardingAttr(shardingOf(argument.getType()));
+      else if (stage == 3)
+        shardParameter(*whole);
+    }
+    return success();
+  }
+
+private:
+  /// Split over `dp_shard` along the first dimension that it divides; whole
+  /// where there is none (numbers).
+  dist::ShardingAttr shardingOf(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    auto axis = StringRef(dist::MeshOp::kShardAxis);
+    auto none = dist::AxesAttr::get(context, ArrayRef<StringRef>());
+    SmallVector<dist::AxesAttr> dims(tensor.getRank(), none);
+    if (std::optional<int64_t> dim =
+            findShardDim(tensor.getShape(), *mesh.findAxisSize(axis)))
+      dims[*dim] = dist::AxesAttr::get(context, axis);
+    return dist::ShardingAttr::get(
+        context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims);
+  }
+
+  dist::ConstraintOp constrain(Value value) {
+    OpBuilder builder(context);
+    builder.setInsertionPointAfterValue(value);
+    auto constraint = dist::ConstraintOp::create(builder, value.getLoc(), value,
+                                                 shardingOf(value.getType()));
+    value.replaceAllUsesExcept(constraint.getResult(), constraint);
+    return constraint;
+  }
+
+  FailureOr<dist::ConstraintOp> findConstraint(BlockArgument argument) {
+    if (argument.hasOneUse())
+      if (auto found = dyn_cast<dist::ConstraintOp>(*argument.user_begin()))
+        return found;
+    return step.emitError() << "expected one constraint on the state of "
+                               "argument "
+                            << argument.getArgNumber();
+  }
+
+  /// At rest in pieces, which the update reads; forward and backward read it
+  /// whole.
+  void shardParameter(dist::ConstraintOp whole) {
+    OpBuilder builder(whole);
+    auto pieces = dist::ConstraintOp::create(
+        builder, whole.getLoc(), whole.getInput(), shardingOf(whole.getType()));
+    whole.getInputMutable().assign(pieces);
+    whole.getResult().replaceUsesWithIf(
+        pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
+  }
+
+  func::FuncOp step;
+  dist::MeshOp mesh;
+  int64_t stage;
+  MLIRContext *context;
+  GradientOps ops;
+};
+
+struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (stage < 0 || stage > 3) {
+      module.emitError() << "expected a ZeRO stage from 0 to 3, found "
+                         << stage.getValue();
+      return signalPassFailure();
+    }
+    auto meshes = module.getOps<dist::MeshOp>();
+    if (stage == 0 || meshes.empty())
+      return;
+    dist::MeshOp mesh = *meshes.begin();
+    if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
+      return; // one shard is the whole
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal() &&
+          failed(StateSharder(function, mesh, stage).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+} // namespace accel::parallel

@@ -1,0 +1,51 @@
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 zero-stage=1" | FileCheck %s --check-prefix=ONE
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 zero-stage=2" | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 zero-stage=3" | FileCheck %s --check-prefix=THREE
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 zero-stage=3 zero-gather-once=true" | FileCheck %s --check-prefix=ONCE
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp_replicate=2,dp_shard=2 micro-batches=2 zero-stage=3" | FileCheck %s --check-prefix=HYBRID
+
+// Where the sum over micro-batches stands, before or after the sum over ranks,
+// is what the stages differ in; where weights are gathered is the third.
+
+module attributes {accel.phase = "train"} {
+nn.state @w : tensor<4x4xf32> {init = dense<0.0> : tensor<4x4xf32>}
+func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.state = @w})
+    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry} {
+  %y = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf32>) -> tensor<f32>
+  %a = nn.relu %y : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %xt = nn.transpose %x [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %dw = nn.matmul %xt, %a : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %g = nn.gradient %dw of @w : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %w1 = nn.sub %w, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %loss, %w1 : tensor<f32>, tensor<4x4xf32>
+}
+}
+
+// ONE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+// ONE: %[[DW:.*]] = nn.matmul {{.*}} partial = {mb, dp_shard}
+// ONE: dist.reshard %{{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}
+// ONE: dist.reshard {{.*}} partial = {dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// ONE: nn.gradient
+// The new value is whole again.
+// ONE: nn.sub {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// ONE: dist.reshard {{.*}}[{dp_shard}, {}]>> -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+
+// TWO: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+// TWO: dist.reshard {{.*}} partial = {mb, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}
+// TWO: dist.reshard {{.*}} partial = {mb}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// TWO: nn.gradient
+
+// THREE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// THREE: %[[W:.*]] = dist.reshard %arg1 {dist.inserted_by = "dist-place-gathers", dist.instance = 0 : i64, dist.unit = "model"}
+// THREE-NEXT: nn.matmul %arg0, %[[W]]
+// The backward does not need it.
+// THREE-NOT: dist.unit
+// THREE: nn.sub %arg1, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// THREE-NEXT: dist.reshard
+// THREE-NEXT: return
+
+// ONCE-NOT: dist.unit
+
+// HYBRID: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// HYBRID: dist.reshard {{.*}} partial = {mb, dp_replicate, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb, dp_replicate}
