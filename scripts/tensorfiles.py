@@ -61,6 +61,15 @@ def read_npy(path):
     return header["shape"], kind, values(data[start:], kind)
 
 
+def write_npy(path, tensor):
+    """Writes (shape, type, values); no halves."""
+    shape, kind, numbers = tensor
+    names = {kind: name for name, kind in NPY_TYPES.items()}
+    header = str({"descr": "<" + names[kind], "fortran_order": False, "shape": tuple(shape)}) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+                     array.array(CODES[kind], numbers).tobytes())
+
+
 def read_safetensors(path):
     """Returns {name: (shape, type, values)} of a .safetensors file."""
     data = pathlib.Path(path).read_bytes()

@@ -48,9 +48,9 @@ Place Lowering::getShared(Value value, Location reader) {
   BufferOp buffer = place.buffer;
   if (buffer.getSpace() == Space::shared)
     return place;
-  // What a command of this task writes is written where others can read it, as
-  // are accumulators; other states, constants and inputs stay where they are.
-  if (buffer.getRole() == Role::activation || isAccumulator(buffer)) {
+  // What a command of this task writes is written where others can read it, and
+  // states are kept there; constants and inputs stay where they are.
+  if (buffer.getRole() == Role::activation || buffer.getRole() == Role::state) {
     buffer.setSpace(Space::shared);
     return place;
   }

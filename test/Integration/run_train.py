@@ -9,6 +9,7 @@ comes out with references in float64.
                              gradient norms and final parameters of --runs, gradients,
                              and the same bits when run a second time; with --f64
                              also all layouts against the first, in float64
+  run_train.py twice NAME    --strategies on 8 ranks with the batch twice, against one rank
   run_train.py bf16 NAME     the losses in bf16, beside those of PyTorch's autocast
   run_train.py home NAME     the weights saved after three steps: names, shapes, values
 
@@ -30,6 +31,10 @@ OPTIMIZERS = {
 CURVES = {"sgd_lr0.1": ("sgd_lr0.1", 1e-5), "sgd_lr0.05_mom0.9": ("sgd", 1e-5),
           "adamw_lr1e-2_wd0.01_b0.9_0.999_eps1e-8": ("adamw", 2e-5)}
 STEPS = 10
+STRATEGIES = {
+    **{f"zero{stage}": ["--set", f"zero_stage={stage}"] for stage in (1, 2, 3)},
+    "gather_once": ["--set", "zero_stage=3", "--set", "zero.gather_once=true"],
+    "hybrid": ["--set", "zero_stage=3"]}
 
 
 class Trainer:
@@ -41,10 +46,14 @@ class Trainer:
         (self.loss, _), = tensorfiles.graph_values(model)[1]
         work.mkdir(parents=True, exist_ok=True)
 
-    def compile(self, label, layout, flags):
+    def compile(self, label, layout, flags, strategy=None):
         ranks, parts = layout
-        executable = self.work / f"{label}-{ranks}x{parts}.accx"
+        executable = self.work / f"{label}-{strategy or 'ddp'}-{ranks}x{parts}.accx"
         mesh = ["--mesh", f"dp={ranks}"] if ranks > 1 else []
+        if strategy == "hybrid":
+            mesh = ["--mesh", f"dp_replicate=2,dp_shard={ranks // 2}"]
+        if strategy:
+            mesh += STRATEGIES[strategy]
         run("acc-opt", self.model, "--train", "--loss", self.loss, *flags, *self.dims, *mesh,
             "--micro-batches", parts, "-o", executable)
         return Program(executable, self.inputs, ranks)
@@ -196,18 +205,49 @@ def flags_of(run):
 ALL_LAYOUTS = "1x1,1x2,1x4,2x1,2x2,2x4,4x1,4x2,8x1"
 
 
+def twice(inputs, work):
+    """A folder with `inputs` twice: a batch that sixteen divide."""
+    folder = work / "inputs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (shape, kind, values) in tensorfiles.read(inputs).items():
+        tensorfiles.write_npy(folder / f"{name}.npy", ([2 * shape[0], *shape[1:]], kind, values * 2))
+    return folder
+
+
+def check_twice(options):
+    """In float64, strategies on twice the fixture's batch, against one rank."""
+    trainer = Trainer(FIXTURE / options.what / "model.onnx",
+                      twice(FIXTURE / "inputs", options.work), options.work)
+    for name in options.runs.split(","):
+        one = trainer.compile(name, (1, 1), [*flags_of(name), "--dtype=f64"]).train(STEPS)
+        for strategy in options.strategies.split(","):
+            for layout in layouts(options, trainer.batch, "8x1,8x2"):
+                what = f"{name}, {strategy}, {layout[0]} ranks, {layout[1]} micro-batches"
+                found = trainer.compile(
+                    name, layout, [*flags_of(name), "--dtype=f64"], strategy).train(STEPS)
+                for key, curve in found.curve.items():
+                    require(f"{what}: {key}", curve_distance(curve, one.curve[key]), 1e-9)
+                check_weights(what, found.weights, one.weights, lambda name: 1e-9)
+
+
 def check_fixture(options):
     expected = Expected(options.what.name)
     trainer = Trainer(FIXTURE / options.what / "model.onnx", FIXTURE / "inputs", options.work)
     precision = ["--dtype=f64"] if options.f64 else []
     # In float64, what is left is the constants' float32, and the references'.
     close = 1e-6 if options.f64 else 1e-5
+    places = [(None, layout) for layout in layouts(options, trainer.batch, ALL_LAYOUTS)]
+    if options.strategies:
+        places = [(None, (1, 1))] + [
+            (strategy, layout) for strategy in options.strategies.split(",")
+            for layout in layouts(options, trainer.batch, "2x1,2x2,4x1,4x2,8x1")]
     for name in options.runs.split(","):
         one = None
-        for layout in layouts(options, trainer.batch, ALL_LAYOUTS):
-            what = f"{name}, {layout[0]} ranks, {layout[1]} micro-batches"
-            program = trainer.compile(name, layout, [*flags_of(name), *precision, "--emit-gradients"])
-            if layout == (1, 1) and "clip" not in name:
+        for strategy, layout in places:
+            what = f"{name}, {strategy or 'ddp'}, {layout[0]} ranks, {layout[1]} micro-batches"
+            program = trainer.compile(
+                name, layout, [*flags_of(name), *precision, "--emit-gradients"], strategy)
+            if layout in ((1, 1), (2, 2)) and "clip" not in name:
                 first = program.train(1, gradients=True)
                 check_gradients(what, first.gradients, expected.group("gradient"),
                                 expected.aliases, close)
@@ -291,12 +331,14 @@ def check_home_file(found, names, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    modes = {"shared": check_shared, "fixture": check_fixture, "bf16": check_bf16, "home": check_home}
+    modes = {"shared": check_shared, "fixture": check_fixture, "twice": check_twice,
+             "bf16": check_bf16, "home": check_home}
     parser.add_argument("mode", choices=modes)
     parser.add_argument("what", type=pathlib.Path, help="a folder, or an export of the fixture")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--layouts", help="RANKSxMICROBATCHES by comma")
     parser.add_argument("--runs", default="sgd,adamw_clip", help="of the fixture, by comma")
+    parser.add_argument("--strategies", help=f"of the fixture: {', '.join(STRATEGIES)}")
     parser.add_argument("--f64", action="store_true")
     options = parser.parse_args()
     print(f"{options.mode} {options.what.name}")
