@@ -21,8 +21,26 @@ static LogicalResult verifyPermutation(Operation *op, ArrayRef<int64_t> perm,
                            << perm << "]";
 }
 
+RankedTensorType StateOp::getLogicalType() {
+  auto type = cast<RankedTensorType>(getType());
+  std::optional<ArrayRef<int64_t>> logical = getLogical();
+  return logical ? RankedTensorType::get(*logical, type.getElementType())
+                 : type;
+}
+
 LogicalResult StateOp::verify() {
   auto type = cast<RankedTensorType>(getType());
+  if (std::optional<ArrayRef<int64_t>> logical = getLogical()) {
+    auto within = [](auto sizes) {
+      auto [size, padded] = sizes;
+      return size >= 0 && size <= padded;
+    };
+    if (static_cast<int64_t>(logical->size()) != type.getRank() ||
+        !llvm::all_of(llvm::zip(*logical, type.getShape()), within))
+      return emitOpError() << "expected a 'logical' shape within " << type
+                           << ", found [" << *logical << "]";
+  }
+  type = getLogicalType();
   if (ArrayAttr initializers = getInitializersAttr())
     for (Attribute attribute : initializers) {
       auto initializer = dyn_cast<InitializerAttr>(attribute);

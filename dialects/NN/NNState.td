@@ -17,6 +17,10 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     state's own: what loads the state converts (a float32 file in a program
     compiled in float64).
 
+    `logical` is the shape of the value where the state is larger: each dimension
+    is padded with zeros at its end, so that ranks can split it evenly. `init`
+    has that shape, and so has what is saved of the state; the zeros stay zeros.
+
     `aliases` are the parameter's other names (tied weights), `initializers`
     which initializers of the model file it stands for, `init` its first value:
     a `#nn.file` range or an elements attribute. `frozen` states are never
@@ -35,9 +39,14 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
-      UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role);
+      OptionalAttr<DenseI64ArrayAttr>:$logical, UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role);
   let assemblyFormat = "$sym_name `:` $type attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The type of the value without padding: that of `init` (in a file,
+    /// `stored` may be its element type).
+    ::mlir::RankedTensorType getLogicalType();
+  }];
 }
 
 def NN_GradientOp : NN_InferredOp<"gradient", [

@@ -73,7 +73,7 @@ FailureOr<Write> StepBuilder::addState(StringRef name, RankedTensorType type,
       builder, named(name), name, type,
       DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())),
       /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
-      /*frozen=*/false, role);
+      /*logical=*/nullptr, /*frozen=*/false, role);
   // The counter stays last.
   unsigned place = counter ? counter.getArgNumber() : entry.getNumArguments();
   auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(

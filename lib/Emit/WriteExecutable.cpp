@@ -151,6 +151,8 @@ LogicalResult Emitter::addState(nn::StateOp op) {
       state.aliases.push_back(alias.str());
   state.dtype = *dtype;
   state.shape.assign(type.getShape().begin(), type.getShape().end());
+  if (RankedTensorType logical = op.getLogicalType(); logical != type)
+    state.logicalShape = logical.getShape().vec();
   state.role = nn::stringifyStateRole(op.getRole()).str();
   state.frozen = op.getFrozen();
   if (auto file = dyn_cast<nn::FileAttr>(op.getInit())) {
@@ -188,7 +190,8 @@ LogicalResult Emitter::addState(nn::StateOp op) {
     state.first.section = "state:" + state.name;
     state.first.bytes = bytes->size();
     state.first.hash = rt::hashBytes(bytes->data(), bytes->size());
-    addSection(state.first.section, std::move(*bytes), *dtype, state.shape);
+    addSection(state.first.section, std::move(*bytes), *dtype,
+               op.getLogicalType().getShape().vec());
   }
   executable.states.push_back(std::move(state));
   return success();

@@ -11,7 +11,7 @@ using namespace accel;
 using namespace accel::evaluate;
 
 static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
-  auto type = cast<RankedTensorType>(state.getType());
+  RankedTensorType type = state.getLogicalType();
   auto buffer = llvm::MemoryBuffer::getFile(file.getPath(), /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
   if (!buffer)
@@ -49,7 +49,7 @@ static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
   return convertTo(value, type, state.getLoc(), "the state");
 }
 
-FailureOr<Tensor> evaluate::loadState(nn::StateOp state) {
+static FailureOr<Tensor> loadLogical(nn::StateOp state) {
   if (auto file = dyn_cast<nn::FileAttr>(state.getInit()))
     return loadFile(state, file);
   FailureOr<Tensor> value =
@@ -58,4 +58,21 @@ FailureOr<Tensor> evaluate::loadState(nn::StateOp state) {
     return state.emitOpError() << "expected an 'init' that can be read, found "
                                   "an attribute without its data";
   return value;
+}
+
+FailureOr<Tensor> evaluate::loadState(nn::StateOp state) {
+  FailureOr<Tensor> value = loadLogical(state);
+  auto type = cast<RankedTensorType>(state.getType());
+  if (failed(value) || value->hasType(type))
+    return value;
+  Tensor padded(type);
+  int64_t from = 0;
+  forEachPosition(value->getShape(), getRowMajorStrides(type.getShape()), 0,
+                  [&](int64_t to) {
+                    if (padded.isFloat())
+                      padded.mutableFloats()[to] = value->floats()[from++];
+                    else
+                      padded.mutableInts()[to] = value->ints()[from++];
+                  });
+  return padded;
 }

@@ -144,7 +144,8 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       builder, loc, parameter.name, type, init,
       aliases.empty() ? ArrayAttr() : builder.getStrArrayAttr(aliases),
       initializers.empty() ? ArrayAttr() : builder.getArrayAttr(initializers),
-      storedAs, /*frozen=*/options.forTraining && !parameter.trained);
+      storedAs, /*logical=*/nullptr,
+      /*frozen=*/options.forTraining && !parameter.trained);
 }
 
 LogicalResult ModelImporter::declareStates(ModuleOp module) {

@@ -145,7 +145,7 @@ void Splitter::declareAccumulator(const Reduction &reduction) {
       DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType()));
   auto state = nn::StateOp::create(
       builder, reduction.op.getLoc(), "accumulator/" + nameOf(reduction, entry),
-      type, zero, nullptr, nullptr, nullptr, /*frozen=*/false,
+      type, zero, nullptr, nullptr, nullptr, nullptr, /*frozen=*/false,
       nn::StateRole::accumulator);
   symbols.insert(state);
   accumulators[reduction.op] = state;

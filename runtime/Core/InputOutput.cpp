@@ -136,7 +136,7 @@ Status Weights::open(const ExecutableFile &executable) {
     tensor.name = state.name;
     TensorRange &range = tensor.range;
     range.dtype = state.first.stored.value_or(state.dtype);
-    range.shape = state.shape;
+    range.shape = state.valueShape();
     range.fill.assign(state.first.fill.begin(), state.first.fill.end());
     range.offset = state.first.offset;
     // File dimension d is state dimension permutation[d].
@@ -147,7 +147,7 @@ Status Weights::open(const ExecutableFile &executable) {
     int64_t stride = 1;
     for (size_t d = permutation.size(); d-- > 0;) {
       range.strides[permutation[d]] = stride;
-      stride *= state.shape[permutation[d]];
+      stride *= range.shape[permutation[d]];
     }
     if (!range.fill.empty()) {
       range.path = path;

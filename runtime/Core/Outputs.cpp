@@ -21,6 +21,16 @@ static std::vector<std::string> otherNames(const Executable &executable,
   return names;
 }
 
+/// The shape of the output's file: a gradient that is as padded as its
+/// parameter comes without the padding.
+static const std::vector<int64_t> &fileShape(const Executable &executable,
+                                             const TensorPlan &output) {
+  for (const StatePlan &state : executable.states)
+    if (state.name + ".grad" == output.name && state.shape == output.part.shape)
+      return state.valueShape();
+  return output.part.shape;
+}
+
 /// Makes `other` a second name of the file at `path`, in one step.
 static Status linkFile(const std::string &path, const std::string &other) {
   std::string temporary = other + ".link";
@@ -41,8 +51,9 @@ Status Outputs::create(const Executable &executable,
     if (isStepReport(executable, tensor.name))
       continue;
     std::string path = folder + "/" + fileNameOf(tensor.name) + ".npy";
-    std::string header = npyHeader(tensor.dtype, tensor.part.shape);
-    uint64_t bytes = static_cast<uint64_t>(numElements(tensor.part.shape)) *
+    const std::vector<int64_t> &shape = fileShape(executable, tensor);
+    std::string header = npyHeader(tensor.dtype, shape);
+    uint64_t bytes = static_cast<uint64_t>(numElements(shape)) *
                      static_cast<uint64_t>(dtypeBytes(tensor.dtype));
     AtomicFile file;
     ACCEL_RT_RETURN_IF_ERROR(file.create(path, header.size() + bytes));
@@ -50,9 +61,8 @@ Status Outputs::create(const Executable &executable,
         writeRange(file.descriptor(), path, 0, header.data(), header.size()));
     OpenTensor open;
     open.name = tensor.name;
-    open.range = {file.descriptor(), path,
-                  header.size(),     tensor.dtype,
-                  tensor.part.shape, rowMajorStrides(tensor.part.shape)};
+    open.range = {file.descriptor(), path,  header.size(),
+                  tensor.dtype,      shape, rowMajorStrides(shape)};
     for (const std::string &name : otherNames(executable, tensor.name))
       links.emplace_back(path, folder + "/" + fileNameOf(name) + ".npy");
     tensors.push_back(std::move(open));

@@ -83,7 +83,7 @@ SavedWeights::create(const ExecutableFile &executable, const std::string &path,
     std::vector<std::string> names = state.aliases;
     names.push_back(state.name);
     for (const std::string &name : names) {
-      entries.push_back({name, state.dtype, state.shape});
+      entries.push_back({name, state.dtype, state.valueShape()});
       named[name].state = &state;
     }
   }

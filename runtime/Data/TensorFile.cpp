@@ -72,13 +72,18 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
     : fd(range.fd), path(range.path), fill(range.fill),
       elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)) {
   size_t rank = view.shape.size();
-  std::vector<int64_t> first = pieceStart(part, view.shape, coordinates, 0),
+  std::vector<int64_t> size = view.shape,
+                       first = pieceStart(part, view.shape, coordinates, 0),
                        second = pieceStart(part, view.shape, coordinates, 1);
   int64_t offset = 0, step = 0;
   for (size_t d = 0; d < rank; ++d) {
     offset += first[d] * range.strides[d];
     step += (second[d] - first[d]) * range.strides[d];
+    if (range.shape[d] != part.shape[d])
+      size[d] = std::clamp<int64_t>(range.shape[d] - first[d], 0, size[d]);
   }
+  isPadded = size != view.shape;
+  all = PairLayout(view.shape, view.strides, view.strides);
   start = range.offset + static_cast<uint64_t>(offset * fileBytes);
   microBatchBytes = step * fileBytes;
 
@@ -87,13 +92,13 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     auto key = [&](size_t d) {
-      return view.shape[d] == 1 ? int64_t(0) : range.strides[d];
+      return size[d] == 1 ? int64_t(0) : range.strides[d];
     };
     return key(a) > key(b);
   });
   std::vector<int64_t> shape, file, memory;
   for (size_t d : order) {
-    shape.push_back(view.shape[d]);
+    shape.push_back(size[d]);
     file.push_back(range.strides[d]);
     memory.push_back(view.strides[d]);
   }
@@ -118,6 +123,9 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
 template <bool Writes>
 Status PieceMover::move(char *view, int64_t microBatch,
                         std::atomic<uint64_t> *counter) {
+  if constexpr (!Writes)
+    if (isPadded)
+      clear(view);
   if (outer.elements() == 0 || runElements == 0)
     return Status();
   if (!fill.empty())
@@ -187,6 +195,16 @@ Status PieceMover::fillView(char *view) {
                      fillRun(memory + i * memoryStride);
                  });
   return Status();
+}
+
+void PieceMover::clear(char *view) const {
+  static constexpr char kZeros[8] = {};
+  all.forRange(
+      0, all.elements(),
+      [&](int64_t to, int64_t, int64_t stride, int64_t, int64_t count) {
+        copyStrided(elementBytes, view + to * elementBytes, stride, kZeros, 0,
+                    count);
+      });
 }
 
 Status PieceMover::read(void *view, int64_t microBatch,

@@ -51,8 +51,10 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 class PieceMover {
 public:
   /// The piece of `range` that `view` holds: its part at `coordinates`.
-  /// Requires the shapes to fit (format::validate). Reading converts where the
-  /// file has elements of another type: f32 to f64.
+  /// Requires the shapes to fit (format::validate). Where the part is larger
+  /// than the range, it is padded at the end of its dimensions: reading gives
+  /// zeros there, writing skips them. Reading converts where the file has
+  /// elements of another type: f32 to f64.
   PieceMover(const TensorRange &range, const Part &part, const View &view,
              const Coordinates &coordinates);
 
@@ -66,6 +68,8 @@ private:
   Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter);
 
   Status fillView(char *view);
+  /// Zeroes all of the view, padding included.
+  void clear(char *view) const;
 
   int fd;
   std::string path;
@@ -77,6 +81,8 @@ private:
   PairLayout outer;            ///< Runs that are contiguous in the file …
   int64_t runElements = 1;     ///< … have this many elements …
   PairLayout run;              ///< … and lie so in memory (A: file, B: view).
+  PairLayout all;              ///< The whole view (A), padding included.
+  bool isPadded = false;       ///< Some of the view is not in the file.
   bool direct = false;         ///< A run is contiguous in memory, too.
   std::vector<char> bounce;    ///< Between the file and a scattered view.
 };

@@ -205,6 +205,7 @@ template <class IO> void describe(IO &io, StatePlan &state) {
   io.field("role", state.role);
   io.field("dtype", state.dtype);
   io.field("shape", state.shape);
+  io.field("logical_shape", state.logicalShape);
   io.field("axes", state.axes);
   io.field("frozen", state.frozen);
   io.field("first", state.first);

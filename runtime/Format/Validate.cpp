@@ -136,6 +136,15 @@ private:
         std::end(kRoles))
       return Status::error("expected the role of a state, found " +
                            inQuotes(state.role) + " for " + what);
+    if (!state.logicalShape.empty()) {
+      bool within = state.logicalShape.size() == state.shape.size();
+      for (size_t i = 0; within && i < state.shape.size(); ++i)
+        within = inRange(state.logicalShape[i], 0, state.shape[i] + 1);
+      if (!within)
+        return Status::error("expected a logical shape within the shape of " +
+                             what);
+      bytes = boundedProduct(state.logicalShape, dtypeBytes(state.dtype));
+    }
     if (!state.axes.empty())
       ACCEL_RT_RETURN_IF_ERROR(checkPart({state.shape, state.axes}, what));
     if (!first.path.empty() + !first.section.empty() + !first.fill.empty() != 1)
@@ -155,7 +164,7 @@ private:
                              "of " +
                              std::string(dtypeName(*first.stored)) + " to " +
                              dtypeName(state.dtype) + " for " + what);
-      bytes = boundedProduct(state.shape, dtypeBytes(*first.stored));
+      bytes = boundedProduct(state.valueShape(), dtypeBytes(*first.stored));
     }
     if (first.bytes != static_cast<uint64_t>(bytes))
       return Status::error("expected " + std::to_string(bytes) +

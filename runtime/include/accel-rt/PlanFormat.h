@@ -267,10 +267,19 @@ struct StatePlan {
   std::string role = "parameter";
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
+  /// The value's own shape where `shape` pads it with zeros at the end of
+  /// dimensions, so that ranks can split it; empty: no padding. Files know this
+  /// shape alone.
+  std::vector<int64_t> logicalShape = {};
   /// Axes of every dimension, as in Part; empty: replicated.
   std::vector<std::vector<std::string>> axes;
   bool frozen = false; ///< Never written: it keeps its first value.
   FirstValue first;
+
+  /// The shape without padding: that of the first value.
+  const std::vector<int64_t> &valueShape() const {
+    return logicalShape.empty() ? shape : logicalShape;
+  }
 };
 /// A parameter of the user's program that the exporter folded into others: the
 /// program has no such state. `shape` where it is known.

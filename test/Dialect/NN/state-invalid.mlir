@@ -41,6 +41,21 @@ nn.state @stored_integer : tensor<2xf64> {init = #nn.file<"m.onnx" [0 : 8] hash 
 
 // -----
 
+// expected-error @below {{'nn.state' op expected a 'logical' shape within 'tensor<4x2xf32>', found [3, 3]}}
+nn.state @wider : tensor<4x2xf32> {init = dense<0.0> : tensor<3x3xf32>, logical = array<i64: 3, 3>}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected a 'logical' shape within 'tensor<4x2xf32>', found [8]}}
+nn.state @flat : tensor<4x2xf32> {init = dense<0.0> : tensor<8xf32>, logical = array<i64: 8>}
+
+// -----
+
+// expected-error @below {{'nn.state' op expected a file range of 24 bytes for 'tensor<3x2xf32>', found 32}}
+nn.state @padded_file : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 32] hash 1 permutation []>, logical = array<i64: 3, 2>}
+
+// -----
+
 func.func @constant() {
   // expected-error @below {{'nn.constant' op expected a value of type 'tensor<3xf32>', found 'tensor<2xf32>'}}
   %0 = nn.constant dense<0.0> : tensor<2xf32> : tensor<3xf32>

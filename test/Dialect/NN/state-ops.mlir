@@ -6,6 +6,8 @@ nn.state @wte.weight : tensor<4x2xf32> {aliases = ["lm_head.weight"], initialize
 nn.state @wide : tensor<2xf64> {init = #nn.file<"m.onnx" [0 : 8] hash 1 permutation []>, stored = f32}
 // CHECK: nn.state @buffer : tensor<2xi64> {frozen, init = dense<[1, 2]> : tensor<2xi64>}
 nn.state @buffer : tensor<2xi64> {frozen, init = dense<[1, 2]> : tensor<2xi64>}
+// CHECK: nn.state @padded : tensor<4x2xf32> {init = dense<1.000000e+00> : tensor<3x2xf32>, logical = array<i64: 3, 2>}
+nn.state @padded : tensor<4x2xf32> {init = dense<1.0> : tensor<3x2xf32>, logical = array<i64: 3, 2>}
 // CHECK: nn.state @"exp_avg/wte.weight" : tensor<4x2xf32> {init = dense<0.000000e+00> : tensor<4x2xf32>, role = #nn<role moment>}
 nn.state @"exp_avg/wte.weight" : tensor<4x2xf32> {init = dense<0.0> : tensor<4x2xf32>, role = #nn<role moment>}
 // CHECK: role = #nn<role accumulator>

@@ -173,7 +173,8 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
              {"\"mb\" = 1", "\"mb\" = 2"},
              {"{aliases = [\"v\"], init = dense<[[1.0, 2.0], [3.0, 4.0]]>",
               "{frozen, role = #nn<role moment>, init = dense<1.5>"},
-             {"tensor<4xf32> {init", "tensor<2xf64> {stored = f32, init"},
+             {"tensor<4xf32> {init", "tensor<3xf64> {stored = f32, logical = "
+                                     "array<i64: 2>, init"},
              {"[64 : 16]", "[64 : 8]"},
              {"plan.entry @main", "plan.entry @step"},
              {"plan.write #plan.view", reports}}),
@@ -189,6 +190,9 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   EXPECT_EQ(plan.folded[0].name, "old");
   EXPECT_EQ(*plan.folded[0].shape, (std::vector<int64_t>{2, 3}));
   EXPECT_FALSE(plan.folded[1].shape);
+  EXPECT_EQ(plan.states[1].shape, std::vector<int64_t>{3});
+  EXPECT_EQ(plan.states[1].logicalShape, std::vector<int64_t>{2});
+  EXPECT_TRUE(plan.states[0].logicalShape.empty());
   EXPECT_EQ(plan.states[0].role, "moment");
   EXPECT_TRUE(plan.states[0].frozen);
   // A splat is a fill, not a section of equal numbers.

@@ -193,6 +193,7 @@ TEST(Format, WritesWhatTrainingNeeds) {
   executable.folded = {{"ln.bias", std::vector<int64_t>{4}}, {"old", {}}};
   executable.states[0].dtype = DType::F64;
   executable.states[0].first.stored = DType::F32;
+  executable.states[1].logicalShape = {3};
   // The load must agree with the type.
   auto &read =
       std::get<ReadCommand>(executable.programs[0].bodies[0].commands[0].what);
@@ -215,6 +216,7 @@ TEST(Format, WritesWhatTrainingNeeds) {
   EXPECT_EQ(*plan.folded[0].shape, std::vector<int64_t>{4});
   EXPECT_FALSE(plan.folded[1].shape);
   EXPECT_EQ(plan.states[1].first.fill, bytesOf(1.f));
+  EXPECT_EQ(plan.states[1].logicalShape, std::vector<int64_t>{3});
   EXPECT_EQ(plan.states[5].role, "counter");
   EXPECT_EQ(*plan.states[0].first.stored, DType::F32);
   EXPECT_FALSE(plan.states[1].first.stored);
@@ -267,6 +269,12 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
                 e.folded = {{"rows", {}}};
               }),
               HasSubstr("found two states called 'rows'"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].logicalShape = {5}; }),
+              HasSubstr("a logical shape within the shape of state 'rows'"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.states[0].logicalShape = {1, 2};
+              }),
+              HasSubstr("expected 8 bytes of first value, found 16"));
   EXPECT_THAT(error([](Executable &e) { e.states[1].first.fill.pop_back(); }),
               HasSubstr("expected a fill of one element for state 'rows'"));
   EXPECT_THAT(error([](Executable &e) { e.states[1].first.fill[0] = 256; }),

@@ -14,6 +14,11 @@ void spill(const std::string &path, const std::string &text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+std::string slurp(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
 /// A .npy file whose dictionary is `dictionary`.
 std::string npy(const std::string &dictionary, const std::string &data,
                 char version = 1) {
@@ -157,6 +162,55 @@ TEST_F(Files, MovesTransposedPiecesOfRanks) {
   std::vector<float> two(2);
   ASSERT_TRUE(batches.read(two.data(), 2).ok());
   EXPECT_EQ(two, (std::vector<float>{22, 23}));
+}
+
+TEST_F(Files, PadsPiecesWithZeros) {
+  // A value [3, 5] as a state [4, 6], cut over tp by rows and over dp by
+  // columns: the last rank of each has padding, and one row of all ranks too.
+  std::vector<float> data(15);
+  for (int i = 0; i < 15; ++i)
+    data[i] = float(i + 1);
+  std::string bytes(reinterpret_cast<char *>(data.data()), 60);
+  spill(folder / "t", bytes);
+  spill(folder / "copy", std::string(60, '\xff'));
+  file = FileHandle(::open((folder / "t").c_str(), O_RDONLY));
+  FileHandle copy(::open((folder / "copy").c_str(), O_RDWR));
+  for (bool transposed : {false, true})
+    for (int64_t rank = 0; rank < 8; ++rank) {
+      // file[r][c] = 5 r + c + 1, or file[c][r] where the file is transposed.
+      std::vector<int64_t> strides{transposed ? 1 : 5, transposed ? 3 : 1};
+      range = {file.get(), "t", 0, DType::F32, {3, 5}, strides};
+      auto coordinates = Coordinates::of({{"dp", 2}, {"tp", 4}}, rank);
+      int64_t firstRow = rank % 4, firstColumn = rank / 4 * 3;
+      View view = contiguousView(0, {1, 3});
+      view.strides = {7, 2};
+      Part part{{4, 6}, {{"tp"}, {"dp"}}};
+      std::vector<float> memory(5, -1), filled(5, -1), expected(5, -1);
+      for (int64_t c = 0; c < 3; ++c) {
+        int64_t column = firstColumn + c;
+        bool inside = firstRow < 3 && column < 5;
+        expected[2 * c] =
+            inside ? data[firstRow * strides[0] + column * strides[1]] : 0;
+      }
+      PieceMover mover(range, part, view, coordinates);
+      ASSERT_TRUE(mover.read(memory.data(), 0).ok());
+      EXPECT_EQ(memory, expected) << rank;
+      TensorRange target = range, fill = range;
+      target.fd = copy.get();
+      ASSERT_TRUE(PieceMover(target, part, view, coordinates)
+                      .write(memory.data(), 0)
+                      .ok());
+      fill.fill = {0, 0, char(0x80), char(0x3f)}; // 1
+      ASSERT_TRUE(PieceMover(fill, part, view, coordinates)
+                      .read(filled.data(), 0)
+                      .ok());
+      for (int64_t i = 0; i < 5; ++i)
+        EXPECT_EQ(filled[i], std::min(expected[i], 1.f)) << rank;
+      if (rank == 7) {
+        EXPECT_EQ(slurp(folder / "copy"), bytes);
+        spill(folder / "copy", std::string(60, '\xff'));
+      }
+    }
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 // Training programs that are run: first values that no file holds, or another
 // type, and steps counted from the state's.
 
+#include "Data/Safetensors.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
 
@@ -181,6 +182,43 @@ TEST_F(Train, SavesFrozenStatesFromTheirFile) {
   executable.states[0].frozen = false;
   writeTraining(executable);
   EXPECT_THAT(run(), HasSubstr("expected a buffer that keeps state 'net/w'"));
+}
+
+TEST_F(Train, KeepsPaddingOutOfFiles) {
+  // 'net/w' is a transposed row of 2 x 2, 'rows' are 3 of 4 over two ranks.
+  Executable executable = tinyTraining(2);
+  executable.states[0].logicalShape = {1, 2};
+  executable.states[0].first.bytes = 8;
+  executable.states[0].first.hash = hashBytes(kTinyState, 8);
+  executable.states[1].logicalShape = {3};
+  writeTraining(executable);
+  options.saveWeights = folder / "w.safetensors";
+  ASSERT_EQ(run(), "");
+  FileHandle file(open(options.saveWeights.c_str(), O_RDONLY));
+  std::vector<SafetensorsEntry> entries;
+  uint64_t start = 0;
+  ASSERT_TRUE(
+      readSafetensors(file.get(), options.saveWeights, entries, start).ok());
+  // x is 0.5 … 3.5: g = 8, lr = 0.1.
+  std::map<std::string, std::vector<float>> expected{
+      {"net/w", {1 - 0.8f, 2 - 0.8f}},
+      {"tied", {1 - 0.8f, 2 - 0.8f}},
+      {"rows", {-7, -7, -7}},
+      {"mask", {7, 7, 7}}};
+  ASSERT_EQ(entries.size(), expected.size());
+  for (const SafetensorsEntry &entry : entries) {
+    std::vector<float> values(entry.bytes / 4);
+    ASSERT_TRUE(readRange(file.get(), "w", start + entry.begin, values.data(),
+                          entry.bytes)
+                    .ok());
+    EXPECT_EQ(values, expected[entry.name]) << entry.name;
+    EXPECT_EQ(entry.shape.size(),
+              entry.name.substr(0, 3) == "net" || entry.name == "tied" ? 2u
+                                                                       : 1u);
+  }
+  // A gradient of the padded shape comes in the parameter's own.
+  EXPECT_EQ(readNpy(folder / "out/net%2Fw.grad.npy"),
+            (std::vector<float>{8, 8}));
 }
 
 } // namespace
