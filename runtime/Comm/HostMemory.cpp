@@ -78,6 +78,7 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
       cursor.take(executable.isTraining()
                       ? static_cast<uint64_t>(repeats) * sizeof(StepRecord)
                       : 0);
+  uint64_t hashesAt = cursor.take(executable.states.size() * sizeof(uint64_t));
   uint64_t barriersAt =
       cursor.take(channels.size() * count * sizeof(BarrierCell));
   uint64_t mailAt = cursor.take(mail * sizeof(Mailbox));
@@ -99,6 +100,7 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
     new (&rankBlocks[i]) RankControl;
   times = reinterpret_cast<double *>(base + timesAt);
   steps = reinterpret_cast<StepRecord *>(base + stepsAt);
+  hashes = reinterpret_cast<uint64_t *>(base + hashesAt);
   // The mapping is zero, which is what barriers and mailboxes start as;
   // touching them all would cost memory that few plans need.
   barriers = reinterpret_cast<BarrierCell *>(base + barriersAt);

@@ -55,6 +55,8 @@ public:
   }
   /// What rank 0 saw of a training step, counted from 0 in this run.
   StepRecord &step(int64_t repeat) { return steps[repeat]; }
+  /// What a checkpoint's file holds of a state, by Executable::states' order.
+  uint64_t &stateHash(size_t state) { return hashes[state]; }
   /// The barrier of the group that `channel` and the group's lowest rank name.
   BarrierCell &barrier(size_t channel, int64_t lowestRank) {
     return barriers[channel * static_cast<size_t>(ranks) +
@@ -81,6 +83,7 @@ private:
   RankControl *rankBlocks = nullptr;
   double *times = nullptr;
   StepRecord *steps = nullptr;
+  uint64_t *hashes = nullptr;
   BarrierCell *barriers = nullptr;
   Mailbox *mailboxes = nullptr;
   char *arenas = nullptr;

@@ -20,9 +20,9 @@ struct alignas(64) RankControl {
   /// Grows with every command and every chunk of work.
   std::atomic<uint64_t> progress{0};
   /// The command at hand: an index into the list of the program's commands
-  /// (Program::bodies in order), or one of the two below.
+  /// (Program::bodies in order), or one of those below.
   std::atomic<int64_t> command{kLoading};
-  static constexpr int64_t kLoading = -1, kBetweenRuns = -2;
+  static constexpr int64_t kLoading = -1, kBetweenRuns = -2, kSaving = -3;
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
   std::atomic<uint64_t> runsDone{0}, weightBytesRead{0};
@@ -49,6 +49,8 @@ struct Control {
   /// The step, from 1 in this run, after which everybody stops because its loss
   /// or norm was not finite; 0: none.
   std::atomic<int64_t> stoppedAt{0};
+  /// The newest checkpoint of this run: steps finished by then; 0: none.
+  std::atomic<int64_t> savedStep{0};
   /// Sum over the ranks of the weights' bytes, for the progress line.
   uint64_t weightBytes = 0;
 

@@ -117,6 +117,11 @@ Status DataFeed::open(const Executable &executable, const RunOptions &options) {
   return Status();
 }
 
+DataCursor DataFeed::cursor() const {
+  return {static_cast<int64_t>(order.samples), shape[1],
+          static_cast<int64_t>(order.batch), static_cast<int64_t>(order.seed)};
+}
+
 bool DataFeed::feeds(const std::string &input) const {
   return std::any_of(inputs.begin(), inputs.end(),
                      [&](const Input &fed) { return fed.name == input; });

@@ -19,6 +19,7 @@ public:
   /// input of `executable` that tokens can feed.
   Status open(const Executable &executable, const RunOptions &options);
 
+  DataCursor cursor() const;
   bool feeds(const std::string &input) const;
   /// Why an input is not fed: a clause.
   std::string whyNot(const std::string &input) const;

@@ -4,6 +4,7 @@
 #include "Core/InputOutput.h"
 
 #include "Core/DataFeed.h"
+#include "Core/Resume.h"
 #include "Data/Npy.h"
 #include "Data/TensorProto.h"
 
@@ -125,7 +126,7 @@ const TensorRange *Inputs::find(const std::string &name) const {
 // Weights
 //===----------------------------------------------------------------------===//
 
-Status Weights::open(const ExecutableFile &executable) {
+Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
   const std::string &path = executable.path();
   size_t slash = path.rfind('/');
   std::string folder =
@@ -134,6 +135,13 @@ Status Weights::open(const ExecutableFile &executable) {
   for (const StatePlan &state : executable.plan().states) {
     OpenTensor tensor;
     tensor.name = state.name;
+    if (auto *saved = resumed ? resumed->find(state.name) : nullptr) {
+      tensor.range = saved->range;
+      total += saved->bytes;
+      tensors.push_back(std::move(tensor));
+      checks.push_back({saved->bytes, saved->hash, "saved"});
+      continue;
+    }
     TensorRange &range = tensor.range;
     range.dtype = state.first.stored.value_or(state.dtype);
     range.shape = state.valueShape();
@@ -184,6 +192,7 @@ Status Weights::open(const ExecutableFile &executable) {
     }
     total += state.first.bytes;
     tensors.push_back(std::move(tensor));
+    checks.push_back({state.first.bytes, state.first.hash, "compiled"});
   }
   return Status();
 }
@@ -192,8 +201,8 @@ const TensorRange *Weights::find(const std::string &name) const {
   return findTensor(tensors, name);
 }
 
-Status Weights::verify(const Executable &executable, int64_t rank,
-                       int64_t ranks, std::atomic<uint64_t> &progress) const {
+Status Weights::verify(int64_t rank, int64_t ranks,
+                       std::atomic<uint64_t> &progress) const {
   std::vector<char> buffer(1 << 20);
   std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t *)> hash(
       XXH3_createState(), XXH3_freeState);
@@ -201,22 +210,22 @@ Status Weights::verify(const Executable &executable, int64_t rank,
     if (static_cast<int64_t>(i) % ranks != rank)
       continue;
     const TensorRange &range = tensors[i].range;
-    const FirstValue &first = executable.states[i].first;
-    if (!first.fill.empty())
+    const Check &check = checks[i];
+    if (!range.fill.empty())
       continue;
     XXH3_64bits_reset(hash.get());
-    for (uint64_t done = 0; done < first.bytes;) {
-      uint64_t step = std::min<uint64_t>(buffer.size(), first.bytes - done);
+    for (uint64_t done = 0; done < check.bytes;) {
+      uint64_t step = std::min<uint64_t>(buffer.size(), check.bytes - done);
       ACCEL_RT_RETURN_IF_ERROR(readRange(
           range.fd, range.path, range.offset + done, buffer.data(), step));
       XXH3_64bits_update(hash.get(), buffer.data(), step);
       progress.fetch_add(1, std::memory_order_relaxed);
       done += step;
     }
-    if (XXH3_64bits_digest(hash.get()) != first.hash)
+    if (XXH3_64bits_digest(hash.get()) != check.hash)
       return Status::error("expected the weights of " +
-                           inQuotes(tensors[i].name) +
-                           " as they were compiled, found other bytes in " +
+                           inQuotes(tensors[i].name) + " as they were " +
+                           check.origin + ", found other bytes in " +
                            inQuotes(range.path));
   }
   return Status();

@@ -33,19 +33,29 @@ private:
   std::vector<FileHandle> files;
 };
 
-/// The states' files: opened, and their sizes checked.
+class Resume;
+
+/// The states' values: files opened, and their sizes checked.
 class Weights {
 public:
-  Status open(const ExecutableFile &file);
+  /// What `resumed` (may be null) has of the states is their value, in the
+  /// place of their first one. It must outlive this.
+  Status open(const ExecutableFile &file, const Resume *resumed);
   const TensorRange *find(const std::string &name) const;
-  /// Sum of the bytes of all first values.
+  /// Sum of the bytes of all values.
   uint64_t totalBytes() const { return total; }
   /// Checks the hashes of the states whose number modulo `ranks` is `rank`: the
   /// ranks share the work, each range is read whole by one of them.
-  Status verify(const Executable &executable, int64_t rank, int64_t ranks,
+  Status verify(int64_t rank, int64_t ranks,
                 std::atomic<uint64_t> &progress) const;
 
 private:
+  /// What the bytes of a tensor must hash to.
+  struct Check {
+    uint64_t bytes = 0, hash = 0;
+    const char *origin = ""; ///< For messages.
+  };
+  std::vector<Check> checks; ///< As tensors.
   std::vector<OpenTensor> tensors;
   std::vector<FileHandle> files;
   uint64_t total = 0;

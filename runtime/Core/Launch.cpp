@@ -1,8 +1,11 @@
 // The parent: opens and checks everything, forks the ranks, watches them, and
 // ends all of them when one ends badly or hangs. Ranks die with the parent.
 
+#include "Core/CheckOptions.h"
+#include "Core/Checkpoint.h"
 #include "Core/DataFeed.h"
 #include "Core/Rank.h"
+#include "Core/Resume.h"
 #include "Core/SavedWeights.h"
 #include "Core/StepReports.h"
 
@@ -75,6 +78,8 @@ std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
     text += ", waiting for others";
   if (index == RankControl::kBetweenRuns)
     return text + ", between two runs";
+  if (index == RankControl::kSaving)
+    return text + ", while saving a checkpoint";
   if (index < 0 || !program)
     return text + ", while loading";
   for (const Body &body : program->bodies) {
@@ -86,36 +91,6 @@ std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
     index -= static_cast<int64_t>(body.commands.size());
   }
   return text;
-}
-
-/// Options that only one kind of program has.
-Status checkKind(const Executable &plan, const RunOptions &options) {
-  struct {
-    const char *name;
-    bool given, training;
-  } rows[] = {{"--steps", options.steps > 0, true},
-              {"--data", !options.data.empty(), true},
-              {"--seed", options.seed.has_value(), true},
-              {"--save-weights", !options.saveWeights.empty(), true},
-              {"--repeat", options.repeats > 0, false}};
-  for (const auto &row : rows)
-    if (row.given && row.training != plan.isTraining())
-      return Status::error(
-          std::string("option '") + row.name + "' is for " +
-          (row.training ? "training" : "forward") + " programs, and " +
-          inQuotes(options.executable) +
-          (plan.isTraining() ? " trains: give --steps" : " does not train"));
-  if (options.data.empty())
-    for (auto [name, given] :
-         {std::pair("--data-type", !options.dataType.empty()),
-          std::pair("--data-labels", !options.dataLabels.empty()),
-          std::pair("--seed", options.seed.has_value())})
-      if (given)
-        return Status::error(std::string("option '") + name +
-                             "' expects --data");
-  if (!options.originalWeights.empty() && options.saveWeights.empty())
-    return Status::error("option '--original-weights' expects --save-weights");
-  return Status();
 }
 
 class Supervisor {
@@ -172,9 +147,10 @@ private:
     auto lastLife = Clock::now(), lastLine = lastLife;
     Clock::duration poll = kFirstPoll;
     while (running > 0) {
-      reap();
+      // A terminal interrupts the ranks, too: what they say then is no news.
       if (int signal = Interrupts::received())
         fail(Status::error(std::string("interrupted by ") + strsignal(signal)));
+      reap();
       if (!failure.ok() || control.aborted())
         break;
       if (sawProgress())
@@ -365,44 +341,36 @@ void collect(const Job &job, RunResult &result) {
 
 } // namespace
 
-Status runExecutable(const RunOptions &options, RunResult &result) {
+Status runExecutable(const RunOptions &given, RunResult &result) {
   std::unique_ptr<ExecutableFile> file;
-  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(options.executable, file));
+  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(given.executable, file));
   const Executable &plan = file->plan();
   int64_t ranks = plan.numRanks();
-  if (options.ranks && options.ranks != ranks) {
-    std::string mesh;
-    for (const Axis &axis : plan.mesh)
-      mesh += (mesh.empty() ? "" : ", ") + axis.name + "=" +
-              std::to_string(axis.size);
-    return Status::error("expected " + std::to_string(ranks) +
-                         (ranks == 1 ? " rank" : " ranks") +
-                         " as the mesh of " + inQuotes(options.executable) +
-                         " has (" + (mesh.empty() ? "no axes" : mesh) +
-                         "), found -n " + std::to_string(options.ranks));
-  }
-  if (std::vector<std::string> missing = missingFeatures(plan.features);
-      !missing.empty()) {
-    std::string names;
-    for (const std::string &name : missing)
-      names += (names.empty() ? "" : ", ") + name;
-    return Status::error(inQuotes(options.executable) +
-                         " was compiled for a CPU with " + names +
-                         ", which this one lacks");
-  }
-  ACCEL_RT_RETURN_IF_ERROR(checkKind(plan, options));
-  int64_t repeats =
-      std::max<int64_t>(1, plan.isTraining() ? options.steps : options.repeats);
+  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given));
+  Resume resume;
+  bool resumes = !given.resume.empty();
+  if (resumes)
+    ACCEL_RT_RETURN_IF_ERROR(resume.open(given.resume, plan));
+  int64_t repeats;
+  ACCEL_RT_RETURN_IF_ERROR(
+      countRuns(plan, given, resumes ? &resume : nullptr, repeats));
+  RunOptions options = given;
+  // The data go on in the order in which they began.
+  if (resumes && !options.seed && resume.manifest().data)
+    options.seed = resume.manifest().data->seed;
   DataFeed data;
   bool hasData = !options.data.empty();
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
+  DataCursor cursor = hasData ? data.cursor() : DataCursor();
+  if (resumes)
+    ACCEL_RT_RETURN_IF_ERROR(resume.checkData(hasData ? &cursor : nullptr));
   Inputs inputs;
   ACCEL_RT_RETURN_IF_ERROR(inputs.open(
       plan, options.inputs.empty() && !hasData ? "." : options.inputs,
       hasData ? &data : nullptr));
   Weights weights;
-  ACCEL_RT_RETURN_IF_ERROR(weights.open(*file));
+  ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
   HostMemory memory;
   ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats));
   Outputs outputs;
@@ -413,6 +381,12 @@ Status runExecutable(const RunOptions &options, RunResult &result) {
   if (saves)
     ACCEL_RT_RETURN_IF_ERROR(saved.create(
         *file, options.saveWeights, options.originalWeights, options.warn));
+  Checkpoints checkpoints;
+  bool checkpointed = !options.checkpoint.empty();
+  if (checkpointed)
+    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
+                                              resumes ? &resume : nullptr,
+                                              hasData ? &cursor : nullptr));
   int64_t threads = options.threads ? options.threads
                                     : std::max<int64_t>(1, coresHere() / ranks);
   memory.control().spin =
@@ -425,13 +399,27 @@ Status runExecutable(const RunOptions &options, RunResult &result) {
           options.outputs.empty() ? nullptr : &outputs,
           hasData ? &data : nullptr,
           saves ? &saved : nullptr,
+          checkpointed ? &checkpoints : nullptr,
+          resumes ? &resume : nullptr,
           threads,
           repeats};
-  ACCEL_RT_RETURN_IF_ERROR(Supervisor(job).run());
+  // What a user who has to run it again wants to know.
+  auto withLast = [&](Status status) {
+    return status.ok() || !checkpointed
+               ? status
+               : Status::error(status.message() +
+                               checkpoints.whereIsTheLast(
+                                   memory.control().savedStep.load()));
+  };
+  if (Status status = Supervisor(job).run(); !status.ok()) {
+    if (checkpointed)
+      checkpoints.discard();
+    return withLast(std::move(status));
+  }
   if (saves)
     ACCEL_RT_RETURN_IF_ERROR(saved.finish(weights));
   if (memory.control().stoppedAt.load())
-    return badStep(job);
+    return withLast(badStep(job));
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
   collect(job, result);

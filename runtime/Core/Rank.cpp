@@ -3,6 +3,7 @@
 #include "Core/Rank.h"
 
 #include "Comm/HostComm.h"
+#include "Core/Checkpoint.h"
 #include "Core/Executor.h"
 #include "Core/SavedWeights.h"
 #include "Core/Train.h"
@@ -106,9 +107,14 @@ Status runRank(const Job &job, int64_t rank) {
       sharedBytes += static_cast<uint64_t>(arena.bytes);
   }
   ACCEL_RT_RETURN_IF_ERROR(
-      job.weights.verify(plan, rank, plan.numRanks(), self.progress));
+      job.weights.verify(rank, plan.numRanks(), self.progress));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
-  RankParts parts{job, rank, *program, coordinates, executor, *comm, io};
+  std::unique_ptr<CheckpointWriter> writer;
+  if (job.checkpoints)
+    writer = std::make_unique<CheckpointWriter>(
+        *job.checkpoints, *program, coordinates, executor, *comm, job.memory);
+  RankParts parts{job,      rank,  *program, coordinates,
+                  executor, *comm, io,       writer.get()};
   if (rank == 0)
     control.firstStep = finishedSteps(parts);
   ACCEL_RT_RETURN_IF_ERROR(comm->barrier());

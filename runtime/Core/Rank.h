@@ -11,6 +11,8 @@ namespace accel::rt {
 
 class DataFeed;
 class SavedWeights;
+class Checkpoints;
+class Resume;
 
 /// What the parent has opened and every rank inherits.
 struct Job {
@@ -19,11 +21,13 @@ struct Job {
   HostMemory &memory;
   const Inputs &inputs;
   const Weights &weights;
-  const Outputs *outputs;    ///< Null: not written.
-  const DataFeed *data;      ///< Null: inputs are files alone.
-  const SavedWeights *saved; ///< Null: not written.
-  int64_t threads;           ///< Of each rank.
-  int64_t repeats;           ///< Calls of the entry main or step.
+  const Outputs *outputs;         ///< Null: not written.
+  const DataFeed *data;           ///< Null: inputs are files alone.
+  const SavedWeights *saved;      ///< Null: not written.
+  const Checkpoints *checkpoints; ///< Null: not written.
+  const Resume *resumed;          ///< Null: from the first values.
+  int64_t threads;                ///< Of each rank.
+  int64_t repeats;                ///< Calls of the entry main or step.
 };
 
 /// Loads and runs; times and sizes go to the shared control block.

@@ -6,7 +6,10 @@
 #include "Core/Executor.h"
 #include "Core/SavedWeights.h"
 
+#include "Core/Checkpoint.h"
+#include "Core/Resume.h"
 #include <chrono>
+
 #include <cmath>
 #include <cstring>
 
@@ -23,8 +26,9 @@ double now() {
 
 int64_t finishedSteps(const RankParts &parts) {
   for (const StatePlan &state : parts.job.file.plan().states) {
-    if (state.role != "counter" || state.name != "step" ||
-        state.dtype != DType::I64)
+    if (state.role != "counter" || state.dtype != DType::I64 ||
+        !state.shape.empty() ||
+        (state.name != "step" && state.name != "counter/step"))
       continue;
     const ReadCommand *held = findHeld(parts.program, state.name);
     int64_t value = 0;
@@ -32,7 +36,7 @@ int64_t finishedSteps(const RankParts &parts) {
       std::memcpy(&value, parts.executor.address(held->target), sizeof value);
     return value;
   }
-  return 0;
+  return parts.job.resumed ? parts.job.resumed->step() : 0;
 }
 
 Status trainSteps(const RankParts &parts) {
@@ -59,6 +63,11 @@ Status trainSteps(const RankParts &parts) {
       control.stoppedAt.store(k + 1);
     self.runsDone.fetch_add(1);
     self.command = RankControl::kBetweenRuns;
+    stopped = control.stoppedAt.load();
+    int64_t finished = io.finishedSteps + 1;
+    if (parts.checkpoints && !(stopped && stopped <= k + 1) &&
+        parts.job.checkpoints->isDue(finished, k + 1 == parts.job.repeats))
+      ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
   }
   return Status();
 }

@@ -9,6 +9,7 @@
 
 namespace accel::rt {
 
+class CheckpointWriter;
 class Executor;
 
 /// What one rank runs with.
@@ -20,13 +21,16 @@ struct RankParts {
   Executor &executor;
   Comm &comm;
   InputOutput &io;
+  CheckpointWriter *checkpoints; ///< Null: none are saved.
 };
 
-/// Number of finished steps: the value of the state `step` with the role
-/// counter, as it is now; 0 without one.
+/// Number of finished steps: the value of the state `counter/step` (or `step`)
+/// with the role counter, as it is now; without one that of the checkpoint, or
+/// 0.
 int64_t finishedSteps(const RankParts &parts);
 
-/// Runs `step` as often as the job says. Every rank stops after the first step
+/// Runs `step` as often as the job says, and saves the checkpoints that are due
+/// between steps. Every rank stops after the first step
 /// whose loss or norm is not finite: `Control::stoppedAt` is its number, from 1
 /// in this run.
 Status trainSteps(const RankParts &parts);

@@ -27,6 +27,15 @@ struct SampleOrder {
   uint64_t sampleAt(uint64_t finishedSteps, uint64_t g) const;
 };
 
+/// What an order depends on besides the step: a run goes on where another was
+/// if all of it is the same.
+struct DataCursor {
+  int64_t samples = 0; ///< In the data.
+  int64_t length = 0;  ///< Tokens of a sample.
+  int64_t batch = 0;   ///< Samples of a step.
+  int64_t seed = 0;
+};
+
 } // namespace accel::rt
 
 #endif // ACCEL_RUNTIME_DATA_SAMPLEORDER_H

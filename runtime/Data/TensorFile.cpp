@@ -68,9 +68,11 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 }
 
 PieceMover::PieceMover(const TensorRange &range, const Part &part,
-                       const View &view, const Coordinates &coordinates)
+                       const View &view, const Coordinates &coordinates,
+                       std::vector<char> *room)
     : fd(range.fd), path(range.path), fill(range.fill),
-      elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)) {
+      elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)),
+      room(room) {
   size_t rank = view.shape.size();
   std::vector<int64_t> size = view.shape,
                        first = pieceStart(part, view.shape, coordinates, 0),
@@ -115,7 +117,7 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   run = PairLayout(slice(shape, true), slice(file, true), slice(memory, true));
   // Widening works in place: the elements arrive at the start of their room.
   direct = run.contiguousRuns() && run.runLength() == run.elements();
-  if (!direct && fill.empty())
+  if (!direct && fill.empty() && !room)
     bounce.resize(static_cast<size_t>(
         std::min(kBounceBytes, runElements * elementBytes)));
 }
@@ -131,8 +133,9 @@ Status PieceMover::move(char *view, int64_t microBatch,
   if (!fill.empty())
     return fillView(view);
   uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
-  int64_t step =
-      direct ? runElements : static_cast<int64_t>(bounce.size()) / elementBytes;
+  std::vector<char> &staging = room ? *room : bounce;
+  int64_t step = direct ? runElements
+                        : static_cast<int64_t>(staging.size()) / elementBytes;
   Status status;
   auto moveRun = [&](int64_t fileOffset, int64_t memoryOffset) {
     char *memory = view + memoryOffset * elementBytes;
@@ -141,7 +144,7 @@ Status PieceMover::move(char *view, int64_t microBatch,
       uint64_t at =
           base + static_cast<uint64_t>((fileOffset + begin) * fileBytes);
       uint64_t bytes = static_cast<uint64_t>((end - begin) * fileBytes);
-      char *buffer = direct ? memory + begin * elementBytes : bounce.data();
+      char *buffer = direct ? memory + begin * elementBytes : staging.data();
       // In the buffer, elements follow each other as they do in the file.
       auto shift = [&](bool gather) {
         run.forRange(begin, end,

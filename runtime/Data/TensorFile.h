@@ -55,8 +55,13 @@ public:
   /// than the range, it is padded at the end of its dimensions: reading gives
   /// zeros there, writing skips them. Reading converts where the file has
   /// elements of another type: f32 to f64.
+  /// Pieces that are scattered in memory move through `room`, which several
+  /// movers may share, or through a buffer of their own.
   PieceMover(const TensorRange &range, const Part &part, const View &view,
-             const Coordinates &coordinates);
+             const Coordinates &coordinates, std::vector<char> *room = nullptr);
+
+  /// Another file in the place of the range's.
+  void setFile(int file) { fd = file; }
 
   /// Bytes of the piece are added to `counter`, if given, as they are read.
   Status read(void *view, int64_t microBatch,
@@ -84,7 +89,8 @@ private:
   PairLayout all;              ///< The whole view (A), padding included.
   bool isPadded = false;       ///< Some of the view is not in the file.
   bool direct = false;         ///< A run is contiguous in memory, too.
-  std::vector<char> bounce;    ///< Between the file and a scattered view.
+  std::vector<char> bounce;    ///< Between the file and a scattered view …
+  std::vector<char> *room;     ///< … or this, if not null.
 };
 
 } // namespace accel::rt

@@ -3,6 +3,7 @@
 #include "StepLines.h"
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +39,13 @@ take it only from where you would take a program.
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
                   names and all aliases, whole or not at all
+  --checkpoint DIR
+                  save all that training needs to go on into DIR/step-NNNNNNNN
+                  after the last step (docs/Checkpoints.md): each is there whole
+                  or not at all, and none is ever removed or written over
+  --save-every K  and after every step whose number K divides
+  --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
+                  layout saved it; --steps N counts the steps before it, too
   --original-weights F.safetensors
                   where --save-weights finds parameters that the exporter folded
                   away; nothing else is read from it
@@ -74,6 +82,8 @@ std::string *textOption(RunOptions &options, const std::string &name) {
       {"--data-type", &options.dataType},
       {"--data-labels", &options.dataLabels},
       {"--save-weights", &options.saveWeights},
+      {"--checkpoint", &options.checkpoint},
+      {"--resume", &options.resume},
       {"--original-weights", &options.originalWeights}};
   for (auto [option, text] : rows)
     if (name == option)
@@ -114,6 +124,10 @@ void printText(const RunResult &result) {
   std::printf("resident: %s (reserved beside the arenas: %s)\n",
               bytesText(result.residentBytes).c_str(),
               bytesText(result.reservedBytes).c_str());
+  if (result.seconds.empty()) {
+    std::printf("load: %.3f s; no runs\n", result.loadSeconds);
+    return;
+  }
   auto [fastest, slowest] =
       std::minmax_element(result.seconds.begin(), result.seconds.end());
   std::printf("load: %.3f s; %zu runs of %.6f to %.6f s\n", result.loadSeconds,
@@ -125,6 +139,8 @@ void printText(const RunResult &result) {
 int main(int argc, char **argv) {
   RunOptions options;
   bool json = false;
+  // A limit on the size of files is an error to report, not the end.
+  std::signal(SIGXFSZ, SIG_IGN);
   const char *poison = std::getenv("ACCEL_POISON");
   options.poison = poison && *poison && std::strcmp(poison, "0") != 0;
   for (int i = 1; i < argc; ++i) {
@@ -161,11 +177,12 @@ int main(int argc, char **argv) {
       (argument == "--json" ? json : options.poison) = true;
       continue;
     }
-    int64_t *count = argument == "-n"          ? &options.ranks
-                     : argument == "--repeat"  ? &options.repeats
-                     : argument == "--steps"   ? &options.steps
-                     : argument == "--threads" ? &options.threads
-                                               : nullptr;
+    int64_t *count = argument == "-n"             ? &options.ranks
+                     : argument == "--repeat"     ? &options.repeats
+                     : argument == "--steps"      ? &options.steps
+                     : argument == "--threads"    ? &options.threads
+                     : argument == "--save-every" ? &options.saveEvery
+                                                  : nullptr;
     std::string *text = textOption(options, argument);
     if (!count && !text && argument != "--hang-after" && argument != "--seed")
       return fail("unknown option " + inQuotes(argument) +

@@ -30,7 +30,7 @@ struct RunOptions {
   std::string inputs, outputs;
   int64_t ranks = 0;   ///< 0: as the mesh says.
   int64_t repeats = 0; ///< Of a forward program; 0: 1.
-  int64_t steps = 0;   ///< Of a training program; 0: 1.
+  int64_t steps = 0;   ///< Of a training program; 0: 1. See `resume`.
   /// File of tokens that feed a training program (Core/DataFeed.h), their type
   /// if it is raw, what labels are ("same" as the tokens, or the "next" one),
   /// and the seed of their order; absent: the file's.
@@ -39,6 +39,13 @@ struct RunOptions {
   /// Safetensors: where the weights go after the last step, and whence come
   /// those that the exporter folded away.
   std::string saveWeights, originalWeights;
+  /// A folder that gets checkpoints: after every step whose number `saveEvery`
+  /// divides (0: none), and after the last one.
+  std::string checkpoint;
+  int64_t saveEvery = 0;
+  /// A checkpoint to go on from, or a folder whose newest it is. `steps` then
+  /// counts the steps that it has seen, too.
+  std::string resume;
   int64_t threads = 0; ///< Of one rank; 0: cores / ranks.
   bool poison = false;
   double hangSeconds = 60; ///< Without progress for so long is a hang.
@@ -65,8 +72,9 @@ struct RunResult {
 /// Runs the executable's `load` and then `main` `repeats` times, or `step`
 /// `steps` times, on all ranks, which are processes forked from this one (call
 /// it before starting threads). On an error no rank is left running and no file
-/// is changed, except that a step whose loss or norm is not finite ends the run
-/// with an error after the weights of the step before were saved.
+/// is changed, except that complete checkpoints stay, and that a step whose
+/// loss or norm is not finite ends the run with an error after the weights of
+/// the step before were saved.
 Status runExecutable(const RunOptions &options, RunResult &result);
 
 /// The CPU features among `features` (names as in /proc/cpuinfo, or LLVM's)

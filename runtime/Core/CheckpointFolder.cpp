@@ -1,0 +1,96 @@
+// Names, listing and locking of folders of checkpoints.
+
+#include "Core/CheckpointFolder.h"
+
+#include <cerrno>
+#include <cstring>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace accel::rt {
+namespace {
+
+constexpr const char *kPrefix = "step-", *kTemporary = ".tmp-step-";
+
+/// The step of a folder's name; -1 for other names.
+int64_t stepOf(const std::string &name, const std::string &prefix) {
+  if (name.rfind(prefix, 0) != 0)
+    return -1;
+  std::string digits = name.substr(prefix.size());
+  if (digits.size() < 8 || digits.size() > 18 ||
+      digits.find_first_not_of("0123456789") != std::string::npos)
+    return -1;
+  return std::strtoll(digits.c_str(), nullptr, 10);
+}
+
+template <class F> void forEachName(const std::string &folder, F &&f) {
+  DIR *stream = opendir(folder.c_str());
+  if (!stream)
+    return;
+  while (dirent *entry = readdir(stream))
+    f(std::string(entry->d_name));
+  closedir(stream);
+}
+
+} // namespace
+
+CheckpointName::CheckpointName(int64_t step, bool temporary) {
+  std::snprintf(buffer, sizeof buffer, "%s%08lld",
+                temporary ? kTemporary : kPrefix, static_cast<long long>(step));
+}
+
+std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder) {
+  std::vector<FoundCheckpoint> found;
+  forEachName(folder, [&](const std::string &name) {
+    FoundCheckpoint checkpoint{stepOf(name, kPrefix), folder + "/" + name};
+    if (checkpoint.step >= 0 &&
+        access((checkpoint.path + "/" + kManifestFile).c_str(), F_OK) == 0)
+      found.push_back(std::move(checkpoint));
+  });
+  std::sort(found.begin(), found.end(),
+            [](const auto &a, const auto &b) { return a.step < b.step; });
+  return found;
+}
+
+Status CheckpointFolder::open(const std::string &path) {
+  folderPath = path;
+  while (folderPath.size() > 1 && folderPath.back() == '/')
+    folderPath.pop_back();
+  auto fail = [&](const char *what) {
+    return Status::error(std::string("cannot ") + what + " the folder " +
+                         inQuotes(folderPath) +
+                         " for checkpoints: " + std::strerror(errno));
+  };
+  if (mkdir(folderPath.c_str(), 0777) != 0 && errno != EEXIST)
+    return fail("make");
+  handle = FileHandle(
+      ::open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!handle)
+    return fail("open");
+  // Where a file system has no locks, two runs are the user's own look-out.
+  if (flock(handle.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return Status::error("expected to be the only run that writes checkpoints "
+                         "to " +
+                         inQuotes(folderPath) + ", found another");
+  clean();
+  return Status();
+}
+
+void CheckpointFolder::clean() const {
+  std::vector<std::string> stale;
+  forEachName(folderPath, [&](const std::string &name) {
+    if (stepOf(name, kTemporary) >= 0)
+      stale.push_back(folderPath + "/" + name);
+  });
+  for (const std::string &path : stale) {
+    for (const char *file : kCheckpointFiles)
+      unlink((path + "/" + file).c_str());
+    unlink((path + "/" + kManifestFile).c_str());
+    rmdir(path.c_str());
+  }
+}
+
+} // namespace accel::rt

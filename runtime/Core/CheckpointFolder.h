@@ -1,0 +1,55 @@
+// A folder of checkpoints: `step-NNNNNNNN`, each whole, beside temporaries that
+// no reader looks at. One run at a time writes to it.
+
+#ifndef ACCEL_RUNTIME_CORE_CHECKPOINTFOLDER_H
+#define ACCEL_RUNTIME_CORE_CHECKPOINTFOLDER_H
+
+#include "Data/TensorFile.h"
+
+namespace accel::rt {
+
+/// The files of a checkpoint. The manifest says what the others hold; without
+/// it there is no checkpoint.
+inline constexpr const char *kManifestFile = "checkpoint.json";
+enum CheckpointFile { kModel, kOptimizer, kNumCheckpointFiles };
+inline constexpr const char *kCheckpointFiles[kNumCheckpointFiles] = {
+    "model.safetensors", "optimizer.safetensors"};
+
+struct FoundCheckpoint {
+  int64_t step = 0;
+  std::string path;
+};
+
+/// The checkpoints in `folder` by their steps; none where it cannot be read.
+std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder);
+
+/// The name of a step's folder, and of the temporary that becomes it.
+class CheckpointName {
+public:
+  CheckpointName(int64_t step, bool temporary);
+  const char *text() const { return buffer; }
+
+private:
+  char buffer[48];
+};
+
+/// The folder that a run writes to. Locked while any process that inherited it
+/// lives.
+class CheckpointFolder {
+public:
+  /// Makes the folder (its parent must be there) and removes the temporaries
+  /// that a killed run left. Errors: no such folder, another run is writing.
+  Status open(const std::string &path);
+  /// Removes the temporaries.
+  void clean() const;
+  const std::string &path() const { return folderPath; }
+  int descriptor() const { return handle.get(); }
+
+private:
+  std::string folderPath;
+  FileHandle handle;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_CHECKPOINTFOLDER_H

@@ -1,0 +1,302 @@
+// Checkpoints: any layout goes on from any other, nothing damaged or of another
+// program is loaded, and nothing that was saved is ever lost.
+
+#include "Core/CheckpointFolder.h"
+#include "RunFixture.h"
+#include "TinyTraining.h"
+
+#include <csignal>
+#include <filesystem>
+#include <set>
+#include <sys/resource.h>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string slurp(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+void spill(const std::string &path, const std::string &text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+class Checkpoint : public RunTest {
+protected:
+  Checkpoint() {
+    options.step = [this](const StepResult &step) { steps.push_back(step); };
+    options.warn = [this](const std::string &text) { warning = text; };
+  }
+  /// The same training on one rank or two: 'rows' is padded on two.
+  static Executable training(int64_t ranks) {
+    Executable executable = tinyTraining(ranks, 2 / ranks);
+    if (ranks == 2)
+      executable.states[1].logicalShape = {2};
+    return executable;
+  }
+  /// Runs up to `count` steps in all; `from` empty: from the start.
+  std::string train(const Executable &executable, int64_t count,
+                    const std::string &from = "", const std::string &to = "") {
+    steps.clear();
+    write(executable, tinyTrainingSections(kernels));
+    options.outputs.clear();
+    options.steps = count;
+    options.resume = from;
+    options.checkpoint = to;
+    if (to.empty())
+      options.saveEvery = 0;
+    options.saveWeights = folder / "w.safetensors";
+    return run();
+  }
+  std::vector<double> losses() const {
+    std::vector<double> values;
+    for (const StepResult &step : steps)
+      values.push_back(step.loss);
+    return values;
+  }
+  std::set<std::string> names(const std::string &path) const {
+    std::set<std::string> found;
+    for (const auto &entry : fs::directory_iterator(path))
+      found.insert(entry.path().filename());
+    return found;
+  }
+
+  std::string kernels, warning;
+  std::vector<StepResult> steps;
+};
+
+TEST_F(Checkpoint, GoesOnFromAnyLayout) {
+  ASSERT_EQ(train(training(1), 6), "");
+  std::vector<double> unbroken = losses();
+  std::string weights = slurp(options.saveWeights);
+  for (int64_t before : {1, 2})
+    for (int64_t after : {1, 2}) {
+      fs::remove_all(folder / "c");
+      options.saveEvery = 2;
+      ASSERT_EQ(train(training(before), 3, "", folder / "c"), "");
+      EXPECT_EQ(names(folder / "c"),
+                (std::set<std::string>{"step-00000002", "step-00000003"}));
+      for (std::string from : {"c", "c/step-00000002/"}) {
+        ASSERT_EQ(train(training(after), 6, folder / from), "");
+        auto first = unbroken.begin() + (from == "c" ? 3 : 2);
+        EXPECT_EQ(losses(), std::vector<double>(first, unbroken.end()));
+        EXPECT_EQ(steps[0].step, first - unbroken.begin() + 1);
+        EXPECT_TRUE(steps.back().last);
+        EXPECT_EQ(slurp(options.saveWeights), weights);
+      }
+      // The same state gives the same files, whoever wrote them.
+      static std::string model, optimizer;
+      std::string path = folder / "c/step-00000003/";
+      if (model.empty()) {
+        model = slurp(path + "model.safetensors");
+        optimizer = slurp(path + "optimizer.safetensors");
+      }
+      EXPECT_EQ(slurp(path + "model.safetensors"), model);
+      EXPECT_EQ(slurp(path + "optimizer.safetensors"), optimizer);
+    }
+}
+
+TEST_F(Checkpoint, CountsStepsInAll) {
+  ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
+  std::string weights = slurp(options.saveWeights);
+  for (int64_t count : {3, 2}) {
+    ASSERT_EQ(train(training(1), count, folder / "c", folder / "c"), "");
+    EXPECT_THAT(warning, HasSubstr("step-00000003' has seen 3 of " +
+                                   std::to_string(count) + " steps: none"));
+    EXPECT_TRUE(steps.empty());
+    EXPECT_EQ(slurp(options.saveWeights), weights);
+  }
+  EXPECT_EQ(names(folder / "c"), std::set<std::string>{"step-00000003"});
+  EXPECT_THAT(train(training(1), 0, folder / "c"),
+              HasSubstr("option '--resume' expects --steps"));
+  options.saveEvery = 2;
+  options.resume.clear();
+  options.steps = 4;
+  EXPECT_THAT(run(), HasSubstr("option '--save-every' expects --checkpoint"));
+}
+
+TEST_F(Checkpoint, NamesTheFileThatIsDamaged) {
+  ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
+  ASSERT_EQ(train(training(1), 3, folder / "c"), "");
+  for (std::string name :
+       {"checkpoint.json", "model.safetensors", "optimizer.safetensors"}) {
+    std::string path = folder / "c/step-00000003/" + name, text = slurp(path);
+    // Every byte of what is hashed whole would take minutes.
+    for (size_t at = 0; at < text.size(); at += 23) {
+      std::string other = text;
+      other[at] ^= 4;
+      spill(path, other);
+      EXPECT_THAT(train(training(1), 4, folder / "c"), HasSubstr(name)) << at;
+      EXPECT_TRUE(steps.empty());
+    }
+    for (size_t length : {size_t(0), size_t(7), text.size() - 1}) {
+      spill(path, text.substr(0, length));
+      EXPECT_THAT(train(training(1), 4, folder / "c"), HasSubstr(name));
+    }
+    fs::remove(path);
+    EXPECT_NE(train(training(1), 4, folder / "c"), "");
+    spill(path, text);
+  }
+  EXPECT_EQ(train(training(1), 4, folder / "c"), "");
+  EXPECT_THAT(train(training(1), 4, folder / "none"),
+              HasSubstr("expected a checkpoint, or a folder of them, found "
+                        "none in"));
+}
+
+TEST_F(Checkpoint, RefusesThatOfAnotherProgram) {
+  ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
+  auto error = [&](auto change) {
+    Executable executable = training(1);
+    change(executable);
+    return train(executable, 4, folder / "c");
+  };
+  EXPECT_THAT(error([](Executable &e) { e.seed = 8; }),
+              HasSubstr("expected a program with seed 7"));
+  EXPECT_THAT(error([](Executable &e) { e.states[1].logicalShape = {1}; }),
+              HasSubstr("expected f32 [1] for the parameter 'rows', found f32 "
+                        "[2] in"));
+  // Another name: one is missing, and one is too many.
+  EXPECT_THAT(error([](Executable &e) {
+                auto rename = [](std::string &name) {
+                  if (name == "exp_avg/net/w")
+                    name = "momentum/net/w";
+                };
+                rename(e.states[3].name);
+                for (Command &command : e.programs[0].bodies[0].commands)
+                  rename(std::get<ReadCommand>(command.what).name);
+                for (BufferPlan &buffer : e.programs[0].buffers)
+                  rename(buffer.source);
+              }),
+              HasSubstr("expected the moment 'momentum/net/w' in the "
+                        "checkpoint"));
+  EXPECT_THAT(error([](Executable &e) {
+                auto &load = e.programs[0].bodies[0].commands;
+                load.erase(load.begin() + 3);
+                e.programs[0].buffers[3].source.clear();
+                e.states.erase(e.states.begin() + 3);
+              }),
+              HasSubstr("which the program does not have: it is of another "
+                        "optimizer"));
+}
+
+TEST_F(Checkpoint, NeverMixesRuns) {
+  ASSERT_EQ(train(training(2), 3, "", folder / "a"), "");
+  ASSERT_EQ(train(training(2), 2, "", folder / "b"), "");
+  EXPECT_THAT(train(training(2), 3, "", folder / "a"),
+              HasSubstr("expected a folder without checkpoints, found"));
+  EXPECT_THAT(train(training(2), 4, folder / "a", folder / "b"),
+              HasSubstr("expected no checkpoint in"));
+  ASSERT_EQ(train(training(2), 5, folder / "a", folder / "a"), "");
+  EXPECT_THAT(train(training(2), 6, folder / "a/step-00000003", folder / "a"),
+              HasSubstr("give another --checkpoint"));
+  EXPECT_EQ(train(training(2), 6, folder / "a/step-00000003", folder / "d"),
+            "");
+  EXPECT_EQ(names(folder / "a"),
+            (std::set<std::string>{"step-00000003", "step-00000005"}));
+  // One run at a time, and what a killed one left is no checkpoint.
+  fs::create_directory(folder / "a/.tmp-step-00000007");
+  spill(folder / "a/.tmp-step-00000007/model.safetensors", "half");
+  {
+    CheckpointFolder held;
+    ASSERT_TRUE(held.open(folder / "a").ok());
+    EXPECT_THAT(train(training(2), 6, folder / "a", folder / "a"),
+                HasSubstr("to be the only run that writes checkpoints"));
+  }
+  EXPECT_EQ(names(folder / "a"),
+            (std::set<std::string>{"step-00000003", "step-00000005"}));
+  fs::create_directory(folder / "a/step-00000009"); // whole ones say so
+  EXPECT_EQ(train(training(2), 6, folder / "a", folder / "a"), "");
+  EXPECT_EQ(steps[0].step, 6);
+}
+
+TEST_F(Checkpoint, KeepsTheOthersWhereTheDiskIsFull) {
+  auto handler = signal(SIGXFSZ, SIG_IGN);
+  rlimit old;
+  getrlimit(RLIMIT_FSIZE, &old);
+  // Too small for the first file, and for the second: a state is so large that
+  // only its file is in the way of the limit.
+  for (auto [state, file] : {std::pair(2, "model.safetensors"),
+                             std::pair(3, "optimizer.safetensors")}) {
+    Executable executable = training(2);
+    Program &program = executable.programs[0];
+    StatePlan &large = executable.states[state];
+    large.shape = {1 << 16};
+    auto &read = std::get<ReadCommand>(program.bodies[0].commands[state].what);
+    read.part = {large.shape, {{}}};
+    read.target.shape = large.shape;
+    read.target.strides = {1};
+    BufferPlan &buffer = program.buffers[read.target.buffer];
+    buffer.offset = program.arenas[0].bytes;
+    buffer.bytes = buffer.slotStride = 1 << 18;
+    program.arenas[0].bytes += 1 << 18;
+    std::string to = folder / file, path = to + "/step-00000003";
+    ASSERT_EQ(train(executable, 3, "", to), "");
+    std::string before = slurp(path + "/checkpoint.json");
+    options.saveWeights.clear();
+    options.resume = to;
+    options.steps = 5;
+    rlimit small{(1 << 18) - 1, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    std::string message = run();
+    setrlimit(RLIMIT_FSIZE, &old);
+    EXPECT_THAT(message,
+                HasSubstr("cannot save the checkpoint '" + to +
+                          "/step-00000005': cannot write '" + file +
+                          "': File too large; the last checkpoint is '" + path +
+                          "'"));
+    EXPECT_EQ(names(to), std::set<std::string>{"step-00000003"});
+    EXPECT_EQ(slurp(path + "/checkpoint.json"), before);
+    EXPECT_EQ(train(executable, 5, to, to), "");
+  }
+  signal(SIGXFSZ, handler);
+}
+
+TEST_F(Checkpoint, SavesNoStepWithoutANumber) {
+  // From the third step on the loss is NaN (TinyKernels.cpp).
+  write(training(2), tinyTrainingSections(kernels));
+  options.outputs.clear();
+  options.steps = 5;
+  options.checkpoint = folder / "c";
+  options.saveEvery = 1;
+  writeNpy(folder / "x.npy", {4}, {1000, 0, 0, 2});
+  EXPECT_THAT(run(), HasSubstr("step 3: the loss is not finite"));
+  EXPECT_EQ(names(folder / "c"),
+            (std::set<std::string>{"step-00000001", "step-00000002"}));
+}
+
+TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
+  std::vector<uint16_t> tokens(10 * 8);
+  for (size_t i = 0; i < tokens.size(); ++i)
+    tokens[i] = static_cast<uint16_t>(i);
+  spill(folder / "d.bin",
+        std::string(reinterpret_cast<char *>(tokens.data()), 160));
+  options.data = folder / "d.bin";
+  options.seed = 5;
+  auto lastBatch = [&](int64_t ranks, int64_t count, std::string from,
+                       std::string to) {
+    write(tinyTraining(ranks, 4 / ranks, 8), tinyTrainingSections(kernels));
+    options.steps = count;
+    options.resume = from.empty() ? "" : folder / from;
+    options.checkpoint = to.empty() ? "" : folder / to;
+    std::string message = run();
+    return message.empty() ? slurp(folder / "out/seen.input_ids.npy") : message;
+  };
+  std::string unbroken = lastBatch(1, 6, "", "");
+  EXPECT_NE(lastBatch(1, 3, "", "c"), unbroken);
+  options.seed.reset(); // it is the checkpoint's
+  EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
+  options.seed = 6;
+  EXPECT_THAT(lastBatch(1, 6, "c", ""),
+              HasSubstr("expected 5 as the data's seed, as the checkpoint"));
+  options.seed.reset();
+  spill(folder / "d.bin", std::string(320, '\1'));
+  EXPECT_THAT(lastBatch(1, 6, "c", ""),
+              HasSubstr("expected 10 samples in the data"));
+}
+
+} // namespace
