@@ -2,6 +2,8 @@
 
 #include "lib/Autodiff/Update.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
@@ -22,8 +24,18 @@ Value autodiff::buildLearningRate(const Emit &emit, const UpdateRule &rule,
   }
   if (rule.warmupSteps > 0) {
     Value warmup = emit.f64(double(rule.warmupSteps));
+    Value rise;
+    if (rule.logWarmup) {
+      // deepspeed/runtime/lr_schedules.py: log(1) is where it begins, and a
+      // warmup of one step would divide by it.
+      double end = std::log(double(std::max<int64_t>(rule.warmupSteps, 2)));
+      Value counted = emit.make<nn::LogOp>(emit.add(done, emit.f64(1)));
+      rise = emit.mul(counted, emit.f64(1 / end));
+    } else {
+      rise = emit.div(done, warmup);
+    }
     factor = emit.select(emit.compare(nn::ComparePredicate::lt, done, warmup),
-                         emit.div(done, warmup), factor);
+                         rise, factor);
   }
   return emit.mul(peak, factor);
 }

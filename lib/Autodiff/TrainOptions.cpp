@@ -85,6 +85,13 @@ static Error readScheduleType(const Setting &setting) {
   return Error::success();
 }
 
+static Error readWarmup(const Setting &setting) {
+  if (setting.value != "linear" && setting.value != "log")
+    return setting.expected("linear or log");
+  setting.rule.logWarmup = setting.value == "log";
+  return Error::success();
+}
+
 static constexpr Key kKeys[] = {
     {"optimizer.lr", kAll,
      [](const Setting &s) { return s.number(s.rule.lr); }},
@@ -97,6 +104,7 @@ static constexpr Key kKeys[] = {
      [](const Setting &s) { return s.number(s.rule.momentum); }},
     {"gradient_clipping", kAll, readClipping},
     {"scheduler.type", kAll, readScheduleType},
+    {"scheduler.warmup", kAll, readWarmup},
     {"scheduler.warmup_steps", kAll,
      [](const Setting &s) { return s.count(s.rule.warmupSteps, 0); }},
     {"scheduler.total_steps", kAll,
@@ -125,6 +133,9 @@ static StringRef nearestKey(StringRef name) {
 }
 
 static Error checkSchedule(const UpdateRule &rule) {
+  if (rule.logWarmup && rule.warmupSteps == 0)
+    return fail("expected 'scheduler.warmup_steps' with "
+                "'scheduler.warmup=log', found none");
   if (rule.schedule == Schedule::Constant)
     return rule.totalSteps
                ? fail("expected 'scheduler.type=linear' with "

@@ -1,6 +1,7 @@
 // acc-opt's flags of training, and which of them need which others.
 
 #include "TrainFlags.h"
+#include "ConfigFlags.h"
 
 using namespace accel::driver;
 using llvm::StringRef;
@@ -26,8 +27,9 @@ static cl::list<std::string> settings(
              "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
              "optimizer.momentum, gradient_clipping, "
              "scheduler.type=constant|linear, scheduler.warmup_steps, "
-             "scheduler.total_steps, seed; and how ranks share the states: "
-             "zero_stage=0..3, zero.gather_once=true|false; repeatable"),
+             "scheduler.total_steps, seed; how ranks share the states: "
+             "zero_stage=0..3, zero.gather_once=true|false; any key of a "
+             "config file, which it beats; repeatable"),
     cl::value_desc("key=value"), cl::cat(category));
 static cl::opt<int64_t> microBatches(
     "micro-batches",
@@ -57,32 +59,37 @@ static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// Takes the settings that say how states are sharded out of `settings`.
-static llvm::Error readSharding(std::vector<std::string> &settings,
-                                accel::parallel::StateSharding &into) {
-  std::vector<std::string> others;
-  bool once = false;
-  for (const std::string &setting : settings) {
-    auto [key, value] = StringRef(setting).split('=');
-    if (key == "zero_stage") {
-      if (value.getAsInteger(10, into.stage) || into.stage < 0 ||
-          into.stage > 3)
-        return fail("expected 0, 1, 2 or 3 as 'zero_stage', found '" + value +
-                    "'");
-    } else if (key == "zero.gather_once") {
-      if (value != "true" && value != "false")
-        return fail("expected true or false as 'zero.gather_once', found '" +
-                    value + "'");
-      into.gatherOnce = value == "true";
-      once = true;
-    } else {
-      others.push_back(setting);
-    }
-  }
-  if (once && into.stage != 3)
-    return fail("expected 'zero_stage=3' with 'zero.gather_once': only there "
-                "parameters are gathered");
-  settings = std::move(others);
+/// What the flags and files come to, in `options`.
+static llvm::Error resolveFlags(CompileOptions &options) {
+  accel::config::Request request;
+  request.sets.assign(settings.begin(), settings.end());
+  request.mesh = options.phases.mesh;
+  if (microBatches.getNumOccurrences())
+    request.microBatches = microBatches;
+  if (!mixedPrecision.empty())
+    request.mixedPrecision = mixedPrecision;
+  if (!optimizer.empty())
+    request.optimizer = optimizer;
+  llvm::Expected<accel::config::Config> config =
+      readConfigFlags(std::move(request), options.json);
+  if (!config)
+    return config.takeError();
+  if (printsConfig() && options.output == "-")
+    return llvm::Error::success();
+  if (config->missing)
+    return accel::config::failAt(config->missing->first,
+                                 config->missing->second);
+  for (const accel::config::Override &one : config->overrides)
+    llvm::errs() << "acc-opt: note: --set " << one.name << "=" << one.value
+                 << " beats " << one.beaten << " (" << one.place.str() << ")\n";
+  accel::autodiff::TrainOptions &into = options.phases.train;
+  into.optimizer = config->optimizer;
+  into.settings = config->settings;
+  into.mixedPrecision = config->mixedPrecision;
+  into.microBatches = config->microBatches;
+  options.phases.mesh = config->mesh;
+  options.phases.sharding.stage = config->zeroStage;
+  options.phases.sharding.gatherOnce = config->gatherOnce;
   return llvm::Error::success();
 }
 
@@ -90,15 +97,13 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   accel::autodiff::TrainOptions &into = options.phases.train;
   into.enabled = train;
   into.loss = loss;
-  into.optimizer = optimizer;
-  into.settings.assign(settings.begin(), settings.end());
-  if (llvm::Error error = readSharding(into.settings, options.phases.sharding))
+  if (llvm::Error error = resolveFlags(options))
     return error;
+  if (printsConfig() && options.output == "-")
+    return llvm::Error::success();
   into.trainable.assign(trainable.begin(), trainable.end());
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;
-  into.mixedPrecision = mixedPrecision;
-  into.microBatches = microBatches;
 
   bool reports = !options.report.empty();
   bool isModel = StringRef(options.input).ends_with(".onnx");
@@ -128,7 +133,9 @@ llvm::Error readTrainFlags(CompileOptions &options) {
     if (!reports && !train && (isModel || phase == Phase::Train))
       return fail("expected --train with '" + name + "'");
   }
-  if (train && options.f64 && !mixedPrecision.empty())
+  if (hasConfigFiles() && !train)
+    return fail("expected --train with '--config'");
+  if (train && options.f64 && !into.mixedPrecision.empty())
     return fail("cannot use --mixed-precision with --dtype=f64");
   return checkTrainOptions(into);
 }

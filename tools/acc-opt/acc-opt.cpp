@@ -1,5 +1,6 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
+#include "ConfigFlags.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
 #include "accel/Driver/Passes.h"
@@ -84,12 +85,22 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (!report.empty() && report != "parameters")
     return usageError("expected --report=parameters, found '" + report + "'");
   options.report = report;
-  if (json && report.empty())
+  if (json && report.empty() && !printsConfig())
     return usageError("expected --report with --json: IR is no JSON");
   options.json = json;
-  if (llvm::Error error = readTrainFlags(options))
-    return usageError(llvm::toString(std::move(error)));
   options.phases.mesh = mesh;
+  if (llvm::Error error = readTrainFlags(options)) {
+    llvm::handleAllErrors(
+        std::move(error),
+        [](const accel::config::ConfigError &located) {
+          located.log(llvm::errs());
+          llvm::errs() << "\n";
+        },
+        [](const llvm::ErrorInfoBase &other) {
+          (void)usageError(other.message());
+        });
+    return failure();
+  }
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
   options.phases.target = target;
   options.phases.threads = threads;
@@ -144,6 +155,9 @@ int main(int argc, char **argv) {
       registry);
   if (failed(readOptions(options)))
     return EXIT_FAILURE;
+  // Asked for a configuration only, there need not be a model.
+  if (printsConfig() && options.output == "-")
+    return EXIT_SUCCESS;
   auto config = MlirOptMainConfig::createFromCLOptions();
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);

@@ -42,6 +42,9 @@ struct UpdateRule {
   std::optional<double> clipping; ///< largest norm of all gradients together
   Schedule schedule = Schedule::Constant;
   int64_t warmupSteps = 0;
+  /// The rate rises by the logarithm of the step (DeepSpeed's WarmupLR), not
+  /// linearly.
+  bool logWarmup = false;
   std::optional<int64_t> totalSteps;
   int64_t seed = 0; ///< of everything random
 };

@@ -1,0 +1,288 @@
+// What an Accelerate file decides, and the ways in which it can contradict
+// itself.
+
+#include "lib/Config/ClaimFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+static StringRef valueOf(const File &file, StringRef path, StringRef fallback) {
+  const Setting *setting = file.get(path);
+  return setting ? StringRef(setting->value) : fallback;
+}
+
+static int64_t numberOf(const File &file, StringRef path, int64_t fallback) {
+  int64_t value = fallback;
+  if (const Setting *setting = file.get(path))
+    if (StringRef(setting->value).getAsInteger(10, value))
+      return fallback;
+  return value;
+}
+
+/// FSDP's strategies by number, as torch counts them.
+static StringRef strategyName(StringRef value) {
+  return StringSwitch<StringRef>(value)
+      .Case("1", "FULL_SHARD")
+      .Case("2", "SHARD_GRAD_OP")
+      .Case("3", "NO_SHARD")
+      .Case("4", "HYBRID_SHARD")
+      .Case("5", "HYBRID_SHARD_ZERO2")
+      .Default(value);
+}
+
+/// A section of another distributed_type than the file's: nothing would read
+/// it.
+static Error checkSections(const File &file, StringRef type,
+                           const Setting &typeSetting) {
+  struct Reader {
+    StringLiteral section, type;
+  };
+  for (auto [section, reader] :
+       {Reader{"fsdp_config", "FSDP"}, Reader{"deepspeed_config", "DEEPSPEED"},
+        Reader{"megatron_lm_config", "MEGATRON_LM"}}) {
+    const Setting *inner = file.firstBelow(section);
+    if (inner && type != reader)
+      return failAt(
+          inner->place,
+          "'" + section + "' is read with 'distributed_type: " + reader +
+              "', found '" + type + "' at " + typeSetting.place.str());
+  }
+  return Error::success();
+}
+
+static Error checkFsdp(const File &file) {
+  bool second = valueOf(file, "fsdp_config.fsdp_version", "1") == "2";
+  const Setting *reshard = file.get("fsdp_config.fsdp_reshard_after_forward");
+  const Setting *strategy = file.get("fsdp_config.fsdp_sharding_strategy");
+  if (reshard) {
+    bool isBool = reshard->value == "true" || reshard->value == "false";
+    if (second && !isBool)
+      return failAt(reshard->place, "expected true or false as '" +
+                                        reshard->path +
+                                        "' with fsdp_version 2, found '" +
+                                        reshard->value + "'");
+    if (!second && isBool)
+      return failAt(reshard->place,
+                    "expected FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, "
+                    "HYBRID_SHARD or HYBRID_SHARD_ZERO2 as '" +
+                        reshard->path + "' with fsdp_version 1, found " +
+                        reshard->value);
+  }
+  if (strategy && second) {
+    StringRef name = strategyName(strategy->value);
+    if (name != "FULL_SHARD" && name != "SHARD_GRAD_OP")
+      return failAt(strategy->place,
+                    "'" + strategy->path + ": " + name +
+                        "' has no meaning with fsdp_version 2: say " +
+                        (name == "NO_SHARD"
+                             ? "distributed_type: MULTI_GPU"
+                             : "parallelism_config_dp_replicate_size and "
+                               "parallelism_config_dp_shard_size"));
+  }
+  if (strategy && reshard) {
+    StringRef first = strategyName(strategy->value);
+    StringRef other =
+        second ? (reshard->value == "true" ? "FULL_SHARD" : "SHARD_GRAD_OP")
+               : strategyName(reshard->value);
+    if (first != other)
+      return failAt(std::max(strategy->place.line, reshard->place.line) ==
+                            strategy->place.line
+                        ? strategy->place
+                        : reshard->place,
+                    "'fsdp_sharding_strategy: " + strategy->value +
+                        "' and 'fsdp_reshard_after_forward: " + reshard->value +
+                        "' contradict each other");
+  }
+  const Setting *sync = file.get("fsdp_config.fsdp_sync_module_states");
+  const Setting *ram = file.get("fsdp_config.fsdp_cpu_ram_efficient_loading");
+  if (sync && ram && sync->value == "false" && ram->value == "true")
+    return failAt(sync->place, "expected 'fsdp_sync_module_states: true' with "
+                               "'fsdp_cpu_ram_efficient_loading: true', found "
+                               "false");
+  const Setting *kind = file.get("fsdp_config.fsdp_state_dict_type");
+  if (second && kind && kind->value == "LOCAL_STATE_DICT")
+    return failAt(kind->place, "expected FULL_STATE_DICT or "
+                               "SHARDED_STATE_DICT as '" +
+                                   kind->path +
+                                   "' with fsdp_version 2, found "
+                                   "LOCAL_STATE_DICT");
+  return Error::success();
+}
+
+/// Keys that must not stand beside 'deepspeed_config_file', as Accelerate's
+/// DeepSpeedPlugin has them.
+static Error checkDeepSpeed(const File &file) {
+  const Setting *named = file.get("deepspeed_config.deepspeed_config_file");
+  if (!named || named->value == "none")
+    return Error::success();
+  for (StringRef key : {"gradient_accumulation_steps", "gradient_clipping",
+                        "zero_stage", "offload_optimizer_device",
+                        "offload_param_device", "offload_optimizer_nvme_path",
+                        "offload_param_nvme_path", "zero3_save_16bit_model"})
+    if (const Setting *beside = file.get(("deepspeed_config." + key).str()))
+      return failAt(beside->place, "'" + beside->path +
+                                       "' cannot stand beside "
+                                       "'deepspeed_config_file' at " +
+                                       named->place.str() +
+                                       ": say it in the DeepSpeed JSON");
+  return Error::success();
+}
+
+static Error checkRanks(const File &file, StringRef type) {
+  const Setting *ranks = file.get("num_processes");
+  int64_t count = numberOf(file, "num_processes", -1);
+  if (ranks && count == 0)
+    return failAt(ranks->place,
+                  "expected at least 1 as 'num_processes', found 0");
+  if (ranks && type == "NO" && count > 1)
+    return failAt(ranks->place,
+                  "'distributed_type: NO' runs one process, found "
+                  "'num_processes: " +
+                      ranks->value + "': say MULTI_CPU or MULTI_GPU");
+  int64_t machines = numberOf(file, "num_machines", 1);
+  const Setting *many = file.get("num_machines");
+  if (many && count > 0 && count % machines != 0)
+    return failAt(many->place,
+                  "expected 'num_machines' to divide the " + Twine(count) +
+                      " of 'num_processes', found " + Twine(machines));
+  const Setting *rank = file.get("machine_rank");
+  if (rank && numberOf(file, "machine_rank", 0) >= machines)
+    return failAt(rank->place,
+                  "expected less than the " + Twine(machines) +
+                      " of 'num_machines' as 'machine_rank', found " +
+                      rank->value);
+  return Error::success();
+}
+
+static Error checkParallelism(const File &file, StringRef type) {
+  const Setting *shard =
+      file.get("parallelism_config.parallelism_config_dp_shard_size");
+  const Setting *replicate =
+      file.get("parallelism_config.parallelism_config_dp_replicate_size");
+  int64_t shards =
+      numberOf(file, "parallelism_config.parallelism_config_dp_shard_size", 1);
+  if (shards > 1 && type != "FSDP" && type != "DEEPSPEED")
+    return failAt(shard->place,
+                  "expected 'distributed_type: FSDP' or DEEPSPEED with '" +
+                      shard->path + ": " + shard->value + "', found " + type);
+  bool first = valueOf(file, "fsdp_config.fsdp_version", "1") == "1";
+  const Setting *any = file.firstBelow("parallelism_config");
+  if (any && type == "FSDP" && first)
+    return failAt(any->place, "expected 'fsdp_version: 2' with "
+                              "'parallelism_config', found 1");
+  int64_t copies = numberOf(
+      file, "parallelism_config.parallelism_config_dp_replicate_size", 1);
+  if (type == "FSDP" && copies > 1 && shards == 1)
+    return failAt(replicate->place,
+                  "expected 'parallelism_config_dp_shard_size' above 1 with "
+                  "'distributed_type: FSDP': there is no axis to shard over");
+  return Error::success();
+}
+
+Error accel::config::checkAgreement(const File &file, bool hasDeepSpeedFile) {
+  if (file.kind == File::Kind::DeepSpeed)
+    return Error::success();
+  const Setting *typeSetting = file.get("distributed_type");
+  if (!typeSetting) {
+    Place start{file.name, 1};
+    return failAt(start, "expected 'distributed_type', which Accelerate needs");
+  }
+  StringRef type = typeSetting->value;
+  if (Error error = checkSections(file, type, *typeSetting))
+    return error;
+  if (Error error = checkRanks(file, type))
+    return error;
+  if (type == "FSDP")
+    if (Error error = checkFsdp(file))
+      return error;
+  if (type == "DEEPSPEED")
+    if (Error error = checkDeepSpeed(file))
+      return error;
+  return checkParallelism(file, type);
+}
+
+static void claimFsdp(const File &file, Ledger &ledger, Layout &layout) {
+  using Kind = Origin::Kind;
+  const Setting *said = file.get("fsdp_config.fsdp_sharding_strategy");
+  if (!said)
+    said = file.get("fsdp_config.fsdp_reshard_after_forward");
+  if (!said) {
+    ledger.suggest("zero_stage", "3", Kind::Default,
+                   "FULL_SHARD, where fsdp_config says nothing else");
+    ledger.suggest("zero.gather_once", "false", Kind::Default,
+                   "FULL_SHARD, where fsdp_config says nothing else");
+    return;
+  }
+  StringRef strategy = said->value == "true"    ? "FULL_SHARD"
+                       : said->value == "false" ? "SHARD_GRAD_OP"
+                                                : strategyName(said->value);
+  ledger.claim("zero_stage", *said, strategy == "NO_SHARD" ? "0" : "3");
+  if (strategy != "NO_SHARD")
+    ledger.claim("zero.gather_once", *said,
+                 strategy == "SHARD_GRAD_OP" || strategy == "HYBRID_SHARD_ZERO2"
+                     ? "true"
+                     : "false");
+  if (strategy.starts_with("HYBRID"))
+    layout.hybrid = *said;
+}
+
+static void claimPlugin(const File &file, Ledger &ledger) {
+  using Kind = Origin::Kind;
+  if (const Setting *stage = file.get("deepspeed_config.zero_stage"))
+    ledger.claim("zero_stage", *stage);
+  else
+    ledger.suggest("zero_stage", "2", Kind::Default,
+                   "DeepSpeedPlugin's, where zero_stage is absent");
+  const Setting *steps =
+      file.get("deepspeed_config.gradient_accumulation_steps");
+  if (steps && steps->value != "auto")
+    ledger.claim("gradient_accumulation_steps", *steps);
+  const Setting *clipping = file.get("deepspeed_config.gradient_clipping");
+  if (clipping && clipping->value != "auto")
+    ledger.claim("gradient_clipping", *clipping,
+                 clipping->value == "0" ? "none" : clipping->value);
+  else
+    ledger.suggest("gradient_clipping", "1", Kind::Derived,
+                   "what Accelerate fills auto with");
+}
+
+void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
+                                    Ledger &ledger, Layout &layout) {
+  using Kind = Origin::Kind;
+  const Setting &type = *file.get("distributed_type");
+  if (type.value == "FSDP") {
+    claimFsdp(file, ledger, layout);
+  } else if (type.value == "DEEPSPEED") {
+    if (!hasDeepSpeedFile)
+      claimPlugin(file, ledger);
+  } else {
+    ledger.claim("zero_stage", type, "0");
+  }
+  const Setting *ranks = file.get("num_processes");
+  if (ranks && ranks->value != "-1")
+    ledger.claim("num_processes", *ranks);
+  else if (type.value == "NO")
+    ledger.suggest("num_processes", "1", Kind::Derived,
+                   "distributed_type NO runs one process");
+  else
+    layout.openRanks = ranks ? ranks->place : type.place;
+  if (const Setting *machines = file.get("num_machines")) {
+    layout.machines = numberOf(file, "num_machines", 1);
+    layout.machinesPlace = machines->place;
+  }
+  struct Axis {
+    StringLiteral key, name;
+  };
+  for (auto [key, name] :
+       {Axis{"parallelism_config.parallelism_config_dp_replicate_size",
+             "dp_replicate"},
+        Axis{"parallelism_config.parallelism_config_dp_shard_size",
+             "dp_shard"}})
+    if (const Setting *size = file.get(key))
+      ledger.claim(name, *size);
+  if (const Setting *precision = file.get("mixed_precision"))
+    ledger.claim("mixed_precision", *precision);
+}

@@ -1,0 +1,195 @@
+// What a DeepSpeed JSON decides.
+
+#include "lib/Config/ClaimFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace accel::config;
+using Kind = Origin::Kind;
+
+namespace {
+/// One JSON against the ledger.
+class Claims {
+public:
+  Claims(const File &file, bool inPlugin, Ledger &ledger, Layout &layout)
+      : file(file), inPlugin(inPlugin), ledger(ledger), layout(layout) {}
+
+  Error zero();
+  Error precision();
+  void batch();
+  void clipping();
+  Error optimizer();
+  Error scheduler();
+
+private:
+  /// A key that is there and says something itself.
+  const Setting *said(StringRef path) const {
+    const Setting *setting = file.get(path);
+    return setting && setting->value != "auto" ? setting : nullptr;
+  }
+  bool isAuto(StringRef path) const {
+    const Setting *setting = file.get(path);
+    return setting && setting->value == "auto";
+  }
+  /// Claims the number under `path`, or suggests `fallback`.
+  void number(StringRef name, StringRef path, StringRef fallback,
+              StringRef why) {
+    if (const Setting *setting = said(path))
+      ledger.claim(name, *setting);
+    else
+      ledger.suggest(name, fallback.str(),
+                     isAuto(path) ? Kind::Derived : Kind::Default, why.str());
+  }
+
+  const File &file;
+  bool inPlugin;
+  Ledger &ledger;
+  Layout &layout;
+};
+} // namespace
+
+Error Claims::zero() {
+  if (const Setting *stage = said("zero_optimization.stage"))
+    ledger.claim("zero_stage", *stage);
+  else if (isAuto("zero_optimization.stage"))
+    ledger.suggest("zero_stage", "2", Kind::Derived,
+                   "what Accelerate fills auto with");
+  else
+    ledger.suggest("zero_stage", "0", Kind::Default,
+                   "DeepSpeed's, where zero_optimization.stage is absent");
+  const Setting *mics = said("zero_optimization.mics_shard_size");
+  if (!mics || mics->value == "-1")
+    return Error::success();
+  const Setting *stage = said("zero_optimization.stage");
+  if (!stage || stage->value != "3")
+    return failAt(mics->place, "expected 'zero_optimization.stage: 3' with '" +
+                                   mics->path + ": " + mics->value + "'");
+  if (mics->value == "0")
+    return failAt(mics->place, "expected at least 1, or -1 for none, as '" +
+                                   mics->path + "', found 0");
+  layout.shardSize = *mics;
+  ledger.claim("dp_shard", *mics);
+  return Error::success();
+}
+
+Error Claims::precision() {
+  const Setting *bf16 = said("bf16.enabled");
+  const Setting *old = said("bfloat16.enabled");
+  if (bf16 && old && bf16->value != old->value)
+    return failAt(old->place, "'bfloat16' is another spelling of 'bf16' at " +
+                                  bf16->place.str() +
+                                  ", and they contradict each other");
+  if (const Setting *setting = bf16 ? bf16 : old)
+    ledger.claim("mixed_precision", *setting,
+                 setting->value == "true" ? "bf16" : "no");
+  return Error::success();
+}
+
+void Claims::batch() {
+  for (StringRef name : {"train_batch_size", "train_micro_batch_size_per_gpu",
+                         "gradient_accumulation_steps"})
+    if (const Setting *setting = said(name))
+      ledger.claim(name, *setting);
+}
+
+void Claims::clipping() {
+  if (const Setting *setting = said("gradient_clipping"))
+    ledger.claim("gradient_clipping", *setting,
+                 setting->value == "0" ? "none" : setting->value);
+  else if (isAuto("gradient_clipping"))
+    ledger.suggest("gradient_clipping", "1", Kind::Derived,
+                   "what Accelerate fills auto with");
+  else
+    ledger.suggest("gradient_clipping", "1", Kind::Default,
+                   "DeepSpeed's, where gradient_clipping is absent");
+}
+
+Error Claims::optimizer() {
+  const Setting *type = said("optimizer.type");
+  if (!type) {
+    if (const Setting *any = file.firstBelow("optimizer"))
+      return failAt(any->place, "expected 'optimizer.type' with 'optimizer'");
+    return Error::success();
+  }
+  bool sgd = type->value == "SGD";
+  const Setting *mode = said("optimizer.params.adam_w_mode");
+  bool decoupled = type->value == "AdamW" ||
+                   (type->value == "Adam" && !(mode && mode->value == "false"));
+  ledger.claim("optimizer.type", *type,
+               sgd         ? "sgd"
+               : decoupled ? "adamw"
+                           : "adam");
+  number("optimizer.lr", "optimizer.params.lr", "0.001",
+         isAuto("optimizer.params.lr") ? "auto: no --set, DummyOptim's default"
+                                       : "DeepSpeed's");
+  number("optimizer.weight_decay", "optimizer.params.weight_decay", "0",
+         isAuto("optimizer.params.weight_decay")
+             ? "auto: no --set, DummyOptim's default"
+             : "DeepSpeed's, for AdamW too");
+  if (const Setting *betas = said("optimizer.params.betas"))
+    ledger.claim("optimizer.betas", *betas);
+  if (const Setting *eps = said("optimizer.params.eps"))
+    ledger.claim("optimizer.eps", *eps);
+  if (const Setting *momentum = said("optimizer.params.momentum"))
+    ledger.claim("optimizer.momentum", *momentum);
+  return Error::success();
+}
+
+Error Claims::scheduler() {
+  const Setting *type = said("scheduler.type");
+  if (!type) {
+    if (const Setting *any = file.firstBelow("scheduler"))
+      return failAt(any->place, "expected 'scheduler.type' with 'scheduler'");
+    return Error::success();
+  }
+  if (!said("optimizer.type") && !inPlugin)
+    return failAt(type->place, "expected 'optimizer' with 'scheduler': its "
+                               "rate is that of the optimizer");
+  for (const Setting &setting : file.settings)
+    if (StringRef(setting.path).starts_with("scheduler.params.") &&
+        StringRef(setting.key->note).starts_with("read by "))
+      return failAt(setting.place,
+                    "'" + setting.path + "' is " + setting.key->note +
+                        ", found 'scheduler.type: " + type->value + "'");
+  bool decay = type->value == "WarmupDecayLR";
+  const Setting *total = file.get("scheduler.params.total_num_steps");
+  if (!decay && total)
+    return failAt(total->place, "'" + total->path +
+                                    "' is read by WarmupDecayLR, found "
+                                    "'scheduler.type: WarmupLR'");
+  if (decay && !total)
+    return failAt(type->place, "expected 'scheduler.params.total_num_steps' "
+                               "with WarmupDecayLR");
+  ledger.claim("scheduler.type", *type, "linear");
+  number("scheduler.warmup_steps", "scheduler.params.warmup_num_steps",
+         isAuto("scheduler.params.warmup_num_steps") ? "0" : "1000",
+         isAuto("scheduler.params.warmup_num_steps")
+             ? "auto: no --set, DummyScheduler's default"
+             : "DeepSpeed's");
+  number("scheduler.warmup", "scheduler.params.warmup_type", "log",
+         "DeepSpeed's, where warmup_type is absent");
+  if (const Setting *peak = said("scheduler.params.warmup_max_lr"))
+    ledger.claim("optimizer.lr", *peak);
+  if (total && total->value != "auto")
+    ledger.claim("scheduler.total_steps", *total);
+  else if (total)
+    ledger.suggest("scheduler.total_steps", "?", Kind::Derived,
+                   "auto: --set scheduler.total_steps says it");
+  return Error::success();
+}
+
+Error accel::config::claimDeepSpeed(const File &file, bool inPlugin,
+                                    Ledger &ledger, Layout &layout) {
+  Claims claims(file, inPlugin, ledger, layout);
+  if (Error error = claims.zero())
+    return error;
+  if (Error error = claims.precision())
+    return error;
+  claims.batch();
+  claims.clipping();
+  if (Error error = claims.optimizer())
+    return error;
+  return claims.scheduler();
+}

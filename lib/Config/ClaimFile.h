@@ -1,0 +1,34 @@
+// What a file says about the names of the ledger.
+
+#ifndef ACCEL_LIB_CONFIG_CLAIMFILE_H
+#define ACCEL_LIB_CONFIG_CLAIMFILE_H
+
+#include "lib/Config/Ledger.h"
+#include "lib/Config/ReadFile.h"
+
+namespace accel::config {
+
+/// What is asked for beside values: how ranks divide between the two axes.
+struct Layout {
+  /// FSDP's HYBRID strategies: shard inside a machine, replicate over them.
+  std::optional<Setting> hybrid;
+  int64_t machines = 1;
+  Place machinesPlace;
+  /// DeepSpeed's MiCS: ranks that share a copy.
+  std::optional<Setting> shardSize;
+  /// Who has 'num_processes: -1'.
+  std::optional<Place> openRanks;
+};
+
+/// Requires a file without contradictions (`checkAgreement`).
+void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
+                     Layout &layout);
+
+/// `inPlugin`: Accelerate reads it, and fills `auto`. Fails where keys that are
+/// well each do not make sense together.
+llvm::Error claimDeepSpeed(const File &file, bool inPlugin, Ledger &ledger,
+                           Layout &layout);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_CLAIMFILE_H

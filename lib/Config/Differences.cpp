@@ -1,0 +1,179 @@
+// Where Accelerate does not do what a file says: the keys that it drops, found
+// by running its launch and plugin code (1.15), and by reading it.
+
+#include "lib/Config/ReadFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+namespace {
+/// Keys that nothing reads, whatever they say.
+struct Inert {
+  StringLiteral path, why;
+};
+} // namespace
+
+static constexpr Inert kInert[] = {
+    {"rdzv_backend", "the launch flag's own default, static, wins"},
+    {"same_network", "the launch flag's own default, true, wins"},
+    {"enable_cpu_affinity", "the launch flag's own default, false, wins"},
+    {"fsdp_config.fsdp_backward_prefetch_policy",
+     "nothing reads it: the key is fsdp_backward_prefetch"},
+    {"fsdp_config.fsdp_cpu_offload",
+     "nothing reads it: the key is fsdp_offload_params"},
+    {"fsdp_config.fsdp_wrap_policy",
+     "nothing reads it: the key is fsdp_auto_wrap_policy"},
+    {"fsdp_config.fsdp_limit_all_gathers", "no launch flag has this name"},
+    {"fp8_config.fp8_amax_history_length",
+     "the questionnaire's spelling: nothing reads it"},
+    {"fp8_config.fp8_amax_compute_algorithm",
+     "the questionnaire's spelling: nothing reads it"},
+    {"fp8_config.fp8_optimization_level",
+     "the questionnaire's spelling: nothing reads it"},
+    {"deepspeed_config.offload_optimizer_nvme_path",
+     "the launch does not export it"},
+    {"deepspeed_config.offload_param_nvme_path",
+     "the launch does not export it"},
+};
+
+namespace {
+/// Collects the differences of one file, and makes them so if asked to.
+class Finder {
+public:
+  Finder(File &file, bool apply, std::vector<Difference> &differences)
+      : file(file), apply(apply), differences(differences) {}
+
+  void accelerate();
+  void deepSpeed();
+
+private:
+  StringRef value(StringRef path) const {
+    const Setting *setting = file.get(path);
+    return setting ? StringRef(setting->value) : "";
+  }
+  void note(const Setting &setting, StringRef there, StringRef why) {
+    differences.push_back(
+        {setting.place, setting.path, setting.value, there.str(), why.str()});
+  }
+  /// Accelerate does as if `path` were not there.
+  void drop(StringRef path, StringRef there, StringRef why) {
+    const Setting *setting = file.get(path);
+    if (!setting)
+      return;
+    note(*setting, there, why);
+    if (apply)
+      file.erase(path);
+  }
+  void replace(StringRef path, StringRef there, StringRef why) {
+    auto found =
+        find_if(file.settings, [&](auto &one) { return one.path == path; });
+    note(*found, there, why);
+    if (apply)
+      found->value = there.str();
+  }
+  void dropSections();
+  void fsdp();
+
+  File &file;
+  bool apply;
+  std::vector<Difference> &differences;
+};
+} // namespace
+
+/// Sections of another distributed_type than the file's.
+void Finder::dropSections() {
+  struct Reader {
+    StringLiteral section, type;
+  };
+  StringRef type = value("distributed_type");
+  for (auto [section, reader] :
+       {Reader{"fsdp_config", "FSDP"}, Reader{"deepspeed_config", "DEEPSPEED"},
+        Reader{"megatron_lm_config", "MEGATRON_LM"}}) {
+    const Setting *inner = file.firstBelow(section);
+    if (!inner || type == reader || type.empty())
+      continue;
+    differences.push_back({inner->place, section.str(), "refused", "ignored",
+                           "not read with this distributed_type"});
+    std::string prefix = (section + ".").str();
+    if (apply)
+      llvm::erase_if(file.settings, [&](const Setting &one) {
+        return StringRef(one.path).starts_with(prefix);
+      });
+  }
+}
+
+void Finder::fsdp() {
+  const Setting *strategy = file.get("fsdp_config.fsdp_sharding_strategy");
+  const Setting *reshard = file.get("fsdp_config.fsdp_reshard_after_forward");
+  bool second = value("fsdp_config.fsdp_version") == "2";
+  if (second && strategy)
+    drop("fsdp_config.fsdp_sharding_strategy",
+         reshard ? "what fsdp_reshard_after_forward says" : "FULL_SHARD",
+         "not read with fsdp_version 2");
+  if (!second && reshard && reshard->value != "true" &&
+      reshard->value != "false")
+    drop("fsdp_config.fsdp_reshard_after_forward",
+         strategy ? strategy->value : "FULL_SHARD",
+         "the launch always exports FSDP_SHARDING_STRATEGY, which wins");
+  if (second && file.get("fsdp_config.fsdp_backward_prefetch"))
+    note(*file.get("fsdp_config.fsdp_backward_prefetch"), "ignored",
+         "not read with fsdp_version 2");
+  if (second && value("fsdp_config.fsdp_forward_prefetch") == "true")
+    note(*file.get("fsdp_config.fsdp_forward_prefetch"), "ignored",
+         "not read with fsdp_version 2");
+}
+
+void Finder::accelerate() {
+  for (auto [path, why] : kInert)
+    if (const Setting *setting = file.get(path))
+      if (setting->key->fallback != setting->value)
+        drop(path, "ignored", why);
+  dropSections();
+  if (value("distributed_type") == "FSDP")
+    fsdp();
+  const Setting *named = file.get("deepspeed_config.deepspeed_config_file");
+  if (const Setting *precision = file.get("mixed_precision"))
+    if (named && named->value != "none")
+      note(*precision, "refused",
+           "it must not stand beside deepspeed_config_file");
+  int64_t ranks;
+  if (value("distributed_type") == "NO" &&
+      !value("num_processes").getAsInteger(10, ranks) && ranks > 1)
+    replace("num_processes", "1", "distributed_type NO starts one process");
+  if (value("deepspeed_config.gradient_clipping") == "0")
+    replace("deepspeed_config.gradient_clipping", "1",
+            "0 is dropped, and DeepSpeed's own default clips");
+  if (value("fp8_config.fp8_amax_compute_algo") == "most_recent")
+    note(*file.get("fp8_config.fp8_amax_compute_algo"), "max",
+         "a value that is Accelerate's default is dropped, and Transformer "
+         "Engine's is another");
+}
+
+void Finder::deepSpeed() {
+  const Setting *lr = file.get("optimizer.params.lr");
+  const Setting *peak = file.get("scheduler.params.warmup_max_lr");
+  if (lr && peak && lr->value != "auto" && peak->value != "auto" &&
+      lr->value != peak->value)
+    replace("optimizer.params.lr", std::string(peak->value),
+            "the scheduler's rate wins");
+  if (const Setting *type = file.get("scheduler.type"))
+    if (StringRef(type->value).starts_with("Warmup"))
+      note(*type, "one step later",
+           "DeepSpeed holds the first rate of a warmup for two steps");
+  int64_t steps;
+  if (!value("scheduler.params.warmup_num_steps").getAsInteger(10, steps) &&
+      steps < 2)
+    note(*file.get("scheduler.params.warmup_num_steps"), "2",
+         "DeepSpeed warms up for two steps at least");
+}
+
+void accel::config::findDifferences(File &file, bool apply,
+                                    std::vector<Difference> &differences) {
+  Finder finder(file, apply, differences);
+  if (file.kind == File::Kind::Accelerate)
+    finder.accelerate();
+  else
+    finder.deepSpeed();
+}

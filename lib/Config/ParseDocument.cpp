@@ -1,0 +1,252 @@
+// Text to a tree of nodes, by LLVM's YAML parser: it is lazy (depth is ours to
+// bound), reports by SourceMgr, and hands out each scalar's own bytes. JSON is
+// parsed by it too, for the lines, after llvm::json has checked its syntax.
+
+#include "accel/Config/Document.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/YAMLParser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+static constexpr size_t kLargest = 1 << 20;
+static constexpr unsigned kDeepest = 32;
+
+char ConfigError::ID = 0;
+
+std::string Place::str() const {
+  return isFile() ? file + ":" + std::to_string(line) : file;
+}
+
+void ConfigError::log(raw_ostream &os) const {
+  os << (place.isFile() ? place.str() : "acc-opt") << ": error: " << message;
+}
+
+std::error_code ConfigError::convertToErrorCode() const {
+  return inconvertibleErrorCode();
+}
+
+Error accel::config::failAt(const Place &place, const Twine &message) {
+  return make_error<ConfigError>(place, message.str());
+}
+
+namespace {
+/// One text on its way to a tree. The first error is kept; after it every
+/// function returns at once.
+class Parser {
+public:
+  Parser(StringRef text, StringRef name) : text(text), name(name) {
+    sources.setDiagHandler(
+        [](const SMDiagnostic &diagnostic, void *self) {
+          auto *parser = static_cast<Parser *>(self);
+          std::string message = diagnostic.getMessage().lower();
+          parser->fail(std::max(diagnostic.getLineNo(), 1), message);
+        },
+        this);
+  }
+
+  Expected<Document> run();
+
+private:
+  void fail(unsigned line, const Twine &message) {
+    if (!failed)
+      failure = {Place{name.str(), line}, message.str()};
+    failed = true;
+  }
+  unsigned lineOf(const char *at) const {
+    return 1 + StringRef(text.data(), at - text.data()).count('\n');
+  }
+  /// The parser gives a node without text no place: then `fallback`.
+  unsigned lineOf(yaml::Node *node, unsigned fallback) const {
+    const char *at = node ? node->getSourceRange().Start.getPointer() : nullptr;
+    if (!at || at < text.begin() || at > text.end())
+      return fallback;
+    return lineOf(at);
+  }
+  Node build(yaml::Node *node, unsigned depth, unsigned line);
+  void buildMapping(yaml::MappingNode *mapping, unsigned depth, Node &into);
+  bool checkJson();
+  bool checkIndentation();
+
+  StringRef text, name;
+  SourceMgr sources;
+  bool failed = false;
+  std::pair<Place, std::string> failure;
+};
+} // namespace
+
+/// Whether every key of the text is in double quotes, as far as a scan of a
+/// flow mapping tells: what JSON has and hand-written YAML has not.
+static bool looksLikeJson(StringRef text) {
+  StringRef rest = text.ltrim("\xEF\xBB\xBF \t\r\n");
+  if (!rest.consume_front("{"))
+    return false;
+  rest = rest.ltrim();
+  return rest.starts_with("\"") || rest.starts_with("}");
+}
+
+/// Brackets open at once, outside double quotes: what recursion would go down.
+static unsigned deepestBracket(StringRef text) {
+  unsigned depth = 0, deepest = 0;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (quoted && c == '\\')
+      ++at;
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && (c == '{' || c == '['))
+      deepest = std::max(deepest, ++depth);
+    else if (!quoted && (c == '}' || c == ']') && depth)
+      --depth;
+  }
+  return deepest;
+}
+
+/// Tabs indent nothing in YAML; LLVM's parser lets some pass.
+bool Parser::checkIndentation() {
+  unsigned number = 0;
+  for (StringRef line : split(text, '\n')) {
+    ++number;
+    StringRef blank =
+        line.take_while([](char c) { return c == ' ' || c == '\t'; });
+    StringRef rest = line.drop_front(blank.size()).rtrim();
+    if (blank.contains('\t') && !rest.empty() && !rest.starts_with("#")) {
+      fail(number, "expected spaces as indentation, found a tab");
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Parser::checkJson() {
+  Expected<json::Value> value = json::parse(text);
+  if (value)
+    return true;
+  // "[LINE:COLUMN, byte=N]: what"
+  std::string message = toString(value.takeError());
+  StringRef rest = message;
+  unsigned line = 1;
+  rest.consume_front("[");
+  if (rest.consumeInteger(10, line))
+    line = 1;
+  StringRef what = rest.split("]: ").second;
+  fail(line, "malformed JSON: " + Twine(what.lower()));
+  return false;
+}
+
+void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
+                          Node &into) {
+  into.kind = Node::Kind::Mapping;
+  for (yaml::KeyValueNode &entry : *mapping) {
+    if (failed)
+      return;
+    Node key = build(entry.getKey(), depth + 1, into.place.line);
+    if (failed)
+      return;
+    if (key.kind != Node::Kind::Scalar)
+      return fail(
+          key.place.line,
+          "expected a name as key, found a " +
+              Twine(key.kind == Node::Kind::Mapping ? "mapping" : "list"));
+    for (auto &[other, value] : into.entries)
+      if (other.text == key.text)
+        return fail(key.place.line, "key '" + key.text +
+                                        "' is said twice, first in line " +
+                                        Twine(other.place.line));
+    Node value = build(entry.getValue(), depth + 1, key.place.line);
+    if (failed)
+      return;
+    into.entries.emplace_back(std::move(key), std::move(value));
+  }
+}
+
+Node Parser::build(yaml::Node *node, unsigned depth, unsigned line) {
+  Node result;
+  result.place = {name.str(), lineOf(node, line)};
+  if (failed || !node)
+    return result;
+  line = result.place.line;
+  if (depth > kDeepest) {
+    fail(line, "nested deeper than " + Twine(kDeepest) + " levels");
+    return result;
+  }
+  if (!node->getAnchor().empty() || isa<yaml::AliasNode>(node)) {
+    fail(line, "expected plain values, found a YAML anchor or alias");
+    return result;
+  }
+  if (!node->getRawTag().empty()) {
+    fail(line, "expected plain values, found the YAML tag '" +
+                   node->getRawTag() + "'");
+    return result;
+  }
+  if (auto *scalar = dyn_cast<yaml::ScalarNode>(node)) {
+    StringRef raw = scalar->getRawValue();
+    result.quoted = raw.starts_with("'") || raw.starts_with("\"");
+    SmallString<64> storage;
+    result.text = scalar->getValue(storage).str();
+  } else if (auto *block = dyn_cast<yaml::BlockScalarNode>(node)) {
+    result.quoted = true;
+    result.text = block->getValue().str();
+  } else if (auto *sequence = dyn_cast<yaml::SequenceNode>(node)) {
+    result.kind = Node::Kind::Sequence;
+    for (yaml::Node &item : *sequence) {
+      if (failed)
+        break;
+      result.items.push_back(build(&item, depth + 1, line));
+    }
+  } else if (auto *mapping = dyn_cast<yaml::MappingNode>(node)) {
+    buildMapping(mapping, depth, result);
+  }
+  return result; // a null node is a plain scalar without text
+}
+
+Expected<Document> Parser::run() {
+  Place start{name.str(), 1};
+  if (text.size() > kLargest)
+    return failAt(start, "expected at most 1 MiB of configuration, found " +
+                             Twine(text.size()) + " bytes");
+  if (text.contains('\0'))
+    return failAt(start, "expected text, found a zero byte");
+  if (deepestBracket(text) > kDeepest)
+    return failAt(start, "nested deeper than " + Twine(kDeepest) + " levels");
+  Document document;
+  document.syntax = looksLikeJson(text) ? Syntax::Json : Syntax::Yaml;
+  if (document.syntax == Syntax::Yaml ? checkIndentation() : checkJson()) {
+    yaml::Stream stream(MemoryBufferRef(text, name), sources,
+                        /*ShowColors=*/false);
+    yaml::document_iterator at = stream.begin();
+    if (!failed && at != stream.end())
+      document.root = build(at->getRoot(), 0, 1);
+    if (!failed && at != stream.end() && !stream.failed() &&
+        ++at != stream.end() && !failed)
+      fail(lineOf(at->getRoot(), document.root.place.line),
+           "expected one YAML document, found another");
+    if (stream.failed())
+      fail(1, "malformed YAML");
+  }
+  if (failed)
+    return failAt(failure.first, failure.second);
+  if (document.root.kind != Node::Kind::Mapping)
+    return failAt(
+        start,
+        "expected a mapping of keys to values, found " +
+            Twine(document.root.kind == Node::Kind::Sequence ? "a list"
+                  : document.root.text.empty()
+                      ? "an empty file"
+                      : "the text '" +
+                            StringRef(document.root.text).take_front(40).str() +
+                            "'"));
+  return document;
+}
+
+Expected<Document> accel::config::parseDocument(StringRef text,
+                                                StringRef name) {
+  return Parser(text, name).run();
+}

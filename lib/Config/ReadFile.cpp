@@ -1,0 +1,358 @@
+// Opens config files, tells Accelerate's from DeepSpeed's by their keys, and
+// walks them along the schema.
+
+#include "lib/Config/ReadFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Base64.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+const Setting *File::find(StringRef path) const {
+  auto found =
+      find_if(settings, [&](const Setting &one) { return one.path == path; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+const Setting *File::get(StringRef path) const {
+  const Setting *setting = find(path);
+  return setting && setting->value != "null" ? setting : nullptr;
+}
+
+const Setting *File::firstBelow(StringRef prefix) const {
+  for (const Setting &setting : settings) {
+    StringRef path = setting.path;
+    if (path.consume_front(prefix) && path.starts_with("."))
+      return &setting;
+  }
+  return nullptr;
+}
+
+void File::erase(StringRef path) {
+  llvm::erase_if(settings,
+                 [&](const Setting &one) { return one.path == path; });
+}
+
+namespace {
+/// Walks one document into the settings of a file.
+class Reader {
+public:
+  Reader(File &file, const Document &document, const ReadOptions &options,
+         Findings &findings)
+      : file(file), syntax(document.syntax), options(options),
+        findings(findings) {}
+
+  Error read(const Node &mapping, const Section &section, StringRef prefix);
+
+private:
+  Error readKey(const Node &key, const Node &value, const Section &section,
+                StringRef prefix);
+  Error unknown(const Node &key, const Section &section, StringRef prefix);
+
+  File &file;
+  Syntax syntax;
+  const ReadOptions &options;
+  Findings &findings;
+};
+} // namespace
+
+Error Reader::unknown(const Node &key, const Section &section,
+                      StringRef prefix) {
+  std::string path = (prefix + key.text).str();
+  // Accelerate checks the keys of the top only.
+  if (options.likeAccelerate && file.kind == File::Kind::Accelerate &&
+      !prefix.empty()) {
+    findings.differences.push_back(
+        {key.place, path, "refused", "ignored", "nested keys are not checked"});
+    return Error::success();
+  }
+  if (prefix.empty() && file.kind == File::Kind::Accelerate &&
+      kSageMakerSection.find(key.text))
+    return failAt(key.place, "'" + path +
+                                 "' is not supported yet: SageMaker as "
+                                 "compute environment");
+  // A key of another section, put in the wrong one.
+  for (const Section *other : sections())
+    if (other != &section && key.text.size() > 4)
+      for (const Key &one : other->keys)
+        if (one.name == key.text &&
+            section.nearest(key.text).edit_distance_insensitive(key.text) > 2)
+          return failAt(key.place, "unknown key '" + path + "': '" + key.text +
+                                       "' is a key of '" + other->name + "'");
+  return failAt(key.place, "unknown key '" + path + "', the nearest is '" +
+                               section.nearest(key.text) + "'");
+}
+
+Error Reader::readKey(const Node &key, const Node &value,
+                      const Section &section, StringRef prefix) {
+  const Key *row = section.find(key.text);
+  if (!row)
+    return unknown(key, section, prefix);
+  std::string path = (prefix + row->name).str();
+  if (const Setting *other = file.find(path))
+    return failAt(key.place, "'" + path + "' is said twice, as '" + key.text +
+                                 "' and in line " + Twine(other->place.line));
+  if (options.likeAccelerate && path == "distributed_type" &&
+      value.kind == Node::Kind::Scalar &&
+      resolveScalar(value, syntax).type == Scalar::Type::Bool) {
+    findings.differences.push_back(
+        {value.place, path, "refused", "NO",
+         "YAML 1.1 reads unquoted NO as false, which no "
+         "launcher is chosen for"});
+    file.settings.push_back({path, row, "NO", value.place});
+    return Error::success();
+  }
+  Expected<std::string> checked = checkType(*row, path, value, syntax);
+  if (!checked)
+    return checked.takeError();
+  file.settings.push_back(
+      {path, row, *checked,
+       value.kind == Node::Kind::Scalar ? value.place : key.place});
+  const Section *inner = sectionOf(*row);
+  if (!inner || value.kind != Node::Kind::Mapping)
+    return Error::success();
+  return read(value, *inner, path + ".");
+}
+
+Error Reader::read(const Node &mapping, const Section &section,
+                   StringRef prefix) {
+  for (auto &[key, value] : mapping.entries)
+    if (Error error = readKey(key, value, section, prefix))
+      return error;
+  return Error::success();
+}
+
+static bool isHarmless(const Setting &setting) {
+  return is_contained(split(setting.key->harmless, '|'), setting.value);
+}
+
+Error accel::config::refuseLater(const File &file) {
+  for (const Setting &setting : file.settings) {
+    bool open =
+        setting.key->fate != Fate::Later && setting.key->harmless.empty();
+    // A list that nothing stands in, or a mapping of its own, is no value.
+    if (open || isHarmless(setting))
+      continue;
+    StringRef what = setting.key->note;
+    if (setting.key->fate == Fate::Later)
+      return failAt(setting.place, "'" + setting.path + ": " + setting.value +
+                                       "' is not supported yet: " + what);
+    std::string taken;
+    for (StringRef one : split(setting.key->harmless, '|'))
+      if (one != "null")
+        taken += (taken.empty() ? "" : ", ") + one.str();
+    return failAt(setting.place, "'" + setting.path + ": " + setting.value +
+                                     "' is not supported yet, only " + taken);
+  }
+  return Error::success();
+}
+
+/// How many of the document's keys are a section's.
+static size_t countKeys(const Document &document, const Section &section) {
+  return count_if(document.root.entries, [&](auto &entry) {
+    return section.find(entry.first.text) != nullptr;
+  });
+}
+
+/// Of which kind a document is: of that which more of its keys belong to.
+static Expected<File::Kind> tellKind(const Document &document) {
+  size_t accelerate = countKeys(document, kAccelerateSection) +
+                      countKeys(document, kSageMakerSection);
+  size_t deepSpeed = countKeys(document, kDeepSpeedSection);
+  if (accelerate > deepSpeed)
+    return File::Kind::Accelerate;
+  if (deepSpeed > 0 ||
+      (document.syntax == Syntax::Json && document.root.entries.empty()))
+    return File::Kind::DeepSpeed;
+  if (document.root.entries.empty())
+    return failAt(document.root.place, "expected a config file of Accelerate "
+                                       "or DeepSpeed, found no key");
+  const Node &key = document.root.entries.front().first;
+  StringRef nearest = kAccelerateSection.nearest(key.text);
+  StringRef other = kDeepSpeedSection.nearest(key.text);
+  if (other.edit_distance_insensitive(key.text) <
+      nearest.edit_distance_insensitive(key.text))
+    nearest = other;
+  return failAt(key.place, "expected a config file of Accelerate or DeepSpeed: "
+                           "unknown key '" +
+                               key.text + "', the nearest is '" + nearest +
+                               "'");
+}
+
+/// The text of a JSON that is written as such or in base64; none for a path.
+static std::optional<std::string> decodeText(StringRef source) {
+  if (source.ltrim().starts_with("{"))
+    return source.str();
+  std::string standard = source.trim().str();
+  for (char &c : standard)
+    c = c == '-' ? '+' : c == '_' ? '/' : c;
+  standard.append((4 - standard.size() % 4) % 4, '=');
+  std::vector<char> bytes;
+  if (source.size() < 8)
+    return std::nullopt;
+  if (Error error = decodeBase64(standard, bytes)) {
+    consumeError(std::move(error));
+    return std::nullopt;
+  }
+  std::string text(bytes.begin(), bytes.end());
+  if (!StringRef(text).ltrim().starts_with("{"))
+    return std::nullopt;
+  return text;
+}
+
+/// Name and text of what `source` says; paths in a file are looked for from the
+/// working folder, as Accelerate does, then beside that file.
+static Expected<std::pair<std::string, std::string>>
+openSource(StringRef source, const Place &saidAt) {
+  std::string path = source.str();
+  if (saidAt.isFile() && !sys::fs::exists(path) &&
+      sys::path::is_relative(path)) {
+    SmallString<128> beside(sys::path::parent_path(saidAt.file));
+    sys::path::append(beside, path);
+    if (sys::fs::exists(beside))
+      path = beside.str().str();
+  }
+  if (source.size() < 4096 && sys::fs::is_regular_file(path)) {
+    auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+    if (!buffer)
+      return failAt(saidAt, "cannot read '" + path +
+                                "': " + buffer.getError().message());
+    return std::pair(path, (*buffer)->getBuffer().str());
+  }
+  if (std::optional<std::string> text = decodeText(source))
+    return std::pair(saidAt.isFile() ? "<JSON of " + saidAt.str() + ">"
+                                     : std::string("<JSON of --config>"),
+                     *text);
+  return failAt(saidAt, (saidAt.isFile() ? "expected as "
+                                           "'deepspeed_config.deepspeed_"
+                                           "config_file' the path of a file, "
+                                           "JSON, or JSON in base64, found '"
+                                         : "cannot read '") +
+                            source.take_front(120) + "'" +
+                            (saidAt.isFile() ? "" : ": no such file"));
+}
+
+static const Section &rootOf(File::Kind kind) {
+  return kind == File::Kind::Accelerate ? kAccelerateSection
+                                        : kDeepSpeedSection;
+}
+
+const Key *accel::config::findByPath(File::Kind kind, StringRef path) {
+  const Section *section = &rootOf(kind);
+  for (;;) {
+    auto [name, rest] = path.split('.');
+    const Key *key = section->find(name);
+    if (!key || rest.empty())
+      return key;
+    section = sectionOf(*key);
+    if (!section)
+      return nullptr;
+    path = rest;
+  }
+}
+
+/// Puts what `--set` says under a path of this file in that key's place.
+static Error placeSets(File &file, const ReadOptions &options,
+                       Findings &findings) {
+  for (auto &[path, text] : options.sets) {
+    const Key *row = findByPath(file.kind, path);
+    if (!row)
+      continue;
+    Node said;
+    said.place = {"--set", 0};
+    said.text = text;
+    Expected<std::string> value = checkType(*row, path, said, Syntax::Json);
+    if (!value)
+      return value.takeError();
+    auto found = find_if(file.settings, [&, &path = path](auto &one) {
+      return one.path == path;
+    });
+    if (found == file.settings.end()) {
+      file.settings.push_back({path, row, *value, said.place});
+      continue;
+    }
+    if (found->value != *value)
+      findings.overrides.push_back({path, *value, found->value, found->place});
+    found->value = *value;
+    found->place = said.place;
+  }
+  return Error::success();
+}
+
+static Error readInto(File &file, const Document &document,
+                      const ReadOptions &options, Findings &findings) {
+  if (Error error = Reader(file, document, options, findings)
+                        .read(document.root, rootOf(file.kind), ""))
+    return error;
+  return placeSets(file, options, findings);
+}
+
+/// The DeepSpeed JSON that `outer` names, as a file of its own.
+static Error readNamed(const File &outer, const Document &document,
+                       const Setting &named, const ReadOptions &options,
+                       std::vector<File> &into, Findings &findings) {
+  File file;
+  file.kind = File::Kind::DeepSpeed;
+  file.parent = named.place;
+  Document inner;
+  if (named.value == "{...}" || named.value == "{}") { // a mapping in its place
+    for (auto &[key, value] : document.root.entries)
+      if (key.text == "deepspeed_config")
+        for (auto &[innerKey, innerValue] : value.entries)
+          if (innerKey.text == "deepspeed_config_file")
+            inner.root = innerValue;
+    inner.syntax = document.syntax;
+    file.name = outer.name;
+  } else {
+    auto opened = openSource(named.value, named.place);
+    if (!opened)
+      return opened.takeError();
+    file.name = opened->first;
+    Expected<Document> parsed = parseDocument(opened->second, opened->first);
+    if (!parsed)
+      return parsed.takeError();
+    inner = std::move(*parsed);
+  }
+  if (Error error = readInto(file, inner, options, findings))
+    return error;
+  if (!file.find("zero_optimization"))
+    return failAt(inner.root.place,
+                  "expected 'zero_optimization', which Accelerate needs in the "
+                  "DeepSpeed JSON that " +
+                      named.place.str() + " names");
+  into.push_back(std::move(file));
+  return Error::success();
+}
+
+Error accel::config::readFiles(StringRef source, const ReadOptions &options,
+                               std::vector<File> &into, Findings &findings) {
+  auto opened = openSource(source, Place{});
+  if (!opened)
+    return opened.takeError();
+  Expected<Document> document = parseDocument(opened->second, opened->first);
+  if (!document)
+    return document.takeError();
+  Expected<File::Kind> kind = tellKind(*document);
+  if (!kind)
+    return kind.takeError();
+  File file;
+  file.name = opened->first;
+  file.kind = *kind;
+  if (Error error = readInto(file, *document, options, findings))
+    return error;
+  std::optional<Setting> named;
+  if (const Setting *found = file.get("deepspeed_config.deepspeed_config_file");
+      found && found->value != "none" && file.get("distributed_type") &&
+      file.get("distributed_type")->value == "DEEPSPEED")
+    named = *found;
+  into.push_back(std::move(file));
+  if (!named)
+    return Error::success();
+  File outer = into.back(); // `into` grows
+  return readNamed(outer, *document, *named, options, into, findings);
+}

@@ -1,0 +1,62 @@
+// A config file as a list of settings that have been held against the schema.
+
+#ifndef ACCEL_LIB_CONFIG_READFILE_H
+#define ACCEL_LIB_CONFIG_READFILE_H
+
+#include "accel/Config/Config.h"
+
+namespace accel::config {
+
+struct File {
+  enum class Kind { Accelerate, DeepSpeed };
+  std::string name; ///< what messages call it
+  Kind kind = Kind::Accelerate;
+  /// The Accelerate file that names this one; its key, else an empty place.
+  Place parent;
+  std::vector<Setting> settings;
+
+  const Setting *find(llvm::StringRef path) const;
+  /// Of a key that is there and not null; null else.
+  const Setting *get(llvm::StringRef path) const;
+  /// Whether a key stands below `prefix` (a section's name).
+  const Setting *firstBelow(llvm::StringRef prefix) const;
+  void erase(llvm::StringRef path);
+};
+
+/// How files are read.
+struct ReadOptions {
+  /// Keys by their path in a file, and the values that `--set` puts there.
+  llvm::ArrayRef<std::pair<std::string, std::string>> sets;
+  bool likeAccelerate = false; ///< drop what Accelerate drops
+};
+
+/// What reading leaves beside the settings.
+struct Findings {
+  std::vector<Difference> differences;
+  std::vector<Override> overrides;
+};
+
+/// The row of a key by its path from the root of a file of that kind; null if
+/// there is none.
+const Key *findByPath(File::Kind kind, llvm::StringRef path);
+
+/// Reads the file `source` (a path, a JSON text, or one in base64) and, where
+/// it names a DeepSpeed JSON, that one too. Checks keys and types; refuses what
+/// is not supported yet, unless it stands in a section that is not read.
+llvm::Error readFiles(llvm::StringRef source, const ReadOptions &options,
+                      std::vector<File> &into, Findings &findings);
+
+/// Finds out where Accelerate does not do what `file` says, and with `apply`
+/// makes the file say what it does.
+void findDifferences(File &file, bool apply,
+                     std::vector<Difference> &differences);
+
+/// Refuses what the keys of one file contradict each other in.
+llvm::Error checkAgreement(const File &file, bool hasDeepSpeedFile);
+
+/// Refuses the first key of `file` whose value is not supported yet.
+llvm::Error refuseLater(const File &file);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_READFILE_H

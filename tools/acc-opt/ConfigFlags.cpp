@@ -1,0 +1,72 @@
+// acc-opt's flags of configuration: files, and what they resolve to.
+
+#include "ConfigFlags.h"
+
+#include "TrainFlags.h"
+
+using namespace accel::config;
+namespace cl = llvm::cl;
+
+static cl::list<std::string> files(
+    "config",
+    cl::desc("Accelerate's default_config.yaml or a DeepSpeed JSON, told apart "
+             "by content; repeatable"),
+    cl::value_desc("file"), cl::cat(category));
+static cl::opt<bool> printsSettings(
+    "print-config",
+    cl::desc("Print every setting and where it comes from; with -o compile "
+             "too"),
+    cl::cat(category));
+static cl::opt<std::string>
+    compat("compat",
+           cl::desc("accelerate: drop what Accelerate drops of a config file"),
+           cl::value_desc("accelerate"), cl::cat(category));
+static cl::opt<bool>
+    diffs("diff-accelerate",
+          cl::desc("Print where Accelerate would not do what a config file "
+                   "says"),
+          cl::cat(category));
+static cl::opt<bool> printsKeys("print-config-keys", cl::Hidden,
+                                cl::desc("Print the tables of docs/Config.md"));
+
+static llvm::Error fail(const llvm::Twine &message) {
+  return failAt(Place{}, message);
+}
+
+bool hasConfigFiles() { return !files.empty(); }
+bool printsConfig() { return printsSettings || diffs || printsKeys; }
+
+llvm::Expected<Config> readConfigFlags(Request request, bool json) {
+  if (!compat.empty() && compat != "accelerate")
+    return fail("expected --compat=accelerate, found '" + compat + "'");
+  for (cl::Option *option :
+       {static_cast<cl::Option *>(&compat), static_cast<cl::Option *>(&diffs)})
+    if (option->getNumOccurrences() && files.empty())
+      return fail("expected --config with '--" + option->ArgStr + "'");
+  request.files.assign(files.begin(), files.end());
+  request.likeAccelerate = false;
+  if (printsKeys)
+    printSchema(llvm::outs());
+  std::optional<Config> honoured;
+  if (diffs) {
+    llvm::Expected<Config> config = resolveConfig(request);
+    if (!config)
+      return config;
+    compareWithAccelerate(request, *config);
+    honoured = std::move(*config);
+  }
+  request.likeAccelerate = compat == "accelerate";
+  llvm::Expected<Config> config = resolveConfig(request);
+  if (!config)
+    return config;
+  if (honoured)
+    config->differences = std::move(honoured->differences);
+  if (printsSettings || diffs) {
+    PrintOptions options;
+    options.settings = printsSettings;
+    options.differences = diffs;
+    options.json = json;
+    printConfig(*config, options, llvm::outs());
+  }
+  return config;
+}
