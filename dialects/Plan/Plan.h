@@ -24,6 +24,8 @@ inline constexpr llvm::StringLiteral kReleasesAttr = "plan.releases";
 /// String attribute of commands that stand for no op of the model: the pass
 /// that inserted them.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
+/// Attribute of gathers of weights: the unit whose weights they gather.
+inline constexpr llvm::StringLiteral kUnitAttr = "plan.unit";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"

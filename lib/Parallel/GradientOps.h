@@ -21,6 +21,11 @@ struct GradientOps {
   }
 };
 
+/// The dimension of a state that `ranks` split: the first that they divide; none
+/// if there is none.
+std::optional<int64_t> findShardDim(llvm::ArrayRef<int64_t> shape,
+                                    int64_t ranks);
+
 } // namespace accel::parallel
 
 #endif // ACCEL_LIB_PARALLEL_GRADIENTOPS_H

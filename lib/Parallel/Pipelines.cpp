@@ -16,6 +16,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     annotate.dpAxis = dist::MeshOp::kShardAxis.str();
   annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
+  if (options.sharding.stage > 0)
+    pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass({options.sharding.stage}));
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());

@@ -1,5 +1,6 @@
-// Joins the reductions of gradients into buckets, and lets them go on while the
-// next gradients are computed. Li et al., PyTorch Distributed, VLDB 2020, §3.2.
+// Joins collectives that can wait for each other: the reductions of gradients into
+// buckets, the gathers of a unit's weights into one. Li et al., PyTorch
+// Distributed, VLDB 2020, section 3.2.
 
 #include "accel/Plan/Passes.h"
 #include "dialects/Plan/Plan.h"
@@ -10,37 +11,37 @@ namespace accel::plan {
 #define GEN_PASS_DEF_BUCKETCOLLECTIVESPASS
 #include "accel/Plan/Passes.h.inc"
 
-static constexpr StringLiteral kCommStream = "comm";
+static bool touches(CommandOpInterface command,
+                    const llvm::SmallDenseSet<StringAttr> &buffers) {
+  for (auto views : {command.getReads(), command.getWrites()})
+    for (ViewAttr view : views)
+      if (buffers.contains(view.getBuffer().getAttr()))
+        return true;
+  return false;
+}
 
 namespace {
-/// Reductions that wait.
+/// Collectives that wait.
 struct Bucket {
   SmallVector<CollectiveOp> members;
-  llvm::SmallDenseSet<StringAttr> buffers; ///< of terms and sums
+  llvm::SmallDenseSet<StringAttr> buffers; ///< of what goes in and comes out
   int64_t bytes = 0;
+  /// Commands that add one member's result to an accumulator, right after it.
+  SmallVector<CommandOpInterface> followers;
 
   bool takes(CollectiveOp op) {
-    if (members.empty())
-      return true;
     CollectiveOp first = members.front();
-    return op.getAxes() == first.getAxes() &&
-           op.getCombineAttr() == first.getCombineAttr();
+    return op.getKind() == first.getKind() && op.getAxes() == first.getAxes() &&
+           op.getCombineAttr() == first.getCombineAttr() &&
+           op.getDim() == first.getDim() &&
+           op->getAttr(kUnitAttr) == first->getAttr(kUnitAttr);
   }
-  void add(CollectiveOp op) {
-    members.push_back(op);
-    CommandOpInterface command = op;
-    for (ViewAttr view : command.getReads())
+  void add(CommandOpInterface op) {
+    for (ViewAttr view : op.getReads())
       bytes += view.getSpanBytes();
-    for (auto views : {command.getReads(), command.getWrites()})
+    for (auto views : {op.getReads(), op.getWrites()})
       for (ViewAttr view : views)
         buffers.insert(view.getBuffer().getAttr());
-  }
-  bool touches(CommandOpInterface command) {
-    for (auto views : {command.getReads(), command.getWrites()})
-      for (ViewAttr view : views)
-        if (buffers.contains(view.getBuffer().getAttr()))
-          return true;
-    return false;
   }
 };
 
@@ -54,27 +55,91 @@ public:
     body.walk([&](CommandOpInterface command) { commands.push_back(command); });
     for (CommandOpInterface command : commands) {
       auto collective = dyn_cast<CollectiveOp>(command.getOperation());
-      bool reduces = collective &&
-                     collective.getKind() == Collective::all_reduce &&
-                     !collective.getWire();
-      if (bucket.touches(command) || (collective && !reduces) ||
-          (reduces && !bucket.takes(collective)))
-        flush(command);
-      if (!reduces)
+      bool joins = collective && isJoined(collective);
+      if (touches(command, lateBuffers))
+        place(late, command);
+      if (!joins && defers(command))
         continue;
-      bucket.add(collective);
-      if (bucket.bytes >= bytes)
-        flush(command->getNextNode());
+      for (size_t at = 0; at < open.size();) {
+        bool waits = !touches(command, open[at].buffers) &&
+                     (joins || !collective);
+        if (waits)
+          ++at;
+        else
+          flush(at, command);
+      }
+      if (!joins)
+        continue;
+      auto *bucket = llvm::find_if(
+          open, [&](Bucket &each) { return each.takes(collective); });
+      if (bucket == open.end()) {
+        open.emplace_back();
+        bucket = &open.back();
+      }
+      bucket->members.push_back(collective);
+      bucket->add(collective);
+      if (bucket->bytes >= bytes && !collective->hasAttr(kUnitAttr))
+        flush(bucket - open.begin(), command->getNextNode());
     }
-    flush(nullptr);
-    moveToStream();
+    while (!open.empty())
+      flush(0, nullptr);
+    place(late, nullptr);
   }
 
 private:
-  /// Reduces what waits, in front of `before`, or at the end.
-  void flush(Operation *before) {
-    if (bucket.members.empty())
-      return;
+  static bool isJoined(CollectiveOp op) {
+    return !op.getWire() && (op.getKind() == Collective::all_reduce ||
+                             op.getKind() == Collective::reduce_scatter ||
+                             op->hasAttr(kUnitAttr));
+  }
+
+  /// Takes a command that does nothing but work on one waiting result in place:
+  /// it can wait as well.
+  bool defers(CommandOpInterface command) {
+    auto isInPlace = [&](ViewAttr view) {
+      return llvm::is_contained(command.getReads(), view);
+    };
+    if (command.getWrites().empty() ||
+        !llvm::all_of(command.getWrites(), isInPlace))
+      return false;
+    for (Bucket &bucket : open) {
+      bool reads = false, others = false;
+      for (ViewAttr view : command.getReads()) {
+        bool isResult = llvm::any_of(bucket.members, [&](CollectiveOp member) {
+          return member.getKind() == Collective::reduce_scatter &&
+                 llvm::is_contained(member.getOutputs(), view);
+        });
+        reads |= isResult;
+        others |= !isResult && bucket.buffers.contains(
+                                   view.getBuffer().getAttr());
+      }
+      if (!reads || others)
+        continue;
+      bucket.followers.push_back(command);
+      bucket.add(command);
+      return true;
+    }
+    return false;
+  }
+
+  void place(SmallVectorImpl<CommandOpInterface> &commands,
+             Operation *before) {
+    for (CommandOpInterface command : commands)
+      if (before)
+        command->moveBefore(before);
+      else
+        command->moveBefore(&body.getBody().front(),
+                            body.getBody().front().end());
+    commands.clear();
+    lateBuffers.clear();
+  }
+
+  /// Does what waits, in front of `before`, or at the end. What follows the
+  /// bucket before comes first: by now it has arrived.
+  void flush(size_t at, Operation *before) {
+    Bucket bucket = std::move(open[at]);
+    open.erase(open.begin() + at);
+    place(late, before);
     CollectiveOp first = bucket.members.front();
     OpBuilder builder(body.getContext());
     if (before)
@@ -91,53 +156,26 @@ private:
     auto joined = CollectiveOp::create(
         builder, builder.getFusedLoc(locations), first.getKind(),
         first.getAxes(), builder.getArrayAttr(inputs),
-        builder.getArrayAttr(outputs), first.getCombineAttr(),
-        /*dim=*/0, /*split_dim=*/0, nullptr, nullptr, first.getStream());
+        builder.getArrayAttr(outputs), first.getCombineAttr(), first.getDim(),
+        first.getSplitDim(), nullptr, nullptr, first.getStream());
     joined->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     for (CollectiveOp member : bucket.members)
       member.erase();
-    made.push_back(joined);
-    bucket = Bucket();
-  }
-
-  /// Buckets whose sums nothing in the body reads need not hold it up. All
-  /// collectives of a body stay on one stream: ranks meet in one order.
-  void moveToStream() {
-    if (made.empty())
-      return;
-    bool others = false;
-    body.walk([&](CommandOpInterface command) {
-      auto collective = dyn_cast<CollectiveOp>(command.getOperation());
-      if (collective && !llvm::is_contained(made, collective))
-        others = true;
-      if (collective)
-        return;
-      for (CollectiveOp bucketOp : made) {
-        Bucket sums;
-        sums.add(bucketOp);
-        others |= bucketOp->isBeforeInBlock(command) && sums.touches(command);
-      }
-    });
-    if (others)
-      return;
-    OpBuilder builder(body.getContext());
-    for (auto [number, op] : llvm::enumerate(made)) {
-      std::string event = "bucket_" + std::to_string(number);
-      builder.setInsertionPoint(op);
-      RecordOp::create(builder, op.getLoc(), event, "compute");
-      WaitOp::create(builder, op.getLoc(), event, kCommStream);
-      op.setStream(kCommStream);
-    }
-    builder.setInsertionPointAfter(made.back());
-    RecordOp::create(builder, made.back().getLoc(), "buckets", kCommStream);
-    builder.setInsertionPointToEnd(&body.getBody().front());
-    WaitOp::create(builder, made.back().getLoc(), "buckets", "compute");
+    bool touched = before && isa<CommandOpInterface>(before) &&
+                   touches(cast<CommandOpInterface>(before), bucket.buffers);
+    late = std::move(bucket.followers);
+    if (touched)
+      place(late, before);
+    else if (!late.empty())
+      lateBuffers = std::move(bucket.buffers);
   }
 
   BodyOp body;
   int64_t bytes;
-  Bucket bucket;
-  SmallVector<CollectiveOp> made;
+  SmallVector<Bucket> open;
+  /// What follows the last bucket, and the buffers of both.
+  SmallVector<CommandOpInterface> late;
+  llvm::SmallDenseSet<StringAttr> lateBuffers;
 };
 
 struct BucketCollectivesPass

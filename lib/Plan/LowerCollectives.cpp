@@ -114,6 +114,8 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
       commands, loc, *kind, axes, commands.getArrayAttr({getView(source)}),
       commands.getArrayAttr({getView(places[result])}), combine, dim, splitDim,
       permutation, wire, "compute");
+  if (Attribute unit = op->getAttr(dist::kUnitAttr))
+    command->setAttr(kUnitAttr, unit);
   return command.verify();
 }
 

@@ -19,6 +19,8 @@ void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
                                             const PlanOptions &options) {
   // While every gradient still has a reduction of its own.
   pm.addPass(createBucketCollectivesPass());
+  // Now that they are as few as they get.
+  pm.addPass(createOverlapCollectivesPass());
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
   // All buffers and the order are final now.

@@ -35,6 +35,34 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
+  let summary = "Pads states that the ranks which share them cannot split evenly";
+  let description = [{
+    A trained parameter, and its moments, of which the axis `dp_shard` divides no
+    dimension gets zeros at the end of dimension 0, up to a multiple. Forward and
+    backward read it without them; its gradient is padded with zeros, which
+    elementwise updates and sums of squares keep neutral. `logical` remembers the
+    shape: what files hold knows no padding. Comes between `dist-annotate` and
+    `dist-shard-states`. An update that is neither elementwise nor a sum is
+    refused.
+
+    ```mlir
+    nn.state @b : tensor<5xf32>
+    %y = nn.add %x, %b
+    %g = nn.gradient %db of @b
+    %b1 = nn.sub %b, %g
+    // becomes, for two ranks
+    nn.state @b : tensor<6xf32> {logical = array<i64: 5>}
+    %0 = nn.slice %b starts [0] sizes [5] steps [1]
+    %y = nn.add %x, %0
+    %1 = nn.pad %db, %zero low [0] high [1]
+    %g = nn.gradient %1 of @b
+    %b1 = nn.sub %b, %g
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
   let summary = "Places the states of a step as a ZeRO stage says";
   let description = [{

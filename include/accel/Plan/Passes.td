@@ -63,15 +63,15 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
 }
 
 def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
-  let summary = "Joins reductions that can wait for each other into one";
+  let summary = "Joins collectives that can wait for each other into one";
   let description = [{
-    all_reduces of one body over the same axes become one command of several
-    views, at the place of the last of them: each waits until a bucket of `bytes`
-    is full, or until a command reads the sum (or writes the terms). A backward
-    that ends with 148 gradients meets the other ranks a few times instead, and
-    while one bucket is reduced the next is computed: buckets whose sums no
-    command of the body reads go to the stream `comm`, which waits for the terms,
-    and for which the body waits at its end.
+    all_reduces and reduce_scatters of one body that are alike become one command
+    of several views, at the place of the last of them: each waits until a bucket
+    of `bytes` is full, or until a command reads the sum (or writes the terms). A
+    command that does nothing but add a scattered sum to an accumulator waits with
+    it. A backward that ends with 148 gradients meets the other ranks a few times
+    instead. The gathers of one unit's weights become one in the same way, however
+    large.
 
     ```mlir
     plan.collective all_reduce ["dp"] [@a] -> [@a]
@@ -79,14 +79,42 @@ def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> 
     plan.collective all_reduce ["dp"] [@b] -> [@b]
     // becomes
     plan.kernel @k [@x] -> [@b]
-    plan.record "bucket_0"
-    plan.wait "bucket_0" {stream = "comm"}
-    plan.collective all_reduce ["dp"] [@a, @b] -> [@a, @b] {stream = "comm"}
-    plan.record "buckets" {stream = "comm"}
-    plan.wait "buckets"
+    plan.collective all_reduce ["dp"] [@a, @b] -> [@a, @b]
     ```
   }];
   let options = [Option<"bytes", "bytes", "int64_t", "25 << 20", "Size of a bucket (PyTorch's DDP: 25 MiB)">];
+}
+
+def OverlapCollectivesPass : Pass<"plan-overlap-collectives", "::mlir::ModuleOp"> {
+  let summary = "Runs collectives beside the computation, gathers one unit ahead";
+  let description = [{
+    The collectives of a body, if there is anything that one of them could go on
+    beside, move to the stream `comm`, all of them: ranks meet in one order. The
+    stream waits for what a collective sends, and the computation for what it
+    brings, in front of the first command that needs it. A unit's weights are
+    gathered while the unit before is computed, and not earlier: two units are in
+    memory at most.
+
+    ```mlir
+    plan.collective all_gather ["dp"] [@w0] -> [@u0] {plan.unit = "h.0"}
+    plan.kernel @k [@u0] -> [@x]
+    plan.collective all_gather ["dp"] [@w1] -> [@u1] {plan.unit = "h.1"}
+    plan.kernel @k [@u1] -> [@y]
+    // becomes
+    plan.record "collective_0"
+    plan.wait "collective_0" {stream = "comm"}
+    plan.collective all_gather ["dp"] [@w0] -> [@u0] {plan.unit = "h.0", stream = "comm"}
+    plan.record "collective_0_done" {stream = "comm"}
+    plan.record "collective_1"
+    plan.wait "collective_1" {stream = "comm"}
+    plan.collective all_gather ["dp"] [@w1] -> [@u1] {plan.unit = "h.1", stream = "comm"}
+    plan.record "collective_1_done" {stream = "comm"}
+    plan.wait "collective_0_done"
+    plan.kernel @k [@u0] -> [@x]
+    plan.wait "collective_1_done"
+    plan.kernel @k [@u1] -> [@y]
+    ```
+  }];
 }
 
 def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {

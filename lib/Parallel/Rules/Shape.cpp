@@ -151,6 +151,8 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, nn::PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<nn::PadOp>(op);
     auto rule = ShardingRule::getWhole(op);
+    if (matchPattern(pad.getValue(), m_AnyZeroFloat()))
+      rule.linearGroups = {{0}}; // any other value would count once per rank
     for (auto [dim, size] : llvm::enumerate(shapeOf(pad.getInput())))
       if (pad.getLow()[dim] == 0 && pad.getHigh()[dim] == 0)
         rule.passThrough(size, 0, dim, dim);

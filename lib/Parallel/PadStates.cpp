@@ -1,0 +1,253 @@
+// Pads the states of a step that the ranks which share them cannot split evenly.
+
+#include "GradientOps.h"
+#include "accel/Parallel/Passes.h"
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_PADSTATESPASS
+#include "accel/Parallel/Passes.h.inc"
+
+namespace {
+/// One step. What is padded is dimension 0, at its end, with zeros.
+class StatePadder {
+public:
+  StatePadder(func::FuncOp step, int64_t ranks)
+      : step(step), ranks(ranks), ops(step) {}
+  LogicalResult run();
+
+private:
+  bool isUneven(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() > 0 && !findShardDim(tensor.getShape(), ranks);
+  }
+  RankedTensorType padType(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape(tensor.getShape());
+    shape[0] = llvm::alignTo(shape[0], ranks);
+    return RankedTensorType::get(shape, tensor.getElementType());
+  }
+  LogicalResult padState(BlockArgument argument, nn::StateOp state);
+  void padGradient(nn::GradientOp gradient);
+  LogicalResult rewriteUpdate(Operation *op);
+  FailureOr<Value> pad(Value value, Operation *reader);
+  FailureOr<Value> padClone(Operation *op, Operation *reader);
+
+  func::FuncOp step;
+  int64_t ranks;
+  GradientOps ops;
+  /// Values of the update and their padded forms, null until something needs
+  /// one.
+  llvm::MapVector<Value, Value> padded;
+};
+} // namespace
+
+/// The value without its padding.
+static Value cut(OpBuilder &builder, Location loc, Value value,
+                 RankedTensorType type) {
+  SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
+  return nn::SliceOp::create(builder, loc, type, value, starts, type.getShape(),
+                             steps);
+}
+
+/// Sums some dimensions of a padded value up, the padded one not among them.
+static bool keepsPadding(Operation *op) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  return reduce && reduce.getKind() == nn::ReduceKind::sum &&
+         !llvm::is_contained(reduce.getDims(), 0);
+}
+
+static bool sumsPadding(Operation *op) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  return reduce && reduce.getKind() == nn::ReduceKind::sum &&
+         llvm::is_contained(reduce.getDims(), 0);
+}
+
+LogicalResult StatePadder::run() {
+  auto module = step->getParentOfType<ModuleOp>();
+  llvm::DenseSet<Attribute> trained;
+  for (auto gradient : step.getOps<nn::GradientOp>())
+    trained.insert(gradient.getStateAttr());
+  for (BlockArgument argument : step.getArguments()) {
+    auto name = step.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (!name || !isUneven(argument.getType()))
+      continue;
+    auto state = module.lookupSymbol<nn::StateOp>(name.getAttr());
+    if ((state.getRole() == nn::StateRole::moment || trained.contains(name)) &&
+        failed(padState(argument, state)))
+      return failure();
+  }
+  if (padded.empty())
+    return success();
+  for (auto gradient : llvm::to_vector(step.getOps<nn::GradientOp>()))
+    if (isUneven(gradient.getType()))
+      padGradient(gradient);
+  SmallVector<Operation *> update;
+  for (Operation &op : step.front())
+    if (!ops.contains(&op) && !isa<nn::GradientOp, dist::ConstraintOp>(op))
+      update.push_back(&op);
+  for (Operation *op : update)
+    if (failed(rewriteUpdate(op)))
+      return failure();
+  for (Operation *op : llvm::reverse(update))
+    if (isOpTriviallyDead(op))
+      op->erase();
+  step.setFunctionType(FunctionType::get(
+      step.getContext(), step.front().getArgumentTypes(),
+      step.front().getTerminator()->getOperandTypes()));
+  return success();
+}
+
+/// Forward and backward read the value itself, each where it is needed.
+LogicalResult StatePadder::padState(BlockArgument argument, nn::StateOp state) {
+  auto constraint = argument.hasOneUse()
+                        ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
+                        : nullptr;
+  if (!constraint)
+    return state.emitOpError() << "expected one constraint on its argument";
+  auto type = cast<RankedTensorType>(argument.getType());
+  state.setLogicalAttr(
+      DenseI64ArrayAttr::get(step.getContext(), type.getShape()));
+  state.setType(padType(type));
+  argument.setType(padType(type));
+  constraint.getResult().setType(padType(type));
+  for (OpOperand *use :
+       llvm::map_to_vector(constraint->getUses(),
+                           [](OpOperand &use) { return &use; })) {
+    Operation *user = use->getOwner();
+    if (!ops.contains(user))
+      continue;
+    OpBuilder builder(user);
+    Value value =
+        cut(builder, user->getLoc(), constraint.getResult(), type);
+    ops.forward.insert(value.getDefiningOp());
+    use->set(value);
+  }
+  padded[constraint.getResult()] = constraint.getResult();
+  return success();
+}
+
+void StatePadder::padGradient(nn::GradientOp gradient) {
+  RankedTensorType type = padType(gradient.getType());
+  OpBuilder builder(gradient);
+  Location loc = gradient.getLoc();
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero = nn::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(scalar,
+                             builder.getZeroAttr(type.getElementType())));
+  SmallVector<int64_t> low(type.getRank(), 0), high(type.getRank(), 0);
+  high[0] = type.getDimSize(0) - gradient.getType().getDimSize(0);
+  Value input = nn::PadOp::create(builder, loc, type, gradient.getInput(), zero,
+                                  low, high);
+  // The unpadded one stays until its readers have been seen.
+  padded[gradient.getResult()] =
+      nn::GradientOp::create(builder, loc, type, input, gradient.getState());
+}
+
+/// Ops that work on padding as on anything else get padded forms when those are
+/// asked for; all others are given what they had, sums and states what is padded.
+LogicalResult StatePadder::rewriteUpdate(Operation *op) {
+  bool reads = llvm::any_of(op->getOperands(), [&](Value value) {
+    return padded.contains(value);
+  });
+  if (!reads)
+    return success();
+  if (op->hasTrait<nn::Elementwise>() || keepsPadding(op)) {
+    padded[op->getResult(0)] = nullptr;
+    return success();
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!padded.contains(operand.get()))
+      continue;
+    FailureOr<Value> value = pad(operand.get(), op);
+    if (failed(value))
+      return failure();
+    bool takes = sumsPadding(op) ||
+                 (isa<func::ReturnOp>(op) &&
+                  step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr));
+    if (!takes) {
+      auto type = cast<RankedTensorType>(operand.get().getType());
+      OpBuilder builder(op);
+      value = cut(builder, op->getLoc(), *value, type);
+    }
+    operand.set(*value);
+  }
+  return success();
+}
+
+/// The padded form of a value of the update that `reader` asks for.
+FailureOr<Value> StatePadder::pad(Value value, Operation *reader) {
+  if (Value known = padded.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  RankedTensorType type = padType(value.getType());
+  FailureOr<Value> made = failure();
+  OpBuilder builder(step.getContext());
+  SplatElementsAttr splat;
+  if (matchPattern(value, m_Constant(&splat))) {
+    builder.setInsertionPoint(op);
+    made = nn::ConstantOp::create(builder, op->getLoc(), type,
+                                  splat.resizeSplat(type))
+               .getResult();
+  } else if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op);
+             spread && spread.getInput().getType().getRank() < type.getRank()) {
+    builder.setInsertionPoint(op);
+    made = nn::BroadcastOp::create(builder, op->getLoc(), type,
+                                   spread.getInput())
+               .getResult();
+  } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPadding(op))) {
+    made = padClone(op, reader);
+  } else {
+    return reader->emitError()
+           << "reads a state of " << cast<RankedTensorType>(value.getType())
+           << ", which " << ranks
+           << " ranks cannot split without padding, through an op that padding "
+              "does not pass: expected elementwise ops and sums";
+  }
+  if (succeeded(made))
+    padded[value] = *made;
+  return made;
+}
+
+FailureOr<Value> StatePadder::padClone(Operation *op, Operation *reader) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> each = pad(operand, reader);
+    if (failed(each))
+      return failure();
+    operands.push_back(*each);
+  }
+  OpBuilder builder(op);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
+  clone->getResult(0).setType(padType(op->getResult(0).getType()));
+  return clone->getResult(0);
+}
+
+namespace {
+struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto meshes = module.getOps<dist::MeshOp>();
+    if (meshes.empty())
+      return;
+    dist::MeshOp mesh = *meshes.begin();
+    int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
+    if (ranks == 1)
+      return;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal() &&
+          failed(StatePadder(function, ranks).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+} // namespace accel::parallel
