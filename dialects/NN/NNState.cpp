@@ -107,7 +107,8 @@ LogicalResult ConstantOp::verify() {
 
 LogicalResult IotaOp::verify() {
   int64_t rank = getType().getRank();
-  if (getDim() < 0 || getDim() >= rank)
+  if (static_cast<int64_t>(getDim()) < 0 ||
+      static_cast<int64_t>(getDim()) >= rank)
     return emitOpError() << "expected 'dim' in [0, " << rank << "), found "
                          << getDim();
   return success();

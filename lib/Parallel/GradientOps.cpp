@@ -7,25 +7,34 @@
 using namespace mlir;
 using namespace accel;
 
-/// Adds what `work` is computed from, up to gradients and what `known` has.
+/// Adds what `work` is computed from, but for what `others` has.
 static void addProducers(SmallVector<Value> work,
-                         const DenseSet<Operation *> &known,
+                         const DenseSet<Operation *> &others,
                          DenseSet<Operation *> &into) {
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
-    if (op && !isa<nn::GradientOp>(op) && !known.contains(op) &&
-        into.insert(op).second)
+    if (op && !others.contains(op) && into.insert(op).second)
       llvm::append_range(work, op->getOperands());
   }
 }
 
 parallel::GradientOps::GradientOps(func::FuncOp entry) {
+  // What comes after a gradient is the update, outputs (its norm) or not.
+  DenseSet<Operation *> others;
   SmallVector<Value> outputs, gradients;
+  for (Operation &op : entry.front()) {
+    bool follows = llvm::any_of(op.getOperands(), [&](Value value) {
+      return value.getDefiningOp() && others.contains(value.getDefiningOp());
+    });
+    if (auto gradient = dyn_cast<nn::GradientOp>(op))
+      gradients.push_back(gradient.getInput());
+    if (follows || isa<nn::GradientOp>(op))
+      others.insert(&op);
+  }
   for (OpOperand &result : entry.front().getTerminator()->getOpOperands())
     if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
       outputs.push_back(result.get());
-  for (auto gradient : entry.getOps<nn::GradientOp>())
-    gradients.push_back(gradient.getInput());
-  addProducers(std::move(outputs), {}, forward);
-  addProducers(std::move(gradients), forward, backward);
+  addProducers(std::move(outputs), others, forward);
+  others.insert(forward.begin(), forward.end());
+  addProducers(std::move(gradients), others, backward);
 }

@@ -21,8 +21,8 @@ struct GradientOps {
   }
 };
 
-/// The dimension of a state that `ranks` split: the first that they divide; none
-/// if there is none.
+/// The dimension of a state that `ranks` split: the first that they divide;
+/// none if there is none.
 std::optional<int64_t> findShardDim(llvm::ArrayRef<int64_t> shape,
                                     int64_t ranks);
 

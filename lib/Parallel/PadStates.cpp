@@ -1,4 +1,5 @@
-// Pads the states of a step that the ranks which share them cannot split evenly.
+// Pads the states of a step that the ranks which share them cannot split
+// evenly.
 
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
@@ -57,13 +58,13 @@ static Value cut(OpBuilder &builder, Location loc, Value value,
 /// Sums some dimensions of a padded value up, the padded one not among them.
 static bool keepsPadding(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
-  return reduce && reduce.getKind() == nn::ReduceKind::sum &&
+  return reduce && reduce.getKind() == nn::ReductionKind::sum &&
          !llvm::is_contained(reduce.getDims(), 0);
 }
 
 static bool sumsPadding(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
-  return reduce && reduce.getKind() == nn::ReduceKind::sum &&
+  return reduce && reduce.getKind() == nn::ReductionKind::sum &&
          llvm::is_contained(reduce.getDims(), 0);
 }
 
@@ -97,9 +98,9 @@ LogicalResult StatePadder::run() {
   for (Operation *op : llvm::reverse(update))
     if (isOpTriviallyDead(op))
       op->erase();
-  step.setFunctionType(FunctionType::get(
-      step.getContext(), step.front().getArgumentTypes(),
-      step.front().getTerminator()->getOperandTypes()));
+  step.setFunctionType(
+      FunctionType::get(step.getContext(), step.front().getArgumentTypes(),
+                        step.front().getTerminator()->getOperandTypes()));
   return success();
 }
 
@@ -116,15 +117,13 @@ LogicalResult StatePadder::padState(BlockArgument argument, nn::StateOp state) {
   state.setType(padType(type));
   argument.setType(padType(type));
   constraint.getResult().setType(padType(type));
-  for (OpOperand *use :
-       llvm::map_to_vector(constraint->getUses(),
-                           [](OpOperand &use) { return &use; })) {
+  for (OpOperand *use : llvm::map_to_vector(
+           constraint->getUses(), [](OpOperand &use) { return &use; })) {
     Operation *user = use->getOwner();
     if (!ops.contains(user))
       continue;
     OpBuilder builder(user);
-    Value value =
-        cut(builder, user->getLoc(), constraint.getResult(), type);
+    Value value = cut(builder, user->getLoc(), constraint.getResult(), type);
     ops.forward.insert(value.getDefiningOp());
     use->set(value);
   }
@@ -151,32 +150,30 @@ void StatePadder::padGradient(nn::GradientOp gradient) {
 }
 
 /// Ops that work on padding as on anything else get padded forms when those are
-/// asked for; all others are given what they had, sums and states what is padded.
+/// asked for; all others are given what they had, sums and states what is
+/// padded.
 LogicalResult StatePadder::rewriteUpdate(Operation *op) {
-  bool reads = llvm::any_of(op->getOperands(), [&](Value value) {
-    return padded.contains(value);
-  });
-  if (!reads)
-    return success();
-  if (op->hasTrait<nn::Elementwise>() || keepsPadding(op)) {
-    padded[op->getResult(0)] = nullptr;
-    return success();
-  }
+  auto isState = [&](OpOperand &operand) {
+    return isa<func::ReturnOp>(op) && isUneven(operand.get().getType()) &&
+           step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
+  };
+  bool passes = op->hasTrait<nn::Elementwise>() || keepsPadding(op);
   for (OpOperand &operand : op->getOpOperands()) {
-    if (!padded.contains(operand.get()))
+    Value value = operand.get();
+    if (!padded.contains(value) && !isState(operand))
       continue;
-    FailureOr<Value> value = pad(operand.get(), op);
-    if (failed(value))
-      return failure();
-    bool takes = sumsPadding(op) ||
-                 (isa<func::ReturnOp>(op) &&
-                  step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr));
-    if (!takes) {
-      auto type = cast<RankedTensorType>(operand.get().getType());
-      OpBuilder builder(op);
-      value = cut(builder, op->getLoc(), *value, type);
+    if (passes) {
+      padded[op->getResult(0)] = nullptr;
+      return success();
     }
-    operand.set(*value);
+    FailureOr<Value> wide = pad(value, op);
+    if (failed(wide))
+      return failure();
+    OpBuilder builder(op);
+    operand.set(isState(operand) || sumsPadding(op)
+                    ? *wide
+                    : cut(builder, op->getLoc(), *wide,
+                          cast<RankedTensorType>(value.getType())));
   }
   return success();
 }
@@ -198,9 +195,9 @@ FailureOr<Value> StatePadder::pad(Value value, Operation *reader) {
   } else if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op);
              spread && spread.getInput().getType().getRank() < type.getRank()) {
     builder.setInsertionPoint(op);
-    made = nn::BroadcastOp::create(builder, op->getLoc(), type,
-                                   spread.getInput())
-               .getResult();
+    made =
+        nn::BroadcastOp::create(builder, op->getLoc(), type, spread.getInput())
+            .getResult();
   } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPadding(op))) {
     made = padClone(op, reader);
   } else {

@@ -1,5 +1,5 @@
-// Joins collectives that can wait for each other: the reductions of gradients into
-// buckets, the gathers of a unit's weights into one. Li et al., PyTorch
+// Joins collectives that can wait for each other: the reductions of gradients
+// into buckets, the gathers of a unit's weights into one. Li et al., PyTorch
 // Distributed, VLDB 2020, section 3.2.
 
 #include "accel/Plan/Passes.h"
@@ -36,9 +36,17 @@ struct Bucket {
            op.getDim() == first.getDim() &&
            op->getAttr(kUnitAttr) == first->getAttr(kUnitAttr);
   }
-  void add(CommandOpInterface op) {
-    for (ViewAttr view : op.getReads())
+  void join(CollectiveOp op) {
+    members.push_back(op);
+    for (auto view : op.getInputs().getAsRange<ViewAttr>())
       bytes += view.getSpanBytes();
+    hold(op);
+  }
+  void follow(CommandOpInterface op) {
+    followers.push_back(op);
+    hold(op);
+  }
+  void hold(CommandOpInterface op) {
     for (auto views : {op.getReads(), op.getWrites()})
       for (ViewAttr view : views)
         buffers.insert(view.getBuffer().getAttr());
@@ -61,7 +69,7 @@ public:
       if (!joins && defers(command))
         continue;
       for (size_t at = 0; at < open.size();) {
-        bool waits = !touches(command, open[at].buffers) &&
+        bool waits = !isFull(open[at]) && !touches(command, open[at].buffers) &&
                      (joins || !collective);
         if (waits)
           ++at;
@@ -76,10 +84,7 @@ public:
         open.emplace_back();
         bucket = &open.back();
       }
-      bucket->members.push_back(collective);
-      bucket->add(collective);
-      if (bucket->bytes >= bytes && !collective->hasAttr(kUnitAttr))
-        flush(bucket - open.begin(), command->getNextNode());
+      bucket->join(collective);
     }
     while (!open.empty())
       flush(0, nullptr);
@@ -87,6 +92,10 @@ public:
   }
 
 private:
+  bool isFull(const Bucket &bucket) {
+    return bucket.bytes >= bytes && !bucket.members[0]->hasAttr(kUnitAttr);
+  }
+
   static bool isJoined(CollectiveOp op) {
     return !op.getWire() && (op.getKind() == Collective::all_reduce ||
                              op.getKind() == Collective::reduce_scatter ||
@@ -110,20 +119,18 @@ private:
                  llvm::is_contained(member.getOutputs(), view);
         });
         reads |= isResult;
-        others |= !isResult && bucket.buffers.contains(
-                                   view.getBuffer().getAttr());
+        others |=
+            !isResult && bucket.buffers.contains(view.getBuffer().getAttr());
       }
       if (!reads || others)
         continue;
-      bucket.followers.push_back(command);
-      bucket.add(command);
+      bucket.follow(command);
       return true;
     }
     return false;
   }
 
-  void place(SmallVectorImpl<CommandOpInterface> &commands,
-             Operation *before) {
+  void place(SmallVectorImpl<CommandOpInterface> &commands, Operation *before) {
     for (CommandOpInterface command : commands)
       if (before)
         command->moveBefore(before);

@@ -65,11 +65,13 @@ private:
     return nullptr;
   }
 
-  bool isNextCommand(CollectiveOp collective, CommandOpInterface reader) {
+  /// Whether nothing stands between a collective and what needs it, or the end.
+  bool isNeededAtOnce(CollectiveOp collective) {
     Operation *op = collective->getNextNode();
     while (op && isa<CollectiveOp>(op))
       op = op->getNextNode();
-    return reader && op == reader.getOperation();
+    CommandOpInterface reader = findReader(collective);
+    return op == (reader ? reader.getOperation() : nullptr);
   }
 
   /// Moves each gather in front of the first reader of the one before it, and
@@ -83,7 +85,7 @@ private:
           moveUp(collective, findReader(previous));
         previous = collective;
       }
-      overlaps |= !isNextCommand(collective, findReader(collective));
+      overlaps |= !isNeededAtOnce(collective);
     }
     collectives.clear();
     for (auto collective : body.getOps<CollectiveOp>())
@@ -91,7 +93,8 @@ private:
     return overlaps;
   }
 
-  /// Moves a gather up in front of `limit`, as far as what lies between lets it.
+  /// Moves a gather up in front of `limit`, as far as what lies between lets
+  /// it.
   void moveUp(CollectiveOp gather, CommandOpInterface limit) {
     if (!limit || gather->isBeforeInBlock(limit))
       return;

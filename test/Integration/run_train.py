@@ -9,7 +9,8 @@ comes out with references in float64.
                              gradient norms and final parameters of --runs, gradients,
                              and the same bits when run a second time; with --f64
                              also all layouts against the first, in float64
-  run_train.py twice NAME    --strategies on 8 ranks with the batch twice, against one rank
+  run_train.py batch NAME    --strategies in --layouts on a batch of --rows, in float64,
+                             against one rank
   run_train.py bf16 NAME     the losses in bf16, beside those of PyTorch's autocast
   run_train.py home NAME     the weights saved after three steps: names, shapes, values
 
@@ -205,23 +206,24 @@ def flags_of(run):
 ALL_LAYOUTS = "1x1,1x2,1x4,2x1,2x2,2x4,4x1,4x2,8x1"
 
 
-def twice(inputs, work):
-    """A folder with `inputs` twice: a batch that sixteen divide."""
-    folder = work / "inputs"
+def resize(inputs, rows, folder):
+    """A folder with a batch of `rows`: those of `inputs`, again and again."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (shape, kind, values) in tensorfiles.read(inputs).items():
-        tensorfiles.write_npy(folder / f"{name}.npy", ([2 * shape[0], *shape[1:]], kind, values * 2))
+        row = len(values) // shape[0]
+        values = (values * (rows // shape[0] + 1))[:rows * row]
+        tensorfiles.write_npy(folder / f"{name}.npy", ([rows, *shape[1:]], kind, values))
     return folder
 
 
-def check_twice(options):
-    """In float64, strategies on twice the fixture's batch, against one rank."""
-    trainer = Trainer(FIXTURE / options.what / "model.onnx",
-                      twice(FIXTURE / "inputs", options.work), options.work)
+def check_batch(options):
+    """In float64, strategies on a batch of --rows, against one rank."""
+    inputs = resize(FIXTURE / "inputs", options.rows, options.work / "inputs")
+    trainer = Trainer(FIXTURE / options.what / "model.onnx", inputs, options.work)
     for name in options.runs.split(","):
         one = trainer.compile(name, (1, 1), [*flags_of(name), "--dtype=f64"]).train(STEPS)
         for strategy in options.strategies.split(","):
-            for layout in layouts(options, trainer.batch, "8x1,8x2"):
+            for layout in layouts(options, trainer.batch, ""):
                 what = f"{name}, {strategy}, {layout[0]} ranks, {layout[1]} micro-batches"
                 found = trainer.compile(
                     name, layout, [*flags_of(name), "--dtype=f64"], strategy).train(STEPS)
@@ -331,12 +333,13 @@ def check_home_file(found, names, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    modes = {"shared": check_shared, "fixture": check_fixture, "twice": check_twice,
+    modes = {"shared": check_shared, "fixture": check_fixture, "batch": check_batch,
              "bf16": check_bf16, "home": check_home}
     parser.add_argument("mode", choices=modes)
     parser.add_argument("what", type=pathlib.Path, help="a folder, or an export of the fixture")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--layouts", help="RANKSxMICROBATCHES by comma")
+    parser.add_argument("--rows", type=int, help="of the batch")
     parser.add_argument("--runs", default="sgd,adamw_clip", help="of the fixture, by comma")
     parser.add_argument("--strategies", help=f"of the fixture: {', '.join(STRATEGIES)}")
     parser.add_argument("--f64", action="store_true")
