@@ -116,14 +116,12 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
   return Status();
 }
 
-std::string Checkpoints::whereIsTheLast(int64_t savedStep) const {
-  if (savedStep)
-    return "; the last checkpoint is " +
-           inQuotes(folder.path() + "/" +
-                    CheckpointName(savedStep, false).text());
-  if (!resumedPath.empty())
-    return "; the last checkpoint is " + inQuotes(resumedPath);
-  return "; no checkpoint was saved";
+std::string Checkpoints::whereIsTheLast() const {
+  // A rank that was killed may have named one without having said so.
+  auto found = listCheckpoints(folder.path());
+  const std::string &last = found.empty() ? resumedPath : found.back().path;
+  return last.empty() ? "; no checkpoint was saved"
+                      : "; the last checkpoint is " + inQuotes(last);
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,9 +183,7 @@ Status CheckpointWriter::writeAll(int64_t step) {
   ACCEL_RT_RETURN_IF_ERROR(comm.barrier());
   if (comm.rank() != 0)
     return Status();
-  ACCEL_RT_RETURN_IF_ERROR(publish(step));
-  memory.control().savedStep.store(step);
-  return Status();
+  return publish(step);
 }
 
 Status CheckpointWriter::writePieces(int64_t step) {

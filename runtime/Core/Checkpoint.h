@@ -31,8 +31,7 @@ public:
     return last || (every > 0 && step % every == 0);
   }
   /// Where the newest checkpoint is, as a clause for the end of an error.
-  /// `savedStep` of this run; 0: none.
-  std::string whereIsTheLast(int64_t savedStep) const;
+  std::string whereIsTheLast() const;
   /// Removes what a rank that ended was writing.
   void discard() const { folder.clean(); }
 

@@ -49,8 +49,6 @@ struct Control {
   /// The step, from 1 in this run, after which everybody stops because its loss
   /// or norm was not finite; 0: none.
   std::atomic<int64_t> stoppedAt{0};
-  /// The newest checkpoint of this run: steps finished by then; 0: none.
-  std::atomic<int64_t> savedStep{0};
   /// Sum over the ranks of the weights' bytes, for the progress line.
   uint64_t weightBytes = 0;
 

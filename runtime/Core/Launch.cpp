@@ -405,11 +405,9 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
           repeats};
   // What a user who has to run it again wants to know.
   auto withLast = [&](Status status) {
-    return status.ok() || !checkpointed
-               ? status
-               : Status::error(status.message() +
-                               checkpoints.whereIsTheLast(
-                                   memory.control().savedStep.load()));
+    return checkpointed
+               ? Status::error(status.message() + checkpoints.whereIsTheLast())
+               : status;
   };
   if (Status status = Supervisor(job).run(); !status.ok()) {
     if (checkpointed)
