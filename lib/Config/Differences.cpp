@@ -17,7 +17,7 @@ struct Inert {
 
 static constexpr Inert kInert[] = {
     {"rdzv_backend", "the launch flag's own default, static, wins"},
-    {"same_network", "the launch flag's own default, true, wins"},
+    {"same_network", "the launch flag's own default, false, wins"},
     {"enable_cpu_affinity", "the launch flag's own default, false, wins"},
     {"fsdp_config.fsdp_backward_prefetch_policy",
      "nothing reads it: the key is fsdp_backward_prefetch"},
@@ -138,6 +138,9 @@ void Finder::accelerate() {
     if (named && named->value != "none")
       note(*precision, "refused",
            "it must not stand beside deepspeed_config_file");
+  if (named && StringRef(named->value).starts_with("{") &&
+      !StringRef(named->value).contains(':'))
+    note(*named, "refused", "the launch hands it on as text that is no JSON");
   int64_t ranks;
   if (value("distributed_type") == "NO" &&
       !value("num_processes").getAsInteger(10, ranks) && ranks > 1)

@@ -13,8 +13,6 @@ static constexpr auto kNoted = Fate::Noted;
 
 static constexpr Key kKeys[] = {
     ACCEL_ROW("fp8_backend", "~TE,MSAMP,AO|null", "TE", ""),
-    ACCEL_ROW("fp8_fp8_format", "~HYBRID,E4M3,E5M2|null", "HYBRID",
-              "nothing reads the doubled prefix"),
     ACCEL_ROW("fp8_format", "~HYBRID,E4M3,E5M2|null", "HYBRID",
               "E5M2 is refused by Transformer Engine"),
     ACCEL_ROW("fp8_margin", "int>=0|null", "0", ""),

@@ -48,5 +48,4 @@ static constexpr Key kKeys[] = {
 };
 
 const Section accel::config::kMegatronSection = {
-    "megatron_lm_config", "Accelerate: megatron_lm_config", "megatron_lm_",
-    kKeys};
+    "megatron_lm_config", "Accelerate: megatron_lm_config", "", kKeys};

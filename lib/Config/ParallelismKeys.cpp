@@ -35,6 +35,7 @@ static constexpr Key kKeys[] = {
      "", "read where parallelism_config_sp_size is above 1", ""},
 };
 
+// Accelerate puts no prefix before these: a name without it is one that it does
+// not read.
 const Section accel::config::kParallelismSection = {
-    "parallelism_config", "Accelerate: parallelism_config",
-    "parallelism_config_", kKeys};
+    "parallelism_config", "Accelerate: parallelism_config", "", kKeys};

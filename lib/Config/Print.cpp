@@ -25,6 +25,14 @@ static std::string describeFate(const Setting &setting) {
   llvm_unreachable("unknown fate");
 }
 
+std::string accel::config::describeKey(const Setting &setting) {
+  StringRef value = setting.value == "{...}" ? "(section)"
+                    : setting.value == "{}"  ? "(nothing)"
+                                             : StringRef(setting.value);
+  return formatv("{0}: {1} = {2}; {3}", setting.place.str(), setting.path,
+                 value, describeFate(setting));
+}
+
 static StringRef kindName(Origin::Kind kind) {
   switch (kind) {
   case Origin::Kind::Default:
@@ -59,8 +67,7 @@ static void printSettings(const Config &config, raw_ostream &os) {
   if (!config.keys.empty())
     os << "keys read\n";
   for (const Setting &setting : config.keys)
-    os << formatv("  {0}: {1} = {2}; {3}\n", setting.place.str(), setting.path,
-                  setting.value, describeFate(setting));
+    os << "  " << describeKey(setting) << "\n";
 }
 
 static void printDifferences(const Config &config, raw_ostream &os) {

@@ -42,6 +42,7 @@ private:
     return {options.ties, train.trainable, train.frozen};
   }
   LogicalResult load();
+  LogicalResult applyConfig();
   LogicalResult runPhases();
   LogicalResult runPipeline(function_ref<LogicalResult(PassManager &)> fill);
   LogicalResult emitExecutable();
@@ -75,7 +76,7 @@ Compilation::Compilation(const CompileOptions &options)
 LogicalResult Compilation::run() {
   if (options.report == "parameters")
     return reportParameters();
-  if (failed(load()) || failed(runPhases()))
+  if (failed(load()) || failed(applyConfig()) || failed(runPhases()))
     return failure();
   if (wantsExecutable())
     return emitExecutable();
@@ -110,6 +111,52 @@ LogicalResult Compilation::load() {
     buildPhase(Phase::NN, pm, options.phases);
     return success();
   });
+}
+
+/// The dimension of an input that holds the rows of a batch, as --batch-dim
+/// says; none for an input without one.
+static std::optional<unsigned> batchDimOf(StringRef input,
+                                          ArrayRef<std::string> batchDims) {
+  for (StringRef one : batchDims) {
+    auto [name, dim] = one.rsplit('=');
+    unsigned value;
+    if (name == input)
+      return dim.getAsInteger(10, value) ? std::nullopt : std::optional(value);
+  }
+  return 0;
+}
+
+/// Config files become part of the module, and are held against the model.
+LogicalResult Compilation::applyConfig() {
+  if (options.config.empty())
+    return success();
+  Builder builder(&context);
+  NamedAttrList settings;
+  for (auto &[name, value] : options.config)
+    settings.set(name, builder.getStringAttr(value));
+  SmallVector<StringRef> keys(options.configKeys.begin(),
+                              options.configKeys.end());
+  settings.set("keys", builder.getStrArrayAttr(keys));
+  (*module)->setAttr("accel.config", settings.getDictionary(&context));
+  auto &[rows, file, line] = options.batchSize;
+  if (rows == 0)
+    return success();
+  for (auto function : module->getOps<func::FuncOp>())
+    for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
+      auto name = function.getArgAttrOfType<StringAttr>(index, "nn.input");
+      auto shaped = dyn_cast<ShapedType>(type);
+      if (!name || !shaped)
+        continue;
+      std::optional<unsigned> dim = batchDimOf(name, options.phases.batchDims);
+      if (!dim || *dim >= shaped.getRank() || shaped.getDimSize(*dim) == rows)
+        continue;
+      return emitError(FileLineColLoc::get(
+                 &context, file.empty() ? "acc-opt" : file, line, 0))
+             << "expected 'train_batch_size' to be the "
+             << shaped.getDimSize(*dim) << " rows of input '" << name.getValue()
+             << "', found " << rows;
+    }
+  return success();
 }
 
 LogicalResult

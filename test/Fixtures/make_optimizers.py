@@ -4,6 +4,7 @@ optimizers/model.mlir in float64: inputs/x.npy, and expected.json with the flags
 acc-opt, loss, gradient norm (before clipping) and learning rate of each step, and the
 parameters after the last. Run it with the versions of requirements.txt."""
 import json
+import math
 import pathlib
 
 import numpy as np
@@ -39,6 +40,14 @@ RUNS = {
                "--set scheduler.warmup_steps=1 --set scheduler.total_steps=3",
                lambda p: torch.optim.SGD(p, lr=0.02), None,
                lambda o: transformers.get_linear_schedule_with_warmup(o, 1, 3)),
+    # DeepSpeed's WarmupDecayLR, by its documented formula.
+    "log_warmup": ("--optimizer sgd --set optimizer.lr=0.02 --set scheduler.type=linear "
+                   "--set scheduler.warmup=log --set scheduler.warmup_steps=3 "
+                   "--set scheduler.total_steps=5",
+                   lambda p: torch.optim.SGD(p, lr=0.02), None,
+                   lambda o: torch.optim.lr_scheduler.LambdaLR(
+                       o, lambda done: math.log(done + 1) / math.log(3) if done < 3
+                       else (5 - done) / (5 - 3))),
 }
 
 

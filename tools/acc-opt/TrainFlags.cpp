@@ -59,6 +59,21 @@ static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// What becomes part of the module.
+static void describeConfig(const accel::config::Config &config,
+                           CompileOptions &options) {
+  for (const accel::config::Resolved &one : config.resolved)
+    options.config.emplace_back(one.name,
+                                one.value + " (" + one.origin.str() + ")");
+  for (const accel::config::Setting &one : config.keys)
+    options.configKeys.push_back(accel::config::describeKey(one));
+  if (!config.batchSize)
+    return;
+  auto &[rows, origin] = *config.batchSize;
+  options.batchSize = {rows, origin.place.isFile() ? origin.place.file : "",
+                       origin.place.line};
+}
+
 /// What the flags and files come to, in `options`.
 static llvm::Error resolveFlags(CompileOptions &options) {
   accel::config::Request request;
@@ -87,6 +102,8 @@ static llvm::Error resolveFlags(CompileOptions &options) {
   into.settings = config->settings;
   into.mixedPrecision = config->mixedPrecision;
   into.microBatches = config->microBatches;
+  if (hasConfigFiles())
+    describeConfig(*config, options);
   options.phases.mesh = config->mesh;
   options.phases.sharding.stage = config->zeroStage;
   options.phases.sharding.gatherOnce = config->gatherOnce;

@@ -104,6 +104,10 @@ struct PrintOptions {
 void printConfig(const Config &config, const PrintOptions &options,
                  llvm::raw_ostream &os);
 
+/// `a.yaml:3: fsdp_config.fsdp_version = 2; done: …`: a key that was read, and
+/// what became of it.
+std::string describeKey(const Setting &setting);
+
 /// Prints the tables of docs/Config.md.
 void printSchema(llvm::raw_ostream &os);
 

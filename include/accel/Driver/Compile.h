@@ -20,6 +20,16 @@ struct CompileOptions {
   bool f64 = false;                                      ///< `--dtype=f64`
   std::string report;                                    ///< "" or "parameters"
   bool json = false; ///< reports for machines
+  /// What config files came to, with origins: `accel.config` of the module.
+  std::vector<std::pair<std::string, std::string>> config;
+  /// Every key of the files, and what became of it.
+  std::vector<std::string> configKeys;
+  /// Rows of a step over all ranks, where a file says so.
+  struct BatchSize {
+    int64_t rows = 0; ///< 0: nothing says it
+    std::string file; ///< that says it; empty: a flag
+    unsigned line = 0;
+  } batchSize;
   /// Flags that were given, with the last phase that reads each; on a module
   /// that is at that phase or past it they would change nothing, and are
   /// refused. Import reads a flag of phase `nn`.
