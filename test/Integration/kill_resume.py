@@ -24,14 +24,17 @@ from acc import ROOT, Failed, bindings, report_of, run, tensorfiles
 
 FIXTURE = ROOT / "test" / "Fixtures" / "gpt2_train"
 FLAGS = ["--optimizer=adamw", "--set", "optimizer.lr=1e-2", "--set", "optimizer.weight_decay=0.01",
-         "--set", "gradient_clipping=1.0"]
+         "--set", "gradient_clipping=1.0", "--set", "scheduler.type=linear",
+         "--set", "scheduler.warmup_steps=3", "--set", "scheduler.total_steps=20"]
 # Ranks, and what makes their layout.
 LAYOUTS = {
     "one": (1, ["--micro-batches", "2"]),
     "dp2": (2, ["--mesh", "dp=2"]),
     "zero1": (2, ["--mesh", "dp=2", "--set", "zero_stage=1", "--micro-batches", "2"]),
-    "zero2": (4, ["--mesh", "dp=4", "--set", "zero_stage=2", "--micro-batches", "2"]),
+    "zero2": (4, ["--mesh", "dp=4", "--set", "zero_stage=2", "--micro-batches", "3"]),
     "zero3": (4, ["--mesh", "dp=4", "--set", "zero_stage=3"]),
+    # Three divide few dimensions: states are padded.
+    "padded": (3, ["--mesh", "dp=3", "--set", "zero_stage=3", "--micro-batches", "2"]),
     "hybrid": (4, ["--mesh", "dp_replicate=2,dp_shard=2", "--set", "zero_stage=3"])}
 STEPS = 10
 FILES = ["checkpoint.json", "model.safetensors", "optimizer.safetensors"]
@@ -40,10 +43,10 @@ FILES = ["checkpoint.json", "model.safetensors", "optimizer.safetensors"]
 class Layout:
     """An executable, and what it does when nobody disturbs it."""
 
-    def __init__(self, name, work):
-        self.name, (self.ranks, flags) = name, LAYOUTS[name]
+    def __init__(self, name, work, inputs):
+        self.name, (self.ranks, flags), self.inputs = name, LAYOUTS[name], inputs
         self.executable, model = work / f"{name}.accx", FIXTURE / "default_dynamic" / "model.onnx"
-        dims, _ = bindings(model, FIXTURE / "inputs")
+        dims, _ = bindings(model, inputs)
         run("acc-opt", model, "--train", "--loss", "loss", *FLAGS, *dims, *flags,
             "-o", self.executable)
         folder = work / f"{name}-unbroken"
@@ -56,7 +59,7 @@ class Layout:
 
     def command(self, *flags):
         return [str(word) for word in
-                ["acc-run", self.executable, "--steps", STEPS, "--inputs", FIXTURE / "inputs",
+                ["acc-run", self.executable, "--steps", STEPS, "--inputs", self.inputs,
                  "--json", *flags]]
 
     def train(self, *flags):
@@ -66,6 +69,18 @@ class Layout:
         lines, _ = report_of(stdout, self.ranks)
         return ({line["step"]: (line["loss"], line["grad_norm"]) for line in lines},
                 weights.read_bytes())
+
+
+def dozen(work):
+    """A folder with the fixture's inputs, half of them twice: twelve samples, which
+    two, three and four ranks divide."""
+    folder = work / "inputs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (shape, kind, values) in tensorfiles.read(FIXTURE / "inputs").items():
+        shape = [shape[0] * 3 // 2, *shape[1:]]
+        values = (values * 2)[:len(values) * 3 // 2]
+        tensorfiles.write_npy(folder / f"{name}.npy", (shape, kind, values))
+    return folder
 
 
 def contents(folder):
@@ -261,7 +276,8 @@ def main():
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     try:
-        layouts = {name: Layout(name, options.work) for name in LAYOUTS}
+        inputs = dozen(options.work)
+        layouts = {name: Layout(name, options.work, inputs) for name in LAYOUTS}
         for mode in options.modes:
             print(mode, flush=True)
             modes[mode](options, layouts)
