@@ -103,7 +103,8 @@ static Error checkFsdp(const File &file) {
                                "'fsdp_cpu_ram_efficient_loading: true', found "
                                "false");
   const Setting *kind = file.get("fsdp_config.fsdp_state_dict_type");
-  if (second && kind && kind->value == "LOCAL_STATE_DICT")
+  if (second && kind &&
+      (kind->value == "LOCAL_STATE_DICT" || kind->value == "2"))
     return failAt(kind->place, "expected FULL_STATE_DICT or "
                                "SHARDED_STATE_DICT as '" +
                                    kind->path +
@@ -175,8 +176,9 @@ static Error checkParallelism(const File &file, StringRef type) {
                               "'parallelism_config', found 1");
   int64_t copies = numberOf(
       file, "parallelism_config.parallelism_config_dp_replicate_size", 1);
-  if (type == "FSDP" && copies > 1 && shards == 1)
-    return failAt(replicate->place,
+  bool alone = shard && shards == 1 && numberOf(file, "num_processes", 1) > 1;
+  if (type == "FSDP" && shards == 1 && (copies > 1 || alone))
+    return failAt(replicate ? replicate->place : shard->place,
                   "expected 'parallelism_config_dp_shard_size' above 1 with "
                   "'distributed_type: FSDP': there is no axis to shard over");
   return Error::success();
@@ -273,16 +275,17 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
     layout.machines = numberOf(file, "num_machines", 1);
     layout.machinesPlace = machines->place;
   }
-  struct Axis {
-    StringLiteral key, name;
-  };
-  for (auto [key, name] :
-       {Axis{"parallelism_config.parallelism_config_dp_replicate_size",
-             "dp_replicate"},
-        Axis{"parallelism_config.parallelism_config_dp_shard_size",
-             "dp_shard"}})
-    if (const Setting *size = file.get(key))
-      ledger.claim(name, *size);
+  const Setting *copies =
+      file.get("parallelism_config.parallelism_config_dp_replicate_size");
+  const Setting *parts =
+      file.get("parallelism_config.parallelism_config_dp_shard_size");
+  // Sizes of 1 all over ask for nothing: Accelerate replicates over all ranks.
+  bool asks =
+      (copies && copies->value != "1") || (parts && parts->value != "1");
+  if (copies && asks)
+    ledger.claim("dp_replicate", *copies);
+  if (parts && asks)
+    ledger.claim("dp_shard", *parts);
   if (const Setting *precision = file.get("mixed_precision"))
     ledger.claim("mixed_precision", *precision);
 }

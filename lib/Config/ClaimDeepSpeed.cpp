@@ -53,6 +53,9 @@ private:
 Error Claims::zero() {
   if (const Setting *stage = said("zero_optimization.stage"))
     ledger.claim("zero_stage", *stage);
+  else if (const Setting *old = said("zero_optimization");
+           old && (old->value == "true" || old->value == "false"))
+    ledger.claim("zero_stage", *old, old->value == "true" ? "1" : "0");
   else if (isAuto("zero_optimization.stage"))
     ledger.suggest("zero_stage", "2", Kind::Derived,
                    "what Accelerate fills auto with");
@@ -124,10 +127,16 @@ Error Claims::optimizer() {
   number("optimizer.lr", "optimizer.params.lr", "0.001",
          isAuto("optimizer.params.lr") ? "auto: no --set, DummyOptim's default"
                                        : "DeepSpeed's");
-  number("optimizer.weight_decay", "optimizer.params.weight_decay", "0",
-         isAuto("optimizer.params.weight_decay")
-             ? "auto: no --set, DummyOptim's default"
-             : "DeepSpeed's, for AdamW too");
+  const Setting *torch = said("optimizer.params.torch_adam");
+  bool ofTorch = torch && torch->value == "true" && decoupled;
+  if (isAuto("optimizer.params.weight_decay"))
+    number("optimizer.weight_decay", "optimizer.params.weight_decay", "0",
+           "auto: no --set, DummyOptim's default");
+  else
+    number("optimizer.weight_decay", "optimizer.params.weight_decay",
+           ofTorch ? "0.01" : "0",
+           ofTorch ? "PyTorch's, with torch_adam"
+                   : "DeepSpeed's, for AdamW too");
   if (const Setting *betas = said("optimizer.params.betas"))
     ledger.claim("optimizer.betas", *betas);
   if (const Setting *eps = said("optimizer.params.eps"))

@@ -64,7 +64,7 @@ static constexpr Key kKeys[] = {
      "the bytes in flight are bounded by the schedule",
      "no flag of the launch has this name: nothing reads it"},
     {"fsdp_state_dict_type",
-     "~FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT|null",
+     "~FULL_STATE_DICT,LOCAL_STATE_DICT,SHARDED_STATE_DICT,1,2,3|null",
      "FULL_STATE_DICT (1), SHARDED_STATE_DICT (2)", kNoted, "",
      "checkpoints hold logical tensors: any layout loads any layout",
      "LOCAL_STATE_DICT is refused where fsdp_version is 2"},

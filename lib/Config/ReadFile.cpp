@@ -1,14 +1,11 @@
-// Opens config files, tells Accelerate's from DeepSpeed's by their keys, and
-// walks them along the schema.
+// Tells Accelerate's files from DeepSpeed's by their keys, and walks them along
+// the schema.
 
 #include "lib/Config/ReadFile.h"
+#include "lib/Config/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Base64.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace accel::config;
@@ -110,9 +107,10 @@ Error Reader::readKey(const Node &key, const Node &value,
   Expected<std::string> checked = checkType(*row, path, value, syntax);
   if (!checked)
     return checked.takeError();
+  // A value without text, a null, has no place of its own.
+  bool placed = value.kind == Node::Kind::Scalar && !value.text.empty();
   file.settings.push_back(
-      {path, row, *checked,
-       value.kind == Node::Kind::Scalar ? value.place : key.place});
+      {path, row, *checked, placed ? value.place : key.place});
   const Section *inner = sectionOf(*row);
   if (!inner || value.kind != Node::Kind::Mapping)
     return Error::success();
@@ -182,59 +180,6 @@ static Expected<File::Kind> tellKind(const Document &document) {
                            "unknown key '" +
                                key.text + "', the nearest is '" + nearest +
                                "'");
-}
-
-/// The text of a JSON that is written as such or in base64; none for a path.
-static std::optional<std::string> decodeText(StringRef source) {
-  if (source.ltrim().starts_with("{"))
-    return source.str();
-  std::string standard = source.trim().str();
-  for (char &c : standard)
-    c = c == '-' ? '+' : c == '_' ? '/' : c;
-  standard.append((4 - standard.size() % 4) % 4, '=');
-  std::vector<char> bytes;
-  if (source.size() < 8)
-    return std::nullopt;
-  if (Error error = decodeBase64(standard, bytes)) {
-    consumeError(std::move(error));
-    return std::nullopt;
-  }
-  std::string text(bytes.begin(), bytes.end());
-  if (!StringRef(text).ltrim().starts_with("{"))
-    return std::nullopt;
-  return text;
-}
-
-/// Name and text of what `source` says; paths in a file are looked for from the
-/// working folder, as Accelerate does, then beside that file.
-static Expected<std::pair<std::string, std::string>>
-openSource(StringRef source, const Place &saidAt) {
-  std::string path = source.str();
-  if (saidAt.isFile() && !sys::fs::exists(path) &&
-      sys::path::is_relative(path)) {
-    SmallString<128> beside(sys::path::parent_path(saidAt.file));
-    sys::path::append(beside, path);
-    if (sys::fs::exists(beside))
-      path = beside.str().str();
-  }
-  if (source.size() < 4096 && sys::fs::is_regular_file(path)) {
-    auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
-    if (!buffer)
-      return failAt(saidAt, "cannot read '" + path +
-                                "': " + buffer.getError().message());
-    return std::pair(path, (*buffer)->getBuffer().str());
-  }
-  if (std::optional<std::string> text = decodeText(source))
-    return std::pair(saidAt.isFile() ? "<JSON of " + saidAt.str() + ">"
-                                     : std::string("<JSON of --config>"),
-                     *text);
-  return failAt(saidAt, (saidAt.isFile() ? "expected as "
-                                           "'deepspeed_config.deepspeed_"
-                                           "config_file' the path of a file, "
-                                           "JSON, or JSON in base64, found '"
-                                         : "cannot read '") +
-                            source.take_front(120) + "'" +
-                            (saidAt.isFile() ? "" : ": no such file"));
 }
 
 static const Section &rootOf(File::Kind kind) {

@@ -1,0 +1,19 @@
+// Where a config file's text comes from.
+
+#ifndef ACCEL_LIB_CONFIG_SOURCE_H
+#define ACCEL_LIB_CONFIG_SOURCE_H
+
+#include "accel/Config/Document.h"
+
+namespace accel::config {
+
+/// Name and text of `source`: the path of a file, a JSON's text, or that in
+/// URL-safe base64, as Accelerate's HfDeepSpeedConfig tries them. `saidAt` is
+/// the place of a path in a file, which is looked for from the working folder,
+/// as Accelerate does, then beside that file; no place: the command line.
+llvm::Expected<std::pair<std::string, std::string>>
+openSource(llvm::StringRef source, const Place &saidAt);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_SOURCE_H
