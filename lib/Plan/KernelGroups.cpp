@@ -6,6 +6,7 @@
 
 #include "GemmAccumulate.h"
 #include "GemmBias.h"
+#include "GemmWiden.h"
 #include "JoinedConcat.h"
 #include "Views.h"
 #include "accel/Plan/Rows.h"
@@ -55,7 +56,7 @@ static bool isAccumulated(Operation *op) {
 bool KernelGroups::isAnchor(Operation *op) const {
   return isa<KernelSourceOpInterface>(op) && !isCloned(op) &&
          !op->hasTrait<OpTrait::ConstantLike>() && !isWrittenInPlace(op) &&
-         !matchGemmBias(op) && !isAccumulated(op) &&
+         !matchGemmBias(op) && !isAccumulated(op) && !matchGemmWiden(op) &&
          getConcatPieces(op).empty();
 }
 

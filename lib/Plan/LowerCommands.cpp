@@ -1,6 +1,7 @@
 // Which command executes which op of a task: products, attention, kernels.
 
 #include "GemmAccumulate.h"
+#include "GemmWiden.h"
 #include "Lowering.h"
 #include "Views.h"
 #include "accel/Plan/Rows.h"
@@ -71,7 +72,14 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
     bias = getView(row);
     loc = FusedLoc::get(op.getContext(), {loc, reader->getLoc()});
   }
-  // So is the sum with a state.
+  // So is the widened product,
+  if (!bias && written.hasOneUse() &&
+      matchGemmWiden(*written.user_begin()) == op) {
+    Operation *cast = *written.user_begin();
+    written = cast->getResult(0);
+    loc = FusedLoc::get(op.getContext(), {loc, cast->getLoc()});
+  }
+  // and the sum with a state.
   std::optional<GemmAccumulate> accumulated;
   if (!bias && reader) {
     Operation *sum = *op->user_begin();
