@@ -12,16 +12,14 @@ using namespace accel;
 static bool takesAsItIs(OpOperand &use) {
   Operation *reader = use.getOwner();
   if (auto scatter = dyn_cast<nn::ScatterAddOp>(reader))
-    return use.get() == scatter.getInit() &&
-           use.get() != scatter.getUpdates();
+    return use.get() == scatter.getInit() && use.get() != scatter.getUpdates();
   // A call is of a kernel that was formed without the cast.
   return isa<func::ReturnOp, func::CallOp, dist::CollectiveOpInterface>(reader);
 }
 
 nn::MatmulOp accel::plan::matchGemmWiden(Operation *op) {
   auto cast = dyn_cast<nn::CastOp>(op);
-  if (!cast || cast->use_empty() ||
-      !cast.getType().getElementType().isF32() ||
+  if (!cast || cast->use_empty() || !cast.getType().getElementType().isF32() ||
       !cast.getInput().getType().getElementType().isBF16() ||
       !cast.getInput().hasOneUse())
     return {};

@@ -127,6 +127,43 @@ KernelGroups::KernelGroups(Block &block) {
     groupOf[&op] = groups.size();
     groups.push_back(std::move(alone));
   }
+  mergeReaders();
+}
+
+/// What a group writes and another reads row by row is read while it is there:
+/// of an optimizer's update, the moments that are kept unless the step is
+/// skipped.
+void KernelGroups::mergeReaders() {
+  for (unsigned index = groups.size(); index-- > 0;) {
+    SetVector<unsigned> others;
+    for (Operation *member : groups[index].members)
+      for (Operation *reader : readers[member])
+        if (auto found = groupOf.find(reader);
+            found != groupOf.end() && found->second != index)
+          others.insert(found->second);
+    for (unsigned other : others) {
+      const KernelGroup &mine = groups[index], &theirs = groups[other];
+      if (mine.rows != theirs.rows ||
+          mine.members.size() + theirs.members.size() > kMostMembers)
+        continue;
+      SmallVector<Operation *> members(mine.members.begin(),
+                                       mine.members.end());
+      members.append(theirs.members.begin(), theirs.members.end());
+      llvm::sort(members, [](auto *lhs, auto *rhs) {
+        return rhs->isBeforeInBlock(lhs);
+      });
+      KernelGroup merged;
+      merged.members.insert(members.begin(), members.end());
+      if (!chooseRows(merged) || merged.rows != mine.rows || hasCycle(merged))
+        continue;
+      for (Operation *member : theirs.members)
+        groupOf[member] = index;
+      groups[other].members.clear();
+      groups[index] = std::move(merged);
+    }
+  }
+  llvm::erase_if(
+      groups, [](const KernelGroup &group) { return group.members.empty(); });
 }
 
 std::vector<KernelGroup> KernelGroups::take() { return groups; }

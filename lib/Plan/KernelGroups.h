@@ -17,8 +17,9 @@ struct KernelGroup {
 };
 
 /// Groups the ops of a block. Greedy, from consumers to producers: a producer
-/// joins the first group that reads it and stays legal with it. What is read by
-/// anything else becomes another result of that group.
+/// joins the first group that reads it and stays legal with it. Then other
+/// groups of as many rows that read its results join. What is read by anything
+/// else becomes another result of the group.
 class KernelGroups {
 public:
   explicit KernelGroups(mlir::Block &block);
@@ -45,6 +46,8 @@ private:
   bool chooseRows(KernelGroup &group) const;
   bool isLegal(const KernelGroup &group, mlir::ValueRange outputs,
                int64_t rows) const;
+  /// Lets groups that read another's results join it.
+  void mergeReaders();
   /// Whether a path leads from the group out of it and back.
   bool hasCycle(const KernelGroup &group) const;
 

@@ -127,3 +127,25 @@ func.func @norm(%a: tensor<1024x128xf32> {nn.input = "a"}, %b: tensor<64x8xf32> 
   %y = nn.sqrt %s : (tensor<f32>) -> tensor<f32>
   return %y : tensor<f32>
 }
+
+// -----
+
+// A moment is read for the parameter's new value and kept by a choice of its own:
+// one kernel, which writes both and never the moment without the choice.
+// CHECK-LABEL: func.func @update
+// CHECK-NEXT: call @kernel_0
+// CHECK-NEXT: return
+// CHECK: func.func private @kernel_0
+// CHECK: %[[M:.*]] = nn.add
+// CHECK: %[[P:.*]] = nn.sub {{.*}}, %[[M]]
+// CHECK: %[[PS:.*]] = nn.select {{.*}}, %[[P]]
+// CHECK: %[[MS:.*]] = nn.select {{.*}}, %[[M]]
+// CHECK: return {{.*}}%[[PS]]
+func.func @update(%keep: tensor<i1> {nn.input = "k"}, %g: tensor<64x8xf32> {nn.input = "g"}, %m: tensor<64x8xf32> {nn.input = "m"}, %p: tensor<64x8xf32> {nn.input = "p"}) -> (tensor<64x8xf32> {nn.output = "np"}, tensor<64x8xf32> {nn.output = "nm"}) attributes {nn.entry} {
+  %k = nn.broadcast %keep : (tensor<i1>) -> tensor<64x8xi1>
+  %m1 = nn.add %m, %g : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  %p1 = nn.sub %p, %m1 : (tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  %ps = nn.select %k, %p1, %p : (tensor<64x8xi1>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  %ms = nn.select %k, %m1, %m : (tensor<64x8xi1>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+  return %ps, %ms : tensor<64x8xf32>, tensor<64x8xf32>
+}
