@@ -34,7 +34,7 @@ static StringRef strategyName(StringRef value) {
 }
 
 /// A section of another distributed_type than the file's: nothing would read
-/// it.
+/// it. Beside one process there is nothing that it could ask for.
 static Error checkSections(const File &file, StringRef type,
                            const Setting &typeSetting) {
   struct Reader {
@@ -44,7 +44,7 @@ static Error checkSections(const File &file, StringRef type,
        {Reader{"fsdp_config", "FSDP"}, Reader{"deepspeed_config", "DEEPSPEED"},
         Reader{"megatron_lm_config", "MEGATRON_LM"}}) {
     const Setting *inner = file.firstBelow(section);
-    if (inner && type != reader)
+    if (inner && type != reader && type != "NO")
       return failAt(
           inner->place,
           "'" + section + "' is read with 'distributed_type: " + reader +
@@ -132,6 +132,28 @@ static Error checkDeepSpeed(const File &file) {
   return Error::success();
 }
 
+/// Devices that the number of processes cannot mean.
+static Error checkDevices(const File &file, StringRef type) {
+  const Setting *cpu = file.get("use_cpu");
+  if (cpu && cpu->value == "true" && type == "MULTI_GPU")
+    return failAt(cpu->place, "'use_cpu: true' and 'distributed_type: "
+                              "MULTI_GPU' contradict each other: say "
+                              "MULTI_CPU");
+  const Setting *ids = file.get("gpu_ids");
+  int64_t count = numberOf(file, "num_processes", -1);
+  if (!ids || ids->value == "all" || numberOf(file, "num_machines", 1) > 1 ||
+      type == "NO")
+    return Error::success();
+  int64_t devices = StringRef(ids->value).count(',') + 1;
+  if (count > devices)
+    return failAt(ids->place, "expected 'gpu_ids' to name a device for each of "
+                              "the " +
+                                  Twine(count) +
+                                  " of 'num_processes', found '" + ids->value +
+                                  "'");
+  return Error::success();
+}
+
 static Error checkRanks(const File &file, StringRef type) {
   const Setting *ranks = file.get("num_processes");
   int64_t count = numberOf(file, "num_processes", -1);
@@ -196,6 +218,8 @@ Error accel::config::checkAgreement(const File &file, bool hasDeepSpeedFile) {
   if (Error error = checkSections(file, type, *typeSetting))
     return error;
   if (Error error = checkRanks(file, type))
+    return error;
+  if (Error error = checkDevices(file, type))
     return error;
   if (type == "FSDP")
     if (Error error = checkFsdp(file))

@@ -33,6 +33,8 @@ private:
     const Setting *setting = file.get(path);
     return setting && setting->value == "auto";
   }
+  /// Refuses settings of another type than `section` has.
+  Error refuseForeign(StringRef section, const Setting &type);
   /// Claims the number under `path`, or suggests `fallback`.
   void number(StringRef name, StringRef path, StringRef fallback,
               StringRef why) {
@@ -49,6 +51,17 @@ private:
   Layout &layout;
 };
 } // namespace
+
+Error Claims::refuseForeign(StringRef section, const Setting &type) {
+  std::string prefix = (section + ".params.").str();
+  for (const Setting &setting : file.settings)
+    if (StringRef(setting.path).starts_with(prefix) &&
+        setting.key->note.starts_with("read by "))
+      return failAt(setting.place, "'" + setting.path + "' is " +
+                                       setting.key->note + ", found '" +
+                                       type.path + ": " + type.value + "'");
+  return Error::success();
+}
 
 Error Claims::zero() {
   if (const Setting *stage = said("zero_optimization.stage"))
@@ -116,6 +129,8 @@ Error Claims::optimizer() {
       return failAt(any->place, "expected 'optimizer.type' with 'optimizer'");
     return Error::success();
   }
+  if (Error error = refuseForeign("optimizer", *type))
+    return error;
   bool sgd = type->value == "SGD";
   const Setting *mode = said("optimizer.params.adam_w_mode");
   bool decoupled = type->value == "AdamW" ||
@@ -156,12 +171,8 @@ Error Claims::scheduler() {
   if (!said("optimizer.type") && !inPlugin)
     return failAt(type->place, "expected 'optimizer' with 'scheduler': its "
                                "rate is that of the optimizer");
-  for (const Setting &setting : file.settings)
-    if (StringRef(setting.path).starts_with("scheduler.params.") &&
-        StringRef(setting.key->note).starts_with("read by "))
-      return failAt(setting.place,
-                    "'" + setting.path + "' is " + setting.key->note +
-                        ", found 'scheduler.type: " + type->value + "'");
+  if (Error error = refuseForeign("scheduler", *type))
+    return error;
   bool decay = type->value == "WarmupDecayLR";
   const Setting *total = file.get("scheduler.params.total_num_steps");
   if (!decay && total)

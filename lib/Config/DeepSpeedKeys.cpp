@@ -32,7 +32,7 @@ static constexpr Key kKeys[] = {
     {"amp", "mapping", "{}", kLater, "{}", "Apex's automatic mixed precision",
      "removed from DeepSpeed"},
     {"torch_autocast", "mapping", "{}", kLater, "{}",
-     "casts chosen by torch.autocast: say bf16.enabled", ""},
+     "casts chosen by torch.autocast, collectives too: say bf16.enabled", ""},
     {"data_types", "%data_types", "{}", kDone, "",
      "types of accumulators and parameters", ""},
     {"optimizer", "%optimizer", "none", kDone, "", "the update", ""},
@@ -224,6 +224,8 @@ static constexpr Key kCheckpoint[] = {
      "acc-run --checkpoint says where", ""},
     {"parallel_write", "mapping", "{}", kNoted, "",
      "every rank writes its own shard", ""},
+    {"checkpoint_serialization", "bool", "true", kNoted, "",
+     "checkpoints are safetensors", ""},
     {"writer", "mapping|null", "null", kNoted, "",
      "every rank writes its own shard", ""},
 };

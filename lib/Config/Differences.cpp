@@ -92,7 +92,7 @@ void Finder::dropSections() {
        {Reader{"fsdp_config", "FSDP"}, Reader{"deepspeed_config", "DEEPSPEED"},
         Reader{"megatron_lm_config", "MEGATRON_LM"}}) {
     const Setting *inner = file.firstBelow(section);
-    if (!inner || type == reader || type.empty())
+    if (!inner || type == reader || type.empty() || type == "NO")
       continue;
     differences.push_back({inner->place, section.str(), "refused", "ignored",
                            "not read with this distributed_type"});

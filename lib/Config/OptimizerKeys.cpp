@@ -21,6 +21,12 @@ static constexpr Key kOptimizer[] = {
      "updates are fused by the compiler", ""},
 };
 
+#define ACCEL_OTHER(NAME, READER)                                              \
+  {                                                                            \
+    NAME, "number|bool|string|list|auto|null", "", kNoted, "",                 \
+        "read by " READER, ""                                                  \
+  }
+
 static constexpr Key kOptimizerParams[] = {
     {"lr", "number>=0|auto", "0.001", kDone, "",
      "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's", ""},
@@ -46,12 +52,24 @@ static constexpr Key kOptimizerParams[] = {
     {"max_grad_norm", "number>=0", "none", kLater, "",
      "say gradient_clipping instead: clipping per optimizer",
      "refused by DeepSpeed"},
-    {"freeze_step", "count>=0", "100000", kNoted, "",
-     "read by one-bit optimizers", ""},
-    {"cuda_aware", "bool", "false", kNoted, "", "read by one-bit optimizers",
-     ""},
-    {"comm_backend_name", "string", "nccl", kNoted, "",
-     "read by one-bit optimizers", ""},
+    ACCEL_OTHER("freeze_step", "OneBitAdam"),
+    ACCEL_OTHER("var_freeze_step", "ZeroOneAdam"),
+    ACCEL_OTHER("var_update_scaler", "ZeroOneAdam"),
+    ACCEL_OTHER("local_step_scaler", "ZeroOneAdam"),
+    ACCEL_OTHER("local_step_clipper", "ZeroOneAdam"),
+    ACCEL_OTHER("cuda_aware", "OneBitAdam"),
+    ACCEL_OTHER("comm_backend_name", "OneBitAdam"),
+    ACCEL_OTHER("coeff_beta", "OneBitLamb"),
+    ACCEL_OTHER("factor_max", "OneBitLamb"),
+    ACCEL_OTHER("factor_min", "OneBitLamb"),
+    ACCEL_OTHER("factor_threshold", "OneBitLamb"),
+    ACCEL_OTHER("max_coeff", "Lamb"),
+    ACCEL_OTHER("min_coeff", "Lamb"),
+    ACCEL_OTHER("eps_inside_sqrt", "Lamb"),
+    ACCEL_OTHER("muon_lr", "Muon"),
+    ACCEL_OTHER("adam_lr", "Muon"),
+    ACCEL_OTHER("ns_method", "Muon"),
+    ACCEL_OTHER("per_head_muon", "Muon"),
 };
 
 static constexpr Key kScheduler[] = {
@@ -62,12 +80,6 @@ static constexpr Key kScheduler[] = {
     {"params", "%scheduler.params", "{}", kDone, "", "the schedule's settings",
      ""},
 };
-
-#define ACCEL_OTHER(NAME, SCHEDULE)                                            \
-  {                                                                            \
-    NAME, "number|bool|string|list|auto|null", "", kNoted, "",                 \
-        "read by " SCHEDULE, ""                                                \
-  }
 
 static constexpr Key kSchedulerParams[] = {
     {"warmup_min_lr", "number>=0|auto", "0", kDone, "0|auto",

@@ -24,6 +24,17 @@ std::string Place::str() const {
   return isFile() ? file + ":" + std::to_string(line) : file;
 }
 
+ConfigError::ConfigError(Place place, StringRef text)
+    : place(std::move(place)) {
+  // A message is one line, whatever a file has for a key.
+  for (char c : text) {
+    if (c == '\n')
+      message += "\\n";
+    else
+      message += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+  }
+}
+
 void ConfigError::log(raw_ostream &os) const {
   os << (place.isFile() ? place.str() : "acc-opt") << ": error: " << message;
 }

@@ -129,8 +129,21 @@ static bool isHarmless(const Setting &setting) {
   return is_contained(split(setting.key->harmless, '|'), setting.value);
 }
 
+bool File::isIdle(const Setting &setting) const {
+  const Setting *type = get("distributed_type");
+  if (!type || type->value != "NO")
+    return false;
+  for (StringRef section :
+       {"fsdp_config.", "deepspeed_config.", "megatron_lm_config."})
+    if (StringRef(setting.path).starts_with(section))
+      return true;
+  return false;
+}
+
 Error accel::config::refuseLater(const File &file) {
   for (const Setting &setting : file.settings) {
+    if (file.isIdle(setting))
+      continue;
     bool open =
         setting.key->fate != Fate::Later && setting.key->harmless.empty();
     // A list that nothing stands in, or a mapping of its own, is no value.

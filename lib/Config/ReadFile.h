@@ -21,6 +21,9 @@ struct File {
   /// Whether a key stands below `prefix` (a section's name).
   const Setting *firstBelow(llvm::StringRef prefix) const;
   void erase(llvm::StringRef path);
+  /// Whether nothing reads the setting: it stands in a section that shards,
+  /// beside `distributed_type: NO`.
+  bool isIdle(const Setting &setting) const;
 };
 
 /// How files are read.

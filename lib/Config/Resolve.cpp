@@ -79,6 +79,8 @@ Error Resolver::readAll() {
       return error;
     if (Error error = refuseLater(file))
       return error;
+    for (Setting &setting : file.settings)
+      setting.idle = file.isIdle(setting);
     append_range(config.keys, file.settings);
     if (file.kind == File::Kind::Accelerate)
       claimAccelerate(file, named, ledger, layout);

@@ -27,6 +27,7 @@ struct Setting {
   const Key *key = nullptr;
   std::string value; ///< as `checkType` spells it
   Place place;
+  bool idle = false; ///< in a section that nothing reads
 };
 
 /// What one of the names that a program is decided by resolved to.

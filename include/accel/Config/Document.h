@@ -28,8 +28,7 @@ struct Place {
 class ConfigError : public llvm::ErrorInfo<ConfigError> {
 public:
   static char ID;
-  ConfigError(Place place, std::string message)
-      : place(std::move(place)), message(std::move(message)) {}
+  ConfigError(Place place, llvm::StringRef text);
   void log(llvm::raw_ostream &os) const override;
   std::error_code convertToErrorCode() const override;
 
