@@ -27,6 +27,14 @@ private:
   std::optional<std::string> matchWord(StringRef words);
   Error complain();
   std::string expectation();
+  /// An integer of YAML 1.1 that is none to people: 010, 1:30.
+  bool isOddlyRead() const {
+    StringRef digits = StringRef(node.text).ltrim("+-");
+    return syntax == Syntax::Yaml && scalar &&
+           scalar->type == Scalar::Type::Int &&
+           (digits.contains(':') ||
+            (digits.size() > 1 && digits[0] == '0' && isDigit(digits[1])));
+  }
   bool isString() const {
     return scalar && scalar->type == Scalar::Type::String;
   }
@@ -85,12 +93,10 @@ std::optional<std::string> TypeCheck::matchNumber(StringRef alternative) {
   } else if (limit == ">0" && value <= 0) {
     return std::nullopt;
   }
-  // A leading zero makes a number octal, which nobody means.
-  if (syntax == Syntax::Yaml && scalar->type == Scalar::Type::Int) {
-    StringRef digits = StringRef(node.text).ltrim("+-");
-    if (digits.size() > 1 && digits[0] == '0' && isDigit(digits[1]))
-      return std::nullopt;
-  }
+  // A leading zero makes a number octal, colons one of base 60: nobody means
+  // it.
+  if (isOddlyRead())
+    return std::nullopt;
   if (whole || count)
     return std::to_string(static_cast<int64_t>(value));
   return formatNumber(value);
@@ -186,11 +192,11 @@ Error TypeCheck::complain() {
       found = "unquoted " + text.str() + ", which YAML 1.1 reads as the bool " +
               (scalar->flag ? "true" : "false"),
       hint = ": write '" + text.str() + "' in quotes";
-    else if (scalar->type == Scalar::Type::Int && text.ltrim("+-").size() > 1 &&
-             text.ltrim("+-")[0] == '0' && isDigit(text.ltrim("+-")[1]))
-      found = text.str() + ", which YAML 1.1 reads as the octal " +
+    else if (isOddlyRead() && !takesWords)
+      found = text.str() + ", which YAML 1.1 reads as the " +
+              (text.contains(':') ? "base-60 " : "octal ") +
               std::to_string(scalar->integer),
-      hint = ": write it without the leading zero";
+      hint = text.contains(':') ? "" : ": write it without the leading zero";
     else if (isString() && looksLikeNumber(text)) {
       double value = 0;
       text.getAsDouble(value);

@@ -62,7 +62,7 @@ static std::optional<double> toDouble(StringRef text) {
 }
 
 static std::optional<double> yamlFloat(StringRef text) {
-  static const Regex kForm("^[-+]?([0-9][0-9_]*\\.[0-9_]*([eE][-+][0-9]+)?|"
+  static const Regex kForm("^([-+]?[0-9][0-9_]*\\.[0-9_]*([eE][-+][0-9]+)?|"
                            "\\.[0-9][0-9_]*([eE][-+][0-9]+)?)$");
   static const Regex kSpecial("^([-+]?\\.(inf|Inf|INF)|\\.(nan|NaN|NAN))$");
   if (kForm.match(text))
@@ -74,6 +74,24 @@ static std::optional<double> yamlFloat(StringRef text) {
   return std::nullopt;
 }
 
+/// 1:30 is ninety.
+static std::optional<int64_t> yamlBase60(StringRef text) {
+  static const Regex kForm("^[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+$");
+  if (!kForm.match(text))
+    return std::nullopt;
+  bool negative = text.consume_front("-");
+  text.consume_front("+");
+  int64_t value = 0;
+  for (StringRef part : split(text, ':')) {
+    int64_t digits;
+    if (StringRef(withoutUnderscores(part)).getAsInteger(10, digits) ||
+        value > (1 << 30))
+      return std::nullopt;
+    value = value * 60 + digits;
+  }
+  return negative ? -value : value;
+}
+
 static Scalar resolveYaml(StringRef text) {
   using Type = Scalar::Type;
   if (text.empty() || text == "~" || text == "null" || text == "Null" ||
@@ -82,6 +100,8 @@ static Scalar resolveYaml(StringRef text) {
   if (std::optional<bool> flag = yamlBool(text))
     return {Type::Bool, *flag};
   if (std::optional<int64_t> integer = yamlInt(text))
+    return {Type::Int, false, *integer, static_cast<double>(*integer)};
+  if (std::optional<int64_t> integer = yamlBase60(text))
     return {Type::Int, false, *integer, static_cast<double>(*integer)};
   if (std::optional<double> number = yamlFloat(text))
     return {Type::Float, false, 0, *number};
