@@ -16,6 +16,27 @@ using namespace accel::plan;
 /// small enough to share a tensor between threads and to stay in the second
 /// level of cache, large enough that taking a chunk costs nothing.
 static constexpr int64_t kChunkBytes = 64 << 10;
+/// Sums of columns are handed out in ranges of columns: wide enough that lines
+/// of them lie side by side in memory, in enough chunks for a few threads.
+static constexpr int64_t kFewestColumns = 64, kMostColumns = 512;
+static constexpr int64_t kColumnChunks = 8;
+
+static bool sumsColumns(func::FuncOp kernel, int64_t rows) {
+  return llvm::any_of(kernel.getOps<nn::ReduceOp>(), [&](nn::ReduceOp reduce) {
+    auto source = cast<KernelSourceOpInterface>(reduce.getOperation());
+    return !source.isRowLocal(0, rows) && source.reducesColumns(rows);
+  });
+}
+
+/// How many rows of a kernel make a chunk.
+static int64_t chooseGrid(func::FuncOp kernel, int64_t rows, int64_t bytes) {
+  if (sumsColumns(kernel, rows))
+    return std::clamp<int64_t>(
+        llvm::alignTo(llvm::divideCeil(rows, kColumnChunks), kFewestColumns), 1,
+        std::min(rows, kMostColumns));
+  return std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes / rows, 1),
+                             1, rows);
+}
 
 LogicalResult Lowering::lower(Operation *op) {
   if (isView(op) || op->hasTrait<OpTrait::ConstantLike>())
@@ -193,9 +214,7 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
     outputs.push_back(getView(places[output]));
   }
   int64_t count = std::max<int64_t>(rows.getInt(), 1);
-  int64_t rowBytes = getOperandAndResultBytes(op) / count;
-  int64_t grid = std::clamp<int64_t>(
-      kChunkBytes / std::max<int64_t>(rowBytes, 1), 1, count);
+  int64_t grid = chooseGrid(kernel, count, getOperandAndResultBytes(op));
   KernelOp::create(
       commands, op.getLoc(), op.getCallee(), commands.getArrayAttr(inputs),
       commands.getArrayAttr(outputs), rows.getInt(), grid, "compute");

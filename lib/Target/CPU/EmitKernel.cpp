@@ -333,9 +333,15 @@ void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
           emitRow(e.constantIndex(0));
           return;
         }
+        // Most rows are named by no index, and most chunks by few.
+        Values near;
+        if (scatter)
+          near = cpu::findUpdatesWithin(e, scatter, first, last);
+        if (scatter && !near[0])
+          near.clear();
         auto emitWhereNamed = [&](Value row) {
           Value count =
-              scatter ? cpu::findUpdates(e, scatter, row)[1] : Value();
+              scatter ? cpu::findUpdates(e, scatter, row, near)[1] : Value();
           if (!count)
             return emitRow(row);
           Value one = e.constantIndex(1);

@@ -197,34 +197,68 @@ struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
   }
 };
 
+/// The row of the table that the index at `place` names.
+static Value getRow(RowEmitter &e, nn::ScatterAddOp scatter, Value place) {
+  ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
+  return readIndex(e, scatter.getIndices(), e.delinearize(place, indices),
+                   shapeOf(scatter.getInit())[scatter.getDim()]);
+}
+
 /// Whether the index at `place` names a row of the table.
 static Value isNamedBy(RowEmitter &e, nn::ScatterAddOp scatter, Value place,
                        Value row) {
-  ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
-  Value at = readIndex(e, scatter.getIndices(), e.delinearize(place, indices),
-                       shapeOf(scatter.getInit())[scatter.getDim()]);
-  return arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq, at, row);
+  return arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq,
+                               getRow(e, scatter, place), row);
+}
+
+/// Keeps, of `count` candidates, those that `isWanted`; null values where
+/// scratch has no room for `most`.
+static Values keepPlaces(RowEmitter &e, Value count, int64_t most,
+                         llvm::function_ref<Value(Value number)> getPlace,
+                         llvm::function_ref<Value(Value place)> isWanted) {
+  Value places = e.scratch(e.builder().getI64Type(), most);
+  if (!places)
+    return {Value(), Value()};
+  Value zero = e.constantIndex(0), one = e.constantIndex(1);
+  Value end = e.loop(
+      zero, count, zero, [&](Value number, ValueRange carried) -> Values {
+        Value place = getPlace(number);
+        Value wanted = isWanted(place);
+        // Overwritten by the next one if it does not count.
+        e.storeScratch(place, places, carried[0]);
+        ImplicitLocOpBuilder &b = e.builder();
+        return {arith::AddIOp::create(
+            b, carried[0], arith::SelectOp::create(b, wanted, one, zero))};
+      })[0];
+  return {places, end};
 }
 } // namespace
 
-Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row) {
+Values cpu::findUpdatesWithin(RowEmitter &e, nn::ScatterAddOp scatter,
+                              Value first, Value last) {
+  int64_t count = ShapedType::getNumElements(shapeOf(scatter.getIndices()));
+  return keepPlaces(
+      e, e.constantIndex(count), count, [](Value number) { return number; },
+      [&](Value place) -> Value {
+        Value row = getRow(e, scatter, place);
+        ImplicitLocOpBuilder &b = e.builder();
+        return arith::AndIOp::create(
+            b, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, first),
+            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, last));
+      });
+}
+
+Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row,
+                        ValueRange near) {
   int64_t count = ShapedType::getNumElements(shapeOf(scatter.getIndices()));
   return e.once(scatter.getOperation(), row, [&]() -> Values {
-    Value places = e.scratch(e.builder().getI64Type(), count);
-    if (!places)
-      return {Value(), Value()};
-    Value zero = e.constantIndex(0), one = e.constantIndex(1);
-    Value end = e.loop(
-        zero, e.constantIndex(count), zero,
-        [&](Value place, ValueRange carried) -> Values {
-          Value named = isNamedBy(e, scatter, place, row);
-          // Overwritten by the next one if it does not count.
-          e.storeScratch(place, places, carried[0]);
-          ImplicitLocOpBuilder &b = e.builder();
-          return {arith::AddIOp::create(
-              b, carried[0], arith::SelectOp::create(b, named, one, zero))};
-        })[0];
-    return {places, end};
+    Type i64 = e.builder().getI64Type();
+    return keepPlaces(
+        e, near.empty() ? e.constantIndex(count) : near[1], count,
+        [&](Value number) {
+          return near.empty() ? number : e.loadScratch(near[0], number, i64);
+        },
+        [&](Value place) { return isNamedBy(e, scatter, place, row); });
   });
 }
 
@@ -239,7 +273,7 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
     int64_t count = ShapedType::getNumElements(indices);
     Value row = index[dim];
     Type i64 = e.builder().getI64Type();
-    Values found = cpu::findUpdates(e, scatter, row);
+    Values found = cpu::findUpdates(e, scatter, row, /*near=*/{});
     Value start = e.element(scatter.getInit(), index);
     auto update = [&](Value place) {
       Values at(index.take_front(dim));
