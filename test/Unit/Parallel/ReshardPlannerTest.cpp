@@ -1,7 +1,7 @@
-// The planner, exhaustively: every pair of shardings of a rank-2 tensor on
-// small meshes, each plan carried out on all virtual devices. The simulation
-// shares no code with the planner or with the evaluator: it moves numbers
-// between arrays.
+// The planner, exhaustively: every ordered pair of shardings of tensors of up
+// to three dimensions on small meshes, each plan carried out on all virtual
+// devices. The simulation shares no code with the planner or with the
+// evaluator: it moves numbers between arrays.
 
 #include "accel/Parallel/ReshardPlanner.h"
 
@@ -14,14 +14,39 @@ using namespace accel;
 using namespace accel::parallel;
 
 namespace {
-using Lists = std::array<std::vector<int>, 3>; // dim 0, dim 1, partial
+/// Where a tensor is: the axes of each dimension, then those it is partial
+/// over.
+using Lists = std::vector<std::vector<int>>;
+using Shape = std::vector<int64_t>;
 
-/// One rank's piece: a row-major matrix.
+/// One rank's piece, row-major.
 struct Piece {
-  int64_t rows, columns;
+  Shape shape;
   std::vector<double> values;
-  double &at(int64_t row, int64_t column) {
-    return values[row * columns + column];
+
+  explicit Piece(Shape of) : shape(std::move(of)) {
+    int64_t elements = 1;
+    for (int64_t size : shape)
+      elements *= size;
+    values.resize(elements);
+  }
+  double &at(const Shape &index) {
+    int64_t position = 0;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      position = position * shape[dim] + index[dim];
+    return values[position];
+  }
+  /// Calls `visit` with every index.
+  template <class F> static void forEach(const Shape &shape, F &&visit) {
+    Shape index(shape.size(), 0);
+    while (true) {
+      visit(index);
+      size_t dim = shape.size();
+      while (dim > 0 && ++index[dim - 1] == shape[dim - 1])
+        index[--dim] = 0;
+      if (dim == 0)
+        return;
+    }
   }
 };
 
@@ -82,12 +107,13 @@ protected:
   /// All ways to place every axis on nothing, a dimension or the partial sums,
   /// in every order.
   std::vector<Lists> allShardings(bool withPartial) {
-    std::vector<Lists> all = {Lists()};
+    size_t rank = shape.size();
+    std::vector<Lists> all = {Lists(rank + 1)};
     for (int axis = 0; axis < static_cast<int>(sizes.size()); ++axis) {
       std::vector<Lists> more = all;
       for (const Lists &lists : all)
-        for (int at = 0; at < (withPartial ? 3 : 2); ++at)
-          for (size_t place = 0; place <= (at == 2 ? 0 : lists[at].size());
+        for (size_t at = 0; at < rank + withPartial; ++at)
+          for (size_t place = 0; place <= (at == rank ? 0 : lists[at].size());
                ++place) {
             Lists next = lists;
             next[at].insert(next[at].begin() + place, axis);
@@ -98,60 +124,66 @@ protected:
     return all;
   }
 
-  dist::ShardingAttr shardingOf(const Lists &lists) {
-    auto axesOf = [&](const std::vector<int> &list) {
-      SmallVector<StringAttr> names;
-      for (int axis : list)
-        names.push_back(nameOf(axis));
-      return dist::AxesAttr::get(&context, names, false);
-    };
-    return dist::ShardingAttr::get(&context,
-                                   FlatSymbolRefAttr::get(&context, "m"),
-                                   {axesOf(lists[0]), axesOf(lists[1])},
-                                   axesOf(lists[2]), dist::Reduction::sum);
+  dist::AxesAttr axesOf(ArrayRef<int> list) {
+    SmallVector<StringAttr> names;
+    for (int axis : list)
+      names.push_back(nameOf(axis));
+    return dist::AxesAttr::get(&context, names, false);
   }
 
-  /// What a rank holds: its block of the matrix, or a term of it. Terms differ
-  /// between ranks and add up to the matrix.
+  dist::ShardingAttr shardingOf(const Lists &lists) {
+    SmallVector<dist::AxesAttr> dims;
+    for (const std::vector<int> &list : ArrayRef(lists).drop_back())
+      dims.push_back(axesOf(list));
+    return dist::ShardingAttr::get(&context,
+                                   FlatSymbolRefAttr::get(&context, "m"), dims,
+                                   axesOf(lists.back()), dist::Reduction::sum);
+  }
+
+  /// What a rank holds: its block of the tensor, or a term of it. Terms differ
+  /// between ranks and add up to the tensor, whose elements are their
+  /// positions.
   Piece pieceOf(int64_t rank, const Lists &lists) {
-    int64_t rows = kRows / groupSize(lists[0]);
-    int64_t columns = kColumns / groupSize(lists[1]);
-    Piece piece{rows, columns, std::vector<double>(rows * columns)};
-    int64_t term = indexIn(rank, lists[2]), terms = groupSize(lists[2]);
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column) {
-        double value = (indexIn(rank, lists[0]) * rows + row) * kColumns +
-                       indexIn(rank, lists[1]) * columns + column;
-        double share = terms == 1 ? value : 1000.0 * (term + 1);
-        if (term == terms - 1 && terms > 1)
-          share = value - 1000.0 * terms * (terms - 1) / 2;
-        piece.at(row, column) = share;
-      }
+    Shape local = shape;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      local[dim] /= groupSize(lists[dim]);
+    Piece piece(local);
+    int64_t term = indexIn(rank, lists.back()), terms = groupSize(lists.back());
+    Piece::forEach(local, [&](const Shape &index) {
+      double value = 0;
+      for (size_t dim = 0; dim < shape.size(); ++dim)
+        value = value * shape[dim] + indexIn(rank, lists[dim]) * local[dim] +
+                index[dim];
+      double share = terms == 1 ? value : 1000.0 * (term + 1);
+      if (term == terms - 1 && terms > 1)
+        share = value - 1000.0 * terms * (terms - 1) / 2;
+      piece.at(index) = share;
+    });
     return piece;
   }
 
-  static Piece slice(Piece piece, int64_t dim, int64_t index, int64_t parts) {
-    int64_t rows = piece.rows / (dim == 0 ? parts : 1);
-    int64_t columns = piece.columns / (dim == 1 ? parts : 1);
-    Piece result{rows, columns, std::vector<double>(rows * columns)};
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column)
-        result.at(row, column) =
-            piece.at(row + (dim == 0 ? index * rows : 0),
-                     column + (dim == 1 ? index * columns : 0));
+  static Piece slice(Piece piece, int64_t dim, int64_t part, int64_t parts) {
+    Shape local = piece.shape;
+    local[dim] /= parts;
+    Piece result(local);
+    Piece::forEach(local, [&](Shape index) {
+      double &target = result.at(index);
+      index[dim] += part * local[dim];
+      target = piece.at(index);
+    });
     return result;
   }
   static Piece join(std::vector<Piece> pieces, int64_t dim) {
-    Piece result = pieces[0];
-    result.rows *= dim == 0 ? pieces.size() : 1;
-    result.columns *= dim == 1 ? pieces.size() : 1;
-    result.values.resize(result.rows * result.columns);
-    for (size_t index = 0; index < pieces.size(); ++index)
-      for (int64_t row = 0; row < pieces[0].rows; ++row)
-        for (int64_t column = 0; column < pieces[0].columns; ++column)
-          result.at(row + (dim == 0 ? index * pieces[0].rows : 0),
-                    column + (dim == 1 ? index * pieces[0].columns : 0)) =
-              pieces[index].at(row, column);
+    Shape whole = pieces[0].shape;
+    int64_t size = whole[dim];
+    whole[dim] *= pieces.size();
+    Piece result(whole);
+    Piece::forEach(whole, [&](Shape index) {
+      double &target = result.at(index);
+      Piece &piece = pieces[index[dim] / size];
+      index[dim] %= size;
+      target = piece.at(index);
+    });
     return result;
   }
 
@@ -201,25 +233,20 @@ protected:
   /// What it costs to reduce and gather everything and then slice.
   double naiveSeconds(ReshardPlanner &planner, const Lists &from,
                       const Lists &to) {
-    auto axesOf = [&](ArrayRef<int> list) {
-      SmallVector<StringAttr> names;
-      for (int axis : list)
-        names.push_back(nameOf(axis));
-      return dist::AxesAttr::get(&context, names, false);
-    };
-    double bytes =
-        4.0 * kRows * kColumns / (groupSize(from[0]) * groupSize(from[1]));
-    double seconds = 0;
-    if (!from[2].empty())
+    double bytes = 4.0, seconds = 0;
+    size_t rank = shape.size();
+    for (size_t dim = 0; dim < rank; ++dim)
+      bytes *= shape[dim] / groupSize(from[dim]);
+    if (!from[rank].empty())
       seconds +=
-          planner.getSeconds(ReshardStep::AllReduce, axesOf(from[2]), bytes);
-    for (int dim : {0, 1})
+          planner.getSeconds(ReshardStep::AllReduce, axesOf(from[rank]), bytes);
+    for (size_t dim = 0; dim < rank; ++dim)
       if (!from[dim].empty()) {
         seconds += planner.getSeconds(ReshardStep::AllGather, axesOf(from[dim]),
                                       bytes);
         bytes *= groupSize(from[dim]);
       }
-    for (int dim : {0, 1})
+    for (size_t dim = 0; dim < rank; ++dim)
       for (int axis : to[dim]) {
         seconds +=
             planner.getSeconds(ReshardStep::AllSlice, axesOf(axis), bytes);
@@ -235,8 +262,8 @@ protected:
     for (const Lists &from : allShardings(/*withPartial=*/true))
       for (const Lists &to : allShardings(/*withPartial=*/false)) {
         ++pairs;
-        const ReshardPlan &plan = planner.plan(
-            {kRows, kColumns}, 4, shardingOf(from), shardingOf(to));
+        const ReshardPlan &plan =
+            planner.plan(shape, 4, shardingOf(from), shardingOf(to));
         std::vector<Piece> pieces, expected;
         for (int64_t rank = 0; rank < ranks; ++rank) {
           pieces.push_back(pieceOf(rank, from));
@@ -245,7 +272,7 @@ protected:
         for (const ReshardStep &step : plan.steps)
           pieces = apply(step, std::move(pieces));
         for (int64_t rank = 0; rank < ranks; ++rank) {
-          EXPECT_EQ(pieces[rank].rows, expected[rank].rows);
+          EXPECT_EQ(pieces[rank].shape, expected[rank].shape);
           EXPECT_EQ(pieces[rank].values, expected[rank].values);
         }
         EXPECT_LE(plan.seconds, naiveSeconds(planner, from, to) * (1 + 1e-9));
@@ -262,11 +289,11 @@ protected:
     return pairs;
   }
 
-  static constexpr int64_t kRows = 16, kColumns = 32;
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   dist::MeshOp mesh;
   std::vector<int64_t> sizes;
+  Shape shape = {16, 32};
   int64_t ranks = 1;
 };
 } // namespace
@@ -283,29 +310,41 @@ TEST_F(ReshardPlannerTest, AllPairsOnTwoByTwo) {
 
 TEST_F(ReshardPlannerTest, AllPairsOnTwoByFour) {
   makeMesh({2, 4});
+  shape = {32};
+  EXPECT_EQ(checkAllPairs(), 10 * 5);
+  shape = {16, 32};
   EXPECT_EQ(checkAllPairs(), 18 * 11);
+  shape = {8, 16, 24};
+  EXPECT_EQ(checkAllPairs(), 28 * 19);
 }
 
 TEST_F(ReshardPlannerTest, AllPairsOnTwoByTwoByTwo) {
   makeMesh({2, 2, 2});
+  shape = {32};
+  EXPECT_EQ(checkAllPairs(), 38 * 16);
+  shape = {16, 32};
   EXPECT_EQ(checkAllPairs(), 92 * 49);
+}
+
+TEST_F(ReshardPlannerTest, AllPairsOfThreeDimensionsOnTwoByTwoByTwo) {
+  makeMesh({2, 2, 2});
+  shape = {8, 8, 16};
+  EXPECT_EQ(checkAllPairs(), 176 * 106);
 }
 
 TEST_F(ReshardPlannerTest, AxesOfSizeOneAreFree) {
   makeMesh({1, 4});
   ReshardPlanner planner(mesh);
-  const ReshardPlan &plan =
-      planner.plan({kRows, kColumns}, 4, shardingOf({{{0}, {}, {}}}),
-                   shardingOf({{{}, {0}, {}}}));
+  const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{0}, {}, {}}),
+                                         shardingOf({{}, {0}, {}}));
   EXPECT_TRUE(plan.steps.empty());
 }
 
 TEST_F(ReshardPlannerTest, PartialSumsThatAreSplitAreScattered) {
   makeMesh({4});
   ReshardPlanner planner(mesh);
-  const ReshardPlan &plan =
-      planner.plan({kRows, kColumns}, 4, shardingOf({{{}, {}, {0}}}),
-                   shardingOf({{{0}, {}, {}}}));
+  const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0}}),
+                                         shardingOf({{0}, {}, {}}));
   ASSERT_EQ(plan.steps.size(), 1u);
   EXPECT_EQ(plan.steps[0].kind, ReshardStep::ReduceScatter);
 }
@@ -313,9 +352,8 @@ TEST_F(ReshardPlannerTest, PartialSumsThatAreSplitAreScattered) {
 TEST_F(ReshardPlannerTest, PartialSumsMayStay) {
   makeMesh({2, 2});
   ReshardPlanner planner(mesh);
-  const ReshardPlan &plan =
-      planner.plan({kRows, kColumns}, 4, shardingOf({{{}, {}, {0, 1}}}),
-                   shardingOf({{{}, {}, {1}}}));
+  const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0, 1}}),
+                                         shardingOf({{}, {}, {1}}));
   ASSERT_EQ(plan.steps.size(), 1u);
   EXPECT_EQ(plan.steps[0].kind, ReshardStep::AllReduce);
   EXPECT_EQ(plan.steps[0].axes.getNames().size(), 1u);
