@@ -24,8 +24,10 @@ inline constexpr llvm::StringLiteral kReleasesAttr = "plan.releases";
 /// String attribute of commands that stand for no op of the model: the pass
 /// that inserted them.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
-/// Attribute of gathers of weights: the unit whose weights they gather.
+/// Attributes of gathers of weights: the unit whose weights they gather, and
+/// the number of the gathering (`dist.unit`, `dist.instance`).
 inline constexpr llvm::StringLiteral kUnitAttr = "plan.unit";
+inline constexpr llvm::StringLiteral kInstanceAttr = "plan.instance";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"

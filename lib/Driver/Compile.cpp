@@ -9,6 +9,7 @@
 #include "accel/Import/Import.h"
 #include "accel/InitAll.h"
 #include "accel/Onnx/Parameters.h"
+#include "accel/Report/Reports.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Parser/Parser.h"
@@ -81,6 +82,12 @@ LogicalResult Compilation::run() {
   if (wantsExecutable())
     return emitExecutable();
   return writeText([&](llvm::raw_ostream &os) {
+    if (options.report == "memory")
+      return report::printMemory(*module, os, options.json);
+    if (options.report == "sharding")
+      return report::printSharding(*module, os, options.json);
+    if (options.report == "collectives")
+      return report::printCollectives(*module, os, options.json);
     module->print(os);
     os << "\n";
     return success();
@@ -187,7 +194,10 @@ LogicalResult Compilation::runPhases() {
         return fail(context, options.input,
                     "cannot use '" + flag + "': the module is in phase '" +
                         stringifyPhase(**reached) + "', past what reads it");
-  Phase last = wantsExecutable() ? Phase::Plan : options.compileTo;
+  Phase last = wantsExecutable()              ? Phase::Plan
+               : options.report == "sharding" ? Phase::Local
+               : !options.report.empty()      ? Phase::Plan
+                                              : options.compileTo;
   if (**reached > last)
     return fail(context, options.input,
                 "cannot compile to phase '" + stringifyPhase(last) +

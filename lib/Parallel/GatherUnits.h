@@ -9,8 +9,7 @@ namespace accel::parallel {
 
 /// A use of a weight in the forward: what it looks like, and what it costs.
 struct WeightUse {
-  /// Equal for uses that could stand for each other in isomorphic blocks: the
-  /// op, the operand, the weight's type.
+  /// Equal for uses that could stand for each other in isomorphic blocks.
   size_t signature;
   /// Which weight, and its size.
   unsigned weight;

@@ -4,6 +4,7 @@
 #include "GatherUnits.h"
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
+#include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
@@ -126,16 +127,28 @@ void GatherPlacer::collectUses() {
             .push_back({&operand, found->second});
 }
 
+/// The same for uses that stand for each other in isomorphic blocks: what the
+/// weight looks like, and who reads it, through what only moves its elements.
+static size_t getSignature(OpOperand &use) {
+  auto type = cast<RankedTensorType>(use.get().getType());
+  llvm::hash_code hash = llvm::hash_combine(
+      type.getElementType(), llvm::hash_combine_range(type.getShape()));
+  for (OpOperand *at = &use;;) {
+    Operation *reader = at->getOwner();
+    hash = llvm::hash_combine(hash, reader->getName().getStringRef(),
+                              at->getOperandNumber());
+    if (!isView(reader) || !reader->hasOneUse())
+      return hash;
+    at = &*reader->use_begin();
+  }
+}
+
 void GatherPlacer::findUnits() {
   SmallVector<WeightUse> uses;
   for (const Use &use : forward) {
     dist::ReshardOp gather = weights[use.weight].gather;
     RankedTensorType type = gather.getType();
-    uses.push_back({llvm::hash_combine(
-                        use.operand->getOwner()->getName().getStringRef(),
-                        use.operand->getOperandNumber(), type.getElementType(),
-                        llvm::hash_combine_range(type.getShape())),
-                    use.weight,
+    uses.push_back({getSignature(*use.operand), use.weight,
                     type.getNumElements() * type.getElementTypeBitWidth() / 8});
   }
   for (auto [use, unit] : llvm::zip_equal(forward, findGatherUnits(uses))) {

@@ -34,7 +34,8 @@ struct Bucket {
     return op.getKind() == first.getKind() && op.getAxes() == first.getAxes() &&
            op.getCombineAttr() == first.getCombineAttr() &&
            op.getDim() == first.getDim() &&
-           op->getAttr(kUnitAttr) == first->getAttr(kUnitAttr);
+           op->getAttr(kUnitAttr) == first->getAttr(kUnitAttr) &&
+           op->getAttr(kInstanceAttr) == first->getAttr(kInstanceAttr);
   }
   void join(CollectiveOp op) {
     members.push_back(op);
@@ -102,27 +103,26 @@ private:
                              op->hasAttr(kUnitAttr));
   }
 
-  /// Takes a command that does nothing but work on one waiting result in place:
-  /// it can wait as well.
+  bool isState(ViewAttr view) {
+    auto program = body->getParentOfType<ProgramOp>();
+    auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer().getAttr());
+    return buffer && buffer.getRole() == Role::state;
+  }
+
+  /// Takes a command that does nothing but add a scattered sum that waits to a
+  /// state: it can wait as well.
   bool defers(CommandOpInterface command) {
-    auto isInPlace = [&](ViewAttr view) {
-      return llvm::is_contained(command.getReads(), view);
-    };
-    if (command.getWrites().empty() ||
-        !llvm::all_of(command.getWrites(), isInPlace))
-      return false;
     for (Bucket &bucket : open) {
-      bool reads = false, others = false;
+      bool adds = false, others = false;
       for (ViewAttr view : command.getReads()) {
         bool isResult = llvm::any_of(bucket.members, [&](CollectiveOp member) {
           return member.getKind() == Collective::reduce_scatter &&
                  llvm::is_contained(member.getOutputs(), view);
         });
-        reads |= isResult;
-        others |=
-            !isResult && bucket.buffers.contains(view.getBuffer().getAttr());
+        adds |= isResult;
+        others |= !isResult && !isState(view);
       }
-      if (!reads || others)
+      if (!adds || others)
         continue;
       bucket.follow(command);
       return true;

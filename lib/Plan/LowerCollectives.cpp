@@ -114,8 +114,11 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
       commands, loc, *kind, axes, commands.getArrayAttr({getView(source)}),
       commands.getArrayAttr({getView(places[result])}), combine, dim, splitDim,
       permutation, wire, "compute");
-  if (Attribute unit = op->getAttr(dist::kUnitAttr))
-    command->setAttr(kUnitAttr, unit);
+  for (auto [from, to] : {std::pair(dist::kUnitAttr, kUnitAttr),
+                          std::pair(dist::kInstanceAttr, kInstanceAttr),
+                          std::pair(dist::kInsertedByAttr, kInsertedByAttr)})
+    if (Attribute attribute = op->getAttr(from))
+      command->setAttr(to, attribute);
   return command.verify();
 }
 

@@ -74,15 +74,35 @@ private:
     return op == (reader ? reader.getOperation() : nullptr);
   }
 
-  /// Moves each gather in front of the first reader of the one before it, and
-  /// says whether any collective has something to go on beside.
+  /// The last command of the body that touches what a collective brings; null
+  /// if none does.
+  Operation *findLastReader(CollectiveOp collective) {
+    CommandOpInterface command = collective;
+    Operation *last = nullptr;
+    for (Operation *op = collective->getNextNode(); op; op = op->getNextNode())
+      if (auto other = dyn_cast<CommandOpInterface>(op))
+        if (!isa<CollectiveOp>(op) && conflict(command, other))
+          last = op;
+    return last;
+  }
+
+  /// Moves each gather in front of the first reader of the one before it, or,
+  /// if that is later, after the last reader of the one before that: two units
+  /// are alive. Says whether any collective has something to go on beside.
   bool prefetch() {
     bool overlaps = false;
-    CollectiveOp previous;
+    CollectiveOp previous, former;
     for (CollectiveOp collective : collectives) {
       if (collective->hasAttr(kUnitAttr)) {
-        if (previous)
-          moveUp(collective, findReader(previous));
+        Operation *limit = previous ? findReader(previous) : nullptr;
+        Operation *last = former ? findLastReader(former) : nullptr;
+        if (limit && last && !last->isBeforeInBlock(limit))
+          limit = last->getNextNode();
+        moveUp(collective, limit);
+        // Gathers of one unit stay together.
+        if (previous &&
+            previous->getAttr(kUnitAttr) != collective->getAttr(kUnitAttr))
+          former = previous;
         previous = collective;
       }
       overlaps |= !isNeededAtOnce(collective);
@@ -95,8 +115,8 @@ private:
 
   /// Moves a gather up in front of `limit`, as far as what lies between lets
   /// it.
-  void moveUp(CollectiveOp gather, CommandOpInterface limit) {
-    if (!limit || gather->isBeforeInBlock(limit))
+  void moveUp(CollectiveOp gather, Operation *limit) {
+    if (!limit || limit == gather || gather->isBeforeInBlock(limit))
       return;
     Operation *target = gather;
     for (Operation *op = gather->getPrevNode(); op; op = op->getPrevNode()) {
@@ -104,7 +124,7 @@ private:
       if (command && conflict(command, gather))
         break;
       target = op;
-      if (op == limit.getOperation())
+      if (op == limit)
         break;
     }
     if (target != gather)

@@ -88,8 +88,8 @@ plan.program @p stage 0 ranks 2 mesh @m {
   plan.buffer @c role activation space shared offset -1 bytes 32 slots 1 stride 32
   plan.buffer @s role activation space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @t role activation space shared offset -1 bytes 16 slots 1 stride 16
-  plan.buffer @p role activation space shared offset -1 bytes 16 slots 1 stride 16
-  plan.buffer @q role activation space shared offset -1 bytes 16 slots 1 stride 16
+  plan.buffer @p role state space shared offset -1 bytes 16 slots 1 stride 16
+  plan.buffer @q role state space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @d role activation space shared offset -1 bytes 32 slots 1 stride 32
   plan.body @backward engine cpu slots 0 {
     plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1

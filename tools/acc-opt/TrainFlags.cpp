@@ -122,7 +122,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;
 
-  bool reports = !options.report.empty();
+  // Of parameters alone: the other reports are of what is compiled.
+  bool reports = options.report == "parameters";
   bool isModel = StringRef(options.input).ends_with(".onnx");
   struct Flag {
     cl::Option *option;
@@ -145,7 +146,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
     std::string name = ("--" + option->ArgStr).str();
     options.given.emplace_back(name, phase);
     if (reports && !inReport)
-      return fail("cannot use '" + name + "' with --report");
+      return fail("cannot use '" + name + "' with --report=parameters");
     // A step that is a step already can be cut into micro-batches.
     if (!reports && !train && (isModel || phase == Phase::Train))
       return fail("expected --train with '" + name + "'");

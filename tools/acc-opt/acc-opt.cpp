@@ -51,7 +51,9 @@ static cl::opt<int64_t>
             cl::desc("Threads of each rank (default: cores / ranks)"),
             cl::init(0), cl::cat(category));
 static cl::opt<std::string>
-    report("report", cl::desc("Print a report instead of IR: parameters"),
+    report("report",
+           cl::desc("Print a report instead of IR: parameters, memory, "
+                    "sharding or collectives"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
                           cl::cat(category));
@@ -82,8 +84,18 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (!dtype.empty() && dtype != "f64")
     return usageError("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
-  if (!report.empty() && report != "parameters")
-    return usageError("expected --report=parameters, found '" + report + "'");
+  if (!report.empty() && report != "parameters" && report != "memory" &&
+      report != "sharding" && report != "collectives")
+    return usageError("expected --report=parameters, memory, sharding or "
+                      "collectives, found '" +
+                      report + "'");
+  if (!report.empty() && StringRef(options.output).ends_with(".accx"))
+    return usageError("cannot write a report to '" + options.output +
+                      "': expected another name than of an executable");
+  if (!report.empty() && !compileTo.empty())
+    return usageError(
+        "cannot use --compile-to with --report, which compiles as "
+        "far as it needs");
   options.report = report;
   if (json && report.empty() && !printsConfig())
     return usageError("expected --report with --json: IR is no JSON");

@@ -18,7 +18,8 @@ struct CompileOptions {
   llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
-  std::string report;                                    ///< "" or "parameters"
+  /// "", or "parameters", "memory", "sharding" or "collectives".
+  std::string report;
   bool json = false; ///< reports for machines
   /// What config files came to, with origins: `accel.config` of the module.
   std::vector<std::pair<std::string, std::string>> config;

@@ -68,8 +68,7 @@ def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> 
     all_reduces and reduce_scatters of one body that are alike become one command
     of several views, at the place of the last of them: each waits until a bucket
     of `bytes` is full, or until a command reads the sum (or writes the terms). A
-    command that does nothing but add a scattered sum to an accumulator waits with
-    it. A backward that ends with 148 gradients meets the other ranks a few times
+    command that does nothing but add a scattered sum to a state waits with it. A backward that ends with 148 gradients meets the other ranks a few times
     instead. The gathers of one unit's weights become one in the same way, however
     large.
 

@@ -1,0 +1,124 @@
+// `--report=collectives`.
+
+#include "Table.h"
+#include "accel/Report/Reports.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/Plan/Plan.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+
+namespace {
+/// Collectives that are alike.
+struct Row {
+  std::string kind, axes, dtype, cause, task;
+  int64_t ranks = 1, count = 0, tensors = 0, bytes = 0;
+};
+
+struct Totals {
+  llvm::MapVector<StringAttr, Row> rows;
+  /// Of each unit, the numbers of its gatherings in one micro-batch.
+  llvm::MapVector<StringAttr, llvm::SmallSetVector<Attribute, 4>> units;
+};
+} // namespace
+
+static void addCommand(CollectiveOp op, StringRef task, Totals &totals) {
+  MLIRContext *context = op.getContext();
+  auto first = cast<ViewAttr>(op.getInputs()[0]);
+  Row row;
+  row.kind = stringifyCollective(op.getKind()).str();
+  SmallVector<StringRef> axes;
+  for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
+    axes.push_back(axis);
+    for (auto mesh : op->getParentOfType<ModuleOp>().getOps<dist::MeshOp>())
+      row.ranks *= mesh.findAxisSize(axis).value_or(1);
+  }
+  row.axes = llvm::join(axes, ",");
+  llvm::raw_string_ostream(row.dtype) << first.getElement();
+  if (auto cause = op->getAttrOfType<StringAttr>(kInsertedByAttr))
+    row.cause = cause.str();
+  row.task = task.str();
+  auto key =
+      StringAttr::get(context, row.kind + "|" + row.axes + "|" + row.dtype +
+                                   "|" + row.cause + "|" + row.task);
+  Row &total = totals.rows.try_emplace(key, row).first->second;
+  ++total.count;
+  for (auto view : op.getInputs().getAsRange<ViewAttr>()) {
+    ++total.tensors;
+    total.bytes += view.getNumElements() * view.getElementBytes();
+  }
+  if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr))
+    totals.units[unit].insert(op->getAttr(kInstanceAttr));
+}
+
+static Totals addUp(ProgramOp program) {
+  Totals totals;
+  for (auto entry : program.getOps<EntryOp>()) {
+    if (entry.getSymName() == "load")
+      continue;
+    entry.walk([&](RunOp run) {
+      program.lookupSymbol<BodyOp>(run.getTask()).walk([&](CollectiveOp op) {
+        addCommand(op, run.getTask(), totals);
+      });
+    });
+  }
+  return totals;
+}
+
+LogicalResult report::printCollectives(ModuleOp module, llvm::raw_ostream &os,
+                                       bool json) {
+  for (auto program : module.getOps<ProgramOp>()) {
+    Totals totals = addUp(program);
+    if (json) {
+      llvm::json::OStream out(os, 1);
+      out.object([&] {
+        out.attributeArray("collectives", [&] {
+          for (auto &[key, row] : totals.rows)
+            out.object([&, &row = row] {
+              out.attribute("kind", row.kind);
+              out.attribute("axes", row.axes);
+              out.attribute("ranks", row.ranks);
+              out.attribute("dtype", row.dtype);
+              out.attribute("task", row.task);
+              out.attribute("count", row.count);
+              out.attribute("tensors", row.tensors);
+              out.attribute("bytes", row.bytes);
+              out.attribute("cause", row.cause);
+            });
+        });
+        out.attributeArray("gather_units", [&] {
+          for (auto &[unit, instances] : totals.units)
+            out.object([&, unit = unit, &instances = instances] {
+              out.attribute("unit", unit.getValue());
+              out.attribute("gathers_per_micro_batch",
+                            int64_t(instances.size()));
+            });
+        });
+      });
+      os << "\n";
+      continue;
+    }
+    os << "collectives of one call, per rank:\n";
+    Table table({"kind", "axes", "ranks", "dtype", "task", "count", "tensors",
+                 "bytes", "cause"});
+    for (auto &[key, row] : totals.rows)
+      table.add({row.kind, row.axes, std::to_string(row.ranks), row.dtype,
+                 row.task, std::to_string(row.count),
+                 std::to_string(row.tensors), formatBytes(row.bytes),
+                 row.cause});
+    table.print(os);
+    if (totals.units.empty())
+      continue;
+    os << "gather units:\n";
+    Table units({"unit", "gathers per micro-batch"});
+    for (auto &[unit, instances] : totals.units)
+      units.add({unit.str(), std::to_string(instances.size())});
+    units.print(os);
+  }
+  return success();
+}

@@ -1,0 +1,29 @@
+// Tables for people: columns as wide as their widest cell.
+
+#ifndef ACCEL_LIB_REPORT_TABLE_H
+#define ACCEL_LIB_REPORT_TABLE_H
+
+#include "llvm/Support/raw_ostream.h"
+#include <string>
+#include <vector>
+
+namespace accel::report {
+
+/// The rows of a table, the first one its head. Numbers, which begin with a
+/// digit, are set flush right.
+class Table {
+public:
+  explicit Table(std::vector<std::string> head) { rows.push_back(head); }
+  void add(std::vector<std::string> row) { rows.push_back(std::move(row)); }
+  void print(llvm::raw_ostream &os) const;
+
+private:
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// "12.3 MiB (12,897,485)"; exact below 1 KiB.
+std::string formatBytes(int64_t bytes);
+
+} // namespace accel::report
+
+#endif // ACCEL_LIB_REPORT_TABLE_H
