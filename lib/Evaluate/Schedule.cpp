@@ -155,6 +155,12 @@ LogicalResult ScheduleRun::run(dist::RunOp run) {
   return success();
 }
 
+static bool isZero(const Tensor &tensor) {
+  if (tensor.isFloat())
+    return llvm::all_of(tensor.floats(), [](double x) { return x == 0; });
+  return llvm::all_of(tensor.ints(), [](int64_t x) { return x == 0; });
+}
+
 LogicalResult ScheduleRun::finish() {
   for (auto [result, assembly] : llvm::zip(bindings.results, assemblies)) {
     if (!result.isState)
@@ -164,6 +170,12 @@ LogicalResult ScheduleRun::finish() {
                               entry.getLoc(), "'" + result.name + "'")))
         return failure();
   }
+  // The next step adds to what this one leaves.
+  for (auto state : entry->getParentOfType<ModuleOp>().getOps<nn::StateOp>())
+    if (state.getRole() == nn::StateRole::accumulator)
+      for (const Tensor &sum : states[("@" + state.getSymName()).str()])
+        if (!isZero(sum))
+          return state.emitOpError() << "expected 0 after the step";
   return success();
 }
 

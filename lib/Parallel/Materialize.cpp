@@ -46,7 +46,13 @@ private:
     if (source == target)
       return value;
     Value &known = resharded[{value, target}];
-    if (!known) {
+    if (Operation *op = value.getDefiningOp();
+        !known && op && op->getNumOperands() == 0) {
+      // Made of nothing, a constant is made where it is wanted.
+      OpBuilder builder(op);
+      known = builder.clone(*op)->getResult(0);
+      known.setType(withSharding(value.getType(), target));
+    } else if (!known) {
       OpBuilder builder(user);
       known =
           dist::ReshardOp::create(builder, user->getLoc(),

@@ -79,7 +79,8 @@ static constexpr dist::TaskKind kKinds[kHomes] = {
 void Splitter::run() {
   createTasks();
   for (auto &[op, reduction] : homes.getReductions())
-    declareAccumulator(reduction);
+    if (homes.isLive(op))
+      declareAccumulator(reduction);
   for (Operation &op : entry.front().without_terminator()) {
     if (TaskHomes::isFree(&op) || isa<nn::GradientOp>(op))
       continue; // where something reads it
@@ -270,7 +271,9 @@ void Splitter::giveResults() {
   // Accumulators are zero between steps.
   Task &update = taskOf(Home::Update);
   for (auto &[op, reduction] : homes.getReductions()) {
-    nn::StateOp state = accumulators[op];
+    nn::StateOp state = accumulators.lookup(op);
+    if (!state)
+      continue; // nothing needs it
     OpBuilder builder = OpBuilder::atBlockEnd(&update.block());
     Value zero = nn::ConstantOp::create(builder, state.getLoc(),
                                         cast<ElementsAttr>(state.getInit()));
