@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """One training step of GPT-2 124M (random weights, AdamW, clipping; float32 and
 bfloat16 with float32 weights): acc beside PyTorch eager, torch.compile and JAX on
-one rank, and beside DDP, FSDP2 (gloo) and JAX with two devices on two ranks of half
-the threads, in one run. Those that are compared run at the same time and take turns
+one rank, and, with the states whole and shared (ZeRO-3), beside DDP, FSDP2 (gloo) and
+JAX with two devices on two ranks of half the threads, in one run. Those that are compared run at the same time and take turns
 (a group: a precision on a number of ranks). Every peer's first losses are compared
 with PyTorch's before a time is believed. Prints the tables and writes them, with
 versions and environment, to benchmarks/results/."""
@@ -27,6 +27,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 # A loss of the first three steps, relative to PyTorch's eager one in float32.
 TOLERANCE = {"fp32": 1e-4, "bf16": 5e-3}
 SETTINGS = gpt2_model.TRAINING
+# With the states shared as FSDP2 does.
+ZERO = "acc, ZeRO-3"
 
 
 class Peer(harness.Process):
@@ -54,10 +56,10 @@ class Peer(harness.Process):
 class Acc:
     """acc-opt and acc-run. Each round is a process of its own, as a user starts it."""
 
-    def __init__(self, folder, options, precision, ranks, scratch):
-        self.name, self.times, self.options, self.ranks = "acc", [], options, ranks
+    def __init__(self, name, folder, options, precision, ranks, scratch):
+        self.name, self.times, self.options, self.ranks = name, [], options, ranks
         self.inputs = folder / "inputs"
-        self.file = folder / f"{precision}-{ranks}.accx"
+        self.file = folder / f"{precision}-{ranks}-{len(name)}.accx"
         # A cache of its own and empty: the first compilation is a user's first.
         self.environment = harness.environment(ACCEL_CACHE=str(scratch / f"cache-{precision}-{ranks}"))
         self.threads = options.threads // ranks
@@ -69,7 +71,8 @@ class Acc:
                    "--optimizer=adamw", *(f"--set={k}={v}" for k, v in settings.items()),
                    f"--threads-per-rank={self.threads}",
                    *(["--mixed-precision=bf16"] if precision == "bf16" else []),
-                   *([f"--mesh=dp={ranks}"] if ranks > 1 else []), "-o", self.file]
+                   *([f"--mesh=dp={ranks}"] if ranks > 1 else []),
+                   *(["--set=zero_stage=3"] if name == ZERO else []), "-o", self.file]
         command = [str(word) for word in command]
         seconds = []
         for _ in range(2):
@@ -118,12 +121,12 @@ def measure(folder, options, precision, ranks, wanted):
     expected = json.loads((folder / gpt2_model.LOSSES).read_text())
     runners = []
     try:
-        for name in ("acc", *peers):
+        for name in ("acc", *([ZERO] if ranks > 1 else []), *peers):
             if wanted and name not in wanted:
                 continue
             print(f"{precision}, {ranks} ranks: starting {name}", file=sys.stderr)
-            kind = (Acc,) if name == "acc" else (Peer, name)
-            runners.append(kind[0](*kind[1:], folder, options, precision, ranks, scratch))
+            kind = Peer if name in peers else Acc
+            runners.append(kind(name, folder, options, precision, ranks, scratch))
             check_losses(runners[-1], expected, precision)
         for _ in range(options.rounds):
             for runner in runners:
@@ -142,7 +145,7 @@ def summarise(runners):
     for runner in runners:
         rows.append({"name": runner.name, "minimum_s": min(runner.times),
                      "median_s": statistics.median(runner.times), "times_s": runner.times, **runner.facts})
-    peers = [row for row in rows if row["name"] != "acc"]
+    peers = [row for row in rows if row["name"] not in ("acc", ZERO)]
     for row in rows:
         for kind in ("minimum", "median"):
             best = min((r[f"{kind}_s"] for r in peers), default=row[f"{kind}_s"])
@@ -171,10 +174,10 @@ def table(result):
                 f"| {row['name']} | {row['version']} | {row['minimum_s']:.3f} | {row['median_s']:.3f} | "
                 f"{row['minimum_over_best_peer']:.2f} | {row['median_over_best_peer']:.2f} | "
                 f"{row['to_first_step_s']:.1f} | {peak} | {row['loss_difference']:.1e} |")
-        lines += [f"\nacc compiles in {row['compile_s']:.1f} s (again, with a filled kernel cache: "
+        lines += [f"\n{row['name']} compiles in {row['compile_s']:.1f} s (again, with a filled kernel cache: "
                   f"{row['compile_again_s']:.1f} s); planned {row['planned_peak_bytes'] / 1e9:.2f} GB a "
                   f"rank, allocated {row['measured_peak_bytes'] / 1e9:.2f} GB."
-                  for row in group["rows"] if row["name"] == "acc"]
+                  for row in group["rows"] if row["name"] in ("acc", ZERO)]
     return "\n".join(lines) + "\n"
 
 
