@@ -10,6 +10,7 @@
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
+#include "accel/Verify/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -50,16 +51,21 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // before the split, which obeys.
     pm.addPass(search::createDecidePass());
     return;
-  case Phase::Local:
+  case Phase::Local: {
+    auto logical = verify::makeKeptProgram();
+    pm.addPass(verify::createKeepLogicalPass(logical));
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
     pm.addPass(pipeline::createSplitTasksPass());
     // Where terms are a rank's own, and accumulators stand.
     pm.addPass(pipeline::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
+    // Whoever split it, it must compute what the whole program computes.
+    pm.addPass(verify::createVerifyEquivalencePass(logical));
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());
     return;
+  }
   case Phase::Plan: {
     plan::PlanOptions plan;
     plan.reserve = kReserve;

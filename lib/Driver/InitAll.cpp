@@ -17,6 +17,7 @@
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
+#include "accel/Verify/Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -46,5 +47,6 @@ void accel::registerAllPasses() {
   cpu::registerTargetCPUPasses();
   precision::registerPrecisionPasses();
   search::registerSearchPasses();
+  verify::registerVerifyPasses();
   transforms::registerTransformsPasses();
 }

@@ -1,10 +1,13 @@
 // Every sharding rule, factor by factor: the op with that factor split over a
 // mesh axis, placed, split and run on virtual ranks, gives what the whole op
-// gives. Partial sums likewise, for every linear group.
+// gives. Partial sums likewise, for every linear group. The proof, which knows
+// none of these rules, accepts all of it.
 
 #include "accel/Evaluate/Interpreter.h"
 #include "accel/InitAll.h"
 #include "accel/Parallel/Passes.h"
+#include "accel/Pipeline/Passes.h"
+#include "accel/Verify/Equivalence.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
@@ -222,6 +225,17 @@ protected:
         " : " + types + "\n}\n";
     return parseSourceString<ModuleOp>(text, &context());
   }
+  /// Names that tasks and the proof know arguments and results by.
+  static void name(func::FuncOp main) {
+    Builder builder(&context());
+    for (unsigned index = 0; index < main.getNumArguments(); ++index)
+      main.setArgAttr(index, nn::kInputAttr,
+                      builder.getStringAttr("arg" + std::to_string(index)));
+    for (unsigned index = 0; index < main.getNumResults(); ++index)
+      main.setResultAttr(
+          index, nn::kOutputAttr,
+          builder.getStringAttr("result" + std::to_string(index)));
+  }
   static func::FuncOp mainOf(ModuleOp module) {
     return *module.getOps<func::FuncOp>().begin();
   }
@@ -277,9 +291,13 @@ protected:
     look(constrained);
     ASSERT_TRUE(succeeded(
         evaluate::evaluateModule(constrained, *inputs, options, placed)));
+    name(mainOf(constrained));
+    OwningOpRef<ModuleOp> logical(constrained.clone());
     PassManager localize(&context());
     parallel::buildSplitPipeline(localize);
+    localize.addPass(pipeline::createSplitTasksPass());
     ASSERT_TRUE(succeeded(localize.run(constrained)));
+    EXPECT_TRUE(succeeded(verify::verifyEquivalence(*logical, constrained)));
     ASSERT_TRUE(succeeded(
         evaluate::evaluateModule(constrained, *inputs, options, split)));
     for (auto &[name, tensor] : expected) {

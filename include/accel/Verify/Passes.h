@@ -1,0 +1,30 @@
+// Declarations of the passes that hold a local program against the logical one,
+// generated from Passes.td.
+
+#ifndef ACCEL_VERIFY_PASSES_H
+#define ACCEL_VERIFY_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace accel::verify {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "accel/Verify/Passes.h.inc"
+
+/// The logical program, between the pass that keeps it and the one that
+/// compares.
+struct KeptProgram;
+std::shared_ptr<KeptProgram> makeKeptProgram();
+
+/// Before the split: copies the module.
+std::unique_ptr<mlir::Pass>
+createKeepLogicalPass(std::shared_ptr<KeptProgram> program);
+
+/// After it: `dist-verify-equivalence` against the copy.
+std::unique_ptr<mlir::Pass>
+createVerifyEquivalencePass(std::shared_ptr<KeptProgram> program);
+
+} // namespace accel::verify
+
+#endif // ACCEL_VERIFY_PASSES_H

@@ -1,0 +1,37 @@
+// The proof that a split program computes what the whole one does.
+
+#ifndef ACCEL_VERIFY_PASSES_TD
+#define ACCEL_VERIFY_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VerifyEquivalencePass : Pass<"dist-verify-equivalence", "::mlir::ModuleOp"> {
+  let summary = "Proves that one rank's program computes its pieces of the logical one";
+  let description = [{
+    Runs at the end of phase `local`, in every compile. Derives, for each value of
+    one rank's program, which piece of which value of the logical program it
+    holds (split over which axes), or which term of a sum over which axes, and
+    refuses the first op that does not follow, at its location: its operands hold
+    nothing that the logical program computes with, a sum is missing or made
+    twice, a piece is another rank's, a micro-batch is lost. Changes nothing, and
+    shares no code with propagation, planning or localisation.
+    docs/Equivalence.md says what is proved, and what is believed.
+
+    The logical program is the one that phase `decided` ended with; `logical`
+    names a file with it where the pass stands alone:
+    `acc-opt local.mlir --dist-verify-equivalence=logical=decided.mlir`.
+
+    ```mlir
+    // logical: %2 = dist.reshard %1 : (…, partial = {dp}) -> …
+    //          %3 = nn.exp %2
+    // local, with its all_reduce forgotten:
+    %3 = nn.exp %1
+    // error: does not follow from the logical program: is not linear in what is
+    // partial over axis 'dp': a sum is missing
+    ```
+  }];
+  let options = [Option<"logical", "logical", "std::string", "\"\"",
+                        "A file with the program in phase decided">];
+}
+
+#endif

@@ -1,0 +1,444 @@
+// Walks one rank's tasks in the order in which they run: what arguments hold,
+// what results must hold, and what a schedule may do.
+
+#include "accel/Verify/Equivalence.h"
+
+#include "Follow.h"
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::verify;
+
+namespace {
+/// A sum over micro-batches.
+struct Accumulator {
+  nn::StateOp state;
+  std::vector<Piece> term; ///< what each micro-batch adds, as it may be read
+  func::FuncOp adds;       ///< the task that does
+  bool reset = false;
+};
+
+struct Run {
+  func::FuncOp task;
+  int64_t microBatch;
+};
+
+class Verifier {
+public:
+  Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
+           dist::ScheduleOp schedule, dist::MeshOp mesh)
+      : logical(whole), local(local), entry(entry), schedule(schedule),
+        follower(logical, mesh),
+        microBatches(
+            mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
+        microBatch(StringAttr::get(local.getContext(),
+                                   dist::MeshOp::kMicroBatchAxis)) {}
+  LogicalResult run(ModuleOp whole);
+
+private:
+  LogicalResult checkStates(ModuleOp whole);
+  LogicalResult readEntry();
+  LogicalResult checkRuns();
+  LogicalResult checkEdges();
+  LogicalResult checkWrites();
+  LogicalResult checkAllGiven();
+  LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
+                            dist::LayoutAttr layout);
+  LogicalResult bindArgument(func::FuncOp task, unsigned number);
+  LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
+                          StringRef name, Value wanted);
+  LogicalResult bindEdge(func::FuncOp task, unsigned number);
+  LogicalResult readSum(func::FuncOp task, unsigned number,
+                        Accumulator &accumulator);
+  LogicalResult verifyResult(func::FuncOp task, OpOperand &operand);
+  LogicalResult verifySum(func::FuncOp task, OpOperand &operand,
+                          Accumulator &accumulator);
+  LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
+                            StringRef kind, StringRef name, Value wanted);
+
+  SmallVector<int64_t> runsOf(func::FuncOp task);
+  bool isInLoop(func::FuncOp task) { return runsOf(task).size() > 1; }
+  bool varies(const Piece &piece);
+  StringAttr getState(func::FuncOp task, unsigned argument) {
+    auto state =
+        task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
+    return state ? state.getAttr() : StringAttr();
+  }
+  StringAttr getNewState(func::FuncOp task, unsigned result) {
+    auto state =
+        task.getResultAttrOfType<FlatSymbolRefAttr>(result, nn::kStateAttr);
+    return state ? state.getAttr() : StringAttr();
+  }
+
+  Logical logical;
+  ModuleOp local;
+  func::FuncOp entry;
+  dist::ScheduleOp schedule;
+  Follower follower;
+  int64_t microBatches;
+  StringAttr microBatch;
+  std::vector<Run> runs;
+  llvm::MapVector<StringAttr, Accumulator> accumulators;
+  llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
+  llvm::StringSet<> given; ///< "output 'x'", … that a task returns
+};
+} // namespace
+
+static std::string join(StringRef kind, StringRef name) {
+  return (kind + " '" + name + "'").str();
+}
+
+SmallVector<int64_t> Verifier::runsOf(func::FuncOp task) {
+  SmallVector<int64_t> found;
+  for (Run run : runs)
+    if (run.task == task)
+      found.push_back(run.microBatch);
+  return found;
+}
+
+bool Verifier::varies(const Piece &piece) {
+  return llvm::is_contained(piece.partial, microBatch) ||
+         llvm::any_of(piece.dims, [&](const Dim &dim) {
+           return llvm::is_contained(dim.axes, microBatch);
+         });
+}
+
+/// States begin as in the logical program; sums over micro-batches, which it
+/// does not have, at 0.
+LogicalResult Verifier::checkStates(ModuleOp whole) {
+  for (auto state : local.getOps<nn::StateOp>()) {
+    if (logical.states.contains(state.getSymName())) {
+      auto same = whole.lookupSymbol<nn::StateOp>(state.getSymName());
+      if (!same || same.getInit() != state.getInit())
+        return state.emitOpError()
+               << "begins with another value than in the logical program";
+      continue;
+    }
+    if (state.getRole() != nn::StateRole::accumulator)
+      continue;
+    auto zero = dyn_cast_if_present<SplatElementsAttr>(state.getInit());
+    Known init;
+    init.splat = zero ? zero.getSplatValue<Attribute>() : Attribute();
+    if (!init.isZero())
+      return state.emitOpError() << "expected an accumulator to begin at 0";
+    accumulators[state.getSymNameAttr()].state = state;
+  }
+  return success();
+}
+
+/// What the entry says that the program takes and gives, its tasks must.
+LogicalResult Verifier::readEntry() {
+  for (unsigned number = 0; number < entry.getNumArguments(); ++number) {
+    auto name = entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
+    StringAttr state = getState(entry, number);
+    if (failed(checkLayout(entry.getLoc(), name ? "input" : "state",
+                           name ? name : state,
+                           entry.getArgAttrOfType<dist::LayoutAttr>(
+                               number, dist::kLayoutAttr))))
+      return failure();
+  }
+  for (unsigned number = 0; number < entry.getNumResults(); ++number) {
+    auto name = entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
+    StringAttr state = getNewState(entry, number);
+    if (failed(checkLayout(entry.getLoc(), name ? "output" : "state",
+                           name ? name : state,
+                           entry.getResultAttrOfType<dist::LayoutAttr>(
+                               number, dist::kLayoutAttr))))
+      return failure();
+  }
+  return success();
+}
+
+/// A task runs once, or once for each micro-batch.
+LogicalResult Verifier::checkRuns() {
+  schedule.walk([&](dist::RunOp op) {
+    runs.push_back({local.lookupSymbol<func::FuncOp>(op.getTask()),
+                    static_cast<int64_t>(op.getMicroBatch())});
+  });
+  for (Run run : runs) {
+    SmallVector<int64_t> found = runsOf(run.task);
+    llvm::sort(found);
+    if (found.size() != 1 &&
+        found != llvm::to_vector(llvm::seq<int64_t>(0, microBatches)))
+      return run.task.emitError()
+             << "expected a run for each of " << microBatches
+             << " micro-batches, found some twice or never";
+  }
+  return success();
+}
+
+/// What an edge carries is there, and of the same micro-batch.
+LogicalResult Verifier::checkEdges() {
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+    std::optional<int64_t> last;
+    for (Run run : runs) {
+      if (run.task.getSymName() == edge.getTarget()) {
+        if (!last)
+          return edge.emitError() << "carries a value that is not made yet";
+        if (isInLoop(run.task) && isInLoop(source) && *last != run.microBatch)
+          return edge.emitError() << "carries a value of micro-batch " << *last
+                                  << " to micro-batch " << run.microBatch;
+      }
+      if (run.task == source)
+        last = run.microBatch;
+    }
+  }
+  return success();
+}
+
+/// A new state is written when no run to come reads the old one.
+LogicalResult Verifier::checkWrites() {
+  llvm::DenseMap<StringAttr, func::FuncOp> writers;
+  for (Run run : runs) {
+    for (unsigned number = 0; number < run.task.getNumArguments(); ++number)
+      if (StringAttr state = getState(run.task, number))
+        if (func::FuncOp writer = writers.lookup(state))
+          return run.task.emitError()
+                 << "reads @" << state.getValue() << " after @"
+                 << writer.getSymName() << " has written the next one";
+    for (unsigned number = 0; number < run.task.getNumResults(); ++number)
+      if (StringAttr state = getNewState(run.task, number)) {
+        auto sum = accumulators.find(state);
+        if (sum == accumulators.end() || sum->second.adds != run.task)
+          writers[state] = run.task;
+      }
+  }
+  return success();
+}
+
+LogicalResult Verifier::checkAllGiven() {
+  for (auto &[name, accumulator] : accumulators)
+    if (accumulator.adds && !accumulator.reset)
+      return accumulator.state.emitOpError()
+             << "is not set back to 0 after the step";
+  auto check = [&](StringRef kind, StringRef name, Value value,
+                   Value old) -> LogicalResult {
+    if (given.contains(join(kind, name)) || value == old)
+      return success();
+    return entry.emitOpError()
+           << "has no task that gives " << kind << " '" << name << "'";
+  };
+  for (auto &each : logical.outputs)
+    if (failed(check("output", each.getKey(), each.getValue(), {})))
+      return failure();
+  for (auto &each : logical.newStates)
+    if (failed(check("new state", each.getKey(), each.getValue(),
+                     logical.states.lookup(each.getKey()))))
+      return failure();
+  return success();
+}
+
+LogicalResult Verifier::run(ModuleOp whole) {
+  if (failed(checkStates(whole)) || failed(readEntry()) ||
+      failed(checkRuns()) || failed(checkEdges()))
+    return failure();
+  llvm::SmallSetVector<Operation *, 8> tasks;
+  for (Run run : runs)
+    tasks.insert(run.task);
+  for (Operation *op : tasks) {
+    auto task = cast<func::FuncOp>(op);
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (failed(bindArgument(task, number)))
+        return failure();
+    for (Operation &each : task.front().without_terminator())
+      if (failed(follower.follow(&each)))
+        return failure();
+    for (OpOperand &operand : task.front().getTerminator()->getOpOperands())
+      if (failed(verifyResult(task, operand)))
+        return failure();
+  }
+  return failure(failed(checkWrites()) || failed(checkAllGiven()));
+}
+
+/// All tasks, and the runtime, take one piece for a name.
+LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
+                                    StringRef name, dist::LayoutAttr layout) {
+  dist::LayoutAttr &known = layouts[join(kind, name)];
+  if (!layout || (known && known != layout))
+    return emitError(loc) << "expected the layout " << known << " for " << kind
+                          << " '" << name << "', found " << layout;
+  known = layout;
+  return success();
+}
+
+LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
+                                  StringRef kind, StringRef name,
+                                  Value wanted) {
+  BlockArgument argument = task.getArgument(number);
+  if (!wanted)
+    return task.emitOpError() << "takes " << kind << " '" << name
+                              << "', which the logical program does not";
+  auto layout =
+      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
+  if (failed(checkLayout(argument.getLoc(), kind, name, layout)))
+    return failure();
+  PieceMaker &maker = follower.getMaker();
+  Piece piece = maker.get(wanted, layout);
+  if (!maker.fits(piece, argument.getType()))
+    return emitError(argument.getLoc())
+           << "expected one rank's shape of " << maker.describe(piece)
+           << ", found " << argument.getType();
+  if (microBatches > 1 && !isInLoop(task) && varies(piece))
+    return task.emitOpError() << "runs once, and takes a micro-batch's part of "
+                              << kind << " '" << name << "'";
+  follower.at(argument).pieces = {piece};
+  return success();
+}
+
+/// The sum that the loop has made is whole over micro-batches.
+LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
+                                Accumulator &accumulator) {
+  bool isRead = false;
+  for (Run run : runs) {
+    if (run.task == accumulator.adds && isRead)
+      return task.emitError() << "reads @" << accumulator.state.getSymName()
+                              << " before its last term is added";
+    isRead |= run.task == task;
+  }
+  for (Piece piece : accumulator.term) {
+    llvm::erase(piece.partial, microBatch);
+    follower.at(task.getArgument(number)).pieces.push_back(piece);
+  }
+  return success();
+}
+
+LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    if (edge.getTarget() != task.getSymName() || edge.getArgument() != number)
+      continue;
+    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+    Known what = follower.at(
+        source.front().getTerminator()->getOperand(edge.getResult()));
+    if (what.sum)
+      return edge.emitError() << "carries a sum that is not finished";
+    if (isInLoop(source) && !isInLoop(task) &&
+        llvm::any_of(what.pieces,
+                     [&](const Piece &piece) { return varies(piece); }))
+      return edge.emitError()
+             << "carries a value of the last micro-batch alone";
+    follower.at(task.getArgument(number)) = what;
+    return success();
+  }
+  return task.emitOpError()
+         << "expected an input, a state or an edge for argument " << number;
+}
+
+LogicalResult Verifier::bindArgument(func::FuncOp task, unsigned number) {
+  if (auto name = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
+    return bindNamed(task, number, "input", name, logical.inputs.lookup(name));
+  StringAttr state = getState(task, number);
+  if (!state)
+    return bindEdge(task, number);
+  auto sum = accumulators.find(state);
+  if (sum == accumulators.end())
+    return bindNamed(task, number, "state", state,
+                     logical.states.lookup(state));
+  if (sum->second.adds)
+    return readSum(task, number, sum->second);
+  follower.at(task.getArgument(number)).sum = state;
+  return success();
+}
+
+LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
+                                  Accumulator &accumulator) {
+  const Known &what = follower.at(operand.get());
+  StringRef name = accumulator.state.getSymName();
+  if (what.isZero() && accumulator.adds && !isInLoop(task)) {
+    accumulator.reset = true;
+    return success();
+  }
+  auto fail = [&](const Twine &expected) {
+    return emitError(operand.get().getLoc())
+           << "@" << task.getSymName() << " leaves in @" << name
+           << " something else than " << expected;
+  };
+  if (what.sum != accumulator.state.getSymNameAttr() || what.terms.size() != 1)
+    return fail("the sum so far and one term of the logical program");
+  for (const Piece &piece : what.terms.front())
+    if (llvm::is_contained(piece.partial, microBatch))
+      accumulator.term.push_back(piece);
+  if (accumulator.term.empty() || accumulator.adds ||
+      static_cast<int64_t>(runsOf(task).size()) != microBatches)
+    return fail("one micro-batch's term, once for each");
+  accumulator.adds = task;
+  return success();
+}
+
+LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
+                                    StringRef kind, StringRef name,
+                                    Value wanted) {
+  auto fail = [&]() {
+    return emitError(operand.get().getLoc())
+           << "result " << operand.getOperandNumber() << " of @"
+           << task.getSymName() << ", " << kind << " '" << name << "', ";
+  };
+  if (!wanted)
+    return fail() << "is none of the logical program";
+  auto layout = task.getResultAttrOfType<dist::LayoutAttr>(
+      operand.getOperandNumber(), dist::kLayoutAttr);
+  // What one step leaves is what the next one takes.
+  if (failed(checkLayout(operand.get().getLoc(),
+                         kind == "new state" ? "state" : kind, name, layout)))
+    return failure();
+  if (!given.insert(join(kind, name)).second)
+    return fail() << "is given by two tasks";
+  PieceMaker &maker = follower.getMaker();
+  Piece expected = maker.get(wanted, layout);
+  if (microBatches > 1 && !isInLoop(task) && varies(expected))
+    return fail() << "is of one micro-batch alone";
+  std::string found;
+  for (const Piece &piece : follower.hold(operand.get(), wanted)) {
+    bool same =
+        piece.partial.empty() && maker.fits(expected, operand.get().getType());
+    for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
+      same &= mine.free || mine.axes == theirs.axes;
+    if (same)
+      return success();
+    found = maker.describe(piece);
+  }
+  return fail() << "expected " << maker.describe(expected) << ", found "
+                << (found.empty() ? "something else" : found);
+}
+
+LogicalResult Verifier::verifyResult(func::FuncOp task, OpOperand &operand) {
+  unsigned number = operand.getOperandNumber();
+  if (auto name = task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr))
+    return verifyNamed(task, operand, "output", name,
+                       logical.outputs.lookup(name));
+  StringAttr state = getNewState(task, number);
+  if (!state)
+    return success(); // along an edge
+  auto sum = accumulators.find(state);
+  if (sum != accumulators.end())
+    return verifySum(task, operand, sum->second);
+  return verifyNamed(task, operand, "new state", state,
+                     logical.newStates.lookup(state));
+}
+
+LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
+  auto findMesh = [](ModuleOp module) {
+    auto meshes = module.getOps<dist::MeshOp>();
+    return meshes.empty() ? dist::MeshOp() : *meshes.begin();
+  };
+  dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
+  if (!mesh || !whole || mesh.getAxes() != whole.getAxes())
+    return local.emitError()
+           << "expected a mesh as in the logical program, found "
+           << (mesh ? "another" : "none");
+  if (local.getOps<dist::ScheduleOp>().empty())
+    return local.emitError() << "expected a dist.schedule, found none";
+  for (auto schedule : local.getOps<dist::ScheduleOp>()) {
+    auto before = logical.lookupSymbol<func::FuncOp>(schedule.getEntry());
+    auto entry = local.lookupSymbol<func::FuncOp>(schedule.getEntry());
+    if (!before || before.isExternal() || !entry)
+      return schedule.emitOpError() << "runs no entry of the logical program";
+    if (failed(Verifier(before, local, entry, schedule, mesh).run(logical)))
+      return failure();
+  }
+  return success();
+}

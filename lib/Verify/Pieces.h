@@ -1,0 +1,81 @@
+// What a local value holds.
+
+#ifndef ACCEL_LIB_VERIFY_PIECES_H
+#define ACCEL_LIB_VERIFY_PIECES_H
+
+#include "OpMaps.h"
+#include "dialects/Dist/Dist.h"
+
+namespace accel::verify {
+
+using Axes = llvm::SmallVector<mlir::StringAttr, 3>;
+
+/// A dimension of a piece: the axes that split it, major to minor; or all
+/// elements along it are equal, and any part is as good as another.
+struct Dim {
+  Axes axes;
+  bool free = false;
+  bool operator==(const Dim &other) const {
+    return free == other.free && axes == other.axes;
+  }
+};
+
+/// A piece of a value of the logical program, or a term of it.
+struct Piece {
+  mlir::Value logical;
+  std::vector<Dim> dims;
+  Axes partial; ///< the axes whose terms make the value, in the mesh's order
+  dist::Reduction reduction = dist::Reduction::sum; ///< and how they do
+
+  bool operator==(const Piece &other) const {
+    return logical == other.logical && dims == other.dims &&
+           partial == other.partial &&
+           (partial.empty() || reduction == other.reduction);
+  }
+};
+
+/// Pieces as ops and collectives make them, on one mesh.
+class PieceMaker {
+public:
+  explicit PieceMaker(dist::MeshOp mesh) : mesh(mesh) {}
+
+  /// What a local op computes of the results of `logical`, its operands holding
+  /// `operands`; on failure `why` says what does not hold. The op's own types
+  /// must be those of the pieces.
+  mlir::FailureOr<std::vector<Piece>> applyOp(mlir::Operation *logical,
+                                              llvm::ArrayRef<Piece> operands,
+                                              mlir::Operation *local,
+                                              std::string &why);
+  /// Operands of equal elements that `logical` sums over can be read as split
+  /// over any axes that leave their sizes: `operands`, in each such way.
+  std::vector<std::vector<Piece>> getReadings(mlir::Operation *logical,
+                                              std::vector<Piece> operands,
+                                              mlir::Operation *local);
+  /// What a collective makes of a piece.
+  mlir::FailureOr<Piece> applyCollective(dist::CollectiveOpInterface op,
+                                         Piece piece, std::string &why);
+
+  /// The piece that a layout describes.
+  Piece get(mlir::Value logical, dist::LayoutAttr layout);
+  /// Whether a type is one rank's of a piece; free dimensions have any size.
+  bool fits(const Piece &piece, mlir::Type local);
+  /// "[{dp}, {}] partial {mb} of 'node'".
+  std::string describe(const Piece &piece);
+  Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
+
+private:
+  int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
+  bool isSplit(const Piece &piece, mlir::StringAttr axis);
+  void normalize(Axes &partial);
+  mlir::FailureOr<std::vector<Piece>> applyReshape(mlir::Operation *logical,
+                                                   const Piece &operand,
+                                                   mlir::Operation *local,
+                                                   std::string &why);
+  mlir::LogicalResult permute(dist::PermuteOp op, Piece &piece);
+
+  dist::MeshOp mesh;
+};
+
+} // namespace accel::verify
+
+#endif // ACCEL_LIB_VERIFY_PIECES_H

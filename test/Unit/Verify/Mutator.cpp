@@ -1,0 +1,441 @@
+// The changes that make a right program a wrong one, or leave it right in other
+// words: which it is, evaluation says.
+
+#include "Mutator.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::test;
+
+Mutator::Mutator(ModuleOp module, unsigned seed)
+    : module(module), random(seed) {}
+
+std::string Mutator::changeLocal() {
+  using Change = bool (Mutator::*)();
+  static constexpr std::pair<const char *, Change> kChanges[] = {
+      {"wrong axis or group", &Mutator::changeAxes},
+      {"missing reduction", &Mutator::dropReduction},
+      {"doubled reduction", &Mutator::doubleReduction},
+      {"wrong reduction", &Mutator::changeReduction},
+      {"merged gather", &Mutator::mergeGather},
+      {"wrong dimension", &Mutator::changeDim},
+      {"missing scale", &Mutator::dropScale},
+      {"changed constant", &Mutator::changeConstant},
+      {"shifted offset", &Mutator::shiftSlice},
+      {"exchanged operand", &Mutator::exchangeOperand},
+      {"exchanged results", &Mutator::exchangeResults},
+      {"changed edge", &Mutator::changeEdge},
+      {"mb: sum begun anew", &Mutator::resetSum},
+      {"mb: doubled term", &Mutator::doubleSum},
+      {"mb: skipped term", &Mutator::skipSum},
+      {"mb: not reset", &Mutator::keepSum},
+      {"mb: changed runs", &Mutator::changeRuns}};
+  auto [name, change] = kChanges[random() % std::size(kChanges)];
+  return (this->*change)() ? name : "";
+}
+
+std::string Mutator::changePlacement() {
+  using Change = bool (Mutator::*)();
+  static constexpr std::pair<const char *, Change> kChanges[] = {
+      {"another split", &Mutator::moveSplit},
+      {"partial or not", &Mutator::changePartial},
+      {"missing reshard", &Mutator::dropReshard}};
+  auto [name, change] = kChanges[random() % std::size(kChanges)];
+  return (this->*change)() ? name : "";
+}
+
+template <class Op> SmallVector<Op> Mutator::all() {
+  SmallVector<Op> ops;
+  module.walk([&](Op op) { ops.push_back(op); });
+  return ops;
+}
+
+dist::AxesAttr Mutator::getAxes(ArrayRef<StringRef> names) {
+  return dist::AxesAttr::get(module.getContext(), names);
+}
+
+SmallVector<dist::AxesAttr> Mutator::getGroups() {
+  SmallVector<StringRef> axes;
+  dist::MeshOp mesh = *module.getOps<dist::MeshOp>().begin();
+  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+    axes.push_back(axis.getName());
+  SmallVector<dist::AxesAttr> groups;
+  for (unsigned bits = 1; bits < (1u << axes.size()); ++bits) {
+    SmallVector<StringRef> names;
+    for (size_t number = 0; number < axes.size(); ++number)
+      if (bits >> number & 1)
+        names.push_back(axes[number]);
+    groups.push_back(getAxes(names));
+  }
+  return groups;
+}
+
+bool Mutator::changeAxes() {
+  auto ops = all<dist::CollectiveOpInterface>();
+  if (ops.empty())
+    return false;
+  dist::MeshOp mesh = *module.getOps<dist::MeshOp>().begin();
+  dist::CollectiveOpInterface op = pick(ArrayRef(ops));
+  dist::AxesAttr other = pick(ArrayRef(getGroups()));
+  bool keepsType = isa<dist::AllReduceOp, dist::AxisIndexOp>(op) ||
+                   mesh.getGroupSize(op.getAxes()) == mesh.getGroupSize(other);
+  if (op.getAxes() == other || !keepsType)
+    return false;
+  op->setAttr("axes", other);
+  return true;
+}
+
+bool Mutator::dropReduction() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  Value instead = op->getOperand(0);
+  if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op)) {
+    OpBuilder builder(op);
+    instead = dist::AllSliceOp::create(builder, op->getLoc(), scatter.getType(),
+                                       scatter.getInput(), scatter.getMesh(),
+                                       scatter.getAxes(), scatter.getDim());
+  }
+  op->getResult(0).replaceAllUsesWith(instead);
+  op->erase();
+  return true;
+}
+
+bool Mutator::doubleReduction() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Value value = op->getResult(0);
+  auto again = dist::AllReduceOp::create(
+      builder, op->getLoc(), value.getType(),
+      dist::ReductionAttr::get(module.getContext(), dist::Reduction::sum),
+      value, cast<dist::CollectiveOpInterface>(op).getMeshAttr(),
+      pick(ArrayRef(getGroups())), TypeAttr());
+  value.replaceAllUsesExcept(again, again);
+  return true;
+}
+
+bool Mutator::changeReduction() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  pick(ArrayRef(ops))
+      ->setAttr("kind", dist::ReductionAttr::get(module.getContext(),
+                                                 dist::Reduction::max));
+  return true;
+}
+
+bool Mutator::mergeGather() {
+  auto ops = all<dist::AllGatherOp>();
+  if (ops.size() < 2)
+    return false;
+  dist::AllGatherOp op = pick(ArrayRef(ops)), other = pick(ArrayRef(ops));
+  if (op == other || op->getBlock() != other->getBlock() ||
+      op.getResult().getType() != other.getResult().getType() ||
+      !other->isBeforeInBlock(op))
+    return false;
+  op.getResult().replaceAllUsesWith(other.getResult());
+  return true;
+}
+
+bool Mutator::changeDim() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (op->hasAttr("dim") || isa<nn::MatmulOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  if (isa<nn::MatmulOp>(op)) {
+    StringRef name = random() % 2 ? "transpose_lhs" : "transpose_rhs";
+    if (op->hasAttr(name))
+      op->removeAttr(name);
+    else
+      op->setAttr(name, UnitAttr::get(op->getContext()));
+    return true;
+  }
+  auto dim = op->getAttrOfType<IntegerAttr>("dim");
+  op->setAttr("dim", IntegerAttr::get(dim.getType(), dim.getInt() ? 0 : 1));
+  return true;
+}
+
+bool Mutator::dropScale() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<nn::MulOp, nn::DivOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+  op->erase();
+  return true;
+}
+
+bool Mutator::changeConstant() {
+  SmallVector<nn::ConstantOp> ops;
+  for (auto op : all<nn::ConstantOp>())
+    if (isa<SplatElementsAttr>(op.getValue()))
+      ops.push_back(op);
+  if (ops.empty())
+    return false;
+  nn::ConstantOp op = pick(ArrayRef(ops));
+  auto splat = cast<SplatElementsAttr>(op.getValue());
+  Type element = op.getType().getElementType();
+  Attribute changed;
+  if (isa<FloatType>(element))
+    changed = FloatAttr::get(
+        element, splat.getSplatValue<APFloat>().convertToDouble() * 2 + 0.5);
+  else
+    changed = IntegerAttr::get(element, splat.getSplatValue<APInt>() + 1);
+  op.setValueAttr(DenseElementsAttr::get(op.getType(), changed));
+  return true;
+}
+
+bool Mutator::shiftSlice() {
+  auto ops = all<nn::SliceOp>();
+  if (ops.empty())
+    return false;
+  nn::SliceOp op = pick(ArrayRef(ops));
+  SmallVector<int64_t> starts(op.getStarts());
+  int64_t &start = starts[random() % starts.size()];
+  start += start > 0 && random() % 2 ? -1 : 1;
+  op->setAttr("starts", DenseI64ArrayAttr::get(op.getContext(), starts));
+  return true;
+}
+
+bool Mutator::exchangeOperand() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (op->getNumOperands() > 0)
+      ops.push_back(op);
+  });
+  Operation *op = pick(ArrayRef(ops));
+  unsigned number = random() % op->getNumOperands();
+  Type type = op->getOperand(number).getType();
+  SmallVector<Value> others;
+  for (Value argument : op->getBlock()->getArguments())
+    if (argument.getType() == type)
+      others.push_back(argument);
+  for (Operation &before : *op->getBlock()) {
+    if (&before == op)
+      break;
+    for (Value result : before.getResults())
+      if (result.getType() == type)
+        others.push_back(result);
+  }
+  if (others.empty())
+    return false;
+  Value other = pick(ArrayRef(others));
+  if (other == op->getOperand(number))
+    return false;
+  op->setOperand(number, other);
+  return true;
+}
+
+bool Mutator::exchangeResults() {
+  auto exits = all<func::ReturnOp>();
+  func::ReturnOp exit = pick(ArrayRef(exits));
+  if (exit.getNumOperands() < 2)
+    return false;
+  unsigned one = random() % exit.getNumOperands(),
+           two = random() % exit.getNumOperands();
+  Value first = exit.getOperand(one), second = exit.getOperand(two);
+  if (first == second || first.getType() != second.getType())
+    return false;
+  exit.setOperand(one, second);
+  exit.setOperand(two, first);
+  return true;
+}
+
+bool Mutator::changeEdge() {
+  auto edges = all<dist::EdgeOp>();
+  if (edges.empty())
+    return false;
+  dist::EdgeOp edge = pick(ArrayRef(edges)), other = pick(ArrayRef(edges));
+  auto typeOf = [&](dist::EdgeOp each) {
+    auto task = module.lookupSymbol<func::FuncOp>(each.getSource());
+    return task.getResultTypes()[each.getResult()];
+  };
+  bool same = edge.getSource() == other.getSource() &&
+              edge.getResult() == other.getResult();
+  if (same || typeOf(edge) != typeOf(other))
+    return false;
+  edge->setAttr("source", other->getAttr("source"));
+  edge->setAttr("result", other->getAttr("result"));
+  return true;
+}
+
+/// What a task returns for an accumulator: the sum, in the loop, or else 0.
+OpOperand *Mutator::pickSum(bool inLoop) {
+  SmallVector<OpOperand *> sums;
+  for (auto exit : all<func::ReturnOp>()) {
+    auto task = exit->getParentOfType<func::FuncOp>();
+    for (OpOperand &operand : exit->getOpOperands()) {
+      auto state = task.getResultAttrOfType<FlatSymbolRefAttr>(
+          operand.getOperandNumber(), nn::kStateAttr);
+      if (!state || !state.getValue().starts_with("accumulator/"))
+        continue;
+      bool isReset = operand.get().getDefiningOp<nn::ConstantOp>() != nullptr;
+      if (isReset != inLoop)
+        sums.push_back(&operand);
+    }
+  }
+  return sums.empty() ? nullptr : pick(ArrayRef(sums));
+}
+
+/// The sum before, among the task's arguments.
+Value Mutator::getOld(OpOperand *sum) {
+  auto task = sum->getOwner()->getParentOfType<func::FuncOp>();
+  Attribute state = task.getResultAttr(sum->getOperandNumber(), nn::kStateAttr);
+  for (BlockArgument argument : task.getArguments())
+    if (task.getArgAttr(argument.getArgNumber(), nn::kStateAttr) == state)
+      return argument;
+  return {};
+}
+
+bool Mutator::resetSum() {
+  OpOperand *sum = pickSum(true);
+  if (!sum)
+    return false;
+  Operation *add = sum->get().getDefiningOp();
+  OpBuilder builder(add);
+  auto type = cast<RankedTensorType>(sum->get().getType());
+  Value zero = nn::ConstantOp::create(
+      builder, add->getLoc(),
+      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
+  add->replaceUsesOfWith(getOld(sum), zero);
+  return true;
+}
+
+bool Mutator::doubleSum() {
+  OpOperand *sum = pickSum(true);
+  if (!sum)
+    return false;
+  Operation *add = sum->get().getDefiningOp();
+  OpBuilder builder(sum->getOwner());
+  Operation *again = builder.clone(*add);
+  again->replaceUsesOfWith(getOld(sum), sum->get());
+  sum->set(again->getResult(0));
+  return true;
+}
+
+bool Mutator::skipSum() {
+  OpOperand *sum = pickSum(true);
+  if (!sum)
+    return false;
+  sum->set(getOld(sum));
+  return true;
+}
+
+bool Mutator::keepSum() {
+  OpOperand *sum = pickSum(false);
+  if (!sum || !getOld(sum))
+    return false;
+  sum->set(getOld(sum));
+  return true;
+}
+
+bool Mutator::changeRuns() {
+  auto ops = all<dist::RunOp>();
+  if (ops.size() < 3)
+    return false;
+  dist::RunOp op = pick(ArrayRef(ops));
+  switch (random() % 4) {
+  case 0:
+    op.erase();
+    return true;
+  case 1:
+    op.setMicroBatch(1 - op.getMicroBatch());
+    return true;
+  case 2:
+    OpBuilder(op).clone(*op);
+    return true;
+  default:
+    op->moveBefore(pick(ArrayRef(ops)));
+    return true;
+  }
+}
+
+Value Mutator::pickPlaced() {
+  SmallVector<Value> values;
+  module.walk([&](Operation *op) {
+    for (Value result : op->getResults())
+      if (dist::ShardingAttr::of(result.getType()))
+        values.push_back(result);
+  });
+  return pick(ArrayRef(values));
+}
+
+bool Mutator::place(Value value, ArrayRef<dist::AxesAttr> dims,
+                    dist::AxesAttr partial) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto sharding = dist::ShardingAttr::of(type);
+  // An axis named twice is no sharding.
+  auto changed = dist::ShardingAttr::getChecked(
+      [&] { return emitError(value.getLoc()); }, module.getContext(),
+      sharding.getMesh(), dims, partial, dist::Reduction::sum);
+  if (!changed || changed == sharding)
+    return false;
+  value.setType(
+      RankedTensorType::get(type.getShape(), type.getElementType(), changed));
+  return true;
+}
+
+bool Mutator::moveSplit() {
+  Value value = pickPlaced();
+  auto type = cast<RankedTensorType>(value.getType());
+  auto sharding = dist::ShardingAttr::of(type);
+  if (type.getRank() == 0)
+    return false;
+  dist::AxesAttr group = pick(ArrayRef(getGroups()));
+  SmallVector<dist::AxesAttr> dims(sharding.getDims());
+  size_t dim = random() % dims.size();
+  bool wasSplit = !dims[dim].empty();
+  for (dist::AxesAttr &axes : dims)
+    axes = getAxes({});
+  if (!wasSplit)
+    dims[dim] = group;
+  return place(value, dims, sharding.getPartial());
+}
+
+bool Mutator::changePartial() {
+  Value value = pickPlaced();
+  auto type = cast<RankedTensorType>(value.getType());
+  auto sharding = dist::ShardingAttr::of(type);
+  if (!sharding.isPartial() && value.getDefiningOp<dist::ReshardOp>())
+    return false; // nothing reshards to terms
+  dist::AxesAttr partial =
+      sharding.isPartial() ? getAxes({}) : pick(ArrayRef(getGroups()));
+  return place(value, sharding.getDims(), partial);
+}
+
+bool Mutator::dropReshard() {
+  auto ops = all<dist::ReshardOp>();
+  if (ops.empty())
+    return false;
+  dist::ReshardOp op = pick(ArrayRef(ops));
+  op.getResult().replaceAllUsesWith(op.getInput());
+  op.erase();
+  return true;
+}

@@ -1,0 +1,66 @@
+// Wrong programs, made from right ones by one change each.
+
+#ifndef ACCEL_TEST_UNIT_VERIFY_MUTATOR_H
+#define ACCEL_TEST_UNIT_VERIFY_MUTATOR_H
+
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/NN.h"
+
+#include <random>
+
+namespace accel::test {
+
+/// Changes one thing of a program; a seed says what.
+class Mutator {
+public:
+  Mutator(mlir::ModuleOp module, unsigned seed);
+
+  /// One rank's program, in phase `local`. What was changed; empty where the
+  /// seed finds nothing to change. What is of micro-batches begins with "mb: ".
+  std::string changeLocal();
+  /// Where values of a program in phase `dist` or `decided` are said to be;
+  /// what it computes as a whole stays as it is.
+  std::string changePlacement();
+
+private:
+  template <class Op> llvm::SmallVector<Op> all();
+  template <class T> T pick(llvm::ArrayRef<T> list) {
+    return list[random() % list.size()];
+  }
+  dist::AxesAttr getAxes(llvm::ArrayRef<mlir::StringRef> names);
+  /// Each group of ranks that the mesh has.
+  llvm::SmallVector<dist::AxesAttr> getGroups();
+  mlir::OpOperand *pickSum(bool inLoop);
+  static mlir::Value getOld(mlir::OpOperand *sum);
+  mlir::Value pickPlaced();
+  bool place(mlir::Value value, llvm::ArrayRef<dist::AxesAttr> dims,
+             dist::AxesAttr partial);
+
+  bool changeAxes();
+  bool dropReduction();
+  bool doubleReduction();
+  bool changeReduction();
+  bool mergeGather();
+  bool changeDim();
+  bool dropScale();
+  bool changeConstant();
+  bool shiftSlice();
+  bool exchangeOperand();
+  bool exchangeResults();
+  bool changeEdge();
+  bool resetSum();
+  bool doubleSum();
+  bool skipSum();
+  bool keepSum();
+  bool changeRuns();
+  bool moveSplit();
+  bool changePartial();
+  bool dropReshard();
+
+  mlir::ModuleOp module;
+  std::mt19937 random;
+};
+
+} // namespace accel::test
+
+#endif // ACCEL_TEST_UNIT_VERIFY_MUTATOR_H
