@@ -95,43 +95,58 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
     return fail("nothing is known of what it computes of pieces");
   // What each index is split over: the operands must agree.
   std::vector<std::optional<Axes>> splits(map->indices);
-  for (auto [number, dims] : llvm::enumerate(map->operands)) {
-    ArrayRef<int64_t> whole = shapeOf(logical->getOperand(number)),
-                      part = shapeOf(local->getOperand(number));
-    for (auto [dim, index] : llvm::enumerate(dims)) {
-      const Dim &held = operands[number].dims[dim];
-      bool mustBeWhole = index == OpMap::kWhole ||
-                         (held.free && llvm::is_contained(map->reduced, index));
-      if (mustBeWhole) {
-        if (part[dim] != whole[dim])
-          return fail("expected all of dimension " + Twine(dim) +
-                      " of operand " + Twine(number) + ", found " +
-                      Twine(part[dim]) + " of " + Twine(whole[dim]));
-        if (index < 0)
-          continue;
-        if (splits[index].value_or(Axes()) != Axes())
-          return fail("expected a part of dimension " + Twine(dim) +
-                      " of operand " + Twine(number) + ", found all");
-        splits[index] = Axes();
-        continue;
-      }
-      if (held.free)
-        continue;
-      bool shares = part[dim] == 1 &&
-                    llvm::is_contained(map->shared, std::pair(unsigned(number),
-                                                              unsigned(dim)));
-      if (shares && splits[index] &&
-          held.axes.size() <= splits[index]->size() &&
-          ArrayRef(*splits[index]).take_front(held.axes.size()) ==
-              ArrayRef(held.axes))
-        continue;
-      if (splits[index] && *splits[index] != held.axes)
-        return fail("expected operand " + Twine(number) +
-                    " to be split like the operands before it, found " +
-                    describe(operands[number]));
-      splits[index] = held.axes;
+  auto forEachDim = [&](auto look) {
+    for (auto [number, dims] : llvm::enumerate(map->operands))
+      for (auto [dim, index] : llvm::enumerate(dims))
+        if (!look(unsigned(number), unsigned(dim), index,
+                  shapeOf(logical->getOperand(number))[dim],
+                  shapeOf(local->getOperand(number))[dim]))
+          return false;
+    return true;
+  };
+  auto notAll = [&](unsigned number, unsigned dim, int64_t whole,
+                    int64_t part) {
+    why = ("expected all of dimension " + Twine(dim) + " of operand " +
+           Twine(number) + ", found " + Twine(part) + " of " + Twine(whole))
+              .str();
+    return false;
+  };
+  bool agrees = forEachDim([&](unsigned number, unsigned dim, int index,
+                               int64_t whole, int64_t part) {
+    const Dim &held = operands[number].dims[dim];
+    if (index == OpMap::kWhole)
+      return part == whole || notAll(number, dim, whole, part);
+    if (held.free)
+      return true;
+    bool shares = part == 1 && splits[index] &&
+                  llvm::is_contained(map->shared, std::pair(number, dim)) &&
+                  held.axes.size() <= splits[index]->size() &&
+                  ArrayRef(*splits[index]).take_front(held.axes.size()) ==
+                      ArrayRef(held.axes);
+    if (!shares && splits[index] && *splits[index] != held.axes) {
+      why = "expected operand " + std::to_string(number) +
+            " to be split like the operands before it, found " +
+            describe(operands[number]);
+      return false;
     }
-  }
+    if (!shares)
+      splits[index] = held.axes;
+    return true;
+  });
+  // Of equal elements any are as good; but their number counts where they are
+  // reduced.
+  agrees = agrees && forEachDim([&](unsigned number, unsigned dim, int index,
+                                    int64_t whole, int64_t part) {
+             if (index < 0 || !operands[number].dims[dim].free ||
+                 !llvm::is_contained(map->reduced, index))
+               return true;
+             if (!splits[index])
+               splits[index] = Axes();
+             return part * countRanks(*splits[index]) == whole ||
+                    notAll(number, dim, whole, part);
+           });
+  if (!agrees)
+    return failure();
   Axes used;
   for (const auto &axes : splits)
     if (axes)

@@ -16,6 +16,7 @@ comes out with references in float64.
 
 Every run's planned and allocated bytes must agree. Prints each comparison."""
 import argparse
+import itertools
 import json
 import pathlib
 import sys
@@ -145,11 +146,13 @@ def check_shared(options):
                   if isinstance(v, dict))
     names = folder / "parameters.json"
     aliases = json.loads(names.read_text())["names of each parameter"] if names.exists() else {}
-    for layout in layouts(options, trainer.batch, "1x1,2x1,4x1,1x2,2x2"):
+    strategies = options.strategies.split(",") if options.strategies else [None]
+    for layout, strategy in itertools.product(
+            layouts(options, trainer.batch, "1x1,2x1,4x1,1x2,2x2"), strategies):
         for curve, (optimizer, limit) in CURVES.items():
-            what = f"{layout[0]} ranks, {layout[1]} micro-batches, {optimizer}"
+            what = f"{layout[0]} ranks, {layout[1]} micro-batches, {strategy or 'ddp'}, {optimizer}"
             emit = ["--emit-gradients"] if optimizer == "sgd" else []
-            program = trainer.compile(optimizer, layout, [*OPTIMIZERS[optimizer], *emit])
+            program = trainer.compile(optimizer, layout, [*OPTIMIZERS[optimizer], *emit], strategy)
             if optimizer == "sgd":
                 first = program.train(1, gradients=True)
                 check_gradients(what, first.gradients, expected, aliases)
@@ -341,7 +344,7 @@ def main():
     parser.add_argument("--layouts", help="RANKSxMICROBATCHES by comma")
     parser.add_argument("--rows", type=int, help="of the batch")
     parser.add_argument("--runs", default="sgd,adamw_clip", help="of the fixture, by comma")
-    parser.add_argument("--strategies", help=f"of the fixture: {', '.join(STRATEGIES)}")
+    parser.add_argument("--strategies", help=f"how states are shared: {', '.join(STRATEGIES)}")
     parser.add_argument("--f64", action="store_true")
     options = parser.parse_args()
     print(f"{options.mode} {options.what.name}")

@@ -33,10 +33,68 @@ static LogicalResult importGather(Importer &n) {
       n.create<nn::GatherOp>({table, indices}, n.named("dim", dim)));
 }
 
+/// Whether index tuples, known now, name every element of a table in its order:
+/// what exporters make of `mask[batch, position]` with both counted up.
+static bool enumeratesTable(Value table, DenseElementsAttr tuples,
+                            int64_t batchDims) {
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  if (!tuples || batchDims != 0 ||
+      tuples.getType().getShape().back() != Importer::rank(table) ||
+      tuples.getNumElements() !=
+          ShapedType::getNumElements(shape) * Importer::rank(table))
+    return false;
+  int64_t expected = 0, dim = 0, place = 0;
+  for (int64_t index : integerElements(tuples)) {
+    place = place * shape[dim] + (index < 0 ? index + shape[dim] : index);
+    if (++dim < Importer::rank(table))
+      continue;
+    if (place != expected++)
+      return false;
+    dim = place = 0;
+  }
+  return true;
+}
+
 static LogicalResult importGatherNd(Importer &n) {
-  return n.finish(n.create<nn::GatherNdOp>(
-      {n.operand(0), n.operand(1)},
-      n.named("batch_dims", n.intAttr("batch_dims", 0))));
+  Value table = n.operand(0), tuples = n.operand(1);
+  int64_t batchDims = n.intAttr("batch_dims", 0);
+  if (enumeratesTable(table, Importer::constantOf(tuples), batchDims))
+    return n.finish(n.reshape(table, Importer::shape(tuples).drop_back()));
+  return n.finish(n.create<nn::GatherNdOp>({table, tuples},
+                                           n.named("batch_dims", batchDims)));
+}
+
+/// result[i…, j, k…] = table[i…, indices[i…, j, k…], k…]: one index tuple for
+/// each element of a batch of lines.
+static LogicalResult importGatherElements(Importer &n) {
+  Value table = n.operand(0), indices = n.operand(1);
+  int64_t rank = Importer::rank(table);
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
+  if (n.hasFailed())
+    return failure();
+  if (Importer::rank(indices) != rank)
+    return n.error() << "expected indices of rank " << rank << ", found "
+                     << indices.getType();
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t wanted = Importer::shape(indices)[dim];
+    if (dim == axis || wanted == Importer::shape(table)[dim])
+      continue;
+    if (wanted > Importer::shape(table)[dim])
+      return n.error() << "expected indices within the table of type "
+                       << table.getType() << " beside dimension " << axis
+                       << ", found " << indices.getType();
+    table = n.slice(table, dim, 0, wanted);
+  }
+  SmallVector<int64_t> last; // the axis last; its own inverse
+  llvm::append_range(last, llvm::seq<int64_t>(rank));
+  std::swap(last[axis], last.back());
+  SmallVector<int64_t> tuples(
+      Importer::shape(indices = n.transpose(indices, last)));
+  tuples.push_back(1);
+  Value picked = n.create<nn::GatherNdOp>(
+      {n.transpose(table, last), n.reshape(indices, tuples)},
+      n.named("batch_dims", rank - 1));
+  return n.finish(n.transpose(picked, last));
 }
 
 static LogicalResult importTrilu(Importer &n) {
@@ -86,6 +144,7 @@ static LogicalResult importOneHot(Importer &n) {
 ArrayRef<OpRow> accel::import::indexingOps() {
   static const OpRow rows[] = {
       {"", "Gather", 13, 2, 2, importGather},
+      {"", "GatherElements", 13, 2, 2, importGatherElements},
       {"", "GatherND", 13, 2, 2, importGatherNd},
       {"", "OneHot", 11, 3, 3, importOneHot},
       {"", "Trilu", 14, 1, 2, importTrilu},
