@@ -100,7 +100,7 @@ private:
   static bool isJoined(CollectiveOp op) {
     return !op.getWire() && (op.getKind() == Collective::all_reduce ||
                              op.getKind() == Collective::reduce_scatter ||
-                             op->hasAttr(kUnitAttr));
+                             op.getKind() == Collective::all_gather);
   }
 
   bool isState(ViewAttr view) {

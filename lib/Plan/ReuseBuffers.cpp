@@ -131,8 +131,9 @@ struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Whether the kernel that computes what `copy` copies can write it where it
-/// goes: nothing else reads the old value from there on.
+/// Whether the kernel, or the collective, that makes what `copy` copies can write
+/// it where it goes: nothing else reads the old value from there on. A collective
+/// on a stream of its own begins when all before it in the body has ended.
 bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
   BufferOp from = bufferOf(copy.getSource()), to = bufferOf(copy.getTarget());
   if (from.getRole() != Role::activation || to.getRole() != Role::state ||
@@ -144,7 +145,7 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
     return view.getBuffer().getAttr() == buffer.getSymNameAttr();
   };
   // Written once, before the copy, in this body alone.
-  KernelOp writer;
+  CommandOpInterface writer;
   for (CommandOpInterface command : users[from.getSymNameAttr()]) {
     if (command->getParentOp() != body)
       return false;
@@ -152,9 +153,9 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
       if (!isOf(from, view))
         continue;
       if (writer || !isWhole(from, view) || !command->isBeforeInBlock(copy) ||
-          !isa<KernelOp>(command.getOperation()))
+          !isa<KernelOp, CollectiveOp>(command.getOperation()))
         return false;
-      writer = cast<KernelOp>(command.getOperation());
+      writer = command;
     }
   }
   if (!writer)
@@ -171,8 +172,12 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
         command->isBeforeInBlock(copy))
       return false;
   }
-  func::FuncOp function = functionOf(writer);
-  for (auto [number, attribute] : llvm::enumerate(writer.getInputs())) {
+  auto kernel = dyn_cast<KernelOp>(writer.getOperation());
+  if (!kernel) // ranks read of each other what others have written
+    return llvm::none_of(writer.getReads(),
+                         [&](ViewAttr view) { return isOf(to, view); });
+  func::FuncOp function = functionOf(kernel);
+  for (auto [number, attribute] : llvm::enumerate(kernel.getInputs())) {
     auto view = cast<ViewAttr>(attribute);
     if (isOf(to, view) &&
         (!isWhole(to, view) ||
@@ -285,8 +290,10 @@ bool Reuse::canReplace(KernelOp kernel, unsigned number, ViewAttr input,
   func::FuncOp function = functionOf(kernel);
   return ours && llvm::count_if(kernel.getInputs(), isFrom) == 1 &&
          llvm::none_of(kernel.getOutputs(), isFrom) && from != to &&
-         from.getSpace() == to.getSpace() && isWhole(from, input) &&
-         isWhole(to, output) && input.getElement() == output.getElement() &&
+         (from.getSpace() == to.getSpace() ||
+          (from.getSpace() == Space::device &&
+           to.getSpace() == Space::shared)) &&
+         isWhole(from, input) && isWhole(to, output) && input.getElement() == output.getElement() &&
          from.getBytes() == to.getBytes() &&
          isReadInPlace(function, function.getArgument(number));
 }
@@ -311,6 +318,8 @@ void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
   }
   auto gone = buffers.lookup<BufferOp>(old.getValue());
   auto stays = buffers.lookup<BufferOp>(kept.getValue());
+  // What other ranks read later is written where they can.
+  stays.setSpace(gone.getSpace());
   if (gone.getRole() == Role::output && stays.getRole() == Role::activation)
     stays.setRole(Role::output);
   buffers.erase(gone);

@@ -50,6 +50,11 @@ dist.mesh @m ["dp" = 2]
 // OVERLAP-NEXT: plan.record
 // OVERLAP-NEXT: plan.wait
 // CHECK-NEXT: plan.collective reduce_scatter ["dp"] [{{.*}}@c {{.*}}] -> [{{.*}}@s
+// New weights are gathered at once, at the end, where they belong to no unit.
+// JOIN: plan.body @weights
+// JOIN-NEXT: plan.kernel @negate
+// JOIN-NEXT: plan.collective all_gather ["dp"] [{{.*}}@p {{.*}}@q {{.*}}] -> [{{.*}}@a {{.*}}@b {{.*}}]
+// JOIN-NEXT: }
 // The weights of a unit are gathered at once, one unit ahead of the computation.
 // JOIN: plan.body @gathers
 // JOIN-NEXT: plan.collective all_gather ["dp"] [{{.*}}@p {{.*}}@q {{.*}}] -> [{{.*}}@a {{.*}}@b {{.*}}] {plan.unit = "h.0"}
@@ -114,6 +119,11 @@ plan.program @p stage 0 ranks 2 mesh @m {
     plan.kernel @add [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>, #plan.view<@t + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>] rows 1 grid 1
     plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
     plan.collective reduce_scatter ["dp"] [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+  }
+  plan.body @weights engine cpu slots 0 {
+    plan.collective all_gather ["dp"] [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>]
+    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>]
   }
   plan.body @gathers engine cpu slots 0 {
     plan.collective all_gather ["dp"] [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] {plan.unit = "h.0"}

@@ -114,3 +114,79 @@ plan.program @states stage 0 ranks 1 {
     }
   }
 }
+
+// -----
+func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+// What other ranks read later is written, and changed, where they can: in space
+// shared. What they do not read goes nowhere else.
+// CHECK-LABEL: plan.program @shared
+// CHECK: plan.buffer @a role activation space shared
+// CHECK-NOT: plan.buffer @b
+// CHECK: plan.buffer @c role activation space shared
+// CHECK: plan.buffer @d role activation space device
+// CHECK: plan.kernel @negate {{.*}}@x {{.*}} -> {{.*}}@a
+// CHECK-NEXT: plan.kernel @negate {{.*}}@a {{.*}} -> {{.*}}@a
+// CHECK-NEXT: plan.collective all_reduce {{.*}}@a {{.*}} -> {{.*}}@c
+// CHECK-NEXT: plan.kernel @negate {{.*}}@c {{.*}} -> {{.*}}@d
+plan.program @shared stage 0 ranks 2 {
+  plan.buffer @x role input space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @a role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @b role activation space shared offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @c role activation space shared offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @d role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.body @f engine cpu slots 0 {
+    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @negate [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+  }
+  plan.entry @main {
+    plan.segment cpu {
+      plan.run @f micro_batch 0 slots []
+    }
+  }
+}
+
+// -----
+func.func private @negate(%a: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+  return %b : tensor<4xf32>
+}
+func.func private @read(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+// A gather writes the new value of @p into it; that of @q goes to a buffer first,
+// since the old value is read after it began.
+// CHECK-LABEL: plan.program @gathered
+// CHECK: plan.body @f
+// CHECK: plan.collective all_gather {{.*}}@s {{.*}} -> {{.*}}@p
+// CHECK-NEXT: plan.collective all_gather {{.*}}@s {{.*}} -> {{.*}}@v
+// CHECK-NEXT: plan.kernel @read {{.*}}@q
+// CHECK-NEXT: plan.copy <@v {{.*}} -> <@q
+// CHECK-NEXT: }
+plan.program @gathered stage 0 ranks 2 {
+  plan.buffer @p role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @q role state space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @x role input space device offset -1 bytes 16 slots 1 stride 16
+  plan.buffer @s role activation space shared offset -1 bytes 16 slots 1 stride 16
+  plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @w role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.body @f engine cpu slots 0 {
+    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@u + 0 slot -1 : f32 [8] strides [1]>]
+    plan.collective all_gather ["dp"] [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@v + 0 slot -1 : f32 [8] strides [1]>]
+    plan.kernel @read [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@w + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.copy <@u + 0 slot -1 : f32 [8] strides [1]> -> <@p + 0 slot -1 : f32 [8] strides [1]>
+    plan.copy <@v + 0 slot -1 : f32 [8] strides [1]> -> <@q + 0 slot -1 : f32 [8] strides [1]>
+  }
+  plan.entry @step {
+    plan.segment cpu {
+      plan.run @f micro_batch 0 slots []
+    }
+  }
+}

@@ -65,12 +65,12 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
 def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
   let summary = "Joins collectives that can wait for each other into one";
   let description = [{
-    all_reduces and reduce_scatters of one body that are alike become one command
-    of several views, at the place of the last of them: each waits until a bucket
-    of `bytes` is full, or until a command reads the sum (or writes the terms). A
-    command that does nothing but add a scattered sum to a state waits with it. A backward that ends with 148 gradients meets the other ranks a few times
-    instead. The gathers of one unit's weights become one in the same way, however
-    large.
+    all_reduces, reduce_scatters and all_gathers of one body that are alike become
+    one command of several views, at the place of the last of them: each waits until
+    a bucket of `bytes` is full, or until a command reads the result (or writes the
+    terms). A command that does nothing but add a scattered sum to a state waits with
+    it. A backward that ends with 148 gradients meets the other ranks a few times
+    instead. The gathers of one unit's weights become one however large.
 
     ```mlir
     plan.collective all_reduce ["dp"] [@a] -> [@a]
@@ -126,8 +126,9 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
     whose results have loops of their own, are left alone. In a loop over
     micro-batches each looks at its own, if it begins by writing the buffer.
 
-    Where a kernel's result is copied into a state at the end of a body, the
-    kernel writes the state's buffer itself, unless the old value is still read.
+    Where the result of a kernel or a collective is copied into a state at the end
+    of a body, it is written to the state's buffer itself, unless the old value is
+    still read. A buffer that takes the place of one in space `shared` moves there.
 
     ```mlir
     plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@b …>] rows 8 grid 8
