@@ -12,10 +12,14 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
-/// Rows of a kernel are handed out in chunks that move about this many bytes:
-/// small enough to share a tensor between threads and to stay in the second
-/// level of cache, large enough that taking a chunk costs nothing.
-static constexpr int64_t kChunkBytes = 64 << 10;
+/// Rows of a kernel are handed out in chunks that move at least this many
+/// bytes, so that taking a chunk costs nothing, and at most so many, which
+/// still share a tensor between threads and stay in the second level of cache:
+/// the longer a chunk, the more memory is read ahead of it. An AdamW update of
+/// 2304 elements at a time moves 44 GB/s, of 36864 54 GB/s (two threads of an
+/// Intel Xeon).
+static constexpr int64_t kFewestBytes = 64 << 10, kMostBytes = 1 << 20;
+static constexpr int64_t kRowChunks = 64;
 /// Sums of columns are handed out in ranges of columns: wide enough that lines
 /// of them lie side by side in memory, in enough chunks for a few threads.
 static constexpr int64_t kFewestColumns = 64, kMostColumns = 512;
@@ -34,8 +38,9 @@ static int64_t chooseGrid(func::FuncOp kernel, int64_t rows, int64_t bytes) {
     return std::clamp<int64_t>(
         llvm::alignTo(llvm::divideCeil(rows, kColumnChunks), kFewestColumns), 1,
         std::min(rows, kMostColumns));
-  return std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes / rows, 1),
-                             1, rows);
+  int64_t chunk = std::clamp(bytes / kRowChunks, kFewestBytes, kMostBytes);
+  return std::clamp<int64_t>(chunk / std::max<int64_t>(bytes / rows, 1), 1,
+                             rows);
 }
 
 LogicalResult Lowering::lower(Operation *op) {

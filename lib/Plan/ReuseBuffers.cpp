@@ -131,9 +131,10 @@ struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Whether the kernel, or the collective, that makes what `copy` copies can write
-/// it where it goes: nothing else reads the old value from there on. A collective
-/// on a stream of its own begins when all before it in the body has ended.
+/// Whether the kernel, or the collective, that makes what `copy` copies can
+/// write it where it goes: nothing else reads the old value from there on. A
+/// collective on a stream of its own begins when all before it in the body has
+/// ended.
 bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
   BufferOp from = bufferOf(copy.getSource()), to = bufferOf(copy.getTarget());
   if (from.getRole() != Role::activation || to.getRole() != Role::state ||
@@ -293,7 +294,8 @@ bool Reuse::canReplace(KernelOp kernel, unsigned number, ViewAttr input,
          (from.getSpace() == to.getSpace() ||
           (from.getSpace() == Space::device &&
            to.getSpace() == Space::shared)) &&
-         isWhole(from, input) && isWhole(to, output) && input.getElement() == output.getElement() &&
+         isWhole(from, input) && isWhole(to, output) &&
+         input.getElement() == output.getElement() &&
          from.getBytes() == to.getBytes() &&
          isReadInPlace(function, function.getArgument(number));
 }
