@@ -77,10 +77,17 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
     result[a…, i…, b…] = table[a…, indices[i…], b…], the index standing in
     dimension `dim` of the table. An index in [-n, -1] counts from the end; one
     outside [-n, n-1] stops the run with an error that names the op.
+
+    What is picked by `padding_index` gives the table no gradient (padding_idx of
+    torch.nn.Embedding); the result does not depend on it.
+    ```mlir
+    %x = nn.gather %table, %ids dim 0 padding 1 : (tensor<96x32xf32>, tensor<4x8xi64>) -> tensor<4x8x32xf32>
+    ```
   }];
-  let arguments = (ins NN_Tensor:$table, NN_IndexTensor:$indices, I64Attr:$dim);
+  let arguments = (ins NN_Tensor:$table, NN_IndexTensor:$indices, I64Attr:$dim,
+      OptionalAttr<I64Attr>:$padding_index);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$table `,` $indices `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$table `,` $indices `dim` $dim (`padding` $padding_index^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_GatherNdOp : NN_InferredOp<"gather_nd"> {

@@ -278,6 +278,22 @@ void Identifier::run(std::vector<std::string> &notes) {
   tieUnnamed(notes);
 }
 
+EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node) {
+  EmbeddingCall embedding;
+  std::optional<TracedCall> call = tracedCall(node);
+  if (!call || call->op != "embedding")
+    return embedding;
+  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq = False)
+  const TracedArgument *padding = call->argument(2, "padding_idx"),
+                       *scales = call->argument(3, "scale_grad_by_freq");
+  int64_t index;
+  if (padding && !StringRef(padding->text).getAsInteger(10, index) &&
+      index >= 0)
+    embedding.paddingIndex = index;
+  embedding.scalesByFrequency = scales && scales->text == "True";
+  return embedding;
+}
+
 static int64_t elementCount(const onnx::TensorProto &tensor) {
   int64_t count = 1;
   for (int64_t size : tensor.dims())

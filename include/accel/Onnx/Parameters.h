@@ -8,6 +8,7 @@
 
 #include "accel/Onnx/OnnxFile.h"
 #include "llvm/ADT/DenseMap.h"
+#include <optional>
 #include "llvm/ADT/SmallVector.h"
 
 namespace llvm {
@@ -103,6 +104,18 @@ struct ParameterTable {
   /// The parameter of that name or alias, or null.
   const Parameter *find(llvm::StringRef name) const;
 };
+
+/// What the gradient of an embedding depends on, and its value does not.
+struct EmbeddingCall {
+  /// `padding_idx`: the row of the table that is not trained.
+  std::optional<int64_t> paddingIndex;
+  /// `scale_grad_by_freq`: gradients are divided by how often a row is picked.
+  bool scalesByFrequency = false;
+};
+
+/// As the traced call says that `node` came from (aten.embedding,
+/// torch.nn.functional.embedding); neither where the exporter wrote none.
+EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node);
 
 /// What the user adds to what the file says.
 struct IdentifyOptions {

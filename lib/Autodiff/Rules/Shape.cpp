@@ -124,10 +124,20 @@ struct Pad : GradientModel<Pad, nn::PadOp> {
   }
 };
 
-/// Rows that were picked more than once add up.
+/// Rows that were picked more than once add up; those of padding do not count.
 struct Gather : GradientModel<Gather, nn::GatherOp> {
   static LogicalResult vjp(nn::GatherOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
+    if (std::optional<int64_t> padding = op.getPaddingIndex()) {
+      Value indices = e.cast(op.getIndices(), e.builder.getI64Type());
+      Value isPadding = e.compare(nn::ComparePredicate::eq, indices,
+                                  e.splat(*padding, indices));
+      // [i…] stands behind the first `dim` dimensions of g.
+      SmallVector<int64_t> sizes(typeOf(g).getRank(), 1);
+      llvm::copy(typeOf(indices).getShape(), sizes.begin() + op.getDim());
+      isPadding = e.broadcast(e.reshape(isPadding, sizes), typeOf(g).getShape());
+      g = e.select(isPadding, e.splat(0, g), g);
+    }
     out.push_back(e.make<nn::ScatterAddOp>(e.splat(0, op.getTable()),
                                            op.getIndices(), g,
                                            static_cast<int64_t>(op.getDim())));
@@ -185,8 +195,8 @@ struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
   static LogicalResult vjp(nn::ScatterAddOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
     out.append({g, Value(),
-                e.make<nn::GatherOp>(g, op.getIndices(),
-                                     static_cast<int64_t>(op.getDim()))});
+                e.make<nn::GatherOp>(g, op.getIndices(), op.getDim(),
+                                     /*padding_index=*/IntegerAttr())});
     return success();
   }
 };

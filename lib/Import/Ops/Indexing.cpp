@@ -29,8 +29,16 @@ static LogicalResult importGather(Importer &n) {
     return n.finish(n.reshape(
         n.slice(table, dim, index < 0 ? index + size : index, 1), shape));
   }
-  return n.finish(
-      n.create<nn::GatherOp>({table, indices}, n.named("dim", dim)));
+  SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
+  if (n.graph.options.forTraining) {
+    onnxio::EmbeddingCall embedding = onnxio::getEmbeddingCall(n.node);
+    if (embedding.scalesByFrequency)
+      return n.error() << "expected an embedding without 'scale_grad_by_freq', "
+                          "which training does not support yet";
+    if (embedding.paddingIndex)
+      attributes.push_back(n.named("padding_index", *embedding.paddingIndex));
+  }
+  return n.finish(n.create<nn::GatherOp>({table, indices}, attributes));
 }
 
 /// Whether index tuples, known now, name every element of a table in its order:
