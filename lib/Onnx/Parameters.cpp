@@ -283,7 +283,8 @@ EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node) {
   std::optional<TracedCall> call = tracedCall(node);
   if (!call || call->op != "embedding")
     return embedding;
-  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq = False)
+  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq =
+  // False)
   const TracedArgument *padding = call->argument(2, "padding_idx"),
                        *scales = call->argument(3, "scale_grad_by_freq");
   int64_t index;

@@ -199,55 +199,77 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
   return pieces;
 }
 
+/// Each sequence of `axes` that leaves `part` of `whole` elements.
+void PieceMaker::findSplits(ArrayRef<StringAttr> axes, int64_t whole,
+                            int64_t part, Axes taken,
+                            std::vector<Axes> &splits) {
+  int64_t left = whole / countRanks(taken);
+  if (left == part)
+    splits.push_back(taken);
+  if (left <= part)
+    return;
+  for (StringAttr axis : axes) {
+    if (llvm::is_contained(taken, axis))
+      continue;
+    taken.push_back(axis);
+    findSplits(axes, whole, part, taken, splits);
+    taken.pop_back();
+  }
+}
+
 std::vector<std::vector<Piece>>
 PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
                         Operation *local) {
-  std::optional<OpMap> map = getOpMap(logical);
-  if (!map)
-    return {operands};
-  Axes all, used;
-  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-    all.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
-  all = dropUnits(all);
+  using Places = SmallVector<std::pair<size_t, size_t>>;
+  std::vector<Places> undecided; ///< each to be read as split alike
+  bool isReshape = isa<nn::ReshapeOp>(logical);
+  if (isReshape)
+    for (size_t dim = 0; dim < operands[0].dims.size(); ++dim)
+      undecided.push_back({{0, dim}});
+  else if (std::optional<OpMap> map = getOpMap(logical))
+    for (int index : map->reduced) {
+      Places &places = undecided.emplace_back();
+      for (auto [number, dims] : llvm::enumerate(map->operands))
+        for (auto [dim, of] : llvm::enumerate(dims))
+          if (of == index)
+            places.push_back({number, dim});
+    }
+
+  Axes axes, used;
   for (const Piece &operand : operands) {
     used.append(operand.partial);
     for (const Dim &dim : operand.dims)
       used.append(dim.axes);
   }
+  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+    axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
+  axes = dropUnits(axes);
   llvm::erase_if(
-      all, [&](StringAttr axis) { return llvm::is_contained(used, axis); });
+      axes, [&](StringAttr axis) { return llvm::is_contained(used, axis); });
+
   std::vector<std::vector<Piece>> readings = {operands};
-  for (int index : map->reduced) {
-    // Every dimension with this index is of equal elements, and not all there.
-    SmallVector<std::pair<size_t, size_t>> places;
-    bool isFree = true;
-    for (auto [number, dims] : llvm::enumerate(map->operands))
-      for (auto [dim, of] : llvm::enumerate(dims))
-        if (of == index) {
-          places.push_back({number, dim});
-          isFree &= operands[number].dims[dim].free;
-        }
-    if (places.empty() || !isFree)
+  for (const Places &places : undecided) {
+    if (places.empty() || !llvm::all_of(places, [&](auto place) {
+          return operands[place.first].dims[place.second].free;
+        }))
       continue;
     auto [number, dim] = places.front();
     int64_t whole = shapeOf(logical->getOperand(number))[dim],
             part = shapeOf(local->getOperand(number))[dim];
     if (part == whole)
       continue;
+    std::vector<Axes> splits;
+    findSplits(axes, whole, part, {}, splits);
+    // A reshape may leave the dimension as it is.
     std::vector<std::vector<Piece>> more;
-    for (unsigned bits = 1; bits < (1u << all.size()); ++bits) {
-      Axes axes;
-      for (auto [number, axis] : llvm::enumerate(all))
-        if (bits >> number & 1)
-          axes.push_back(axis);
-      if (countRanks(axes) * part != whole)
-        continue;
+    if (isReshape)
+      more = readings;
+    for (const Axes &split : splits)
       for (std::vector<Piece> reading : readings) {
         for (auto [number, dim] : places)
-          reading[number].dims[dim] = {axes, false};
+          reading[number].dims[dim] = {split, false};
         more.push_back(std::move(reading));
       }
-    }
     readings = std::move(more);
   }
   return readings;

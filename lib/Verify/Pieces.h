@@ -46,8 +46,9 @@ public:
                                               llvm::ArrayRef<Piece> operands,
                                               mlir::Operation *local,
                                               std::string &why);
-  /// Operands of equal elements that `logical` sums over can be read as split
-  /// over any axes that leave their sizes: `operands`, in each such way.
+  /// Dimensions of equal elements that `logical` reduces, or merges with
+  /// others, can be read as split over any axes that leave their sizes:
+  /// `operands`, in each such way.
   std::vector<std::vector<Piece>> getReadings(mlir::Operation *logical,
                                               std::vector<Piece> operands,
                                               mlir::Operation *local);
@@ -64,6 +65,8 @@ public:
   Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
 
 private:
+  void findSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
+                  int64_t part, Axes taken, std::vector<Axes> &splits);
   int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   bool isSplit(const Piece &piece, mlir::StringAttr axis);
   void normalize(Axes &partial);

@@ -8,8 +8,8 @@
 
 #include "accel/Onnx/OnnxFile.h"
 #include "llvm/ADT/DenseMap.h"
-#include <optional>
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 
 namespace llvm {
 class raw_ostream;

@@ -135,7 +135,8 @@ struct Gather : GradientModel<Gather, nn::GatherOp> {
       // [i…] stands behind the first `dim` dimensions of g.
       SmallVector<int64_t> sizes(typeOf(g).getRank(), 1);
       llvm::copy(typeOf(indices).getShape(), sizes.begin() + op.getDim());
-      isPadding = e.broadcast(e.reshape(isPadding, sizes), typeOf(g).getShape());
+      isPadding =
+          e.broadcast(e.reshape(isPadding, sizes), typeOf(g).getShape());
       g = e.select(isPadding, e.splat(0, g), g);
     }
     out.push_back(e.make<nn::ScatterAddOp>(e.splat(0, op.getTable()),
