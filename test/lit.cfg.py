@@ -45,6 +45,11 @@ try:
 except OSError:
     pass
 
+# Whether f32 may be multiplied as bf16 pieces (x86 only, as all of this).
+with open("/proc/cpuinfo") as cpuinfo:
+    if " amx_bf16 " in cpuinfo.read():
+        config.available_features.add("amx")
+
 config.substitutions += [
     ("%models", models),
     ("%fixtures", os.path.join(source, "test", "Fixtures")),

@@ -258,6 +258,7 @@ LogicalResult Compilation::emitExecutable() {
   FailureOr<std::string> kernels = cpu::compileKernels(*module, *target);
   if (failed(kernels))
     return failure();
+  cpu::addFormFeatures(*module, *target);
   progress.setStage("writing " + options.output);
   emit::EmitOptions emitOptions;
   emitOptions.target = target->text;

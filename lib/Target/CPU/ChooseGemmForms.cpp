@@ -139,6 +139,8 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
   form = made->form();
   attrs.set("chunk_rows", builder.getI64IntegerAttr(form.chunkRows));
   attrs.set("chunk_columns", builder.getI64IntegerAttr(form.chunkColumns));
+  if (form.bf16x6)
+    attrs.set("bf16x6", builder.getUnitAttr());
   if (form.packed) {
     attrs.set("packed", builder.getUnitAttr());
     attrs.set("layout", builder.getDenseI64ArrayAttr(form.layout));
@@ -252,6 +254,18 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
     return grad.emitOpError() << status.message();
   record(grad, *made);
   return success();
+}
+
+void addFormFeatures(ModuleOp plans, CpuTarget &target) {
+  WalkResult found = plans.walk([](plan::GemmOp gemm) {
+    DictionaryAttr form = gemm.getFormAttr();
+    return form && form.contains("bf16x6") ? WalkResult::interrupt()
+                                           : WalkResult::advance();
+  });
+  if (!found.wasInterrupted())
+    return;
+  target.features.insert(target.features.end(), {"amx_bf16", "amx_tile"});
+  llvm::sort(target.features);
 }
 
 namespace {

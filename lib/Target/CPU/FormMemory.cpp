@@ -1,5 +1,5 @@
-// The forms that were fastest before, in a text file: key, then packed, chunk
-// rows, chunk columns.
+// The forms that were fastest before, in a text file: key, then packed, bf16x6,
+// chunk rows, chunk columns.
 
 #include "CacheFolder.h"
 #include "GemmForms.h"
@@ -30,13 +30,15 @@ FormMemory::FormMemory() {
     words.clear();
     line.split(words, ' ');
     rt::cpu::GemmForm form;
-    int64_t packed;
-    if (words.size() != 4 || words[1].getAsInteger(10, packed) ||
-        words[2].getAsInteger(10, form.chunkRows) ||
-        words[3].getAsInteger(10, form.chunkColumns) || packed < 0 ||
-        packed > 1 || form.chunkRows < 0 || form.chunkColumns < 0)
+    unsigned packed, bf16x6;
+    if (words.size() != 5 || words[1].getAsInteger(10, packed) ||
+        words[2].getAsInteger(10, bf16x6) ||
+        words[3].getAsInteger(10, form.chunkRows) ||
+        words[4].getAsInteger(10, form.chunkColumns) || packed > 1 ||
+        bf16x6 > 1 || form.chunkRows < 0 || form.chunkColumns < 0)
       continue;
     form.packed = packed;
+    form.bf16x6 = bf16x6;
     forms[words[0]] = form;
   }
 }
@@ -50,8 +52,8 @@ FormMemory::~FormMemory() {
     sorted[entry.getKey()] = &entry.getValue();
   Error written = writeToOutput(path, [&](raw_ostream &os) {
     for (auto [key, form] : sorted)
-      os << key << " " << int(form->packed) << " " << form->chunkRows << " "
-         << form->chunkColumns << "\n";
+      os << key << " " << int(form->packed) << " " << int(form->bf16x6) << " "
+         << form->chunkRows << " " << form->chunkColumns << "\n";
     return Error::success();
   });
   consumeError(std::move(written));

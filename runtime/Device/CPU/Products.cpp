@@ -10,6 +10,7 @@ namespace {
 GemmForm getGemmForm(const Form &form) {
   GemmForm result;
   result.packed = getInteger(form, "packed", 0) != 0;
+  result.bf16x6 = getInteger(form, "bf16x6", 0) != 0;
   result.chunkRows = getInteger(form, "chunk_rows", 0);
   result.chunkColumns = getInteger(form, "chunk_columns", 0);
   if (auto found = form.find("layout"); found != form.end())

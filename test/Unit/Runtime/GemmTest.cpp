@@ -117,19 +117,28 @@ void check(const Case &which, GemmType type, GemmType outType,
                            << form.chunkRows << "x" << form.chunkColumns;
 
   std::mt19937 engine(3);
-  auto fill = [&](GemmType kind, char *data, int64_t count) {
-    for (int64_t i = 0; i < count; ++i)
-      set(kind, data, i, (static_cast<int>(engine() % 17) - 8) / 8.0);
-  };
+  auto next = [&] { return (static_cast<int>(engine() % 17) - 8) / 8.0; };
   Buffer aData = allocate(span(a) * getBytes(type));
   Buffer bData = allocate(span(b) * getBytes(type));
   Buffer biasData = allocate(which.n * getBytes(type));
   Buffer cData = allocate(span(c) * getBytes(outType));
-  fill(type, aData.get(), span(a));
-  fill(type, bData.get(), span(b));
-  fill(type, biasData.get(), which.n);
+  // What lies between rows stays NaN: nobody may read it.
+  auto fillMatrix = [&](GemmType kind, char *data,
+                        const GemmDesc::Operand &matrix) {
+    size_t dims = matrix.shape.size() - 2;
+    std::vector<int64_t> batch(matrix.shape.begin(),
+                               matrix.shape.begin() + dims);
+    for (int64_t which = 0; which < product(batch); ++which)
+      for (int64_t row = 0; row < matrix.shape[dims]; ++row)
+        for (int64_t column = 0; column < matrix.shape[dims + 1]; ++column)
+          set(kind, data, offset(matrix, which, row, column), next());
+  };
+  fillMatrix(type, aData.get(), a);
+  fillMatrix(type, bData.get(), b);
+  for (int64_t j = 0; j < which.n; ++j)
+    set(type, biasData.get(), j, next());
   if (accumulate)
-    fill(outType, cData.get(), span(c));
+    fillMatrix(outType, cData.get(), c);
   Buffer before = allocate(span(c) * getBytes(outType));
   std::memcpy(before.get(), cData.get(), span(c) * getBytes(outType));
   Buffer packed = allocate(gemm->packedBytes());
@@ -249,6 +258,137 @@ TEST(Gemm, ComputesWithPackedWeights) {
   }
 }
 
+TEST(Gemm, ComputesInBf16Pieces) {
+  if (!hasBf16Tiles())
+    GTEST_SKIP() << "no tiles of bf16 on this machine";
+  std::vector<Case> more = cases();
+  // More than is split at a time: inner elements, rows, columns.
+  more.push_back({70, 100, 1100, false, true, 3, 5, 7});
+  more.push_back({900, 40, 520, true, false, 4, 8, 0});
+  for (const Case &which : more)
+    for (GemmForm how :
+         {form(false, 0, 0), form(false, 25, 48), form(false, 32, 64)}) {
+      how.bf16x6 = true;
+      for (bool bias : {false, true})
+        for (bool accumulate : {false, true})
+          check(which, GemmType::F32, GemmType::F32, how, bias, accumulate);
+    }
+}
+
+namespace {
+/// [rows, columns] of full-length f32 significands, of exponents `spread` wide.
+std::vector<float> makeNumbers(int64_t count, int spread, int seed) {
+  std::mt19937 engine(seed);
+  std::vector<float> numbers(count);
+  for (float &number : numbers) {
+    uint32_t bits = (engine() & 0x807fffff) |
+                    (127 + engine() % (2 * spread + 1) - spread) << 23;
+    std::memcpy(&number, &bits, 4);
+  }
+  return numbers;
+}
+
+GemmDesc describeDense(int64_t m, int64_t n, int64_t k, GemmType type) {
+  return GemmDesc::ofViews(type, GemmType::F32, operand({}, m, k, false, 0),
+                           operand({}, k, n, false, 0),
+                           operand({}, m, n, false, 0), false, false);
+}
+
+template <class T>
+std::vector<float> multiply(const Gemm &gemm, const GemmDesc &desc,
+                            const std::vector<T> &a, const std::vector<T> &b) {
+  std::vector<float> c(desc.m * desc.n);
+  Buffer scratch = allocate(gemm.scratchBytes());
+  for (int64_t chunk = 0; chunk < gemm.chunks(); ++chunk)
+    gemm.run(chunk, 0, a.data(), b.data(), nullptr, c.data(), scratch.get());
+  return c;
+}
+} // namespace
+
+TEST(Gemm, IsAsExactInBf16PiecesAsF32Arithmetic) {
+  if (!hasBf16Tiles())
+    GTEST_SKIP() << "no tiles of bf16 on this machine";
+  for (int spread : {0, 3, 20})
+    for (int64_t k : {32, 700}) {
+      GemmDesc desc = describeDense(64, 64, k, GemmType::F32);
+      GemmForm pieces;
+      pieces.bf16x6 = true;
+      std::unique_ptr<Gemm> split, loop;
+      ASSERT_TRUE(Gemm::create(desc, pieces, 1, split).ok());
+      ASSERT_TRUE(createLoopGemm(desc, GemmForm(), loop).ok());
+      std::vector<float> a = makeNumbers(64 * k, spread, 1),
+                         b = makeNumbers(k * 64, spread, 2);
+      std::vector<float> found = multiply(*split, desc, a, b),
+                         usual = multiply(*loop, desc, a, b);
+      // Against the sums of magnitudes, which bound what rounding can do.
+      double foundError = 0, usualError = 0;
+      for (int64_t i = 0; i < 64; ++i)
+        for (int64_t j = 0; j < 64; ++j) {
+          double exact = 0, size = 0;
+          for (int64_t q = 0; q < k; ++q) {
+            double term = double(a[i * k + q]) * b[q * 64 + j];
+            exact += term;
+            size += std::abs(term);
+          }
+          foundError += std::pow((found[i * 64 + j] - exact) / size, 2);
+          usualError += std::pow((usual[i * 64 + j] - exact) / size, 2);
+        }
+      EXPECT_LE(std::sqrt(foundError), 1.1 * std::sqrt(usualError))
+          << "spread " << spread << ", " << k << " terms";
+    }
+}
+
+TEST(Gemm, KeepsNaNsInBf16Pieces) {
+  if (!hasBf16Tiles())
+    GTEST_SKIP() << "no tiles of bf16 on this machine";
+  GemmDesc desc = describeDense(20, 24, 40, GemmType::F32);
+  GemmForm pieces;
+  pieces.bf16x6 = true;
+  std::unique_ptr<Gemm> gemm;
+  ASSERT_TRUE(Gemm::create(desc, pieces, 1, gemm).ok());
+  // Quiet and signalling, of either sign, and infinities.
+  for (uint32_t bits : {0x7fc00000u, 0x7fffffffu, 0xffffffffu, 0x7f800001u,
+                        0xffc00000u, 0x7f800000u, 0xff800000u}) {
+    float special;
+    std::memcpy(&special, &bits, 4);
+    std::vector<float> a = makeNumbers(20 * 40, 3, 3),
+                       b = makeNumbers(40 * 24, 3, 4);
+    std::vector<float> inA = a, inB = b;
+    inA[7 * 40 + 33] = special;
+    inB[9 * 24 + 21] = special;
+    std::vector<float> rows = multiply(*gemm, desc, inA, b);
+    std::vector<float> columns = multiply(*gemm, desc, a, inB);
+    for (int64_t i = 0; i < 20; ++i)
+      for (int64_t j = 0; j < 24; ++j) {
+        EXPECT_EQ(std::isfinite(rows[i * 24 + j]), i != 7);
+        EXPECT_EQ(std::isfinite(columns[i * 24 + j]), j != 21);
+      }
+  }
+}
+
+TEST(Gemm, SharesTheTilesWithOneDnn) {
+  if (!hasBf16Tiles())
+    GTEST_SKIP() << "no tiles of bf16 on this machine";
+  GemmForm pieces;
+  pieces.bf16x6 = true;
+  GemmDesc wide = describeDense(48, 80, 96, GemmType::F32);
+  GemmDesc narrow = describeDense(48, 80, 96, GemmType::BF16);
+  std::unique_ptr<Gemm> ours, theirs;
+  ASSERT_TRUE(Gemm::create(wide, pieces, 1, ours).ok());
+  ASSERT_TRUE(Gemm::create(narrow, GemmForm(), 1, theirs).ok());
+  std::vector<float> a = makeNumbers(48 * 96, 2, 5),
+                     b = makeNumbers(96 * 80, 2, 6);
+  std::vector<uint16_t> a16(48 * 96), b16(96 * 80);
+  for (size_t i = 0; i < a16.size(); ++i)
+    std::memcpy(&a16[i], reinterpret_cast<const char *>(&a[i]) + 2, 2);
+  for (size_t i = 0; i < b16.size(); ++i)
+    std::memcpy(&b16[i], reinterpret_cast<const char *>(&b[i]) + 2, 2);
+  std::vector<float> first = multiply(*theirs, narrow, a16, b16);
+  std::vector<float> second = multiply(*ours, wide, a, b);
+  EXPECT_EQ(multiply(*theirs, narrow, a16, b16), first);
+  EXPECT_EQ(multiply(*ours, wide, a, b), second);
+}
+
 TEST(Gemm, RefusesWhatNoFormServes) {
   GemmDesc desc;
   desc.m = desc.n = desc.k = 8;
@@ -266,6 +406,12 @@ TEST(Gemm, RefusesWhatNoFormServes) {
   status = Gemm::create(desc, bad, 1, gemm);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.message(), "expected a layout of packed weights");
+  bad = form(true, 0, 0);
+  bad.bf16x6 = true;
+  status = Gemm::create(desc, bad, 1, gemm);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(),
+            "expected a product of f32 whose b is not packed");
   desc.k = 0;
   status = Gemm::create(desc, form(false, 0, 0), 1, gemm);
   ASSERT_FALSE(status.ok());

@@ -3,6 +3,7 @@
 #ifndef ACCEL_TARGET_CPU_CPUTARGET_H
 #define ACCEL_TARGET_CPU_CPUTARGET_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Support/LLVM.h"
 #include <string>
@@ -28,6 +29,9 @@ struct CpuTarget {
 llvm::FailureOr<CpuTarget>
 parseTarget(llvm::StringRef text,
             llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// Adds to the features what the forms of the plans' products need.
+void addFormFeatures(mlir::ModuleOp plans, CpuTarget &target);
 
 } // namespace accel::cpu
 

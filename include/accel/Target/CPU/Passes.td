@@ -15,6 +15,12 @@ def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
     nothing is measured. Chosen at load, the form could change from run to run
     (laws 1 and 10 of the design).
 
+    Where the machine multiplies bf16 in tiles (Intel AMX), products of f32 have
+    one more form, `bf16x6`: each number as three bf16 pieces, six products of
+    pieces, sums in f32. It is as exact as f32 arithmetic, and up to twice as
+    fast as the other units' peak. A file with this form asks for a machine that
+    has them; `--target=cpu:x86-64-v4` keeps to f32 arithmetic.
+
     Weights whose product is faster with packed weights are packed once, by
     `plan.pack` in the entry `load`; where nothing else reads them, the unpacked
     ones last no longer than that. Attention gets its block size and scratch.

@@ -4,8 +4,9 @@
 // the forms and records one in the plan; the runtime prepares and runs it.
 //
 // f32 and bf16 (sums in f32) are oneDNN's matmul primitive; dnnl_sgemm
-// allocates megabytes per call and is not used. f64 is our own loop: it is for
-// proofs.
+// allocates megabytes per call and is not used. Where the machine has units
+// that multiply bf16, f32 has a form of our own that uses them and is as exact.
+// f64 is our own loop: it is for proofs.
 
 #ifndef ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
 #define ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
@@ -28,6 +29,10 @@ enum class GemmType { F32, BF16, F64 };
 /// everywhere. Requires that no product was prepared yet, or that it was said
 /// before with the same argument.
 Status limitInstructions(bool avx512);
+
+/// Whether this machine, and its Linux, multiply bf16 in tiles (Intel AMX), as
+/// the form bf16x6 needs. Limits do not change the answer.
+bool hasBf16Tiles();
 
 /// Bytes of an element.
 int64_t getBytes(GemmType type);
@@ -63,6 +68,8 @@ struct GemmDesc {
 struct GemmForm {
   /// b is read in the layout that `Gemm::pack` writes.
   bool packed = false;
+  /// Numbers of f32 are multiplied as three bf16 pieces each, in six products.
+  bool bf16x6 = false;
   /// Rows and columns of c in a chunk (0: all). Every batch element is a chunk
   /// of its own, at least.
   int64_t chunkRows = 0, chunkColumns = 0;

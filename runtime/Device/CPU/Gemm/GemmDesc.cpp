@@ -73,6 +73,8 @@ Status Gemm::create(const GemmDesc &desc, const GemmForm &form, int threads,
                          std::to_string(desc.k));
   if (desc.type == GemmType::F64)
     return createLoopGemm(desc, form, gemm);
+  if (form.bf16x6)
+    return createBf16x6Gemm(desc, form, gemm);
   Status status = createDnnlGemm(desc, form, threads, gemm);
   if (status.ok() || form.packed)
     return status;

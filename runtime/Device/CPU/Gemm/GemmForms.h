@@ -29,6 +29,10 @@ struct Chunks {
 /// The forms of f32 and bf16: oneDNN's matmul primitive.
 Status createDnnlGemm(const GemmDesc &desc, const GemmForm &form, int threads,
                       std::unique_ptr<Gemm> &gemm);
+/// The form of f32 where the machine multiplies bf16 (AMX): six products of
+/// pieces.
+Status createBf16x6Gemm(const GemmDesc &desc, const GemmForm &form,
+                        std::unique_ptr<Gemm> &gemm);
 /// The form of f64: a loop over blocks.
 Status createLoopGemm(const GemmDesc &desc, const GemmForm &form,
                       std::unique_ptr<Gemm> &gemm);
