@@ -53,7 +53,7 @@ struct Case {
   int64_t m, n, k;
   bool transposeA = false, transposeB = false;
   int64_t padA = 0, padB = 0, padC = 0; ///< elements after each row
-  std::vector<int64_t> batch;
+  std::vector<int64_t> batch = {};
   bool sharedB = false;
 };
 
@@ -262,6 +262,10 @@ TEST(Gemm, ComputesInBf16Pieces) {
   if (!hasBf16Tiles())
     GTEST_SKIP() << "no tiles of bf16 on this machine";
   std::vector<Case> more = cases();
+  // Vectors out of matrices: the stride of a size of 1 says nothing.
+  more.push_back({1, 40, 70, true, false, 2, 0, 0});
+  more.push_back({40, 1, 70, false, true, 0, 0, 5});
+  more.push_back({40, 1, 70, false, false, 0, 2, 0});
   // More than is split at a time: inner elements, rows, columns.
   more.push_back({70, 100, 1100, false, true, 3, 5, 7});
   more.push_back({900, 40, 520, true, false, 4, 8, 0});
@@ -412,6 +416,12 @@ TEST(Gemm, RefusesWhatNoFormServes) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.message(),
             "expected a product of f32 whose b is not packed");
+  bad.packed = false;
+  desc.bRow = 16, desc.bCol = 2;
+  status = Gemm::create(desc, bad, 1, gemm);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(),
+            "expected matrices with rows or columns without gaps");
   desc.k = 0;
   status = Gemm::create(desc, form(false, 0, 0), 1, gemm);
   ASSERT_FALSE(status.ok());

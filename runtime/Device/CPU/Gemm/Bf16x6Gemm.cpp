@@ -156,16 +156,18 @@ public:
       int64_t some = std::min(depth, desc.k - inner);
       for (int64_t row = 0; row < chunk.rows; row += rows) {
         int64_t height = std::min(rows, chunk.rows - row);
-        splitRows(static_cast<const float *>(a) + chunk.a + row * desc.aRow +
-                      inner * desc.aCol,
-                  desc.aRow, desc.aCol, alignUp(height, kBlock), height, some,
-                  own.a);
+        split(Side::Rows,
+              static_cast<const float *>(a) + chunk.a + row * desc.aRow +
+                  inner * desc.aCol,
+              desc.aRow, desc.aCol, alignUp(height, kBlock), height, some,
+              own.a);
         for (int64_t column = 0; column < chunk.columns; column += kPanel) {
           int64_t width = std::min(kPanel, chunk.columns - column);
-          splitColumns(static_cast<const float *>(b) + chunk.b +
-                           inner * desc.bRow + column * desc.bCol,
-                       desc.bRow, desc.bCol, alignUp(width, kBlock), width,
-                       some, own.b);
+          split(Side::Columns,
+                static_cast<const float *>(b) + chunk.b + inner * desc.bRow +
+                    column * desc.bCol,
+                desc.bCol, desc.bRow, alignUp(width, kBlock), width, some,
+                own.b);
           const float *shift = nullptr;
           if (desc.bias && inner == 0) {
             std::fill_n(own.bias, kPanel, 0.0f);
@@ -247,6 +249,8 @@ Status cpu::createBf16x6Gemm(const GemmDesc &desc, const GemmForm &form,
                              std::unique_ptr<Gemm> &gemm) {
   if (desc.type != GemmType::F32 || form.packed)
     return Status::error("expected a product of f32 whose b is not packed");
+  if ((desc.aRow != 1 && desc.aCol != 1) || (desc.bRow != 1 && desc.bCol != 1))
+    return Status::error("expected matrices with rows or columns without gaps");
   if (!hasBf16Tiles())
     return Status::error("expected a machine with AMX, for which this product "
                          "was compiled");

@@ -17,7 +17,7 @@ struct Pieces {
   __m512i piece[kPieces];
 };
 
-ACCEL_AVX512 inline Pieces split(__m512 x) {
+ACCEL_AVX512 inline Pieces takePieces(__m512 x) {
   const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
   const __m512i half = _mm512_set1_epi32(0x8000);
   Pieces made;
@@ -106,7 +106,8 @@ ACCEL_AVX512 void writeRows(const Source &x, Tile *tiles) {
       63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31, 29,
       27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
   for (int64_t row = 0; row < kLanes; ++row) {
-    Pieces left = split(x.load(row, 0)), right = split(x.load(row, 1));
+    Pieces left = takePieces(x.load(row, 0)),
+           right = takePieces(x.load(row, 1));
     for (int64_t piece = 0; piece < kPieces; ++piece)
       _mm512_store_si512(tiles[piece].bits + row * kLanes,
                          _mm512_permutex2var_epi16(left.piece[piece], odd,
@@ -117,8 +118,8 @@ ACCEL_AVX512 void writeRows(const Source &x, Tile *tiles) {
 /// [16 pairs of inner][16 columns][2], three times.
 ACCEL_AVX512 void writeColumns(const Source &x, Tile *tiles) {
   for (int64_t pair = 0; pair < kDepth / 2; ++pair) {
-    Pieces even = split(x.load(2 * pair, 0)),
-           odd = split(x.load(2 * pair + 1, 0));
+    Pieces even = takePieces(x.load(2 * pair, 0)),
+           odd = takePieces(x.load(2 * pair + 1, 0));
     for (int64_t piece = 0; piece < kPieces; ++piece)
       _mm512_store_si512(
           tiles[piece].bits + pair * kLanes,
@@ -127,58 +128,34 @@ ACCEL_AVX512 void writeColumns(const Source &x, Tile *tiles) {
   }
 }
 
-/// Calls visit(step, lane) for each tile, in the order in which memory is read
-/// ahead: along the dimension that is contiguous.
-template <class Visit>
-ACCEL_AVX512 inline void forEachTile(bool innerFirst, int64_t steps,
-                                     int64_t lanes, const Visit &visit) {
-  if (innerFirst)
+} // namespace
+
+ACCEL_AVX512 void accel::rt::cpu::bf16x6::split(Side side, const float *x,
+                                                int64_t laneStride,
+                                                int64_t innerStride,
+                                                int64_t lanes, int64_t used,
+                                                int64_t depth, Tile *tiles) {
+  alignas(64) float copy[kLanes * kDepth];
+  int64_t steps = (depth + kDepth - 1) / kDepth;
+  bool lanesMajor = innerStride == 1;
+  auto splitTile = [&](int64_t step, int64_t lane) ACCEL_AVX512 {
+    const float *from = x + lane * laneStride + step * kDepth * innerStride;
+    Tile *to = tiles + (lane / kLanes * steps + step) * kPieces;
+    int64_t left = depth - step * kDepth;
+    Source source = lanesMajor ? Source(from, laneStride, used - lane, left)
+                               : Source(from, innerStride, left, used - lane);
+    if (side == Side::Rows)
+      writeRows(lanesMajor ? source : source.flip(kDepth, kLanes, copy), to);
+    else
+      writeColumns(lanesMajor ? source.flip(kLanes, kDepth, copy) : source, to);
+  };
+  // In the order in which memory is read ahead: along what is contiguous.
+  if (lanesMajor)
     for (int64_t lane = 0; lane < lanes; lane += kLanes)
       for (int64_t step = 0; step < steps; ++step)
-        visit(step, lane);
+        splitTile(step, lane);
   else
     for (int64_t step = 0; step < steps; ++step)
       for (int64_t lane = 0; lane < lanes; lane += kLanes)
-        visit(step, lane);
-}
-} // namespace
-
-ACCEL_AVX512 void
-accel::rt::cpu::bf16x6::splitRows(const float *x, int64_t rowStride,
-                                  int64_t innerStride, int64_t rows,
-                                  int64_t used, int64_t depth, Tile *tiles) {
-  alignas(64) float copy[kLanes * kDepth];
-  int64_t steps = (depth + kDepth - 1) / kDepth;
-  auto visit = [&](int64_t step, int64_t row) ACCEL_AVX512 {
-    const float *from = x + row * rowStride + step * kDepth * innerStride;
-    Tile *to = tiles + (row / kLanes * steps + step) * kPieces;
-    int64_t left = depth - step * kDepth;
-    if (innerStride == 1)
-      writeRows({from, rowStride, used - row, left}, to);
-    else
-      writeRows(Source{from, innerStride, left, used - row}.flip(kDepth, kLanes,
-                                                                 copy),
-                to);
-  };
-  forEachTile(innerStride == 1, steps, rows, visit);
-}
-
-ACCEL_AVX512 void
-accel::rt::cpu::bf16x6::splitColumns(const float *x, int64_t innerStride,
-                                     int64_t columnStride, int64_t columns,
-                                     int64_t used, int64_t depth, Tile *tiles) {
-  alignas(64) float copy[kLanes * kDepth];
-  int64_t steps = (depth + kDepth - 1) / kDepth;
-  auto visit = [&](int64_t step, int64_t column) ACCEL_AVX512 {
-    const float *from = x + column * columnStride + step * kDepth * innerStride;
-    Tile *to = tiles + (column / kLanes * steps + step) * kPieces;
-    int64_t left = depth - step * kDepth;
-    if (columnStride == 1)
-      writeColumns({from, innerStride, left, used - column}, to);
-    else
-      writeColumns(Source{from, columnStride, used - column, left}.flip(
-                       kLanes, kDepth, copy),
-                   to);
-  };
-  forEachTile(columnStride != 1, steps, columns, visit);
+        splitTile(step, lane);
 }

@@ -18,15 +18,14 @@ struct alignas(64) Tile {
   uint32_t bits[kLanes * kDepth / 2];
 };
 
-/// Splits x(row, inner) = x[row · rowStride + inner · innerStride], one of the
-/// strides 1, into tiles [rows / 16][⌈depth / 32⌉][piece]. Rows from `used` on,
-/// and what a tile has beyond `depth`, are zeros. Requires AVX-512 (F, BW).
-void splitRows(const float *x, int64_t rowStride, int64_t innerStride,
-               int64_t rows, int64_t used, int64_t depth, Tile *tiles);
+/// Which operand a matrix is: its lanes are the rows of a, or the columns of b.
+enum class Side { Rows, Columns };
 
-/// The same for x(inner, column), into tiles of columns.
-void splitColumns(const float *x, int64_t innerStride, int64_t columnStride,
-                  int64_t columns, int64_t used, int64_t depth, Tile *tiles);
+/// Splits x[lane · laneStride + inner · innerStride], one of the strides 1,
+/// into tiles [lanes / 16][⌈depth / 32⌉][piece]. Lanes from `used` on, and what
+/// a tile has beyond `depth`, are zeros and not read. Requires AVX-512 (F, BW).
+void split(Side side, const float *x, int64_t laneStride, int64_t innerStride,
+           int64_t lanes, int64_t used, int64_t depth, Tile *tiles);
 
 } // namespace accel::rt::cpu::bf16x6
 
