@@ -28,6 +28,10 @@ config.environment["PATH"] = os.pathsep.join([
     os.path.join(config.accel_build, "bin"), config.llvm_tools,
     os.environ.get("PATH", "")])
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
+# Of the preset asan: LLVM's allocators mark memory in what we compile and not in
+# its own libraries, which no sanitizer has seen.
+if config.accel_asan_options:
+    config.environment["ASAN_OPTIONS"] = config.accel_asan_options
 for name in ("ACCEL_POISON", "ACCEL_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS",
              "TMPDIR", "HOME"):
     if name in os.environ:

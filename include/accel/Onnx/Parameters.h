@@ -124,7 +124,7 @@ struct IdentifyOptions {
   /// `--trainable`, `--frozen`: glob patterns over names and aliases, and over
   /// initializers that would be constants; what a pattern of the first matches
   /// is a parameter.
-  std::vector<std::string> trainable, frozen;
+  std::vector<std::string> trainable = {}, frozen = {};
 };
 
 /// Settles parameter identity, by the exporter's metadata where there is some
