@@ -245,15 +245,22 @@ void Identifier::tieUnnamed(std::vector<std::string> &notes) {
                   "'" + builder.nameOf(std::max(i, users.front())).str() +
                       "' is the same: module '" + module.str() + "' uses '" +
                       name + "'");
-    } else if (inside.size() == 1) {
+    } else if (!inside.empty()) {
       // Nothing proves a tie here (BERT's cls.predictions.bias), nor that the
       // parameter was folded away: only the user can say.
       builder.omit(i);
-      notes.push_back("no call names parameter '" + builder.nameOf(i).str() +
-                      "': if it is another name of '" +
-                      builder.nameOf(inside[0]).str() + "', say --tie " +
-                      builder.nameOf(i).str() + "=" +
-                      builder.nameOf(inside[0]).str());
+      std::string names = llvm::join(
+          llvm::map_range(inside,
+                          [&](unsigned other) {
+                            return "'" + builder.nameOf(other).str() + "'";
+                          }),
+          ", ");
+      notes.push_back(
+          "no call names parameter '" + builder.nameOf(i).str() +
+          "': if it is another name of " +
+          (inside.size() > 1 ? "one of " : "") + names + ", say --tie " +
+          builder.nameOf(i).str() + "=" +
+          (inside.size() > 1 ? "NAME" : builder.nameOf(inside[0]).str()));
     }
   }
 }

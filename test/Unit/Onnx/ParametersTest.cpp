@@ -293,6 +293,23 @@ TEST_F(ParametersTest, tiesThatNoMetadataTellsAreAskedFor) {
   EXPECT_THAT(table->parameters[0].aliases, ElementsAre("m.decoder.bias"));
   EXPECT_TRUE(table->notes.empty());
 
+  // Where there are several, all are named.
+  onnx::ModelProto several =
+      traced(parameter("m.bias") + parameter("m.norm.bias") +
+             parameter("m.decoder.bias"));
+  *several.mutable_graph()->mutable_initializer() = graph.initializer();
+  *several.mutable_graph()->mutable_node() = graph.node();
+  addInitializer(*several.mutable_graph(), "m.norm.bias", {3}, {1, 2, 4});
+  setCall(addNode(*several.mutable_graph(), "Add", {"x", "m.norm.bias"}, {"z"}),
+          call("add", "aten.add", "%x, %p_m_norm_bias"), "m.norm");
+  table = identify(several);
+  ASSERT_TRUE(succeeded(table));
+  EXPECT_EQ(table->parameters.size(), 2u);
+  ASSERT_EQ(table->notes.size(), 1u);
+  EXPECT_THAT(table->notes[0],
+              HasSubstr("another name of one of 'm.norm.bias', "
+                        "'m.decoder.bias', say --tie m.bias=NAME"));
+
   EXPECT_TRUE(failed(identify(model, {{{"m.bias", "m.nothing"}}})));
   EXPECT_THAT(messages[0], HasSubstr("found none called 'm.nothing'"));
 }
