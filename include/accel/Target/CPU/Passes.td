@@ -17,9 +17,9 @@ def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
 
     Where the machine multiplies bf16 in tiles (Intel AMX), products of f32 have
     one more form, `bf16x6`: each number as three bf16 pieces, six products of
-    pieces, sums in f32. It is as exact as f32 arithmetic, and up to twice as
-    fast as the other units' peak. A file with this form asks for a machine that
-    has them; `--target=cpu:x86-64-v4` keeps to f32 arithmetic.
+    pieces, sums in f32. It is as exact as f32 arithmetic, and was measured at up
+    to 1.5 times the peak of the f32 units. A file with this form asks for a
+    machine that has tiles; `--target=cpu:x86-64-v4` keeps to f32 arithmetic.
 
     Weights whose product is faster with packed weights are packed once, by
     `plan.pack` in the entry `load`; where nothing else reads them, the unpacked
