@@ -46,7 +46,7 @@ static LogicalResult importGather(Importer &n) {
 static bool enumeratesTable(Value table, DenseElementsAttr tuples,
                             int64_t batchDims) {
   ArrayRef<int64_t> shape = Importer::shape(table);
-  if (!tuples || batchDims != 0 ||
+  if (!tuples || tuples.getType().getRank() == 0 || batchDims != 0 ||
       tuples.getType().getShape().back() != Importer::rank(table) ||
       tuples.getNumElements() !=
           ShapedType::getNumElements(shape) * Importer::rank(table))
@@ -96,8 +96,8 @@ static LogicalResult importGatherElements(Importer &n) {
   SmallVector<int64_t> last; // the axis last; its own inverse
   llvm::append_range(last, llvm::seq<int64_t>(rank));
   std::swap(last[axis], last.back());
-  SmallVector<int64_t> tuples(
-      Importer::shape(indices = n.transpose(indices, last)));
+  indices = n.transpose(indices, last);
+  SmallVector<int64_t> tuples(Importer::shape(indices));
   tuples.push_back(1);
   Value picked = n.create<nn::GatherNdOp>(
       {n.transpose(table, last), n.reshape(indices, tuples)},
