@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """One training step of GPT-2 124M (random weights, AdamW, clipping; float32 and
 bfloat16 with float32 weights): acc beside PyTorch eager, torch.compile and JAX on
-one rank, and, with the states whole and shared (ZeRO-3), beside DDP, FSDP2 (gloo) and
-JAX with two devices on two ranks of half the threads, in one run. Those that are compared run at the same time and take turns
-(a group: a precision on a number of ranks). Every peer's first losses are compared
-with PyTorch's before a time is believed. Prints the tables and writes them, with
-versions and environment, to benchmarks/results/."""
+one rank, and, with the states whole and shared (ZeRO-3), beside DDP, FSDP2 (gloo)
+and JAX with two devices on two ranks of half the threads, in one run. Those that are
+compared run at the same time and take turns (a group: a precision on a number of
+ranks). Every peer's first losses are compared with PyTorch's before a time is
+believed. Prints the tables and writes them, with versions and environment, to
+benchmarks/results/."""
 import argparse
 import datetime
 import json
@@ -28,7 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE = {"fp32": 1e-4, "bf16": 5e-3}
 SETTINGS = gpt2_model.TRAINING
 # With the states shared as FSDP2 does.
-ZERO = "acc, ZeRO-3"
+ZERO = "acc ZeRO-3"
 
 
 class Peer(harness.Process):
@@ -59,7 +60,7 @@ class Acc:
     def __init__(self, name, folder, options, precision, ranks, scratch):
         self.name, self.times, self.options, self.ranks = name, [], options, ranks
         self.inputs = folder / "inputs"
-        self.file = folder / f"{precision}-{ranks}-{len(name)}.accx"
+        self.file = folder / f"{precision}-{ranks}-{name.replace(' ', '-')}.accx"
         # A cache of its own and empty: the first compilation is a user's first.
         self.environment = harness.environment(ACCEL_CACHE=str(scratch / f"cache-{precision}-{ranks}"))
         self.threads = options.threads // ranks
@@ -189,7 +190,7 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--repeat", type=int, default=3, help="timed steps of each in a round")
     parser.add_argument("--groups", default="fp32x1,bf16x1,fp32x2,bf16x2", help="PRECISIONxRANKS by comma")
-    parser.add_argument("--only", default="", help="names by comma: acc, " + ", ".join(gpt2_train_peers.PEERS))
+    parser.add_argument("--only", default="", help=f"names by comma: acc, {ZERO}, " + ", ".join(gpt2_train_peers.PEERS))
     parser.add_argument("--size", choices=gpt2_model.SIZES, default="124m",
                         help="tiny tells only whether this script works")
     parser.add_argument("--tools", type=pathlib.Path, default=HERE.parent / "build" / "bin")

@@ -51,7 +51,7 @@ except OSError:
 
 # Whether f32 may be multiplied as bf16 pieces (x86 only, as all of this).
 with open("/proc/cpuinfo") as cpuinfo:
-    if " amx_bf16 " in cpuinfo.read():
+    if "amx_bf16" in cpuinfo.read().split():
         config.available_features.add("amx")
 
 config.substitutions += [

@@ -132,24 +132,26 @@ LogicalResult Verifier::checkStates(ModuleOp whole) {
 
 /// What the entry says that the program takes and gives, its tasks must.
 LogicalResult Verifier::readEntry() {
-  for (unsigned number = 0; number < entry.getNumArguments(); ++number) {
-    auto name = entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
-    StringAttr state = getState(entry, number);
-    if (failed(checkLayout(entry.getLoc(), name ? "input" : "state",
-                           name ? name : state,
-                           entry.getArgAttrOfType<dist::LayoutAttr>(
-                               number, dist::kLayoutAttr))))
+  auto check = [&](StringRef kind, StringAttr name, StringAttr state,
+                   dist::LayoutAttr layout) {
+    return checkLayout(entry.getLoc(), name ? kind : "state",
+                       name ? name : state, layout);
+  };
+  for (unsigned number = 0; number < entry.getNumArguments(); ++number)
+    if (failed(check("input",
+                     entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr),
+                     getState(entry, number),
+                     entry.getArgAttrOfType<dist::LayoutAttr>(
+                         number, dist::kLayoutAttr))))
       return failure();
-  }
-  for (unsigned number = 0; number < entry.getNumResults(); ++number) {
-    auto name = entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
-    StringAttr state = getNewState(entry, number);
-    if (failed(checkLayout(entry.getLoc(), name ? "output" : "state",
-                           name ? name : state,
-                           entry.getResultAttrOfType<dist::LayoutAttr>(
-                               number, dist::kLayoutAttr))))
+  for (unsigned number = 0; number < entry.getNumResults(); ++number)
+    if (failed(check(
+            "output",
+            entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr),
+            getNewState(entry, number),
+            entry.getResultAttrOfType<dist::LayoutAttr>(number,
+                                                        dist::kLayoutAttr))))
       return failure();
-  }
   return success();
 }
 

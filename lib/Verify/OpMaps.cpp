@@ -10,10 +10,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 /// Every dimension of every operand and result must be whole.
 static OpMap getWholeMap(Operation *op) {
   OpMap map;

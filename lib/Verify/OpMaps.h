@@ -9,6 +9,11 @@
 
 namespace accel::verify {
 
+/// Of a value that is a tensor, as all are.
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
 /// An op on whole tensors. Dimensions with the same index run along together: a
 /// piece of one belongs to the same piece of the others.
 struct OpMap {

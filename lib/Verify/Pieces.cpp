@@ -10,10 +10,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 int64_t PieceMaker::countRanks(ArrayRef<StringAttr> axes) {
   int64_t count = 1;
   for (StringAttr axis : axes)

@@ -38,9 +38,6 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
                                                        const Piece &operand,
                                                        Operation *local,
                                                        std::string &why) {
-  auto shapeOf = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  };
   auto fail = [&] {
     why = "expected dimensions that keep what ranks hold in one place, found " +
           describe(operand);

@@ -49,27 +49,19 @@ GemmForm cpu::getDefaultForm(const GemmDesc &desc, const GemmUse &use) {
 static std::vector<GemmForm> getCandidates(const GemmDesc &desc,
                                            const GemmUse &use) {
   std::vector<GemmForm> forms;
-  for (bool packed : {false, true}) {
-    if (packed && (!use.constantWeights || !desc.batch.empty()))
-      continue;
+  std::vector<GemmForm> kinds(1);
+  if (use.constantWeights && desc.batch.empty())
+    kinds.emplace_back().packed = true;
+  if (desc.type == rt::cpu::GemmType::F32 && rt::cpu::hasBf16Tiles())
+    kinds.emplace_back().bf16x6 = true;
+  for (const GemmForm &kind : kinds)
     for (int64_t parts : {use.threads, 2 * use.threads, 4 * use.threads}) {
-      GemmForm rows, columns;
-      rows.packed = columns.packed = packed;
-      rows.chunkRows = divideUp(desc.m, parts, 8);
+      GemmForm rows = kind, columns = kind;
+      rows.chunkRows = divideUp(desc.m, parts, kind.bf16x6 ? 32 : 8);
       columns.chunkColumns = divideUp(desc.n, parts, 64);
       forms.push_back(rows);
       if (columns.chunkColumns < desc.n)
         forms.push_back(columns);
-    }
-  }
-  if (desc.type == rt::cpu::GemmType::F32 && rt::cpu::hasBf16Tiles())
-    for (int64_t parts : {use.threads, 2 * use.threads}) {
-      GemmForm rows, columns;
-      rows.bf16x6 = columns.bf16x6 = true;
-      rows.chunkRows = divideUp(desc.m, parts, 32);
-      columns.chunkColumns = divideUp(desc.n, parts, 32);
-      forms.push_back(rows);
-      forms.push_back(columns);
     }
   for (int64_t width : kNarrowChunks) {
     GemmForm narrow;

@@ -280,7 +280,7 @@ TEST(Gemm, ComputesInBf16Pieces) {
 }
 
 namespace {
-/// [rows, columns] of full-length f32 significands, of exponents `spread` wide.
+/// Numbers with significands of all bits, and exponents from -spread to spread.
 std::vector<float> makeNumbers(int64_t count, int spread, int seed) {
   std::mt19937 engine(seed);
   std::vector<float> numbers(count);
@@ -422,6 +422,13 @@ TEST(Gemm, RefusesWhatNoFormServes) {
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.message(),
             "expected matrices with rows or columns without gaps");
+  if (!hasBf16Tiles()) {
+    desc.bRow = 8, desc.bCol = 1;
+    status = Gemm::create(desc, bad, 1, gemm);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.message(), "expected a machine with AMX, for which this "
+                                "product was compiled");
+  }
   desc.k = 0;
   status = Gemm::create(desc, form(false, 0, 0), 1, gemm);
   ASSERT_FALSE(status.ok());

@@ -141,7 +141,7 @@ protected:
 
   /// The project's GPT-2, in phase `nn`.
   OwningOpRef<ModuleOp> parseGpt2() {
-    std::string file = ::testing::TempDir() + "/equivalence-gpt2.mlir";
+    std::string file = ACCEL_BUILD_DIR "/test/equivalence-gpt2.mlir";
     std::string command =
         ACCEL_BUILD_DIR "/bin/acc-opt " ACCEL_SOURCE_DIR
                         "/test/Fixtures/gpt2_train/default_dynamic/model.onnx "

@@ -52,6 +52,19 @@ template <class Op> SmallVector<Op> Mutator::all() {
   return ops;
 }
 
+Operation *Mutator::pickOp(function_ref<bool(Operation *)> isWanted) {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isWanted(op))
+      ops.push_back(op);
+  });
+  return ops.empty() ? nullptr : pick(ArrayRef(ops));
+}
+
+static bool isReduction(Operation *op) {
+  return isa<dist::AllReduceOp, dist::ReduceScatterOp>(op);
+}
+
 dist::AxesAttr Mutator::getAxes(ArrayRef<StringRef> names) {
   return dist::AxesAttr::get(module.getContext(), names);
 }
@@ -88,14 +101,9 @@ bool Mutator::changeAxes() {
 }
 
 bool Mutator::dropReduction() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
-      ops.push_back(op);
-  });
-  if (ops.empty())
+  Operation *op = pickOp(isReduction);
+  if (!op)
     return false;
-  Operation *op = pick(ArrayRef(ops));
   Value instead = op->getOperand(0);
   if (auto scatter = dyn_cast<dist::ReduceScatterOp>(op)) {
     OpBuilder builder(op);
@@ -109,14 +117,9 @@ bool Mutator::dropReduction() {
 }
 
 bool Mutator::doubleReduction() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
-      ops.push_back(op);
-  });
-  if (ops.empty())
+  Operation *op = pickOp(isReduction);
+  if (!op)
     return false;
-  Operation *op = pick(ArrayRef(ops));
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
   Value value = op->getResult(0);
@@ -130,16 +133,11 @@ bool Mutator::doubleReduction() {
 }
 
 bool Mutator::changeReduction() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
-      ops.push_back(op);
-  });
-  if (ops.empty())
+  Operation *op = pickOp(isReduction);
+  if (!op)
     return false;
-  pick(ArrayRef(ops))
-      ->setAttr("kind", dist::ReductionAttr::get(module.getContext(),
-                                                 dist::Reduction::max));
+  op->setAttr("kind", dist::ReductionAttr::get(module.getContext(),
+                                               dist::Reduction::max));
   return true;
 }
 
@@ -157,14 +155,11 @@ bool Mutator::mergeGather() {
 }
 
 bool Mutator::changeDim() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (op->hasAttr("dim") || isa<nn::MatmulOp>(op))
-      ops.push_back(op);
+  Operation *op = pickOp([](Operation *each) {
+    return each->hasAttr("dim") || isa<nn::MatmulOp>(each);
   });
-  if (ops.empty())
+  if (!op)
     return false;
-  Operation *op = pick(ArrayRef(ops));
   if (isa<nn::MatmulOp>(op)) {
     StringRef name = random() % 2 ? "transpose_lhs" : "transpose_rhs";
     if (op->hasAttr(name))
@@ -179,14 +174,10 @@ bool Mutator::changeDim() {
 }
 
 bool Mutator::dropScale() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (isa<nn::MulOp, nn::DivOp>(op))
-      ops.push_back(op);
-  });
-  if (ops.empty())
+  Operation *op =
+      pickOp([](Operation *each) { return isa<nn::MulOp, nn::DivOp>(each); });
+  if (!op)
     return false;
-  Operation *op = pick(ArrayRef(ops));
   op->getResult(0).replaceAllUsesWith(op->getOperand(0));
   op->erase();
   return true;
@@ -225,12 +216,8 @@ bool Mutator::shiftSlice() {
 }
 
 bool Mutator::exchangeOperand() {
-  SmallVector<Operation *> ops;
-  module.walk([&](Operation *op) {
-    if (op->getNumOperands() > 0)
-      ops.push_back(op);
-  });
-  Operation *op = pick(ArrayRef(ops));
+  Operation *op =
+      pickOp([](Operation *each) { return each->getNumOperands() > 0; });
   unsigned number = random() % op->getNumOperands();
   Type type = op->getOperand(number).getType();
   SmallVector<Value> others;

@@ -27,6 +27,8 @@ private:
   template <class T> T pick(llvm::ArrayRef<T> list) {
     return list[random() % list.size()];
   }
+  /// Null where no op is wanted.
+  mlir::Operation *pickOp(llvm::function_ref<bool(mlir::Operation *)> isWanted);
   dist::AxesAttr getAxes(llvm::ArrayRef<mlir::StringRef> names);
   /// Each group of ranks that the mesh has.
   llvm::SmallVector<dist::AxesAttr> getGroups();
