@@ -217,6 +217,17 @@ def distance(found, expected):
     return math.sqrt(total) if math.isfinite(total) else math.inf
 
 
+def folded_flags(model):
+    """--allow-folded where the references beside a model hold constant what its
+    exporter folded away: the record says so, or (of our own) the static export."""
+    record = model.parent / "parameters.json"
+    held = model.parent.name == "default_static"
+    if record.exists():
+        said = json.loads(record.read_text())
+        held = any(values for key, values in said.items() if key.startswith("folded away"))
+    return ["--allow-folded"] if held else []
+
+
 def graph_values(model):
     """Returns (inputs, outputs) of an ONNX model, each a list of (name, sizes);
     a symbolic size is its name. Initializers are no inputs."""

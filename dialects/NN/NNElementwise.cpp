@@ -62,6 +62,7 @@ INFER(DropoutOp, double ratio = adaptor.getRatio().convertToDouble();
       if (!(ratio >= 0 && ratio < 1)) return emitOptionalError(
           loc, "expected 'ratio' in [0, 1), found ", ratio);
       return inferSame(loc, operands, 0, types);)
+INFER_SAME(StopGradientOp)
 INFER_SAME(NegOp)
 INFER_SAME(AbsOp)
 INFER_SAME(ExpOp)

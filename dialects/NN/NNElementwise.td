@@ -131,4 +131,21 @@ def NN_DropoutOp : NN_InferredOp<"dropout"> {
   let assemblyFormat = "$input `ratio` $ratio `site` $site attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_StopGradientOp : NN_InferredOp<"stop_gradient"> {
+  let summary = "Passes the value, and no gradient";
+  let description = [{
+    The result is the operand; its gradient does not go further (PyTorch's
+    `detach`, the boundary of `torch.no_grad`).
+
+    Lifetime: made by import with --train; `nn-build-step` replaces it by its
+    operand once gradients are there.
+    ```mlir
+    %y = nn.stop_gradient %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

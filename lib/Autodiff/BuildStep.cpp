@@ -122,6 +122,19 @@ LogicalResult StepBuilder::markGradients(Value loss) {
   return success();
 }
 
+/// Stopped gradients are stopped: the ops that did it have done their work.
+/// Returns what `loss` is then.
+static Value dropStops(func::FuncOp entry, Value loss) {
+  for (auto stop : llvm::make_early_inc_range(
+           entry.getBody().front().getOps<nn::StopGradientOp>())) {
+    if (loss == stop.getResult())
+      loss = stop.getInput();
+    stop.replaceAllUsesWith(stop.getInput());
+    stop.erase();
+  }
+  return loss;
+}
+
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   Emit emit{builder, named("update")};
   Type element = Emit::typeOf(loss).getElementType();
@@ -235,7 +248,10 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
   // Dropout may have replaced it.
   Value scalar = entry.getBody().front().getTerminator()->getOperand(0);
-  if (failed(markGradients(scalar)) || failed(update(scalar, emitGradients)))
+  if (failed(markGradients(scalar)))
+    return failure();
+  scalar = dropStops(entry, scalar);
+  if (failed(update(scalar, emitGradients)))
     return failure();
   finish();
   return success();

@@ -53,6 +53,10 @@ private:
         op->emitOpError() << "draws anew in every step of training, expected "
                              "--train or a model exported for inference";
         valid = false;
+      } else if (isa<nn::StopGradientOp>(op)) {
+        op->emitOpError() << "means something only where gradients are built, "
+                             "expected --train";
+        valid = false;
       }
     });
     return valid;

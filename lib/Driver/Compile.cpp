@@ -40,7 +40,7 @@ private:
   }
   onnxio::IdentifyOptions identifyOptions() const {
     const autodiff::TrainOptions &train = options.phases.train;
-    return {options.ties, train.trainable, train.frozen};
+    return {options.ties, train.trainable, train.frozen, train.allowFolded};
   }
   LogicalResult load();
   LogicalResult applyConfig();
@@ -111,6 +111,7 @@ LogicalResult Compilation::load() {
   importOptions.dims = options.dims;
   importOptions.f64 = options.f64;
   importOptions.forTraining = options.phases.train.enabled;
+  importOptions.allowFolded = options.phases.train.allowFolded;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
   if (!module)
     return failure();

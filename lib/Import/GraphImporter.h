@@ -44,6 +44,9 @@ public:
       restored;
   /// Dropouts in training mode so far.
   int64_t dropouts = 0;
+  /// Whether a gradient would have to stop that nothing stops, since the module
+  /// is not for training.
+  bool stopsGradients = false;
 
   void define(llvm::StringRef name, ImportedValue value) {
     values[name] = std::move(value);

@@ -11,6 +11,7 @@
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace accel;
@@ -32,8 +33,9 @@ private:
   FailureOr<RankedTensorType> inputType(const onnx::ValueInfoProto &input);
   LogicalResult declareStates(ModuleOp module);
   FailureOr<nn::StateOp> declareState(const onnxio::Parameter &parameter);
+  LogicalResult reportDoubts();
   LogicalResult checkTrainable();
-  void describeTraining(ModuleOp module);
+  void describeTraining(ModuleOp module, bool losesStops);
   LogicalResult checkOutput(const onnx::ValueInfoProto &output, Value value);
   Location nameLoc(StringRef name) {
     return NameLoc::get(builder.getStringAttr(name));
@@ -148,6 +150,13 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       /*frozen=*/options.forTraining && !parameter.trained);
 }
 
+static std::string quoted(ArrayRef<std::string> names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
 LogicalResult ModelImporter::declareStates(ModuleOp module) {
   builder.setInsertionPointToEnd(module.getBody());
   llvm::SmallDenseSet<unsigned> used;
@@ -168,15 +177,35 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
   return success();
 }
 
-static std::string quoted(ArrayRef<std::string> names) {
-  std::string text;
-  for (const std::string &name : names)
-    text += (text.empty() ? "'" : ", '") + name + "'";
-  return text;
+/// One error for each place where the file does not tell what the user wrote.
+LogicalResult ModelImporter::reportDoubts() {
+  constexpr unsigned most = 8;
+  unsigned errors = 0;
+  for (const onnxio::Doubt &doubt : table.doubts) {
+    bool isFolded = doubt.kind == onnxio::Doubt::Folded;
+    if (isFolded && options.allowFolded)
+      continue;
+    if (errors++ >= most)
+      continue;
+    Location loc = doubt.node ? file.location(*doubt.node) : file.location();
+    InFlightDiagnostic error = emitError(loc) << doubt.message << "; "
+                                              << onnxio::kExportRemedy.str();
+    if (isFolded && !doubt.parameters.empty())
+      error << ", or hold " << quoted(doubt.parameters)
+            << " constant with --allow-folded";
+  }
+  if (errors > most)
+    emitError(file.location()) << errors - most
+                               << " more places do not tell what the user "
+                                  "wrote: see --report=parameters";
+  return success(errors == 0);
 }
 
-/// Refuses to guess what is a parameter.
+/// Refuses to guess what is a parameter, and to train something else than the
+/// user wrote.
 LogicalResult ModelImporter::checkTrainable() {
+  if (options.forTraining && failed(reportDoubts()))
+    return failure();
   if (options.forTraining && !table.undecided.empty())
     return emitError(file.location())
            << "initializers " << quoted(table.undecided)
@@ -186,7 +215,7 @@ LogicalResult ModelImporter::checkTrainable() {
 }
 
 /// Says what the module lacks of the user's program.
-void ModelImporter::describeTraining(ModuleOp module) {
+void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
   std::vector<std::string> folded, lost;
   SmallVector<Attribute> entries;
   for (const onnxio::Parameter &parameter : table.parameters) {
@@ -207,24 +236,43 @@ void ModelImporter::describeTraining(ModuleOp module) {
   if (!entries.empty())
     module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(entries));
   if (!options.forTraining) {
-    std::string reason;
+    SmallVector<std::string> reasons;
+    if (!table.doubts.empty())
+      reasons.push_back(table.doubts.front().message);
     if (!lost.empty())
-      reason = "its removed zero biases " + quoted(lost) + " are not in it";
+      reasons.push_back("its removed zero biases " + quoted(lost) +
+                        " are not in it");
     if (!table.undecided.empty())
-      reason += (reason.empty() ? "" : ", and ") +
-                std::string("initializers ") + quoted(table.undecided) +
-                " may be parameters";
-    if (!reason.empty())
+      reasons.push_back("initializers " + quoted(table.undecided) +
+                        " may be parameters");
+    if (losesStops)
+      reasons.push_back("where it stops gradients is not in it");
+    if (!reasons.empty())
       module->setAttr(nn::kUntrainableAttr,
-                      builder.getStringAttr(reason + "; give the model itself "
-                                                     "with --train"));
+                      builder.getStringAttr(llvm::join(reasons, ", and ") +
+                                            "; give the model itself with "
+                                            "--train"));
     return;
   }
+  std::vector<std::string> held;
+  for (const onnxio::Doubt &doubt : table.doubts)
+    for (const std::string &name : doubt.parameters)
+      if (!llvm::is_contained(held, name))
+        held.push_back(name);
+  if (!held.empty())
+    emitWarning(file.location())
+        << "parameters " << quoted(held)
+        << " were folded by the exporter and are held constant: "
+        << onnxio::kExportRemedy.str() << " to train them";
+  llvm::erase_if(folded, [&](const std::string &name) {
+    return llvm::is_contained(held, name);
+  });
   if (!folded.empty())
     emitWarning(file.location())
         << "parameters " << quoted(folded)
-        << " were folded away by the exporter and are not trained: export with "
-           "torch.onnx.export(…, dynamo=True, optimize=False) to train them";
+        << " are in no initializer, and saved weights will lack them but for "
+           "--original-weights: nothing uses them, or --frozen names what the "
+           "exporter folded";
   for (const std::string &note : table.notes)
     emitWarning(file.location()) << note;
 }
@@ -328,7 +376,7 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
       op.erase();
   if (failed(verify(*module)))
     return nullptr;
-  describeTraining(*module);
+  describeTraining(*module, importer.stopsGradients);
   return module;
 }
 

@@ -20,16 +20,35 @@ InFlightDiagnostic NodeImporter::error() {
                         << domain << "', opset " << version << "): ";
 }
 
+Value NodeImporter::repeat(const onnxio::ParameterStep &step, Value value) {
+  using Step = onnxio::ParameterStep;
+  switch (step.kind) {
+  case Step::Permute:
+    return transpose(value, step.values);
+  case Step::Slice:
+    return slice(value, step.values[0], step.values[1], step.values[2]);
+  case Step::Reshape:
+    return reshape(value, step.values);
+  case Step::Scale:
+    return create<nn::MulOp>({value, splatLike(value, step.factor)});
+  case Step::Square:
+    return create<nn::MulOp>({value, value});
+  }
+  llvm_unreachable("no such step");
+}
+
 LogicalResult NodeImporter::resolveOperands(bool takesSequences) {
   for (auto [index, name] : llvm::enumerate(node.input())) {
     unsigned number = index;
     if (const onnxio::ParameterUse *use = graph.table.useAt(node, number)) {
       auto state = graph.states.find(use->parameter);
       if (state != graph.states.end()) {
-        operands.push_back(ImportedValue::of(
-            use->permutation.empty()
-                ? state->second
-                : transpose(state->second, use->permutation)));
+        Value value = use->permutation.empty()
+                          ? state->second
+                          : transpose(state->second, use->permutation);
+        for (const onnxio::ParameterStep &step : use->steps)
+          value = repeat(step, value);
+        operands.push_back(ImportedValue::of(value));
         continue;
       }
     }
@@ -368,6 +387,15 @@ bool NodeImporter::broadcastTogether(MutableArrayRef<Value> values) {
   for (Value &value : values)
     value = broadcast(value, common);
   return !failed;
+}
+
+Value NodeImporter::stopGradient(Value value) {
+  if (!value || constantOf(value))
+    return value;
+  if (graph.options.forTraining)
+    return create<nn::StopGradientOp>(value);
+  graph.stopsGradients = true;
+  return value;
 }
 
 Value NodeImporter::matmul(Value lhs, Value rhs, bool transposeLhs,

@@ -124,6 +124,8 @@ public:
   /// The sum over `dims` times one over their size.
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims);
+  /// The value without its gradient; the value alone where nothing is trained.
+  mlir::Value stopGradient(mlir::Value value);
   /// Matrix product with NumPy's rules for ranks and batch dimensions.
   mlir::Value matmul(mlir::Value lhs, mlir::Value rhs,
                      bool transposeLhs = false, bool transposeRhs = false);
@@ -145,6 +147,8 @@ public:
                                            int64_t rank);
 
 private:
+  /// Does again what the exporter did to a parameter.
+  mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
   mlir::Value finishCreate(mlir::OperationState &state, mlir::Type type);
 
   bool failed = false;

@@ -17,8 +17,7 @@ StringRef nodeProperty(const onnx::NodeProto &node, StringRef key) {
 
 StringRef nodeLocationName(const onnx::NodeProto &node) { return node.name(); }
 
-/// The strings of a Python list of strings, `['', 'model', "it's"]`.
-static std::vector<std::string> parsePythonList(StringRef text) {
+std::vector<std::string> parsePythonList(StringRef text) {
   std::vector<std::string> items;
   size_t at = 0;
   while (at < text.size()) {

@@ -62,6 +62,10 @@ bool isFloatTensor(const onnx::TensorProto &tensor) {
   }
 }
 
+bool isSingleElement(const onnx::TensorProto &tensor) {
+  return llvm::all_of(tensor.dims(), [](int64_t size) { return size == 1; });
+}
+
 bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor) {
   ArrayRef<char> data = file.payload(tensor).data;
   std::optional<unsigned> bits = bitsOfElementType(tensor.data_type());
@@ -175,11 +179,24 @@ void ParameterBuilder::claim(unsigned parameter, const InitializerUse &use,
       {use, SmallVector<int64_t, 4>(permutation.begin(), permutation.end())});
 }
 
+void ParameterBuilder::derive(unsigned parameter, const InitializerUse &use,
+                              std::vector<ParameterStep> steps) {
+  drafts[representative(parameter)].derived.push_back({use, std::move(steps)});
+}
+
 void ParameterBuilder::forEachClaim(
     unsigned parameter,
     llvm::function_ref<void(const InitializerUse &)> visit) const {
   for (const Claim &claim : drafts[parameter].claims)
     visit(claim.use);
+  for (const Derived &derived : drafts[parameter].derived)
+    visit(derived.use);
+}
+
+void ParameterBuilder::forEachRestored(
+    llvm::function_ref<void(const onnx::NodeProto &, unsigned)> visit) const {
+  for (const Restored &entry : restored)
+    visit(*entry.node, representative(entry.parameter));
 }
 
 unsigned ParameterBuilder::representative(unsigned parameter) const {
@@ -198,6 +215,7 @@ unsigned ParameterBuilder::tie(unsigned a, unsigned b, std::string why) {
   into.aliases.push_back(from.name);
   llvm::append_range(into.aliases, from.aliases);
   llvm::append_range(into.claims, from.claims);
+  llvm::append_range(into.derived, from.derived);
   if (into.why.empty())
     into.why = from.why;
   into.why += (into.why.empty() ? "" : "; ") + why;
@@ -290,6 +308,9 @@ FailureOr<ParameterTable> ParameterBuilder::finish() {
       for (const Claim &claim : draft.claims)
         table.uses[{claim.use.node, claim.use.operand}] = {number,
                                                            claim.permutation};
+      for (const Derived &derived : draft.derived)
+        table.uses[{derived.use.node, derived.use.operand}] = {
+            number, {}, derived.steps};
     } else if (draft.removed) {
       parameter.kind = ParameterKind::Removed;
       parameter.shape = draft.removedShape;

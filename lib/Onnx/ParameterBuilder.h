@@ -22,6 +22,8 @@ std::vector<InitializerUse> initializerUses(const OnnxFile &file);
 
 bool isFloatTensor(const onnx::TensorProto &tensor);
 
+bool isSingleElement(const onnx::TensorProto &tensor);
+
 /// True when all elements have the same bytes.
 bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor);
 
@@ -46,10 +48,13 @@ public:
   /// The operand of `use` is transpose(parameter, permutation).
   void claim(unsigned parameter, const InitializerUse &use,
              llvm::ArrayRef<int64_t> permutation, std::string why);
+  /// The operand of `use` was computed from the parameter by `steps`.
+  void derive(unsigned parameter, const InitializerUse &use,
+              std::vector<ParameterStep> steps);
   bool isClaimed(unsigned parameter) const {
     return !drafts[parameter].claims.empty();
   }
-  /// Every use that a parameter claims.
+  /// Every use that a parameter claims, as it is or derived from it.
   void
   forEachClaim(unsigned parameter,
                llvm::function_ref<void(const InitializerUse &)> visit) const;
@@ -62,6 +67,9 @@ public:
   /// A zero bias that was removed.
   void restore(unsigned parameter, const onnx::NodeProto &node, int operand,
                llvm::ArrayRef<int64_t> shape, int32_t dtype, std::string why);
+  /// Every node that lacks a bias which was removed, with the bias.
+  void forEachRestored(
+      llvm::function_ref<void(const onnx::NodeProto &, unsigned)> visit) const;
   /// Not in the table at all.
   void omit(unsigned parameter) { drafts[parameter].omitted = true; }
 
@@ -74,10 +82,15 @@ private:
     InitializerUse use;
     llvm::SmallVector<int64_t, 4> permutation;
   };
+  struct Derived {
+    InitializerUse use;
+    std::vector<ParameterStep> steps;
+  };
   struct Draft {
     std::string name;
     std::vector<std::string> aliases;
     std::vector<Claim> claims;
+    std::vector<Derived> derived;
     std::string why;
     int tiedTo = -1;
     bool omitted = false;
@@ -97,6 +110,12 @@ private:
   llvm::StringMap<unsigned> byName;
   std::vector<Restored> restored;
 };
+
+class TracedProgram;
+
+/// Identification by the exporter's metadata.
+void identifyByCall(const TracedProgram &program, ParameterBuilder &builder,
+                    std::vector<std::string> &notes);
 
 /// Identification by name and use, for files without a graph signature.
 mlir::LogicalResult identifyByName(const OnnxFile &file,

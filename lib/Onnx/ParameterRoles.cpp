@@ -142,6 +142,24 @@ std::optional<OperandRole> operandRole(const TracedCall &call,
   return std::nullopt;
 }
 
+const TracedArgument *elementwiseArgument(const TracedCall &call,
+                                          const onnx::NodeProto &node,
+                                          unsigned operand) {
+  static const std::pair<StringLiteral, StringLiteral> operators[] = {
+      {"add", "Add"},     {"sub", "Sub"},     {"mul", "Mul"}, {"div", "Div"},
+      {"maximum", "Max"}, {"minimum", "Min"}, {"pow", "Pow"},
+  };
+  if (none_of(operators, [&](const auto &each) {
+        return each.first == StringRef(call.op) &&
+               each.second == StringRef(node.op_type());
+      }))
+    return nullptr;
+  const TracedArgument *alpha = call.argument(~0u, "alpha");
+  if (operand > 1 || (operand == 1 && alpha && alpha->text != "1"))
+    return nullptr;
+  return call.argument(operand, operand == 1 ? "other" : "");
+}
+
 std::optional<BiasRole> biasRole(const TracedCall &call,
                                  const onnx::NodeProto &node) {
   StringRef family = familyOf(call.op);

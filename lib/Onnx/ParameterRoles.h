@@ -26,6 +26,13 @@ std::optional<OperandRole> operandRole(const TracedCall &call,
                                        const onnx::NodeProto &node,
                                        unsigned operand, unsigned rank);
 
+/// The argument of an elementwise call (`add`, `mul`, …) that operand `operand`
+/// of `node`, the operator that does the call's work, is; null where it is none
+/// as it was (the other term of an `add` with `alpha`).
+const TracedArgument *elementwiseArgument(const TracedCall &call,
+                                          const onnx::NodeProto &node,
+                                          unsigned operand);
+
 /// The argument that is a bias of `call`, and which operand of `node` it would
 /// be had the exporter not removed it (-1: an addition to the result). Nothing
 /// where `node` is not the operator that takes the bias.

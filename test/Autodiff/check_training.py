@@ -73,7 +73,7 @@ def train(model, flags, options, inputs, steps, work):
     """Runs `steps`, and returns the scalars of each."""
     text, outputs = work / "step.mlir", work / "outputs"
     shutil.rmtree(outputs, ignore_errors=True)
-    run("acc-opt", model, *flags, *options, "--train", "--loss",
+    run("acc-opt", model, *flags, *options, *tensorfiles.folded_flags(model), "--train", "--loss",
         tensorfiles.graph_values(model)[1][0][0], "--dtype=f64", "--compile-to=train", "-o", text)
     return [json.loads(line) for line in
             run("acc-eval", text, "--inputs", inputs, "--outputs", outputs,

@@ -45,6 +45,7 @@ class Trainer:
     def __init__(self, model, inputs, work):
         self.model, self.inputs, self.work = model, inputs, work
         self.dims, self.batch = bindings(model, inputs)
+        self.dims += tensorfiles.folded_flags(model)
         (self.loss, _), = tensorfiles.graph_values(model)[1]
         work.mkdir(parents=True, exist_ok=True)
 

@@ -54,6 +54,11 @@ static cl::list<std::string>
            cl::desc("Do not train what this glob pattern matches; "
                     "repeatable"),
            cl::value_desc("pattern"), cl::cat(category));
+static cl::opt<bool> allowFolded(
+    "allow-folded",
+    cl::desc("Hold parameters constant of which the exporter folded a use "
+             "into a constant, instead of refusing the model"),
+    cl::cat(category));
 
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -121,6 +126,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.trainable.assign(trainable.begin(), trainable.end());
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;
+  into.allowFolded = allowFolded;
 
   // Of parameters alone: the other reports are of what is compiled.
   bool reports = options.report == "parameters";
@@ -139,6 +145,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(emitGradients), Phase::Train, false},
                         {std::addressof(trainable), Phase::Train, true},
                         {std::addressof(frozen), Phase::Train, true},
+                        {std::addressof(allowFolded), Phase::NN, true},
                         {std::addressof(microBatches), Phase::Dist, false}};
   for (auto [option, phase, inReport] : flags) {
     if (!option->getNumOccurrences())

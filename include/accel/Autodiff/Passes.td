@@ -84,7 +84,7 @@ def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
     counter and no frozen state; every trained parameter that it writes has one
     `nn.gradient`, whose operands come from forward and backward alone. Of a
     forward program: it writes no parameter. In either there is no `nn.dropout`
-    any more. Changes nothing.
+    and no `nn.stop_gradient` any more. Changes nothing.
   }];
 }
 

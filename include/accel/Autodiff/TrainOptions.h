@@ -21,9 +21,11 @@ struct TrainOptions {
   std::vector<std::string> settings;  ///< `--set`: "key=value"
   std::vector<std::string> trainable; ///< `--trainable`: glob patterns
   std::vector<std::string> frozen;    ///< `--frozen`: glob patterns
-  bool emitGradients = false;         ///< `--emit-gradients`
-  std::string mixedPrecision;         ///< `--mixed-precision`: "" or "bf16"
-  int64_t microBatches = 1;           ///< `--micro-batches`
+  /// `--allow-folded`: parameters that the exporter folded are held constant.
+  bool allowFolded = false;
+  bool emitGradients = false; ///< `--emit-gradients`
+  std::string mixedPrecision; ///< `--mixed-precision`: "" or "bf16"
+  int64_t microBatches = 1;   ///< `--micro-batches`
 };
 
 enum class Optimizer { SGD, Adam, AdamW };

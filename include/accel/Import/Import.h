@@ -24,6 +24,9 @@ struct ImportOptions {
   /// are put back as states, states that are not to be trained are `frozen`,
   /// dropout in training mode is imported; undecided initializers are an error.
   bool forTraining = false;
+  /// Parameters of which a use was folded are held constant, as the table says
+  /// (`IdentifyOptions::allowFolded`), instead of being an error.
+  bool allowFolded = false;
 };
 
 /// The newest opset of the default domain whose meaning the tables hold, and

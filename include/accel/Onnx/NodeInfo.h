@@ -14,6 +14,9 @@ namespace accel::onnxio {
 /// The value of the node's metadata property `key`, or empty.
 llvm::StringRef nodeProperty(const onnx::NodeProto &node, llvm::StringRef key);
 
+/// The strings of a Python list of strings, `['', 'model', "it's"]`.
+std::vector<std::string> parsePythonList(llvm::StringRef text);
+
 /// The name a node goes by in locations and messages (every node of an OnnxFile
 /// has one: `MatMul#17` where the exporter wrote none).
 llvm::StringRef nodeLocationName(const onnx::NodeProto &node);

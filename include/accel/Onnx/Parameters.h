@@ -62,11 +62,44 @@ struct Parameter {
   std::string why;
 };
 
-/// One operand that is a parameter: operand = transpose(parameter,
-/// permutation).
+/// One thing that an exporter did to a parameter before it stored the result,
+/// to be done again at run time.
+struct ParameterStep {
+  enum Kind {
+    Permute, ///< `values`: the permutation, as in numpy
+    Slice,   ///< `values`: dimension, start, size
+    Reshape, ///< `values`: the shape
+    Scale,   ///< times `factor`
+    Square,
+  } kind;
+  llvm::SmallVector<int64_t, 4> values;
+  double factor = 1;
+};
+
+/// One operand that is a parameter, operand = transpose(parameter,
+/// permutation), or that was computed from one by `steps` (then `permutation`
+/// is the identity).
 struct ParameterUse {
   unsigned parameter;
   llvm::SmallVector<int64_t, 4> permutation;
+  std::vector<ParameterStep> steps = {};
+};
+
+/// A place where training the file would not be training what the user wrote.
+struct Doubt {
+  /// Where it shows; null: in the file as a whole.
+  const onnx::NodeProto *node;
+  /// The parameters that would be trained wrongly, or not at all, by name.
+  std::vector<std::string> parameters;
+  /// What was found, without a remedy.
+  std::string message;
+  enum Kind {
+    /// All is well with `parameters` held constant, which --allow-folded does.
+    Folded,
+    /// What the traced program means is lost: an error, unless there are
+    /// `parameters` and the user trains none of them.
+    Meaning,
+  } kind;
 };
 
 /// A zero bias that the exporter removed from `node`, to be put back in
@@ -91,6 +124,9 @@ struct ParameterTable {
   /// Uses in the main graph and its subgraphs, by node and operand number.
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, ParameterUse>
       uses;
+  /// What stands between this file and its training; none of it concerns who
+  /// runs it forward.
+  std::vector<Doubt> doubts;
   /// What a user should hear (folding that training suffers from), one
   /// sentence each.
   std::vector<std::string> notes;
@@ -117,6 +153,19 @@ struct EmbeddingCall {
 /// torch.nn.functional.embedding); neither where the exporter wrote none.
 EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node);
 
+/// Whether the node is a copy that passes no gradient: of the traced call
+/// aten.detach, or marked `accel.stop_gradient` by acc-export.
+bool stopsGradient(const onnx::NodeProto &node);
+
+/// `label_smoothing` of the traced call aten.cross_entropy_loss that `node`
+/// came from; 0 where there is none.
+double getLabelSmoothing(const onnx::NodeProto &node);
+
+/// What to do about a file that does not tell what the user wrote.
+inline constexpr llvm::StringLiteral kExportRemedy =
+    "export with acc-export, or with torch.onnx.export(…, dynamo=True, "
+    "optimize=False)";
+
 /// What the user adds to what the file says.
 struct IdentifyOptions {
   /// `--tie A=B`: two names of one parameter.
@@ -125,6 +174,8 @@ struct IdentifyOptions {
   /// initializers that would be constants; what a pattern of the first matches
   /// is a parameter.
   std::vector<std::string> trainable = {}, frozen = {};
+  /// `--allow-folded`: parameters of which a use was folded are held constant.
+  bool allowFolded = false;
 };
 
 /// Settles parameter identity, by the exporter's metadata where there is some

@@ -180,6 +180,16 @@ struct Cast : GradientModel<Cast, nn::CastOp> {
 };
 } // namespace
 
+/// What is asked of the operand stays unanswered: zero.
+struct StopGradient
+    : DifferentiableOpInterface::ExternalModel<StopGradient,
+                                               nn::StopGradientOp> {
+  LogicalResult buildVjp(Operation *, OpBuilder &, ValueRange, ArrayRef<bool>,
+                         MutableArrayRef<Value>) const {
+    return success();
+  }
+};
+
 void autodiff::attachElementwiseRules(MLIRContext *context) {
   using namespace nn;
   MLIRContext &c = *context;
@@ -208,4 +218,5 @@ void autodiff::attachElementwiseRules(MLIRContext *context) {
   GeluOp::attachInterface<Gelu>(c);
   SelectOp::attachInterface<Select>(c);
   CastOp::attachInterface<Cast>(c);
+  StopGradientOp::attachInterface<StopGradient>(c);
 }

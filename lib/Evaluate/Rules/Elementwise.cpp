@@ -227,6 +227,14 @@ int64_t truncateToInt(double value, Type type) {
   return static_cast<int64_t>(value);
 }
 
+struct StopGradient : EvaluateModel<StopGradient, nn::StopGradientOp> {
+  LogicalResult evaluate(Operation *, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    results.push_back(operands[0]);
+    return success();
+  }
+};
+
 /// Between floats nothing happens: rounding to the new type is evaluateOp's.
 struct Cast : EvaluateModel<Cast, nn::CastOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
@@ -289,4 +297,5 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
   CompareOp::attachInterface<Compare>(*context);
   SelectOp::attachInterface<Select>(*context);
   CastOp::attachInterface<Cast>(*context);
+  StopGradientOp::attachInterface<StopGradient>(*context);
 }

@@ -10,9 +10,13 @@ using namespace accel::import;
 
 using Importer = NodeImporter;
 
+/// A copy, but where the user detached a value (`aten.detach`, or what
+/// acc-export marks): then no gradient passes.
 static LogicalResult importIdentity(Importer &n) {
   if (n.imported(0).isSequence)
     n.setResult(0, n.imported(0));
+  else if (onnxio::stopsGradient(n.node) && Importer::isFloat(n.operand(0)))
+    n.setResult(0, n.stopGradient(n.operand(0)));
   else
     n.setResult(0, n.operand(0));
   return n.finish();

@@ -49,21 +49,22 @@ TEST_F(Interfaces, AllHaveAMeaning) {
   expectOnAllBut<EvaluateOpInterface>({"nn.dropout"});
 }
 TEST_F(Interfaces, AllHaveACost) {
-  expectOnAllBut<CostOpInterface>({"nn.dropout"});
+  expectOnAllBut<CostOpInterface>({"nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllHaveAShardingRule) {
-  expectOnAllBut<ShardingRuleOpInterface>({"nn.dropout"});
+  expectOnAllBut<ShardingRuleOpInterface>({"nn.dropout", "nn.stop_gradient"});
 }
-// Dropout is expanded by nn-build-step, before anything asks; products and
+// Dropout is expanded, and stops are dropped, by nn-build-step, before anything
+// asks; products and
 // attention are commands of their own; the marker of gradients is gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>({"nn.matmul", "nn.attention",
                                            "nn.attention_grad", "nn.gradient",
-                                           "nn.dropout"});
+                                           "nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>({"nn.matmul", "nn.attention",
                                             "nn.attention_grad", "nn.gradient",
-                                            "nn.dropout"});
+                                            "nn.dropout", "nn.stop_gradient"});
 }
 } // namespace

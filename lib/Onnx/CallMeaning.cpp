@@ -1,0 +1,275 @@
+// What calls mean in training beside what their nodes compute.
+#include "CallMeaning.h"
+#include "accel/Onnx/NodeInfo.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+//===-- Random numbers ----------------------------------------------------===//
+
+/// Whether a constant operand is there and is zero or false.
+static bool isZero(const OnnxFile &file, const onnx::NodeProto &node,
+                   int operand) {
+  if (operand >= node.input_size())
+    return false;
+  const onnx::TensorProto *tensor = file.findInitializer(node.input(operand));
+  return tensor && all_of(file.payload(*tensor).data,
+                          [](char byte) { return byte == 0; });
+}
+
+bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file) {
+  StringRef op = node.op_type();
+  if (op == "Dropout")
+    return node.input_size() > 2 && !node.input(2).empty() &&
+           !isZero(file, node, 1) && !isZero(file, node, 2);
+  return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
+}
+
+//===-- What importers ask ------------------------------------------------===//
+
+bool stopsGradient(const onnx::NodeProto &node) {
+  if (nodeProperty(node, "accel.stop_gradient") == "1")
+    return true;
+  std::optional<TracedCall> call = tracedCall(node);
+  return call && (call->op == "detach" || call->op == "detach_");
+}
+
+double getLabelSmoothing(const onnx::NodeProto &node) {
+  // cross_entropy_loss(self, target, weight, reduction, ignore_index,
+  // label_smoothing)
+  std::optional<TracedCall> call = tracedCall(node);
+  if (!call || call->op != "cross_entropy_loss")
+    return 0;
+  const TracedArgument *argument = call->argument(5, "label_smoothing");
+  double smoothing = 0;
+  if (!argument || StringRef(argument->text).getAsDouble(smoothing))
+    return 0;
+  return smoothing;
+}
+
+//===-- The table ---------------------------------------------------------===//
+
+static StringRef textOf(const Call &call, unsigned position,
+                        StringRef keyword) {
+  const TracedArgument *argument = call.text.argument(position, keyword);
+  return argument ? StringRef(argument->text) : StringRef();
+}
+
+static bool hasNode(const Call &call, StringRef op) {
+  return any_of(call.nodes, [&](const onnx::NodeProto *node) {
+    return StringRef(node->op_type()) == op;
+  });
+}
+
+static bool isPositive(StringRef text) {
+  double value;
+  return !text.getAsDouble(value) && value > 0;
+}
+
+/// scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, …)
+static std::string checkAttention(const Call &call) {
+  StringRef dropout = textOf(call, 4, "dropout_p");
+  if (!isPositive(dropout) || hasNode(call, "Dropout"))
+    return {};
+  return "drops weights of attention with probability " + dropout.str() +
+         ", and its nodes do not";
+}
+
+/// native_dropout(input, p, train), dropout(input, p, train)
+static std::string checkDropout(const Call &call) {
+  if (!isPositive(textOf(call, 1, "p")) || textOf(call, 2, "train") != "True" ||
+      hasNode(call, "Dropout"))
+    return {};
+  return "drops elements in training, and its nodes do not";
+}
+
+/// batch_norm(input, weight, bias, running_mean, running_var, training, …) and
+/// its native forms.
+static std::string checkBatchNorm(const Call &call) {
+  if (textOf(call, 5, "training") != "True")
+    return {};
+  for (const onnx::NodeProto *node : call.nodes) {
+    const onnx::AttributeProto *mode = findAttribute(*node, "training_mode");
+    if (node->op_type() == "BatchNormalization" && (!mode || mode->i() == 0))
+      return "normalizes by the statistics of the batch, and its node by "
+             "running ones";
+  }
+  return {};
+}
+
+/// embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+static std::string checkEmbedding(const Call &call) {
+  if (textOf(call, 4, "sparse") == "True")
+    return "has sparse gradients, which PyTorch's optimizers treat otherwise "
+           "than dense ones";
+  return {};
+}
+
+static std::string checkRenorm(const Call &) {
+  return "renormalizes rows of an embedding in place ('max_norm'), and nodes "
+         "cannot";
+}
+
+namespace {
+struct Row {
+  /// The operator, or its beginning if it ends in `*`.
+  StringLiteral op;
+  std::string (*check)(const Call &call);
+};
+} // namespace
+
+static const Row rows[] = {
+    {"scaled_dot_product_attention", checkAttention},
+    {"native_dropout", checkDropout},
+    {"dropout", checkDropout},
+    {"batch_norm", checkBatchNorm},
+    {"native_batch_norm", checkBatchNorm},
+    {"_native_batch_norm_legit*", checkBatchNorm},
+    {"embedding", checkEmbedding},
+    {"embedding_renorm*", checkRenorm},
+};
+
+static bool matches(StringRef pattern, StringRef op) {
+  return pattern.consume_back("*") ? op.starts_with(pattern) : op == pattern;
+}
+
+//===-- Where calls were made ---------------------------------------------===//
+
+namespace {
+struct Frame {
+  StringRef file, function, text;
+};
+} // namespace
+
+/// The frames of a stack trace as Python prints them, outermost first.
+static SmallVector<Frame> readFrames(StringRef trace) {
+  SmallVector<Frame> frames;
+  while (!trace.empty()) {
+    auto [head, rest] = trace.split('\n');
+    trace = rest;
+    StringRef line = head.ltrim();
+    if (!line.consume_front("File \""))
+      continue;
+    Frame frame;
+    frame.file = line.split('"').first;
+    frame.function = line.rsplit(", in ").second;
+    if (!trace.ltrim().starts_with("File \""))
+      frame.text = trace.split('\n').first.trim();
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
+/// Code that torch.export made of a region: of `torch.no_grad()`,
+/// `inference_mode()` or `autocast()`, whose body it traces on its own.
+static bool isWithinRegion(ArrayRef<Frame> frames) {
+  return !frames.empty() && frames.back().file.starts_with("<eval_with_key>");
+}
+
+/// `Function.apply(…)` calls `forward` of an autograd function.
+static bool isWithinFunction(ArrayRef<Frame> frames) {
+  for (size_t i = 0; i + 1 < frames.size(); ++i)
+    if (frames[i].text.contains(".apply(") &&
+        frames[i + 1].function == "forward")
+      return true;
+  return false;
+}
+
+namespace {
+/// Which parameters values depend on.
+class Dependence {
+public:
+  Dependence(const TracedProgram &program, const ParameterBuilder &builder)
+      : program(program), builder(builder) {
+    for (unsigned i = 0; i < builder.size(); ++i)
+      builder.forEachClaim(i, [&](const InitializerUse &use) {
+        claims[{use.node, use.operand}] = i;
+      });
+  }
+  /// The parameters that go into the node, by name.
+  std::vector<std::string> of(const onnx::NodeProto &node) const;
+
+private:
+  const TracedProgram &program;
+  const ParameterBuilder &builder;
+  llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, unsigned> claims;
+};
+} // namespace
+
+std::vector<std::string> Dependence::of(const onnx::NodeProto &node) const {
+  SmallVector<const onnx::NodeProto *> work{&node};
+  llvm::DenseSet<const onnx::NodeProto *> seen{&node};
+  llvm::SmallDenseSet<unsigned> found;
+  while (!work.empty()) {
+    const onnx::NodeProto *each = work.pop_back_val();
+    for (int i = 0; i < each->input_size(); ++i) {
+      if (auto it = claims.find({each, unsigned(i)}); it != claims.end())
+        found.insert(it->second);
+      const onnx::NodeProto *maker = program.maker(each->input(i));
+      if (maker && seen.insert(maker).second)
+        work.push_back(maker);
+    }
+  }
+  SmallVector<unsigned> sorted(found.begin(), found.end());
+  llvm::sort(sorted);
+  std::vector<std::string> names;
+  for (unsigned parameter : sorted)
+    names.push_back(builder.nameOf(parameter).str());
+  return names;
+}
+
+static constexpr StringLiteral kRegionMessage =
+    "was made in a region (torch.no_grad(), inference_mode() or autocast()) of "
+    "which the file does not tell whether gradients pass";
+
+void checkCallMeaning(const TracedProgram &program,
+                      const ParameterBuilder &builder,
+                      std::vector<Doubt> &doubts) {
+  Dependence dependence(program, builder);
+  bool isAllGenerated = true;
+  std::vector<std::pair<const Call *, SmallVector<Frame>>> traces;
+  for (const Call &call : program.calls()) {
+    traces.emplace_back(&call,
+                        readFrames(nodeProperty(*call.nodes.front(),
+                                                "pkg.torch.onnx.stack_trace")));
+    isAllGenerated &= isWithinRegion(traces.back().second);
+  }
+  std::optional<Doubt> region;
+  for (auto &[call, frames] : traces) {
+    const onnx::NodeProto &node = *call->nodes.front();
+    std::string what =
+        "the traced call '" + call->text.result + "' (" + call->text.op + ") ";
+    // Where no parameter is, no gradient is.
+    auto doubt = [&](const std::string &message) {
+      std::vector<std::string> names = dependence.of(node);
+      if (!names.empty())
+        doubts.push_back(
+            {&node, std::move(names), what + message, Doubt::Meaning});
+    };
+    for (const Row &row : rows)
+      if (matches(row.op, call->text.op))
+        if (std::string message = row.check(*call); !message.empty())
+          doubt(message);
+    if (isWithinFunction(frames))
+      doubt("was made by the forward of an autograd function, whose backward "
+            "the file does not hold");
+    // A program that was traced twice has no lines of its own.
+    if (isAllGenerated || !isWithinRegion(frames))
+      continue;
+    std::vector<std::string> names = dependence.of(node);
+    if (names.empty())
+      continue;
+    // Told once, of all parameters that go into any region.
+    if (!region)
+      region = Doubt{&node, {}, what + kRegionMessage.str(), Doubt::Meaning};
+    for (std::string &name : names)
+      if (!is_contained(region->parameters, name))
+        region->parameters.push_back(std::move(name));
+  }
+  if (region)
+    doubts.push_back(std::move(*region));
+}
+
+} // namespace accel::onnxio

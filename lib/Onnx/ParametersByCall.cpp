@@ -1,0 +1,331 @@
+// Identification of parameters by the exporter's metadata: the signature lists
+// them, the traced call of each node names those it takes. An initializer is a
+// parameter at a use, never as such: the optimizer merges equal ones and folds
+// what it can. Rules, each measured on exports of torch 2.6 and 2.13:
+// - in a file that no optimizer touched an initializer is what its name says;
+// - else a use belongs to the argument that the table of roles, or the place of
+//   an elementwise operand, says; where neither does, to that of the same name;
+// - what was folded from one parameter that the file still holds is computed
+//   from it again, where its value shows how (RestoreFolded.h);
+// - a parameter that no call names is another name of the one used at its
+//   module path, or was folded away;
+// - a bias argument whose operand is missing was zero and removed;
+// - an initializer claimed by several parameters was merged.
+// What the rules leave open is refused in training: AccountForCalls.h.
+#include "ParameterBuilder.h"
+#include "ParameterRoles.h"
+#include "RestoreFolded.h"
+#include "TracedProgram.h"
+#include "accel/Onnx/NodeInfo.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace llvm;
+using namespace mlir;
+
+namespace accel::onnxio {
+
+namespace {
+class Identifier {
+public:
+  Identifier(const TracedProgram &program, ParameterBuilder &builder)
+      : program(program), file(program.file), builder(builder) {}
+
+  void run(std::vector<std::string> &notes);
+
+private:
+  void identifyUse(const InitializerUse &use);
+  bool identifyByPlace(const Call &call, const InitializerUse &use,
+                       const std::string &where);
+  void identifyByName(const Call &call, const InitializerUse &use,
+                      const std::string &where);
+  void restoreDerived(const Call &call, const InitializerUse &use);
+  void restoreBiases();
+  void tieUnnamed(std::vector<std::string> &notes);
+  std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
+    return parameterOf(argument.value());
+  }
+  std::optional<unsigned> parameterOf(StringRef placeholder) const {
+    auto it = byPlaceholder.find(placeholder);
+    return it == byPlaceholder.end() ? std::nullopt
+                                     : std::optional<unsigned>(it->second);
+  }
+
+  const TracedProgram &program;
+  const OnnxFile &file;
+  ParameterBuilder &builder;
+  llvm::StringMap<unsigned> byPlaceholder;
+  std::vector<InitializerUse> uses;
+  /// Parameters that some call in the graph names.
+  SmallVector<bool> named;
+};
+} // namespace
+
+/// How many operands of the call's nodes are the tensor.
+static unsigned countUses(const Call &call, const onnx::TensorProto &tensor) {
+  unsigned count = 0;
+  for (const onnx::NodeProto *node : call.nodes)
+    count += llvm::count(node->input(), tensor.name());
+  return count;
+}
+
+/// Decides which parameter, if any, one operand is.
+void Identifier::identifyUse(const InitializerUse &use) {
+  const onnx::TensorProto &tensor = *use.tensor;
+  std::optional<unsigned> sameName = builder.find(tensor.name());
+  const Call *call = program.callOf(*use.node);
+  std::string where = "operand " + std::to_string(use.operand) + " of node '" +
+                      use.node->name() + "' (" + use.node->op_type() + ")";
+  if (!call || !program.isOptimized() || !isFloatTensor(tensor)) {
+    if (sameName)
+      builder.claim(*sameName, use, identityPermutation(tensor.dims_size()),
+                    "initializer of that name, " + where);
+    else if (call && isFloatTensor(tensor))
+      identifyByPlace(*call, use, where);
+    return;
+  }
+  if (!identifyByPlace(*call, use, where))
+    identifyByName(*call, use, where);
+}
+
+/// By the argument that stands where the operand does. True where that settles
+/// what the operand is: this parameter, or none.
+bool Identifier::identifyByPlace(const Call &call, const InitializerUse &use,
+                                 const std::string &where) {
+  const std::vector<std::string> *folded =
+      program.foldedFrom(use.tensor->name());
+  std::string why = where + " is this argument of the traced call '" +
+                    call.text.result + "' (" + call.text.op + ")";
+  unsigned rank = use.tensor->dims_size();
+  const TracedArgument *argument = nullptr;
+  if (std::optional<OperandRole> role =
+          operandRole(call.text, *use.node, use.operand, rank)) {
+    argument = role->argument;
+    // What was computed from more than the parameter is not the parameter.
+    if (std::optional<unsigned> parameter = parameterOf(*argument);
+        parameter && (!folded || folded->size() == 1)) {
+      builder.claim(*parameter, use, role->permutation, why);
+      return true;
+    }
+  } else if ((argument =
+                  elementwiseArgument(call.text, *use.node, use.operand))) {
+    if (std::optional<unsigned> parameter = parameterOf(*argument);
+        parameter && !folded) {
+      builder.claim(*parameter, use, identityPermutation(rank), why);
+      return true;
+    }
+  }
+  if (!argument)
+    return false;
+  // A literal, a buffer or a call that is there is what it is.
+  if (parameterOf(*argument) ||
+      (!argument->value().empty() && !program.isThere(argument->value())))
+    restoreDerived(call, use);
+  return true;
+}
+
+void Identifier::identifyByName(const Call &call, const InitializerUse &use,
+                                const std::string &where) {
+  const onnx::TensorProto &tensor = *use.tensor;
+  SmallVector<int64_t, 4> same = identityPermutation(tensor.dims_size());
+  SmallVector<unsigned> candidates;
+  for (const std::string &value : call.values)
+    if (std::optional<unsigned> parameter = parameterOf(value))
+      candidates.push_back(*parameter);
+  std::optional<unsigned> sameName = builder.find(tensor.name());
+  // One number that several operands of the call are may be a literal as well,
+  // merged with the parameter.
+  bool isAmbiguous = isSingleElement(tensor) && countUses(call, tensor) > 1;
+  if (sameName && is_contained(candidates, *sameName)) {
+    if (!isAmbiguous)
+      builder.claim(*sameName, use, same, "initializer of that name, " + where);
+    return;
+  }
+  // A parameter without an initializer of its name was merged with another
+  // input of equal value.
+  llvm::erase_if(candidates, [&](unsigned parameter) {
+    return file.findInitializer(builder.nameOf(parameter));
+  });
+  if (candidates.size() == 1 && !isKnownCall(call.text) &&
+      program.target(tensor.name()) && !program.foldedFrom(tensor.name()) &&
+      countUses(call, tensor) == 1) {
+    builder.claim(candidates.front(), use, same,
+                  where + " is this argument of the traced call '" +
+                      call.text.result + "' (" + call.text.op + ")");
+    return;
+  }
+  restoreDerived(call, use);
+}
+
+/// What an optimizer computed from a parameter that is still there.
+void Identifier::restoreDerived(const Call &call, const InitializerUse &use) {
+  const onnx::TensorProto &tensor = *use.tensor;
+  std::vector<std::string> sources = program.foldedParameters(tensor.name());
+  // Nothing was computed: what is gone passed the parameter on as it was.
+  if (sources.empty() && builder.find(tensor.name()))
+    sources.push_back(tensor.name());
+  if (sources.size() != 1)
+    return;
+  const onnx::TensorProto *source = file.findInitializer(sources.front());
+  std::optional<unsigned> parameter = builder.find(sources.front());
+  if (!source || !parameter)
+    return;
+  std::optional<FoldedSteps> allowed = stepsOfNames(program, call, tensor);
+  if (!allowed)
+    return;
+  if (std::optional<std::vector<ParameterStep>> steps =
+          deriveFrom(file, *source, tensor, *allowed))
+    builder.derive(*parameter, use, std::move(*steps));
+}
+
+/// The length of the bias that `node` would take: its result's last dimension,
+/// or a convolution's channels.
+static SmallVector<int64_t, 1> biasShape(const OnnxFile &file,
+                                         const onnx::NodeProto &node) {
+  if (node.input_size() < 2)
+    return {};
+  StringRef op = node.op_type();
+  if (const onnx::TensorProto *weight = file.findInitializer(node.input(1))) {
+    auto isSet = [&](StringRef name) {
+      const onnx::AttributeProto *found = findAttribute(node, name);
+      return found && found->i() != 0;
+    };
+    int rank = weight->dims_size();
+    if (op == "Gemm" && rank == 2)
+      return {weight->dims(isSet("transB") ? 0 : 1)};
+    if (op == "MatMul" && rank == 2)
+      return {weight->dims(1)};
+    if (op == "Conv" && rank > 2)
+      return {weight->dims(0)};
+    if (op == "ConvTranspose" && rank > 2) {
+      const onnx::AttributeProto *group = findAttribute(node, "group");
+      return {weight->dims(1) * (group ? group->i() : 1)};
+    }
+    if (op == "LayerNormalization" && rank == 1)
+      return {weight->dims(0)};
+  }
+  // The weight is computed: what shape inference wrote down may tell.
+  for (const onnx::ValueInfoProto &value : file.graph().value_info()) {
+    if (value.name() != node.output(0) || !value.type().has_tensor_type())
+      continue;
+    const onnx::TensorShapeProto &shape = value.type().tensor_type().shape();
+    int channel = op.starts_with("Conv") ? 1 : shape.dim_size() - 1;
+    if (channel >= 0 && channel < shape.dim_size() &&
+        shape.dim(channel).has_dim_value())
+      return {shape.dim(channel).dim_value()};
+  }
+  return {};
+}
+
+/// Bias arguments that no operand is: they were zero, and x + 0 is x.
+void Identifier::restoreBiases() {
+  llvm::StringMap<SmallVector<unsigned>> claimedInCall;
+  for (unsigned i = 0; i < builder.size(); ++i)
+    builder.forEachClaim(i, [&](const InitializerUse &use) {
+      if (const Call *call = program.callOf(*use.node))
+        claimedInCall[call->text.result].push_back(i);
+    });
+  for (const Call &call : program.calls())
+    for (const onnx::NodeProto *node : call.nodes) {
+      std::optional<BiasRole> role = biasRole(call.text, *node);
+      if (!role)
+        continue;
+      std::optional<unsigned> parameter = parameterOf(*role->argument);
+      if (!parameter ||
+          is_contained(claimedInCall[call.text.result], *parameter))
+        continue;
+      if (role->operand >= 0 && role->operand < node->input_size() &&
+          !node->input(role->operand).empty())
+        continue;
+      const onnx::TensorProto *weight =
+          node->input_size() > 1 ? file.findInitializer(node->input(1))
+                                 : nullptr;
+      builder.restore(*parameter, *node, role->operand, biasShape(file, *node),
+                      weight ? weight->data_type() : onnx::TensorProto::FLOAT,
+                      "argument of the traced call '" + call.text.result +
+                          "' (" + call.text.op + ") that node '" +
+                          node->name() + "' (" + node->op_type() +
+                          ") lacks: it was zero, and the exporter removed it");
+      break;
+    }
+}
+
+static std::pair<StringRef, StringRef> moduleAndLeaf(StringRef name) {
+  return name.contains('.') ? name.rsplit('.')
+                            : std::pair<StringRef, StringRef>("", name);
+}
+
+/// A tie shows as one placeholder in the calls; the other names are those of
+/// the modules that the calls were made in.
+void Identifier::tieUnnamed(std::vector<std::string> &notes) {
+  SmallVector<unsigned> unnamed;
+  for (unsigned i = 0; i < builder.size(); ++i)
+    if (!named[i] && !builder.isClaimed(i))
+      unnamed.push_back(i);
+  for (unsigned i : unnamed) {
+    // Not a structured binding: lambdas cannot capture those in C++17.
+    StringRef module = moduleAndLeaf(builder.nameOf(i)).first;
+    StringRef leaf = moduleAndLeaf(builder.nameOf(i)).second;
+    SmallVector<unsigned> users, inside;
+    for (unsigned other = 0; other < builder.size(); ++other) {
+      if (is_contained(unnamed, other) || !builder.isClaimed(other))
+        continue;
+      auto [otherModule, otherLeaf] = moduleAndLeaf(builder.nameOf(other));
+      if (otherLeaf != leaf)
+        continue;
+      bool usedHere = false;
+      builder.forEachClaim(other, [&](const InitializerUse &use) {
+        usedHere |= StringRef(modulePath(*use.node)) == module;
+      });
+      if (usedHere)
+        users.push_back(other);
+      if (moduleAndLeaf(otherModule).first == module)
+        inside.push_back(other);
+    }
+    if (users.size() == 1) {
+      std::string name = builder.nameOf(users.front()).str();
+      builder.tie(i, users.front(),
+                  "'" + builder.nameOf(std::max(i, users.front())).str() +
+                      "' is the same: module '" + module.str() + "' uses '" +
+                      name + "'");
+    } else if (!inside.empty()) {
+      // Nothing proves a tie here (BERT's cls.predictions.bias), nor that the
+      // parameter was folded away: only the user can say.
+      builder.omit(i);
+      std::string names = llvm::join(
+          llvm::map_range(inside,
+                          [&](unsigned other) {
+                            return "'" + builder.nameOf(other).str() + "'";
+                          }),
+          ", ");
+      notes.push_back(
+          "no call names parameter '" + builder.nameOf(i).str() +
+          "': if it is another name of " +
+          (inside.size() > 1 ? "one of " : "") + names + ", say --tie " +
+          builder.nameOf(i).str() + "=" +
+          (inside.size() > 1 ? "NAME" : builder.nameOf(inside[0]).str()));
+    }
+  }
+}
+
+void Identifier::run(std::vector<std::string> &notes) {
+  for (const SignatureInput &input : program.signature())
+    if (input.kind == SignatureInput::Parameter)
+      byPlaceholder.try_emplace(input.placeholder, builder.add(input.target));
+  named.assign(builder.size(), false);
+  for (const Call &call : program.calls())
+    for (const std::string &value : call.values)
+      if (std::optional<unsigned> parameter = parameterOf(value))
+        named[*parameter] = true;
+  uses = initializerUses(file);
+  for (const InitializerUse &use : uses)
+    identifyUse(use);
+  restoreBiases();
+  tieUnnamed(notes);
+}
+
+void identifyByCall(const TracedProgram &program, ParameterBuilder &builder,
+                    std::vector<std::string> &notes) {
+  Identifier(program, builder).run(notes);
+}
+
+} // namespace accel::onnxio

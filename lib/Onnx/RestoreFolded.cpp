@@ -1,0 +1,281 @@
+// The search for steps from a parameter to what was computed from it. Few
+// candidates are ever tried to the end: the first element that differs drops
+// one.
+#include "RestoreFolded.h"
+#include "ParameterBuilder.h"
+#include "ParameterRoles.h"
+#include "llvm/ADT/StringSwitch.h"
+#include <cmath>
+#include <cstring>
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+//===-- What names allow --------------------------------------------------===//
+
+/// Of calls, by the names that FX gives their results.
+static std::optional<FoldedSteps> stepsOfOperator(StringRef op) {
+  static const FoldedSteps layout{true, false, false},
+      scale{false, true, false}, square{false, false, true};
+  return StringSwitch<std::optional<FoldedSteps>>(op)
+      .Cases({"permute", "transpose", "t", "numpy_t", "slice", "select", "view",
+              "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten",
+              "unflatten", "narrow", "clone", "alias", "contiguous", "expand"},
+             layout)
+      .Cases({"mul", "div", "neg"}, scale)
+      .Cases({"pow", "square"}, square)
+      .Default(std::nullopt);
+}
+
+/// Of values that calls compute on the way to their result.
+static std::optional<FoldedSteps> stepsWithinCall(StringRef op) {
+  static const FoldedSteps layout{true, false, false},
+      scale{false, true, false};
+  return StringSwitch<std::optional<FoldedSteps>>(op)
+      .Cases({"linear", "matmul", "mm", "addmm", "index"}, layout)
+      .Cases({"add", "sub", "rsub"}, scale)
+      .Default(std::nullopt);
+}
+
+std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
+                                        const Call &call,
+                                        const onnx::TensorProto &folded) {
+  std::optional<FoldedSteps> all = FoldedSteps();
+  auto allow = [&](std::optional<FoldedSteps> one) {
+    if (!all || !one) {
+      all = std::nullopt;
+      return;
+    }
+    all->layout |= one->layout;
+    all->scale |= one->scale;
+    all->square |= one->square;
+  };
+  auto isInternal = [](StringRef name) { return name.starts_with("val_"); };
+  StringRef name = folded.name();
+  if (program.target(name)) {
+    // As the parameter is: what is gone between it and the call.
+    bool isGone = false;
+    for (const std::string &value : call.values)
+      if (!program.isThere(value)) {
+        isGone = true;
+        allow(stepsOfOperator(operatorOfName(value)));
+      }
+    return isGone ? all : std::nullopt;
+  }
+  allow(isInternal(name) ? stepsWithinCall(call.text.op)
+                         : stepsOfOperator(operatorOfName(name)));
+  if (const std::vector<std::string> *from = program.foldedFrom(name))
+    for (const std::string &each : *from) {
+      const SignatureInput *input = program.target(each);
+      if (input && input->kind != SignatureInput::Parameter)
+        return std::nullopt;
+      if (!input && !isInternal(each))
+        allow(stepsOfOperator(operatorOfName(each)));
+    }
+  return all;
+}
+
+//===-- What bytes show ---------------------------------------------------===//
+
+namespace {
+/// Which elements of a parameter are read, in which order.
+struct Reading {
+  SmallVector<int64_t, 4> permutation, shape, strides;
+  /// The sliced dimension of the permuted parameter; -1: none.
+  int64_t dim = -1, start = 0;
+
+  int64_t count() const {
+    int64_t product = 1;
+    for (int64_t size : shape)
+      product *= size;
+    return product;
+  }
+  /// Calls `visit(place in the reading, offset in the parameter)` until it
+  /// returns false; true if it never did.
+  bool forEach(function_ref<bool(int64_t, int64_t)> visit) const {
+    SmallVector<int64_t, 4> at(shape.size(), 0);
+    int64_t offset = dim < 0 ? 0 : start * strides[dim];
+    int64_t total = count();
+    for (int64_t place = 0; place < total; ++place) {
+      if (!visit(place, offset))
+        return false;
+      for (size_t d = shape.size(); d-- > 0;) {
+        offset += strides[d];
+        if (++at[d] < shape[d])
+          break;
+        offset -= strides[d] * shape[d];
+        at[d] = 0;
+      }
+    }
+    return true;
+  }
+};
+
+class Derivation {
+public:
+  Derivation(const OnnxFile &file, const onnx::TensorProto &parameter,
+             const onnx::TensorProto &folded, const FoldedSteps &allowed)
+      : parameter(parameter), folded(folded), allowed(allowed),
+        source(file.payload(parameter).data), target(file.payload(folded).data),
+        elementSize(bitsOfElementType(parameter.data_type()).value_or(0) / 8) {}
+  std::optional<std::vector<ParameterStep>> run();
+
+private:
+  void readings(function_ref<void(const Reading &)> visit) const;
+  void tryReading(const Reading &reading);
+  bool holdsAsItIs(const Reading &reading) const;
+  bool holds(const Reading &reading, function_ref<float(float)> f) const;
+  std::optional<double> findFactor(const Reading &reading) const;
+  void found(const Reading &reading, std::optional<ParameterStep> last);
+  float sourceAt(int64_t offset) const { return floatAt(source, offset); }
+  static float floatAt(ArrayRef<char> data, int64_t index) {
+    float value;
+    std::memcpy(&value, data.data() + index * sizeof(float), sizeof(float));
+    return value;
+  }
+
+  const onnx::TensorProto &parameter, &folded;
+  const FoldedSteps &allowed;
+  ArrayRef<char> source, target;
+  size_t elementSize;
+  std::optional<Reading> first;
+  std::optional<ParameterStep> firstLast;
+  bool isAmbiguous = false;
+};
+} // namespace
+
+/// Every permutation with every slice that has the right number of elements.
+void Derivation::readings(function_ref<void(const Reading &)> visit) const {
+  unsigned rank = parameter.dims_size();
+  SmallVector<int64_t, 4> strides(rank, 1);
+  for (unsigned dim = rank; dim-- > 1;)
+    strides[dim - 1] = strides[dim] * parameter.dims(dim);
+  int64_t wanted = int64_t(target.size() / elementSize);
+  SmallVector<int64_t, 4> permutation = identityPermutation(rank);
+  do {
+    Reading reading;
+    reading.permutation = permutation;
+    for (int64_t from : permutation) {
+      reading.shape.push_back(parameter.dims(int(from)));
+      reading.strides.push_back(strides[from]);
+    }
+    int64_t all = reading.count();
+    if (all == wanted)
+      visit(reading);
+    for (unsigned dim = 0; dim < rank && wanted > 0 && wanted < all; ++dim) {
+      int64_t others = all / reading.shape[dim];
+      if (wanted % others != 0)
+        continue;
+      Reading part = reading;
+      part.dim = dim;
+      part.shape[dim] = wanted / others;
+      for (; part.start + part.shape[dim] <= reading.shape[dim]; ++part.start)
+        visit(part);
+    }
+  } while (std::next_permutation(permutation.begin(), permutation.end()));
+}
+
+bool Derivation::holdsAsItIs(const Reading &reading) const {
+  return reading.forEach([&](int64_t place, int64_t offset) {
+    return !std::memcmp(source.data() + offset * elementSize,
+                        target.data() + place * elementSize, elementSize);
+  });
+}
+
+bool Derivation::holds(const Reading &reading,
+                       function_ref<float(float)> f) const {
+  return reading.forEach([&](int64_t place, int64_t offset) {
+    return f(sourceAt(offset)) == floatAt(target, place);
+  });
+}
+
+/// The number that every element was multiplied by: the quotient of the largest
+/// one, or one of its neighbours, which rounding may have made of it.
+std::optional<double> Derivation::findFactor(const Reading &reading) const {
+  float largest = 0, product = 0;
+  reading.forEach([&](int64_t place, int64_t offset) {
+    float value = sourceAt(offset);
+    if (std::abs(value) > std::abs(largest)) {
+      largest = value;
+      product = floatAt(target, place);
+    }
+    return true;
+  });
+  if (largest == 0 || !std::isfinite(product / largest))
+    return std::nullopt;
+  float quotient = product / largest;
+  for (float factor : {quotient, std::nextafter(quotient, -INFINITY),
+                       std::nextafter(quotient, INFINITY)})
+    if (holds(reading, [&](float value) { return value * factor; }))
+      return factor;
+  return std::nullopt;
+}
+
+void Derivation::found(const Reading &reading,
+                       std::optional<ParameterStep> last) {
+  if (!first) {
+    first = reading;
+    firstLast = std::move(last);
+    return;
+  }
+  // Two ways to write one reading are no ambiguity.
+  std::vector<int64_t> offsets;
+  first->forEach([&](int64_t, int64_t offset) {
+    offsets.push_back(offset);
+    return true;
+  });
+  bool isSame = bool(firstLast) == bool(last) &&
+                (!last || firstLast->kind == last->kind) &&
+                reading.forEach([&](int64_t place, int64_t offset) {
+                  return offsets[place] == offset;
+                });
+  isAmbiguous |= !isSame;
+}
+
+void Derivation::tryReading(const Reading &reading) {
+  if (isAmbiguous)
+    return;
+  bool isWhole = reading.dim < 0 && is_sorted(reading.permutation);
+  if (!allowed.layout && !isWhole)
+    return;
+  if (holdsAsItIs(reading))
+    return found(reading, std::nullopt);
+  if (parameter.data_type() != onnx::TensorProto::FLOAT)
+    return;
+  if (allowed.square &&
+      holds(reading, [](float value) { return value * value; }))
+    return found(reading, ParameterStep{ParameterStep::Square, {}});
+  if (allowed.scale)
+    if (std::optional<double> factor = findFactor(reading))
+      found(reading, ParameterStep{ParameterStep::Scale, {}, *factor});
+}
+
+std::optional<std::vector<ParameterStep>> Derivation::run() {
+  if (parameter.data_type() != folded.data_type() || elementSize == 0 ||
+      target.empty() || parameter.dims_size() > 5)
+    return std::nullopt;
+  readings([&](const Reading &reading) { tryReading(reading); });
+  if (!first || isAmbiguous)
+    return std::nullopt;
+  std::vector<ParameterStep> steps;
+  if (!is_sorted(first->permutation))
+    steps.push_back({ParameterStep::Permute, first->permutation});
+  if (first->dim >= 0)
+    steps.push_back({ParameterStep::Slice,
+                     {first->dim, first->start, first->shape[first->dim]}});
+  SmallVector<int64_t, 4> shape(folded.dims().begin(), folded.dims().end());
+  if (shape != first->shape)
+    steps.push_back({ParameterStep::Reshape, shape});
+  if (firstLast)
+    steps.push_back(*firstLast);
+  return steps;
+}
+
+std::optional<std::vector<ParameterStep>>
+deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
+           const onnx::TensorProto &folded, const FoldedSteps &allowed) {
+  return Derivation(file, parameter, folded, allowed).run();
+}
+
+} // namespace accel::onnxio

@@ -1,0 +1,37 @@
+// Finds how an initializer that the exporter's optimizer computed comes out of
+// the parameter it was computed from. Two witnesses must agree: the names of
+// the calls that are gone say what may have been done, the bytes say what was.
+// Private to lib/Onnx.
+#ifndef ACCEL_LIB_ONNX_RESTOREFOLDED_H
+#define ACCEL_LIB_ONNX_RESTOREFOLDED_H
+
+#include "TracedProgram.h"
+#include "accel/Onnx/Parameters.h"
+
+namespace accel::onnxio {
+
+/// What the names of calls allow: elements moved or picked, multiplied by one
+/// number, squared.
+struct FoldedSteps {
+  bool layout = false, scale = false, square = false;
+};
+
+/// What may have been done on the way to `folded`, an operand of `call`: by the
+/// names of the calls that are gone, or, of a value inside `call`, by its
+/// operator. Nothing where one of them may do anything else (`detach` stops
+/// gradients, `relu` passes some on), or where other inputs took part.
+std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
+                                        const Call &call,
+                                        const onnx::TensorProto &folded);
+
+/// Steps from `parameter` to `folded`, equal bit for bit: a permutation, then a
+/// slice of one dimension, then a reshape, then one multiplication (f32 only).
+/// Nothing where none of the allowed fits, or where several that differ do, as
+/// they do where elements repeat.
+std::optional<std::vector<ParameterStep>>
+deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
+           const onnx::TensorProto &folded, const FoldedSteps &allowed);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_LIB_ONNX_RESTOREFOLDED_H

@@ -1,0 +1,158 @@
+// Reads the calls of the traced program from the nodes' metadata.
+#include "TracedProgram.h"
+#include "accel/Onnx/NodeInfo.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+bool Call::takes(StringRef value) const {
+  return is_contained(values, value.str());
+}
+
+StringRef operatorOfName(StringRef value) {
+  StringRef name = value.rtrim("0123456789");
+  if (name.size() == value.size() || name.size() < 2 || name.back() != '_')
+    return value;
+  return name.drop_back();
+}
+
+/// Operators of which only the first argument is a tensor: what else names
+/// values names sizes.
+static bool takesSizes(StringRef op) {
+  return StringSwitch<bool>(op)
+      .Cases({"view",      "_unsafe_view",    "reshape",  "expand",
+              "slice",     "repeat",          "full",     "zeros",
+              "ones",      "empty",           "arange",   "full_like",
+              "new_full",  "new_zeros",       "new_ones", "narrow",
+              "unflatten", "constant_pad_nd", "roll",     "split",
+              "chunk"},
+             true)
+      .Default(false);
+}
+
+/// Every `%name` in Python text, outside strings.
+static void collectValues(StringRef text, std::vector<std::string> &values) {
+  char quote = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (quote) {
+      if (c == '\\')
+        ++at;
+      else if (c == quote)
+        quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '%') {
+      StringRef name = text.substr(at + 1).take_while(
+          [](char each) { return isAlnum(each) || each == '_'; });
+      if (!is_contained(values, name.str()))
+        values.push_back(name.str());
+    }
+  }
+}
+
+TracedProgram::TracedProgram(const OnnxFile &file) : file(file) {
+  inputs = readSignature(file.graph());
+  for (const SignatureInput &input : inputs) {
+    byPlaceholder[input.placeholder] = &input;
+    if (input.kind == SignatureInput::Parameter ||
+        input.kind == SignatureInput::Buffer)
+      byTarget[input.target] = &input;
+  }
+  for (const onnx::ValueInfoProto &value : file.graph().value_info())
+    for (const onnx::StringStringEntryProto &entry : value.metadata_props())
+      if (entry.key() == "pkg.onnxscript.optimizer.folded_from")
+        folded[value.name()] = parsePythonList(entry.value());
+  readNodes(file.graph());
+  collectOperands();
+  // Without either sign it is taken for optimized, of which less is believed.
+  optimized = !folded.empty() ||
+              none_of(file.graph().node(), [](const onnx::NodeProto &node) {
+                return node.op_type() == "Constant";
+              });
+}
+
+void TracedProgram::readNodes(const onnx::GraphProto &graph) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    for (const std::string &output : node.output())
+      makers[output] = &node;
+    if (std::optional<TracedCall> text = tracedCall(node)) {
+      Call *&call = byResult[text->result];
+      if (!call) {
+        call = &list.emplace_back();
+        call->text = std::move(*text);
+        bool first = true;
+        for (const TracedArgument &argument : call->text.arguments) {
+          if (first || !takesSizes(call->text.op))
+            collectValues(argument.text, call->values);
+          first = false;
+        }
+      }
+      call->nodes.push_back(&node);
+      callOfNode[&node] = call;
+    }
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        readNodes(attribute.g());
+      for (const onnx::GraphProto &inner : attribute.graphs())
+        readNodes(inner);
+    }
+  }
+}
+
+void TracedProgram::collectOperands() {
+  for (Call &call : list) {
+    llvm::StringSet<> seen;
+    for (const onnx::NodeProto *node : call.nodes)
+      for (const std::string &output : node->output())
+        seen.insert(output);
+    for (const onnx::NodeProto *node : call.nodes)
+      for (const std::string &input : node->input())
+        if (!input.empty() && seen.insert(input).second)
+          call.operands.push_back(input);
+  }
+}
+
+const SignatureInput *TracedProgram::input(StringRef placeholder) const {
+  return byPlaceholder.lookup(placeholder);
+}
+const SignatureInput *TracedProgram::target(StringRef name) const {
+  return byTarget.lookup(name);
+}
+const Call *TracedProgram::callOf(const onnx::NodeProto &node) const {
+  return callOfNode.lookup(&node);
+}
+const Call *TracedProgram::find(StringRef result) const {
+  return byResult.lookup(result);
+}
+const onnx::NodeProto *TracedProgram::maker(StringRef value) const {
+  return makers.lookup(value);
+}
+
+bool TracedProgram::isThere(StringRef value) const {
+  return input(value) || find(value) || maker(value);
+}
+
+const std::vector<std::string> *
+TracedProgram::foldedFrom(StringRef tensor) const {
+  auto it = folded.find(tensor);
+  return it == folded.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string>
+TracedProgram::foldedParameters(StringRef tensor) const {
+  std::vector<std::string> names;
+  if (const std::vector<std::string> *from = foldedFrom(tensor))
+    for (const std::string &name : *from) {
+      const SignatureInput *input = target(name);
+      if (input && input->kind == SignatureInput::Parameter)
+        names.push_back(input->target);
+    }
+  return names;
+}
+
+} // namespace accel::onnxio
