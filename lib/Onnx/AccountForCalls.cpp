@@ -132,14 +132,15 @@ bool Accountant::isMeantBy(const Call &call, const InitializerUse &use) const {
   if (argument) {
     StringRef value = argument->value();
     const SignatureInput *input = program.input(value);
-    return value.empty() || (input && input->kind != SignatureInput::Parameter);
+    return value.empty() || makesConstant(operatorOfName(value)) ||
+           (input && input->kind != SignatureInput::Parameter);
   }
   bool isAmbiguous = false;
   for (const std::string &value : call.values) {
     if (std::optional<unsigned> parameter = parameterOf(value))
       isAmbiguous |= !is_contained(readBy.lookup(&call), *parameter) ||
                      builder.nameOf(*parameter) == use.tensor->name();
-    else if (!program.isThere(value))
+    else if (!program.isThere(value) && !makesConstant(operatorOfName(value)))
       isAmbiguous |= !isExplained(call, value) && unmatched(call).empty();
   }
   return !isAmbiguous;
