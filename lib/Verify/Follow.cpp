@@ -135,6 +135,7 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   auto onto = cast<nn::ScatterAddOp>(whole);
   std::vector<Piece> terms;
   if (scatter.getDim() != onto.getDim() ||
+      scatter.getBatchDims() != onto.getBatchDims() ||
       (!matchPattern(onto.getInit(), m_AnyZeroFloat()) &&
        !matchPattern(onto.getInit(), m_Zero())))
     return terms;
