@@ -42,6 +42,14 @@ class NegativeLogLikelihood(Language):
         return -(self.log_probs(ids, labels) * weights).sum() / weights.sum()
 
 
+class Smoothed(Language):
+    """Label smoothing: every word's gradient is the same number, and the label's more."""
+
+    def forward(self, ids, labels):
+        mean = F.log_softmax(self.logits(ids), -1).mean(-1)
+        return -(0.9 * self.log_probs(ids, labels) + 0.1 * mean).mean()
+
+
 class Preference(Language):
     """DPO: chosen and rejected answers in one batch."""
 
@@ -132,6 +140,7 @@ def cases(g):
     return {
         "nll": (NegativeLogLikelihood, {"ids": ids(g, *words), "labels": ids(g, *words),
                                         "weights": torch.rand(*words, generator=g)}, []),
+        "smoothed": (Smoothed, {"ids": ids(g, *words), "labels": ids(g, *words)}, []),
         "preference": (Preference, {"chosen": ids(g, *words), "rejected": ids(g, *words),
                                     "reference": torch.randn(BATCH, generator=g)}, []),
         "last_token": (LastToken, {"ids": ids(g, *words),
