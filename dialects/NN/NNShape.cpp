@@ -212,12 +212,18 @@ LogicalResult ScatterAddOp::inferReturnTypes(MLIRContext *context,
                                              SmallVectorImpl<Type> &types) {
   auto init = tensorType(adaptor.getInit());
   auto updates = tensorType(adaptor.getUpdates());
-  int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= init.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", init.getRank(),
-                             "), found ", dim);
+  auto indices = tensorType(adaptor.getIndices());
+  int64_t dim = adaptor.getDim(), batch = adaptor.getBatchDims();
+  if (batch < 0 || batch > indices.getRank() || batch > init.getRank() ||
+      init.getShape().take_front(batch) != indices.getShape().take_front(batch))
+    return emitOptionalError(loc, "expected ", batch,
+                             " common batch dimensions, found ", init, " and ",
+                             indices);
+  if (dim < batch || dim >= init.getRank())
+    return emitOptionalError(loc, "expected 'dim' in [", batch, ", ",
+                             init.getRank(), "), found ", dim);
   SmallVector<int64_t> shape(init.getShape().take_front(dim));
-  llvm::append_range(shape, tensorType(adaptor.getIndices()).getShape());
+  llvm::append_range(shape, indices.getShape().drop_front(batch));
   llvm::append_range(shape, init.getShape().drop_front(dim + 1));
   auto expected = RankedTensorType::get(shape, init.getElementType());
   if (updates.getShape() != expected.getShape() ||

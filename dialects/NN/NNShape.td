@@ -108,12 +108,18 @@ def NN_ScatterAddOp : NN_InferredOp<"scatter_add"> {
     result = init with updates[a…, i…, b…] added to [a…, indices[i…], b…], the
     index standing in dimension `dim`; slices of equal index all count. Index
     rules as in `nn.gather`.
+
+    With `batch_dims`, as many leading dimensions are common to all three, and
+    each batch has indices of its own: updates[c…, a…, i…, b…] are added to
+    [c…, a…, indices[c…, i…], b…] (gradient of nn.gather_nd).
     ```mlir
     %g = nn.scatter_add %zeros, %ids, %dy dim 0 : (tensor<96x32xf32>, tensor<4x8xi64>, tensor<4x8x32xf32>) -> tensor<96x32xf32>
+    %h = nn.scatter_add %none, %labels, %dz dim 1 {batch_dims = 1 : i64} : (tensor<4x96xf32>, tensor<4x1xi64>, tensor<4x1xf32>) -> tensor<4x96xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$init, NN_IndexTensor:$indices,
-      NN_Tensor:$updates, I64Attr:$dim);
+      NN_Tensor:$updates, I64Attr:$dim,
+      DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$init `,` $indices `,` $updates `dim` $dim attr-dict `:` functional-type(operands, results)";
 }

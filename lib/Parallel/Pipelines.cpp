@@ -16,6 +16,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     annotate.dpAxis = dist::MeshOp::kShardAxis.str();
   annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
+  // A range of the batch must be a range of the rows that are counted with it.
+  pm.addPass(createLeadWithBatchPass());
   if (options.sharding.stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass({options.sharding.stage}));

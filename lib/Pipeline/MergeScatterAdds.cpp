@@ -30,7 +30,7 @@ struct MergeIntoSum : OpRewritePattern<nn::AddOp> {
       auto merged = nn::ScatterAddOp::create(
           rewriter, rewriter.getFusedLoc({scatter.getLoc(), add.getLoc()}),
           add.getType(), other, scatter.getIndices(), scatter.getUpdates(),
-          scatter.getDim());
+          scatter.getDim(), scatter.getBatchDims());
       rewriter.replaceOp(add, merged);
       return success();
     }

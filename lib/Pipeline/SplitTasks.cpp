@@ -37,6 +37,7 @@ struct Task {
 struct Edge {
   Home source, target;
   unsigned result, argument;
+  Location loc; ///< of the value
 };
 
 class Splitter {
@@ -71,6 +72,11 @@ private:
   llvm::DenseMap<Operation *, nn::StateOp> accumulators;
 };
 } // namespace
+
+/// Whether a task runs for each micro-batch.
+static bool isInLoop(Home home) {
+  return home != Home::Prepare && home != Home::Update;
+}
 
 static constexpr dist::TaskKind kKinds[kHomes] = {
     dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
@@ -218,11 +224,12 @@ Value Splitter::get(Home home, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     made = task.addArgument(value.getType(), value.getLoc(),
                             entry.getArgAttrDict(argument.getArgNumber()));
-  } else if (TaskHomes::isFree(op)) {
-    clone(home, op);
-    return task.mapping.lookup(value);
   } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
     made = get(home, gradient.getInput());
+  } else if (TaskHomes::isFree(op) ||
+             (homes.isRepeated(op) && !isInLoop(home))) {
+    clone(home, op);
+    return task.mapping.lookup(value);
   } else {
     auto reduction = homes.getReductions().find(op);
     bool isSum = reduction != homes.getReductions().end();
@@ -238,7 +245,7 @@ Value Splitter::get(Home home, Value value) {
       unsigned number = task.block().getNumArguments();
       made = task.addArgument(value.getType(), value.getLoc(),
                               DictionaryAttr::get(context));
-      edges.push_back({source, home, found->second, number});
+      edges.push_back({source, home, found->second, number, value.getLoc()});
     }
   }
   task.mapping.map(value, made);
@@ -328,8 +335,8 @@ void Splitter::createSchedule() {
   run(Home::Update, 0);
   for (const Edge &edge : edges)
     dist::EdgeOp::create(
-        builder, loc, taskOf(edge.source).function.getSymName(), edge.result,
-        taskOf(edge.target).function.getSymName(), edge.argument);
+        builder, edge.loc, taskOf(edge.source).function.getSymName(),
+        edge.result, taskOf(edge.target).function.getSymName(), edge.argument);
 }
 
 /// Makes an entry the only task of its schedule.

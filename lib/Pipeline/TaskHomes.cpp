@@ -23,12 +23,22 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
   result.findUpdate();
   if (failed(result.findVarying()))
     return failure();
+  result.placeRepeated();
   result.findForward();
   result.placeInvariants();
   if (failed(result.placeReductions()))
     return failure();
   result.findLive();
   return result;
+}
+
+LogicalResult TaskHomes::refuse(Operation *op, const Twine &why) const {
+  return op->emitError()
+         << why
+         << "; expected a loss that is a sum over samples, or such a "
+            "sum divided by a count of the data: write it so, or use one "
+            "micro-batch instead of "
+         << microBatches;
 }
 
 Home TaskHomes::getHome(Value value) const {
@@ -76,35 +86,64 @@ LogicalResult TaskHomes::findVarying() {
   for (Operation &op : entry.front().without_terminator()) {
     bool differs = llvm::any_of(
         op.getOperands(), [&](Value value) { return varying.contains(value); });
-    differs |= op.hasAttr(dist::kInstanceAttr);
+    bool repeats = op.hasAttr(dist::kInstanceAttr) ||
+                   llvm::any_of(op.getOperands(), [&](Value value) {
+                     return repeated.contains(value.getDefiningOp());
+                   });
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
     if (collective && collective.getAxes().contains(kMicroBatch)) {
       if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {
         if (reduce.getKind() != dist::Reduction::sum)
-          return op.emitError()
-                 << "needs the " << dist::stringifyReduction(reduce.getKind())
-                 << " over all micro-batches: expected sums only";
+          return refuse(
+              &op, "needs the " + dist::stringifyReduction(reduce.getKind()) +
+                       " over the samples of all micro-batches, which "
+                       "run one after another");
         reductions[&op] = {reduce, Home::Backward, Home::Update};
         continue;
       }
       if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
-        return op.emitError() << "needs a value of all micro-batches at once, "
-                                 "found "
-                              << microBatches << " that run one after another";
+        return refuse(&op, "needs the samples of all micro-batches at once, "
+                           "which run one after another");
       differs = true;
     }
-    if (!differs)
+    if (!differs) {
+      if (repeats)
+        repeated.insert(&op);
       continue;
+    }
     if (homes.count(&op)) {
       if (microBatches == 1 || isa<nn::GradientOp>(op))
         continue; // reduced already, or the only one
-      return op.emitError() << "is part of the update and reads a value of a "
-                               "single micro-batch: expected a sum over all";
+      Value single = *llvm::find_if(op.getOperands(), [&](Value value) {
+        return varying.contains(value);
+      });
+      Operation *source = single.getDefiningOp();
+      return refuse(source ? source : &op,
+                    "is of a single micro-batch, and the update, which runs "
+                    "once for all, reads it");
     }
     varying.insert(op.result_begin(), op.result_end());
     homes[&op] = Home::Backward;
   }
   return success();
+}
+
+/// What is gathered in each micro-batch, because it is not kept, belongs to the
+/// loop only where the loop reads it: a term of weights alone does not.
+void TaskHomes::placeRepeated() {
+  DenseSet<Operation *> read; // by what differs, directly or through others
+  for (Operation &op : llvm::reverse(entry.front().without_terminator())) {
+    bool isRead = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      return read.contains(user) ||
+             llvm::any_of(user->getResults(), [&](Value result) {
+               return varying.contains(result);
+             });
+    });
+    if (isRead && !homes.count(&op))
+      read.insert(&op);
+    if (isRead && repeated.contains(&op) && !homes.count(&op))
+      homes[&op] = Home::Backward;
+  }
 }
 
 /// The forward is what the outputs need; what else differs between
@@ -130,9 +169,11 @@ void TaskHomes::findForward() {
 }
 
 /// What is the same for all micro-batches is computed once: before the loop if
-/// the loop needs it.
+/// the loop needs it, be it only to add it up.
 void TaskHomes::placeInvariants() {
   auto isInLoop = [&](Operation *user) {
+    if (reductions.count(user))
+      return true;
     auto home = homes.find(user);
     return home != homes.end() && home->second != Home::Update;
   };
@@ -164,19 +205,16 @@ LogicalResult TaskHomes::placeReductions() {
         auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
             argument.getArgNumber(), nn::kStateAttr);
         if (state)
-          return op->emitError()
-                 << "is not additive over the batch: its sum over all "
-                    "micro-batches is needed before the backward can begin, "
-                    "and depends on "
-                 << state << "; expected a sum divided by a count of the data, "
-                 << "or one micro-batch instead of " << microBatches;
+          return refuse(op, "is not additive over the batch: its sum over all "
+                            "micro-batches is needed before the backward can "
+                            "begin, and depends on @" +
+                                state.getValue());
         continue;
       }
       Operation *definition = value.getDefiningOp();
       if (reductions.count(definition))
-        return op->emitError()
-               << "needs a sum over all micro-batches of what itself needs "
-                  "such a sum: expected one count before the backward";
+        return refuse(op, "needs a sum over all micro-batches of what itself "
+                          "needs such a sum");
       if (counted.insert(definition).second)
         llvm::append_range(work, definition->getOperands());
     }

@@ -38,6 +38,11 @@ public:
   /// Whether anything but `count` needs the op.
   bool isLive(mlir::Operation *op) const { return live.contains(op); }
 
+  /// Whether a task that runs once computes the value itself, though the loop
+  /// may as well: what is gathered anew wherever it is wanted, and what is made
+  /// of that alone.
+  bool isRepeated(mlir::Operation *op) const { return repeated.contains(op); }
+
   /// The sums over micro-batches, by their op.
   const llvm::MapVector<mlir::Operation *, Reduction> &getReductions() const {
     return reductions;
@@ -50,8 +55,10 @@ public:
 private:
   TaskHomes(mlir::func::FuncOp entry, dist::MeshOp mesh)
       : entry(entry), mesh(mesh) {}
+  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why) const;
   void findUpdate();
   mlir::LogicalResult findVarying();
+  void placeRepeated();
   void findForward();
   void placeInvariants();
   mlir::LogicalResult placeReductions();
@@ -65,6 +72,9 @@ private:
   /// Values that differ between micro-batches.
   llvm::DenseSet<mlir::Value> varying;
   llvm::DenseSet<mlir::Operation *> counted, live;
+  /// What depends on gathers that each micro-batch repeats, and on nothing else
+  /// that differs.
+  llvm::DenseSet<mlir::Operation *> repeated;
   llvm::DenseMap<mlir::Operation *, Home> homes;
   llvm::MapVector<mlir::Operation *, Reduction> reductions;
 };

@@ -128,6 +128,22 @@ void Follower::followOp(Operation *op) {
   }
 }
 
+/// The logical program's scatters of what `updates` may be.
+Logical::Ops Follower::findScatters(Value updates) {
+  const Known &what = known[updates];
+  Logical::Ops found;
+  auto add = [&](const Logical::Ops &readers) {
+    for (Operation *reader : readers)
+      if (isa<nn::ScatterAddOp>(reader))
+        found.insert(reader);
+  };
+  for (const Piece &piece : what.pieces)
+    add(logical.getReaders(piece.logical));
+  if (what.splat)
+    add(logical.getReaders(what.splat));
+  return found;
+}
+
 /// What a local scatter onto anything adds to it, read as `whole`'s, onto
 /// zeros.
 std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
@@ -135,6 +151,7 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   auto onto = cast<nn::ScatterAddOp>(whole);
   std::vector<Piece> terms;
   if (scatter.getDim() != onto.getDim() ||
+      scatter.getBatchDims() != onto.getBatchDims() ||
       (!matchPattern(onto.getInit(), m_AnyZeroFloat()) &&
        !matchPattern(onto.getInit(), m_Zero())))
     return terms;
@@ -145,6 +162,19 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   for (auto &results : apply(whole, operands, {true, false, false}, local))
     insert(terms, results.front());
   return terms;
+}
+
+/// The dimensions of two pieces that are added element by element: where one's
+/// elements are equal, those of the other. None if they are split differently.
+static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
+                                                ArrayRef<Dim> rhs) {
+  std::vector<Dim> joined;
+  for (auto [a, b] : llvm::zip_equal(lhs, rhs)) {
+    if (!a.free && !b.free && !(a == b))
+      return std::nullopt;
+    joined.push_back(a.free ? b : a);
+  }
+  return joined;
 }
 
 /// Sums that the logical program makes of two values.
@@ -161,10 +191,14 @@ std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
       for (const Piece &b : rhs) {
         bool adds = (left == a.logical && right == b.logical) ||
                     (left == b.logical && right == a.logical);
-        if (!adds || a.partial != b.partial || a.dims != b.dims)
+        if (!adds || a.partial != b.partial)
+          continue;
+        std::optional<std::vector<Dim>> dims = joinDims(a.dims, b.dims);
+        if (!dims)
           continue;
         Piece sum = a;
         sum.logical = add;
+        sum.dims = *dims;
         insert(sums, sum);
       }
     }
@@ -176,12 +210,18 @@ void Follower::followMerged(Operation *op, Known &result) {
   auto scatter = dyn_cast<nn::ScatterAddOp>(op);
   if (!scatter)
     return;
-  for (const Piece &update : known[scatter.getUpdates()].pieces)
-    for (Operation *reader : logical.getReaders(update.logical))
-      if (isa<nn::ScatterAddOp>(reader))
-        for (const Piece &sum : addTerms(known[scatter.getInit()].pieces,
-                                         applyScatter(reader, op)))
-          insert(result.pieces, sum);
+  for (Operation *whole : findScatters(scatter.getUpdates())) {
+    std::vector<Piece> terms = applyScatter(whole, op),
+                       onto = known[scatter.getInit()].pieces;
+    // What is all equal is any of the values that the logical program adds.
+    for (Operation *sum : logical.getReaders(whole->getResult(0)))
+      for (Value term : sum->getOperands())
+        for (const Piece &piece :
+             hold(scatter.getInit(), Logical::rootOf(term)))
+          insert(onto, piece);
+    for (const Piece &sum : addTerms(onto, terms))
+      insert(result.pieces, sum);
+  }
 }
 
 /// A sum over micro-batches, and one more term.
@@ -197,11 +237,9 @@ bool Follower::followSum(Operation *op, Known &result) {
     term = known[op->getOperand(1 - number)].pieces;
   } else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op);
              scatter && number == 0) {
-    for (const Piece &update : known[scatter.getUpdates()].pieces)
-      for (Operation *reader : logical.getReaders(update.logical))
-        if (isa<nn::ScatterAddOp>(reader))
-          for (const Piece &piece : applyScatter(reader, op))
-            insert(term, piece);
+    for (Operation *whole : findScatters(scatter.getUpdates()))
+      for (const Piece &piece : applyScatter(whole, op))
+        insert(term, piece);
   }
   if (term.empty())
     return false;

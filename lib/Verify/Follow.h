@@ -59,6 +59,7 @@ private:
                                         const Operands &operands,
                                         llvm::ArrayRef<bool> zeros,
                                         mlir::Operation *local);
+  Logical::Ops findScatters(mlir::Value updates);
   std::vector<Piece> applyScatter(mlir::Operation *whole,
                                   mlir::Operation *local);
   std::vector<Piece> addTerms(llvm::ArrayRef<Piece> lhs,

@@ -176,21 +176,26 @@ static OpMap getMap(nn::GatherNdOp op) {
   return map;
 }
 
-/// Onto zeros: each index adds its own slice.
+/// Onto zeros: each index adds its own slice, to the table of its batch.
 static OpMap getMap(nn::ScatterAddOp op) {
   OpMap map = getWholeMap(op);
-  size_t at = op.getDim(), rank = map.operands[1].size();
+  size_t at = op.getDim(), batch = op.getBatchDims();
+  size_t rank = map.operands[1].size() - batch;
   for (size_t dim = 0; dim < map.operands[0].size(); ++dim)
-    if (dim != at)
+    if (dim != at) {
       map.operands[0][dim] = map.results[0][dim] =
           map.operands[2][dim < at ? dim : dim - 1 + rank] = map.add();
+      if (dim < batch)
+        map.operands[1][dim] = map.operands[0][dim];
+    }
   map.linear = {{0, 2}};
   if (!matchPattern(op.getInit(), m_AnyZeroFloat()) &&
       !matchPattern(op.getInit(), m_Zero()))
     return map;
   for (size_t dim = 0; dim < rank; ++dim) {
-    map.operands[1][dim] = map.operands[2][at + dim] = map.add();
-    map.reduced.push_back(map.operands[1][dim]);
+    int index = map.operands[1][batch + dim] = map.operands[2][at + dim] =
+        map.add();
+    map.reduced.push_back(index);
   }
   return map;
 }

@@ -35,6 +35,38 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
+  let summary = "Puts the batch first in dimensions that it shares with others";
+  let description = [{
+    Rows [s, b] merged into one dimension are counted position by position, and
+    what a rank has of the batch is no range of them: neither shardings nor tasks
+    can say which rows it has. In the order [b, s] it is. So a value whose batch
+    does not come first in its dimension is computed in that order; ops that run
+    along the dimension, or sum over it, do not notice. Where the dimension is
+    taken apart again the order of the program comes back, and transposes cancel
+    (torch's nn.MultiheadAttention). Several batches in one dimension
+    (a `concat` of chosen and rejected answers) are such rows, too.
+
+    Comes after `dist-annotate`, whose constraints on inputs say where the batch
+    is. Without one that splits, nothing changes. Refuses nothing: what needs the
+    program's order gets it, and is split, or not, as before.
+
+    ```mlir
+    %x = dist.constraint %arg <@mesh, [{mb}, {}, {} ]> : tensor<4x6x8xf32>
+    %0 = nn.transpose %x [1, 0, 2] : (tensor<4x6x8xf32>) -> tensor<6x4x8xf32>
+    %1 = nn.reshape %0 : (tensor<6x4x8xf32>) -> tensor<24x8xf32>
+    %2 = nn.matmul %1, %w : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    %3 = nn.reshape %2 : (tensor<24x8xf32>) -> tensor<6x4x8xf32>
+    // becomes
+    %1 = nn.reshape %x : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
+    %2 = nn.matmul %1, %w : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
+    %3 = nn.reshape %2 : (tensor<24x8xf32>) -> tensor<4x6x8xf32>
+    %4 = nn.transpose %3 [1, 0, 2] : (tensor<4x6x8xf32>) -> tensor<6x4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
   let summary = "Pads states that the ranks which share them cannot split evenly";
   let description = [{

@@ -15,20 +15,22 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     - `count` (per micro-batch): what a sum over micro-batches needs that the
       backward reads, as the number of tokens in the batch. It may depend on the
       inputs only: a loss that is not additive over the batch is refused here.
-    - `prepare` (once): what is the same for every micro-batch.
+    - `prepare` (once): what is the same for every micro-batch, and needed in it,
+      be it only as a term of a sum.
     - `forward` (per micro-batch): what the outputs need that are no update's.
     - `backward` (per micro-batch): the rest that differs between micro-batches.
-    - `update` (once): what comes after a `nn.gradient`, and what is left.
+    - `update` (once): what comes after a `nn.gradient`, and what is left: terms
+      of weights alone, too, though each micro-batch gathers the weights anew.
 
     With one micro-batch, `forward` does the work of `count` and `prepare`.
 
     A sum over the axis `mb` becomes an accumulator: a state, zero between two
     steps, to which the task adds and which a later task reads; the other axes of
     an all_reduce are reduced there, once per step. Values of one task that
-    another reads are edges; what costs nothing (constants, views, indices) is
-    computed again where it is read. The entry stays as a declaration that says
-    what the program takes and gives. States are read and written in the order of
-    the runs.
+    another reads are edges, located at what they carry; what costs nothing
+    (constants, views, indices) is computed again where it is read. The entry
+    stays as a declaration that says what the program takes and gives. States are
+    read and written in the order of the runs.
 
     ```mlir
     func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry} {

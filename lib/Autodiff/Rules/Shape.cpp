@@ -141,13 +141,15 @@ struct Gather : GradientModel<Gather, nn::GatherOp> {
     }
     out.push_back(e.make<nn::ScatterAddOp>(e.splat(0, op.getTable()),
                                            op.getIndices(), g,
-                                           static_cast<int64_t>(op.getDim())));
+                                           static_cast<int64_t>(op.getDim()),
+                                           /*batch_dims=*/int64_t(0)));
     return success();
   }
 };
 
-/// Tuples become places in the table with all batch and indexed dimensions made
-/// one, whose rows that were picked more than once add up.
+/// Tuples become places in the table of a batch, its indexed dimensions made
+/// one, whose rows that were picked more than once add up. Batches stay apart:
+/// each micro-batch, or rank, has the tables of its own.
 struct GatherNd : GradientModel<GatherNd, nn::GatherNdOp> {
   static LogicalResult vjp(nn::GatherNdOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
@@ -160,33 +162,30 @@ struct GatherNd : GradientModel<GatherNd, nn::GatherNdOp> {
       return e.make<nn::ConstantOp>(DenseElementsAttr::get(
           RankedTensorType::get(picks, e.builder.getI64Type()), value));
     };
-    Value place = number(0);
+    Value place = width == 0 ? number(0) : Value();
     int64_t places = 1;
-    for (int64_t dim = 0; dim < batch + width; ++dim) {
-      Value index;
-      if (dim < batch) {
-        index = e.iota(picks, dim);
-      } else {
-        SmallVector<int64_t> starts(shape.size(), 0), sizes(shape),
-            ones(shape.size(), 1);
-        starts.back() = dim - batch;
-        sizes.back() = 1;
-        index =
-            e.reshape(e.make<nn::SliceOp>(indices, starts, sizes, ones), picks);
+    for (int64_t part = 0; part < width; ++part) {
+      SmallVector<int64_t> starts(shape.size(), 0), sizes(shape),
+          ones(shape.size(), 1);
+      starts.back() = part;
+      sizes.back() = 1;
+      int64_t size = table[batch + part];
+      Value index =
+          e.reshape(e.make<nn::SliceOp>(indices, starts, sizes, ones), picks);
+      // Of one number the scatter itself knows what a negative one means.
+      if (width > 1)
         index = e.select(e.compare(nn::ComparePredicate::lt, index, number(0)),
-                         e.add(index, number(table[dim])), index);
-      }
-      place = e.add(e.mul(place, number(table[dim])), index);
-      places *= table[dim];
+                         e.add(index, number(size)), index);
+      place = place ? e.add(e.mul(place, number(size)), index) : index;
+      places *= size;
     }
-    SmallVector<int64_t> rest(table.drop_front(batch + width));
-    SmallVector<int64_t> flat = {places}, updates = picks;
+    ArrayRef<int64_t> rest = table.drop_front(batch + width);
+    SmallVector<int64_t> flat(table.take_front(batch));
+    flat.push_back(places);
     llvm::append_range(flat, rest);
-    llvm::append_range(updates, rest);
     Value zeros =
         e.splat(RankedTensorType::get(flat, typeOf(g).getElementType()), 0);
-    Value sum = e.make<nn::ScatterAddOp>(zeros, place, e.reshape(g, updates),
-                                         int64_t(0));
+    Value sum = e.make<nn::ScatterAddOp>(zeros, place, g, batch, batch);
     out.push_back(e.reshape(sum, table));
     return success();
   }
@@ -195,6 +194,9 @@ struct GatherNd : GradientModel<GatherNd, nn::GatherNdOp> {
 struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
   static LogicalResult vjp(nn::ScatterAddOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
+    if (op.getBatchDims() != 0)
+      return op.emitError() << "expected a scatter without batches, of which "
+                               "alone the gradient is known";
     out.append({g, Value(),
                 e.make<nn::GatherOp>(g, op.getIndices(), op.getDim(),
                                      /*padding_index=*/IntegerAttr())});

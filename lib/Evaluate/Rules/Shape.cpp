@@ -140,7 +140,11 @@ struct ScatterAdd : EvaluateModel<ScatterAdd, nn::ScatterAddOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     Tensor result = operands[0];
-    DimSplit split(result.getShape(), cast<nn::ScatterAddOp>(op).getDim());
+    auto scatter = cast<nn::ScatterAddOp>(op);
+    DimSplit split(result.getShape(), scatter.getDim());
+    // Each batch has as many indices of its own.
+    int64_t batches = ShapedType::getNumElements(
+        result.getShape().take_front(scatter.getBatchDims()));
     SmallVector<int64_t> picked;
     for (int64_t index : operands[1].ints()) {
       FailureOr<int64_t> row = normaliseIndex(op, index, split.size);
@@ -151,8 +155,11 @@ struct ScatterAdd : EvaluateModel<ScatterAdd, nn::ScatterAddOp> {
     Type element = result.getElementType();
     withElements(operands[2], result, [&](auto source, auto target) {
       auto from = source.begin();
+      ArrayRef<int64_t> rows = picked;
+      int64_t perBatch = batches ? rows.size() / batches : 0;
       for (int64_t outer = 0; outer < split.outer; ++outer)
-        for (int64_t row : picked)
+        for (int64_t row :
+             rows.slice(outer / (split.outer / batches) * perBatch, perBatch))
           for (int64_t i = 0; i < split.inner; ++i, ++from) {
             auto &to = target[(outer * split.size + row) * split.inner + i];
             if constexpr (std::is_same_v<std::decay_t<decltype(to)>, double>)

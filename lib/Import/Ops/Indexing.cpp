@@ -63,11 +63,52 @@ static bool enumeratesTable(Value table, DenseElementsAttr tuples,
   return true;
 }
 
+/// Whether numbers, known now, count up along a dimension that they share with
+/// the table: torch.arange beside other indices.
+static bool countsAlong(Value column, int64_t dim, Value table) {
+  DenseElementsAttr known = Importer::constantOf(column);
+  if (!known || Importer::shape(column)[dim] != Importer::shape(table)[dim])
+    return false;
+  int64_t behind = 1;
+  for (int64_t size : Importer::shape(column).drop_front(dim + 1))
+    behind *= size;
+  for (auto [place, index] : llvm::enumerate(integerElements(known)))
+    if (index !=
+        static_cast<int64_t>(place) / behind % Importer::shape(table)[dim])
+      return false;
+  return true;
+}
+
+/// `x[arange(batch), place]` picks in each batch by itself: index tuples that
+/// begin with the number of their batch are shorter ones, per batch.
+static void dropCountedColumns(Importer &n, Value table, Value &tuples,
+                               int64_t &batchDims) {
+  auto concat = tuples.getDefiningOp<nn::ConcatOp>();
+  int64_t last = Importer::rank(tuples) - 1;
+  if (!concat || concat.getDim() != static_cast<uint64_t>(last))
+    return;
+  SmallVector<Value> columns(concat.getInputs());
+  size_t counted = 0;
+  while (counted + 1 < columns.size() && batchDims < last &&
+         Importer::shape(columns[counted])[last] == 1 &&
+         countsAlong(columns[counted], batchDims, table)) {
+    ++counted;
+    ++batchDims;
+  }
+  if (counted == 0)
+    return;
+  columns.erase(columns.begin(), columns.begin() + counted);
+  tuples = columns.size() == 1
+               ? columns[0]
+               : n.create<nn::ConcatOp>(columns, n.named("dim", last));
+}
+
 static LogicalResult importGatherNd(Importer &n) {
   Value table = n.operand(0), tuples = n.operand(1);
   int64_t batchDims = n.intAttr("batch_dims", 0);
   if (enumeratesTable(table, Importer::constantOf(tuples), batchDims))
     return n.finish(n.reshape(table, Importer::shape(tuples).drop_back()));
+  dropCountedColumns(n, table, tuples, batchDims);
   return n.finish(n.create<nn::GatherNdOp>({table, tuples},
                                            n.named("batch_dims", batchDims)));
 }

@@ -180,14 +180,15 @@ struct GatherRule
 };
 
 /// Where the table starts as zeros, ranks that have some of the indices have
-/// terms of the sum; any other start would count once per rank.
+/// terms of the sum; any other start would count once per rank. Batches have
+/// indices of their own, and pass through.
 struct ScatterAddRule
     : ShardingRuleOpInterface::ExternalModel<ScatterAddRule, nn::ScatterAddOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto scatter = cast<nn::ScatterAddOp>(op);
     auto rule = ShardingRule::getWhole(op);
     rule.linearGroups = {{0, 2}};
-    size_t at = scatter.getDim();
+    size_t at = scatter.getDim(), batch = scatter.getBatchDims();
     ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
     Value init = scatter.getInit();
     while (isa_and_nonnull<dist::ReshardOp, dist::ConstraintOp>(
@@ -195,15 +196,18 @@ struct ScatterAddRule
       init = init.getDefiningOp()->getOperand(0);
     if (matchPattern(init, m_AnyZeroFloat()) || matchPattern(init, m_Zero())) {
       rule.linearGroups.push_back({2});
-      for (auto [dim, size] : llvm::enumerate(indices))
-        rule.operands[1][dim] = rule.operands[2][at + dim] = {
-            rule.addFactor(size, FactorKind::Sum)};
+      for (size_t dim = batch; dim < indices.size(); ++dim)
+        rule.operands[1][dim] = rule.operands[2][at + dim - batch] = {
+            rule.addFactor(indices[dim], FactorKind::Sum)};
     }
     for (auto [dim, size] : llvm::enumerate(shapeOf(scatter.getInit())))
       if (dim != at) {
         unsigned factor = rule.addFactor(size);
         rule.operands[0][dim] = rule.results[0][dim] = {factor};
-        rule.operands[2][dim < at ? dim : dim - 1 + indices.size()] = {factor};
+        rule.operands[2][dim < at ? dim : dim - 1 + indices.size() - batch] = {
+            factor};
+        if (dim < batch)
+          rule.operands[1][dim] = {factor};
       }
     return rule;
   }

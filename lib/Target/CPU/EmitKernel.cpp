@@ -287,7 +287,8 @@ static nn::ScatterAddOp getScatterInPlace(const KernelInstance &instance,
   auto table =
       scatter ? dyn_cast<BlockArgument>(scatter.getInit()) : BlockArgument();
   if (!table || instance.inPlace[table.getArgNumber()] != 0 ||
-      scatter.getDim() != 0 || scatter.getType().getDimSize(0) != rows)
+      scatter.getDim() != 0 || scatter.getBatchDims() != 0 ||
+      scatter.getType().getDimSize(0) != rows)
     return {};
   return scatter;
 }

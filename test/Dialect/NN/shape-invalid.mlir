@@ -168,6 +168,24 @@ func.func @scatter_add_dim(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<2x
 
 // -----
 
+func.func @scatter_add_batches(%x: tensor<2x3xf32>, %i: tensor<4x1xi64>, %u: tensor<2x1xf32>) {
+  // expected-error @below {{expected 1 common batch dimensions, found 'tensor<2x3xf32>' and 'tensor<4x1xi64>'}}
+  // expected-error @below {{'nn.scatter_add' op failed to infer returned types}}
+  %0 = nn.scatter_add %x, %i, %u dim 1 {batch_dims = 1 : i64} : (tensor<2x3xf32>, tensor<4x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_batch_dim(%x: tensor<2x3xf32>, %i: tensor<2x1xi64>, %u: tensor<2x1xf32>) {
+  // expected-error @below {{expected 'dim' in [1, 2), found 0}}
+  // expected-error @below {{'nn.scatter_add' op failed to infer returned types}}
+  %0 = nn.scatter_add %x, %i, %u dim 0 {batch_dims = 1 : i64} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
 func.func @scatter_add_updates(%x: tensor<2x3xf32>, %i: tensor<4xi64>, %u: tensor<4x3xf32>) {
   // expected-error @below {{expected updates of type 'tensor<2x4xf32>', found 'tensor<4x3xf32>'}}
   // expected-error @below {{'nn.scatter_add' op failed to infer returned types}}

@@ -28,5 +28,7 @@ func.func @movement(%x: tensor<2x3x4xf32>, %zero: tensor<f32>, %table: tensor<9x
   %9 = nn.scatter_add %table, %ids, %x dim 0 : (tensor<9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<9x4xf32>
   // CHECK: nn.scatter_add %{{.*}} dim 1 : (tensor<2x9x4xf32>, tensor<3xi32>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
   %10 = nn.scatter_add %tables, %few, %x dim 1 : (tensor<2x9x4xf32>, tensor<3xi32>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
+  // CHECK: nn.scatter_add %{{.*}} dim 1 {batch_dims = 1 : i64} : (tensor<2x9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
+  %11 = nn.scatter_add %tables, %ids, %x dim 1 {batch_dims = 1} : (tensor<2x9x4xf32>, tensor<2x3xi64>, tensor<2x3x4xf32>) -> tensor<2x9x4xf32>
   return
 }

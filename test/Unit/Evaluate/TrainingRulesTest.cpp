@@ -26,6 +26,19 @@ TEST_F(TrainingRules, ScatterAdd) {
                         {"2x1x3xi64", {1, 2, 3, 4, 5, 6}}},
                        "2x2xi64"),
               ElementsAre(4, 2, 15, 10));
+  // Batches have indices of their own, also where a dimension lies between.
+  EXPECT_THAT(evaluate("nn.scatter_add %0, %1, %2 dim 1 {batch_dims = 1 : i64}",
+                       {{"2x3xf64", {1, 2, 3, 4, 5, 6}},
+                        {"2x2xi64", {2, 2, 0, -2}},
+                        {"2x2xf64", {10, 20, 30, 40}}},
+                       "2x3xf64"),
+              ElementsAre(1, 2, 33, 34, 45, 6));
+  EXPECT_THAT(evaluate("nn.scatter_add %0, %1, %2 dim 2 {batch_dims = 1 : i64}",
+                       {{"2x2x2xf64", {0, 0, 0, 0, 0, 0, 0, 0}},
+                        {"2xi64", {1, 0}},
+                        {"2x2xf64", {1, 2, 3, 4}}},
+                       "2x2x2xf64"),
+              ElementsAre(0, 1, 0, 2, 3, 0, 4, 0));
   evaluate("nn.scatter_add %0, %1, %2 dim 0",
            {{"3xf64", {0, 0, 0}}, {"1xi64", {3}}, {"1xf64", {1}}}, "3xf64");
   EXPECT_THAT(message, HasSubstr("3"));

@@ -112,6 +112,12 @@ const OpCase kOps[] = {
      "nn.scatter_add %zero, %0, %1 dim 0 : (tensor<8x6xf32>, "
      "tensor<4x2xi64>, tensor<4x2x6xf32>) -> tensor<8x6xf32>",
      "tensor<8x6xf32>"},
+    {"scatter_add_batches",
+     "%0: tensor<4x2xi64>, %1: tensor<4x2x6xf32>, %2: tensor<4x8x6xf32>",
+     "nn.scatter_add %2, %0, %1 dim 1 {batch_dims = 1 : i64} : "
+     "(tensor<4x8x6xf32>, tensor<4x2xi64>, tensor<4x2x6xf32>) -> "
+     "tensor<4x8x6xf32>",
+     "tensor<4x8x6xf32>"},
     {"scatter_add_onto",
      "%0: tensor<8x6xf32>, %1: tensor<4xi64>, %2: tensor<4x6xf32>",
      "nn.scatter_add %0, %1, %2 dim 0 : (tensor<8x6xf32>, tensor<4xi64>, "

@@ -294,6 +294,29 @@ TEST(Kernels, ScattersAndAdds) {
   EXPECT_EQ(kernel({t.data(), i.data(), u.data(), y.data()}), 1 + 3);
 }
 
+/// Each batch has indices of its own; what a row of the result reads is found
+/// once.
+TEST(Kernels, ScattersAndAddsPerBatch) {
+  Kernel kernel(R"(
+    func.func private @k(%t: tensor<2x7x5xf32>, %i: tensor<2x3xi64>, %u: tensor<2x3x5xf32>) -> tensor<2x7x5xf32>
+        attributes {plan.kernel, plan.rows = 14 : i64} {
+      %y = nn.scatter_add %t, %i, %u dim 1 {batch_dims = 1 : i64} : (tensor<2x7x5xf32>, tensor<2x3xi64>, tensor<2x3x5xf32>) -> tensor<2x7x5xf32>
+      return %y : tensor<2x7x5xf32>
+    })");
+  auto t = randoms<float>(2 * 7 * 5), u = randoms<float>(2 * 3 * 5);
+  std::vector<int64_t> i{4, 0, 4, -1, 4, 2};
+  std::vector<float> y(2 * 7 * 5);
+  EXPECT_EQ(kernel({t.data(), i.data(), u.data(), y.data()}), 0);
+  std::vector<double> expected(t.begin(), t.end());
+  for (size_t place = 0; place < i.size(); ++place)
+    for (size_t c = 0; c < 5; ++c)
+      expected[(place / 3 * 7 + (i[place] < 0 ? i[place] + 7 : i[place])) * 5 +
+               c] += u[place * 5 + c];
+  expectNear(y, expected, 1e-6);
+  i[3] = 7; // names no row of its batch
+  EXPECT_EQ(kernel({t.data(), i.data(), u.data(), y.data()}), 1 + 3);
+}
+
 TEST(Kernels, DrawsPhilox) {
   Kernel kernel(R"(
     func.func private @k(%c: tensor<4xi64>, %k: tensor<4xi64>) -> tensor<4xf32>

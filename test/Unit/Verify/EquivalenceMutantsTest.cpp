@@ -19,7 +19,8 @@ using namespace accel;
 
 namespace {
 /// Embedding, two layers with dropout and halves exchanged between them,
-/// squared error over a count; square shapes, so that a wrong dimension has the
+/// squared error over a count, what each sample's id picks of its logits, and a
+/// term of weights alone; square shapes, so that a wrong dimension has the
 /// right type.
 constexpr const char *kProgram = R"(
 module attributes {accel.phase = "nn"} {
@@ -45,8 +46,15 @@ func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {
   %d = nn.sub %logits, %t : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   %q = nn.mul %d, %d : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   %s = nn.reduce sum %q dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
+  %places = nn.reshape %ids : (tensor<16xi64>) -> tensor<16x1xi64>
+  %picked = nn.gather_nd %logits, %places {batch_dims = 1 : i64} : (tensor<16x16xf32>, tensor<16x1xi64>) -> tensor<16xf32>
+  %p = nn.reduce sum %picked dims [0] : (tensor<16xf32>) -> tensor<f32>
+  %sp = nn.add %s, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %c = nn.constant dense<0.00390625> : tensor<f32> : tensor<f32>
-  %loss = nn.mul %s, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %data = nn.mul %sp, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %ww = nn.mul %w1, %w1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %r = nn.reduce sum %ww dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
+  %loss = nn.add %data, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
 }

@@ -197,18 +197,25 @@ struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
   }
 };
 
-/// The row of the table that the index at `place` names.
-static Value getRow(RowEmitter &e, nn::ScatterAddOp scatter, Value place) {
-  ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
-  return readIndex(e, scatter.getIndices(), e.delinearize(place, indices),
+/// The shape of one batch's indices.
+static ArrayRef<int64_t> getOwnIndices(nn::ScatterAddOp scatter) {
+  return shapeOf(scatter.getIndices()).drop_front(scatter.getBatchDims());
+}
+
+/// The row of the table that the index at `place` of a batch names.
+static Value getRow(RowEmitter &e, nn::ScatterAddOp scatter,
+                    ArrayRef<Value> batch, Value place) {
+  Values at(batch);
+  llvm::append_range(at, e.delinearize(place, getOwnIndices(scatter)));
+  return readIndex(e, scatter.getIndices(), at,
                    shapeOf(scatter.getInit())[scatter.getDim()]);
 }
 
-/// Whether the index at `place` names a row of the table.
-static Value isNamedBy(RowEmitter &e, nn::ScatterAddOp scatter, Value place,
-                       Value row) {
+/// Whether the index at `place` of a batch names a row of its table.
+static Value isNamedBy(RowEmitter &e, nn::ScatterAddOp scatter,
+                       ArrayRef<Value> batch, Value place, Value row) {
   return arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq,
-                               getRow(e, scatter, place), row);
+                               getRow(e, scatter, batch, place), row);
 }
 
 /// Keeps, of `count` candidates, those that `isWanted`; null values where
@@ -240,7 +247,7 @@ Values cpu::findUpdatesWithin(RowEmitter &e, nn::ScatterAddOp scatter,
   return keepPlaces(
       e, e.constantIndex(count), count, [](Value number) { return number; },
       [&](Value place) -> Value {
-        Value row = getRow(e, scatter, place);
+        Value row = getRow(e, scatter, /*batch=*/{}, place);
         ImplicitLocOpBuilder &b = e.builder();
         return arith::AndIOp::create(
             b, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, first),
@@ -248,18 +255,26 @@ Values cpu::findUpdatesWithin(RowEmitter &e, nn::ScatterAddOp scatter,
       });
 }
 
-Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row,
-                        ValueRange near) {
-  int64_t count = ShapedType::getNumElements(shapeOf(scatter.getIndices()));
-  return e.once(scatter.getOperation(), row, [&]() -> Values {
+/// Of a batch's indices, those that name `row`.
+static Values findInBatch(RowEmitter &e, nn::ScatterAddOp scatter,
+                          ArrayRef<Value> batch, Value row, ValueRange near) {
+  int64_t count = ShapedType::getNumElements(getOwnIndices(scatter));
+  Values key(batch);
+  key.push_back(row);
+  return e.once(scatter.getOperation(), key, [&]() -> Values {
     Type i64 = e.builder().getI64Type();
     return keepPlaces(
         e, near.empty() ? e.constantIndex(count) : near[1], count,
         [&](Value number) {
           return near.empty() ? number : e.loadScratch(near[0], number, i64);
         },
-        [&](Value place) { return isNamedBy(e, scatter, place, row); });
+        [&](Value place) { return isNamedBy(e, scatter, batch, place, row); });
   });
+}
+
+Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row,
+                        ValueRange near) {
+  return findInBatch(e, scatter, /*batch=*/{}, row, near);
 }
 
 namespace {
@@ -269,11 +284,12 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
   Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
     auto scatter = cast<nn::ScatterAddOp>(op);
     size_t dim = scatter.getDim();
-    ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
+    ArrayRef<Value> batch = index.take_front(scatter.getBatchDims());
+    ArrayRef<int64_t> indices = getOwnIndices(scatter);
     int64_t count = ShapedType::getNumElements(indices);
     Value row = index[dim];
     Type i64 = e.builder().getI64Type();
-    Values found = cpu::findUpdates(e, scatter, row, /*near=*/{});
+    Values found = findInBatch(e, scatter, batch, row, /*near=*/{});
     Value start = e.element(scatter.getInit(), index);
     auto update = [&](Value place) {
       Values at(index.take_front(dim));
@@ -297,8 +313,8 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
                   [&](Value place, ValueRange carried) -> Values {
                     Value more = sum(carried[0], update(place));
                     return {arith::SelectOp::create(
-                        e.builder(), isNamedBy(e, scatter, place, row), more,
-                        carried[0])};
+                        e.builder(), isNamedBy(e, scatter, batch, place, row),
+                        more, carried[0])};
                   })[0];
   }
 };
