@@ -63,43 +63,61 @@ static LogicalResult usageError(const llvm::Twine &message) {
   return failure();
 }
 
-/// Resolves the flags into options; the first one that cannot be is an error.
-static LogicalResult readOptions(CompileOptions &options) {
+/// Resolves --dim and --tie, and checks those that are words; each one that
+/// cannot be is told.
+static LogicalResult readWords(CompileOptions &options) {
+  bool isGood = true;
+  auto refuse = [&](const llvm::Twine &message) {
+    (void)usageError(message);
+    isGood = false;
+  };
   for (const std::string &dim : dims) {
     auto [name, size] = StringRef(dim).rsplit('=');
     int64_t value;
     if (name.empty() || size.getAsInteger(10, value) || value < 1)
-      return usageError("expected --dim name=N with N of at least 1, found '" +
-                        dim + "'");
-    if (!options.dims.try_emplace(name, value).second)
-      return usageError("dimension '" + name + "' is bound twice");
+      refuse("expected --dim name=N with N of at least 1, found '" + dim + "'");
+    else if (!options.dims.try_emplace(name, value).second)
+      refuse("dimension '" + name + "' is bound twice");
   }
   for (const std::string &tie : ties) {
     auto [first, second] = StringRef(tie).split('=');
     if (first.empty() || second.empty())
-      return usageError("expected --tie A=B with two names, found '" + tie +
-                        "'");
-    options.ties.emplace_back(first.str(), second.str());
+      refuse("expected --tie A=B with two names, found '" + tie + "'");
+    else
+      options.ties.emplace_back(first.str(), second.str());
   }
   if (!dtype.empty() && dtype != "f64")
-    return usageError("expected --dtype=f64, found '" + dtype + "'");
+    refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   if (!report.empty() && report != "parameters" && report != "memory" &&
       report != "sharding" && report != "collectives")
-    return usageError("expected --report=parameters, memory, sharding or "
-                      "collectives, found '" +
-                      report + "'");
+    refuse("expected --report=parameters, memory, sharding or collectives, "
+           "found '" +
+           report + "'");
   if (!report.empty() && StringRef(options.output).ends_with(".accx"))
-    return usageError("cannot write a report to '" + options.output +
-                      "': expected another name than of an executable");
+    refuse("cannot write a report to '" + options.output +
+           "': expected another name than of an executable");
   if (!report.empty() && !compileTo.empty())
-    return usageError(
-        "cannot use --compile-to with --report, which compiles as "
-        "far as it needs");
+    refuse("cannot use --compile-to with --report, which compiles as far as it "
+           "needs");
   options.report = report;
   if (json && report.empty() && !printsConfig())
-    return usageError("expected --report with --json: IR is no JSON");
+    refuse("expected --report with --json: IR is no JSON");
   options.json = json;
+  if (!compileTo.empty()) {
+    if (std::optional<Phase> phase = symbolizePhase(compileTo))
+      options.compileTo = *phase;
+    else
+      refuse("expected --compile-to=nn, train, dist, decided, local or plan, "
+             "found '" +
+             compileTo + "'");
+  }
+  return success(isGood);
+}
+
+/// Resolves the flags into options; all that cannot be is told at once.
+static LogicalResult readOptions(CompileOptions &options) {
+  LogicalResult words = readWords(options);
   options.phases.mesh = mesh;
   if (llvm::Error error = readTrainFlags(options)) {
     llvm::handleAllErrors(
@@ -113,17 +131,11 @@ static LogicalResult readOptions(CompileOptions &options) {
         });
     return failure();
   }
+  if (failed(words))
+    return failure();
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
   options.phases.target = target;
   options.phases.threads = threads;
-  if (!compileTo.empty()) {
-    std::optional<Phase> phase = symbolizePhase(compileTo);
-    if (!phase)
-      return usageError("expected --compile-to=nn, train, dist, decided, local "
-                        "or plan, found '" +
-                        compileTo + "'");
-    options.compileTo = *phase;
-  }
   struct Reader {
     cl::Option *option;
     Phase phase;
