@@ -1,6 +1,7 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
 #include "ConfigFlags.h"
+#include "InputFile.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
 #include "accel/Driver/Passes.h"
@@ -168,15 +169,29 @@ static LogicalResult runPasses(const CompileOptions &options,
   return success();
 }
 
+/// Leaves to --help what belongs to acc-opt; LLVM's several hundred options are
+/// listed by --help-hidden.
+static void hideForeignOptions() {
+  for (auto &entry : cl::getRegisteredOptions()) {
+    cl::Option *option = entry.second;
+    bool isOurs = llvm::is_contained(option->Categories, &category);
+    bool isHelp =
+        option->ArgStr.starts_with("help") || option->ArgStr == "version";
+    if (!isOurs && !isHelp && option->getOptionHiddenFlag() == cl::NotHidden)
+      option->setHiddenFlag(cl::Hidden);
+  }
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();
+  std::string header = registerCLIOptions(
+      "acc-opt: compiles a model for a mesh of devices\n", registry);
+  hideForeignOptions();
   CompileOptions options;
-  std::tie(options.input, options.output) = registerAndParseCLIOptions(
-      argc, argv, "acc-opt: compiles a model for a mesh of devices\n",
-      registry);
+  std::tie(options.input, options.output) = parseCLIOptions(argc, argv, header);
   if (failed(readOptions(options)))
     return EXIT_FAILURE;
   // Asked for a configuration only, there need not be a model.
@@ -186,7 +201,16 @@ int main(int argc, char **argv) {
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);
   };
+  std::string head = readHead(options.input);
+  if (isExecutable(head))
+    return failed(printPhase(options, !compileTo.empty())) ? EXIT_FAILURE
+                                                           : EXIT_SUCCESS;
   bool model = StringRef(options.input).ends_with(".onnx");
+  if (!model && failed(checkText(options.input, head)))
+    return EXIT_FAILURE;
+  // The text of a plan is for pipes and files.
+  options.overview = model && options.output == "-" && compileTo.empty() &&
+                     report.empty() && llvm::outs().is_displayed();
   bool phases = !compileTo.empty() || !report.empty() || !options.given.empty();
   bool executable = StringRef(options.output).ends_with(".accx");
   LogicalResult result = model || phases || executable
