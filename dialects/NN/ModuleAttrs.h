@@ -15,6 +15,11 @@ inline constexpr llvm::StringLiteral kFoldedParametersAttr =
     "accel.folded_parameters";
 /// The seed of everything random, an integer. Set by `train`; absent: 0.
 inline constexpr llvm::StringLiteral kSeedAttr = "accel.seed";
+/// The name of the input of labels that `--loss cross_entropy:` added, a
+/// string: it is not shifted against the logits. Set by `train`; absent if
+/// there is none.
+inline constexpr llvm::StringLiteral kUnshiftedLabelsAttr =
+    "accel.unshifted_labels";
 /// A sentence that says what the module lacks for training, as it was imported
 /// for inference.
 inline constexpr llvm::StringLiteral kUntrainableAttr = "accel.untrainable";

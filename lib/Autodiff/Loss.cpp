@@ -1,5 +1,6 @@
 // Finding or making the loss of a step.
 
+#include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/BuildStep.h"
 #include "lib/Autodiff/Emit.h"
 
@@ -66,6 +67,8 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
       RankedTensorType::get(type.getShape().drop_back(), builder.getI64Type()));
   if (failed(labels))
     return failure();
+  entry->getParentOfType<ModuleOp>()->setAttr(
+      nn::kUnshiftedLabelsAttr, builder.getStringAttr(labelsName));
   Emit emit{builder, NameLoc::get(builder.getStringAttr("loss"))};
   if (!type.getElementType().isF64())
     logits = emit.cast(logits, builder.getF32Type());

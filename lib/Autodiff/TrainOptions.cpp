@@ -2,6 +2,7 @@
 
 #include "accel/Autodiff/TrainOptions.h"
 
+#include "accel/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
@@ -124,12 +125,10 @@ static const Key *findKey(StringRef name) {
 }
 
 static StringRef nearestKey(StringRef name) {
-  return std::min_element(std::begin(kKeys), std::end(kKeys),
-                          [&](const Key &a, const Key &b) {
-                            return name.edit_distance(a.name) <
-                                   name.edit_distance(b.name);
-                          })
-      ->name;
+  SmallVector<StringRef> names;
+  for (const Key &key : kKeys)
+    names.push_back(key.name);
+  return accel::nearestName(name, names);
 }
 
 static Error checkSchedule(const UpdateRule &rule) {
@@ -157,14 +156,16 @@ Expected<UpdateRule>
 accel::autodiff::parseUpdateRule(StringRef optimizer,
                                  ArrayRef<std::string> settings) {
   UpdateRule rule;
-  StringRef name = optimizer.empty() ? "adamw" : optimizer;
+  // PyTorch's spelling, AdamW, is as good.
+  std::string lower = optimizer.lower();
+  StringRef name = lower.empty() ? "adamw" : StringRef(lower);
   auto kind = StringSwitch<std::optional<Optimizer>>(name)
                   .Case("sgd", Optimizer::SGD)
                   .Case("adam", Optimizer::Adam)
                   .Case("adamw", Optimizer::AdamW)
                   .Default(std::nullopt);
   if (!kind)
-    return fail("expected --optimizer=adamw, adam or sgd, found '" + name +
+    return fail("expected --optimizer=adamw, adam or sgd, found '" + optimizer +
                 "'");
   rule.optimizer = *kind;
   rule.weightDecay = *kind == Optimizer::AdamW ? 0.01 : 0;
@@ -172,7 +173,7 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
                     : *kind == Optimizer::Adam ? kAdam
                                                : kAdamW;
   StringSet<> seen;
-  for (StringRef setting : settings) {
+  auto read = [&](StringRef setting) -> Error {
     auto [keyName, value] = setting.split('=');
     if (keyName.empty() || value.empty())
       return fail("expected --set key=value, found '" + setting + "'");
@@ -184,9 +185,13 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
       return fail("'" + keyName + "' is set twice");
     if (!(key->readers & reader))
       return fail("optimizer '" + name + "' does not read '" + keyName + "'");
-    if (Error error = key->read({keyName, value, rule}))
-      return error;
-  }
+    return key->read({keyName, value, rule});
+  };
+  Error errors = Error::success();
+  for (StringRef setting : settings)
+    errors = joinErrors(std::move(errors), read(setting));
+  if (errors)
+    return std::move(errors);
   if (Error error = checkSchedule(rule))
     return error;
   return rule;
@@ -220,19 +225,20 @@ static Error checkPatterns(StringRef flag, ArrayRef<std::string> patterns) {
 }
 
 Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
-  if (Error error = checkPatterns("--trainable", options.trainable))
-    return error;
-  if (Error error = checkPatterns("--frozen", options.frozen))
-    return error;
+  Error errors = joinErrors(checkPatterns("--trainable", options.trainable),
+                            checkPatterns("--frozen", options.frozen));
+  auto add = [&](Error error) {
+    errors = joinErrors(std::move(errors), std::move(error));
+  };
   if (options.microBatches < 1)
-    return fail("expected --micro-batches of at least 1, found " +
-                Twine(options.microBatches));
+    add(fail("expected --micro-batches of at least 1, found " +
+             Twine(options.microBatches)));
   if (!options.mixedPrecision.empty() && options.mixedPrecision != "bf16")
-    return fail("expected --mixed-precision=bf16, found '" +
-                options.mixedPrecision + "'");
+    add(fail("expected --mixed-precision=bf16, found '" +
+             options.mixedPrecision + "'"));
   if (!options.enabled)
-    return Error::success();
-  if (Error error = checkLoss(options.loss))
-    return error;
-  return parseUpdateRule(options.optimizer, options.settings).takeError();
+    return errors;
+  add(checkLoss(options.loss));
+  add(parseUpdateRule(options.optimizer, options.settings).takeError());
+  return errors;
 }

@@ -53,7 +53,9 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
       return state.emitError()
              << "expected a parameter of f32 or f64 to train, found '"
              << state.getSymName() << "' of type " << argument.getType()
-             << ": --frozen=PATTERN leaves it as it is";
+             << ": export the model in float32 (model.float()) and use "
+                "--mixed-precision=bf16, or leave it as it is by "
+                "--frozen=PATTERN";
     trained.push_back({state, argument});
   }
   if (trained.empty())

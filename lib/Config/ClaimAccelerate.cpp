@@ -215,19 +215,14 @@ Error accel::config::checkAgreement(const File &file, bool hasDeepSpeedFile) {
     return failAt(start, "expected 'distributed_type', which Accelerate needs");
   }
   StringRef type = typeSetting->value;
-  if (Error error = checkSections(file, type, *typeSetting))
-    return error;
-  if (Error error = checkRanks(file, type))
-    return error;
-  if (Error error = checkDevices(file, type))
-    return error;
+  Error errors = joinErrors(checkSections(file, type, *typeSetting),
+                            checkRanks(file, type));
+  errors = joinErrors(std::move(errors), checkDevices(file, type));
   if (type == "FSDP")
-    if (Error error = checkFsdp(file))
-      return error;
+    errors = joinErrors(std::move(errors), checkFsdp(file));
   if (type == "DEEPSPEED")
-    if (Error error = checkDeepSpeed(file))
-      return error;
-  return checkParallelism(file, type);
+    errors = joinErrors(std::move(errors), checkDeepSpeed(file));
+  return joinErrors(std::move(errors), checkParallelism(file, type));
 }
 
 static void claimFsdp(const File &file, Ledger &ledger, Layout &layout) {

@@ -13,7 +13,7 @@ namespace {
 /// One JSON against the ledger.
 class Claims {
 public:
-  Claims(const File &file, bool inPlugin, Ledger &ledger, Layout &layout)
+  Claims(File &file, bool inPlugin, Ledger &ledger, Layout &layout)
       : file(file), inPlugin(inPlugin), ledger(ledger), layout(layout) {}
 
   Error zero();
@@ -24,6 +24,9 @@ public:
   Error scheduler();
 
 private:
+  /// Whether the scheduler says the rate, which it sets in every step: then
+  /// that of the optimizer is not read, as in DeepSpeed.
+  bool rateOfScheduler();
   /// A key that is there and says something itself.
   const Setting *said(StringRef path) const {
     const Setting *setting = file.get(path);
@@ -45,7 +48,7 @@ private:
                      isAuto(path) ? Kind::Derived : Kind::Default, why.str());
   }
 
-  const File &file;
+  File &file;
   bool inPlugin;
   Ledger &ledger;
   Layout &layout;
@@ -122,6 +125,17 @@ void Claims::clipping() {
                    "DeepSpeed's, where gradient_clipping is absent");
 }
 
+bool Claims::rateOfScheduler() {
+  const Setting *peak = said("scheduler.params.warmup_max_lr");
+  if (!peak || !said("scheduler.type"))
+    return false;
+  for (Setting &setting : file.settings)
+    if (setting.path == "optimizer.params.lr")
+      setting.idle = "DeepSpeed's scheduler sets the rate: '" + peak->path +
+                     "' at " + peak->place.str();
+  return true;
+}
+
 Error Claims::optimizer() {
   const Setting *type = said("optimizer.type");
   if (!type) {
@@ -139,9 +153,11 @@ Error Claims::optimizer() {
                sgd         ? "sgd"
                : decoupled ? "adamw"
                            : "adam");
-  number("optimizer.lr", "optimizer.params.lr", "0.001",
-         isAuto("optimizer.params.lr") ? "auto: no --set, DummyOptim's default"
-                                       : "DeepSpeed's");
+  if (!rateOfScheduler())
+    number("optimizer.lr", "optimizer.params.lr", "0.001",
+           isAuto("optimizer.params.lr")
+               ? "auto: no --set, DummyOptim's default"
+               : "DeepSpeed's");
   const Setting *torch = said("optimizer.params.torch_adam");
   bool ofTorch = torch && torch->value == "true" && decoupled;
   if (isAuto("optimizer.params.weight_decay"))
@@ -200,16 +216,12 @@ Error Claims::scheduler() {
   return Error::success();
 }
 
-Error accel::config::claimDeepSpeed(const File &file, bool inPlugin,
-                                    Ledger &ledger, Layout &layout) {
+Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
+                                    Layout &layout) {
   Claims claims(file, inPlugin, ledger, layout);
-  if (Error error = claims.zero())
-    return error;
-  if (Error error = claims.precision())
-    return error;
+  Error errors = joinErrors(claims.zero(), claims.precision());
   claims.batch();
   claims.clipping();
-  if (Error error = claims.optimizer())
-    return error;
-  return claims.scheduler();
+  errors = joinErrors(std::move(errors), claims.optimizer());
+  return joinErrors(std::move(errors), claims.scheduler());
 }

@@ -24,9 +24,10 @@ struct Layout {
 void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
                      Layout &layout);
 
-/// `inPlugin`: Accelerate reads it, and fills `auto`. Fails where keys that are
-/// well each do not make sense together.
-llvm::Error claimDeepSpeed(const File &file, bool inPlugin, Ledger &ledger,
+/// `inPlugin`: Accelerate reads it, and fills `auto`. Marks the keys that
+/// others keep from being read. Fails where keys that are well each do not make
+/// sense together.
+llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
                            Layout &layout);
 
 } // namespace accel::config

@@ -84,9 +84,9 @@ static constexpr Key kKeys[] = {
      "accumulation is part of the compiled step", ""},
     {"seed", "int>=0", "1234", kNoted, "", "--set seed says it", ""},
     {"steps_per_print", "number>=0|null|auto", "10", kNoted, "",
-     "acc-run prints every step", ""},
+     "acc-run prints a line a second; with --json every step", ""},
     {"wall_clock_breakdown", "bool|auto", "false", kNoted, "",
-     "acc-run prints the time of every step", ""},
+     "acc-run prints times; with --json those of every step", ""},
     {"memory_breakdown", "bool", "false", kNoted, "",
      "bytes per rank are known when compiling", ""},
     {"dump_state", "bool", "false", kNoted, "", "--print-config shows it", ""},
@@ -96,7 +96,7 @@ static constexpr Key kKeys[] = {
     {"vocabulary_size", "count>=1|null", "null", kNoted, "",
      "the graph says it", ""},
     {"timers", "mapping", "{}", kNoted, "",
-     "acc-run prints the time of every step", ""},
+     "acc-run prints times; with --json those of every step", ""},
     {"comms_logger", "mapping", "{}", kNoted, "",
      "--report=collectives shows it", ""},
     {"flops_profiler", "mapping", "{}", kNoted, "",
@@ -155,7 +155,7 @@ static constexpr Key kActivation[] = {
     {"synchronize_checkpoint_boundary", "bool", "false", kNoted, "",
      "order is proved when compiling", ""},
     {"profile", "bool", "false", kNoted, "",
-     "acc-run prints the time of every step", ""},
+     "acc-run prints times; with --json those of every step", ""},
 };
 
 static constexpr Key kAio[] = {

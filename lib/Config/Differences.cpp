@@ -155,12 +155,6 @@ void Finder::accelerate() {
 }
 
 void Finder::deepSpeed() {
-  const Setting *lr = file.get("optimizer.params.lr");
-  const Setting *peak = file.get("scheduler.params.warmup_max_lr");
-  if (lr && peak && lr->value != "auto" && peak->value != "auto" &&
-      lr->value != peak->value)
-    replace("optimizer.params.lr", std::string(peak->value),
-            "the scheduler's rate wins");
   if (const Setting *type = file.get("scheduler.type"))
     if (StringRef(type->value).starts_with("Warmup"))
       note(*type, "one step later",

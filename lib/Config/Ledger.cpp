@@ -93,6 +93,8 @@ Expected<const Resolved *> Ledger::settle(StringRef name) {
   Entry &entry = entries[name.str()];
   if (entry.settled)
     return &*entry.settled;
+  if (entry.refused)
+    return nullptr;
   if (entry.claims.empty()) {
     entry.settled = entry.suggestion;
     return entry.settled ? &*entry.settled : nullptr;
@@ -111,6 +113,7 @@ Expected<const Resolved *> Ledger::settle(StringRef name) {
           {name.str(), winner->value, other.value, other.origin.place});
       continue;
     }
+    entry.refused = true;
     // A message begins with a file, where one of the two is one.
     const Resolved *here = &other, *there = winner;
     if (here->origin.kind != Origin::Kind::File)

@@ -27,7 +27,8 @@ public:
                std::string detail);
 
   /// What `name` comes to: `--set`, or what all others say alike, or the
-  /// suggestion; null if there is none. Two that disagree are an error.
+  /// suggestion; null if there is none. Two that disagree are an error, once:
+  /// then there is none.
   llvm::Expected<const Resolved *> settle(llvm::StringRef name);
 
   /// What `--set` has beaten so far.
@@ -37,6 +38,7 @@ private:
   struct Entry {
     std::vector<Resolved> claims;
     std::optional<Resolved> suggestion, settled;
+    bool refused = false;
   };
   std::map<std::string, Entry> entries;
   std::vector<Override> overrides;

@@ -29,7 +29,8 @@ static constexpr Key kOptimizer[] = {
 
 static constexpr Key kOptimizerParams[] = {
     {"lr", "number>=0|auto", "0.001", kDone, "",
-     "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's", ""},
+     "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's",
+     "not read beside a scheduler's warmup_max_lr"},
     {"betas", "list|auto", "0.9,0.999", kDone, "", "optimizer.betas", ""},
     {"eps", "number>=0|auto", "1e-08", kDone, "", "optimizer.eps", ""},
     {"weight_decay", "number>=0|auto", "0", kDone, "",
@@ -85,7 +86,8 @@ static constexpr Key kSchedulerParams[] = {
     {"warmup_min_lr", "number>=0|auto", "0", kDone, "0|auto",
      "the rate rises from 0", ""},
     {"warmup_max_lr", "number>=0|auto", "the optimizer's lr", kDone, "",
-     "optimizer.lr: the rate that the warmup ends at",
+     "optimizer.lr, before optimizer.params.lr: the rate that the warmup ends "
+     "at",
      "0.001 for WarmupDecayLR, whatever the optimizer's lr is"},
     {"warmup_num_steps", "count>=0|auto", "1000", kDone, "",
      "scheduler.warmup_steps; auto: --set, else 0, which is DummyScheduler's",

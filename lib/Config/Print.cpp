@@ -14,8 +14,8 @@ using namespace accel::config;
 /// it.
 static std::string describeFate(const Setting &setting) {
   StringRef note = setting.key->note;
-  if (setting.idle)
-    return "not read: distributed_type is NO";
+  if (!setting.idle.empty())
+    return "not read: " + setting.idle;
   switch (setting.key->fate) {
   case Fate::Done:
     return "done: " + note.str();
@@ -121,8 +121,9 @@ static void printSettingsJson(const Config &config, json::OStream &out) {
         out.attribute("key", setting.path);
         out.attribute("value", setting.value);
         printPlace(out, setting.place);
-        out.attribute("fate", setting.idle ? StringRef("idle")
-                                           : stringifyFate(setting.key->fate));
+        out.attribute("fate", !setting.idle.empty()
+                                  ? StringRef("idle")
+                                  : stringifyFate(setting.key->fate));
         out.attribute("note", setting.key->note);
         if (!setting.key->trap.empty())
           out.attribute("trap", setting.key->trap);

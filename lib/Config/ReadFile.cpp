@@ -119,10 +119,11 @@ Error Reader::readKey(const Node &key, const Node &value,
 
 Error Reader::read(const Node &mapping, const Section &section,
                    StringRef prefix) {
+  Error errors = Error::success();
   for (auto &[key, value] : mapping.entries)
-    if (Error error = readKey(key, value, section, prefix))
-      return error;
-  return Error::success();
+    errors =
+        joinErrors(std::move(errors), readKey(key, value, section, prefix));
+  return errors;
 }
 
 static bool isHarmless(const Setting &setting) {
@@ -140,27 +141,30 @@ bool File::isIdle(const Setting &setting) const {
   return false;
 }
 
-Error accel::config::refuseLater(const File &file) {
-  for (const Setting &setting : file.settings) {
-    if (file.isIdle(setting))
-      continue;
-    bool open =
-        setting.key->fate != Fate::Later && setting.key->harmless.empty();
-    // A list that nothing stands in, or a mapping of its own, is no value.
-    if (open || isHarmless(setting))
-      continue;
-    StringRef what = setting.key->note;
-    if (setting.key->fate == Fate::Later)
-      return failAt(setting.place, "'" + setting.path + ": " + setting.value +
-                                       "' is not supported yet: " + what);
-    std::string taken;
-    for (StringRef one : split(setting.key->harmless, '|'))
-      if (one != "null")
-        taken += (taken.empty() ? "" : ", ") + one.str();
+/// The error of a value that is not supported yet; success of all others.
+static Error refuseLater(const Setting &setting) {
+  bool open = setting.key->fate != Fate::Later && setting.key->harmless.empty();
+  // A list that nothing stands in, or a mapping of its own, is no value.
+  if (open || isHarmless(setting))
+    return Error::success();
+  StringRef what = setting.key->note;
+  if (setting.key->fate == Fate::Later)
     return failAt(setting.place, "'" + setting.path + ": " + setting.value +
-                                     "' is not supported yet, only " + taken);
-  }
-  return Error::success();
+                                     "' is not supported yet: " + what);
+  std::string taken;
+  for (StringRef one : split(setting.key->harmless, '|'))
+    if (one != "null")
+      taken += (taken.empty() ? "" : ", ") + one.str();
+  return failAt(setting.place, "'" + setting.path + ": " + setting.value +
+                                   "' is not supported yet, only " + taken);
+}
+
+Error accel::config::refuseLater(const File &file) {
+  Error errors = Error::success();
+  for (const Setting &setting : file.settings)
+    if (!file.isIdle(setting))
+      errors = joinErrors(std::move(errors), ::refuseLater(setting));
+  return errors;
 }
 
 /// How many of the document's keys are a section's.
@@ -217,6 +221,7 @@ const Key *accel::config::findByPath(File::Kind kind, StringRef path) {
 /// Puts what `--set` says under a path of this file in that key's place.
 static Error placeSets(File &file, const ReadOptions &options,
                        Findings &findings) {
+  Error errors = Error::success();
   for (auto &[path, text] : options.sets) {
     const Key *row = findByPath(file.kind, path);
     if (!row)
@@ -225,8 +230,10 @@ static Error placeSets(File &file, const ReadOptions &options,
     said.place = {"--set", 0};
     said.text = text;
     Expected<std::string> value = checkType(*row, path, said, Syntax::Json);
-    if (!value)
-      return value.takeError();
+    if (!value) {
+      errors = joinErrors(std::move(errors), value.takeError());
+      continue;
+    }
     auto found = find_if(file.settings, [&, &path = path](auto &one) {
       return one.path == path;
     });
@@ -239,15 +246,14 @@ static Error placeSets(File &file, const ReadOptions &options,
     found->value = *value;
     found->place = said.place;
   }
-  return Error::success();
+  return errors;
 }
 
 static Error readInto(File &file, const Document &document,
                       const ReadOptions &options, Findings &findings) {
-  if (Error error = Reader(file, document, options, findings)
-                        .read(document.root, rootOf(file.kind), ""))
-    return error;
-  return placeSets(file, options, findings);
+  Error errors = Reader(file, document, options, findings)
+                     .read(document.root, rootOf(file.kind), "");
+  return joinErrors(std::move(errors), placeSets(file, options, findings));
 }
 
 /// The DeepSpeed JSON that `outer` names, as a file of its own.
@@ -276,15 +282,15 @@ static Error readNamed(const File &outer, const Document &document,
       return parsed.takeError();
     inner = std::move(*parsed);
   }
-  if (Error error = readInto(file, inner, options, findings))
-    return error;
-  if (!file.find("zero_optimization"))
-    return failAt(inner.root.place,
-                  "expected 'zero_optimization', which Accelerate needs in the "
-                  "DeepSpeed JSON that " +
-                      named.place.str() + " names");
+  Error errors = readInto(file, inner, options, findings);
+  if (!errors && !file.find("zero_optimization"))
+    errors =
+        failAt(inner.root.place,
+               "expected 'zero_optimization', which Accelerate needs in the "
+               "DeepSpeed JSON that " +
+                   named.place.str() + " names");
   into.push_back(std::move(file));
-  return Error::success();
+  return errors;
 }
 
 Error accel::config::readFiles(StringRef source, const ReadOptions &options,
@@ -301,8 +307,7 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   File file;
   file.name = opened->first;
   file.kind = *kind;
-  if (Error error = readInto(file, *document, options, findings))
-    return error;
+  Error errors = readInto(file, *document, options, findings);
   std::optional<Setting> named;
   if (const Setting *found = file.get("deepspeed_config.deepspeed_config_file");
       found && found->value != "none" && file.get("distributed_type") &&
@@ -310,7 +315,8 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
     named = *found;
   into.push_back(std::move(file));
   if (!named)
-    return Error::success();
+    return errors;
   File outer = into.back(); // `into` grows
-  return readNamed(outer, *document, *named, options, into, findings);
+  return joinErrors(std::move(errors), readNamed(outer, *document, *named,
+                                                 options, into, findings));
 }

@@ -44,8 +44,9 @@ struct Findings {
 const Key *findByPath(File::Kind kind, llvm::StringRef path);
 
 /// Reads the file `source` (a path, a JSON text, or one in base64) and, where
-/// it names a DeepSpeed JSON, that one too. Checks keys and types; refuses what
-/// is not supported yet, unless it stands in a section that is not read.
+/// it names a DeepSpeed JSON, that one too. Checks keys and types; what it
+/// refuses of them are errors all at once, beside which the file is there with
+/// the rest of its keys.
 llvm::Error readFiles(llvm::StringRef source, const ReadOptions &options,
                       std::vector<File> &into, Findings &findings);
 
@@ -57,7 +58,8 @@ void findDifferences(File &file, bool apply,
 /// Refuses what the keys of one file contradict each other in.
 llvm::Error checkAgreement(const File &file, bool hasDeepSpeedFile);
 
-/// Refuses the first key of `file` whose value is not supported yet.
+/// Refuses every key of `file` whose value is not supported yet, unless it
+/// stands in a section that is not read.
 llvm::Error refuseLater(const File &file);
 
 } // namespace accel::config

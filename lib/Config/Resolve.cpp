@@ -6,8 +6,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <set>
-
 using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
@@ -29,66 +27,6 @@ const Resolved *Resolver::find(StringRef name) const {
 Place Resolver::placeOf(StringRef name) const {
   const Resolved *resolved = find(name);
   return resolved ? resolved->origin.place : Place{};
-}
-
-/// The key nearest to an unknown one of `--set`.
-static StringRef nearestName(StringRef name) {
-  ArrayRef<StringLiteral> names = settingNames();
-  return *std::min_element(
-      names.begin(), names.end(), [&](StringRef a, StringRef b) {
-        return name.edit_distance(a) < name.edit_distance(b);
-      });
-}
-
-Error Resolver::readAll() {
-  std::set<std::string> seen;
-  for (const std::string &set : request.sets) {
-    auto [name, value] = StringRef(set).split('=');
-    if (name.empty() || value.empty())
-      return failFlag("expected --set key=value, found '" + set + "'");
-    if (!seen.insert(name.str()).second)
-      return failFlag("'" + name + "' is set twice");
-    if (isSettingName(name))
-      sets.emplace_back(name, value);
-    else if (!request.files.empty() &&
-             (findByPath(File::Kind::Accelerate, name) ||
-              findByPath(File::Kind::DeepSpeed, name)))
-      pathSets.emplace_back(name, value);
-    else
-      return failFlag("unknown key '" + name + "' of --set, the nearest is '" +
-                      nearestName(name) + "'");
-  }
-  Findings findings;
-  ReadOptions options{pathSets, request.likeAccelerate};
-  for (const std::string &source : request.files)
-    if (Error error = readFiles(source, options, files, findings))
-      return error;
-  config.differences = std::move(findings.differences);
-  config.overrides = std::move(findings.overrides);
-  for (auto &[path, value] : pathSets)
-    if (none_of(files, [&, &path = path](const File &file) {
-          return file.find(path) != nullptr;
-        }))
-      return failFlag("no file of --config has a place for '" + path +
-                      "' of --set");
-  for (size_t i = 0; i < files.size(); ++i) {
-    File &file = files[i];
-    bool named = i + 1 < files.size() && files[i + 1].parent.isFile();
-    findDifferences(file, request.likeAccelerate, config.differences);
-    if (Error error = checkAgreement(file, named))
-      return error;
-    if (Error error = refuseLater(file))
-      return error;
-    for (Setting &setting : file.settings)
-      setting.idle = file.isIdle(setting);
-    append_range(config.keys, file.settings);
-    if (file.kind == File::Kind::Accelerate)
-      claimAccelerate(file, named, ledger, layout);
-    else if (Error error =
-                 claimDeepSpeed(file, file.parent.isFile(), ledger, layout))
-      return error;
-  }
-  return Error::success();
 }
 
 Error Resolver::claimSet(StringRef name, StringRef value) {
@@ -115,17 +53,20 @@ Error Resolver::claimSet(StringRef name, StringRef value) {
       return expected("no or bf16");
   }
   // The others are the update's, which checks them.
-  ledger.claim(name, value.str(), setOrigin());
+  ledger.claim(name, name == "optimizer.type" ? value.lower() : value.str(),
+               setOrigin());
   return Error::success();
 }
 
 Error Resolver::claimFlags() {
+  Error errors = Error::success();
   for (auto &[name, value] : sets)
-    if (Error error = claimSet(name, value))
-      return error;
+    errors = joinErrors(std::move(errors), claimSet(name, value));
   if (request.microBatches && *request.microBatches < 1)
-    return failFlag("expected --micro-batches of at least 1, found " +
-                    Twine(*request.microBatches));
+    errors =
+        joinErrors(std::move(errors),
+                   failFlag("expected --micro-batches of at least 1, found " +
+                            Twine(*request.microBatches)));
   auto flag = [](StringRef name) {
     return Origin{Kind::Flag, {name.str(), 0}, ""};
   };
@@ -137,8 +78,9 @@ Error Resolver::claimFlags() {
     ledger.claim("mixed_precision", *request.mixedPrecision,
                  flag("--mixed-precision"));
   if (request.optimizer)
-    ledger.claim("optimizer.type", *request.optimizer, flag("--optimizer"));
-  return Error::success();
+    ledger.claim("optimizer.type", StringRef(*request.optimizer).lower(),
+                 flag("--optimizer"));
+  return errors;
 }
 
 Error Resolver::settleInto(StringRef name) {
@@ -162,15 +104,17 @@ Expected<std::optional<int64_t>> Resolver::settleInteger(StringRef name) {
 
 Error Resolver::settleRest() {
   ledger.suggest("mixed_precision", "no", Kind::Default, "");
+  Error errors = Error::success();
   for (StringLiteral name : settingNames())
-    if (Error error = settleInto(name))
-      return error;
+    errors = joinErrors(std::move(errors), settleInto(name));
+  if (errors)
+    return errors;
   auto fallBack = [&](StringRef name, StringRef value) {
     if (!find(name))
       config.resolved.push_back({name.str(), value.str(), {}});
   };
   fallBack("gradient_clipping", "none");
-  if (find("zero_stage")->value == "3")
+  if (const Resolved *stage = find("zero_stage"); stage && stage->value == "3")
     fallBack("zero.gather_once", "false");
   return Error::success();
 }
@@ -236,6 +180,8 @@ Error Resolver::fillConfig() {
                                           "=N for 'total_num_steps: auto': "
                                           "nothing here says how long training "
                                           "is");
+      // Long enough for all else to be checked; nothing is compiled with it.
+      config.settings.push_back(one.name + "=" + std::to_string(INT64_MAX));
     } else if (one.value != "none") {
       config.settings.push_back(one.name + "=" + one.value);
     }
@@ -271,15 +217,18 @@ Error Resolver::fillConfig() {
                   "parameters are gathered");
   (void)value("gradient_accumulation_steps")
       .getAsInteger(10, config.microBatches);
-  if (!config.missing) {
-    auto rule =
-        accel::autodiff::parseUpdateRule(config.optimizer, config.settings);
-    if (Error error = rule.takeError()) {
-      std::string message = toString(std::move(error));
-      return failAt(placeOfMessage(config, message), message);
-    }
-    addDefaults(*rule, config);
+  auto rule =
+      accel::autodiff::parseUpdateRule(config.optimizer, config.settings);
+  if (Error error = rule.takeError()) {
+    Error errors = Error::success();
+    handleAllErrors(std::move(error), [&](const ErrorInfoBase &one) {
+      std::string message = one.message();
+      errors = joinErrors(std::move(errors),
+                          failAt(placeOfMessage(config, message), message));
+    });
+    return errors;
   }
+  addDefaults(*rule, config);
   append_range(config.overrides, ledger.takeOverrides());
   llvm::sort(config.resolved, [](const Resolved &a, const Resolved &b) {
     auto rank = [](StringRef name) {
@@ -292,18 +241,17 @@ Error Resolver::fillConfig() {
 
 Expected<Config> accel::config::resolveConfig(const Request &request) {
   Resolver resolver(request);
-  if (Error error = resolver.readAll())
-    return error;
-  if (Error error = resolver.claimFlags())
-    return error;
-  if (Error error = resolver.settleMesh())
-    return error;
-  if (Error error = resolver.settleBatch())
-    return error;
-  if (Error error = resolver.settleRest())
-    return error;
+  Error errors = joinErrors(resolver.readAll(), resolver.claimFlags());
+  if (errors)
+    return std::move(errors);
+  errors = resolver.settleMesh();
+  if (!errors)
+    errors = resolver.settleBatch();
+  errors = joinErrors(std::move(errors), resolver.settleRest());
+  if (errors)
+    return std::move(errors);
   if (Error error = resolver.fillConfig())
-    return error;
+    return std::move(error);
   return resolver.takeConfig();
 }
 
@@ -314,6 +262,7 @@ void accel::config::compareWithAccelerate(const Request &request,
   Expected<Config> there = resolveConfig(other);
   if (!there) {
     std::string message = toString(there.takeError());
+    std::replace(message.begin(), message.end(), '\n', ';');
     config.differences.push_back(
         {Place{}, "all", "accepted", "refused", std::move(message)});
     return;

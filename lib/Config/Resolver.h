@@ -25,6 +25,7 @@ public:
   Config takeConfig() { return std::move(config); }
 
 private:
+  llvm::Error readSets();
   llvm::Error claimMeshFlag();
   llvm::Error claimSet(llvm::StringRef name, llvm::StringRef value);
   /// Settles an integer and puts it into the result; none if nothing says it.

@@ -2,6 +2,7 @@
 
 #include "accel/Config/Schema.h"
 
+#include "accel/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -70,26 +71,13 @@ const Key *Section::find(StringRef name) const {
   return nullptr;
 }
 
-/// Edits between two names; letters that were left out count half, since a name
-/// shortened is likelier than one that is another's by accident.
-static unsigned distanceOf(StringRef said, StringRef legal) {
-  StringRef shorter = said, longer = legal;
-  if (shorter.size() > longer.size())
-    std::swap(shorter, longer);
-  size_t at = 0;
-  for (char c : longer)
-    if (at < shorter.size() && shorter[at] == c)
-      ++at;
-  unsigned edits = 2 * said.edit_distance_insensitive(legal);
-  return at == shorter.size() ? edits / 2 : edits;
-}
-
 StringRef Section::nearest(StringRef name) const {
   std::string prefixed = prefix.empty() || name.starts_with(prefix)
                              ? name.str()
                              : (prefix + name).str();
   auto distance = [&](const Key &key) {
-    return std::min(distanceOf(prefixed, key.name), distanceOf(name, key.name));
+    return std::min(nameDistance(prefixed, key.name),
+                    nameDistance(name, key.name));
   };
   return std::min_element(keys.begin(), keys.end(),
                           [&](const Key &a, const Key &b) {

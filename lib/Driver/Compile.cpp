@@ -3,6 +3,8 @@
 #include "accel/Driver/Compile.h"
 
 #include "accel/Driver/Diagnostics.h"
+#include "accel/Driver/FixedBatch.h"
+#include "accel/Driver/Overview.h"
 #include "accel/Driver/Passes.h"
 #include "accel/Driver/Progress.h"
 #include "accel/Emit/WriteExecutable.h"
@@ -88,6 +90,10 @@ LogicalResult Compilation::run() {
       return report::printSharding(*module, os, options.json);
     if (options.report == "collectives")
       return report::printCollectives(*module, os, options.json);
+    if (options.overview) {
+      printOverview(*module, options.input, os);
+      return success();
+    }
     module->print(os);
     os << "\n";
     return success();
@@ -102,6 +108,8 @@ LogicalResult Compilation::load() {
   }
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
+    return failure();
+  if (failed(checkFixedBatch(**file, options.phases)))
     return failure();
   auto parameters = onnxio::identifyParameters(**file, identifyOptions());
   if (failed(parameters))
@@ -119,19 +127,6 @@ LogicalResult Compilation::load() {
     buildPhase(Phase::NN, pm, options.phases);
     return success();
   });
-}
-
-/// The dimension of an input that holds the rows of a batch, as --batch-dim
-/// says; none for an input without one.
-static std::optional<unsigned> batchDimOf(StringRef input,
-                                          ArrayRef<std::string> batchDims) {
-  for (StringRef one : batchDims) {
-    auto [name, dim] = one.rsplit('=');
-    unsigned value;
-    if (name == input)
-      return dim.getAsInteger(10, value) ? std::nullopt : std::optional(value);
-  }
-  return 0;
 }
 
 /// Config files become part of the module, and are held against the model.

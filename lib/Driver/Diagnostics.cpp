@@ -13,6 +13,8 @@ namespace {
 struct Origin {
   StringRef node, module, file;
   unsigned line = 0, column = 0;
+  StringRef library; ///< the file of a library that `file` called
+  unsigned libraryLine = 0;
   unsigned others = 0;   ///< further nodes of a fused location
   bool gradient = false; ///< built by differentiation
 };
@@ -40,7 +42,17 @@ static void collect(Location location, Origin &origin) {
         for (Location child : fused.getLocations())
           collect(child, origin);
       })
-      .Case([&](CallSiteLoc call) { collect(call.getCallee(), origin); })
+      .Case([&](CallSiteLoc call) {
+        // The user's own line comes first.
+        auto library = dyn_cast<FileLineColLoc>(call.getCallee());
+        if (library && origin.file.empty()) {
+          origin.library = library.getFilename();
+          origin.libraryLine = library.getLine();
+        }
+        if (!library)
+          collect(call.getCallee(), origin);
+        collect(call.getCaller(), origin);
+      })
       .Case([&](FileLineColLoc file) {
         if (!origin.file.empty())
           return;
@@ -61,6 +73,12 @@ std::string accel::driver::describeLocation(Location location) {
       os << ":" << origin.line;
     if (origin.column)
       os << ":" << origin.column;
+    if (origin.library.empty())
+      return;
+    // Where packages are installed is no news.
+    StringRef inside = origin.library.rsplit("-packages/").second;
+    os << ", in " << (inside.empty() ? origin.library : inside) << ":"
+       << origin.libraryLine;
   };
   if (origin.node.empty()) {
     if (origin.file.empty())

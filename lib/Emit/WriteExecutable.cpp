@@ -101,6 +101,8 @@ LogicalResult Emitter::addMesh() {
 LogicalResult Emitter::addModuleAttributes() {
   if (auto seed = module->getAttrOfType<IntegerAttr>(nn::kSeedAttr))
     executable.seed = seed.getInt();
+  if (auto labels = module->getAttrOfType<StringAttr>(nn::kUnshiftedLabelsAttr))
+    executable.unshiftedLabels = labels.str();
   auto folded = module->getAttrOfType<ArrayAttr>(nn::kFoldedParametersAttr);
   if (!folded)
     return success();

@@ -3,8 +3,10 @@
 
 #include "BindDims.h"
 
+#include "accel/Names/Nearest.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallSet.h"
 #include <optional>
 
@@ -22,6 +24,32 @@ sizeOf(const onnx::TensorShapeProto::Dimension &dim,
   if (bound == options.dims.end())
     return std::nullopt;
   return bound->second;
+}
+
+LogicalResult import::checkDims(const onnxio::OnnxFile &file,
+                                const ImportOptions &options) {
+  llvm::SetVector<StringRef> names;
+  for (const onnx::ValueInfoProto *input : file.inputs())
+    for (const auto &dim : input->type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty())
+        names.insert(dim.dim_param());
+  SmallVector<StringRef> unknown;
+  for (const auto &entry : options.dims)
+    if (!names.contains(entry.first()))
+      unknown.push_back(entry.first());
+  llvm::sort(unknown); // a StringMap has no order
+  for (StringRef name : unknown) {
+    InFlightDiagnostic diagnostic = emitError(file.location());
+    diagnostic << "unknown dimension '" << name << "' of --dim";
+    if (names.empty())
+      diagnostic << ": the inputs of this model have fixed sizes; export it "
+                    "with dynamic_shapes to choose them here";
+    else
+      diagnostic << ", the nearest is '"
+                 << nearestName(name, names.getArrayRef())
+                 << "'; the inputs have " << listNames(names.getArrayRef());
+  }
+  return success(unknown.empty());
 }
 
 ImportOptions

@@ -8,6 +8,11 @@
 
 namespace accel::import {
 
+/// Refuses every size of `options` that no dimension of an input asks for, all
+/// at once, with the names that there are.
+mlir::LogicalResult checkDims(const onnxio::OnnxFile &file,
+                              const ImportOptions &options);
+
 /// Returns `options` with sizes added for those unbound dimensions of inputs
 /// that can have only one: exporters call one size `s10` in one input and `s86`
 /// in the next. The candidate is the only size bound in the same place of

@@ -385,6 +385,8 @@ accel::import::importOnnx(const onnxio::OnnxFile &file,
                           const onnxio::ParameterTable &table,
                           const ImportOptions &options, MLIRContext *context) {
   context->loadDialect<nn::NNDialect, func::FuncDialect>();
+  if (failed(checkDims(file, options)))
+    return nullptr;
   ImportOptions bound =
       bindDims(file, options, context, [&](const ImportOptions &attempt) {
         return static_cast<bool>(

@@ -2,6 +2,7 @@
 // text made by Python's str(): parsed leniently, and absent where it does not
 // look as expected; nothing here can fail.
 #include "accel/Onnx/NodeInfo.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 using namespace llvm;
@@ -64,21 +65,69 @@ std::string modulePath(const onnx::NodeProto &node) {
   return scopes.empty() ? std::string() : scopes.back();
 }
 
-std::optional<SourceLine> sourceLine(const onnx::NodeProto &node) {
-  // Frames as Python prints them, outermost first:
+/// The frames of the node's stack trace, outermost first.
+static std::vector<SourceLine> stackFrames(const onnx::NodeProto &node) {
+  // As Python prints them:
   //   File "model.py", line 12, in forward
   //     y = self.linear(x)
+  static constexpr StringLiteral kStart = "File \"";
   StringRef trace = nodeProperty(node, "pkg.torch.onnx.stack_trace");
-  size_t start = trace.rfind("File \"");
-  if (start == StringRef::npos)
+  std::vector<SourceLine> frames;
+  while (true) {
+    size_t start = trace.find(kStart);
+    if (start == StringRef::npos)
+      return frames;
+    trace = trace.substr(start + kStart.size());
+    auto [head, rest] = trace.split("\", line ");
+    SourceLine found;
+    found.file = head.str();
+    if (rest.consumeInteger(10, found.line))
+      continue;
+    found.text = rest.split('\n').second.split('\n').first.trim().str();
+    frames.push_back(std::move(found));
+  }
+}
+
+static bool isTorch(const SourceLine &frame) {
+  StringRef file = frame.file;
+  return file.contains("-packages/torch/") || file.starts_with("torch/") ||
+         file.starts_with("<");
+}
+
+static bool isInstalled(const SourceLine &frame) {
+  StringRef file = frame.file;
+  return isTorch(frame) || file.contains("site-packages/") ||
+         file.contains("dist-packages/") || file.contains("/lib/python3");
+}
+
+/// The innermost frame that `isOther` is false of, by number; none if there is
+/// none.
+static std::optional<size_t>
+innermost(ArrayRef<SourceLine> frames,
+          function_ref<bool(const SourceLine &)> isOther) {
+  for (size_t i = frames.size(); i-- > 0;)
+    if (!isOther(frames[i]))
+      return i;
+  return std::nullopt;
+}
+
+std::optional<SourceLine> sourceLine(const onnx::NodeProto &node) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  if (frames.empty())
     return std::nullopt;
-  auto [head, rest] = trace.substr(start + 6).split("\", line ");
-  SourceLine found;
-  found.file = head.str();
-  if (rest.consumeInteger(10, found.line))
+  std::optional<size_t> found = innermost(frames, isInstalled);
+  if (!found)
+    found = innermost(frames, isTorch);
+  return frames[found.value_or(frames.size() - 1)];
+}
+
+std::optional<SourceLine> libraryLine(const onnx::NodeProto &node) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  std::optional<size_t> own = innermost(frames, isInstalled);
+  if (!own || *own + 1 == frames.size())
     return std::nullopt;
-  found.text = rest.split('\n').second.split('\n').first.trim().str();
-  return found;
+  size_t outsideTorch = *innermost(frames, isTorch);
+  return outsideTorch > *own ? frames[outsideTorch] : frames.back();
 }
 
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,

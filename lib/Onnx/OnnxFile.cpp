@@ -27,6 +27,9 @@ Location Source::node(const onnx::NodeProto &node) const {
   Location where = file();
   if (std::optional<SourceLine> line = sourceLine(node))
     where = FileLineColLoc::get(context, line->file, line->line, 0);
+  if (std::optional<SourceLine> inner = libraryLine(node))
+    where = CallSiteLoc::get(
+        FileLineColLoc::get(context, inner->file, inner->line, 0), where);
   std::string name = node.name().empty() ? node.op_type() : node.name();
   Location named = NameLoc::get(
       StringAttr::get(context, name.empty() ? "node" : name), where);

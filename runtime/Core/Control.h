@@ -49,6 +49,11 @@ struct Control {
   /// The step, from 1 in this run, after which everybody stops because its loss
   /// or norm was not finite; 0: none.
   std::atomic<int64_t> stoppedAt{0};
+  /// The parent was interrupted: rank 0 names the step, from 0 in this run,
+  /// before which everybody stops, in order and with a checkpoint.
+  std::atomic<bool> stopWanted{false};
+  std::atomic<int64_t> interruptedAt{kNever};
+  static constexpr int64_t kNever = INT64_MAX;
   /// Sum over the ranks of the weights' bytes, for the progress line.
   uint64_t weightBytes = 0;
 

@@ -2,6 +2,8 @@
 
 #include "Core/DataFeed.h"
 
+#include "Core/InputOutput.h"
+
 #include <algorithm>
 #include <cstring>
 
@@ -132,6 +134,18 @@ std::string DataFeed::whyNot(const std::string &input) const {
          ", " + std::to_string(shape[1]) +
          "] that are tokens, labels or a mask, and " + inQuotes(input) +
          " is none of them";
+}
+
+std::string DataFeed::labelWarning(const Executable &executable,
+                                   const RunOptions &options,
+                                   const Inputs &files) const {
+  const std::string &labels = executable.unshiftedLabels;
+  if (!options.dataLabels.empty() || !feeds(labels) || files.find(labels))
+    return "";
+  return "input " + inQuotes(labels) +
+         " gets the same tokens as the model, because cross_entropy does not "
+         "shift labels: say --data-labels next to train the model to predict "
+         "the next token, or --data-labels same if this is meant";
 }
 
 std::unique_ptr<Task> DataFeed::prepare(const ReadCommand &read,

@@ -13,6 +13,8 @@
 
 namespace accel::rt {
 
+class Inputs;
+
 class DataFeed {
 public:
   /// Opens the file that the options name. Errors: those of TokenFile, and no
@@ -23,6 +25,12 @@ public:
   bool feeds(const std::string &input) const;
   /// Why an input is not fed: a clause.
   std::string whyNot(const std::string &input) const;
+  /// A sentence for whoever may take it that labels are shifted, as exported
+  /// models do with theirs: they come from here, the loss was added by the
+  /// compiler, and no option says what they are. Empty: nothing to say.
+  std::string labelWarning(const Executable &executable,
+                           const RunOptions &options,
+                           const Inputs &files) const;
 
   /// Makes the task of a read of a fed input. Before each step,
   /// `finishedSteps` says how many were finished; it must outlive the task.

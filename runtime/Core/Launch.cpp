@@ -4,6 +4,7 @@
 #include "Core/CheckOptions.h"
 #include "Core/Checkpoint.h"
 #include "Core/DataFeed.h"
+#include "Core/Interrupts.h"
 #include "Core/Rank.h"
 #include "Core/Resume.h"
 #include "Core/SavedWeights.h"
@@ -36,37 +37,6 @@ int64_t coresHere() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
-
-/// While it lives, SIGINT and SIGTERM are noted instead of ending the parent:
-/// it ends the ranks and removes what it has written, then fails.
-class Interrupts {
-public:
-  Interrupts() {
-    signalSeen = 0;
-    struct sigaction action = {};
-    action.sa_handler = [](int signal) { signalSeen = signal; };
-    sigaction(SIGINT, &action, &oldInterrupt);
-    sigaction(SIGTERM, &action, &oldTerminate);
-  }
-  ~Interrupts() { restore(); }
-  /// In a rank, which ends as any process does.
-  void restore() {
-    sigaction(SIGINT, &oldInterrupt, nullptr);
-    sigaction(SIGTERM, &oldTerminate, nullptr);
-  }
-  void block(bool blocks) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigprocmask(blocks ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
-  }
-  static int received() { return signalSeen; }
-
-private:
-  static inline volatile std::sig_atomic_t signalSeen = 0;
-  struct sigaction oldInterrupt, oldTerminate;
-};
 
 /// "rank 2, in a gemm of node 'MatMul#17'", "rank 3, waiting for others, in …".
 std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
@@ -126,7 +96,10 @@ public:
 private:
   [[noreturn]] void rankProcess(int64_t rank, pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    interrupts.restore();
+    if (job.checkpoints)
+      interrupts.ignore();
+    else
+      interrupts.restore();
     interrupts.block(false);
     if (getppid() != parent)
       _exit(1); // the parent ended before the line above
@@ -148,7 +121,7 @@ private:
     Clock::duration poll = kFirstPoll;
     while (running > 0) {
       // A terminal interrupts the ranks, too: what they say then is no news.
-      if (int signal = Interrupts::received())
+      if (int signal = Interrupts::received(); signal && !stopsInOrder(signal))
         fail(Status::error(std::string("interrupted by ") + strsignal(signal)));
       reap();
       if (!failure.ok() || control.aborted())
@@ -175,6 +148,24 @@ private:
     return failure;
   }
 
+  /// Whether an interrupted run may still finish its step and save it.
+  bool stopsInOrder(int signal) {
+    if (!job.checkpoints || Interrupts::count() > 1)
+      return false;
+    if (control.stopWanted)
+      return true;
+    for (size_t rank = 0; rank < children.size(); ++rank)
+      if (job.memory.rank(static_cast<int64_t>(rank)).state.load() ==
+          RankControl::Loading)
+        return false; // nothing has been reached that is worth saving
+    control.stopWanted = true;
+    if (job.options.progress)
+      job.options.progress(std::string("interrupted by ") + strsignal(signal) +
+                           ": saving a checkpoint after this step; a second "
+                           "signal ends the run at once");
+    return true;
+  }
+
   /// Tells of the steps that all ranks have finished since the last call.
   void reportSteps() {
     if (!plan.isTraining() || !job.options.step)
@@ -188,8 +179,24 @@ private:
     // A step that ended badly is an error, no step.
     if (int64_t stopped = control.stoppedAt.load())
       done = std::min(done, stopped - 1);
-    for (; reported < done; ++reported)
-      job.options.step(stepResult(job, reported));
+    for (; reported < done; ++reported) {
+      StepResult step = stepResult(job, reported);
+      warnOfRate(step);
+      job.options.step(step);
+    }
+  }
+
+  /// A schedule that is over leaves the parameters as they are. Step 1 of a
+  /// warm-up has the rate 0, too.
+  void warnOfRate(const StepResult &step) {
+    if (warnedOfRate || step.step == 1 || step.learningRate != 0 ||
+        !job.options.warn)
+      return;
+    warnedOfRate = true;
+    job.options.warn("the learning rate is 0 from step " +
+                     std::to_string(step.step) +
+                     " on, so that nothing more is learned: is "
+                     "'scheduler.total_steps' of the compilation over?");
   }
 
   /// Collects the ranks that have ended; the first bad end is the failure.
@@ -304,6 +311,7 @@ private:
   std::vector<pid_t> children;
   size_t running = 0;
   int64_t reported = 0;
+  bool warnedOfRate = false;
   std::vector<uint64_t> lastProgress;
   Status failure;
 };
@@ -369,6 +377,10 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   ACCEL_RT_RETURN_IF_ERROR(inputs.open(
       plan, options.inputs.empty() && !hasData ? "." : options.inputs,
       hasData ? &data : nullptr));
+  if (hasData && options.warn)
+    if (std::string text = data.labelWarning(plan, options, inputs);
+        !text.empty())
+      options.warn(text);
   Weights weights;
   ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
   HostMemory memory;
@@ -409,10 +421,20 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                ? Status::error(status.message() + checkpoints.whereIsTheLast())
                : status;
   };
-  if (Status status = Supervisor(job).run(); !status.ok()) {
+  Supervisor supervisor(job);
+  Status ended = supervisor.run();
+  if (!ended.ok()) {
+    result.interruptedBy = Interrupts::received();
     if (checkpointed)
       checkpoints.discard();
-    return withLast(std::move(status));
+    return withLast(std::move(ended));
+  }
+  if (int64_t at = memory.control().interruptedAt; at != Control::kNever) {
+    result.interruptedBy = Interrupts::received();
+    return withLast(Status::error(
+        std::string("interrupted by ") + strsignal(result.interruptedBy) +
+        " after step " + std::to_string(memory.control().firstStep + at) +
+        " of " + std::to_string(memory.control().firstStep + repeats)));
   }
   if (saves)
     ACCEL_RT_RETURN_IF_ERROR(saved.finish(weights));

@@ -128,7 +128,8 @@ Status runRank(const Job &job, int64_t rank) {
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);
-  if (job.saved)
+  bool isWhole = control.interruptedAt.load() == Control::kNever;
+  if (job.saved && isWhole)
     ACCEL_RT_RETURN_IF_ERROR(
         job.saved->writePieces(*program, coordinates, executor, self.progress));
   return Status();

@@ -8,8 +8,8 @@
 
 #include "Core/Checkpoint.h"
 #include "Core/Resume.h"
+#include <algorithm>
 #include <chrono>
-
 #include <cmath>
 #include <cstring>
 
@@ -47,12 +47,22 @@ Status trainSteps(const RankParts &parts) {
     io.writing = k + 1 == parts.job.repeats;
     io.writeSeconds = 0;
     io.finishedSteps = control.firstStep + k;
+    // One rank decides, before the barrier after which all of them read it.
+    if (parts.rank == 0 && control.stopWanted)
+      control.interruptedAt = std::min<int64_t>(control.interruptedAt, k);
     ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
     // A rank that is ahead may already have seen step k end badly; that is no
     // news for this one yet.
     int64_t stopped = control.stoppedAt.load();
     if (stopped && stopped <= k)
       break;
+    if (control.interruptedAt.load() <= k) {
+      bool isSaved =
+          k == 0 || parts.job.checkpoints->isDue(io.finishedSteps, false);
+      if (!isSaved)
+        ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(io.finishedSteps));
+      break;
+    }
     double start = now();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
     parts.job.memory.seconds(parts.rank, k) = now() - start - io.writeSeconds;

@@ -32,7 +32,8 @@ int64_t finishedSteps(const RankParts &parts);
 /// Runs `step` as often as the job says, and saves the checkpoints that are due
 /// between steps. Every rank stops after the first step
 /// whose loss or norm is not finite: `Control::stoppedAt` is its number, from 1
-/// in this run.
+/// in this run. After an interrupt they stop before `Control::interruptedAt`,
+/// with a checkpoint of what was reached; that needs `checkpoints`.
 Status trainSteps(const RankParts &parts);
 
 } // namespace accel::rt

@@ -228,6 +228,7 @@ template <class IO> void describe(IO &io, Executable &executable) {
   io.field("seed", executable.seed);
   io.field("inputs", executable.inputs);
   io.field("outputs", executable.outputs);
+  io.field("unshifted_labels", executable.unshiftedLabels);
   io.field("states", executable.states);
   io.field("folded", executable.folded);
   io.field("programs", executable.programs);

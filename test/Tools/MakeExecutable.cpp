@@ -1,6 +1,7 @@
-// accel-make-executable FOLDER KIND RANKS [MICRO-BATCHES [FIRST]]: writes
-// FOLDER/m.accx and its input FOLDER/x.npy, FIRST, FIRST + 1, …, for tests of
-// acc-run that need no compiler. KINDs:
+// accel-make-executable FOLDER KIND RANKS [MICRO-BATCHES [FIRST [LABELS]]]:
+// writes FOLDER/m.accx and its input FOLDER/x.npy, FIRST, FIRST + 1, …, for
+// tests of acc-run that need no compiler. Of a training program LABELS are the
+// input that the compiler added. KINDs:
 //   copy    y = x
 //   meet    the same, and an all_reduce of the ranks
 //   gemm    the same, and a product of matrices of 64 by 64
@@ -21,9 +22,9 @@ using namespace accel::rt;
 using namespace accel::rt::test;
 
 int main(int argc, char **argv) {
-  if (argc < 4 || argc > 6) {
+  if (argc < 4 || argc > 7) {
     std::fprintf(stderr, "usage: accel-make-executable FOLDER KIND RANKS "
-                         "[MICRO-BATCHES [FIRST]]\n");
+                         "[MICRO-BATCHES [FIRST [LABELS]]]\n");
     return 2;
   }
   std::string folder = argv[1], kind = argv[2], kernels;
@@ -72,6 +73,8 @@ int main(int argc, char **argv) {
   } else if (kind == "train" || kind == "folded" || kind == "tokens") {
     executable = tinyTraining(ranks, microBatches, kind == "tokens" ? 8 : 0);
     sections = tinyTrainingSections(kernels);
+    if (argc > 6)
+      executable.unshiftedLabels = argv[6];
     if (kind == "folded")
       executable.folded = {{"ln.bias", std::vector<int64_t>{3}},
                            {"lm_head.weight", {}}};

@@ -17,10 +17,11 @@ static cl::opt<std::string>
          cl::desc("The output to minimise, or cross_entropy:LOGITS,LABELS, "
                   "which adds an input LABELS (int64, -100 is ignored)"),
          cl::value_desc("output"), cl::cat(category));
-static cl::opt<std::string> optimizer("optimizer",
-                                      cl::desc("adamw (default), adam or sgd"),
-                                      cl::value_desc("name"),
-                                      cl::cat(category));
+static cl::opt<std::string>
+    optimizer("optimizer",
+              cl::desc("adamw (default), adam or sgd, in any "
+                       "letter case"),
+              cl::value_desc("name"), cl::cat(category));
 static cl::list<std::string> settings(
     "set",
     cl::desc("A setting of the update, by PyTorch's names: optimizer.lr, "
@@ -147,20 +148,24 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(frozen), Phase::Train, true},
                         {std::addressof(allowFolded), Phase::NN, true},
                         {std::addressof(microBatches), Phase::Dist, false}};
+  llvm::Error errors = llvm::Error::success();
+  auto refuse = [&](const llvm::Twine &message) {
+    errors = joinErrors(std::move(errors), fail(message));
+  };
   for (auto [option, phase, inReport] : flags) {
     if (!option->getNumOccurrences())
       continue;
     std::string name = ("--" + option->ArgStr).str();
     options.given.emplace_back(name, phase);
     if (reports && !inReport)
-      return fail("cannot use '" + name + "' with --report=parameters");
+      refuse("cannot use '" + name + "' with --report=parameters");
     // A step that is a step already can be cut into micro-batches.
     if (!reports && !train && (isModel || phase == Phase::Train))
-      return fail("expected --train with '" + name + "'");
+      refuse("expected --train with '" + name + "'");
   }
   if (hasConfigFiles() && !train)
-    return fail("expected --train with '--config'");
+    refuse("expected --train with '--config'");
   if (train && options.f64 && !into.mixedPrecision.empty())
-    return fail("cannot use --mixed-precision with --dtype=f64");
-  return checkTrainOptions(into);
+    refuse("cannot use --mixed-precision with --dtype=f64");
+  return joinErrors(std::move(errors), checkTrainOptions(into));
 }

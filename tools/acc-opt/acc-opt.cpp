@@ -1,6 +1,7 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
 #include "ConfigFlags.h"
+#include "InputFile.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
 #include "accel/Driver/Passes.h"
@@ -63,43 +64,61 @@ static LogicalResult usageError(const llvm::Twine &message) {
   return failure();
 }
 
-/// Resolves the flags into options; the first one that cannot be is an error.
-static LogicalResult readOptions(CompileOptions &options) {
+/// Resolves --dim and --tie, and checks those that are words; each one that
+/// cannot be is told.
+static LogicalResult readWords(CompileOptions &options) {
+  bool isGood = true;
+  auto refuse = [&](const llvm::Twine &message) {
+    (void)usageError(message);
+    isGood = false;
+  };
   for (const std::string &dim : dims) {
     auto [name, size] = StringRef(dim).rsplit('=');
     int64_t value;
     if (name.empty() || size.getAsInteger(10, value) || value < 1)
-      return usageError("expected --dim name=N with N of at least 1, found '" +
-                        dim + "'");
-    if (!options.dims.try_emplace(name, value).second)
-      return usageError("dimension '" + name + "' is bound twice");
+      refuse("expected --dim name=N with N of at least 1, found '" + dim + "'");
+    else if (!options.dims.try_emplace(name, value).second)
+      refuse("dimension '" + name + "' is bound twice");
   }
   for (const std::string &tie : ties) {
     auto [first, second] = StringRef(tie).split('=');
     if (first.empty() || second.empty())
-      return usageError("expected --tie A=B with two names, found '" + tie +
-                        "'");
-    options.ties.emplace_back(first.str(), second.str());
+      refuse("expected --tie A=B with two names, found '" + tie + "'");
+    else
+      options.ties.emplace_back(first.str(), second.str());
   }
   if (!dtype.empty() && dtype != "f64")
-    return usageError("expected --dtype=f64, found '" + dtype + "'");
+    refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   if (!report.empty() && report != "parameters" && report != "memory" &&
       report != "sharding" && report != "collectives")
-    return usageError("expected --report=parameters, memory, sharding or "
-                      "collectives, found '" +
-                      report + "'");
+    refuse("expected --report=parameters, memory, sharding or collectives, "
+           "found '" +
+           report + "'");
   if (!report.empty() && StringRef(options.output).ends_with(".accx"))
-    return usageError("cannot write a report to '" + options.output +
-                      "': expected another name than of an executable");
+    refuse("cannot write a report to '" + options.output +
+           "': expected another name than of an executable");
   if (!report.empty() && !compileTo.empty())
-    return usageError(
-        "cannot use --compile-to with --report, which compiles as "
-        "far as it needs");
+    refuse("cannot use --compile-to with --report, which compiles as far as it "
+           "needs");
   options.report = report;
   if (json && report.empty() && !printsConfig())
-    return usageError("expected --report with --json: IR is no JSON");
+    refuse("expected --report with --json: IR is no JSON");
   options.json = json;
+  if (!compileTo.empty()) {
+    if (std::optional<Phase> phase = symbolizePhase(compileTo))
+      options.compileTo = *phase;
+    else
+      refuse("expected --compile-to=nn, train, dist, decided, local or plan, "
+             "found '" +
+             compileTo + "'");
+  }
+  return success(isGood);
+}
+
+/// Resolves the flags into options; all that cannot be is told at once.
+static LogicalResult readOptions(CompileOptions &options) {
+  LogicalResult words = readWords(options);
   options.phases.mesh = mesh;
   if (llvm::Error error = readTrainFlags(options)) {
     llvm::handleAllErrors(
@@ -113,17 +132,11 @@ static LogicalResult readOptions(CompileOptions &options) {
         });
     return failure();
   }
+  if (failed(words))
+    return failure();
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
   options.phases.target = target;
   options.phases.threads = threads;
-  if (!compileTo.empty()) {
-    std::optional<Phase> phase = symbolizePhase(compileTo);
-    if (!phase)
-      return usageError("expected --compile-to=nn, train, dist, decided, local "
-                        "or plan, found '" +
-                        compileTo + "'");
-    options.compileTo = *phase;
-  }
   struct Reader {
     cl::Option *option;
     Phase phase;
@@ -156,15 +169,29 @@ static LogicalResult runPasses(const CompileOptions &options,
   return success();
 }
 
+/// Leaves to --help what belongs to acc-opt; LLVM's several hundred options are
+/// listed by --help-hidden.
+static void hideForeignOptions() {
+  for (auto &entry : cl::getRegisteredOptions()) {
+    cl::Option *option = entry.second;
+    bool isOurs = llvm::is_contained(option->Categories, &category);
+    bool isHelp =
+        option->ArgStr.starts_with("help") || option->ArgStr == "version";
+    if (!isOurs && !isHelp && option->getOptionHiddenFlag() == cl::NotHidden)
+      option->setHiddenFlag(cl::Hidden);
+  }
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();
+  std::string header = registerCLIOptions(
+      "acc-opt: compiles a model for a mesh of devices\n", registry);
+  hideForeignOptions();
   CompileOptions options;
-  std::tie(options.input, options.output) = registerAndParseCLIOptions(
-      argc, argv, "acc-opt: compiles a model for a mesh of devices\n",
-      registry);
+  std::tie(options.input, options.output) = parseCLIOptions(argc, argv, header);
   if (failed(readOptions(options)))
     return EXIT_FAILURE;
   // Asked for a configuration only, there need not be a model.
@@ -174,7 +201,16 @@ int main(int argc, char **argv) {
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);
   };
+  std::string head = readHead(options.input);
+  if (isExecutable(head))
+    return failed(printPhase(options, !compileTo.empty())) ? EXIT_FAILURE
+                                                           : EXIT_SUCCESS;
   bool model = StringRef(options.input).ends_with(".onnx");
+  if (!model && failed(checkText(options.input, head)))
+    return EXIT_FAILURE;
+  // The text of a plan is for pipes and files.
+  options.overview = model && options.output == "-" && compileTo.empty() &&
+                     report.empty() && llvm::outs().is_displayed();
   bool phases = !compileTo.empty() || !report.empty() || !options.given.empty();
   bool executable = StringRef(options.output).ends_with(".accx");
   LogicalResult result = model || phases || executable

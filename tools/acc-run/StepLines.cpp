@@ -35,22 +35,36 @@ void StepLines::add(const StepResult &step) {
     std::fflush(stdout);
     return;
   }
+  ++steps;
+  seconds += step.seconds;
+  newest = step;
   auto now = std::chrono::steady_clock::now();
-  if (!terminal && !first && !step.last && now - last < std::chrono::seconds(1))
+  if (!terminal && !first && !step.last &&
+      now - printed < std::chrono::seconds(1))
     return;
   first = false;
-  last = now;
-  int64_t units = step.tokens ? step.tokens : step.samples;
-  std::printf("%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g %s/s%s",
-              terminal ? "\r\033[K" : "", static_cast<long long>(step.step),
-              step.loss, step.gradNorm, step.learningRate,
-              step.seconds > 0 ? double(units) / step.seconds : 0,
-              step.tokens ? "tokens" : "samples", terminal ? "" : "\n");
+  printed = now;
+  printText();
+}
+
+void StepLines::printText() {
+  int64_t units = newest.tokens ? newest.tokens : newest.samples;
+  double each = seconds / double(steps);
+  std::printf("%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g s a step, "
+              "%.4g %s/s%s",
+              terminal ? "\r\033[K" : "", static_cast<long long>(newest.step),
+              newest.loss, newest.gradNorm, newest.learningRate, each,
+              each > 0 ? double(units) / each : 0,
+              newest.tokens ? "tokens" : "samples", terminal ? "" : "\n");
   pending = terminal;
+  steps = 0;
+  seconds = 0;
   std::fflush(stdout);
 }
 
 void StepLines::finish() {
+  if (steps)
+    printText();
   if (pending)
     std::printf("\n");
   pending = false;

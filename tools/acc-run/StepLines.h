@@ -1,5 +1,6 @@
-// One line for every training step: JSON, or text for people, which rewrites
-// itself on a terminal and comes once a second elsewhere.
+// The lines of training steps: JSON, one for each; or text for people, which on
+// a terminal rewrites itself for each step, and elsewhere comes once a second
+// and for the first and the last step, so that a log stays readable.
 
 #ifndef ACCEL_TOOLS_ACC_RUN_STEPLINES_H
 #define ACCEL_TOOLS_ACC_RUN_STEPLINES_H
@@ -15,12 +16,19 @@ public:
   /// Lines go to the standard output.
   explicit StepLines(bool json);
   void add(const StepResult &step);
-  /// Ends a line that would be rewritten.
+  /// Prints the last step if that has not happened, as when the run ended
+  /// before its last one, and ends a line that would be rewritten.
   void finish();
 
 private:
+  void printText();
+
   bool json, terminal, pending = false, first = true;
-  std::chrono::steady_clock::time_point last;
+  std::chrono::steady_clock::time_point printed;
+  /// Steps since the last line, the seconds they took, and the last of them.
+  int64_t steps = 0;
+  double seconds = 0;
+  StepResult newest;
 };
 
 } // namespace accel::rt

@@ -43,6 +43,8 @@ take it only from where you would take a program.
                   save all that training needs to go on into DIR/step-NNNNNNNN
                   after the last step (docs/Checkpoints.md): each is there whole
                   or not at all, and none is ever removed or written over
+                  After Ctrl-C or SIGTERM the step at hand is finished and
+                  saved; a second signal ends the run at once
   --save-every K  and after every step whose number K divides
   --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
                   layout saved it; --steps N counts the steps before it, too
@@ -55,7 +57,11 @@ take it only from where you would take a program.
   --json          every line on stdout is one JSON object: one for each training
                   step, then one for the run
   --version       the version of the file format
-  --help          this text
+  -h, --help      this text
+
+Without --json a line of text comes once a second, and for the first and the last
+step; its times are the mean since the line before. Exit status: 0, 1 after an
+error, 130 after SIGINT and 143 after SIGTERM.
 )";
 
 int fail(const std::string &message) {
@@ -160,11 +166,12 @@ int main(int argc, char **argv) {
       options.executable = argument;
       continue;
     }
-    bool flag = argument == "--help" || argument == "--version" ||
-                argument == "--json" || argument == "--poison";
+    bool help = argument == "--help" || argument == "-h";
+    bool flag = help || argument == "--version" || argument == "--json" ||
+                argument == "--poison";
     if (flag && attached)
       return fail("option " + inQuotes(argument) + " takes no value");
-    if (argument == "--help") {
+    if (help) {
       std::fputs(kHelp, stdout);
       return 0;
     }
@@ -224,8 +231,11 @@ int main(int argc, char **argv) {
   RunResult result;
   Status status = runExecutable(options, result);
   lines.finish();
-  if (!status.ok())
-    return fail(status.message());
+  if (!status.ok()) {
+    int failed = fail(status.message());
+    // As a shell reports a process that a signal ended.
+    return result.interruptedBy ? 128 + result.interruptedBy : failed;
+  }
   if (json)
     printJson(result);
   else

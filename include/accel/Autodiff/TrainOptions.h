@@ -51,9 +51,10 @@ struct UpdateRule {
   int64_t seed = 0; ///< of everything random
 };
 
-/// Resolves `--optimizer` and `--set`. Fails with one sentence for what it does
-/// not know (naming the nearest legal key), what is out of range, what is set
-/// twice, and what the optimizer or the schedule does not read.
+/// Resolves `--optimizer` (in any letter case) and `--set`. Fails with one
+/// sentence for each key that it does not know (naming the nearest legal one),
+/// that is out of range, set twice, or not read by the optimizer; else for what
+/// the schedule does not read.
 llvm::Expected<UpdateRule>
 parseUpdateRule(llvm::StringRef optimizer,
                 llvm::ArrayRef<std::string> settings);

@@ -27,7 +27,8 @@ struct Setting {
   const Key *key = nullptr;
   std::string value; ///< as `checkType` spells it
   Place place;
-  bool idle = false; ///< in a section that nothing reads
+  /// Why nothing reads it here; empty where something does.
+  std::string idle = {};
 };
 
 /// What one of the names that a program is decided by resolved to.
@@ -85,7 +86,8 @@ struct Config {
 
 /// Reads the files and joins them with the flags. Two files, or a file and a
 /// flag, that disagree are an error that names both places; `--set` beats both.
-/// Errors are ConfigErrors.
+/// Errors are ConfigErrors: all those of files and flags, where they stand by
+/// themselves, come at once.
 llvm::Expected<Config> resolveConfig(const Request &request);
 
 /// Adds to `config.differences` the settings that come out otherwise when the

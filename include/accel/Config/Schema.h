@@ -52,7 +52,7 @@ struct Section {
 
   /// The key called `name`, prefixed or not; null if there is none.
   const Key *find(llvm::StringRef name) const;
-  /// The legal key nearest to `name` by edit distance.
+  /// The legal key nearest to `name`, prefixed or not.
   llvm::StringRef nearest(llvm::StringRef name) const;
 };
 

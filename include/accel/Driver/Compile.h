@@ -21,6 +21,8 @@ struct CompileOptions {
   /// "", or "parameters", "memory", "sharding" or "collectives".
   std::string report;
   bool json = false; ///< reports for machines
+  /// What a plan comes to, instead of its text: for a person at a terminal.
+  bool overview = false;
   /// What config files came to, with origins: `accel.config` of the module.
   std::vector<std::pair<std::string, std::string>> config;
   /// Every key of the files, and what became of it.

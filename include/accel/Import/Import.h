@@ -44,9 +44,9 @@ inline constexpr int64_t kNewestOpset = 23;
 /// ("unified by use"); else it is an error.
 ///
 /// Requires the Evaluate models of nn in the context's registry: constants are
-/// folded with them. Returns null after one located error: unknown operator,
+/// folded with them. Returns null after a located error: unknown operator,
 /// attribute or opset, unbound or contradicting dimension, shape known only at
-/// run time.
+/// run time; or one for each size in `options` that no input asks for.
 mlir::OwningOpRef<mlir::ModuleOp>
 importOnnx(const onnxio::OnnxFile &file, const onnxio::ParameterTable &table,
            const ImportOptions &options, mlir::MLIRContext *context);

@@ -37,8 +37,15 @@ struct SourceLine {
   std::string text;
 };
 
-/// The innermost frame of `pkg.torch.onnx.stack_trace`.
+/// The user's own line in `pkg.torch.onnx.stack_trace`: the innermost frame
+/// outside installed packages and torch; where there is none, the innermost one
+/// outside torch, or of all.
 std::optional<SourceLine> sourceLine(const onnx::NodeProto &node);
+
+/// The line of a library that the user's own line came to: the innermost frame
+/// outside torch (of transformers, say), else of all; none if that is the
+/// user's own.
+std::optional<SourceLine> libraryLine(const onnx::NodeProto &node);
 
 /// The attribute of that name, or null.
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,

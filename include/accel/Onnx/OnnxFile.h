@@ -74,8 +74,9 @@ public:
   mlir::Location location() const;
 
   /// Location of a node: NameLoc of its name around, where the exporter wrote
-  /// them, the user's own source line; else around the model file. The module
-  /// path, where known, is fused in as metadata (a StringAttr).
+  /// them, the user's own source line, and as what that calls the library's
+  /// line that it came to; else around the model file. The module path, where
+  /// known, is fused in as metadata (a StringAttr).
   mlir::Location location(const onnx::NodeProto &node) const;
 
 private:

@@ -318,6 +318,9 @@ struct Executable {
   std::vector<StatePlan> states;
   std::vector<FoldedParameter> folded;
   std::vector<TensorPlan> inputs, outputs;
+  /// The input of labels that `--loss cross_entropy:` added, which the program
+  /// compares with the logits of the same place; empty: none was added.
+  std::string unshiftedLabels;
   /// Filled by the writer and the reader.
   std::vector<Section> sections;
 

@@ -67,6 +67,7 @@ struct RunResult {
   uint64_t reservedBytes = 0; ///< What the plan grants beside the arenas.
   double loadSeconds = 0;
   std::vector<double> seconds; ///< Of each run or step, on the slowest rank.
+  int interruptedBy = 0;       ///< The signal that ended the run; 0: none.
 };
 
 /// Runs the executable's `load` and then `main` `repeats` times, or `step`
@@ -74,7 +75,9 @@ struct RunResult {
 /// it before starting threads). On an error no rank is left running and no file
 /// is changed, except that complete checkpoints stay, and that a step whose
 /// loss or norm is not finite ends the run with an error after the weights of
-/// the step before were saved.
+/// the step before were saved. SIGINT and SIGTERM are errors, too; training
+/// that saves checkpoints ends after the step at hand, with one more of them,
+/// unless a second signal comes.
 Status runExecutable(const RunOptions &options, RunResult &result);
 
 /// The CPU features among `features` (names as in /proc/cpuinfo, or LLVM's)

@@ -105,6 +105,36 @@ TEST_F(OnnxFileTest, locatesNodesAtTheUsersLine) {
   EXPECT_THAT(locations.back(), HasSubstr("b.py"));
 }
 
+TEST(NodeInfoTest, findsTheUsersOwnLineBeforeThoseOfLibraries) {
+  auto describe = [](std::initializer_list<const char *> files) {
+    std::string trace;
+    unsigned line = 0;
+    for (const char *file : files)
+      trace += std::string(line ? "  " : "") + "File \"" + file + "\", line " +
+               std::to_string(++line) + ", in forward\n    x\n";
+    onnx::NodeProto node;
+    onnx::StringStringEntryProto *entry = node.add_metadata_props();
+    entry->set_key("pkg.torch.onnx.stack_trace");
+    entry->set_value(trace);
+    std::optional<SourceLine> own = sourceLine(node), inner = libraryLine(node);
+    return (own ? std::to_string(own->line) : "none") + ", " +
+           (inner ? std::to_string(inner->line) : "none");
+  };
+  const char *mine = "/home/me/train.py";
+  const char *llama = "/v/site-packages/transformers/models/llama.py";
+  const char *linear = "/v/site-packages/torch/nn/modules/linear.py";
+  EXPECT_EQ(describe({}), "none, none");
+  EXPECT_EQ(describe({mine, mine}), "2, none");
+  EXPECT_EQ(describe({mine, linear}), "1, 2");
+  EXPECT_EQ(describe({mine, llama, llama, linear}), "1, 3");
+  EXPECT_EQ(describe({llama, llama, linear}), "2, none");
+  EXPECT_EQ(describe({linear}), "1, none");
+  EXPECT_EQ(describe({"torch/fx/passes/x.py", "<eval_with_key>.3"}), "2, none");
+  EXPECT_EQ(describe({"/usr/lib/python3.11/copy.py", mine,
+                      "/usr/lib/python3/dist-packages/torch/a.py"}),
+            "2, 3");
+}
+
 TEST_F(OnnxFileTest, readsTheModulePathFromTheNamespaceToo) {
   onnx::NodeProto node;
   onnx::StringStringEntryProto *entry = node.add_metadata_props();

@@ -1,0 +1,98 @@
+// Reads what --set and the files say, and has them checked by themselves: all
+// that is refused of them is told at once.
+
+#include "accel/Names/Nearest.h"
+#include "lib/Config/Resolver.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <set>
+
+using namespace llvm;
+using namespace accel::config;
+
+static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
+
+/// What to say for a key that `--set` has no place for.
+static Error unknownSet(StringRef name, bool hasFiles) {
+  SmallVector<StringRef> names(settingNames().begin(), settingNames().end());
+  StringRef nearest = accel::nearestName(name, names);
+  if (!hasFiles && (findByPath(File::Kind::Accelerate, name) ||
+                    findByPath(File::Kind::DeepSpeed, name)))
+    return failFlag("'" + name +
+                    "' of --set is a key of config files: expected --config, "
+                    "or the setting itself, of which the nearest is '" +
+                    nearest + "'");
+  return failFlag("unknown key '" + name + "' of --set, the nearest is '" +
+                  nearest + "'");
+}
+
+Error Resolver::readSets() {
+  std::set<std::string> seen;
+  auto read = [&](StringRef set) -> Error {
+    auto [name, value] = set.split('=');
+    if (name.empty() || value.empty())
+      return failFlag("expected --set key=value, found '" + set + "'");
+    if (!seen.insert(name.str()).second)
+      return failFlag("'" + name + "' is set twice");
+    if (isSettingName(name))
+      sets.emplace_back(name, value);
+    else if (!request.files.empty() &&
+             (findByPath(File::Kind::Accelerate, name) ||
+              findByPath(File::Kind::DeepSpeed, name)))
+      pathSets.emplace_back(name, value);
+    else
+      return unknownSet(name, !request.files.empty());
+    return Error::success();
+  };
+  Error errors = Error::success();
+  for (const std::string &set : request.sets)
+    errors = joinErrors(std::move(errors), read(set));
+  return errors;
+}
+
+Error Resolver::readAll() {
+  Error errors = readSets();
+  Findings findings;
+  ReadOptions options{pathSets, request.likeAccelerate};
+  for (const std::string &source : request.files)
+    errors = joinErrors(std::move(errors),
+                        readFiles(source, options, files, findings));
+  // A file of which something could not be read may contradict itself for want
+  // of it.
+  bool isRead = !errors;
+  config.differences = std::move(findings.differences);
+  config.overrides = std::move(findings.overrides);
+  for (auto &[path, value] : pathSets)
+    if (isRead && none_of(files, [&, &path = path](const File &file) {
+          return file.find(path) != nullptr;
+        }))
+      errors = joinErrors(std::move(errors),
+                          failFlag("no file of --config has a place for '" +
+                                   path + "' of --set"));
+  for (size_t i = 0; i < files.size(); ++i) {
+    File &file = files[i];
+    bool named = i + 1 < files.size() && files[i + 1].parent.isFile();
+    findDifferences(file, request.likeAccelerate, config.differences);
+    if (isRead)
+      errors = joinErrors(std::move(errors), checkAgreement(file, named));
+    errors = joinErrors(std::move(errors), refuseLater(file));
+  }
+  if (errors)
+    return errors;
+  for (size_t i = 0; i < files.size(); ++i) {
+    File &file = files[i];
+    bool named = i + 1 < files.size() && files[i + 1].parent.isFile();
+    for (Setting &setting : file.settings)
+      if (file.isIdle(setting))
+        setting.idle = "distributed_type is NO";
+    if (file.kind == File::Kind::Accelerate)
+      claimAccelerate(file, named, ledger, layout);
+    else
+      errors = joinErrors(
+          std::move(errors),
+          claimDeepSpeed(file, file.parent.isFile(), ledger, layout));
+    append_range(config.keys, file.settings);
+  }
+  return errors;
+}

@@ -1,0 +1,66 @@
+// Holds the sizes that stand in the file against what they would be split into.
+
+#include "accel/Driver/FixedBatch.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::driver;
+
+std::optional<unsigned> driver::batchDimOf(StringRef input,
+                                           ArrayRef<std::string> batchDims) {
+  for (StringRef one : batchDims) {
+    auto [name, dim] = one.rsplit('=');
+    unsigned value;
+    if (name == input)
+      return dim.getAsInteger(10, value) ? std::nullopt : std::optional(value);
+  }
+  return 0;
+}
+
+/// Ranks that the batch is split over; none if the mesh is malformed.
+static std::optional<int64_t> countBatchRanks(StringRef mesh) {
+  int64_t ranks = 1;
+  SmallVector<StringRef> axes;
+  mesh.split(axes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef axis : axes) {
+    auto [name, text] = axis.split('=');
+    int64_t size;
+    if (text.getAsInteger(10, size) || size < 1)
+      return std::nullopt;
+    if (name == "dp" || name == "dp_replicate" || name == "dp_shard")
+      ranks *= size;
+  }
+  return ranks;
+}
+
+LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
+                                      const PhaseOptions &options) {
+  std::optional<int64_t> ranks = countBatchRanks(options.mesh);
+  if (!ranks || options.train.microBatches < 1)
+    return success();
+  int64_t parts = *ranks * options.train.microBatches;
+  for (const onnx::ValueInfoProto *input : file.inputs()) {
+    std::optional<unsigned> batch =
+        batchDimOf(input->name(), options.batchDims);
+    const onnx::TensorShapeProto &shape = input->type().tensor_type().shape();
+    if (!batch || static_cast<int>(*batch) >= shape.dim_size())
+      continue;
+    const auto &dim = shape.dim(*batch);
+    if (!dim.has_dim_value() || dim.dim_value() < 1 ||
+        dim.dim_value() % parts == 0)
+      continue;
+    return emitError(file.location())
+           << "expected the batch of input '" << input->name()
+           << "' to be a multiple of " << *ranks << " ranks x "
+           << options.train.microBatches << " micro-batches, found dimension "
+           << *batch << " fixed at " << dim.dim_value()
+           << " in the file: export it from a sample of at least 2 rows, with "
+              "dynamic_shapes={'"
+           << input->name() << "': {" << *batch
+           << ": torch.export.Dim('batch')}, ...}, and say --dim batch=N; or "
+              "from a sample with as many rows as are trained on";
+  }
+  return success();
+}

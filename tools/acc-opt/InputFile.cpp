@@ -1,0 +1,95 @@
+// Tells files apart by their first bytes.
+
+#include "InputFile.h"
+
+#include "accel-rt/PlanFormat.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::driver;
+
+/// Enough for the start of any format's header.
+static constexpr uint64_t kHeadBytes = 4096;
+
+static LogicalResult fail(StringRef path, const Twine &message) {
+  llvm::errs() << path << ": error: " << message << "\n";
+  return failure();
+}
+
+std::string readHead(StringRef path) {
+  if (path == "-")
+    return ""; // reading it would take it from whoever parses it
+  auto file = llvm::sys::fs::openNativeFileForRead(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return "";
+  }
+  std::string head(kHeadBytes, '\0');
+  auto got = llvm::sys::fs::readNativeFileSlice(
+      *file, MutableArrayRef(head.data(), head.size()), 0);
+  llvm::sys::fs::closeFile(*file);
+  if (!got)
+    llvm::consumeError(got.takeError());
+  head.resize(got ? *got : 0);
+  return head;
+}
+
+/// The JSON header of a file of safetensors' shape: a length, then a brace.
+static StringRef jsonHeader(StringRef head) {
+  return head.size() > 9 && head[8] == '{' && head[7] == 0 ? head.substr(8)
+                                                           : "";
+}
+
+bool isExecutable(StringRef head) {
+  return jsonHeader(head).contains("\"format\":\"accx\"");
+}
+
+LogicalResult checkText(StringRef path, StringRef head) {
+  if (head.starts_with("ML\xefR") || !head.contains('\0'))
+    return success();
+  if (!jsonHeader(head).empty())
+    return fail(path, "expected an .onnx model or IR as text, found what seems "
+                      "to be a safetensors file: weights are read through the "
+                      "model that names them");
+  return fail(path, "expected an .onnx model or IR as text, found a binary "
+                    "file: a model is read as one if its name ends in .onnx");
+}
+
+LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
+  StringRef path = options.input;
+  if (!namesPhase || !options.report.empty() ||
+      StringRef(options.output).ends_with(".accx"))
+    return fail(path, "expected a model or IR, found an executable: run it "
+                      "with acc-run, or print the text of one of its phases "
+                      "with --compile-to=nn, train, dist, decided, local or "
+                      "plan, which can be compiled again");
+  if (!options.given.empty())
+    return fail(path, "cannot use '" + options.given.front().first +
+                          "' with an executable: it is compiled");
+  std::unique_ptr<rt::ExecutableFile> file;
+  if (rt::Status status = rt::ExecutableFile::open(path.str(), file);
+      !status.ok())
+    return fail(path, status.message());
+  std::string phase = stringifyPhase(options.compileTo).str();
+  const rt::Section *section = file->find("ir:" + phase);
+  if (!section)
+    return fail(path, "has no text of phase '" + phase +
+                          "': it was compiled from that of a later one");
+  std::string text(section->bytes, '\0'), error;
+  if (rt::Status status = file->read(*section, text.data()); !status.ok())
+    return fail(path, status.message());
+  auto output = openOutputFile(options.output, &error);
+  if (!output)
+    return fail(options.output, error);
+  output->os() << text << "\n";
+  output->os().flush();
+  if (output->os().has_error())
+    return fail(options.output,
+                "cannot write: " + output->os().error().message());
+  output->keep();
+  return success();
+}
