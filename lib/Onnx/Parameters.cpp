@@ -9,6 +9,7 @@
 // - a bias argument whose operand is missing was zero and removed;
 // - an initializer claimed by several parameters was merged.
 #include "accel/Onnx/Parameters.h"
+#include "DeclaredParameters.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "accel/Onnx/NamePatterns.h"
@@ -388,7 +389,7 @@ static LogicalResult applyPatterns(const OnnxFile &file,
     SmallVector<StringRef> names{parameter.name};
     llvm::append_range(names, parameter.aliases);
     llvm::append_range(all, names);
-    parameter.trained = patterns->decide(names).value_or(true) &&
+    parameter.trained = patterns->decide(names).value_or(parameter.trained) &&
                         parameter.kind != ParameterKind::FoldedAway;
   }
   std::vector<std::string> wanted;
@@ -426,6 +427,15 @@ static LogicalResult applyTies(const OnnxFile &file,
 
 FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
                                              const IdentifyOptions &options) {
+  if (hasDeclaredParameters(file)) {
+    if (!options.ties.empty())
+      return emitError(file.location())
+             << "expected no --tie: acc-export has declared what is tied";
+    FailureOr<ParameterTable> declared = readDeclaredParameters(file);
+    if (failed(declared) || failed(applyPatterns(file, options, *declared)))
+      return failure();
+    return declared;
+  }
   std::vector<SignatureInput> signature = readSignature(file.graph());
   ParameterBuilder builder(file);
   std::vector<std::string> notes;
