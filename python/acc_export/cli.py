@@ -121,11 +121,9 @@ def _describe(summary):
         yield "  no output is called 'loss': say acc-opt --loss OUTPUT"
 
 
-def main(argv=None):
-    options = make_parser().parse_args(argv)
-    # Whatever a library prints on stdout is not the answer.
-    answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+def execute(options, answer):
+    """What main does with arguments that are good: the answer to `answer`, messages to
+    stderr. Returns the exit status."""
     try:
         summary = _export(options, lambda text: print(f"acc-export: {text}", file=sys.stderr,
                                                       flush=True))
@@ -143,3 +141,11 @@ def main(argv=None):
         for line in _describe(summary):
             print(line, file=answer, flush=True)
     return 0
+
+
+def main(argv=None):
+    options = make_parser().parse_args(argv)
+    # Whatever a library prints on stdout is not the answer.
+    answer = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return execute(options, answer)

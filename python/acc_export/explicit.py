@@ -138,6 +138,117 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     return F.dropout(F.softmax(scores, -1), dropout_p, True) @ value
 
 
+def broadcast_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
+                        scale=None, enable_gqa=False):
+    """Learned queries or keys for every sample: one operator, once they are as many."""
+    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    query, key, value = (x.expand(*batch, *x.shape[-2:]) for x in (query, key, value))
+    return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
+                                          scale=scale, enable_gqa=enable_gqa)
+
+
+def _broadcasts(query, key, value, enable_gqa, **_):
+    query, key, value = (tuple(_value(x).shape[:-2]) for x in (query, key, value))
+    return not enable_gqa and not query == key == value
+
+
+# -- Norms -------------------------------------------------------------------------------
+
+def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
+               cudnn_enabled=True):
+    """In eval mode: a scale and a shift of each channel, both trained."""
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    scale = torch.rsqrt(running_var + eps)
+    if weight is not None:
+        scale = scale * weight
+    result = (input - running_mean.reshape(shape)) * scale.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """A layer norm of each group, then a scale and a shift of each channel."""
+    groups = input.reshape(input.shape[0], num_groups, -1)
+    result = F.layer_norm(groups, groups.shape[-1:], eps=eps).reshape(input.shape)
+    shape = [1, -1] + [1] * (input.dim() - 2)
+    if weight is not None:
+        result = result * weight.reshape(shape)
+    return result if bias is None else result + bias.reshape(shape)
+
+
+# -- One element at a time ---------------------------------------------------------------
+
+def elu(self, alpha=1, scale=1, input_scale=1):
+    """x above 0, else alpha (exp(x) - 1), written so that nothing is lost near 0."""
+    # The branch that is not taken must not overflow: its gradient is 0 times that.
+    below = torch.where(self > 0, torch.zeros_like(self), self) * input_scale
+    t = torch.tanh(below / 2)
+    return torch.where(self > 0, self, 2 * t / (1 - t) * alpha) * scale
+
+
+def selu(self):
+    return elu(self, 1.6732632423543772, 1.0507009873554805)
+
+
+def celu(self, alpha=1.0):
+    return elu(self, alpha, 1, 1 / alpha)
+
+
+def mish(self):
+    return self * torch.tanh(F.softplus(self))
+
+
+def prelu(self, weight):
+    if weight.numel() > 1:
+        weight = weight.reshape([1, -1] + [1] * (self.dim() - 2))
+    return torch.where(self > 0, self, weight * self)
+
+
+def round_to_even(self):
+    low = torch.floor(self)
+    rest = self - low
+    tie = low + torch.remainder(low, 2)
+    return torch.where(rest < 0.5, low, torch.where(rest > 0.5, low + 1, tie))
+
+
+def tan(self):
+    return torch.sin(self) / torch.cos(self)
+
+
+def clamp(self, min=None, max=None):
+    """The exporter cannot read bounds of two types."""
+    return torch.clamp(self, None if min is None else float(min),
+                       None if max is None else float(max))
+
+
+def _has_mixed_bounds(self, min, max):
+    return _value(self).is_floating_point() and type(min) is not type(max) and None not in (min, max)
+
+
+# -- Others ------------------------------------------------------------------------------
+
+def _over_all(reduce):
+    """A reduction without dimensions, which the exporter cannot read."""
+    def function(self, dim=(), keepdim=False):
+        return reduce(self, list(range(self.dim())), keepdim)
+    return function
+
+
+def _is_over_all(dim, **_):
+    return not dim
+
+
+def diagonal(self, offset=0, dim1=0, dim2=1):
+    rows = torch.arange(self.shape[0])
+    here = rows.unsqueeze(0) == rows.unsqueeze(1)
+    return torch.where(here, self, torch.zeros_like(self)).sum(1)
+
+
+def _is_square(self, offset, **_):
+    value = _value(self)
+    return value.is_floating_point() and value.dim() == 2 and offset == 0 and (
+        value.shape[0] == value.shape[1])
+
+
 # -- The tables --------------------------------------------------------------------------
 
 ROWS = [
@@ -148,7 +259,30 @@ ROWS = [
     Row(aten.kl_div.default, kl_div),
     Row(aten.scaled_dot_product_attention.default, attention,
         lambda dropout_p, **_: dropout_p > 0),
+    Row(aten.scaled_dot_product_attention.default, broadcast_attention, _broadcasts),
+    Row(aten.batch_norm.default, batch_norm, lambda training, **_: not training),
+    Row(aten.group_norm.default, group_norm),
+    Row(aten.elu.default, elu),
+    Row(aten.selu.default, selu),
+    Row(aten.celu.default, celu),
+    Row(aten.mish.default, mish),
+    Row(aten.prelu.default, prelu),
+    Row(aten.round.default, round_to_even, lambda self: _value(self).is_floating_point()),
+    Row(aten.tan.default, tan),
+    Row(aten.clamp.default, clamp, _has_mixed_bounds),
+    Row(aten.amax.default, _over_all(torch.amax), _is_over_all),
+    Row(aten.amin.default, _over_all(torch.amin), _is_over_all),
+    Row(aten.diagonal.default, diagonal, _is_square),
 ]
+
+#: Calls that PyTorch itself takes apart, into ones that acc has an operator for.
+COMPOSITE = [aten.einsum.default]
+
+
+def decompositions():
+    """What run_decompositions shall use, and nothing else."""
+    table = torch.export.default_decompositions()
+    return {call: table[call] for call in COMPOSITE}
 
 
 def _embedding_flags(scale_grad_by_freq=False, sparse=False, **_):
@@ -178,18 +312,23 @@ REFUSED = {
 }
 
 
-def make_explicit(program):
-    """Puts the rows' functions in the place of the calls that they replace: tracing the
-    program again (run_decompositions) takes them apart. Refuses what must be."""
-    for node in program.graph.nodes:
-        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-            continue
-        if node.target in REFUSED:
+def refuse_calls(program):
+    """Refuses what is in REFUSED, in regions too."""
+    for part in program.graph_module.modules():
+        for node in part.graph.nodes if isinstance(part, torch.fx.GraphModule) else ():
+            if node.op != "call_function" or node.target not in REFUSED:
+                continue
             reason = REFUSED[node.target](**arguments_of(node))
             if reason:
                 name = node.target._schema.name.split("::")[1]
                 raise Refused(f"{name}(){at(line_of_node(node))}: {reason}")
-        for row in ROWS:
+
+
+def make_explicit(program):
+    """Puts the rows' functions in the place of the calls that they replace: tracing the
+    program again (run_decompositions) takes them apart."""
+    for node in program.graph.nodes:
+        for row in ROWS if node.op == "call_function" else ():
             if node.target is row.call and row.applies(**arguments_of(node)):
                 node.target = row.function
                 break

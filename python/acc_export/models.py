@@ -32,11 +32,11 @@ def function_of(text):
     path = pathlib.Path(file)
     if not path.is_file():
         raise Refused(f"cannot open '{file}': no such file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"acc_export_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     # As `python FILE.py` would have it: its neighbours can be imported.
     sys.path.insert(0, str(path.resolve().parent))
-    sys.modules.setdefault(path.stem, module)
+    sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:
@@ -64,9 +64,11 @@ def from_file(text):
     if not isinstance(made, torch.nn.Module) and callable(made):
         try:
             made = made()
-        except TypeError as error:
-            raise Refused(f"'{text}' is called without arguments{at(line_of_exception(error))}: "
-                          f"{first_sentence(error)}") from error
+        except Refused:
+            raise
+        except Exception as error:
+            raise Refused(f"'{text}', called without arguments, fails"
+                          f"{at(line_of_exception(error))}: {first_sentence(error)}") from error
     if isinstance(made, torch.nn.Module):
         if not hasattr(made, "example_inputs"):
             raise Refused(f"'{text}' gives a module alone: return (module, args) or "
@@ -111,7 +113,11 @@ def _pretrained(name, kind, transformers):
 def _tokenizer(name, transformers):
     folder = os.path.dirname(name) or "." if os.path.isfile(name) else name
     try:
-        return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        # Without its files some tokenizers are made all the same, and know no word.
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        if tokenizer("a")["input_ids"] or tokenizer("the")["input_ids"]:
+            return tokenizer
+        raise ValueError("it knows no words")
     except Exception as error:
         raise Refused(f"--text needs the model's tokenizer, and there is none in '{folder}': leave "
                       "--text out for random tokens, or save the tokenizer there") from error

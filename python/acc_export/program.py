@@ -71,9 +71,10 @@ def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
     with losses.inside(module, loss), step(progress, "tracing the model"):
         program = trace.trace(module, args, kwargs, dynamic_shapes)
     with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
+        explicit.refuse_calls(program)
         stops.mark_stops(program)
         explicit.make_explicit(program)
-        program = program.run_decompositions({})
+        program = program.run_decompositions(explicit.decompositions())
     _refuse_changes(program)
     return program
 

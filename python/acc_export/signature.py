@@ -68,7 +68,7 @@ def check(module, entries):
         tensor = entry.tensor
         if entry.kind != "parameter":
             continue
-        if not isinstance(tensor, torch.nn.Parameter) or tensor.device.type == "meta":
+        if torch.nn.parameter.is_lazy(tensor) or tensor.device.type == "meta":
             raise Refused(f"parameter '{entry.name}' has no values yet (a lazy module, or the "
                           "device 'meta'): run the model once or load its weights first")
         if tensor.dtype in (torch.bfloat16, torch.float16):
@@ -98,9 +98,5 @@ def check_constants(entries, constants):
     for name, tensor in constants.items():
         if not isinstance(tensor, torch.Tensor):
             continue
-        if tensor.requires_grad:
-            raise Refused(
-                f"the model reads a tensor of shape {tuple(tensor.shape)} that requires a gradient "
-                "and is no parameter of it: make it an attribute of type nn.Parameter")
         _refuse_shared_memory([(entry.name, entry.tensor) for entry in entries] +
                               [(f"the constant {name}", tensor)])

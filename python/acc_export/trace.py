@@ -123,6 +123,8 @@ def trace(module, args, kwargs, dynamic_shapes):
             cause = cause.__cause__ or cause.__context__
         if isinstance(cause, Refused):
             raise cause from None
-        raise Refused(
-            f"torch.export cannot trace the model{at(line_of_exception(error))}: "
-            f"{first_sentence(error)}; it must be one graph, whatever the values are") from error
+        text = first_sentence(error)
+        if "data-dependent" in text or "Could not guard" in text:
+            text += "; a branch on values must become torch.where, or be decided before"
+        raise Refused(f"torch.export cannot trace the model{at(line_of_exception(error))}: "
+                      f"{text}") from error

@@ -116,6 +116,72 @@ class Attention(ExportCase):
         self.assertEqual(operators(model).count("Dropout"), 1)
 
 
+class Rows(ExportCase):
+    """The other rows: what the plain exporter would write for each is not in the file."""
+    def check(self, operator, function, x=X * 3, **parts):
+        model = self.assert_same(Calls(lambda s, x: function(s, s.a(x)).sum(), **parts), (x,))
+        self.assertNotIn(operator, operators(model))
+
+    def test_batch_norm_in_eval_mode(self):
+        norm = torch.nn.BatchNorm1d(6).eval()
+        norm.running_mean.uniform_()
+        norm.running_var.uniform_(0.5, 2)
+        self.check("BatchNormalization", lambda s, z: s.n(z).pow(3), n=norm)
+        self.check("BatchNormalization", lambda s, z: s.n(z).pow(3),
+                   n=torch.nn.BatchNorm1d(6, affine=False).eval())
+
+    def test_group_norm(self):
+        self.check("InstanceNormalization", lambda s, z: s.n(z.reshape(3, 4, 3)).pow(3),
+                   n=torch.nn.GroupNorm(2, 4))
+        self.check("InstanceNormalization", lambda s, z: F.group_norm(
+            z.reshape(3, 4, 3), 2).pow(3))
+
+    def test_activations(self):
+        for operator, function in (
+                ("Elu", lambda s, z: F.elu(z, 0.7)), ("Selu", lambda s, z: F.selu(z)),
+                ("Celu", lambda s, z: F.celu(z, 1.5)), ("Mish", lambda s, z: F.mish(z)),
+                ("PRelu", lambda s, z: F.prelu(z, s.w)),
+                ("PRelu", lambda s, z: F.prelu(z, s.w[:1])),
+                ("Tan", lambda s, z: torch.tan(z / 9)),
+                ("Round", lambda s, z: torch.round(z * 2) * z)):
+            with self.subTest(operator):
+                self.check(operator, function, w=torch.nn.Parameter(torch.rand(6)))
+
+    def test_activations_at_their_edges(self):
+        from acc_export import explicit
+        x = torch.tensor([0., -0., 1e-30, -1e-30, -1e-8, 5e3, -5e3, 0.5, 1.5, 2.5, -0.5, -1.5,
+                          0.49999999999999994], dtype=torch.float64)
+        for ours, theirs in ((explicit.elu, F.elu), (explicit.selu, F.selu),
+                             (explicit.celu, F.celu), (explicit.mish, F.mish),
+                             (explicit.round_to_even, torch.round)):
+            a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+            found, expected = ours(a), theirs(b)
+            torch.testing.assert_close(found, expected, rtol=1e-14, atol=0)
+            found.sum().backward()
+            expected.sum().backward()
+            torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=0)
+
+    def test_bounds_of_two_types(self):
+        self.check("", lambda s, z: torch.clamp(z, 0, 0.5))
+
+    def test_einsum(self):
+        self.check("Einsum", lambda s, z: torch.einsum("bi,bj->ij", z, z * 2).tanh())
+
+    def test_extremes_of_all(self):
+        self.check("", lambda s, z: z.amax() * 2 + z.amin())
+
+    def test_diagonal(self):
+        self.check("EyeLike", lambda s, z: (z @ z.T).diagonal().tanh())
+
+    def test_attention_with_one_query_for_all(self):
+        def attend(module, z):
+            keys = z.reshape(3, 2, 2, 3)
+            return F.scaled_dot_product_attention(module.q, keys, keys)
+        model = self.assert_same(Calls(lambda s, x: attend(s, s.a(x)).sum(),
+                                       q=torch.nn.Parameter(torch.rand(1, 2, 5, 3))), (X,))
+        self.assertIn("Expand", operators(model))
+
+
 class Dropout(ExportCase):
     def test_two_draws_of_one_value_stay_two(self):
         def two(module, x):
