@@ -8,6 +8,7 @@ import warnings
 import torch
 import torch.utils.checkpoint
 
+from . import custom
 from .errors import Refused, at, calling_line, line_of_exception
 
 
@@ -26,16 +27,58 @@ def _replaced(holder, name, value):
             delattr(holder, name)
 
 
-def _apply(cls, *args, **kwargs):
-    """Stands for torch.autograd.Function.apply."""
-    # A checkpointed region computes the same gradients: it is traced as its body.
-    if cls is torch.utils.checkpoint.CheckpointFunction:
-        run, _, *rest = args
-        return run(*rest)
-    raise Refused(
-        f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has a "
-        "backward of its own, which no ONNX file can hold: write its forward as ordinary "
-        "calls, with detach() where its gradient shall not pass")
+def _checkpointed(args):
+    """A checkpointed region computes the same gradients: it is traced as its body."""
+    run, _, *rest = args
+    return run(*rest)
+
+
+class _Unknown(Refused):
+    """A function whose backward has not been tried yet."""
+
+
+def _apply_known(known):
+    """Stands for torch.autograd.Function.apply while tracing: functions in `known` are
+    their forward."""
+    def apply(cls, *args, **kwargs):
+        if cls is torch.utils.checkpoint.CheckpointFunction:
+            return _checkpointed(args)
+        if cls not in known:
+            raise _Unknown(_has_own_backward(cls))
+        return custom.inline(cls, args, kwargs)
+    return apply
+
+
+def _has_own_backward(cls):
+    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has a "
+            "backward of its own, which no ONNX file can hold, and it is not the derivative of its "
+            "forward: write its forward as ordinary calls, with detach() where its gradient shall "
+            "not pass")
+
+
+def _try_functions(module, args, kwargs):
+    """Runs `module` once, and returns the functions whose backward is that of their
+    forward. Refuses the first that is not one."""
+    known, own = set(), torch.autograd.Function.apply.__func__
+
+    def apply(cls, *values, **options):
+        if cls is torch.utils.checkpoint.CheckpointFunction:
+            return _checkpointed(values)
+        # torch.autograd.grad is what tells, and is guarded only while tracing.
+        with _replaced(torch.autograd.Function, "apply", classmethod(own)):
+            try:
+                same = custom.is_derivative(cls, cls.apply, values, options)
+            except Exception:
+                same = False
+            if not same:
+                raise Refused(_has_own_backward(cls))
+            known.add(cls)
+            return cls.apply(*values, **options)
+
+    with custom.unchanged(module), torch.no_grad(), _replaced(
+            torch.autograd.Function, "apply", classmethod(apply)):
+        module(*args, **kwargs)
+    return known
 
 
 def _refuse_gradients(what):
@@ -62,10 +105,10 @@ _data = property(lambda self: self.detach(),
 
 
 @contextlib.contextmanager
-def _guards():
+def _guards(known):
     with contextlib.ExitStack() as stack:
         for holder, name, value in (
-                (torch.autograd.Function, "apply", classmethod(_apply)),
+                (torch.autograd.Function, "apply", classmethod(_apply_known(known))),
                 (torch.inference_mode, "__enter__", _enter_inference),
                 (torch.inference_mode, "__exit__", _exit_inference),
                 (torch.Tensor, "data", _data),
@@ -107,22 +150,27 @@ def _dimensions(shapes):
     return shapes
 
 
-def trace(module, args, kwargs, dynamic_shapes):
+def _refused_within(error):
+    """The Refused that `error` was raised from, or None."""
+    while error and not isinstance(error, Refused):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     """The ExportedProgram of `module`, in the mode it is in and with gradients on."""
     try:
-        with quiet(), _guards(), torch.enable_grad():
+        with quiet(), _guards(known), torch.enable_grad():
             return torch.export.export(module, args, kwargs or None,
                                        dynamic_shapes=_dimensions(dynamic_shapes), strict=False)
-    except Refused:
-        raise
     except Exception as error:
-        cause = error
-        while cause.__cause__ or cause.__context__:
-            if isinstance(cause, Refused):
-                raise cause from None
-            cause = cause.__cause__ or cause.__context__
-        if isinstance(cause, Refused):
-            raise cause from None
+        refused = _refused_within(error)
+        if isinstance(refused, _Unknown) and not known:
+            tried = _try_functions(module, args, kwargs)
+            if tried:
+                return trace(module, args, kwargs, dynamic_shapes, tried)
+        if refused:
+            raise refused from None
         text = first_sentence(error)
         if "data-dependent" in text or "Could not guard" in text:
             text += "; a branch on values must become torch.where, or be decided before"

@@ -23,6 +23,7 @@ def without(module, x):
 
 
 class Double(torch.autograd.Function):
+    """Whose backward is not that of its forward."""
     @staticmethod
     def forward(ctx, x):
         return 2 * x
@@ -30,6 +31,35 @@ class Double(torch.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         return gradient
+
+
+class Square(torch.autograd.Function):
+    """Whose backward is that of its forward."""
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return factor * x * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, = ctx.saved_tensors
+        return 2 * ctx.factor * x * gradient, None
+
+
+class Clipped(torch.autograd.Function):
+    """Whose backward is another one only where values are large."""
+    @staticmethod
+    def forward(x):
+        return 3 * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 3 * gradient * (ctx.saved_tensors[0].abs() < 5)
 
 
 class Stops(ExportCase):
@@ -124,12 +154,17 @@ class Stops(ExportCase):
                     lambda v: torch.tanh(s.a(v)), x, use_reentrant=reentrant)).pow(2).sum())
 
 
+    def test_own_backward_that_is_the_derivative(self):
+        self.check(0, lambda s, x: Square.apply(s.a(x), 0.5).sum())
+
+
 class Refusals(ExportCase):
     def check(self, words, function, **parts):
         self.assert_refused(words, Calls(function, **parts), (X,))
 
     def test_custom_function(self):
         self.check("Double' at", lambda s, x: Double.apply(s.a(x)).sum())
+        self.check("Clipped' at", lambda s, x: Clipped.apply(s.a(x)).sum())
         self.check("test_stops.py:", lambda s, x: Double.apply(s.a(x)).sum())
 
     def test_gradients_inside(self):
