@@ -167,7 +167,8 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
       if (table.parameters[each.parameter].hasShape)
         used.insert(each.parameter);
   for (auto [number, parameter] : llvm::enumerate(table.parameters)) {
-    if (!used.contains(number))
+    // A declared parameter that nothing uses is saved with the others.
+    if (!used.contains(number) && parameter.initializers.empty())
       continue;
     FailureOr<nn::StateOp> state = declareState(parameter);
     if (failed(state))

@@ -3,6 +3,7 @@
 // and what is no parameter.
 #include "accel/Onnx/Parameters.h"
 #include "AccountForCalls.h"
+#include "DeclaredParameters.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "TracedProgram.h"
@@ -166,7 +167,7 @@ static LogicalResult applyPatterns(const OnnxFile &file,
     SmallVector<StringRef> names{parameter.name};
     llvm::append_range(names, parameter.aliases);
     llvm::append_range(all, names);
-    parameter.trained = patterns->decide(names).value_or(true) &&
+    parameter.trained = patterns->decide(names).value_or(parameter.trained) &&
                         parameter.kind != ParameterKind::FoldedAway;
   }
   std::vector<std::string> wanted;
@@ -205,6 +206,15 @@ static LogicalResult applyTies(const OnnxFile &file,
 
 FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
                                              const IdentifyOptions &options) {
+  if (hasDeclaredParameters(file)) {
+    if (!options.ties.empty())
+      return emitError(file.location())
+             << "expected no --tie: acc-export has declared what is tied";
+    FailureOr<ParameterTable> declared = readDeclaredParameters(file);
+    if (failed(declared) || failed(applyPatterns(file, options, /*isOptimized=*/false, *declared)))
+      return failure();
+    return declared;
+  }
   TracedProgram program(file);
   ArrayRef<SignatureInput> signature = program.signature();
   ParameterBuilder builder(file);

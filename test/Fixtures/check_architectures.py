@@ -3,17 +3,20 @@
 PyTorch in float64, and compares losses and parameters after three steps.
 
 Each is exported by today's exporter in three ways (defaults with dynamic sizes,
-defaults with static ones, optimize=False), and runs on one rank, on two with two
-micro-batches, and on four with ZeRO-3. What the exporter folded away, as
---report=parameters says, is held in PyTorch too: acc cannot train it. Run it with
-the versions of requirements.txt and the tools built (scripts/setup); arguments name
-architectures, none all of them. Takes some seven minutes."""
+defaults with static ones, optimize=False) and by acc-export (with the loss inside),
+and runs on one rank, on two with two micro-batches, and on four with ZeRO-3. What the
+exporter folded away, as --report=parameters says, is held in PyTorch too: acc cannot
+train it. Of acc-export nothing may be, and the trained weights, put back by
+acc_export.load, must give PyTorch's logits. Run it with the versions of
+requirements.txt and the tools built (scripts/setup); arguments name architectures,
+none all of them. Takes some ten minutes."""
 import argparse
 import copy
 import json
 import logging
 import pathlib
 import subprocess
+import sys
 import tempfile
 import warnings
 
@@ -23,12 +26,17 @@ import torch
 import transformers as hf
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import acc_export  # noqa: E402
+
 VOCABULARY, BATCH, SEQUENCE, STEPS, RATE = 99, 4, 10, 3, 0.1
-WAYS = ("dynamic", "static", "raw")
+WAYS = ("dynamic", "static", "raw", "acc-export")
 LAYOUTS = {"1 rank": ["--mesh", "dp=1"],
            "2 ranks, 2 micro-batches": ["--mesh", "dp=2", "--micro-batches", "2"],
            "ZeRO-3 on 4": ["--mesh", "dp=4", "--set", "zero_stage=3"]}
 LOSS_LIMIT = 1e-6       # relative
+LOGITS_LIMIT = 1e-4     # of the largest
 PARAMETER_LIMIT = 1e-3  # of how far the parameter moved: float32 keeps the moves so well
 
 USUAL = dict(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
@@ -156,27 +164,51 @@ def compare(model, trained, weights, held):
     return worst
 
 
-def check(architecture, way, tools, work):
-    model = make_model(architecture)
+def check_loaded(model, trained, saved):
+    """The weights go back strictly, and the module then computes what PyTorch's does."""
+    ids, _ = make_inputs()
+    fresh = copy.deepcopy(model)
+    acc_export.load(fresh, saved)
+    with torch.no_grad():
+        expected = trained(ids)
+        error = (fresh(ids).double() - expected).abs().max() / expected.abs().max()
+    if not error <= LOGITS_LIMIT:
+        raise Refused(f"after acc_export.load the logits are off by {error:.1e} of the largest")
+
+
+def export(model, way, work):
+    """Writes work/model.onnx and work/inputs. Returns the loss and the dimensions, as
+    acc-opt takes them."""
     ids, labels = make_inputs()
-    file, options, dims = work / "model.onnx", {"optimize": way != "raw"}, []
+    shape = {0: "batch", 1: "sequence"}
+    dims = [] if way == "static" else ["--dim", f"batch={BATCH}", "--dim", f"sequence={SEQUENCE}"]
+    if way == "acc-export":
+        acc_export.export(model, (ids,), {"labels": labels}, loss="mlm", dir=work,
+                          dynamic_shapes={"input_ids": shape, "labels": shape})
+        return "loss", dims
+    options = {"optimize": way != "raw"}
     if way != "static":
         options["dynamic_shapes"] = {"input_ids": {0: torch.export.Dim("batch", min=1, max=64),
                                                    1: torch.export.Dim("sequence", min=2, max=32)}}
-        dims = ["--dim", f"batch={BATCH}", "--dim", f"sequence={SEQUENCE}"]
-    torch.onnx.export(model, (ids,), str(file), dynamo=True, verbose=False,
+    torch.onnx.export(model, (ids,), str(work / "model.onnx"), dynamo=True, verbose=False,
                       input_names=["input_ids"], output_names=["logits"], **options)
-    inputs = work / "inputs"
-    inputs.mkdir(exist_ok=True)
-    np.save(inputs / "input_ids.npy", ids.numpy())
-    np.save(inputs / "labels.npy", labels.numpy())
+    (work / "inputs").mkdir()
+    np.save(work / "inputs" / "input_ids.npy", ids.numpy())
+    np.save(work / "inputs" / "labels.npy", labels.numpy())
+    return "cross_entropy:logits,labels", dims
+
+
+def check(architecture, way, tools, work):
+    model = make_model(architecture)
+    loss, dims = export(model, way, work)
+    file, inputs = work / "model.onnx", work / "inputs"
     report = json.loads(run(tools / "acc-opt", file, *dims, "--report=parameters", "--json"))
     held = {n for p in report if p["shape"] is None for n in [p["name"], *p["aliases"]]}
     losses, trained = train(model, held)
     loss_error = parameter_error = 0.0
     for layout in LAYOUTS.values():
         program, saved = work / "train.accx", work / "weights.safetensors"
-        run(tools / "acc-opt", file, *dims, "--train", "--loss", "cross_entropy:logits,labels",
+        run(tools / "acc-opt", file, *dims, "--train", "--loss", loss,
             "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *layout, "-o", program)
         lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", inputs, "--json",
                     "--save-weights", saved).splitlines()
@@ -184,6 +216,8 @@ def check(architecture, way, tools, work):
             loss_error = max(loss_error, abs(json.loads(line)["loss"] - expected) / expected)
         parameter_error = max(parameter_error, compare(
             model, trained, safetensors.torch.load_file(saved), held))
+        if way == "acc-export":
+            check_loaded(model, trained, saved)
     return loss_error, parameter_error, held
 
 
@@ -192,13 +226,15 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
                         help=", ".join(ARCHITECTURES))
+    parser.add_argument("--ways", default=",".join(WAYS), metavar="WAY,...",
+                        help="default: all of them")
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "bin")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     failed = 0
     for architecture in arguments.architectures or ARCHITECTURES:
-        for way in WAYS:
+        for way in arguments.ways.split(","):
             with tempfile.TemporaryDirectory() as work:
                 try:
                     loss, parameter, held = check(architecture, way, arguments.tools,
@@ -207,10 +243,10 @@ def main():
                     text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
                     if held:
                         text += f"; {len(held)} folded away"
-                except Refused as problem:
+                except (Refused, acc_export.Refused) as problem:
                     wrong, text = True, str(problem)
             failed += wrong
-            print(f"{architecture:12} {way:8} {'WRONG: ' if wrong else ''}{text}", flush=True)
+            print(f"{architecture:12} {way:10} {'WRONG: ' if wrong else ''}{text}", flush=True)
     if failed:
         raise SystemExit(f"{failed} of them are wrong")
 

@@ -1,0 +1,107 @@
+"""The export as a whole: module in, files out. Each step is a file of its own: what the
+module's parameters are (signature), the trace (trace), gradient stops (stops), calls that
+must be spelled out (explicit), and the ONNX file (write)."""
+import contextlib
+import dataclasses
+import os
+import pathlib
+import threading
+import time
+
+import torch
+
+from . import explicit, losses, signature, stops, trace, write
+from .errors import Refused
+
+
+@dataclasses.dataclass
+class Summary:
+    """What was written."""
+    path: str
+    inputs: dict        # name -> {"shape", "dtype"}
+    outputs: list
+    parameters: int     # tensors, ties once
+    trained: int        # of them
+    elements: int       # numbers in the parameters
+    stops: int          # places that a gradient does not pass
+    dropouts: int       # calls that draw random numbers in every step
+    opset: int
+    seconds: float = 0.0
+
+
+@contextlib.contextmanager
+def step(progress, name):
+    """Tells `progress` of a step that takes more than two seconds, while it does."""
+    timer = threading.Timer(2.0, lambda: progress(f"{name}..."))
+    timer.daemon = True
+    if progress:
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _as_tuple(args):
+    return (args,) if isinstance(args, torch.Tensor) else tuple(args)
+
+
+def _check_inputs(args, kwargs, loss):
+    if loss is None:
+        return
+    if "labels" not in kwargs:
+        raise Refused("a loss needs labels: pass them as kwargs={'labels': …} beside the model's "
+                      "own arguments")
+
+
+def _refuse_changes(program):
+    """Buffers and inputs that the forward writes: a step has no place to keep them."""
+    changed = [f"buffer '{name}'" for name in program.graph_signature.buffers_to_mutate.values()]
+    changed += [f"input '{name}'" for name in program.graph_signature.user_inputs_to_mutate.values()]
+    changed += [f"parameter '{name}'" for name in getattr(
+        program.graph_signature, "parameters_to_mutate", {}).values()]
+    if changed:
+        raise Refused(f"the forward changes {', '.join(changed[:3])}: a training step changes "
+                      "parameters only, so compute without writing to it (call eval() on the part "
+                      "that does)")
+
+
+def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
+    """The program of a training forward: every stop marked, every row spelled out."""
+    with losses.inside(module, loss), step(progress, "tracing the model"):
+        program = trace.trace(module, args, kwargs, dynamic_shapes)
+    with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
+        explicit.refuse_calls(program)
+        stops.mark_stops(program)
+        explicit.make_explicit(program)
+        program = program.run_decompositions(explicit.decompositions())
+    _refuse_changes(program)
+    return program
+
+
+def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, input_names,
+                  output_names, opset, progress):
+    """See acc_export.export."""
+    began = time.monotonic()
+    if not isinstance(module, torch.nn.Module):
+        raise Refused(f"expected a torch.nn.Module, found {type(module).__name__}")
+    if (path is None) == (dir is None):
+        raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
+    args, kwargs = _as_tuple(args), dict(kwargs or {})
+    _check_inputs(args, kwargs, loss)
+    entries = signature.entries_of(module)
+    signature.check(module, entries)
+    program = trace_module(module, args, kwargs, loss, dynamic_shapes, progress)
+    signature.check_constants(entries, program.constants)
+    with step(progress, "converting to ONNX"):
+        model = write.convert(program, input_names, output_names, opset, dynamic_shapes)
+        summary = write.describe(model, entries, Summary)
+    file = pathlib.Path(path) if path else pathlib.Path(dir) / "model.onnx"
+    with step(progress, f"writing {file}"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write.save(model, file)
+        if dir:
+            write.save_inputs(program, model, pathlib.Path(dir) / "inputs")
+    summary.path = os.fspath(file)
+    summary.seconds = round(time.monotonic() - began, 3)
+    return summary

@@ -1,0 +1,234 @@
+"""The command line: what it writes, what it says, and that nothing is imported too early."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import onnx
+
+from common import ExportCase
+
+from acc_export import cli
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+PACKAGE = pathlib.Path(__file__).resolve().parent.parent
+MODEL = """
+import torch
+def model():
+    torch.manual_seed(0)
+    return torch.nn.Linear(3, 4), (torch.randn(5, 3),), {"labels": torch.randn(5, 4)}
+def by_name():
+    return torch.nn.Linear(3, 4), (), {"input": torch.randn(5, 3), "labels": torch.randn(5, 4)}
+class Net(torch.nn.Linear):
+    example_inputs = (torch.ones(2, 3),)
+    def forward(self, x): return super().forward(x).sum()
+net = Net(3, 4)
+bare = torch.nn.Linear(2, 2)
+def mse(outputs, labels): return (outputs - labels).pow(2).mean()
+def number(): return 3
+def broken(): return undefined
+"""
+CONFIG = {"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 16, "n_layer": 1,
+          "n_head": 2, "vocab_size": 40, "n_positions": 32, "bos_token_id": 0, "eos_token_id": 0}
+BERT = {"model_type": "bert", "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 16, "vocab_size": 40, "max_position_embeddings": 32}
+
+try:
+    import transformers  # noqa: F401
+    HAS_TRANSFORMERS = True
+except ImportError:
+    HAS_TRANSFORMERS = False
+
+
+def call(*arguments, env=None):
+    """As the shell does it."""
+    result = subprocess.run([sys.executable, "-W", "ignore", "-m", "acc_export", *arguments],
+                            text=True, capture_output=True,
+                            env={**os.environ, "PYTHONPATH": str(PACKAGE), **(env or {})})
+    assert result.returncode == 0, (result.returncode, result.stdout, result.stderr)
+    return result
+
+
+class Result:
+    pass
+
+
+class CommandCase(ExportCase):
+    def run_cli(self, *arguments, code=0):
+        """The same in this process, where PyTorch is imported already."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.chdir(self.folder), contextlib.redirect_stderr(err):
+            status = cli.execute(cli.make_parser().parse_args(arguments), out)
+        result = Result()
+        result.stdout = out.getvalue()
+        # Steps that take long are told of, and a test machine may be slow.
+        result.stderr = "".join(line for line in err.getvalue().splitlines(True)
+                                if not line.endswith("...\n"))
+        self.assertEqual(status, code, result.stderr)
+        return result
+
+
+class CommandLine(CommandCase):
+    def setUp(self):
+        super().setUp()
+        (self.folder / "m.py").write_text(MODEL)
+
+    def test_help_and_version_import_nothing(self):
+        # Stand-ins that would fail.
+        for name in ("torch", "onnx", "numpy"):
+            (self.folder / f"{name}.py").write_text("raise SystemExit('imported')")
+        path = {"PYTHONPATH": f"{self.folder}:{PACKAGE}"}
+        text = call("--help", env=path).stdout
+        for word in ("FILE.py[:function]", "causal-lm", "--text", "--json", "inputs/<name>.npy"):
+            self.assertIn(word, text)
+        self.assertIn("acc-export 0.", call("--version", env=path).stdout)
+
+    def test_what_libraries_print_is_not_the_answer(self):
+        (self.folder / "m.py").write_text("print('noise')\n" + MODEL)
+        result = call(f"{self.folder}/m.py:net", "-o", f"{self.folder}/out", "--json")
+        self.assertEqual(json.loads(result.stdout)["outputs"], ["loss"])
+        self.assertIn("noise", result.stderr)
+
+    def test_a_file(self):
+        result = self.run_cli("m.py", "--loss", "m.py:mse", "-o", "out")
+        self.assertIn("2 parameters (16 numbers), 2 of them trained", result.stdout)
+        self.assertIn("outputs: loss, output", result.stdout)
+        model = onnx.load(self.folder / "out" / "model.onnx")
+        self.assertEqual([o.name for o in model.graph.output], ["loss", "output"])
+        self.assertEqual(np.load(self.folder / "out" / "inputs" / "labels.npy").shape, (5, 4))
+
+    def test_json(self):
+        result = self.run_cli("m.py:net", "-o", "out", "--json")
+        summary = json.loads(result.stdout)
+        self.assertEqual((summary["path"], summary["outputs"], summary["parameters"]),
+                         ("out/model.onnx", ["loss"], 2))
+        self.assertEqual(summary["inputs"], {"x": {"shape": [2, 3], "dtype": "float"}})
+        result = self.run_cli("m.py:bare", "-o", "out", "--json", code=1)
+        self.assertIn("give the module example_inputs", json.loads(result.stdout)["error"])
+
+    def test_symbolic_batch(self):
+        result = self.run_cli("m.py:by_name", "--loss", "m.py:mse", "-o", "out", "--dynamic",
+                              "--json")
+        self.assertEqual(json.loads(result.stdout)["inputs"]["input"]["shape"], ["batch", 3])
+
+    def test_errors_are_one_sentence(self):
+        for arguments, words in (
+                (["absent.py"], "cannot open 'absent.py'"),
+                (["m.py:none"], "'m.py' has no 'none'"),
+                (["m.py:number"], "gives int: return (module, args)"),
+                (["m.py:broken"], "name 'undefined' is not defined"),
+                (["m.py", "--loss", "m.py:none"], "'m.py' has no 'none'"),
+                (["m.py:net", "--text", "m.py"], "--text is for models of Hugging Face"),
+                (["m.py", "--loss", "m.py:mse", "--dynamic"], "arguments by name"),
+                (["nowhere"], "whose head is chosen by the loss")):
+            with self.subTest(arguments):
+                result = self.run_cli(*arguments, "-o", "out", code=1)
+                self.assertIn(words, result.stderr)
+                self.assertNotIn("Traceback", result.stderr)
+                self.assertEqual(len(result.stderr.strip().splitlines()), 1, result.stderr)
+                self.assertEqual(result.stdout, "")
+
+
+@unittest.skipUnless(HAS_TRANSFORMERS, "transformers is not installed here")
+class HuggingFace(CommandCase):
+    def config(self, name, content):
+        (self.folder / name).mkdir()
+        (self.folder / name / "config.json").write_text(json.dumps(content))
+        return f"{name}/config.json"
+
+    def test_causal_lm(self):
+        config = self.config("gpt2", CONFIG)
+        out = json.loads(self.run_cli(config, "--loss", "causal-lm", "-o", "out", "--batch", "3",
+                                      "--json").stdout)
+        self.assertEqual(out["inputs"], {name: {"shape": [3, 32], "dtype": "int64"}
+                                         for name in ("input_ids", "labels")})
+        self.assertEqual(out["outputs"], ["loss", "logits"])
+        self.assertGreater(out["dropouts"], 0)
+        ids = np.load(self.folder / "out" / "inputs" / "input_ids.npy")
+        np.testing.assert_array_equal(ids, np.load(self.folder / "out" / "inputs" / "labels.npy"))
+        model = onnx.load(self.folder / "out" / "model.onnx")
+        [text] = [p.value for p in model.graph.metadata_props if p.key == "accel.parameters"]
+        self.assertEqual(json.loads(text)[0]["aliases"], ["lm_head.weight"])
+
+    def test_masked_lm_and_evaluation_mode(self):
+        config = self.config("bert", BERT)
+        out = json.loads(self.run_cli(config, "--loss", "mlm", "-o", "out", "--eval",
+                                      "--sequence", "16", "--json").stdout)
+        self.assertEqual(out["dropouts"], 0)
+        labels = np.load(self.folder / "out" / "inputs" / "labels.npy")
+        self.assertTrue((labels == -100).any() and (labels != -100).any())
+
+    def test_sequence_classification(self):
+        config = self.config("bert", {**BERT, "num_labels": 3})
+        out = json.loads(self.run_cli(config, "--loss", "sequence-classification", "-o", "out",
+                                      "--batch", "4", "--json").stdout)
+        self.assertEqual(out["inputs"]["labels"]["shape"], [4])
+
+    def tokenizer(self, folder):
+        import tokenizers
+        made = tokenizers.Tokenizer(tokenizers.models.WordLevel(
+            {word: i for i, word in enumerate(["[PAD]", "[UNK]", "a", "b", "c"])}, "[UNK]"))
+        made.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+        transformers.PreTrainedTokenizerFast(
+            tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]").save_pretrained(folder)
+
+    def test_text(self):
+        config = self.config("gpt2", CONFIG)
+        (self.folder / "text").write_text("a b c " * 10)
+        words = ("--loss", "causal-lm", "-o", "out", "--text", "text", "--batch", "2",
+                 "--sequence", "4")
+        self.assertIn("--text needs the model's tokenizer",
+                      self.run_cli(config, *words, code=1).stderr)
+        self.tokenizer(self.folder / "gpt2")
+        self.run_cli(config, *words)
+        ids = np.load(self.folder / "out" / "inputs" / "input_ids.npy")
+        np.testing.assert_array_equal(ids, [[2, 3, 4, 2], [3, 4, 2, 3]])
+        (self.folder / "text").write_text("a b c")
+        self.assertIn("the text has 3 tokens", self.run_cli(config, *words, code=1).stderr)
+
+    def test_lines_with_labels(self):
+        config = self.config("bert", {**BERT, "num_labels": 3})
+        self.tokenizer(self.folder / "bert")
+        (self.folder / "text").write_text("1\ta b\n2\tc\n")
+        words = (config, "--loss", "sequence-classification", "-o", "out", "--text", "text",
+                 "--batch", "2", "--sequence", "3")
+        self.run_cli(*words)
+        inputs = {f.stem: np.load(f) for f in (self.folder / "out" / "inputs").iterdir()}
+        np.testing.assert_array_equal(inputs["input_ids"], [[2, 3, 0], [4, 0, 0]])
+        np.testing.assert_array_equal(inputs["attention_mask"], [[1, 1, 0], [1, 0, 0]])
+        np.testing.assert_array_equal(inputs["labels"], [1, 2])
+        (self.folder / "text").write_text("a b\nc\n")
+        self.assertIn("LABEL<tab>TEXT", self.run_cli(*words, code=1).stderr)
+
+    def test_what_is_not_there(self):
+        config = self.config("gpt2", CONFIG)
+        self.assertIn("cannot load a model for causal-lm from the folder 'gpt2'",
+                      self.run_cli("gpt2", "--loss", "causal-lm", "-o", "out", code=1).stderr)
+        self.assertIn("no folder here and not in the cache (hf download some/model)",
+                      self.run_cli("some/model", "--loss", "causal-lm", "-o", "out", code=1).stderr)
+        self.assertIn("positions for 32 tokens", self.run_cli(
+            config, "--loss", "causal-lm", "-o", "out", "--sequence", "33", code=1).stderr)
+
+
+class Install(ExportCase):
+    def test_pip_installs_a_command(self):
+        source = shutil.copytree(PACKAGE, self.folder / "python",
+                                 ignore=shutil.ignore_patterns("tests", "__pycache__"))
+        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps",
+                        "--no-build-isolation", "--disable-pip-version-check", "--target",
+                        self.folder / "site", source], check=True)
+        result = subprocess.run([self.folder / "site" / "bin" / "acc-export", "--version"],
+                                text=True, capture_output=True,
+                                env={**os.environ, "PYTHONPATH": str(self.folder / "site")})
+        self.assertEqual(result.stdout, "acc-export 0.1.0\n", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
