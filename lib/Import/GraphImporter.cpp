@@ -29,6 +29,24 @@ const ImportedValue *GraphImporter::lookup(StringRef name, Location loc) {
                ImportedValue::of(nn::ConstantOp::create(builder, own, value)));
 }
 
+bool GraphImporter::isNarrow() {
+  auto isNarrowType = [&](int32_t dtype) {
+    Type type = elementType(dtype, builder.getContext());
+    return isa_and_nonnull<FloatType>(type) &&
+           type.getIntOrFloatBitWidth() < 32;
+  };
+  if (!narrow)
+    narrow =
+        llvm::any_of(file.graph().initializer(),
+                     [&](const onnx::TensorProto &tensor) {
+                       return isNarrowType(tensor.data_type());
+                     }) ||
+        llvm::any_of(file.inputs(), [&](const onnx::ValueInfoProto *input) {
+          return isNarrowType(input->type().tensor_type().elem_type());
+        });
+  return *narrow;
+}
+
 LogicalResult GraphImporter::importNodes(const onnx::GraphProto &graph) {
   for (const onnx::NodeProto &node : graph.node())
     if (failed(importNode(node)))

@@ -8,6 +8,7 @@
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 
 namespace accel::import {
 
@@ -57,6 +58,10 @@ public:
   /// none or its type is not supported.
   const ImportedValue *lookup(llvm::StringRef name, mlir::Location loc);
 
+  /// Whether parts of the model are stored in, or given as, floats of less than
+  /// 32 bits.
+  bool isNarrow();
+
   /// Imports all nodes of a graph; its inputs must have been defined.
   mlir::LogicalResult importNodes(const onnx::GraphProto &graph);
 
@@ -64,6 +69,7 @@ private:
   mlir::LogicalResult importNode(const onnx::NodeProto &node);
 
   llvm::StringMap<ImportedValue> values;
+  std::optional<bool> narrow;
 };
 
 } // namespace accel::import

@@ -233,17 +233,15 @@ static std::optional<float> scalarOf(const OnnxFile &file,
 }
 
 /// A parameter of one number with which `op` does nothing today: the optimizer
-/// drops `x * p` where p is 1, and `x + p` where it is 0. Empty if there is
-/// none.
+/// drops `x * p` where p is 1. Empty if there is none.
 std::string Accountant::unitScalar(StringRef op) const {
-  bool isProduct = op == "mul" || op == "div";
-  if (!isProduct && op != "add" && op != "sub")
+  if (op != "mul" && op != "div")
     return {};
   for (const auto &[name, who] : owners) {
     const onnx::TensorProto *tensor = file.findInitializer(name);
     std::optional<float> value = scalarOf(file, *tensor);
-    // The optimizer's own tolerances.
-    if (value && std::abs(*value - (isProduct ? 1 : 0)) < 1.1e-5)
+    // The optimizer's own tolerance.
+    if (value && std::abs(*value - 1) < 1.1e-5)
       return builder.nameOf(who.front()).str();
   }
   return {};
@@ -306,6 +304,15 @@ void Accountant::checkGone(const Call &call) {
       doubt(node, {},
             what + " is gone where random numbers were drawn: the exporter "
                    "made one draw of two",
+            Doubt::Meaning);
+      continue;
+    }
+    if ((op == "add" || op == "sub") && any_of(left, [&](StringRef operand) {
+          return program.isFloat(operand);
+        })) {
+      doubt(node, {},
+            what + " is gone: the exporter drops what adds less than 1e-8, and "
+                   "with it what keeps roots and quotients finite",
             Doubt::Meaning);
       continue;
     }

@@ -211,7 +211,8 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
       return emitError(file.location())
              << "expected no --tie: acc-export has declared what is tied";
     FailureOr<ParameterTable> declared = readDeclaredParameters(file);
-    if (failed(declared) || failed(applyPatterns(file, options, /*isOptimized=*/false, *declared)))
+    if (failed(declared) ||
+        failed(applyPatterns(file, options, /*isOptimized=*/false, *declared)))
       return failure();
     return declared;
   }

@@ -63,6 +63,15 @@ TracedProgram::TracedProgram(const OnnxFile &file) : file(file) {
         input.kind == SignatureInput::Buffer)
       byTarget[input.target] = &input;
   }
+  auto addType = [&](const onnx::ValueInfoProto &value) {
+    int32_t type = value.type().tensor_type().elem_type();
+    if (type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE ||
+        type == onnx::TensorProto::FLOAT16 ||
+        type == onnx::TensorProto::BFLOAT16)
+      floats.insert(value.name());
+  };
+  llvm::for_each(file.graph().input(), addType);
+  llvm::for_each(file.graph().value_info(), addType);
   for (const onnx::ValueInfoProto &value : file.graph().value_info())
     for (const onnx::StringStringEntryProto &entry : value.metadata_props())
       if (entry.key() == "pkg.onnxscript.optimizer.folded_from")

@@ -47,6 +47,9 @@ public:
   /// null.
   const onnx::NodeProto *maker(llvm::StringRef value) const;
 
+  /// Whether an ONNX value is known to be of floats.
+  bool isFloat(llvm::StringRef value) const { return floats.contains(value); }
+
   /// Whether a value that a call takes is an input, a call that is still there,
   /// or a value of the graph.
   bool isThere(llvm::StringRef value) const;
@@ -73,6 +76,7 @@ private:
   llvm::StringMap<Call *> byResult;
   llvm::DenseMap<const onnx::NodeProto *, const Call *> callOfNode;
   llvm::StringMap<const onnx::NodeProto *> makers;
+  llvm::StringSet<> floats;
   llvm::StringMap<std::vector<std::string>> folded;
   bool optimized = true;
 };

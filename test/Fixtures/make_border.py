@@ -255,6 +255,19 @@ class FactorOfOne(WithParameter):
         return ((self.k(x) * self.w).tanh() + x.exp() ** self.w).mean()
 
 
+@case("drops what adds less than 1e-8", (X,))
+class Epsilon(Linear):
+    """x + 1e-9 is dropped, too."""
+    def forward(self, x):
+        return torch.sqrt(self.k(x).pow(2) + 1e-9).mean()
+
+
+@case("trains", (X,))
+class RoundedToBf16(Linear):
+    def forward(self, x):
+        return (self.k(x).bfloat16().to(x.dtype) * x).mean()
+
+
 # What nodes have no word for.
 
 @case("trains", (X, IGNORED))

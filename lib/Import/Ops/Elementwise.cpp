@@ -160,7 +160,14 @@ static LogicalResult importCast(Importer &n) {
   Type type = elementType(to, n.loc.getContext());
   if (!type)
     return n.error() << "element type #" << to << " is not supported";
-  return n.finish(n.cast(n.operand(0), computeType(type, n.graph.options.f64)));
+  Type computed = computeType(type, n.graph.options.f64);
+  Value x = n.operand(0);
+  // A model in f32 that rounds to a narrower type means to round: PyTorch does
+  // so in float64 as well. What a narrow model says of its own type is no more
+  // than that.
+  bool rounds = computed != type && type.getIntOrFloatBitWidth() < 32 &&
+                Importer::isFloat(x) && !n.graph.isNarrow();
+  return n.finish(n.cast(rounds ? n.cast(x, type) : x, computed));
 }
 
 static LogicalResult importCastLike(Importer &n) {
