@@ -292,8 +292,10 @@ void Splitter::finishTasks() {
   for (Task &task : tasks) {
     OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
     func::ReturnOp::create(builder, entry.getLoc(), task.results);
-    for (Operation &op : llvm::make_early_inc_range(
-             llvm::reverse(task.block().without_terminator())))
+    // The block's own reverse iterators: those of a range end at what is
+    // erased.
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(task.block())))
       if (isOpTriviallyDead(&op))
         op.erase();
     task.function.setFunctionType(builder.getFunctionType(

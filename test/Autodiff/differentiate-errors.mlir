@@ -11,6 +11,16 @@ func.func @no_rule(%x: tensor<2xf32>, %w: tensor<2xf32> {nn.state = @w}) -> tens
 
 // -----
 
+nn.state @w : tensor<2x3xf32> {init = dense<1.0> : tensor<2x3xf32>}
+func.func @batched_scatter(%i: tensor<2x1xi64>, %u: tensor<2x1xf32>, %w: tensor<2x3xf32> {nn.state = @w}) -> tensor<f32> {
+  // expected-error @below {{expected a scatter without batches, of which alone the gradient is known}}
+  %s = nn.scatter_add %w, %i, %u dim 1 {batch_dims = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  %y = nn.reduce sum %s dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}
+
+// -----
+
 // expected-error @below {{expected a scalar of floats as first result, found function type '(tensor<2xf32>) -> tensor<2xf32>'}}
 func.func @no_scalar(%x: tensor<2xf32>) -> tensor<2xf32> {
   return %x : tensor<2xf32>
