@@ -52,6 +52,20 @@ LogicalResult import::checkDims(const onnxio::OnnxFile &file,
   return success(unknown.empty());
 }
 
+LogicalResult import::checkBound(const onnxio::OnnxFile &file,
+                                 const ImportOptions &options) {
+  llvm::SmallSetVector<StringRef, 4> told;
+  for (const onnx::ValueInfoProto *input : file.inputs())
+    for (const auto &dim : input->type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty() && !options.dims.count(dim.dim_param()) &&
+          told.insert(dim.dim_param()))
+        emitError(file.location())
+            << "dimension '" << dim.dim_param() << "' of input '"
+            << input->name() << "' has no size: give it with '--dim "
+            << dim.dim_param() << "=N'";
+  return success(told.empty());
+}
+
 ImportOptions
 import::bindDims(const onnxio::OnnxFile &file, const ImportOptions &options,
                  MLIRContext *context,

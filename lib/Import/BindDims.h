@@ -13,6 +13,10 @@ namespace accel::import {
 mlir::LogicalResult checkDims(const onnxio::OnnxFile &file,
                               const ImportOptions &options);
 
+/// Refuses each name of an input's dimension that has no size, all at once.
+mlir::LogicalResult checkBound(const onnxio::OnnxFile &file,
+                               const ImportOptions &options);
+
 /// Returns `options` with sizes added for those unbound dimensions of inputs
 /// that can have only one: exporters call one size `s10` in one input and `s86`
 /// in the next. The candidate is the only size bound in the same place of

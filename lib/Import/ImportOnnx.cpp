@@ -82,11 +82,7 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
     if (dim.dim_param().empty())
       return emitError(loc) << "dimension #" << index << " of input '"
                             << input.name() << "' has neither size nor name";
-    if (bound == options.dims.end())
-      return emitError(loc)
-             << "dimension '" << dim.dim_param() << "' of input '"
-             << input.name() << "' has no size: give it with '--dim "
-             << dim.dim_param() << "=N'";
+    assert(bound != options.dims.end() && "checkBound refuses it");
     shape.push_back(bound->second);
   }
   return RankedTensorType::get(shape, computeType(element, options.f64));
@@ -393,5 +389,7 @@ accel::import::importOnnx(const onnxio::OnnxFile &file,
         return static_cast<bool>(
             ModelImporter(file, table, attempt, context).run());
       });
+  if (failed(checkBound(file, bound)))
+    return nullptr;
   return ModelImporter(file, table, bound, context).run();
 }

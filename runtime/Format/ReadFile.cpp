@@ -57,8 +57,10 @@ Status ExecutableFile::open(const std::string &path,
   uint64_t size = static_cast<uint64_t>(info.st_size), length = 0, hash = 0;
   if (readAll(file->fd, &length, sizeof length, 0) != 1 || length < 2 ||
       length > kMaxHeader)
-    return Status::error(inQuotes(path) +
-                         " is no executable of acc: expected a header length");
+    return Status::error(
+        inQuotes(path) +
+        " is no executable of acc, which acc-opt writes: expected a "
+        "header length");
   if (size < length + 16)
     return damaged(path, "expected a header of " + std::to_string(length) +
                              " bytes, found " + std::to_string(size) +
@@ -69,8 +71,10 @@ Status ExecutableFile::open(const std::string &path,
     return Status::error("cannot read " + inQuotes(path) + ": " +
                          std::strerror(errno));
   if (header[0] != '{')
-    return Status::error(inQuotes(path) +
-                         " is no executable of acc: expected a JSON header");
+    return Status::error(
+        inQuotes(path) +
+        " is no executable of acc, which acc-opt writes: expected a "
+        "JSON header");
   if (hash != hashBytes(header.data(), length))
     return damaged(path, "the header does not match its hash");
   if (Status status = format::fromJson(header, file->executable); !status.ok())

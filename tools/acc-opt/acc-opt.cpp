@@ -11,6 +11,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
@@ -201,6 +202,11 @@ int main(int argc, char **argv) {
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);
   };
+  // Whoever says nothing at a terminal wants help, not to type IR.
+  if (argc == 1 && llvm::sys::Process::StandardInIsUserInput()) {
+    (void)usageError("expected a model, or IR; acc-opt --help says more");
+    return EXIT_FAILURE;
+  }
   std::string head = readHead(options.input);
   if (isExecutable(head))
     return failed(printPhase(options, !compileTo.empty())) ? EXIT_FAILURE

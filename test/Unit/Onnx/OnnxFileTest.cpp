@@ -109,9 +109,12 @@ TEST(NodeInfoTest, findsTheUsersOwnLineBeforeThoseOfLibraries) {
   auto describe = [](std::initializer_list<const char *> files) {
     std::string trace;
     unsigned line = 0;
-    for (const char *file : files)
-      trace += std::string(line ? "  " : "") + "File \"" + file + "\", line " +
-               std::to_string(++line) + ", in forward\n    x\n";
+    for (const char *file : files) {
+      trace += line == 0 ? "File \"" : "  File \"";
+      ++line;
+      trace += std::string(file) + "\", line " + std::to_string(line) +
+               ", in forward\n    x\n";
+    }
     onnx::NodeProto node;
     onnx::StringStringEntryProto *entry = node.add_metadata_props();
     entry->set_key("pkg.torch.onnx.stack_trace");
