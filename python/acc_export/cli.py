@@ -83,7 +83,8 @@ def _export(options, progress):
         import torch  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        raise Refused(f"{error.name} is not installed here: pip install torch onnxscript") from error
+        raise Refused(f"{error.name} is not installed here: pip install torch "
+                      "onnxscript") from error
     from . import models, program
     with program.step(progress, f"loading {options.model}"):
         if models.is_file(options.model):

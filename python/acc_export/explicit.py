@@ -221,7 +221,8 @@ def clamp(self, min=None, max=None):
 
 
 def _has_mixed_bounds(self, min, max):
-    return _value(self).is_floating_point() and type(min) is not type(max) and None not in (min, max)
+    bounds = {type(bound) for bound in (min, max) if bound is not None}
+    return _value(self).is_floating_point() and len(bounds) > 1
 
 
 # -- Others ------------------------------------------------------------------------------
@@ -287,7 +288,8 @@ def decompositions():
 
 def _embedding_flags(scale_grad_by_freq=False, sparse=False, **_):
     if scale_grad_by_freq:
-        return "scale_grad_by_freq divides gradients by counts, which acc does not do: leave it out"
+        return ("scale_grad_by_freq divides gradients by counts, which acc does not do: leave it "
+                "out")
     if sparse:
         return ("sparse gradients are another optimizer's: leave sparse=True out, the step is "
                 "the same for SGD")

@@ -56,10 +56,10 @@ def _check_inputs(args, kwargs, loss):
 
 def _refuse_changes(program):
     """Buffers and inputs that the forward writes: a step has no place to keep them."""
-    changed = [f"buffer '{name}'" for name in program.graph_signature.buffers_to_mutate.values()]
-    changed += [f"input '{name}'" for name in program.graph_signature.user_inputs_to_mutate.values()]
-    changed += [f"parameter '{name}'" for name in getattr(
-        program.graph_signature, "parameters_to_mutate", {}).values()]
+    written = program.graph_signature
+    changed = [f"buffer '{name}'" for name in written.buffers_to_mutate.values()]
+    changed += [f"input '{name}'" for name in written.user_inputs_to_mutate.values()]
+    changed += [f"parameter '{name}'" for name in written.parameters_to_mutate.values()]
     if changed:
         raise Refused(f"the forward changes {', '.join(changed[:3])}: a training step changes "
                       "parameters only, so compute without writing to it (call eval() on the part "

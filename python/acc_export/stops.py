@@ -49,7 +49,8 @@ def _inline(program, node, body, arguments):
             if inner.op == "output":
                 returned = map_arg(inner.args[0], lambda n: inlined[n])
             elif inner.op == "get_attr":
-                inlined[inner] = graph.get_attr(f"{node.args[_body_at(node)].target}.{inner.target}")
+                name = f"{node.args[_body_at(node)].target}.{inner.target}"
+                inlined[inner] = graph.get_attr(name)
                 inlined[inner].meta = dict(inner.meta)
             elif inner.op != "placeholder":
                 inlined[inner] = graph.node_copy(inner, lambda n: inlined[n])
@@ -84,6 +85,10 @@ def _take_apart_regions(program):
                     f"torch.autocast{at(line_of_node(node))} is inside the model: leave it out "
                     "and let acc compute in bfloat16 (acc-opt --mixed-precision=bf16)")
             inside, arguments = enabled, node.args[5:]
+        elif isinstance(node.target, torch._ops.HigherOrderOperator):
+            # A stop in a branch would not be seen, and acc has no branches.
+            raise Refused(f"{node.target.name()}(){at(line_of_node(node))} is control flow, which "
+                          "acc cannot train: use torch.where, or a loop of Python's")
         else:
             if not enabled:
                 without.add(node)

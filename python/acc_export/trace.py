@@ -3,8 +3,10 @@ leave out without a word (a custom backward, inference_mode, a hook on a gradien
 either traced as what it means or refused while the user's line is still on the stack."""
 import contextlib
 import logging
+import random
 import warnings
 
+import numpy as np
 import torch
 import torch.utils.checkpoint
 
@@ -43,6 +45,9 @@ def _apply_known(known):
     def apply(cls, *args, **kwargs):
         if cls is torch.utils.checkpoint.CheckpointFunction:
             return _checkpointed(args)
+        if cls.__module__.startswith("torch._higher_order_ops"):
+            raise Refused(f"control flow that depends on values (torch.cond and its like)"
+                          f"{at(calling_line())} is nothing that acc can train: use torch.where")
         if cls not in known:
             raise _Unknown(_has_own_backward(cls))
         return custom.inline(cls, args, kwargs)
@@ -50,8 +55,8 @@ def _apply_known(known):
 
 
 def _has_own_backward(cls):
-    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has a "
-            "backward of its own, which no ONNX file can hold, and it is not the derivative of its "
+    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has "
+            "a backward of its own, which no ONNX file can hold, and it is not the derivative of its "
             "forward: write its forward as ordinary calls, with detach() where its gradient shall "
             "not pass")
 
@@ -121,12 +126,27 @@ def _guards(known):
 
 
 @contextlib.contextmanager
+def _without_other_random_numbers():
+    """PyTorch's random numbers are traced as calls; others would be the same in every
+    step."""
+    before, numpy_before = random.getstate(), np.random.get_state()
+    yield
+    numpy_after = np.random.get_state()
+    for name, same in (("random", random.getstate() == before),
+                       ("numpy.random", numpy_after[2:] == numpy_before[2:] and
+                        np.array_equal(numpy_after[1], numpy_before[1]))):
+        if not same:
+            raise Refused(f"the forward draws from Python's module {name}, and would get the same "
+                          "numbers in every step: draw with torch, or decide before exporting")
+
+
+@contextlib.contextmanager
 def quiet():
     """Without what PyTorch's exporters say about themselves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         before = logging.root.manager.disable
-        logging.disable(logging.WARNING)
+        logging.disable(logging.CRITICAL)
         try:
             yield
         finally:
@@ -160,7 +180,8 @@ def _refused_within(error):
 def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     """The ExportedProgram of `module`, in the mode it is in and with gradients on."""
     try:
-        with quiet(), _guards(known), torch.enable_grad():
+        with (quiet(), _guards(known), _without_other_random_numbers(),
+              torch.enable_grad()):
             return torch.export.export(module, args, kwargs or None,
                                        dynamic_shapes=_dimensions(dynamic_shapes), strict=False)
     except Exception as error:

@@ -1,5 +1,6 @@
 """What the file declares of parameters and buffers, and what about a module is refused."""
 import json
+import random
 import unittest
 
 import numpy as np
@@ -190,7 +191,8 @@ class Refusals(ExportCase):
         self.assert_same(module, (X,))
 
     def test_half_precision(self):
-        self.refuse("bfloat16: call float()", Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16())
+        module = Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16()
+        self.refuse("bfloat16: call float()", module)
 
     def test_hooks(self):
         module = Calls(lambda s, x: s.a(x).sum())
@@ -234,6 +236,22 @@ class Refusals(ExportCase):
         self.refuse("has the name of a parameter", module, input_names=["a.bias"])
         with self.assertRaisesRegex(acc_export.Refused, "one of path="):
             acc_export.export(module, (X,))
+
+    def test_other_random_numbers(self):
+        self.refuse("Python's module random,", Calls(lambda s, x: s.a(x).sum() * random.random()))
+        self.refuse("Python's module numpy.random,", Calls(
+            lambda s, x: s.a(x).sum() * float(np.random.rand())))
+
+    def test_changed_parameter(self):
+        def change(module, x):
+            with torch.no_grad():
+                module.a.bias.mul_(0.9)
+            return module.a(x).sum()
+        self.refuse("in place", Calls(change))
+
+    def test_control_flow(self):
+        self.refuse("control flow that depends on values", Calls(lambda s, x: torch.cond(
+            x.sum() > 0, lambda h: s.a(h), lambda h: s.a(h) * 2, (x,)).sum()))
 
     def test_what_cannot_be_traced(self):
         self.refuse("torch.export cannot trace the model at",

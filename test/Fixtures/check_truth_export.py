@@ -60,7 +60,10 @@ def main():
     with contextlib.redirect_stdout(output):
         for file in files:
             sys.argv = [file]
-            runpy.run_path(file, run_name="__main__")
+            try:
+                runpy.run_path(file, run_name="__main__")
+            except Exception as error:  # the rest of this file did not run
+                print(f"!! {file} stopped: {type(error).__name__} {error}", flush=True)
     lines = output.text.splitlines()
     count = {kind: sum(line.startswith(kind) for line in lines) for kind in ("ok ", "R  ", "!! ")}
     failed = sum("EXPORT FAILED" in line for line in lines)
