@@ -125,9 +125,9 @@ def _describe(summary):
 def execute(options, answer):
     """What main does with arguments that are good: the answer to `answer`, messages to
     stderr. Returns the exit status."""
+    err = sys.stderr  # while tracing, sys.stderr is another
     try:
-        summary = _export(options, lambda text: print(f"acc-export: {text}", file=sys.stderr,
-                                                      flush=True))
+        summary = _export(options, lambda text: print(f"acc-export: {text}", file=err, flush=True))
     except (Refused, OSError) as problem:
         if options.json:
             print(json.dumps({"error": str(problem)}), file=answer, flush=True)

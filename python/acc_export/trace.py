@@ -2,8 +2,10 @@
 leave out without a word (a custom backward, inference_mode, a hook on a gradient) is
 either traced as what it means or refused while the user's line is still on the stack."""
 import contextlib
+import io
 import logging
 import random
+import sys
 import warnings
 
 import numpy as np
@@ -179,11 +181,15 @@ def _refused_within(error):
 
 def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     """The ExportedProgram of `module`, in the mode it is in and with gradients on."""
+    said = io.StringIO()  # pages of graph where it fails: the error is enough
     try:
-        with (quiet(), _guards(known), _without_other_random_numbers(),
-              torch.enable_grad()):
-            return torch.export.export(module, args, kwargs or None,
-                                       dynamic_shapes=_dimensions(dynamic_shapes), strict=False)
+        with (quiet(), contextlib.redirect_stderr(said), _guards(known),
+              _without_other_random_numbers(), torch.enable_grad()):
+            program = torch.export.export(module, args, kwargs or None,
+                                          dynamic_shapes=_dimensions(dynamic_shapes),
+                                          strict=False)
+        sys.stderr.write(said.getvalue())
+        return program
     except Exception as error:
         refused = _refused_within(error)
         if isinstance(refused, _Unknown) and not known:
