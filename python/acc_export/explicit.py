@@ -303,7 +303,6 @@ _STATISTICS = ("statistics of the batch are taken in training mode, and acc has 
 #: Calls that no file can hold, and why: the function gives the reason, or None.
 REFUSED = {
     aten.embedding.default: _embedding_flags,
-    aten.embedding_bag.default: _embedding_flags,
     aten.embedding_bag.padding_idx: _embedding_flags,
     aten.embedding_renorm_.default: lambda **_: (
         "max_norm rescales the table in every forward: leave it out, or normalise what is "

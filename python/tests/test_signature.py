@@ -167,11 +167,17 @@ class Refusals(ExportCase):
         self.assert_same(module, (X,))
         self.refuse("batch_norm() at", Calls(lambda s, x: F.batch_norm(
             s.a(x), None, None, training=True).sum()))
+        module = Calls(lambda s, x: s.n(s.a(x).reshape(3, 4, 3)).sum(),
+                       n=torch.nn.InstanceNorm1d(4, track_running_stats=True))
+        self.refuse("instance_norm() at", module)
 
     def test_embeddings(self):
         for options, words in (({"scale_grad_by_freq": True}, "scale_grad_by_freq"),
                                ({"sparse": True}, "sparse"), ({"max_norm": 1.0}, "max_norm")):
             self.assert_refused(words, Tied(**options), (IDS,))
+        bag = Calls(lambda s, ids: s.e(ids).sum(), e=torch.nn.EmbeddingBag(
+            5, 4, scale_grad_by_freq=True))
+        self.assert_refused("scale_grad_by_freq", bag, (IDS,))
 
     def test_shared_memory(self):
         module = Calls(lambda s, x: s.b(s.a(x)).sum())
