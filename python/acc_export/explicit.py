@@ -138,6 +138,11 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     return F.dropout(F.softmax(scores, -1), dropout_p, True) @ value
 
 
+def dropout_in_place(input, p, train):
+    """Which the exporter takes apart into draws that nobody knows as a dropout."""
+    return input.copy_(torch.dropout(input, p, train))
+
+
 def broadcast_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
                         scale=None, enable_gqa=False):
     """Learned queries or keys for every sample: one operator, once they are as many."""
@@ -261,6 +266,7 @@ ROWS = [
     Row(aten.scaled_dot_product_attention.default, attention,
         lambda dropout_p, **_: dropout_p > 0),
     Row(aten.scaled_dot_product_attention.default, broadcast_attention, _broadcasts),
+    Row(aten.dropout_.default, dropout_in_place),
     Row(aten.batch_norm.default, batch_norm, lambda training, **_: not training),
     Row(aten.group_norm.default, group_norm),
     Row(aten.elu.default, elu),

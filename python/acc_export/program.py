@@ -87,6 +87,7 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
         raise Refused(f"expected a torch.nn.Module, found {type(module).__name__}")
     if (path is None) == (dir is None):
         raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
+    module = signature.unwrapped(module)
     args, kwargs = _as_tuple(args), dict(kwargs or {})
     _check_inputs(args, kwargs, loss)
     entries = signature.entries_of(module)

@@ -34,6 +34,10 @@ def _replaced(holder, name, value):
 def _checkpointed(args):
     """A checkpointed region computes the same gradients: it is traced as its body."""
     run, _, *rest = args
+    if torch.is_grad_enabled() and not any(
+            isinstance(value, torch.Tensor) and value.requires_grad for value in rest):
+        raise Refused(f"checkpoint(use_reentrant=True){at(calling_line())} has no input that needs a "
+                      "gradient, so that PyTorch trains nothing in it: say use_reentrant=False")
     return run(*rest)
 
 
@@ -82,7 +86,7 @@ def _try_functions(module, args, kwargs):
             known.add(cls)
             return cls.apply(*values, **options)
 
-    with custom.unchanged(module), torch.no_grad(), _replaced(
+    with custom.unchanged(module), torch.enable_grad(), _replaced(
             torch.autograd.Function, "apply", classmethod(apply)):
         module(*args, **kwargs)
     return known

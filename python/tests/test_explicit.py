@@ -196,6 +196,11 @@ class Dropout(ExportCase):
         self.assertEqual(operators(model).count("Dropout"), 2)
         self.assertEqual(summary.dropouts, 2)
 
+    def test_in_place(self):
+        summary, model = self.export(Calls(
+            lambda s, x: F.dropout(s.a(x), 0.5, True, inplace=True).sum()), (X,))
+        self.assertEqual(operators(model).count("Dropout"), 1)
+
     def test_the_modules_mode_counts(self):
         module = Calls(lambda s, x: s.drop(s.a(x)).sum(), drop=torch.nn.Dropout(0.1))
         self.assertEqual(self.export(module.train(), (X,))[0].dropouts, 1)

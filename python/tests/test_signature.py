@@ -95,6 +95,17 @@ class Signature(ExportCase):
         held = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
         np.testing.assert_array_equal(held["b.weight"], module.b.weight.detach().numpy())
 
+    def test_numbers_that_are_not_trained(self):
+        module = Calls(lambda s, x: (s.a(x) * s.n).sum(), n=torch.nn.Parameter(
+            torch.arange(6), requires_grad=False))
+        _, model = self.export(module, (X,))
+        self.assertEqual(declared(model)["n"]["kind"], "buffer")
+
+    def test_compiled_modules_are_the_users(self):
+        module = Calls(lambda s, x: s.a(x).sum())
+        _, model = self.export(torch.compile(module), (X,))
+        self.assertIn("a.weight", declared(model))
+
     def test_parametrized_modules_keep_their_parameters(self):
         module = Calls(lambda s, x: s.w(x).sum(), w=torch.nn.utils.parametrizations.weight_norm(
             torch.nn.Linear(5, 3)))
@@ -199,6 +210,10 @@ class Refusals(ExportCase):
     def test_half_precision(self):
         module = Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16()
         self.refuse("bfloat16: call float()", module)
+
+    def test_complex(self):
+        self.refuse("'c' is complex", Calls(lambda s, x: s.a(x).sum() + s.c.real.sum(),
+                                            c=torch.nn.Parameter(torch.randn(2).cfloat())))
 
     def test_hooks(self):
         module = Calls(lambda s, x: s.a(x).sum())
