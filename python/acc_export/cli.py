@@ -83,7 +83,8 @@ def _export(options, progress):
         import torch  # noqa: F401
         import onnxscript  # noqa: F401
     except ImportError as error:
-        raise Refused(f"{error.name} is not installed here: pip install torch onnxscript") from error
+        raise Refused(f"{error.name} is not installed here: pip install torch "
+                      "onnxscript") from error
     from . import models, program
     with program.step(progress, f"loading {options.model}"):
         if models.is_file(options.model):
@@ -124,9 +125,9 @@ def _describe(summary):
 def execute(options, answer):
     """What main does with arguments that are good: the answer to `answer`, messages to
     stderr. Returns the exit status."""
+    err = sys.stderr  # while tracing, sys.stderr is another
     try:
-        summary = _export(options, lambda text: print(f"acc-export: {text}", file=sys.stderr,
-                                                      flush=True))
+        summary = _export(options, lambda text: print(f"acc-export: {text}", file=err, flush=True))
     except (Refused, OSError) as problem:
         if options.json:
             print(json.dumps({"error": str(problem)}), file=answer, flush=True)

@@ -138,6 +138,11 @@ def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False,
     return F.dropout(F.softmax(scores, -1), dropout_p, True) @ value
 
 
+def dropout_in_place(input, p, train):
+    """Which the exporter takes apart into draws that nobody knows as a dropout."""
+    return input.copy_(torch.dropout(input, p, train))
+
+
 def broadcast_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
                         scale=None, enable_gqa=False):
     """Learned queries or keys for every sample: one operator, once they are as many."""
@@ -221,7 +226,8 @@ def clamp(self, min=None, max=None):
 
 
 def _has_mixed_bounds(self, min, max):
-    return _value(self).is_floating_point() and type(min) is not type(max) and None not in (min, max)
+    bounds = {type(bound) for bound in (min, max) if bound is not None}
+    return _value(self).is_floating_point() and len(bounds) > 1
 
 
 # -- Others ------------------------------------------------------------------------------
@@ -260,6 +266,7 @@ ROWS = [
     Row(aten.scaled_dot_product_attention.default, attention,
         lambda dropout_p, **_: dropout_p > 0),
     Row(aten.scaled_dot_product_attention.default, broadcast_attention, _broadcasts),
+    Row(aten.dropout_.default, dropout_in_place),
     Row(aten.batch_norm.default, batch_norm, lambda training, **_: not training),
     Row(aten.group_norm.default, group_norm),
     Row(aten.elu.default, elu),
@@ -287,7 +294,8 @@ def decompositions():
 
 def _embedding_flags(scale_grad_by_freq=False, sparse=False, **_):
     if scale_grad_by_freq:
-        return "scale_grad_by_freq divides gradients by counts, which acc does not do: leave it out"
+        return ("scale_grad_by_freq divides gradients by counts, which acc does not do: leave it "
+                "out")
     if sparse:
         return ("sparse gradients are another optimizer's: leave sparse=True out, the step is "
                 "the same for SGD")
@@ -301,7 +309,6 @@ _STATISTICS = ("statistics of the batch are taken in training mode, and acc has 
 #: Calls that no file can hold, and why: the function gives the reason, or None.
 REFUSED = {
     aten.embedding.default: _embedding_flags,
-    aten.embedding_bag.default: _embedding_flags,
     aten.embedding_bag.padding_idx: _embedding_flags,
     aten.embedding_renorm_.default: lambda **_: (
         "max_norm rescales the table in every forward: leave it out, or normalise what is "

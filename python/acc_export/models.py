@@ -136,10 +136,11 @@ def _lines_of_text(tokenizer, text, batch, sequence):
     """Padded lines `LABEL<tab>TEXT`: (input_ids, attention_mask, labels)."""
     lines = [line.partition("\t") for line in text.splitlines() if line.strip()][:batch]
     if len(lines) < batch or not all(tab and label.strip().isdigit() for label, tab, _ in lines):
-        raise Refused(f"expected at least {batch} lines LABEL<tab>TEXT in the text, LABEL a number: "
-                      "lower --batch, or mend the text")
+        raise Refused(f"expected at least {batch} lines LABEL<tab>TEXT in the text, LABEL a "
+                      "number: lower --batch, or mend the text")
     if tokenizer.pad_token is None:
-        raise Refused("the model's tokenizer has no padding token: give it one, or leave --text out")
+        raise Refused("the model's tokenizer has no padding token: give it one, or leave --text "
+                      "out")
     encoded = tokenizer([rest for _, _, rest in lines], padding="max_length", truncation=True,
                         max_length=sequence, return_tensors="pt")
     return (encoded["input_ids"], encoded["attention_mask"],

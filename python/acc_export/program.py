@@ -56,10 +56,10 @@ def _check_inputs(args, kwargs, loss):
 
 def _refuse_changes(program):
     """Buffers and inputs that the forward writes: a step has no place to keep them."""
-    changed = [f"buffer '{name}'" for name in program.graph_signature.buffers_to_mutate.values()]
-    changed += [f"input '{name}'" for name in program.graph_signature.user_inputs_to_mutate.values()]
-    changed += [f"parameter '{name}'" for name in getattr(
-        program.graph_signature, "parameters_to_mutate", {}).values()]
+    written = program.graph_signature
+    changed = [f"buffer '{name}'" for name in written.buffers_to_mutate.values()]
+    changed += [f"input '{name}'" for name in written.user_inputs_to_mutate.values()]
+    changed += [f"parameter '{name}'" for name in written.parameters_to_mutate.values()]
     if changed:
         raise Refused(f"the forward changes {', '.join(changed[:3])}: a training step changes "
                       "parameters only, so compute without writing to it (call eval() on the part "
@@ -87,6 +87,7 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
         raise Refused(f"expected a torch.nn.Module, found {type(module).__name__}")
     if (path is None) == (dir is None):
         raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
+    module = signature.unwrapped(module)
     args, kwargs = _as_tuple(args), dict(kwargs or {})
     _check_inputs(args, kwargs, loss)
     entries = signature.entries_of(module)

@@ -27,6 +27,16 @@ class Entry:
                 "dtype": str(self.tensor.dtype).removeprefix("torch.")}
 
 
+def unwrapped(module):
+    """The user's module: torch.compile puts another around it, whose names are its own."""
+    return getattr(module, "_orig_mod", module)
+
+
+def _is_number(tensor):
+    """What is no floating-point number is not trained, whatever it is registered as."""
+    return torch.nn.parameter.is_lazy(tensor) or tensor.is_floating_point() or tensor.is_complex()
+
+
 def entries_of(module):
     """Every parameter and buffer once, with all names that it goes by."""
     entries = {}
@@ -35,7 +45,8 @@ def entries_of(module):
         for name, tensor in named:
             entry = entries.get(id(tensor))
             if entry is None:
-                entries[id(tensor)] = Entry(name, [], kind, tensor)
+                entries[id(tensor)] = Entry(
+                    name, [], kind if _is_number(tensor) else "buffer", tensor)
             else:
                 entry.aliases.append(name)
     return list(entries.values())
@@ -71,6 +82,9 @@ def check(module, entries):
         if torch.nn.parameter.is_lazy(tensor) or tensor.device.type == "meta":
             raise Refused(f"parameter '{entry.name}' has no values yet (a lazy module, or the "
                           "device 'meta'): run the model once or load its weights first")
+        if tensor.is_complex():
+            raise Refused(f"parameter '{entry.name}' is complex, which ONNX has no type for: hold "
+                          "its real and imaginary parts")
         if tensor.dtype in (torch.bfloat16, torch.float16):
             raise Refused(
                 f"parameter '{entry.name}' is {str(tensor.dtype).removeprefix('torch.')}: call "

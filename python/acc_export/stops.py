@@ -5,6 +5,7 @@ import torch
 from torch.fx.node import map_arg
 
 from .errors import Refused, at, line_of_node
+from .explicit import arguments_of
 
 aten = torch.ops.aten
 higher_order = torch.ops.higher_order
@@ -24,8 +25,9 @@ stop_gradient.register_autograd(lambda context, gradient: None)
 
 STOP = torch.ops.accel.stop_gradient.default
 _DETACHES = (aten.detach.default, aten.detach_copy.default)
-# What torch.tensor(…) is traced as: it detaches its copy of the constant.
-_COPIES = (aten.lift_fresh_copy.default, aten.lift_fresh.default)
+# What torch.tensor(…) is traced as: it detaches its copy in place.
+_COPIES = (aten.lift_fresh_copy.default, aten.lift_fresh.default, aten.clone.default,
+           aten._to_copy.default)
 
 
 def _carries_gradient(value):
@@ -49,7 +51,8 @@ def _inline(program, node, body, arguments):
             if inner.op == "output":
                 returned = map_arg(inner.args[0], lambda n: inlined[n])
             elif inner.op == "get_attr":
-                inlined[inner] = graph.get_attr(f"{node.args[_body_at(node)].target}.{inner.target}")
+                name = f"{node.args[_body_at(node)].target}.{inner.target}"
+                inlined[inner] = graph.get_attr(name)
                 inlined[inner].meta = dict(inner.meta)
             elif inner.op != "placeholder":
                 inlined[inner] = graph.node_copy(inner, lambda n: inlined[n])
@@ -84,6 +87,10 @@ def _take_apart_regions(program):
                     f"torch.autocast{at(line_of_node(node))} is inside the model: leave it out "
                     "and let acc compute in bfloat16 (acc-opt --mixed-precision=bf16)")
             inside, arguments = enabled, node.args[5:]
+        elif isinstance(node.target, torch._ops.HigherOrderOperator):
+            # A stop in a branch would not be seen, and acc has no branches.
+            raise Refused(f"{node.target.name()}(){at(line_of_node(node))} is control flow, which "
+                          "acc cannot train: use torch.where, or a loop of Python's")
         else:
             if not enabled:
                 without.add(node)
@@ -141,13 +148,20 @@ def _is_detached_in_place(node):
     return node.op == "call_function" and node.target is aten.detach_.default
 
 
+def _is_own_copy(node):
+    """Whether what is detached in place is nobody else's."""
+    copies = node.target in _COPIES or (
+        isinstance(node.target, torch._ops.OpOverload) and arguments_of(node).get("copy") is True)
+    return copies and len(node.users) == 1
+
+
 def _refuse_writes(graph, without):
     """In-place operators on memory that was read both with and without gradients: what
     they do to gradients depends on PyTorch's tape, which the program does not hold."""
     find = _aliases(graph)
     stopped, modes = set(), {}
     for node in graph.nodes:
-        if _is_detached_in_place(node) and node.args[0].target not in _COPIES:
+        if _is_detached_in_place(node) and not _is_own_copy(node.args[0]):
             raise Refused(f"detach_(){at(line_of_node(node))} changes a tensor that has been "
                           "used already: write x = x.detach()")
         modes.setdefault(find(node), set()).add(node in without)
@@ -167,11 +181,9 @@ def mark_stops(program):
     without = _take_apart_regions(program)
     _refuse_writes(graph, without)
     for node in list(graph.nodes):
-        if _is_detached_in_place(node):
-            _replace(program, node, node.args[0])
-            graph.erase_node(node)
-        elif node.op == "call_function" and node.target in _DETACHES:
-            # Of integers, truth values and constants nothing needs to be said.
+        if _is_detached_in_place(node) or (node.op == "call_function" and
+                                           node.target in _DETACHES):
+            # Of integers and truth values nothing needs to be said.
             if _carries_gradient(node.meta.get("val")):
                 node.target = STOP
             else:

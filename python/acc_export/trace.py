@@ -2,9 +2,13 @@
 leave out without a word (a custom backward, inference_mode, a hook on a gradient) is
 either traced as what it means or refused while the user's line is still on the stack."""
 import contextlib
+import io
 import logging
+import random
+import sys
 import warnings
 
+import numpy as np
 import torch
 import torch.utils.checkpoint
 
@@ -30,6 +34,10 @@ def _replaced(holder, name, value):
 def _checkpointed(args):
     """A checkpointed region computes the same gradients: it is traced as its body."""
     run, _, *rest = args
+    if torch.is_grad_enabled() and not any(
+            isinstance(value, torch.Tensor) and value.requires_grad for value in rest):
+        raise Refused(f"checkpoint(use_reentrant=True){at(calling_line())} has no input that needs a "
+                      "gradient, so that PyTorch trains nothing in it: say use_reentrant=False")
     return run(*rest)
 
 
@@ -43,6 +51,9 @@ def _apply_known(known):
     def apply(cls, *args, **kwargs):
         if cls is torch.utils.checkpoint.CheckpointFunction:
             return _checkpointed(args)
+        if cls.__module__.startswith("torch._higher_order_ops"):
+            raise Refused(f"control flow that depends on values (torch.cond and its like)"
+                          f"{at(calling_line())} is nothing that acc can train: use torch.where")
         if cls not in known:
             raise _Unknown(_has_own_backward(cls))
         return custom.inline(cls, args, kwargs)
@@ -50,8 +61,8 @@ def _apply_known(known):
 
 
 def _has_own_backward(cls):
-    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has a "
-            "backward of its own, which no ONNX file can hold, and it is not the derivative of its "
+    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has "
+            "a backward of its own, which no ONNX file can hold, and it is not the derivative of its "
             "forward: write its forward as ordinary calls, with detach() where its gradient shall "
             "not pass")
 
@@ -75,7 +86,7 @@ def _try_functions(module, args, kwargs):
             known.add(cls)
             return cls.apply(*values, **options)
 
-    with custom.unchanged(module), torch.no_grad(), _replaced(
+    with custom.unchanged(module), torch.enable_grad(), _replaced(
             torch.autograd.Function, "apply", classmethod(apply)):
         module(*args, **kwargs)
     return known
@@ -121,12 +132,27 @@ def _guards(known):
 
 
 @contextlib.contextmanager
+def _without_other_random_numbers():
+    """PyTorch's random numbers are traced as calls; others would be the same in every
+    step."""
+    before, numpy_before = random.getstate(), np.random.get_state()
+    yield
+    numpy_after = np.random.get_state()
+    for name, same in (("random", random.getstate() == before),
+                       ("numpy.random", numpy_after[2:] == numpy_before[2:] and
+                        np.array_equal(numpy_after[1], numpy_before[1]))):
+        if not same:
+            raise Refused(f"the forward draws from Python's module {name}, and would get the same "
+                          "numbers in every step: draw with torch, or decide before exporting")
+
+
+@contextlib.contextmanager
 def quiet():
     """Without what PyTorch's exporters say about themselves."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         before = logging.root.manager.disable
-        logging.disable(logging.WARNING)
+        logging.disable(logging.CRITICAL)
         try:
             yield
         finally:
@@ -159,10 +185,15 @@ def _refused_within(error):
 
 def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     """The ExportedProgram of `module`, in the mode it is in and with gradients on."""
+    said = io.StringIO()  # pages of graph where it fails: the error is enough
     try:
-        with quiet(), _guards(known), torch.enable_grad():
-            return torch.export.export(module, args, kwargs or None,
-                                       dynamic_shapes=_dimensions(dynamic_shapes), strict=False)
+        with (quiet(), contextlib.redirect_stderr(said), _guards(known),
+              _without_other_random_numbers(), torch.enable_grad()):
+            program = torch.export.export(module, args, kwargs or None,
+                                          dynamic_shapes=_dimensions(dynamic_shapes),
+                                          strict=False)
+        sys.stderr.write(said.getvalue())
+        return program
     except Exception as error:
         refused = _refused_within(error)
         if isinstance(refused, _Unknown) and not known:

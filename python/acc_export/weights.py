@@ -3,7 +3,7 @@ is silently left alone is a model that nobody trained."""
 import torch
 
 from .errors import Refused
-from .signature import entries_of
+from .signature import entries_of, unwrapped
 
 
 def _read(path):
@@ -23,7 +23,7 @@ def _some(names):
 def load_weights(module, path):
     """See acc_export.load."""
     weights, copies, missing = _read(path), [], []
-    for entry in entries_of(module):
+    for entry in entries_of(unwrapped(module)):
         found = [name for name in entry.names() if name in weights]
         if not found:
             if entry.kind == "parameter":

@@ -31,6 +31,9 @@ class Net(torch.nn.Linear):
     def forward(self, x): return super().forward(x).sum()
 net = Net(3, 4)
 bare = torch.nn.Linear(2, 2)
+class Branch(Net):
+    def forward(self, x): return super().forward(x) if x.sum() > 0 else x.sum()
+branch = Branch(3, 4)
 def mse(outputs, labels): return (outputs - labels).pow(2).mean()
 def number(): return 3
 def broken(): return undefined
@@ -125,6 +128,7 @@ class CommandLine(CommandCase):
                 (["m.py:number"], "gives int: return (module, args)"),
                 (["m.py:broken"], "name 'undefined' is not defined"),
                 (["m.py", "--loss", "m.py:none"], "'m.py' has no 'none'"),
+                (["m.py:branch"], "a branch on values must become torch.where"),
                 (["m.py:net", "--text", "m.py"], "--text is for models of Hugging Face"),
                 (["m.py", "--loss", "m.py:mse", "--dynamic"], "arguments by name"),
                 (["nowhere"], "whose head is chosen by the loss")):

@@ -74,6 +74,11 @@ class Losses(ExportCase):
         self.check(lambda z, y: F.nll_loss(
             F.log_softmax(z.reshape(2, 3, 5, 1).transpose(1, 2), 1), y.reshape(2, 3, 1)), Y)
 
+    def test_nll_by_its_older_names(self):
+        self.check(lambda z, y: torch._C._nn.nll_loss(F.log_softmax(z, -1), y), Y)
+        self.check(lambda z, y: torch._C._nn.nll_loss2d(
+            F.log_softmax(z.reshape(2, 3, 5, 1).transpose(1, 2), 1), y.reshape(2, 3, 1)), Y)
+
     def test_kl_div(self):
         target = SOFT.clone()
         target[0, 1] = 0
@@ -162,13 +167,13 @@ class Rows(ExportCase):
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=0)
 
     def test_bounds_of_two_types(self):
-        self.check("", lambda s, z: torch.clamp(z, 0, 0.5))
+        self.check("If", lambda s, z: torch.clamp(z, 0, 0.5))
 
     def test_einsum(self):
         self.check("Einsum", lambda s, z: torch.einsum("bi,bj->ij", z, z * 2).tanh())
 
     def test_extremes_of_all(self):
-        self.check("", lambda s, z: z.amax() * 2 + z.amin())
+        self.check("If", lambda s, z: z.amax() * 2 + z.amin())
 
     def test_diagonal(self):
         self.check("EyeLike", lambda s, z: (z @ z.T).diagonal().tanh())
@@ -190,6 +195,11 @@ class Dropout(ExportCase):
         summary, model = self.export(Calls(two), (X,))
         self.assertEqual(operators(model).count("Dropout"), 2)
         self.assertEqual(summary.dropouts, 2)
+
+    def test_in_place(self):
+        summary, model = self.export(Calls(
+            lambda s, x: F.dropout(s.a(x), 0.5, True, inplace=True).sum()), (X,))
+        self.assertEqual(operators(model).count("Dropout"), 1)
 
     def test_the_modules_mode_counts(self):
         module = Calls(lambda s, x: s.drop(s.a(x)).sum(), drop=torch.nn.Dropout(0.1))

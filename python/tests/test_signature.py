@@ -1,5 +1,6 @@
 """What the file declares of parameters and buffers, and what about a module is refused."""
 import json
+import random
 import unittest
 
 import numpy as np
@@ -94,6 +95,17 @@ class Signature(ExportCase):
         held = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
         np.testing.assert_array_equal(held["b.weight"], module.b.weight.detach().numpy())
 
+    def test_numbers_that_are_not_trained(self):
+        module = Calls(lambda s, x: (s.a(x) * s.n).sum(), n=torch.nn.Parameter(
+            torch.arange(6), requires_grad=False))
+        _, model = self.export(module, (X,))
+        self.assertEqual(declared(model)["n"]["kind"], "buffer")
+
+    def test_compiled_modules_are_the_users(self):
+        module = Calls(lambda s, x: s.a(x).sum())
+        _, model = self.export(torch.compile(module), (X,))
+        self.assertIn("a.weight", declared(model))
+
     def test_parametrized_modules_keep_their_parameters(self):
         module = Calls(lambda s, x: s.w(x).sum(), w=torch.nn.utils.parametrizations.weight_norm(
             torch.nn.Linear(5, 3)))
@@ -166,11 +178,17 @@ class Refusals(ExportCase):
         self.assert_same(module, (X,))
         self.refuse("batch_norm() at", Calls(lambda s, x: F.batch_norm(
             s.a(x), None, None, training=True).sum()))
+        module = Calls(lambda s, x: s.n(s.a(x).reshape(3, 4, 3)).sum(),
+                       n=torch.nn.InstanceNorm1d(4, track_running_stats=True))
+        self.refuse("instance_norm() at", module)
 
     def test_embeddings(self):
         for options, words in (({"scale_grad_by_freq": True}, "scale_grad_by_freq"),
                                ({"sparse": True}, "sparse"), ({"max_norm": 1.0}, "max_norm")):
             self.assert_refused(words, Tied(**options), (IDS,))
+        bag = Calls(lambda s, ids: s.e(ids).sum(), e=torch.nn.EmbeddingBag(
+            5, 4, scale_grad_by_freq=True))
+        self.assert_refused("scale_grad_by_freq", bag, (IDS,))
 
     def test_shared_memory(self):
         module = Calls(lambda s, x: s.b(s.a(x)).sum())
@@ -190,7 +208,12 @@ class Refusals(ExportCase):
         self.assert_same(module, (X,))
 
     def test_half_precision(self):
-        self.refuse("bfloat16: call float()", Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16())
+        module = Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16()
+        self.refuse("bfloat16: call float()", module)
+
+    def test_complex(self):
+        self.refuse("'c' is complex", Calls(lambda s, x: s.a(x).sum() + s.c.real.sum(),
+                                            c=torch.nn.Parameter(torch.randn(2).cfloat())))
 
     def test_hooks(self):
         module = Calls(lambda s, x: s.a(x).sum())
@@ -234,6 +257,22 @@ class Refusals(ExportCase):
         self.refuse("has the name of a parameter", module, input_names=["a.bias"])
         with self.assertRaisesRegex(acc_export.Refused, "one of path="):
             acc_export.export(module, (X,))
+
+    def test_other_random_numbers(self):
+        self.refuse("Python's module random,", Calls(lambda s, x: s.a(x).sum() * random.random()))
+        self.refuse("Python's module numpy.random,", Calls(
+            lambda s, x: s.a(x).sum() * float(np.random.rand())))
+
+    def test_changed_parameter(self):
+        def change(module, x):
+            with torch.no_grad():
+                module.a.bias.mul_(0.9)
+            return module.a(x).sum()
+        self.refuse("in place", Calls(change))
+
+    def test_control_flow(self):
+        self.refuse("control flow that depends on values", Calls(lambda s, x: torch.cond(
+            x.sum() > 0, lambda h: s.a(h), lambda h: s.a(h) * 2, (x,)).sum()))
 
     def test_what_cannot_be_traced(self):
         self.refuse("torch.export cannot trace the model at",

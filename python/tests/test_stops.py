@@ -149,9 +149,22 @@ class Stops(ExportCase):
     def test_checkpointed_regions(self):
         for reentrant in (False, True):
             with self.subTest(reentrant):
-                # Reentrant needs an input with a gradient: in the test x has one.
-                self.check(0, lambda s, x: s.b(torch.utils.checkpoint.checkpoint(
-                    lambda v: torch.tanh(s.a(v)), x, use_reentrant=reentrant)).pow(2).sum())
+                self.check(0, lambda s, x: torch.utils.checkpoint.checkpoint(
+                    lambda v: torch.tanh(s.b(v)), s.a(x), use_reentrant=reentrant).pow(2).sum())
+
+    def test_switched_off_and_on(self):
+        def switch(module, x):
+            torch.set_grad_enabled(False)
+            h = module.a(x)
+            torch.set_grad_enabled(True)
+            return (h * module.a(x)).sum()
+        self.check(1, switch)
+        self.assertTrue(torch.is_grad_enabled())
+
+    def test_copies_that_detach(self):
+        self.check(2, lambda s, x: (torch.tensor(s.a(x)) * s.a(x)).sum())
+        self.check(1, lambda s, x: (torch.nn.Parameter(s.a(x)) * s.a(x)).sum())
+        self.check(0, lambda s, x: (torch.as_tensor(s.a(x)) * s.a(x)).sum())
 
 
     def test_own_backward_that_is_the_derivative(self):
@@ -166,6 +179,10 @@ class Refusals(ExportCase):
         self.check("Double' at", lambda s, x: Double.apply(s.a(x)).sum())
         self.check("Clipped' at", lambda s, x: Clipped.apply(s.a(x)).sum())
         self.check("test_stops.py:", lambda s, x: Double.apply(s.a(x)).sum())
+
+    def test_checkpoint_that_trains_nothing(self):
+        self.check("has no input that needs a gradient", lambda s, x: (
+            torch.utils.checkpoint.checkpoint(s.a, x, use_reentrant=True).sum()))
 
     def test_gradients_inside(self):
         self.check("torch.autograd.grad at",

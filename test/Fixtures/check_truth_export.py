@@ -60,12 +60,15 @@ def main():
     with contextlib.redirect_stdout(output):
         for file in files:
             sys.argv = [file]
-            runpy.run_path(file, run_name="__main__")
+            try:
+                runpy.run_path(file, run_name="__main__")
+            except Exception as error:  # the rest of this file did not run
+                print(f"?? {file} stopped: {type(error).__name__} {error}", flush=True)
     lines = output.text.splitlines()
-    count = {kind: sum(line.startswith(kind) for line in lines) for kind in ("ok ", "R  ", "!! ")}
+    count = {kind: sum(line.startswith(kind) for line in lines) for kind in ("ok ", "R  ", "!! ", "?? ")}
     failed = sum("EXPORT FAILED" in line for line in lines)
     print(f"{count['ok ']} right, {count['R  ']} refused by acc, {failed} by acc-export, "
-          f"{count['!! ']} wrong")
+          f"{count['!! ']} wrong, {count['?? ']} files stopped")
     return count["!! "] > 0
 
 
