@@ -161,10 +161,7 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
     ```
   }];
-  let options = [
-    Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">,
-    Option<"reserve", "reserve", "int64_t", "0", "Bytes that libraries and the process hold beside the device arena">,
-  ];
+  let options = [Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">];
 }
 
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
