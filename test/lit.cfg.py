@@ -72,6 +72,8 @@ config.substitutions += [
         source, "test", "Integration", "run_train.py")),
     ("%check-reports", sys.executable + " " + os.path.join(
         source, "test", "Integration", "check_reports.py")),
+    ("%check-gradients", sys.executable + " " + os.path.join(
+        source, "test", "Integration", "check_gradients.py")),
     # %npydiff A B --tolerance T: |a - b| / (1 + |b|) of two .npy or .pb tensors,
     # or of all tensors of two folders.
     ("%npydiff", sys.executable + " " + os.path.join(source, "scripts", "npydiff")),

@@ -24,10 +24,11 @@ inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
 /// Attribute of reshards and collectives: the pass that put them there. Their
 /// location is that of the op they serve.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
-/// Attributes of gathers of weights: the unit that they belong to, and the
-/// number of the gathering of that unit, which keeps one in the forward and one
-/// in the backward from being merged. What carries them runs once per
-/// micro-batch.
+/// Attributes of gathers of weights, and of sums that scatter gradients: the
+/// unit that they belong to; of gathers the number of the gathering of that
+/// unit as well, which keeps one in the forward and one in the backward from
+/// being merged. What carries a number, casts in front of gathers among it,
+/// runs once per micro-batch.
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
 /// Attribute of functions: a TaskAttr.

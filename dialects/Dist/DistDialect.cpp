@@ -38,13 +38,13 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
       isa<StringAttr>(attribute.getValue()) && op->getDialect() == this)
     return success();
   if (attribute.getName() == kInstanceAttr &&
-      isa<IntegerAttr>(attribute.getValue()) && op->getDialect() == this)
+      isa<IntegerAttr>(attribute.getValue()))
     return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of dist, functions may carry '" << kTaskAttr
-                         << "' and ops of dist '" << kInsertedByAttr << "', '"
-                         << kUnitAttr << "' and '" << kInstanceAttr << "'";
+                         << "', ops '" << kInstanceAttr << "' and ops of dist '"
+                         << kInsertedByAttr << "' and '" << kUnitAttr << "'";
 }
 
 /// A layout whose pieces, on this mesh, have the type's shape.

@@ -91,7 +91,8 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let summary = "The same values in another element type";
   let description = [{
     Float to integer rounds towards zero; to i1 is `!= 0`; float to a narrower
-    float rounds to nearest, ties to even. A barrier for partial sums.
+    float rounds to nearest, ties to even. A barrier for partial sums, except
+    to a wider float: that changes no number.
   }];
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);

@@ -24,8 +24,9 @@ inline constexpr llvm::StringLiteral kReleasesAttr = "plan.releases";
 /// String attribute of commands that stand for no op of the model: the pass
 /// that inserted them.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
-/// Attributes of gathers of weights: the unit whose weights they gather, and
-/// the number of the gathering (`dist.unit`, `dist.instance`).
+/// Attributes of gathers of weights, and of collectives that scatter gradients:
+/// the unit whose they are, and the number of the gathering (`dist.unit`,
+/// `dist.instance`).
 inline constexpr llvm::StringLiteral kUnitAttr = "plan.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "plan.instance";
 } // namespace accel::plan

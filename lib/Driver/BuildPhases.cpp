@@ -17,11 +17,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
 
-/// What a rank holds beside its arenas: the process, its libraries' pages, and
-/// oneDNN's primitives. Measured: 7 MiB for the smallest model, 12 MiB for
-/// GPT-2 124M; acc-run compares its resident set with it.
-static constexpr int64_t kReserve = 32 << 20;
-
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
                                const PhaseOptions &options) {
   switch (phase) {
@@ -68,7 +63,6 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   }
   case Phase::Plan: {
     plan::PlanOptions plan;
-    plan.reserve = kReserve;
     plan::buildLowerToPlanPipeline(pm, plan);
     // Forms ask for scratch and packed weights, so they come before addresses.
     cpu::ChooseGemmFormsPassOptions forms;
@@ -76,6 +70,10 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     forms.threads = options.threads;
     pm.addPass(cpu::createChooseGemmFormsPass(forms));
     plan::buildSchedulePlanPipeline(pm, plan);
+    // What is prepared at load is known now.
+    cpu::ReserveForLibrariesPassOptions reserve;
+    reserve.threads = options.threads;
+    pm.addPass(cpu::createReserveForLibrariesPass(reserve));
     return;
   }
   }

@@ -2,8 +2,11 @@
 
 #include "GatherUnits.h"
 
-#include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/SmallVector.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace accel::parallel;
@@ -81,4 +84,74 @@ accel::parallel::findGatherUnits(ArrayRef<WeightUse> uses) {
   else
     closeRest();
   return units;
+}
+
+/// The same for uses that stand for each other in isomorphic blocks: what the
+/// weight looks like, and who reads it, through what only moves its elements.
+static size_t getSignature(OpOperand &use) {
+  auto type = cast<RankedTensorType>(use.get().getType());
+  llvm::hash_code hash = llvm::hash_combine(
+      type.getElementType(), llvm::hash_combine_range(type.getShape()));
+  for (OpOperand *at = &use;;) {
+    Operation *reader = at->getOwner();
+    hash = llvm::hash_combine(hash, reader->getName().getStringRef(),
+                              at->getOperandNumber());
+    if (!accel::isView(reader) || !reader->hasOneUse())
+      return hash;
+    at = &*reader->use_begin();
+  }
+}
+
+GatherUnits::GatherUnits(ArrayRef<Use> uses, ArrayRef<StringRef> names) {
+  SmallVector<WeightUse> looks;
+  for (auto [operand, weight] : uses) {
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    looks.push_back(
+        {getSignature(*operand), weight,
+         type.getNumElements() * type.getElementTypeBitWidth() / 8});
+  }
+  forward = findGatherUnits(looks);
+  unitsOf.resize(names.size());
+  SmallVector<std::optional<SmallVector<StringRef>>> paths(1);
+  for (auto [use, unit] : llvm::zip_equal(uses, forward)) {
+    unitsOf[use.second].push_back(unit);
+    SmallVector<StringRef> path;
+    names[use.second].split(path, '.');
+    path.pop_back(); // the weight's own
+    if (unit >= paths.size())
+      paths.resize(unit + 1);
+    auto &shared = paths[unit];
+    if (!shared)
+      shared = path;
+    size_t same = 0;
+    while (same < std::min(shared->size(), path.size()) &&
+           (*shared)[same] == path[same])
+      ++same;
+    shared->truncate(same);
+  }
+  llvm::StringMap<unsigned> seen;
+  for (auto &path : paths) {
+    std::string name = path ? llvm::join(*path, ".") : "";
+    if (name.empty())
+      name = "model";
+    unsigned number = seen[name]++;
+    units.push_back(number ? name + "/" + std::to_string(number) : name);
+  }
+}
+
+SmallVector<unsigned>
+GatherUnits::inBackward(ArrayRef<unsigned> weights) const {
+  SmallVector<unsigned> found;
+  unsigned at = getLast();
+  for (unsigned weight : weights) {
+    auto distance = [&](unsigned unit) {
+      return unit > at ? unit - at : at - unit;
+    };
+    if (!unitsOf[weight].empty())
+      at = *llvm::min_element(unitsOf[weight], [&](unsigned a, unsigned b) {
+        return distance(a) < distance(b);
+      });
+    found.push_back(at);
+  }
+  return found;
 }

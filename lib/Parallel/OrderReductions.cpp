@@ -65,9 +65,6 @@ struct OrderReductionsPass
         term);
     first->setDiscardableAttrs(sum->getDiscardableAttrDictionary());
     sum.getInputMutable().assign(first);
-    // As soon as the term is there: it need not live on.
-    if (!perStep && term.getDefiningOp())
-      first->moveAfter(term.getDefiningOp());
   }
 };
 } // namespace

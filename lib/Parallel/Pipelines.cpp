@@ -26,8 +26,10 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createMaterializePass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({options.sharding.stage}));
-  if (options.sharding.stage == 3 && !options.sharding.gatherOnce)
-    pm.addPass(createPlaceGathersPass());
+  if (options.sharding.stage >= 2) {
+    pm.addPass(createScatterGradientsPass());
+    pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
+  }
   pm.addPass(createVerifyPass());
 }
 

@@ -6,8 +6,6 @@
 #include "accel/Parallel/Passes.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
-#include "llvm/ADT/Hashing.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -16,11 +14,10 @@ namespace accel::parallel {
 #include "accel/Parallel/Passes.h.inc"
 
 namespace {
-/// A weight that forward and backward read whole, and where they do.
+/// A weight as forward and backward read it: whole, or rounded, or both.
 struct Weight {
-  dist::ReshardOp gather;
+  SmallVector<Operation *, 2> made; ///< how: each from the one before
   StringRef name;
-  SmallVector<unsigned> units; ///< of its uses in the forward
 };
 
 /// A use of a gathered weight.
@@ -35,25 +32,26 @@ class GatherPlacer {
 public:
   explicit GatherPlacer(func::FuncOp step) : step(step), ops(step) {}
 
-  void run() {
+  void run(bool once) {
     findWeights();
-    if (weights.empty())
+    if (weights.empty() || once)
       return;
     collectUses();
     findUnits();
-    nameUnits();
     place(forward, /*isBackward=*/false);
     place(backward, /*isBackward=*/true);
     for (Weight &weight : weights)
-      weight.gather.erase();
+      for (Operation *op : llvm::reverse(weight.made))
+        op->erase();
   }
 
 private:
   void findWeights();
-  void castBeforeGather(dist::ReshardOp gather);
+  void addWeight(ArrayRef<Operation *> made, StringRef name);
+  void castBeforeGather(dist::ReshardOp gather, StringRef name);
+  void cloneViews(Value weight);
   void collectUses();
   void findUnits();
-  void nameUnits();
   void place(ArrayRef<Use> uses, bool isBackward);
 
   func::FuncOp step;
@@ -61,9 +59,8 @@ private:
   SmallVector<Weight> weights;
   llvm::DenseMap<Value, unsigned> numbers;
   SmallVector<Use> forward, backward;
-  unsigned unitCount = 0;
-  SmallVector<std::string> unitNames;
-  llvm::DenseMap<std::pair<unsigned, unsigned>, dist::ReshardOp> gathered;
+  std::optional<GatherUnits> units;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, Value> gathered;
   int64_t instances = 0;
 };
 } // namespace
@@ -75,51 +72,91 @@ static bool isWhole(Type type) {
                       [](dist::AxesAttr axes) { return axes.empty(); });
 }
 
-/// What is only read rounded is rounded first: half as much to gather.
-void GatherPlacer::castBeforeGather(dist::ReshardOp gather) {
-  auto first = dyn_cast<nn::CastOp>(*gather->user_begin());
-  if (!first || first.getType().getElementTypeBitWidth() >=
-                    gather.getType().getElementTypeBitWidth())
-    return;
-  for (Operation *user : gather->getUsers())
-    if (!isa<nn::CastOp>(user) ||
-        user->getResult(0).getType() != first.getType())
-      return;
-  auto pieces = cast<RankedTensorType>(gather.getInput().getType());
-  OpBuilder builder(gather);
-  auto rounded = cast<nn::CastOp>(builder.clone(*first));
-  rounded.getInputMutable().assign(gather.getInput());
-  rounded.getResult().setType(
-      RankedTensorType::get(pieces.getShape(), first.getType().getElementType(),
-                            pieces.getEncoding()));
-  gather.getInputMutable().assign(rounded);
-  gather.getResult().setType(first.getType());
+void GatherPlacer::addWeight(ArrayRef<Operation *> made, StringRef name) {
+  numbers[made.back()->getResult(0)] = weights.size();
+  weights.push_back({llvm::to_vector<2>(made), name});
+}
+
+static bool isNarrowing(Operation *op) {
+  auto cast = dyn_cast<nn::CastOp>(op);
+  return cast && cast.getType().getElementTypeBitWidth() <
+                     cast.getInput().getType().getElementTypeBitWidth();
+}
+
+/// What is read rounded is rounded first: half as much to gather. There is a
+/// gather for each type that the weight is read in.
+void GatherPlacer::castBeforeGather(dist::ReshardOp gather, StringRef name) {
+  llvm::SmallDenseMap<Type, dist::ReshardOp> rounded;
   for (Operation *user : llvm::make_early_inc_range(gather->getUsers())) {
-    user->replaceAllUsesWith(gather);
+    if (!isNarrowing(user))
+      continue;
+    auto type = cast<RankedTensorType>(user->getResult(0).getType());
+    dist::ReshardOp &known = rounded[type];
+    if (!known) {
+      auto pieces = cast<RankedTensorType>(gather.getInput().getType());
+      OpBuilder builder(gather);
+      auto first = cast<nn::CastOp>(builder.clone(*user));
+      first.getInputMutable().assign(gather.getInput());
+      first.getResult().setType(RankedTensorType::get(
+          pieces.getShape(), type.getElementType(), pieces.getEncoding()));
+      known = cast<dist::ReshardOp>(builder.clone(*gather));
+      known.getInputMutable().assign(first);
+      known.getResult().setType(type);
+      addWeight({first, known}, name);
+    }
+    user->replaceAllUsesWith(known);
     user->erase();
   }
+  if (gather->use_empty())
+    gather.erase();
+  else
+    addWeight({gather}, name);
 }
 
 void GatherPlacer::findWeights() {
-  for (auto gather : llvm::to_vector(step.getOps<dist::ReshardOp>())) {
-    auto argument = dyn_cast<BlockArgument>(gather.getInput());
-    if (!argument || !isWhole(gather.getType()) ||
-        isWhole(argument.getType()) || gather->use_empty())
-      continue;
+  for (BlockArgument argument : step.getArguments()) {
     auto state = step.getArgAttrOfType<FlatSymbolRefAttr>(
         argument.getArgNumber(), nn::kStateAttr);
-    if (!state || !llvm::all_of(gather->getUsers(), [&](Operation *user) {
-          return ops.contains(user);
-        }))
+    if (!state)
       continue;
-    castBeforeGather(gather);
-    numbers[gather.getResult()] = weights.size();
-    weights.push_back({gather, state.getValue(), {}});
+    for (Operation *reader : llvm::make_early_inc_range(argument.getUsers())) {
+      if (!isa<dist::ReshardOp, nn::CastOp>(reader) || reader->use_empty() ||
+          !isWhole(reader->getResult(0).getType()) ||
+          !llvm::all_of(reader->getUsers(),
+                        [&](Operation *user) { return ops.contains(user); }))
+        continue;
+      auto gather = dyn_cast<dist::ReshardOp>(reader);
+      if (gather && !isWhole(argument.getType()))
+        castBeforeGather(gather, state.getValue());
+      else if (isNarrowing(reader))
+        addWeight({reader}, state.getValue());
+    }
   }
   ops = GradientOps(step); // casts have moved
 }
 
+/// A view that the forward makes of a gathered weight is made anew where the
+/// backward reads it: it would keep the weight until then.
+void GatherPlacer::cloneViews(Value weight) {
+  for (Operation *view : llvm::to_vector(weight.getUsers())) {
+    if (!isView(view) || !ops.forward.contains(view))
+      continue;
+    Value result = view->getResult(0);
+    cloneViews(result);
+    for (OpOperand &use : llvm::make_early_inc_range(result.getUses())) {
+      if (!ops.backward.contains(use.getOwner()))
+        continue;
+      OpBuilder builder(use.getOwner());
+      Operation *copy = builder.clone(*view);
+      ops.backward.insert(copy);
+      use.set(copy->getResult(0));
+    }
+  }
+}
+
 void GatherPlacer::collectUses() {
+  for (Weight &weight : weights)
+    cloneViews(weight.made.back()->getResult(0));
   for (Operation &op : step.front())
     for (OpOperand &operand : op.getOpOperands())
       if (auto found = numbers.find(operand.get()); found != numbers.end())
@@ -127,77 +164,22 @@ void GatherPlacer::collectUses() {
             .push_back({&operand, found->second});
 }
 
-/// The same for uses that stand for each other in isomorphic blocks: what the
-/// weight looks like, and who reads it, through what only moves its elements.
-static size_t getSignature(OpOperand &use) {
-  auto type = cast<RankedTensorType>(use.get().getType());
-  llvm::hash_code hash = llvm::hash_combine(
-      type.getElementType(), llvm::hash_combine_range(type.getShape()));
-  for (OpOperand *at = &use;;) {
-    Operation *reader = at->getOwner();
-    hash = llvm::hash_combine(hash, reader->getName().getStringRef(),
-                              at->getOperandNumber());
-    if (!isView(reader) || !reader->hasOneUse())
-      return hash;
-    at = &*reader->use_begin();
-  }
-}
-
+/// Units by the forward's uses; of the backward's, by how it goes through them.
 void GatherPlacer::findUnits() {
-  SmallVector<WeightUse> uses;
-  for (const Use &use : forward) {
-    dist::ReshardOp gather = weights[use.weight].gather;
-    RankedTensorType type = gather.getType();
-    uses.push_back({getSignature(*use.operand), use.weight,
-                    type.getNumElements() * type.getElementTypeBitWidth() / 8});
-  }
-  for (auto [use, unit] : llvm::zip_equal(forward, findGatherUnits(uses))) {
+  SmallVector<GatherUnits::Use> uses;
+  for (const Use &use : forward)
+    uses.push_back({use.operand, use.weight});
+  SmallVector<StringRef> names;
+  for (const Weight &weight : weights)
+    names.push_back(weight.name);
+  units.emplace(uses, names);
+  for (auto [use, unit] : llvm::zip_equal(forward, units->inForward()))
     use.unit = unit;
-    weights[use.weight].units.push_back(unit);
-    unitCount = std::max(unitCount, unit + 1);
-  }
-  // The backward goes through the units from the last to the first; a weight of
-  // several (a tied table) counts for the one that is nearest.
-  unsigned at = unitCount ? unitCount - 1 : 0;
-  for (Use &use : backward) {
-    ArrayRef<unsigned> units = weights[use.weight].units;
-    use.unit = at;
-    if (!units.empty())
-      use.unit = *llvm::min_element(units, [&](unsigned a, unsigned b) {
-        auto distance = [&](unsigned unit) {
-          return unit > at ? unit - at : at - unit;
-        };
-        return distance(a) < distance(b);
-      });
-    at = use.unit;
-  }
-  unitCount = std::max(unitCount, 1u);
-}
-
-/// After the module that the weights' names share: "transformer.h.0".
-void GatherPlacer::nameUnits() {
-  SmallVector<std::optional<SmallVector<StringRef>>> paths(unitCount);
-  for (const Use &use : llvm::concat<Use>(forward, backward)) {
-    SmallVector<StringRef> path;
-    weights[use.weight].name.split(path, '.');
-    path.pop_back(); // the weight's own
-    auto &shared = paths[use.unit];
-    if (!shared)
-      shared = path;
-    size_t same = 0;
-    while (same < std::min(shared->size(), path.size()) &&
-           (*shared)[same] == path[same])
-      ++same;
-    shared->truncate(same);
-  }
-  llvm::StringMap<unsigned> seen;
-  for (auto &path : paths) {
-    std::string name = path ? llvm::join(*path, ".") : "";
-    if (name.empty())
-      name = "model";
-    unsigned number = seen[name]++;
-    unitNames.push_back(number ? name + "/" + std::to_string(number) : name);
-  }
+  SmallVector<unsigned> order;
+  for (const Use &use : backward)
+    order.push_back(use.weight);
+  for (auto [use, unit] : llvm::zip_equal(backward, units->inBackward(order)))
+    use.unit = unit;
 }
 
 /// One gather per unit and weight, all in front of the unit's first use. What
@@ -208,7 +190,7 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
     auto former = std::move(gathered);
     gathered.clear();
     for (auto &[key, gather] : former)
-      if (key.second == unitCount - 1)
+      if (key.second == units->getLast())
         gathered[key] = gather;
   }
   llvm::DenseMap<unsigned, Operation *> starts;
@@ -216,19 +198,25 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
   for (const Use &use : uses)
     starts.try_emplace(use.unit, use.operand->getOwner());
   for (const Use &use : uses) {
-    dist::ReshardOp &gather = gathered[{use.weight, use.unit}];
+    Value &gather = gathered[{use.weight, use.unit}];
     if (!gather) {
       auto [instance, isNew] = instanceOf.try_emplace(use.unit, instances);
       instances += isNew;
       OpBuilder builder(starts[use.unit]);
-      gather =
-          cast<dist::ReshardOp>(builder.clone(*weights[use.weight].gather));
-      gather->setAttr(dist::kUnitAttr,
-                      builder.getStringAttr(unitNames[use.unit]));
-      gather->setAttr(dist::kInstanceAttr,
+      gather = weights[use.weight].made.front()->getOperand(0);
+      for (Operation *op : weights[use.weight].made) {
+        Operation *made = builder.clone(*op);
+        made->setOperand(0, gather);
+        made->setAttr(dist::kInstanceAttr,
                       builder.getI64IntegerAttr(instance->second));
-      gather->setAttr(dist::kInsertedByAttr,
+        gather = made->getResult(0);
+        if (!isa<dist::ReshardOp>(made))
+          continue;
+        made->setAttr(dist::kUnitAttr,
+                      builder.getStringAttr(units->getName(use.unit)));
+        made->setAttr(dist::kInsertedByAttr,
                       builder.getStringAttr("dist-place-gathers"));
+      }
     }
     use.operand->set(gather);
   }
@@ -241,7 +229,7 @@ struct PlaceGathersPass : impl::PlaceGathersPassBase<PlaceGathersPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
-        GatherPlacer(function).run();
+        GatherPlacer(function).run(once);
   }
 };
 } // namespace

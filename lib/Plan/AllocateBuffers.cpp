@@ -122,7 +122,7 @@ struct AllocateBuffersPass
       if (placed.empty())
         continue;
       ArenaOp::create(builder, program.getLoc(), space, bytes, alignment,
-                      space == Space::device ? reserve : 0);
+                      /*reserve=*/0);
     }
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.getAliasOf())

@@ -62,6 +62,11 @@ public:
   void run() {
     SmallVector<CommandOpInterface> commands;
     body.walk([&](CommandOpInterface command) { commands.push_back(command); });
+    for (CommandOpInterface command : commands)
+      if (auto collective = dyn_cast<CollectiveOp>(command.getOperation());
+          collective && collective.getKind() != Collective::all_gather &&
+          collective->hasAttr(kUnitAttr))
+        lastOfUnit[collective->getAttr(kUnitAttr)] = collective;
     for (CommandOpInterface command : commands) {
       auto collective = dyn_cast<CollectiveOp>(command.getOperation());
       bool joins = collective && isJoined(collective);
@@ -86,6 +91,8 @@ public:
         bucket = &open.back();
       }
       bucket->join(collective);
+      if (lastOfUnit.lookup(collective->getAttr(kUnitAttr)) == collective)
+        lastOfUnit.erase(collective->getAttr(kUnitAttr));
     }
     while (!open.empty())
       flush(0, nullptr);
@@ -94,7 +101,13 @@ public:
 
 private:
   bool isFull(const Bucket &bucket) {
-    return bucket.bytes >= bytes && !bucket.members[0]->hasAttr(kUnitAttr);
+    CollectiveOp first = bucket.members.front();
+    if (first.getKind() == Collective::all_gather && first->hasAttr(kUnitAttr))
+      return false;
+    // Behind a unit's last gradient there is nothing to wait for.
+    return bucket.bytes >= bytes ||
+           (first->hasAttr(kUnitAttr) &&
+            !lastOfUnit.contains(first->getAttr(kUnitAttr)));
   }
 
   static bool isJoined(CollectiveOp op) {
@@ -180,6 +193,8 @@ private:
   BodyOp body;
   int64_t bytes;
   SmallVector<Bucket> open;
+  /// The collective that scatters a unit's last gradient, until it waits.
+  llvm::DenseMap<Attribute, CollectiveOp> lastOfUnit;
   /// What follows the last bucket, and the buffers of both.
   SmallVector<CommandOpInterface> late;
   llvm::SmallDenseSet<StringAttr> lateBuffers;

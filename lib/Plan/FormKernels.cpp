@@ -7,15 +7,51 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <queue>
 
 using namespace mlir;
 
 namespace accel::plan {
 #define GEN_PASS_DEF_FORMKERNELSPASS
 #include "accel/Plan/Passes.h.inc"
+
+/// Puts each op where it stands, or, if it reads what is made further down,
+/// right behind that: what is late delays nothing else. A group is called where
+/// its last member stood.
+static void orderAsReady(Block &block) {
+  SmallVector<Operation *> ops;
+  llvm::DenseMap<Operation *, unsigned> number, missing;
+  for (Operation &op : block.without_terminator()) {
+    number[&op] = ops.size();
+    ops.push_back(&op);
+  }
+  for (Operation *op : ops) {
+    llvm::SmallPtrSet<Operation *, 8> producers;
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        producers.insert(producer);
+    missing[op] = producers.size();
+  }
+  // Those that have been come by and can be placed now, the first one first.
+  std::priority_queue<unsigned, std::vector<unsigned>, std::greater<>> ready;
+  Operation *end = block.getTerminator();
+  for (unsigned next = 0; next < ops.size(); ++next) {
+    if (missing[ops[next]] == 0)
+      ready.push(next);
+    while (!ready.empty()) {
+      Operation *op = ops[ready.top()];
+      ready.pop();
+      op->moveBefore(end);
+      llvm::SmallPtrSet<Operation *, 8> users(op->user_begin(), op->user_end());
+      for (Operation *user : users)
+        if (user != end && --missing[user] == 0 && number[user] < next)
+          ready.push(number[user]);
+    }
+  }
+}
 
 namespace {
 struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
@@ -64,7 +100,7 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
-    sortTopologically(&block);
+    orderAsReady(block);
   }
 
   struct KernelBody {

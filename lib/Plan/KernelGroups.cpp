@@ -32,7 +32,24 @@ bool KernelGroups::isWrittenInPlace(Operation *op) const {
   return reader && reader->op == op;
 }
 
+/// Whether each kernel that reads `op`'s result computes it for itself: it is
+/// cheap and made of one tensor that lies in memory anyway, as the square of a
+/// gradient is, which its norm and the optimizer's second moment both need.
+bool KernelGroups::isRemade(Operation *op) const {
+  auto source = dyn_cast<KernelSourceOpInterface>(op);
+  if (!source || source.getKernelRole() != KernelRole::Elementwise ||
+      !source.isCheap() || op->hasOneUse() || op->getNumOperands() == 0)
+    return false;
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(0));
+  return argument && argument.getType() == op->getResult(0).getType() &&
+         llvm::all_equal(op->getOperands()) &&
+         llvm::all_of(op->getUsers(),
+                      [&](Operation *user) { return isAnchor(user); });
+}
+
 bool KernelGroups::isCloned(Operation *op) const {
+  if (isRemade(op))
+    return true;
   auto source = dyn_cast<KernelSourceOpInterface>(op);
   if (!source || source.getKernelRole() != KernelRole::Movement)
     return false;

@@ -31,12 +31,14 @@ public:
   llvm::SmallVector<mlir::Value> getOutputs(const KernelGroup &group) const;
 
   /// Whether kernels that read `op`'s result have a copy of `op` within them:
-  /// it has no operands, or is a view of its only one.
+  /// it has no operands, is a view of its only one, or is remade.
   bool isCloned(mlir::Operation *op) const;
 
 private:
   /// An op that belongs to a group of its own or of others.
   bool isAnchor(mlir::Operation *op) const;
+  /// Something cheap of a single tensor in memory.
+  bool isRemade(mlir::Operation *op) const;
   /// A permutation of a command's result that the command can write itself.
   bool isWrittenInPlace(mlir::Operation *op) const;
   /// Anchors and commands that read `value`, cloned ops between them or not.

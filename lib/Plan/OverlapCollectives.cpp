@@ -45,6 +45,7 @@ public:
     body.walk([&](CollectiveOp op) { nested |= op->getParentOp() != body; });
     if (nested || collectives.empty() || !prefetch())
       return;
+    findGradients();
     for (auto [number, collective] : llvm::enumerate(collectives))
       moveToStream(collective, number);
     // Those that nothing here waits for.
@@ -86,6 +87,39 @@ private:
     return last;
   }
 
+  static bool isGather(CollectiveOp op) {
+    return op.getKind() == Collective::all_gather && op->hasAttr(kUnitAttr);
+  }
+
+  /// Numbers the units whose gradients are scattered, in their order.
+  void findGradients() {
+    llvm::SmallDenseMap<Attribute, unsigned> units;
+    for (CollectiveOp scatter : collectives) {
+      Attribute unit = scatter->getAttr(kUnitAttr);
+      if (!unit || isGather(scatter))
+        continue;
+      unsigned number = units.try_emplace(unit, units.size()).first->second;
+      scattered[scatter] = number;
+      for (auto view : scatter.getInputs().getAsRange<ViewAttr>())
+        unitOf[view.getBuffer().getAttr()] = number;
+    }
+  }
+
+  /// The first command after a scatter of gradients that makes one of the unit
+  /// after the next: two units are whole at most.
+  Operation *findThirdUnit(CollectiveOp scatter) {
+    auto found = scattered.find(scatter);
+    if (found == scattered.end())
+      return nullptr;
+    for (Operation *op = scatter->getNextNode(); op; op = op->getNextNode())
+      if (auto command = dyn_cast<CommandOpInterface>(op))
+        for (ViewAttr view : command.getWrites())
+          if (auto unit = unitOf.find(view.getBuffer().getAttr());
+              unit != unitOf.end() && unit->second > found->second + 1)
+            return op;
+    return nullptr;
+  }
+
   /// Moves each gather in front of the first reader of the one before it, or,
   /// if that is later, after the last reader of the one before that: two units
   /// are alive. Says whether any collective has something to go on beside.
@@ -93,7 +127,7 @@ private:
     bool overlaps = false;
     CollectiveOp previous, former;
     for (CollectiveOp collective : collectives) {
-      if (collective->hasAttr(kUnitAttr)) {
+      if (isGather(collective)) {
         Operation *limit = previous ? findReader(previous) : nullptr;
         Operation *last = former ? findLastReader(former) : nullptr;
         if (limit && last && !last->isBeforeInBlock(limit))
@@ -113,22 +147,49 @@ private:
     return overlaps;
   }
 
+  /// Whether a command makes nothing but what the gather sends, of states
+  /// alone: a rounded weight.
+  bool feeds(CommandOpInterface command, CollectiveOp gather) {
+    auto program = body->getParentOfType<ProgramOp>();
+    auto isSent = [&](ViewAttr view) {
+      return llvm::any_of(gather.getInputs().getAsRange<ViewAttr>(),
+                          [&](ViewAttr input) {
+                            return input.getBuffer() == view.getBuffer();
+                          });
+    };
+    return isa<KernelOp>(command.getOperation()) &&
+           llvm::all_of(command.getWrites(), isSent) &&
+           llvm::all_of(command.getReads(), [&](ViewAttr view) {
+             return program.lookupSymbol<BufferOp>(view.getBuffer().getAttr())
+                        .getRole() == Role::state;
+           });
+  }
+
   /// Moves a gather up in front of `limit`, as far as what lies between lets
-  /// it.
+  /// it, and with it what feeds it.
   void moveUp(CollectiveOp gather, Operation *limit) {
     if (!limit || limit == gather || gather->isBeforeInBlock(limit))
       return;
-    Operation *target = gather;
+    SmallVector<Operation *> moved{gather};
+    Operation *target = nullptr;
     for (Operation *op = gather->getPrevNode(); op; op = op->getPrevNode()) {
       auto command = dyn_cast<CommandOpInterface>(op);
-      if (command && conflict(command, gather))
+      if (command && feeds(command, gather)) {
+        moved.push_back(op);
+        continue;
+      }
+      if (command && llvm::any_of(moved, [&](Operation *each) {
+            return conflict(command, cast<CommandOpInterface>(each));
+          }))
         break;
       target = op;
       if (op == limit)
         break;
     }
-    if (target != gather)
-      gather->moveBefore(target);
+    // What has fed it from above the target stays there.
+    for (Operation *op : llvm::reverse(moved))
+      if (target && target->isBeforeInBlock(op))
+        op->moveBefore(target);
   }
 
   static std::string nameOf(size_t number) {
@@ -143,7 +204,10 @@ private:
     WaitOp::create(builder, loc, name, kCommStream);
     collective.setStream(kCommStream);
     builder.setInsertionPointAfter(collective);
-    CommandOpInterface reader = findReader(collective);
+    Operation *reader = findReader(collective);
+    Operation *limit = findThirdUnit(collective);
+    if (limit && (!reader || limit->isBeforeInBlock(reader)))
+      reader = limit;
     // Events of a stream come in order: a later one stands for this one where
     // nothing here reads it.
     if (!reader && number + 1 < collectives.size())
@@ -158,6 +222,9 @@ private:
   BodyOp body;
   SmallVector<CommandOpInterface> commands;
   SmallVector<CollectiveOp> collectives;
+  /// Of collectives that scatter gradients, and of these, the unit's number.
+  llvm::SmallDenseMap<Operation *, unsigned> scattered;
+  llvm::DenseMap<StringAttr, unsigned> unitOf;
 };
 
 struct OverlapCollectivesPass

@@ -24,10 +24,7 @@ void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
   // All buffers and the order are final now.
-  AllocateBuffersPassOptions allocate;
-  allocate.alignment = options.alignment;
-  allocate.reserve = options.reserve;
-  pm.addPass(createAllocateBuffersPass(allocate));
+  pm.addPass(createAllocateBuffersPass({options.alignment}));
   // From here on the plan is believed: by the emitter, and by the runtime.
   pm.addPass(createVerifyPlanPass());
 }

@@ -52,7 +52,8 @@ static void addCommand(CollectiveOp op, StringRef task, Totals &totals) {
     ++total.tensors;
     total.bytes += view.getNumElements() * view.getElementBytes();
   }
-  if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr))
+  if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr);
+      unit && op.getKind() == Collective::all_gather)
     totals.units[unit].insert(op->getAttr(kInstanceAttr));
 }
 

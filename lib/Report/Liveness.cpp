@@ -14,121 +14,269 @@ int64_t Liveness::getBytes(BufferOp buffer) {
   return (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes();
 }
 
-namespace {
-/// The life of a buffer that is being followed.
-struct Current {
-  int64_t microBatch = -1;
-  bool always = false;
-};
-} // namespace
+namespace accel::report {
+/// One call, command by command.
+class Walk {
+public:
+  Walk(ProgramOp program, Liveness &result) : program(program), result(result) {
+    for (auto buffer : program.getOps<BufferOp>())
+      if (!buffer.getAliasOf()) {
+        always[buffer] = buffer.getRole() == Role::state ||
+                         buffer.getRole() == Role::constant ||
+                         buffer.getRole() == Role::packed;
+        result.buffers[buffer];
+      }
+  }
+  void run(RunOp run);
+  void finish();
 
-FailureOr<Liveness> Liveness::compute(ProgramOp program) {
-  Liveness result;
-  llvm::DenseMap<Operation *, Current> current;
-  auto ownerOf = [&](ViewAttr view) {
+private:
+  using Holding = Liveness::Holding;
+  /// By number: more are added while others are pointed at.
+  struct Place {
+    Operation *buffer;
+    size_t number;
+  };
+
+  BufferOp ownerOf(ViewAttr view) {
     auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer().getAttr());
     return buffer.getAliasOf()
                ? program.lookupSymbol<BufferOp>(*buffer.getAliasOf())
                : buffer;
-  };
-  for (auto buffer : program.getOps<BufferOp>())
-    if (!buffer.getAliasOf()) {
-      bool always = buffer.getRole() == Role::state ||
-                    buffer.getRole() == Role::constant ||
-                    buffer.getRole() == Role::packed;
-      current[buffer].always = always;
-      result.lives[buffer];
-    }
-  auto note = [&](CommandOpInterface command, RunOp run) {
-    llvm::SmallSetVector<Operation *, 8> read, written;
-    for (ViewAttr view : command.getReads())
-      read.insert(ownerOf(view));
-    for (ViewAttr view : command.getWrites())
-      written.insert(ownerOf(view));
-    if (auto gather = dyn_cast<CollectiveOp>(command.getOperation()))
-      if (auto unit = gather->getAttrOfType<StringAttr>(kUnitAttr))
-        for (Operation *buffer : written)
-          result.units[buffer] = unit;
-    int64_t batch = run.getMicroBatch();
-    auto use = [&](Operation *buffer, bool writesOnly) {
-      // Nothing is left in scratch for anybody.
-      writesOnly |= cast<BufferOp>(buffer).getRole() == Role::scratch;
-      Current &now = current[buffer];
-      auto &list = result.lives[buffer];
-      if (list.empty() && !writesOnly)
-        now.always = true; // of the call before
-      if (list.empty() || (now.microBatch != batch && writesOnly))
-        list.push_back({result.moments, result.moments});
-      list.back().last = result.moments;
-      now.microBatch = batch;
-    };
-    for (Operation *buffer : read)
-      use(buffer, /*writesOnly=*/false);
-    for (Operation *buffer : written)
-      if (!read.contains(buffer))
-        use(buffer, /*writesOnly=*/true);
-    ++result.moments;
-  };
-  for (auto entry : program.getOps<EntryOp>()) {
-    if (entry.getSymName() == "load")
-      continue;
-    entry.walk([&](RunOp run) {
-      program.lookupSymbol<BodyOp>(run.getTask())
-          .walk([&](CommandOpInterface command) { note(command, run); });
-    });
   }
-  for (auto &[buffer, list] : result.lives)
-    if (current[buffer].always)
-      list.assign(1, {0, std::max<int64_t>(result.moments - 1, 0)});
+  Holding &at(Place place) {
+    return result.buffers[place.buffer].holdings[place.number];
+  }
+  Place latest(Operation *buffer) {
+    return {buffer, result.buffers[buffer].holdings.size() - 1};
+  }
+  void note(CommandOpInterface command, int64_t batch);
+  void use(Operation *buffer, int64_t batch, bool reads, bool writes,
+           bool writesAll);
+  void noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
+                 ArrayRef<Operation *> written);
+  void wait(CommandOpInterface command, ArrayRef<Operation *> used);
+  void extend(Operation *buffer);
+  /// The update's gradients, and what their sums over ranks were made of.
+  void finishGradients();
+
+  ProgramOp program;
+  Liveness &result;
+  llvm::DenseMap<Operation *, bool> always;
+  llvm::DenseMap<Operation *, int64_t> batchOf;
+  std::optional<int64_t> updateStart;
+  SmallVector<std::pair<Place, Place>> sums; ///< over ranks: of what, and where
+  /// What other streams use: since their last record, and by its event.
+  llvm::StringMap<llvm::SetVector<Operation *>> unrecorded;
+  llvm::DenseMap<StringAttr, llvm::SetVector<Operation *>> recorded;
+};
+} // namespace accel::report
+
+static constexpr StringLiteral kFirstStream = "compute";
+static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+
+void Walk::use(Operation *buffer, int64_t batch, bool reads, bool writes,
+               bool writesAll) {
+  auto &[lives, holdings] = result.buffers[buffer];
+  // Nothing is left in scratch for anybody.
+  bool isNew = !reads || cast<BufferOp>(buffer).getRole() == Role::scratch;
+  bool isFirst = lives.empty() || (batchOf[buffer] != batch && isNew);
+  if (lives.empty() && !isNew)
+    always[buffer] = true; // of the call before
+  int64_t now = result.moments;
+  if (isFirst)
+    lives.push_back({now, now});
+  lives.back().last = now;
+  batchOf[buffer] = batch;
+  if (isFirst || (writes && (writesAll || reads)))
+    holdings.push_back({{now, now}, Content::Own, {}, !isFirst && reads});
+  if (reads && holdings.size() > 1 && holdings.back().inPlace)
+    holdings[holdings.size() - 2].last = now;
+  holdings.back().last = now;
+}
+
+void Walk::extend(Operation *buffer) {
+  result.buffers[buffer].lives.back().last = result.moments;
+  result.buffers[buffer].holdings.back().last = result.moments;
+}
+
+/// Of a collective: whose weights it brings, or gradients it takes.
+void Walk::noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
+                     ArrayRef<Operation *> written) {
+  auto unit = command->getAttrOfType<StringAttr>(kUnitAttr);
+  bool gathers = command.getKind() == Collective::all_gather;
+  if (!unit) {
+    for (auto [from, to] : llvm::zip(read, written))
+      if (!gathers)
+        sums.push_back({latest(from), latest(to)});
+    return;
+  }
+  for (Operation *buffer : gathers ? written : read) {
+    auto &holdings = result.buffers[buffer].holdings;
+    size_t number = holdings.size() - 1;
+    holdings[number].unit = unit;
+    holdings[number].content =
+        gathers ? Content::GatheredWeight : Content::WholeGradient;
+    // What it was made of, in the same place, was most of it.
+    for (; !gathers && holdings[number].inPlace; --number) {
+      holdings[number - 1].unit = unit;
+      holdings[number - 1].content = Content::WholeGradient;
+    }
+  }
+}
+
+/// The first stream has what others have used from the moment on when it has
+/// waited for them.
+void Walk::wait(CommandOpInterface command, ArrayRef<Operation *> used) {
+  StringRef stream = command.getStreamName();
+  if (auto record = dyn_cast<RecordOp>(command.getOperation())) {
+    recorded[record.getEventAttr()] = std::move(unrecorded[stream]);
+    unrecorded[stream].clear();
+  } else if (auto wait = dyn_cast<WaitOp>(command.getOperation())) {
+    if (stream == kFirstStream)
+      for (Operation *buffer : recorded[wait.getEventAttr()])
+        extend(buffer);
+  } else if (stream != kFirstStream) {
+    unrecorded[stream].insert(used.begin(), used.end());
+  }
+}
+
+void Walk::note(CommandOpInterface command, int64_t batch) {
+  llvm::SmallSetVector<Operation *, 8> read, written, whole;
+  for (ViewAttr view : command.getReads())
+    read.insert(ownerOf(view));
+  for (ViewAttr view : command.getWrites()) {
+    BufferOp buffer = ownerOf(view);
+    written.insert(buffer);
+    if (view.isContiguous() &&
+        view.getSpanBytes() == static_cast<int64_t>(buffer.getBytes()))
+      whole.insert(buffer);
+  }
+  for (Operation *buffer : read)
+    use(buffer, batch, /*reads=*/true, written.contains(buffer),
+        whole.contains(buffer));
+  for (Operation *buffer : written)
+    if (!read.contains(buffer))
+      use(buffer, batch, /*reads=*/false, /*writes=*/true,
+          whole.contains(buffer));
+  if (updateStart)
+    for (Operation *buffer : read)
+      if (!always[buffer] && at(latest(buffer)).first < *updateStart)
+        at(latest(buffer)).content = Content::Gradient;
+  if (auto collective = dyn_cast<CollectiveOp>(command.getOperation()))
+    noteUnits(collective, read.getArrayRef(), written.getArrayRef());
+  llvm::SetVector<Operation *> used(read.begin(), read.end());
+  used.insert(written.begin(), written.end());
+  wait(command, used.getArrayRef());
+  ++result.moments;
+}
+void Walk::run(RunOp run) {
+  auto body = program.lookupSymbol<BodyOp>(run.getTask());
+  updateStart.reset();
+  if (body.getSymName() == kUpdate)
+    updateStart = result.moments;
+  body.walk(
+      [&](CommandOpInterface command) { note(command, run.getMicroBatch()); });
+}
+
+void Walk::finishGradients() {
+  auto mark = [&](Place place) {
+    for (;; --place.number) {
+      Holding &holding = at(place);
+      if (holding.content == Content::Own)
+        holding.content = Content::Gradient;
+      if (!holding.inPlace)
+        return;
+    }
+  };
+  for (auto [from, to] : llvm::reverse(sums))
+    if (at(to).content == Content::Gradient) {
+      mark(from);
+      mark(to);
+    }
+}
+
+void Walk::finish() {
+  finishGradients();
+  for (auto &[buffer, all] : result.buffers)
+    if (always[buffer]) {
+      all.lives.assign(1, {0, std::max<int64_t>(result.moments - 1, 0)});
+      all.holdings.clear();
+    }
+}
+
+Liveness Liveness::compute(ProgramOp program) {
+  Liveness result;
+  Walk walk(program, result);
+  for (auto entry : program.getOps<EntryOp>())
+    if (entry.getSymName() != kLoad)
+      entry.walk([&](RunOp run) { walk.run(run); });
+  walk.finish();
   return result;
 }
 
-SmallVector<BufferOp> Liveness::getPeak(Space space) const {
+/// The first moment at which the sum of changes is the largest, and that sum.
+static std::pair<int64_t, int64_t> findMost(ArrayRef<int64_t> changes) {
+  int64_t now = 0, most = -1, when = 0;
+  for (auto [moment, change] : llvm::enumerate(changes.drop_back())) {
+    now += change;
+    if (now > most) {
+      most = now;
+      when = moment;
+    }
+  }
+  return {when, std::max<int64_t>(most, 0)};
+}
+
+SmallVector<Liveness::Held> Liveness::getPeak(Space space) const {
   // Differences of what is alive, moment by moment.
   std::vector<int64_t> changes(moments + 1, 0);
-  for (auto &[op, list] : lives) {
+  for (auto &[op, all] : buffers) {
     auto buffer = cast<BufferOp>(op);
     if (buffer.getSpace() != space)
       continue;
-    for (const Life &life : list) {
+    for (const Life &life : all.lives) {
       changes[life.first] += getBytes(buffer);
       changes[life.last + 1] -= getBytes(buffer);
     }
   }
-  int64_t alive = 0, most = -1, when = 0;
-  for (int64_t moment = 0; moment < moments; ++moment) {
-    alive += changes[moment];
-    if (alive > most) {
-      most = alive;
-      when = moment;
-    }
+  int64_t when = findMost(changes).first;
+  auto isAlive = [&](const Life &life) { return life.holds(when); };
+  SmallVector<Held> held;
+  for (auto &[op, all] : buffers) {
+    if (cast<BufferOp>(op).getSpace() != space ||
+        llvm::none_of(all.lives, isAlive))
+      continue;
+    auto holding = llvm::find_if(all.holdings, isAlive);
+    held.push_back({cast<BufferOp>(op), holding == all.holdings.end()
+                                            ? Content::Own
+                                            : holding->content});
   }
-  SmallVector<BufferOp> buffers;
-  for (auto &[op, list] : lives)
-    if (cast<BufferOp>(op).getSpace() == space &&
-        llvm::any_of(list, [&](const Life &life) {
-          return life.first <= when && when <= life.last;
-        }))
-      buffers.push_back(cast<BufferOp>(op));
-  return buffers;
+  return held;
 }
 
-int64_t Liveness::getUnitsInFlight() const {
-  // By unit: a moment counts once however many of its weights are alive.
-  llvm::MapVector<StringAttr, SmallVector<Life>> byUnit;
-  for (auto &[op, list] : lives)
-    if (StringAttr unit = units.lookup(op))
-      byUnit[unit].append(list.begin(), list.end());
-  int64_t most = 0;
-  for (int64_t moment = 0; moment < moments; ++moment) {
-    int64_t count = llvm::count_if(byUnit, [&](auto &entry) {
-      return llvm::any_of(entry.second, [&](const Life &life) {
-        return life.first <= moment && moment <= life.last;
-      });
+int64_t Liveness::getUnitsInFlight(Content content) const {
+  // A unit counts once however many of its tensors are alive.
+  llvm::MapVector<StringAttr, SmallVector<Life>> units;
+  for (auto &[op, all] : buffers)
+    for (const Holding &holding : all.holdings)
+      if (holding.content == content && holding.unit)
+        units[holding.unit].push_back(holding);
+  std::vector<int64_t> changes(moments + 1, 0);
+  for (auto &[unit, lives] : units) {
+    llvm::sort(lives, [](const Life &lhs, const Life &rhs) {
+      return lhs.first < rhs.first;
     });
-    most = std::max(most, count);
+    int64_t end = -1; // of what has been counted
+    for (const Life &life : lives) {
+      if (life.last <= end)
+        continue;
+      ++changes[std::max(life.first, end + 1)];
+      --changes[life.last + 1];
+      end = life.last;
+    }
   }
-  return most;
+  return findMost(changes).second;
 }
 
 static void collectNames(Location location,

@@ -8,32 +8,54 @@
 
 namespace accel::report {
 
+/// What a buffer holds, where its role does not say it.
+enum class Content {
+  Own,            ///< what its role says
+  GatheredWeight, ///< a weight of a unit that other ranks have given their
+                  ///< pieces of
+  WholeGradient,  ///< of a unit, before ranks have scattered it
+  Gradient        ///< as the update reads it
+};
+
 /// The lives of a program's buffers over one call of its main entry, in the
-/// order of its commands (in which they may overlap in time on several
-/// streams). What is read before it is written, or outlives the call, lives
-/// throughout.
+/// order of its commands. What another stream uses is alive until the first
+/// stream has waited for it. What is read before it is written, or outlives the
+/// call, lives throughout.
 class Liveness {
 public:
-  static mlir::FailureOr<Liveness> compute(plan::ProgramOp program);
+  static Liveness compute(plan::ProgramOp program);
 
+  struct Held {
+    plan::BufferOp buffer;
+    Content content;
+  };
   /// What is alive in an arena at the moment when that is most.
-  llvm::SmallVector<plan::BufferOp> getPeak(plan::Space space) const;
-  /// The unit whose gathered weights a buffer holds; null if none.
-  mlir::StringAttr getUnit(plan::BufferOp buffer) const {
-    return units.lookup(buffer);
-  }
-  /// The most units whose gathered weights are alive at once.
-  int64_t getUnitsInFlight() const;
+  llvm::SmallVector<Held> getPeak(plan::Space space) const;
+  /// The most units of which such a thing is alive at once.
+  int64_t getUnitsInFlight(Content content) const;
   static int64_t getBytes(plan::BufferOp buffer);
 
 private:
+  friend class Walk;
   struct Life {
     int64_t first, last;
+    bool holds(int64_t moment) const {
+      return first <= moment && moment <= last;
+    }
   };
-  /// Of buffers with bytes of their own; several lives where each micro-batch
-  /// writes a buffer anew.
-  llvm::MapVector<mlir::Operation *, llvm::SmallVector<Life, 1>> lives;
-  llvm::DenseMap<mlir::Operation *, mlir::StringAttr> units;
+  /// What a command has left in a buffer, until another writes it.
+  struct Holding : Life {
+    Content content = Content::Own;
+    mlir::StringAttr unit;
+    bool inPlace = false; ///< made of what was there before
+  };
+  struct Lives {
+    llvm::SmallVector<Life, 1> lives; ///< several where each micro-batch
+                                      ///< writes the buffer anew
+    llvm::SmallVector<Holding, 2> holdings;
+  };
+  /// Of buffers with bytes of their own.
+  llvm::MapVector<mlir::Operation *, Lives> buffers;
   int64_t moments = 0;
 };
 

@@ -16,7 +16,7 @@ static constexpr size_t kLargest = 8;
 static constexpr StringLiteral kGaps = "alignment and gaps";
 
 /// What a buffer is for, in the words of who trains a model.
-static std::string describeRole(BufferOp buffer, const Liveness &liveness) {
+static std::string describeRole(BufferOp buffer, Content content) {
   if (buffer.getRole() == Role::state) {
     auto state = buffer->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
         buffer.getSourceAttr());
@@ -25,8 +25,16 @@ static std::string describeRole(BufferOp buffer, const Liveness &liveness) {
     return state ? nn::stringifyStateRole(state.getRole()).str() + "s"
                  : "states";
   }
-  if (liveness.getUnit(buffer))
+  switch (content) {
+  case Content::GatheredWeight:
     return "gathered weights";
+  case Content::WholeGradient:
+    return "whole gradients";
+  case Content::Gradient:
+    return "gradients";
+  case Content::Own:
+    break;
+  }
   return stringifyRole(buffer.getRole()).str() +
          (buffer.getRole() == Role::activation ? "s" : "");
 }
@@ -36,7 +44,7 @@ namespace {
 struct Peak {
   ArenaOp arena;
   llvm::MapVector<StringAttr, int64_t> roles; ///< adds up to the arena
-  SmallVector<BufferOp> largest;
+  SmallVector<Liveness::Held> largest;
 };
 
 struct StateBytes {
@@ -47,16 +55,16 @@ struct StateBytes {
 static Peak measure(ArenaOp arena, const Liveness &liveness) {
   Peak peak{arena, {}, liveness.getPeak(arena.getSpace())};
   int64_t gaps = arena.getBytes();
-  for (BufferOp buffer : peak.largest) {
+  for (auto [buffer, content] : peak.largest) {
     auto role =
-        StringAttr::get(arena.getContext(), describeRole(buffer, liveness));
+        StringAttr::get(arena.getContext(), describeRole(buffer, content));
     peak.roles[role] += Liveness::getBytes(buffer);
     gaps -= Liveness::getBytes(buffer);
   }
   if (gaps != 0)
     peak.roles[StringAttr::get(arena.getContext(), kGaps)] = gaps;
-  llvm::stable_sort(peak.largest, [](BufferOp lhs, BufferOp rhs) {
-    return Liveness::getBytes(lhs) > Liveness::getBytes(rhs);
+  llvm::stable_sort(peak.largest, [](const auto &lhs, const auto &rhs) {
+    return Liveness::getBytes(lhs.buffer) > Liveness::getBytes(rhs.buffer);
   });
   if (peak.largest.size() > kLargest)
     peak.largest.resize(kLargest);
@@ -64,14 +72,13 @@ static Peak measure(ArenaOp arena, const Liveness &liveness) {
 }
 
 /// Of all ranks together, what pads a state; of one rank, its bytes.
-static llvm::MapVector<StringAttr, StateBytes> addStates(ProgramOp program,
-                                                         const Liveness &live) {
+static llvm::MapVector<StringAttr, StateBytes> addStates(ProgramOp program) {
   llvm::MapVector<StringAttr, StateBytes> roles;
   for (auto buffer : program.getOps<BufferOp>()) {
     if (buffer.getRole() != Role::state)
       continue;
-    StateBytes &total = roles[StringAttr::get(program.getContext(),
-                                              describeRole(buffer, live))];
+    StateBytes &total = roles[StringAttr::get(
+        program.getContext(), describeRole(buffer, Content::Own))];
     total.bytes += Liveness::getBytes(buffer);
     ++total.tensors;
     auto state = program->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
@@ -106,25 +113,28 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
               out.attribute(role.getValue(), bytes);
           });
           out.attributeArray("largest", [&] {
-            for (BufferOp buffer : peak.largest)
-              out.object([&] {
+            for (auto [buffer, content] : peak.largest)
+              out.object([&, buffer = buffer, content = content]() mutable {
                 out.attribute("buffer", buffer.getSymName());
                 out.attribute("bytes", Liveness::getBytes(buffer));
-                out.attribute("role", describeRole(buffer, live));
+                out.attribute("role", describeRole(buffer, content));
                 out.attribute("node", describeNode(buffer));
               });
           });
         });
     });
     out.attributeObject("states", [&] {
-      for (auto &[role, total] : addStates(program, live))
+      for (auto &[role, total] : addStates(program))
         out.attributeObject(role.getValue(), [&, &total = total] {
           out.attribute("bytes", total.bytes);
           out.attribute("padding_bytes_of_all_ranks", total.padding);
           out.attribute("tensors", total.tensors);
         });
     });
-    out.attribute("gather_units_in_flight", live.getUnitsInFlight());
+    out.attribute("gather_units_in_flight",
+                  live.getUnitsInFlight(Content::GatheredWeight));
+    out.attribute("gradient_units_in_flight",
+                  live.getUnitsInFlight(Content::WholeGradient));
   });
   os << "\n";
 }
@@ -148,35 +158,36 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
       roles.add({role.str(), formatBytes(bytes)});
     roles.print(os);
     Table largest({"largest", "bytes", "role", "node"});
-    for (BufferOp buffer : peak.largest)
+    for (auto [buffer, content] : peak.largest)
       largest.add({buffer.getSymName().str(),
                    formatBytes(Liveness::getBytes(buffer)),
-                   describeRole(buffer, live), describeNode(buffer)});
+                   describeRole(buffer, content), describeNode(buffer)});
     largest.print(os);
   }
   os << "states of a rank:\n";
   Table states({"role", "tensors", "bytes", "padding of all ranks"});
-  for (auto &[role, total] : addStates(program, live))
+  for (auto &[role, total] : addStates(program))
     states.add({role.str(), std::to_string(total.tensors),
                 formatBytes(total.bytes), formatBytes(total.padding)});
   states.print(os);
-  if (int64_t units = live.getUnitsInFlight())
-    os << "units of gathered weights alive at once: " << units << " at most\n";
+  for (auto [content, what] :
+       {std::pair(Content::GatheredWeight, "gathered weights"),
+        std::pair(Content::WholeGradient, "whole gradients")})
+    if (int64_t units = live.getUnitsInFlight(content))
+      os << "units of " << what << " alive at once: " << units << " at most\n";
 }
 
 LogicalResult report::printMemory(ModuleOp module, llvm::raw_ostream &os,
                                   bool json) {
   for (auto program : module.getOps<ProgramOp>()) {
-    FailureOr<Liveness> liveness = Liveness::compute(program);
-    if (failed(liveness))
-      return failure();
+    Liveness liveness = Liveness::compute(program);
     SmallVector<Peak> peaks;
     for (auto arena : program.getOps<ArenaOp>())
-      peaks.push_back(measure(arena, *liveness));
+      peaks.push_back(measure(arena, liveness));
     if (json)
-      printJson(program, peaks, *liveness, os);
+      printJson(program, peaks, liveness, os);
     else
-      printText(program, peaks, *liveness, os);
+      printText(program, peaks, liveness, os);
   }
   return success();
 }

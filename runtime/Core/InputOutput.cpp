@@ -19,6 +19,8 @@
 namespace accel::rt {
 namespace {
 
+constexpr size_t kStagingBytes = 1 << 20;
+
 std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
   std::string text = std::string(dtypeName(dtype)) + " [";
   for (size_t i = 0; i < shape.size(); ++i)
@@ -326,8 +328,11 @@ Status InputOutput::prepare(const Command &command,
     }
     if (!range)
       return Status::error("found no value for " + inQuotes(read->name));
+    if (isState && staging.empty())
+      staging.resize(kStagingBytes);
     task = std::make_unique<ReadTask>(
-        PieceMover(*range, read->part, read->target, coordinates),
+        PieceMover(*range, read->part, read->target, coordinates,
+                   isState ? &staging : nullptr),
         isState ? &control.weightBytesRead : nullptr);
     return Status();
   }

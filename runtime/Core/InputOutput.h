@@ -92,6 +92,9 @@ struct InputOutput {
   /// The reports of the last training step, and the steps finished before it.
   StepRecord record = {};
   int64_t finishedSteps = 0;
+  /// What weights that are scattered in memory move through, one after another;
+  /// whoever has loaded them gives it back.
+  std::vector<char> staging = {};
 
   Status prepare(const Command &command, const Coordinates &coordinates,
                  RankControl &control, std::unique_ptr<Task> &task);

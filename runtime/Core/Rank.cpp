@@ -109,6 +109,7 @@ Status runRank(const Job &job, int64_t rank) {
   ACCEL_RT_RETURN_IF_ERROR(
       job.weights.verify(rank, plan.numRanks(), self.progress));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
+  io.staging = {};
   std::unique_ptr<CheckpointWriter> writer;
   if (job.checkpoints)
     writer = std::make_unique<CheckpointWriter>(

@@ -1,7 +1,10 @@
 // RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=3" | FileCheck %s
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=3 zero-gather-once=true" | FileCheck %s --check-prefix=ONCE
 
 // A table that is looked up first and multiplied with last, three blocks between,
-// whose weights are read rounded. The backward begins in the last unit, which is
+// whose weights are read rounded. What is not gathered is rounded by unit just
+// the same, and what is gathered once a step is rounded before. The backward begins in the last unit, which is
 // gathered once; it goes through the blocks from the last to the first, and needs
 // neither their biases nor, to add to the table's gradient, the table.
 
@@ -89,22 +92,40 @@ func.func @step(%ids: tensor<8xi64> {nn.input = "ids"}, %table: tensor<6x4xf32> 
 }
 }
 
-// CHECK-DAG: %[[W0:.*]] = nn.cast %arg2 : (tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>)
-// CHECK-DAG: %[[W1:.*]] = nn.cast %arg4
-// CHECK-DAG: %[[W2:.*]] = nn.cast %arg6
 // CHECK: %[[T:.*]] = dist.reshard %arg1 {{.*}}dist.instance = 0 : i64, dist.unit = "embed"}
 // CHECK-NEXT: nn.gather %[[T]]
-// CHECK: dist.reshard %[[W0]] {{.*}}dist.instance = 1 : i64, dist.unit = "h.0.mlp"} : {{.*}} -> tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}]>>
+// A weight is rounded with its unit, in each micro-batch.
+// CHECK: %[[W0:.*]] = nn.cast %arg2 {dist.instance = 1 : i64} : (tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>)
+// CHECK-NEXT: dist.reshard %[[W0]] {{.*}}dist.instance = 1 : i64, dist.unit = "h.0.mlp"} : {{.*}} -> tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}]>>
 // CHECK-NEXT: dist.reshard %arg3 {{.*}}dist.instance = 1 : i64, dist.unit = "h.0.mlp"}
-// CHECK: dist.reshard %[[W1]] {{.*}}dist.instance = 2 : i64, dist.unit = "h.1.mlp"}
-// CHECK: dist.reshard %[[W2]] {{.*}}dist.instance = 3 : i64, dist.unit = "h.2.mlp"}
+// CHECK: %[[W1:.*]] = nn.cast %arg4
+// CHECK-NEXT: dist.reshard %[[W1]] {{.*}}dist.instance = 2 : i64, dist.unit = "h.1.mlp"}
+// CHECK: %[[W2:.*]] = nn.cast %arg6
+// CHECK-NEXT: dist.reshard %[[W2]] {{.*}}dist.instance = 3 : i64, dist.unit = "h.2.mlp"}
 // CHECK: %[[HEAD:.*]] = dist.reshard %arg1 {{.*}}dist.instance = 4 : i64, dist.unit = "embed/1"}
 // CHECK-NEXT: nn.transpose %[[HEAD]]
 // CHECK: nn.matmul {{.*}}, %[[HEAD]]
-// CHECK: dist.reshard %[[W2]] {{.*}}dist.instance = 5 : i64, dist.unit = "h.2.mlp"}
-// CHECK: dist.reshard %[[W1]] {{.*}}dist.instance = 6 : i64, dist.unit = "h.1.mlp"}
-// CHECK: dist.reshard %[[W0]] {{.*}}dist.instance = 7 : i64, dist.unit = "h.0.mlp"}
-// CHECK-NOT: dist.unit
+// Each unit's gradients are scattered where they are made; the table's twice,
+// since it is in two units.
+// CHECK: %[[DT:.*]] = nn.matmul
+// CHECK-NEXT: %[[TAIL:.*]] = dist.reshard %[[DT]] {dist.inserted_by = "dist-materialize", dist.unit = "embed/1"}
+// CHECK: nn.cast %arg6 {dist.instance = 5 : i64}
+// CHECK: dist.reshard {{.*}}dist.instance = 5 : i64, dist.unit = "h.2.mlp"}
+// CHECK: %[[DW2:.*]] = nn.matmul {{.*}} partial = {dp_shard}
+// CHECK-NEXT: dist.reshard %[[DW2]] {dist.inserted_by = "dist-materialize", dist.unit = "h.2.mlp"}
+// CHECK: dist.reshard {{.*}}dist.instance = 6 : i64, dist.unit = "h.1.mlp"}
+// CHECK: dist.reshard {{.*}}dist.instance = 7 : i64, dist.unit = "h.0.mlp"}
+// CHECK-NOT: dist.instance
+// CHECK: %[[DE:.*]] = nn.scatter_add
+// CHECK-NEXT: %[[LOOKED:.*]] = dist.reshard %[[DE]] {dist.inserted_by = "dist-materialize", dist.unit = "embed"}
+// CHECK-NEXT: nn.add %[[TAIL]], %[[LOOKED]] : (tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // The update works on pieces.
 // CHECK: nn.sub %arg1, {{.*}} -> tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+
+// TWO-COUNT-2: nn.cast %arg2 {dist.instance
+// TWO-NOT: dist-place-gathers
+
+// ONCE: %[[ROUND:.*]] = nn.cast %arg2 : (tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>)
+// ONCE: dist.reshard %[[ROUND]] {{.*}} -> tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}]>>
+// ONCE-NOT: nn.cast %arg2

@@ -40,12 +40,12 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.st
 // THREE: %[[W:.*]] = dist.reshard %arg1 {dist.inserted_by = "dist-place-gathers", dist.instance = 0 : i64, dist.unit = "model"}
 // THREE-NEXT: nn.matmul %arg0, %[[W]]
 // The backward does not need it.
-// THREE-NOT: dist.unit
+// THREE-NOT: dist.instance
 // THREE: nn.sub %arg1, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 // THREE-NEXT: dist.reshard
 // THREE-NEXT: return
 
-// ONCE-NOT: dist.unit
+// ONCE-NOT: dist.instance
 
 // HYBRID: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 // HYBRID: dist.reshard {{.*}} partial = {mb, dp_replicate, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb, dp_replicate}

@@ -149,3 +149,39 @@ func.func @update(%keep: tensor<i1> {nn.input = "k"}, %g: tensor<64x8xf32> {nn.i
   %ms = nn.select %k, %m1, %m : (tensor<64x8xi1>, tensor<64x8xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
   return %ps, %ms : tensor<64x8xf32>, tensor<64x8xf32>
 }
+
+// -----
+
+// A square that the norm and the second moment both need is computed by each: it
+// is cheap, and the gradient lies in memory. Nothing of its size is written.
+// CHECK-LABEL: func.func @squares
+// CHECK-NEXT: call @kernel_{{[0-9]+}}(%arg0) : (tensor<1024x128xf32>) -> tensor<1024xf32>
+// CHECK: call @kernel_{{[0-9]+}}({{.*}}) : ({{.*}}) -> tensor<1024x128xf32>
+// CHECK-NEXT: return
+func.func @squares(%g: tensor<1024x128xf32> {nn.input = "g"}, %v: tensor<1024x128xf32> {nn.input = "v"}) -> (tensor<1024x128xf32> {nn.output = "nv"}) attributes {nn.entry} {
+  %g2 = nn.mul %g, %g : (tensor<1024x128xf32>, tensor<1024x128xf32>) -> tensor<1024x128xf32>
+  %r = nn.reduce sum %g2 dims [1] : (tensor<1024x128xf32>) -> tensor<1024xf32>
+  %s = nn.reduce sum %r dims [0] : (tensor<1024xf32>) -> tensor<f32>
+  %n = nn.sqrt %s : (tensor<f32>) -> tensor<f32>
+  %k = nn.broadcast %n : (tensor<f32>) -> tensor<1024x128xf32>
+  %d = nn.div %g2, %k : (tensor<1024x128xf32>, tensor<1024x128xf32>) -> tensor<1024x128xf32>
+  %nv = nn.add %v, %d : (tensor<1024x128xf32>, tensor<1024x128xf32>) -> tensor<1024x128xf32>
+  return %nv : tensor<1024x128xf32>
+}
+
+// -----
+
+// What reads a group before the place where it is called comes right behind that,
+// not at the end: here the scattered sum of %c, before the next product.
+// CHECK-LABEL: func.func @late
+// CHECK: call @kernel_0
+// CHECK-NEXT: dist.reduce_scatter
+// CHECK: nn.matmul
+dist.mesh @m ["dp" = 2]
+func.func @late(%x: tensor<4x8xf32> {nn.input = "x"}, %w: tensor<8x8xf32> {nn.input = "w"}) -> (tensor<4x8xf32> {nn.output = "y"}, tensor<2x8xf32> {nn.output = "s"}) attributes {nn.entry} {
+  %c = nn.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %s = dist.reduce_scatter sum %c over @m {dp} dim 0 : (tensor<4x8xf32>) -> tensor<2x8xf32>
+  %d = nn.tanh %c : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %y = nn.matmul %d, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %y, %s : tensor<4x8xf32>, tensor<2x8xf32>
+}

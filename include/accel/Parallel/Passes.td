@@ -127,8 +127,8 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let description = [{
     A gradient is partial over micro-batches and over ranks. ZeRO-1 sums the
     micro-batches of a rank up and scatters the sum over ranks once per step, which
-    costs a whole accumulator; ZeRO-2 and 3 scatter each micro-batch's term, right
-    where it is computed, and accumulate pieces.
+    costs a whole accumulator; ZeRO-2 and 3 scatter each micro-batch's term
+    (`dist-scatter-gradients` says where), and accumulate pieces.
 
     ```mlir
     %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
@@ -144,6 +144,37 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def ScatterGradientsPass : Pass<"dist-scatter-gradients", "::mlir::ModuleOp"> {
+  let summary = "Scatters gradients where the backward makes them, unit by unit";
+  let description = [{
+    In ZeRO-2 and 3 the sum over ranks that turns a gradient into pieces moves right
+    behind the term that it is of, and says which gather unit (`GatherUnits.h`) it
+    belongs to: what comes after it keeps no more than a unit whole. The terms of a
+    weight that several units use, a tied table, are scattered each with its own
+    unit, and the pieces added. Sums that scatter nothing stay where they are.
+
+    ```mlir
+    %d1 = nn.matmul %lt, %x3
+    …
+    %d0 = nn.scatter_add %zero, %ids, %dx
+    %d = nn.add %d1, %d0
+    …
+    %s = dist.reshard %d : [{}, {} ] partial = {dp_shard} -> [{dp_shard}, {} ]
+    %g = nn.gradient %s of @embed.table
+    // becomes
+    %d1 = nn.matmul %lt, %x3
+    %s1 = dist.reshard %d1 {dist.unit = "embed/1"} : …
+    …
+    %d0 = nn.scatter_add %zero, %ids, %dx
+    %s0 = dist.reshard %d0 {dist.unit = "embed"} : …
+    %s = nn.add %s1, %s0
+    …
+    %g = nn.gradient %s of @embed.table
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
   let summary = "Gathers sharded weights where they are used, unit by unit";
   let description = [{
@@ -151,8 +182,11 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     that reads one, in the forward and again in the backward, for what the
     backward needs; the last unit once, since the backward begins there. Units are
     the copies of the block that the forward repeats, and what stands between
-    them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. A weight
-    that is only read rounded (mixed precision) is rounded before it is gathered.
+    them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. What of a
+    weight is read rounded (mixed precision) is rounded before it is gathered, by
+    unit as well: rounded copies of all weights would be half as much again. So are
+    weights that every rank has whole. With `once`, gathers stay where they are, one
+    a step, of what is rounded before.
 
     ```mlir
     %w = dist.reshard %arg1 : [{dp_shard}, {} ] -> [{}, {} ]
@@ -167,6 +201,7 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     %dx = nn.matmul %dy, %w1
     ```
   }];
+  let options = [Option<"once", "once", "bool", "false", "Gather once a step, not in each unit">];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 

@@ -19,7 +19,9 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
 
     A group grows from its consumers to its producers while every reduction
     stays within a row, no expensive element is computed twice, and no cycle
-    between commands appears.
+    between commands appears. What is cheap and made of one tensor in memory (a
+    gradient's square) each group computes for itself. A call stands where the last op
+    of the group stood, and what reads it before that comes right behind it.
 
     ```mlir
     %h = nn.add %x, %r : …
@@ -70,7 +72,8 @@ def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> 
     a bucket of `bytes` is full, or until a command reads the result (or writes the
     terms). A command that does nothing but add a scattered sum to a state waits with
     it. A backward that ends with 148 gradients meets the other ranks a few times
-    instead. The gathers of one unit's weights become one however large.
+    instead. The gathers of one unit's weights become one however large. Gradients that
+    are scattered by unit wait for none of another unit: when the last is there, they go.
 
     ```mlir
     plan.collective all_reduce ["dp"] [@a] -> [@a]
@@ -91,8 +94,9 @@ def OverlapCollectivesPass : Pass<"plan-overlap-collectives", "::mlir::ModuleOp"
     beside, move to the stream `comm`, all of them: ranks meet in one order. The
     stream waits for what a collective sends, and the computation for what it
     brings, in front of the first command that needs it. A unit's weights are
-    gathered while the unit before is computed, and not earlier: two units are in
-    memory at most.
+    gathered while the unit before is computed, and not earlier, with what rounds them
+    in front: two units are in memory at most. Of gradients too: before the first of the
+    unit after the next is made, the computation waits until a unit's are scattered.
 
     ```mlir
     plan.collective all_gather ["dp"] [@w0] -> [@u0] {plan.unit = "h.0"}
@@ -157,10 +161,7 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
     ```
   }];
-  let options = [
-    Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">,
-    Option<"reserve", "reserve", "int64_t", "0", "Bytes that libraries and the process hold beside the device arena">,
-  ];
+  let options = [Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">];
 }
 
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {

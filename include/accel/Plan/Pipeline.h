@@ -15,7 +15,6 @@ namespace accel::plan {
 /// What a plan is made for.
 struct PlanOptions {
   int64_t alignment = 64; ///< of every buffer, in bytes
-  int64_t reserve = 0;    ///< bytes that libraries hold beside the device arena
 };
 
 /// From `local` to commands over buffers that have no offsets yet.

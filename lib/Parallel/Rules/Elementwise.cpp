@@ -45,6 +45,19 @@ struct DivRule : ShardingRuleOpInterface::ExternalModel<DivRule, nn::DivOp> {
   }
 };
 
+/// A cast rounds, and the sum of rounded terms is not the rounded sum. One to a
+/// wider type loses nothing: the sum of widened terms is the wide sum.
+struct CastRule : ShardingRuleOpInterface::ExternalModel<CastRule, nn::CastOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ElementwiseRule<nn::CastOp>().getShardingRule(op);
+    auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0)));
+    auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+    if (from && to && from.getWidth() < to.getWidth())
+      rule.linearGroups.push_back({0});
+    return rule;
+  }
+};
+
 /// The backward's shardings end here, and the update's begin.
 struct GradientRule
     : ShardingRuleOpInterface::ExternalModel<GradientRule, nn::GradientOp> {
@@ -62,17 +75,17 @@ template <typename... Ops> void attachNonLinear(MLIRContext *context) {
 
 void parallel::attachElementwiseRules(MLIRContext *context) {
   using namespace nn;
-  // A cast rounds: the sum of rounded terms is not the rounded sum. What comes
-  // after a gradient reads the finished one.
+  // What comes after a gradient reads the finished one.
   attachNonLinear<AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
                   ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp, NotOp,
                   IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp,
-                  CompareOp, CastOp, RandomUniformOp>(context);
+                  CompareOp, RandomUniformOp>(context);
   NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
   AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
   SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);
   MulOp::attachInterface<ElementwiseRule<MulOp, 0b01, 0b10>>(*context);
   SelectOp::attachInterface<ElementwiseRule<SelectOp, 0b110>>(*context);
   DivOp::attachInterface<DivRule>(*context);
+  CastOp::attachInterface<CastRule>(*context);
   GradientOp::attachInterface<GradientRule>(*context);
 }

@@ -5,11 +5,11 @@
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
+#include "Threads.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include <thread>
 
 using namespace mlir;
 
@@ -285,12 +285,8 @@ struct ChooseGemmFormsPass
         return signalPassFailure();
       }
     for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-      int64_t each =
-          threads > 0
-              ? threads.getValue()
-              : std::max<int64_t>(1, cores / int64_t(program.getRanks()));
-      FormChooser chooser(program, each, parsed->isHost);
+      FormChooser chooser(program, countThreads(threads, program.getRanks()),
+                          parsed->isHost);
       SmallVector<Operation *> commands;
       program.walk([&](Operation *op) {
         if (isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(op))

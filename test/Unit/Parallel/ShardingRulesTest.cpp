@@ -55,6 +55,8 @@ const OpCase kOps[] = {
      "tensor<4x6xf32>"},
     {"cast", "%0: tensor<4x6xf32>",
      "nn.cast %0 : (tensor<4x6xf32>) -> tensor<4x6xf16>", "tensor<4x6xf16>"},
+    {"cast_wider", "%0: tensor<4x6xbf16>",
+     "nn.cast %0 : (tensor<4x6xbf16>) -> tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"matmul", "%0: tensor<4x6xf32>, %1: tensor<6x8xf32>",
      "nn.matmul %0, %1 : (tensor<4x6xf32>, tensor<6x8xf32>) -> "
      "tensor<4x8xf32>",

@@ -39,4 +39,23 @@ def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::ModuleOp"> {
+  let summary = "Says what a rank holds beside its arenas";
+  let description = [{
+    Runs on a finished plan. The device arena's `reserve` becomes what the process
+    and its libraries will hold for what the plan makes them prepare: something for
+    each command, each product and thread, and each distinct product (oneDNN's code).
+    `acc-run` compares its resident set with it and warns.
+
+    ```mlir
+    plan.arena device bytes 512 alignment 64 reserve 0
+    // becomes
+    plan.arena device bytes 512 alignment 64 reserve 9576448
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,
+  ];
+}
+
 #endif
