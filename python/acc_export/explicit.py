@@ -57,54 +57,73 @@ def _along(weight, classes, rank):
     return weight.reshape(shape)
 
 
+def _weights_of(target, weight, ignore_index):
+    """How much each target counts, in the type of `weight`."""
+    ignored = target == ignore_index
+    inside = torch.where(ignored, torch.zeros_like(target), target)
+    return torch.where(ignored, torch.zeros_like(weight[inside]), weight[inside])
+
+
 def nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
     """-log p of the target class, ignored targets left out."""
     classes = 1 if self.dim() > 1 else 0
     ignored = target == ignore_index
     inside = torch.where(ignored, torch.zeros_like(target), target)
     loss = -self.gather(classes, inside.unsqueeze(classes)).squeeze(classes)
-    kept = (~ignored).to(self.dtype)
-    if weight is not None:
-        kept = kept * weight[inside]
     # where, not a product: what is ignored may be infinite.
     loss = torch.where(ignored, torch.zeros_like(loss), loss)
+    kept = (~ignored).to(self.dtype)
     if weight is not None:
+        kept = _weights_of(target, weight, ignore_index)
         loss = loss * kept
     return _reduce(loss, reduction, kept.sum())
 
 
 def cross_entropy(self, target, weight=None, reduction=1, ignore_index=-100,
                   label_smoothing=0.0):
-    """With label smoothing, weights of classes, or probabilities for targets."""
-    classes = 1 if self.dim() > 1 else 0
+    """With label smoothing, weights of classes, probabilities for targets, or no batch."""
+    if self.dim() == 1:
+        loss = cross_entropy(self.unsqueeze(0), target.unsqueeze(0), weight, reduction,
+                             ignore_index, label_smoothing)
+        return loss.squeeze(0) if reduction == 0 else loss
+    classes = 1
     count = self.shape[classes]
-    likely = F.log_softmax(self, classes)
     if target.is_floating_point():
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / count
-        terms = likely * target
+        terms = F.log_softmax(self, classes) * target
         if weight is not None:
             terms = terms * _along(weight, classes, self.dim())
-        loss = -terms.sum(classes)
         # The mean is over samples, whatever the weights.
-        return _reduce(loss, reduction)
-    loss = nll_loss(likely, target, weight, reduction, ignore_index)
-    if not label_smoothing:
-        return loss
+        return _reduce(-terms.sum(classes), reduction)
+    # What one sample loses without weights is what ONNX has an operator for.
+    loss = F.cross_entropy(self, target, reduction="none", ignore_index=ignore_index)
     ignored = target == ignore_index
-    terms = likely if weight is None else likely * _along(weight, classes, self.dim())
-    smooth = -terms.sum(classes)
-    smooth = torch.where(ignored, torch.zeros_like(smooth), smooth)
     kept = (~ignored).to(self.dtype)
     if weight is not None:
-        kept = kept * weight[torch.where(ignored, torch.zeros_like(target), target)]
-    smooth = _reduce(smooth, reduction, kept.sum())
-    return loss * (1 - label_smoothing) + smooth * (label_smoothing / count)
+        kept = _weights_of(target, weight, ignore_index)
+        loss = loss * kept
+    if label_smoothing:
+        terms = F.log_softmax(self, classes)
+        if weight is not None:
+            terms = terms * _along(weight, classes, self.dim())
+        smooth = torch.where(ignored, torch.zeros_like(loss), -terms.sum(classes))
+        loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / count)
+    return _reduce(loss, reduction, kept.sum())
 
 
-def _needs_words(target, weight, label_smoothing=0.0, **_):
+def _is_log_softmax(self, **_):
+    """Of logarithms of probabilities the cross entropy is the loss itself."""
+    if not isinstance(self, torch.fx.Node) or self.target is not aten.log_softmax.int:
+        return False
+    rank = _value(self).dim()
+    return self.args[1] % rank == (1 if rank > 1 else 0)
+
+
+def _needs_words(self, target, weight, label_smoothing, **_):
     """SoftmaxCrossEntropyLoss says the rest."""
-    return bool(label_smoothing) or weight is not None or _value(target).is_floating_point()
+    return (bool(label_smoothing) or weight is not None or _value(self).dim() == 1 or
+            _value(target).is_floating_point())
 
 
 def kl_div(self, target, reduction=1, log_target=False):
@@ -259,6 +278,7 @@ def _is_square(self, offset, **_):
 
 ROWS = [
     Row(aten.cross_entropy_loss.default, cross_entropy, _needs_words),
+    Row(aten.nll_loss_nd.default, cross_entropy, _is_log_softmax),
     Row(aten.nll_loss.default, nll_loss),
     Row(aten.nll_loss_nd.default, nll_loss),
     Row(aten.nll_loss2d.default, nll_loss),

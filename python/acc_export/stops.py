@@ -161,7 +161,9 @@ def _refuse_writes(graph, without):
     find = _aliases(graph)
     stopped, modes = set(), {}
     for node in graph.nodes:
-        if _is_detached_in_place(node) and not _is_own_copy(node.args[0]):
+        if _is_detached_in_place(node):
+            if _is_own_copy(node.args[0]):
+                continue
             raise Refused(f"detach_(){at(line_of_node(node))} changes a tensor that has been "
                           "used already: write x = x.detach()")
         modes.setdefault(find(node), set()).add(node in without)
