@@ -2,6 +2,7 @@
 
 #include "accel/Onnx/NamePatterns.h"
 
+#include "accel/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -51,9 +52,15 @@ LogicalResult NamePatterns::checkAllMatched(ArrayRef<StringRef> names,
 }
 
 std::string nearestNames(StringRef name, ArrayRef<StringRef> names) {
+  // Part of a long dotted name is what one remembers of it.
+  std::string letters = name.str();
+  llvm::erase_if(letters, [](char c) { return c == '*' || c == '?'; });
   std::vector<std::pair<unsigned, StringRef>> ranked;
   for (StringRef each : names)
-    ranked.emplace_back(name.edit_distance(each), each);
+    ranked.emplace_back(!letters.empty() && each.contains_insensitive(letters)
+                            ? 0
+                            : 1 + nameDistance(letters, each),
+                        each);
   llvm::stable_sort(ranked, llvm::less_first());
   std::string text;
   for (auto &[distance, each] : ArrayRef(ranked).take_front(3))

@@ -235,7 +235,8 @@ def kill_launcher(options, layouts):
         else:
             newest = check_contents(layout, folder, kind)
             expected = f"; the last checkpoint is '{folder}/step-{newest:08}'"
-            if code != 1 or "error: interrupted by" not in stderr or expected not in stderr:
+            ended = 143 if kind == "SIGTERM" else 130
+            if code != ended or "error: interrupted by" not in stderr or expected not in stderr:
                 raise Failed(f"{kind}: expected {expected}, found {code}: {stderr}")
         print(f"  {kind}: newest checkpoint {newest}")
         if newest < STEPS:
