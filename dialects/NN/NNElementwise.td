@@ -21,6 +21,7 @@ def NN_NegOp : NN_UnaryOp<"neg", NN_Tensor, "-x">;
 def NN_AbsOp : NN_UnaryOp<"abs", NN_Tensor, "|x|">;
 def NN_ExpOp : NN_UnaryOp<"exp", NN_FloatTensor, "e to the x">;
 def NN_LogOp : NN_UnaryOp<"log", NN_FloatTensor, "Natural logarithm">;
+def NN_Log1pOp : NN_UnaryOp<"log1p", NN_FloatTensor, "log(1 + x), exact for small x too">;
 def NN_SqrtOp : NN_UnaryOp<"sqrt", NN_FloatTensor, "Square root">;
 def NN_RsqrtOp : NN_UnaryOp<"rsqrt", NN_FloatTensor, "1 / sqrt(x)">;
 def NN_ReciprocalOp : NN_UnaryOp<"reciprocal", NN_FloatTensor, "1 / x">;

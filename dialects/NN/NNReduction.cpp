@@ -18,6 +18,14 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *context,
                                "]");
     previous = dim;
   }
+  bool extreme = adaptor.getKind() == ReductionKind::max ||
+                 adaptor.getKind() == ReductionKind::min;
+  if (adaptor.getFirst() && (!extreme || adaptor.getDims().size() != 1))
+    return emitOptionalError(loc,
+                             "expected 'first' on a max or min over one "
+                             "dimension, found ",
+                             stringifyReductionKind(adaptor.getKind()),
+                             " over [", adaptor.getDims(), "]");
   SmallVector<int64_t> shape;
   for (int64_t dim = 0; dim < input.getRank(); ++dim)
     if (!llvm::is_contained(adaptor.getDims(), dim))

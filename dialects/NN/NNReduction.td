@@ -9,11 +9,17 @@ def NN_ReduceOp : NN_InferredOp<"reduce"> {
   let summary = "Combines all elements of some dimensions, which disappear";
   let description = [{
     A mean is a sum times a constant, from import on. `dims` are ascending.
+
+    Where several elements attain a `max` or `min`, they share its gradient
+    evenly (torch.amax); with `first`, which takes one dimension, the first of
+    them gets all of it (torch.max(x, dim)). The result does not depend on it.
     ```mlir
     %s = nn.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
+    %m = nn.reduce max %x dims [1] {first} : (tensor<4x8xf32>) -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins NN_ReductionKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$dims);
+  let arguments = (ins NN_ReductionKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$dims,
+      UnitAttr:$first);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`` $kind $input `dims` $dims attr-dict `:` functional-type(operands, results)";
 }

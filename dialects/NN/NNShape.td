@@ -76,16 +76,17 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
   let description = [{
     result[a…, i…, b…] = table[a…, indices[i…], b…], the index standing in
     dimension `dim` of the table. An index in [-n, -1] counts from the end; one
-    outside [-n, n-1] stops the run with an error that names the op.
+    outside [-n, n-1] stops the run with an error that names the op. With
+    `non_negative` so does one below 0 (torch.nn.functional.embedding).
 
     What is picked by `padding_index` gives the table no gradient (padding_idx of
     torch.nn.Embedding); the result does not depend on it.
     ```mlir
-    %x = nn.gather %table, %ids dim 0 padding 1 : (tensor<96x32xf32>, tensor<4x8xi64>) -> tensor<4x8x32xf32>
+    %x = nn.gather %table, %ids dim 0 padding 1 {non_negative} : (tensor<96x32xf32>, tensor<4x8xi64>) -> tensor<4x8x32xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$table, NN_IndexTensor:$indices, I64Attr:$dim,
-      OptionalAttr<I64Attr>:$padding_index);
+      OptionalAttr<I64Attr>:$padding_index, UnitAttr:$non_negative);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$table `,` $indices `dim` $dim (`padding` $padding_index^)? attr-dict `:` functional-type(operands, results)";
 }

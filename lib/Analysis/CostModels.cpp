@@ -92,7 +92,7 @@ void analysis::registerCostModels(DialectRegistry &registry) {
     attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
                      PadOp, GatherOp, GatherNdOp, CastOp, SelectOp, ConstantOp,
                      IotaOp, GradientOp>(context);
-    attachPerElement<1, NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp,
+    attachPerElement<1, NegOp, AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp,
                      ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp,
                      CosOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp, MulOp, DivOp,
                      ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp, CompareOp,

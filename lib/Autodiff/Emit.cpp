@@ -57,7 +57,8 @@ Value Emit::sumTo(Value value, ArrayRef<int64_t> shape) const {
 
 Value Emit::sum(Value value, ArrayRef<int64_t> dims) const {
   return dims.empty() ? value
-                      : make<nn::ReduceOp>(nn::ReductionKind::sum, value, dims);
+                      : make<nn::ReduceOp>(nn::ReductionKind::sum, value, dims,
+                                           /*first=*/false);
 }
 
 Value Emit::expand(Value value, ArrayRef<int64_t> dims,

@@ -95,9 +95,30 @@ private:
     return result;
   }
   rt::KernelCommand kernel(plan::KernelOp op) {
-    return {cpu::getKernelSymbol(op), views(op.getInputs()),
-            views(op.getOutputs()), static_cast<int64_t>(op.getRows()),
-            static_cast<int64_t>(op.getGrid())};
+    return {cpu::getKernelSymbol(op),
+            views(op.getInputs()),
+            views(op.getOutputs()),
+            static_cast<int64_t>(op.getRows()),
+            static_cast<int64_t>(op.getGrid()),
+            inputNames(op)};
+  }
+  /// The program's inputs that lie in the buffers of a kernel's integers.
+  std::vector<std::string> inputNames(plan::KernelOp op) {
+    std::vector<std::string> names(op.getInputs().size());
+    bool any = false;
+    for (auto [index, attribute] : llvm::enumerate(op.getInputs())) {
+      auto view = cast<plan::ViewAttr>(attribute);
+      std::string &name = names[index];
+      if (!view.getElement().isInteger() || view.getElement().isInteger(1))
+        continue;
+      op->getParentOfType<plan::ProgramOp>().walk([&](plan::ReadOp read) {
+        if (read.getSource() == plan::Source::input &&
+            read.getTarget().getBuffer() == view.getBuffer())
+          name = read.getName().str();
+      });
+      any |= !name.empty();
+    }
+    return any ? names : std::vector<std::string>();
   }
   rt::CollectiveCommand collective(plan::CollectiveOp op) {
     rt::CollectiveCommand result;

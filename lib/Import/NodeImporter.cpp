@@ -334,13 +334,15 @@ Value NodeImporter::select(Value condition, Value onTrue, Value onFalse) {
 }
 
 Value NodeImporter::reduce(nn::ReductionKind kind, Value value,
-                           ArrayRef<int64_t> dims, bool keepDims) {
+                           ArrayRef<int64_t> dims, bool keepDims, bool first) {
+  SmallVector<NamedAttribute> attributes{
+      named("kind", nn::ReductionKindAttr::get(loc.getContext(), kind)),
+      named("dims", dims)};
+  if (first)
+    attributes.push_back(unit("first"));
   Value result = value;
   if (!dims.empty())
-    result = create<nn::ReduceOp>(
-        value,
-        {named("kind", nn::ReductionKindAttr::get(loc.getContext(), kind)),
-         named("dims", dims)});
+    result = create<nn::ReduceOp>(value, attributes);
   if (!result || !keepDims)
     return result;
   SmallVector<int64_t> kept(shape(value));

@@ -119,8 +119,10 @@ public:
                       mlir::Value rhs);
   mlir::Value select(mlir::Value condition, mlir::Value onTrue,
                      mlir::Value onFalse);
+  /// With `first` the gradient of an extreme is its first element's.
   mlir::Value reduce(nn::ReductionKind kind, mlir::Value value,
-                     llvm::ArrayRef<int64_t> dims, bool keepDims);
+                     llvm::ArrayRef<int64_t> dims, bool keepDims,
+                     bool first = false);
   /// The sum over `dims` times one over their size.
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims);

@@ -130,6 +130,17 @@ std::optional<SourceLine> libraryLine(const onnx::NodeProto &node) {
   return outsideTorch > *own ? frames[outsideTorch] : frames.back();
 }
 
+StringRef tracedOperator(const onnx::NodeProto &node) {
+  StringRef target = nodeProperty(node, "pkg.torch.onnx.fx_node")
+                         .split("[target=")
+                         .second.split("](")
+                         .first;
+  if (target.consume_front("torch.ops."))
+    return target.split('.').second; // behind the namespace
+  size_t dot = target.rfind('.');
+  return dot == StringRef::npos ? target : target.substr(dot + 1);
+}
+
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
                                           StringRef name) {
   for (const onnx::AttributeProto &attribute : node.attribute())

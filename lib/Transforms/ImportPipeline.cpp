@@ -17,6 +17,7 @@ void transforms::buildImportPipeline(OpPassManager &pm) {
   // Before anything else can take the pieces apart.
   pm.addNestedPass<func::FuncOp>(createRecognizeLayerNormPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeGeluPass());
+  pm.addNestedPass<func::FuncOp>(createRecognizeLog1pPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeAttentionPass());
   // Transposes that recognition left meet those that were there; masks of
   // different layers are one.

@@ -75,6 +75,7 @@ template <class IO> void describe(IO &io, KernelCommand &kernel) {
   io.field("outputs", kernel.outputs);
   io.field("rows", kernel.rows);
   io.field("grid", kernel.grid);
+  io.field("input_names", kernel.inputNames);
 }
 template <class IO> void describe(IO &io, CollectiveCommand &collective) {
   io.field("collective", collective.kind);

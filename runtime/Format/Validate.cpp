@@ -327,10 +327,15 @@ private:
     for (const View &view : command.releases)
       check(view);
     ACCEL_RT_RETURN_IF_ERROR(status);
-    if (auto *kernel = std::get_if<KernelCommand>(&command.what))
+    if (auto *kernel = std::get_if<KernelCommand>(&command.what)) {
       if (!inRange(kernel->rows, 0, kLimit) ||
           !inRange(kernel->grid, 1, kLimit))
         return Status::error("expected rows and a grid of at least 1");
+      if (!kernel->inputNames.empty() &&
+          kernel->inputNames.size() != kernel->inputs.size())
+        return Status::error("expected a name, which may be empty, for each "
+                             "input of a kernel");
+    }
     if (auto *fill = std::get_if<FillCommand>(&command.what))
       if (fill->value.size() !=
           static_cast<size_t>(dtypeBytes(fill->target.dtype)))

@@ -47,6 +47,12 @@ std::optional<SourceLine> sourceLine(const onnx::NodeProto &node);
 /// user's own.
 std::optional<SourceLine> libraryLine(const onnx::NodeProto &node);
 
+/// The operator of the traced call that the node came from, with its overload
+/// and without its namespace ("clamp.Tensor", "max.dim"; "embedding" of a call
+/// of torch.nn.functional), or empty. What an ONNX node stands for in PyTorch
+/// decides gradients at points where the function has none.
+llvm::StringRef tracedOperator(const onnx::NodeProto &node);
+
 /// The attribute of that name, or null.
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
                                           llvm::StringRef name);

@@ -70,6 +70,32 @@ def RecognizeGeluPass : Pass<"nn-recognize-gelu", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def RecognizeLog1pPass : Pass<"nn-recognize-log1p", "::mlir::func::FuncOp"> {
+  let summary = "Puts logarithms of sums and sigmoids into forms that keep their value";
+  let description = [{
+    Exporters write log1p(x) as log(1 + x), which is 0 for small x; logsigmoid(x)
+    as log(sigmoid(x)), which is -inf for x < -104 in f32; logaddexp(x, y) as
+    log(exp(x) + exp(y)), which is infinite for x > 89. They become `nn.log1p`,
+    min(x, 0) - log1p(exp(-|x|)) and max(x, y) + log1p(exp(-|x - y|)): the same
+    functions, as PyTorch computes them. Whether the user wrote the function or
+    its definition makes no difference. Runs after import, before other passes
+    read logarithms.
+
+    ```mlir
+    %s = nn.sigmoid %x : (tensor<8xf32>) -> tensor<8xf32>
+    %y = nn.log %s : (tensor<8xf32>) -> tensor<8xf32>
+    // becomes
+    %m = nn.min %x, %zero : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %a = nn.abs %x : (tensor<8xf32>) -> tensor<8xf32>
+    %n = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+    %e = nn.exp %n : (tensor<8xf32>) -> tensor<8xf32>
+    %t = nn.log1p %e : (tensor<8xf32>) -> tensor<8xf32>
+    %y = nn.sub %m, %t : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def RecognizeAttentionPass
     : Pass<"nn-recognize-attention", "::mlir::func::FuncOp"> {
   let summary = "Puts attention that exporters took apart together";

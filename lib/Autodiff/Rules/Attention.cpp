@@ -73,7 +73,7 @@ struct Attention
     Value p = e.make<nn::SoftmaxOp>(scores, 3, false);
     if (op.getZeroMaskedRows()) {
       Value most = e.make<nn::ReduceOp>(nn::ReductionKind::max, scores,
-                                        ArrayRef<int64_t>{3});
+                                        ArrayRef<int64_t>{3}, /*first=*/false);
       Value nothing =
           e.compare(ComparePredicate::eq, e.expand(most, 3, full), hidden);
       p = e.select(nothing, e.splat(0, p), p);

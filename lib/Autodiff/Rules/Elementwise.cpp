@@ -46,11 +46,14 @@ Value absRule(const Emit &e, Value x, Value, Value g) {
 }
 Value expRule(const Emit &e, Value, Value y, Value g) { return e.mul(g, y); }
 Value logRule(const Emit &e, Value x, Value, Value g) { return e.div(g, x); }
+Value log1pRule(const Emit &e, Value x, Value, Value g) {
+  return e.div(g, e.add(x, e.splat(1, x)));
+}
 Value sqrtRule(const Emit &e, Value, Value y, Value g) {
   return e.div(e.scale(g, 0.5), y);
 }
 Value rsqrtRule(const Emit &e, Value x, Value y, Value g) {
-  return e.mul(e.scale(g, -0.5), e.div(y, x));
+  return e.mul(g, e.div(e.scale(y, -0.5), x)); // y / x alone may overflow
 }
 Value reciprocalRule(const Emit &e, Value, Value y, Value g) {
   return e.neg(e.mul(g, e.mul(y, y)));
@@ -58,9 +61,20 @@ Value reciprocalRule(const Emit &e, Value, Value y, Value g) {
 Value tanhRule(const Emit &e, Value, Value y, Value g) {
   return e.mul(g, e.sub(e.splat(1, y), e.mul(y, y)));
 }
+/// g times a slope that has constants in it, which a type narrower than f32
+/// would round: computed in f32, and rounded once.
+template <typename Slope>
+Value timesSlope(const Emit &e, Value x, Value g, Slope slope) {
+  Type element = typeOf(x).getElementType();
+  Type wide =
+      element.getIntOrFloatBitWidth() < 32 ? e.builder.getF32Type() : element;
+  return e.cast(e.mul(e.cast(g, wide), slope(e.cast(x, wide))), element);
+}
 Value erfRule(const Emit &e, Value x, Value, Value g) {
-  Value bell = e.make<nn::ExpOp>(e.neg(e.mul(x, x)));
-  return e.mul(g, e.scale(bell, 2 / std::sqrt(M_PI)));
+  return timesSlope(e, x, g, [&](Value x) {
+    Value bell = e.make<nn::ExpOp>(e.neg(e.mul(x, x)));
+    return e.scale(bell, 2 / std::sqrt(M_PI));
+  });
 }
 Value sigmoidRule(const Emit &e, Value, Value y, Value g) {
   return e.mul(g, e.mul(y, e.sub(e.splat(1, y), y)));
@@ -128,26 +142,40 @@ std::pair<Value, Value> extremeRule(const Emit &e, Value x, Value y, Value,
           e.select(e.compare(Wins, y, x), g, shared)};
 }
 
+/// Φ(x) + x φ(x).
+Value geluErfSlope(const Emit &e, Value x) {
+  Value phi = e.make<nn::ErfOp>(e.scale(x, std::sqrt(0.5)));
+  phi = e.scale(e.add(e.splat(1, x), phi), 0.5);
+  Value bell = e.make<nn::ExpOp>(e.scale(e.mul(x, x), -0.5));
+  return e.add(phi, e.mul(x, e.scale(bell, 1 / std::sqrt(2 * M_PI))));
+}
+
+/// With v = 2c (x + a x³) and σ the sigmoid: σ(v) + x v' σ(v) σ(-v). Of
+/// e = exp(-|v|) both sigmoids come without a difference that x v' would
+/// amplify: 1/(1+e) and e/(1+e). Where |x| = 16 they are 1 and 0; beyond, x² is
+/// held, so that v' stays finite and its product with them 0.
+Value geluTanhSlope(const Emit &e, Value x) {
+  double a = 0.044715, c = 2 * std::sqrt(2 / M_PI);
+  Value one = e.splat(1, x), most = e.splat(256, x), square = e.mul(x, x);
+  square =
+      e.select(e.compare(ComparePredicate::gt, square, most), most, square);
+  Value rate = e.splat(c, x);
+  Value v = e.mul(x, e.add(rate, e.scale(square, a * c)));
+  Value slope = e.add(rate, e.scale(square, 3 * a * c));
+  Value tail = e.make<nn::ExpOp>(e.neg(e.make<nn::AbsOp>(v)));
+  Value larger = e.div(one, e.add(one, tail)), smaller = e.mul(tail, larger);
+  Value isPositive = e.compare(ComparePredicate::ge, x, e.splat(0, x));
+  Value inner = e.mul(x, e.mul(slope, e.mul(larger, smaller)));
+  return e.add(e.select(isPositive, larger, smaller), inner);
+}
+
 struct Gelu : GradientModel<Gelu, nn::GeluOp> {
   static LogicalResult vjp(nn::GeluOp op, const Emit &e, Value g,
                            SmallVectorImpl<Value> &out) {
-    Value x = op.getInput(), one = e.splat(1, x), square = e.mul(x, x);
-    if (op.getKind() == nn::GeluKind::erf) {
-      // Φ(x) + x φ(x)
-      Value phi = e.scale(
-          e.add(one, e.make<nn::ErfOp>(e.scale(x, std::sqrt(0.5)))), 0.5);
-      Value bell = e.scale(e.make<nn::ExpOp>(e.scale(square, -0.5)),
-                           1 / std::sqrt(2 * M_PI));
-      out.push_back(e.mul(g, e.add(phi, e.mul(x, bell))));
-      return success();
-    }
-    // With u = c (x + a x³): (1 + tanh u) / 2 + x/2 (1 - tanh² u) c (1 + 3a x²)
-    double a = 0.044715, c = std::sqrt(2 / M_PI);
-    Value u = e.scale(e.mul(x, e.add(one, e.scale(square, a))), c);
-    Value t = e.make<nn::TanhOp>(u);
-    Value slope = e.scale(e.add(one, e.scale(square, 3 * a)), c);
-    Value inner = e.mul(e.mul(x, e.sub(one, e.mul(t, t))), slope);
-    out.push_back(e.mul(g, e.scale(e.add(e.add(one, t), inner), 0.5)));
+    bool exact = op.getKind() == nn::GeluKind::erf;
+    out.push_back(timesSlope(e, op.getInput(), g, [&](Value x) {
+      return exact ? geluErfSlope(e, x) : geluTanhSlope(e, x);
+    }));
     return success();
   }
 };
@@ -197,6 +225,7 @@ void autodiff::attachElementwiseRules(MLIRContext *context) {
   AbsOp::attachInterface<Unary<AbsOp, absRule>>(c);
   ExpOp::attachInterface<Unary<ExpOp, expRule>>(c);
   LogOp::attachInterface<Unary<LogOp, logRule>>(c);
+  Log1pOp::attachInterface<Unary<Log1pOp, log1pRule>>(c);
   SqrtOp::attachInterface<Unary<SqrtOp, sqrtRule>>(c);
   RsqrtOp::attachInterface<Unary<RsqrtOp, rsqrtRule>>(c);
   ReciprocalOp::attachInterface<Unary<ReciprocalOp, reciprocalRule>>(c);

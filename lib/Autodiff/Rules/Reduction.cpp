@@ -28,7 +28,7 @@ static Value prodOfOthers(const Emit &e, Value x, ArrayRef<int64_t> dims) {
       e.compare(nn::ComparePredicate::eq, e.iota(shape, 1), e.iota(shape, 2));
   Value others = e.make<nn::ReduceOp>(
       nn::ReductionKind::prod, e.select(self, e.splat(1, copies), copies),
-      ArrayRef<int64_t>{2});
+      ArrayRef<int64_t>{2}, /*first=*/false);
   return e.make<nn::TransposeOp>(e.reshape(others, moved), inverse);
 }
 
@@ -46,9 +46,20 @@ struct Reduce : GradientModel<Reduce, nn::ReduceOp> {
       out.push_back(e.expand(g, dims, shape));
       return success();
     }
-    // The elements that attain the extreme share its gradient evenly.
     Value best = e.compare(nn::ComparePredicate::eq, x,
                            e.expand(op.getResult(), dims, shape));
+    if (op.getFirst()) {
+      Value place = e.iota(shape, dims[0]);
+      Value end = e.splat(shape[dims[0]], place);
+      Value first = e.make<nn::ReduceOp>(nn::ReductionKind::min,
+                                         e.select(best, place, end), dims,
+                                         /*first=*/false);
+      Value isFirst = e.compare(nn::ComparePredicate::eq, place,
+                                e.expand(first, dims, shape));
+      out.push_back(e.select(isFirst, e.expand(g, dims, shape), e.splat(0, x)));
+      return success();
+    }
+    // The elements that attain the extreme share its gradient evenly.
     Value count = e.sum(e.cast(best, typeOf(x).getElementType()), dims);
     out.push_back(
         e.select(best, e.expand(e.div(g, count), dims, shape), e.splat(0, x)));

@@ -199,7 +199,8 @@ struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
                                "alone the gradient is known";
     out.append({g, Value(),
                 e.make<nn::GatherOp>(g, op.getIndices(), op.getDim(),
-                                     /*padding_index=*/IntegerAttr())});
+                                     /*padding_index=*/IntegerAttr(),
+                                     /*non_negative=*/false)});
     return success();
   }
 };

@@ -20,6 +20,7 @@ double absolute(double x) { return std::fabs(x); }
 int64_t absoluteInt(int64_t x) { return x < 0 ? negateInt(x) : x; }
 double exponential(double x) { return std::exp(x); }
 double logarithm(double x) { return std::log(x); }
+double logarithmOfSum(double x) { return std::log1p(x); }
 double squareRoot(double x) { return std::sqrt(x); }
 double inverseRoot(double x) { return 1 / std::sqrt(x); }
 double inverse(double x) { return 1 / x; }
@@ -269,6 +270,7 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
   UNARY(AbsOp, absolute, absoluteInt);
   UNARY(ExpOp, exponential);
   UNARY(LogOp, logarithm);
+  UNARY(Log1pOp, logarithmOfSum);
   UNARY(SqrtOp, squareRoot);
   UNARY(RsqrtOp, inverseRoot);
   UNARY(ReciprocalOp, inverse);

@@ -114,9 +114,13 @@ struct Gather : EvaluateModel<Gather, nn::GatherOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     Tensor result = makeResult(op);
-    DimSplit split(operands[0].getShape(), cast<nn::GatherOp>(op).getDim());
+    auto gather = cast<nn::GatherOp>(op);
+    DimSplit split(operands[0].getShape(), gather.getDim());
     SmallVector<int64_t> picked;
     for (int64_t index : operands[1].ints()) {
+      if (gather.getNonNegative() && index < 0)
+        return op->emitOpError() << "expected indices in [0, " << split.size - 1
+                                 << "], found " << index;
       FailureOr<int64_t> row = normaliseIndex(op, index, split.size);
       if (failed(row))
         return failure();

@@ -1,7 +1,9 @@
 // Import of elementwise operators, comparisons and casts.
 
+#include "../Kinks.h"
 #include "../OpTable.h"
 #include "../Tensors.h"
+#include "accel/Onnx/NodeInfo.h"
 
 #include <cmath>
 
@@ -45,20 +47,48 @@ static LogicalResult importSign(Importer &n) {
   Value x = n.operand(0), zero = n.splatLike(x, 0);
   Value negative = n.compare(nn::ComparePredicate::lt, x, zero);
   Value positive = n.compare(nn::ComparePredicate::gt, x, zero);
-  // Neither branch is taken for NaN, which the last operand hands on.
-  Value result = n.select(positive, n.splatLike(x, 1), x);
+  // Neither branch is taken for 0 and NaN, which stay what they are; the
+  // gradient is 0 there as well.
+  Value rest = Importer::isFloat(x) ? n.binary<nn::MulOp>(x, zero) : x;
+  Value result = n.select(positive, n.splatLike(x, 1), rest);
   if (x && Importer::element(x).isUnsignedInteger())
     return n.finish(result);
   return n.finish(n.select(negative, n.splatLike(x, -1), result));
 }
 
 static LogicalResult importClip(Importer &n) {
-  Value result = n.operand(0);
-  if (Value low = n.operand(1))
-    result = n.binary<nn::MaxOp>(result, low);
-  if (Value high = n.operand(2))
-    result = n.binary<nn::MinOp>(result, high);
-  return n.finish(result);
+  bool strict = isTracedAs(n.node, "hardtanh") || isTracedAs(n.node, "relu6");
+  return n.finish(clip(n, n.operand(0), n.operand(1), n.operand(2), strict));
+}
+
+/// Max and Min of two: halves of a clamp where the call says so.
+template <bool isMax> static LogicalResult importExtreme(Importer &n) {
+  using Op = std::conditional_t<isMax, nn::MaxOp, nn::MinOp>;
+  StringRef call = onnxio::tracedOperator(n.node).split('.').first;
+  if (n.operandCount() != 2 ||
+      (call != "clamp" && call != "clamp_min" && call != "clamp_max"))
+    return variadic<Op>(n);
+  return n.finish(clip(n, n.operand(0), isMax ? n.operand(1) : Value(),
+                       isMax ? Value() : n.operand(1), /*strict=*/false));
+}
+
+/// The node of the main graph that makes operand `index`, or null.
+static const onnx::NodeProto *producerOf(Importer &n, unsigned index) {
+  for (const onnx::NodeProto &other : n.graph.file.graph().node())
+    if (llvm::is_contained(other.output(), n.node.input(index)))
+      return &other;
+  return nullptr;
+}
+
+/// The root of a variance is a standard deviation, whose gradient PyTorch has 0
+/// where it is 0; any other root's is infinite there.
+static LogicalResult importSqrt(Importer &n) {
+  auto root = [&](Value x) { return n.unary<nn::SqrtOp>(x); };
+  Value x = n.operand(0);
+  const onnx::NodeProto *producer = producerOf(n, 0);
+  bool deviation =
+      producer && isTracedAs(*producer, "var") && isTracedAs(n.node, "sqrt");
+  return n.finish(deviation ? zeroAtZero(n, x, root) : root(x));
 }
 
 static LogicalResult importMod(Importer &n) {
@@ -74,6 +104,10 @@ static LogicalResult importMod(Importer &n) {
 /// The exponent may have another type than the base; the base's is kept.
 static LogicalResult importPow(Importer &n) {
   Value base = n.operand(0), exponent = n.operand(1);
+  if (isTracedAs(n.node, "linalg_vector_norm"))
+    return n.finish(zeroAtZero(n, base, [&](Value x) {
+      return n.binary<nn::PowOp>(x, n.cast(exponent, Importer::element(x)));
+    }));
   if (Importer::isFloat(base) || !Importer::isFloat(exponent))
     return n.finish(
         n.binary<nn::PowOp>(base, n.cast(exponent, Importer::element(base))));
@@ -110,30 +144,35 @@ static LogicalResult importLeakyRelu(Importer &n) {
   Value x = n.operand(0), zero = n.splatLike(x, 0);
   Value scaled = n.binary<nn::MulOp>(x, n.splatLike(x, alpha));
   return n.finish(
-      n.select(n.compare(nn::ComparePredicate::lt, x, zero), scaled, x));
+      n.select(n.compare(nn::ComparePredicate::gt, x, zero), x, scaled));
 }
 
 static Value hardSigmoid(Importer &n, Value x, double alpha, double beta) {
   Value line = n.binary<nn::AddOp>(
       n.binary<nn::MulOp>(x, n.splatLike(x, alpha)), n.splatLike(x, beta));
-  return n.binary<nn::MinOp>(n.binary<nn::MaxOp>(line, n.splatLike(x, 0)),
-                             n.splatLike(x, 1));
+  return clip(n, line, n.splatLike(x, 0), n.splatLike(x, 1), /*strict=*/true);
 }
 static LogicalResult importHardSigmoid(Importer &n) {
   double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5f);
   return n.finish(hardSigmoid(n, n.operand(0), alpha, beta));
 }
+/// x, x (x/6 + 1/2) or 0. On the bounds, where the slopes differ, PyTorch takes
+/// those of the outer pieces, as here.
 static LogicalResult importHardSwish(Importer &n) {
-  Value x = n.operand(0);
-  return n.finish(n.binary<nn::MulOp>(x, hardSigmoid(n, x, 1.0 / 6, 0.5)));
+  Value x = n.operand(0), zero = n.splatLike(x, 0), three = n.splatLike(x, 3);
+  Value line = n.binary<nn::AddOp>(
+      n.binary<nn::MulOp>(x, n.splatLike(x, 1.0 / 6)), n.splatLike(x, 0.5));
+  Value low = n.compare(nn::ComparePredicate::le, x, n.splatLike(x, -3));
+  Value high = n.compare(nn::ComparePredicate::ge, x, three);
+  Value curve = n.binary<nn::MulOp>(x, line);
+  return n.finish(n.select(low, zero, n.select(high, x, curve)));
 }
 
 /// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which does not overflow.
 static LogicalResult importSoftplus(Importer &n) {
   Value x = n.operand(0);
   Value small = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
-  Value tail =
-      n.unary<nn::LogOp>(n.binary<nn::AddOp>(small, n.splatLike(x, 1)));
+  Value tail = n.unary<nn::Log1pOp>(small);
   return n.finish(
       n.binary<nn::AddOp>(n.binary<nn::MaxOp>(x, n.splatLike(x, 0)), tail));
 }
@@ -202,8 +241,8 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Less", 13, 2, 2, compare<P::lt>},
       {"", "LessOrEqual", 12, 2, 2, compare<P::le>},
       {"", "Log", 13, 1, 1, unary<nn::LogOp>},
-      {"", "Max", 13, 1, -1, variadic<nn::MaxOp>},
-      {"", "Min", 13, 1, -1, variadic<nn::MinOp>},
+      {"", "Max", 13, 1, -1, importExtreme<true>},
+      {"", "Min", 13, 1, -1, importExtreme<false>},
       {"", "Mod", 13, 2, 2, importMod},
       {"", "Mul", 13, 2, 2, binary<nn::MulOp>},
       {"", "Neg", 13, 1, 1, unary<nn::NegOp>},
@@ -216,7 +255,7 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Sign", 13, 1, 1, importSign},
       {"", "Sin", 7, 1, 1, unary<nn::SinOp>},
       {"", "Softplus", 1, 1, 1, importSoftplus},
-      {"", "Sqrt", 13, 1, 1, unary<nn::SqrtOp>},
+      {"", "Sqrt", 13, 1, 1, importSqrt},
       {"", "Sub", 13, 2, 2, binary<nn::SubOp>},
       {"", "Sum", 13, 1, -1, variadic<nn::AddOp>},
       {"", "Tanh", 13, 1, 1, unary<nn::TanhOp>},

@@ -1,5 +1,6 @@
 // Import of operators that pick elements by index, or by place in a triangle.
 
+#include "../Kinks.h"
 #include "../OpTable.h"
 #include "../Tensors.h"
 
@@ -16,12 +17,15 @@ static LogicalResult importGather(Importer &n) {
   int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(table));
   if (n.hasFailed())
     return failure();
+  // PyTorch's embedding knows no ids from the end.
+  bool embedding = isTracedAs(n.node, "embedding");
   DenseElementsAttr known = Importer::constantOf(indices);
   if (known && known.getNumElements() == 1 && !Importer::constantOf(table)) {
     int64_t size = Importer::shape(table)[dim];
     int64_t index = integerElements(known)[0];
-    if (index < -size || index >= size)
-      return n.error() << "expected an index in [" << -size << ", " << size
+    int64_t least = embedding ? 0 : -size;
+    if (index < least || index >= size)
+      return n.error() << "expected an index in [" << least << ", " << size
                        << "), found " << index;
     SmallVector<int64_t> shape(Importer::shape(table).take_front(dim));
     llvm::append_range(shape, Importer::shape(indices));
@@ -30,6 +34,8 @@ static LogicalResult importGather(Importer &n) {
         n.slice(table, dim, index < 0 ? index + size : index, 1), shape));
   }
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
+  if (embedding)
+    attributes.push_back(n.unit("non_negative"));
   if (n.graph.options.forTraining) {
     onnxio::EmbeddingCall embedding = onnxio::getEmbeddingCall(n.node);
     if (embedding.scalesByFrequency)

@@ -1,8 +1,10 @@
 // Import of reductions: all of them sums, maxima, minima or products with
 // something elementwise around.
 
+#include "../Kinks.h"
 #include "../OpTable.h"
 #include "../Tensors.h"
+#include "accel/Onnx/NodeInfo.h"
 
 using namespace mlir;
 using namespace accel;
@@ -42,7 +44,10 @@ static Reduction reduction(Importer &n, bool asOperand) {
 
 template <Kind kind, bool asOperand> static LogicalResult plain(Importer &n) {
   auto [dims, keep] = reduction(n, asOperand);
-  return n.finish(n.reduce(kind, n.operand(0), dims, keep));
+  // max(x, dim) hands its gradient to the element whose index it returns.
+  StringRef call = onnxio::tracedOperator(n.node);
+  bool first = dims.size() == 1 && (call == "max.dim" || call == "min.dim");
+  return n.finish(n.reduce(kind, n.operand(0), dims, keep, first));
 }
 
 template <bool asOperand> static LogicalResult importMean(Importer &n) {
@@ -59,8 +64,9 @@ template <bool asOperand> static LogicalResult importSumSquare(Importer &n) {
 template <bool asOperand> static LogicalResult importL2(Importer &n) {
   auto [dims, keep] = reduction(n, asOperand);
   Value x = n.operand(0);
-  return n.finish(n.unary<nn::SqrtOp>(
-      n.reduce(Kind::sum, n.binary<nn::MulOp>(x, x), dims, keep)));
+  Value sum = n.reduce(Kind::sum, n.binary<nn::MulOp>(x, x), dims, keep);
+  return n.finish(zeroAtZero(
+      n, sum, [&](Value square) { return n.unary<nn::SqrtOp>(square); }));
 }
 
 template <bool asOperand> static LogicalResult importL1(Importer &n) {

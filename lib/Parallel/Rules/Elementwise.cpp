@@ -76,10 +76,10 @@ template <typename... Ops> void attachNonLinear(MLIRContext *context) {
 void parallel::attachElementwiseRules(MLIRContext *context) {
   using namespace nn;
   // What comes after a gradient reads the finished one.
-  attachNonLinear<AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
-                  ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp, NotOp,
-                  IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp,
-                  CompareOp, RandomUniformOp>(context);
+  attachNonLinear<AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, ReciprocalOp,
+                  TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp,
+                  NotOp, IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp,
+                  OrOp, CompareOp, RandomUniformOp>(context);
   NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
   AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
   SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);

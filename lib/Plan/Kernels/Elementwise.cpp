@@ -33,9 +33,9 @@ void plan::attachElementwiseKernelModels(MLIRContext &context) {
   attach<true, NegOp, AbsOp, ReluOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp,
          MulOp, MinOp, MaxOp, AndOp, OrOp, CompareOp, SelectOp, CastOp>(
       context);
-  attach<false, ExpOp, LogOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp, ErfOp,
-         SigmoidOp, SinOp, CosOp, GeluOp, DivOp, ModOp, PowOp, RandomUniformOp>(
-      context);
+  attach<false, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
+         ErfOp, SigmoidOp, SinOp, CosOp, GeluOp, DivOp, ModOp, PowOp,
+         RandomUniformOp>(context);
 }
 
 void plan::registerKernelSourceModels(DialectRegistry &registry) {

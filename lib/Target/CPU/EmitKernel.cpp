@@ -153,23 +153,24 @@ static void emitExport(ImplicitLocOpBuilder &b, StringRef symbol,
 }
 
 void cpu::emitFunction(
-    ModuleOp module, StringRef symbol, unsigned arguments,
+    ModuleOp module, StringRef symbol, unsigned arguments, bool refuses,
     llvm::function_ref<void(RowEmitter &, ValueRange, Value, Value)> emit) {
+  unsigned addresses = arguments + refuses;
   auto b = ImplicitLocOpBuilder::atBlockEnd(module.getLoc(), module.getBody());
   auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   Type i64 = b.getI64Type();
-  SmallVector<Type> types(arguments, pointer);
+  SmallVector<Type> types(addresses, pointer);
   types.append({i64, i64});
   auto body = func::FuncOp::create(b, (symbol + kBodySuffix).str(),
                                    b.getFunctionType(types, i64));
   Block *block = body.addEntryBlock();
-  emitExport(b, symbol, body, arguments);
+  emitExport(b, symbol, body, addresses);
   b.setInsertionPointToStart(block);
   Value zero = arith::ConstantIntOp::create(b, 0, 64);
   auto end = func::ReturnOp::create(b, zero);
-  RowEmitter emitter(end);
+  RowEmitter emitter(end, refuses ? block->getArgument(arguments) : Value());
   emit(emitter, block->getArguments().take_front(arguments),
-       block->getArgument(arguments), block->getArgument(arguments + 1));
+       block->getArgument(addresses), block->getArgument(addresses + 1));
   end->setOperand(0, emitter.refusal());
 }
 
@@ -299,7 +300,7 @@ void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
   int64_t rows = getRows(kernel);
   unsigned inputs = kernel.getNumArguments();
   emitFunction(
-      module, instance.symbol, inputs + results.size(),
+      module, instance.symbol, inputs + results.size(), /*refuses=*/true,
       [&](RowEmitter &e, ValueRange addresses, Value first, Value last) {
         for (unsigned input = 0; input < inputs; ++input) {
           int same = instance.inPlace[input];

@@ -30,9 +30,10 @@ void emitKernel(mlir::ModuleOp module, const KernelInstance &instance);
 void emitSoftmax(mlir::ModuleOp module, const SoftmaxDesc &desc);
 
 /// Adds the pair of functions and lets `emit` fill the second one, which gets
-/// the addresses, the first row and the end of the rows.
+/// the addresses, the first row and the end of the rows. With `refuses` one
+/// more address is taken, where refused data are described.
 void emitFunction(mlir::ModuleOp module, llvm::StringRef symbol,
-                  unsigned arguments,
+                  unsigned arguments, bool refuses,
                   llvm::function_ref<void(RowEmitter &, mlir::ValueRange,
                                           mlir::Value, mlir::Value)>
                       emit);

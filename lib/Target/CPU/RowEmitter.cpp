@@ -22,7 +22,8 @@ struct RowEmitter::Scope {
 /// Stack that one kernel may take for rows.
 static constexpr int64_t kScratchLimit = 128 * 1024;
 
-RowEmitter::RowEmitter(Operation *end) : b(end->getLoc(), end->getContext()) {
+RowEmitter::RowEmitter(Operation *end, Value refusal)
+    : b(end->getLoc(), end->getContext()), description(refusal) {
   scopes.push_back(std::make_unique<Scope>(Scope{0, end, {}}));
   current = scopes.front().get();
   scopeOfBlock[end->getBlock()] = current;
@@ -368,7 +369,9 @@ void RowEmitter::storeScratch(Value value, Value pointer, Value index) {
   LLVM::StoreOp::create(b, value, address(pointer, index, value.getType()));
 }
 
-void RowEmitter::refuse(Value bad, Value position) {
+void RowEmitter::refuse(Value bad, Value position, Value value, int64_t least,
+                        int64_t end, bool isLabel) {
+  assert(description && "expected a kernel that may refuse");
   if (!refused) {
     refused = scratch(b.getI64Type(), 1);
     OpBuilder::InsertionGuard guard(b);
@@ -388,6 +391,17 @@ void RowEmitter::refuse(Value bad, Value position) {
   Value take = arith::OrIOp::create(b, none, less);
   LLVM::StoreOp::create(b, arith::SelectOp::create(b, take, code, old),
                         refused);
+  // The fields of a Refusal, in their order.
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIntOp::create(b, number, 64);
+  };
+  for (auto [field, now] : llvm::enumerate(
+           Values{value, constant(least), constant(end), constant(isLabel)})) {
+    Value place = constant(static_cast<int64_t>(field));
+    Value before = loadScratch(description, place, b.getI64Type());
+    storeScratch(arith::SelectOp::create(b, take, now, before), description,
+                 place);
+  }
 }
 
 Value RowEmitter::refusal() {

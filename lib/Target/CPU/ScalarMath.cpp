@@ -73,29 +73,39 @@ Value accel::emitLibraryCall(ImplicitLocOpBuilder &b, StringRef name,
 // 2^n · p(r) with x = n ln 2 + r, |r| <= ln 2 / 2. Adding 1.5 · 2^23 rounds x /
 // ln 2 to an integer and leaves it in the low bits, so that no conversion to
 // integer meets a NaN. The polynomial is the Cephes library's (S. Moshier,
-// expf). The scale is applied as 2^(n-1) · 2 so that n = 128 has one.
-Value accel::emitExp(ImplicitLocOpBuilder &b, Value x) {
+// expf). 2^n is a factor where it has a number, for x <= 0; elsewhere n is
+// added to the bits of the polynomial, which holds for all normal results, and
+// what the bits are otherwise does not matter, since a selection replaces them.
+Value accel::emitExp(ImplicitLocOpBuilder &b, Value x, bool nonPositive) {
   if (!x.getType().isF32())
     return emitLibraryCall(b, "exp", x);
-  Value low = emitFloat(b, x, -86.5), high = emitFloat(b, x, 89.0);
-  Value tiny = less(b, x, low);
-  Value clamped = select(b, tiny, low, x);
-  clamped = select(b, less(b, high, clamped), high, clamped);
   Value shift = emitFloat(b, x, 12582912.0);
-  Value shifted =
-      emitFma(b, clamped, emitFloat(b, x, 1.44269504088896341), shift);
+  Value shifted = emitFma(b, x, emitFloat(b, x, 1.44269504088896341), shift);
   Value n = arith::SubFOp::create(b, shifted, shift);
-  Value r = emitFma(b, n, emitFloat(b, x, -0.693145751953125), clamped);
+  Value r = emitFma(b, n, emitFloat(b, x, -0.693145751953125), x);
   r = emitFma(b, n, emitFloat(b, x, -1.42860682030941723e-6), r);
   Value p =
       polynomial(b, r,
                  {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
                   4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1.0, 1.0});
-  Value exponent = arith::AddIOp::create(b, bits(b, shifted), integer(b, 126));
-  exponent = arith::ShLIOp::create(b, exponent, integer(b, 23));
-  Value y = arith::MulFOp::create(b, p, fromBits(b, exponent));
-  y = arith::AddFOp::create(b, y, y);
-  return select(b, tiny, emitFloat(b, x, 0), y);
+  Value y;
+  if (nonPositive) {
+    Value exponent =
+        arith::AddIOp::create(b, bits(b, shifted), integer(b, 127));
+    exponent = arith::ShLIOp::create(b, exponent, integer(b, 23));
+    y = arith::MulFOp::create(b, p, fromBits(b, exponent));
+  } else {
+    Value exponent = arith::ShLIOp::create(b, bits(b, shifted), integer(b, 23));
+    y = fromBits(b, arith::AddIOp::create(b, bits(b, p), exponent));
+    // Above the logarithm of the largest number: infinity, or NaN of NaN.
+    Value high = emitFloat(b, x, 88.72283935546875);
+    Value within = arith::CmpFOp::create(b, arith::CmpFPredicate::OLE, x, high);
+    Value infinity = emitFloat(b, x, std::numeric_limits<double>::infinity());
+    y = select(b, within, y, arith::AddFOp::create(b, x, infinity));
+  }
+  // The logarithm of the smallest normal number.
+  Value low = emitFloat(b, x, -87.33654022216796875);
+  return select(b, less(b, x, low), emitFloat(b, x, 0), y);
 }
 
 // x = 2^e · m with m in [√½, √2); log m by the polynomial of the Cephes library
@@ -136,27 +146,37 @@ Value accel::emitLog(ImplicitLocOpBuilder &b, Value x) {
   return select(b, finite, y, x);
 }
 
-// A rational function on [-7.9, 7.9], as in Eigen (generic_fast_tanh_float).
+// log(1 + x) of the rounded sum u, and to first order what rounding lost:
+// (x - (u - 1)) / u. Where that is no number (u is 0 or infinite) nothing was.
+Value accel::emitLog1p(ImplicitLocOpBuilder &b, Value x) {
+  if (!x.getType().isF32())
+    return emitLibraryCall(b, "log1p", x);
+  Value one = emitFloat(b, x, 1);
+  Value u = arith::AddFOp::create(b, x, one);
+  Value kept = arith::SubFOp::create(b, u, one);
+  Value rest = arith::DivFOp::create(b, arith::SubFOp::create(b, x, kept), u);
+  Value known = less(b, LLVM::FAbsOp::create(b, rest), one);
+  rest = select(b, known, rest, emitFloat(b, x, 0));
+  return arith::AddFOp::create(b, emitLog(b, u), rest);
+}
+
+// 1 - 2 / (exp(2|x|) + 1), which is 1 exactly where tanh rounds to it; near 0,
+// where that cancels, the polynomial of the Cephes library (S. Moshier, tanhf).
 Value accel::emitTanh(ImplicitLocOpBuilder &b, Value x) {
   if (!x.getType().isF32())
     return emitLibraryCall(b, "tanh", x);
-  Value high = emitFloat(b, x, 7.90531110763549805);
-  Value low = emitFloat(b, x, -7.90531110763549805);
-  Value y = select(b, less(b, x, low), low, x);
-  y = select(b, less(b, high, y), high, y);
-  Value z = arith::MulFOp::create(b, y, y);
+  Value t = LLVM::FAbsOp::create(b, x), one = emitFloat(b, x, 1);
+  Value e = emitExp(b, arith::AddFOp::create(b, t, t));
+  Value rest = arith::DivFOp::create(b, emitFloat(b, x, 2),
+                                     arith::AddFOp::create(b, e, one));
+  Value far = arith::SubFOp::create(b, one, rest);
+  Value z = arith::MulFOp::create(b, x, x);
   Value p = polynomial(b, z,
-                       {-2.76076847742355e-16, 2.00018790482477e-13,
-                        -8.60467152213735e-11, 5.12229709037114e-08,
-                        1.48572235717979e-05, 6.37261928875436e-04,
-                        4.89352455891786e-03});
-  Value q = polynomial(b, z,
-                       {1.19825839466702e-06, 1.18534705686654e-04,
-                        2.26843463243900e-03, 4.89352518554385e-03});
-  Value result = arith::DivFOp::create(b, arith::MulFOp::create(b, y, p), q);
-  Value magnitude = LLVM::FAbsOp::create(b, x);
-  Value tiny = less(b, magnitude, emitFloat(b, x, 0.0004));
-  return select(b, tiny, x, result);
+                       {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
+                        1.33314422036e-1, -3.33332819422e-1});
+  Value near = emitFma(b, arith::MulFOp::create(b, p, z), t, t);
+  Value isNear = less(b, t, emitFloat(b, x, 0.625));
+  return LLVM::CopySignOp::create(b, select(b, isNear, near, far), x);
 }
 
 // Two minimax polynomials, the outer one in the exponent of exp

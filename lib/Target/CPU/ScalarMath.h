@@ -1,6 +1,7 @@
 // Scalar functions of generated kernels. In f32 they are branch-free operations
 // that LLVM vectorises, exact to a few units in the last place, with NaN and
-// infinities as C has them; in f64 they are calls of the C library's functions.
+// infinities as C has them (docs/Numerics.md); in f64 they are calls of the C
+// library's functions.
 
 #ifndef ACCEL_LIB_TARGET_CPU_SCALARMATH_H
 #define ACCEL_LIB_TARGET_CPU_SCALARMATH_H
@@ -9,9 +10,12 @@
 
 namespace accel {
 
-/// Values between minus infinity and exp's smallest normal result give 0.
-mlir::Value emitExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+/// Results below the smallest normal number are 0. With `nonPositive`, x is not
+/// above 0 (it may be NaN), which saves three operations.
+mlir::Value emitExp(mlir::ImplicitLocOpBuilder &b, mlir::Value x,
+                    bool nonPositive = false);
 mlir::Value emitLog(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
+mlir::Value emitLog1p(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 mlir::Value emitTanh(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 mlir::Value emitErf(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 /// 1 / (1 + exp(-x)).

@@ -147,7 +147,8 @@ void SoftmaxRow::emit(Value row, ValueRange block) {
         ImplicitLocOpBuilder &inner = e.builder();
         Value at = place(begin, column);
         Value x = e.load(scores, at, compute);
-        Value y = emitExp(inner, arith::SubFOp::create(inner, x, shift));
+        Value y = emitExp(inner, arith::SubFOp::create(inner, x, shift),
+                          /*nonPositive=*/true);
         e.store(y, scores, at, compute);
         Values next = {addUp(inner, carried[0], y)};
         if (desc.gradient)
@@ -196,7 +197,7 @@ void cpu::emitSoftmax(ModuleOp module, const SoftmaxDesc &desc) {
   unsigned results = desc.gradient ? 3 : 2,
            last = results + (desc.gradient + 1);
   emitFunction(
-      module, desc.symbol, last + 1,
+      module, desc.symbol, last + 1, /*refuses=*/false,
       [&](RowEmitter &e, ValueRange addresses, Value first, Value end) {
         ImplicitLocOpBuilder &b = e.builder();
         Values block;

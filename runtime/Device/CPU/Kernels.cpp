@@ -3,10 +3,10 @@
 
 #include "Device/CPU/CpuDevice.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <mutex>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,40 +59,112 @@ Status KernelLibrary::find(const std::string &name,
 }
 
 namespace {
+/// The element of a view of integers at a row-major position; nothing if there
+/// is none.
+std::optional<int64_t> readInteger(const View &view, const void *address,
+                                   int64_t position) {
+  int64_t place = 0;
+  for (size_t dim = view.shape.size(); dim-- > 0;) {
+    if (view.shape[dim] == 0)
+      return std::nullopt;
+    place += position % view.shape[dim] * view.strides[dim];
+    position /= view.shape[dim];
+  }
+  if (position != 0)
+    return std::nullopt;
+  const char *at =
+      static_cast<const char *>(address) + place * dtypeBytes(view.dtype);
+  auto as = [&](auto number) -> int64_t {
+    std::memcpy(&number, at, sizeof(number));
+    return static_cast<int64_t>(number);
+  };
+  switch (view.dtype) {
+  case DType::I8:
+    return as(int8_t());
+  case DType::I16:
+    return as(int16_t());
+  case DType::I32:
+    return as(int32_t());
+  case DType::I64:
+    return as(int64_t());
+  case DType::UI8:
+    return as(uint8_t());
+  case DType::UI16:
+    return as(uint16_t());
+  case DType::UI32:
+    return as(uint32_t());
+  default:
+    return std::nullopt;
+  }
+}
+
 class KernelTask : public Task {
 public:
   KernelTask(const KernelCommand &command, ThreadPool &pool,
              KernelFunction kernel)
-      : command(command), pool(pool), kernel(kernel) {}
+      : command(command), pool(pool), kernel(kernel),
+        count(command.inputs.size() + command.outputs.size()),
+        arguments(static_cast<size_t>(pool.size())),
+        refusals(static_cast<size_t>(pool.size())) {
+    for (size_t thread = 0; thread < arguments.size(); ++thread) {
+      arguments[thread].resize(count + 1);
+      arguments[thread].back() = &refusals[thread];
+    }
+  }
 
   Status run(void *const *addresses, int64_t) override {
     int64_t chunks = (command.rows + command.grid - 1) / command.grid;
     // The first refused datum in row order, so that the message is the same in
     // every run.
-    std::atomic<int64_t> refused{INT64_MAX};
-    pool.parallelFor(chunks, [&](int64_t chunk, int) {
+    int64_t first = INT64_MAX;
+    Refusal refusal{};
+    std::mutex mutex;
+    pool.parallelFor(chunks, [&](int64_t chunk, int thread) {
       int64_t begin = chunk * command.grid;
       int64_t end = std::min(begin + command.grid, command.rows);
-      int64_t result = kernel(addresses, begin, end);
+      std::vector<void *> &own = arguments[static_cast<size_t>(thread)];
+      std::copy_n(addresses, count, own.begin());
+      int64_t result = kernel(own.data(), begin, end);
       if (result == 0)
         return;
-      int64_t seen = refused.load();
-      while (result < seen && !refused.compare_exchange_weak(seen, result)) {
+      std::lock_guard<std::mutex> lock(mutex);
+      if (result < first) {
+        first = result;
+        refusal = refusals[static_cast<size_t>(thread)];
       }
     });
-    if (int64_t result = refused.load(); result != INT64_MAX)
-      return Status::error(
-          "expected indices within their table and labels below the number of "
-          "classes, found one outside at "
-          "position " +
-          std::to_string(result - 1));
-    return Status();
+    return first == INT64_MAX ? Status()
+                              : explain(refusal, first - 1, addresses);
   }
 
 private:
+  Status explain(const Refusal &refusal, int64_t position,
+                 void *const *addresses) const {
+    std::string size = std::to_string(refusal.end);
+    std::string message =
+        std::string("expected ") + (refusal.isLabel ? "labels" : "indices") +
+        " from " + std::to_string(refusal.least) + " to " +
+        std::to_string(refusal.end - 1) + " for " +
+        (refusal.isLabel ? size + " classes" : "a table of size " + size) +
+        ", found " + std::to_string(refusal.value) + " at position " +
+        std::to_string(position);
+    // Several inputs may hold integers; the one meant has that number there.
+    for (size_t i = 0; i < command.inputNames.size(); ++i)
+      if (!command.inputNames[i].empty() &&
+          readInteger(command.inputs[i], addresses[i], position) ==
+              refusal.value)
+        return Status::error(message + " of input " +
+                             inQuotes(command.inputNames[i]));
+    return Status::error(message);
+  }
+
   const KernelCommand &command;
   ThreadPool &pool;
   KernelFunction kernel;
+  size_t count;
+  /// Of each thread: the addresses, and behind them that of its refusal.
+  std::vector<std::vector<void *>> arguments;
+  std::vector<Refusal> refusals;
 };
 } // namespace
 

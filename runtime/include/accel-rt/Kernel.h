@@ -8,12 +8,22 @@
 
 namespace accel::rt {
 
+/// A datum that a kernel refuses: a token id outside its table, or a label that
+/// is no class.
+struct Refusal {
+  int64_t value;
+  /// The values allowed are [least, end); end is the table's size, or the
+  /// number of classes.
+  int64_t least, end;
+  int64_t isLabel; ///< 1 or 0
+};
+
 /// A generated kernel, exported from the section cpu.so under the name of its
 /// func.func. `arguments` are the addresses of the command's inputs, then of
-/// its outputs; rows [rowBegin, rowEnd) are computed. Several threads call it
-/// on disjoint ranges. Returns 0, or 1 + the position (row-major index of the
-/// element, or the row) of the first datum that it refuses, such as a token id
-/// outside its table.
+/// its outputs, then of a Refusal; rows [rowBegin, rowEnd) are computed.
+/// Several threads call it on disjoint ranges, each with a Refusal of its own.
+/// Returns 0, or 1 + the position (row-major index of the element, or the row)
+/// of the first datum that it refuses, and describes it.
 using KernelFunction = int64_t (*)(void *const *arguments, int64_t rowBegin,
                                    int64_t rowEnd);
 

@@ -25,7 +25,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 2;
+inline constexpr int64_t kFormatVersion = 3;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// The section that holds the shared library of generated kernels.
 inline constexpr const char *kKernelSection = "cpu.so";
@@ -126,6 +126,9 @@ struct KernelCommand {
   std::string function;
   std::vector<View> inputs, outputs;
   int64_t rows = 0, grid = 1;
+  /// Of each input the program's input that it is read from, or empty: for
+  /// messages about what is in it. Absent where no input is one of integers.
+  std::vector<std::string> inputNames = {};
 };
 struct CollectiveCommand {
   std::string kind; ///< all_reduce, reduce_scatter, … as in the dialect.

@@ -41,6 +41,8 @@ func.func @unary(%x: tensor<2x3xf32>, %b: tensor<2x3xi1>) {
   %17 = nn.gelu erf %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   // CHECK: nn.cast %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
   %18 = nn.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  // CHECK: nn.log1p %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %19 = nn.log1p %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
 

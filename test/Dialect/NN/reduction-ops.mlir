@@ -6,6 +6,8 @@ func.func @reductions(%x: tensor<2x3x4xf32>) {
   %0 = nn.reduce sum %x dims [0, 2] : (tensor<2x3x4xf32>) -> tensor<3xf32>
   // CHECK: nn.reduce max
   %1 = nn.reduce max %x dims [1] : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
+  // CHECK: nn.reduce max %{{.*}} dims [1] {first} :
+  %5 = nn.reduce max %x dims [1] {first} : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
   // CHECK: nn.reduce min
   %2 = nn.reduce min %x dims [1] : (tensor<2x3x4xf32>) -> tensor<2x4xf32>
   // CHECK: nn.reduce prod {{.*}} -> tensor<f32>

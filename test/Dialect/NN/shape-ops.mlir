@@ -18,6 +18,8 @@ func.func @movement(%x: tensor<2x3x4xf32>, %zero: tensor<f32>, %table: tensor<9x
   %5 = nn.pad %x, %zero low [0, 1, 0] high [0, 0, 2] : (tensor<2x3x4xf32>, tensor<f32>) -> tensor<2x4x6xf32>
   // CHECK: nn.gather %{{.*}}, %{{.*}} dim 0 padding 1 : {{.*}} -> tensor<2x3x4xf32>
   %padded = nn.gather %table, %ids dim 0 padding 1 : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
+  // CHECK: nn.gather %{{.*}}, %{{.*}} dim 0 padding 1 {non_negative} : {{.*}} -> tensor<2x3x4xf32>
+  %embedded = nn.gather %table, %ids dim 0 padding 1 {non_negative} : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
   // CHECK: nn.gather %{{.*}}, %{{.*}} dim 0 : {{.*}} -> tensor<2x3x4xf32>
   %6 = nn.gather %table, %ids dim 0 : (tensor<9x4xf32>, tensor<2x3xi64>) -> tensor<2x3x4xf32>
   // CHECK: nn.gather_nd %{{.*}}, %{{.*}} : {{.*}} -> tensor<2x4xf32>

@@ -55,6 +55,7 @@ inline const VjpCase kVjpCases[] = {
     UNARY("abs"),
     UNARY("exp"),
     UNARY("log", 0.5, 3),
+    UNARY("log1p", -0.5, 3),
     UNARY("sqrt", 0.5, 3),
     UNARY("rsqrt", 0.5, 3),
     UNARY("reciprocal", 0.5, 3),
@@ -120,6 +121,10 @@ inline const VjpCase kVjpCases[] = {
      "3"},
     {"reduce_max", "2x3x4",
      "%r = nn.reduce max %0 dims [1] : (tensor<2x3x4xf64>) -> tensor<2x4xf64>",
+     "2x4"},
+    {"reduce_max_to_the_first", "2x3x4",
+     "%r = nn.reduce max %0 dims [1] {first} : (tensor<2x3x4xf64>) -> "
+     "tensor<2x4xf64>",
      "2x4"},
     {"reduce_min", "2x3",
      "%s = nn.reduce min %0 dims [0, 1] : (tensor<2x3xf64>) -> tensor<f64> %r "

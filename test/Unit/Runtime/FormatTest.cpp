@@ -57,7 +57,7 @@ Executable everyCommand() {
   commands.push_back(command(attention, "Attention"));
   commands.push_back(command(grad, "Attention"));
   commands.push_back(
-      command(KernelCommand{"kernel_0", {x}, {y}, 7, 3}, "Gelu"));
+      command(KernelCommand{"kernel_0", {x}, {y}, 7, 3, {"x"}}, "Gelu"));
   commands.push_back(command(
       CollectiveCommand{
           "all_reduce", {"dp"}, {x}, {y}, "sum", 1, 1, {1, 0}, DType::BF16},
@@ -167,8 +167,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"2\"", "\"version\":\"9\"",
-       "expected format version 2, found 9"},
+      {"\"version\":\"3\"", "\"version\":\"9\"",
+       "expected format version 3, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -286,6 +286,18 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
   EXPECT_THAT(
       error([](Executable &e) { e.states[0].first.stored = DType::BF16; }),
       HasSubstr("a conversion of f32 to f64, found one of bf16"));
+}
+
+TEST(Format, NamesEachInputOfAKernelOrNone) {
+  TemporaryFolder folder;
+  Executable executable = everyCommand();
+  for (Command &command : executable.programs[0].bodies[1].commands)
+    if (auto *kernel = std::get_if<KernelCommand>(&command.what))
+      kernel->inputNames = {"x", ""};
+  Status status =
+      writeExecutableFile(executable, tinySections(), folder / "a.accx");
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("for each input of a kernel"));
 }
 
 TEST(Format, LeavesNothingBehindWhenItCannotWrite) {

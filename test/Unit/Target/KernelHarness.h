@@ -4,6 +4,7 @@
 #ifndef ACCEL_TEST_UNIT_TARGET_KERNELHARNESS_H
 #define ACCEL_TEST_UNIT_TARGET_KERNELHARNESS_H
 
+#include "accel-rt/Kernel.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Kernels.h"
@@ -110,8 +111,10 @@ public:
     kernel = library->get(instance.symbol);
   }
 
-  /// Runs all rows in two calls (the second half first).
+  /// Runs all rows in two calls (the second half first); what a call refuses is
+  /// in `refusal`.
   int64_t operator()(std::vector<void *> arguments) const {
+    arguments.push_back(&refusal);
     int64_t half = rows / 2;
     int64_t second = kernel(arguments.data(), half, rows);
     if (half == 0)
@@ -125,6 +128,7 @@ public:
   std::unique_ptr<Library> library;
   KernelFunction kernel;
   int64_t rows;
+  mutable rt::Refusal refusal{};
 };
 
 /// Numbers between -`limit` and `limit`.

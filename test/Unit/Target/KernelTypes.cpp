@@ -236,6 +236,9 @@ TEST(KernelTypes, CrossEntropyIgnoresAndRefusesLabels) {
   expectNear(y, expected, 1e-6);
   labels[2] = 50;
   EXPECT_EQ(kernel({x.data(), labels.data(), y.data()}), 3);
+  EXPECT_EQ(kernel.refusal.value, 50);
+  EXPECT_EQ(kernel.refusal.end, 50);
+  EXPECT_EQ(kernel.refusal.isLabel, 1);
 }
 
 TEST(KernelTypes, WritesInPlace) {

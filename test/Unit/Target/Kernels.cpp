@@ -114,6 +114,28 @@ TEST(Kernels, GathersAndRefusesIndicesOutsideTheTable) {
   EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 5);
   indices[1] = -8;
   EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 2);
+  EXPECT_EQ(kernel.refusal.value, -8);
+  EXPECT_EQ(kernel.refusal.least, -7);
+  EXPECT_EQ(kernel.refusal.end, 7);
+  EXPECT_EQ(kernel.refusal.isLabel, 0);
+}
+
+TEST(Kernels, RefusesTheFirstNegativeIndexOfAnEmbedding) {
+  Kernel kernel(R"(
+    func.func private @k(%t: tensor<7x20xf32>, %i: tensor<6xi64>) -> tensor<6x20xf32>
+        attributes {plan.kernel, plan.rows = 1 : i64} {
+      %y = nn.gather %t, %i dim 0 {non_negative} : (tensor<7x20xf32>, tensor<6xi64>) -> tensor<6x20xf32>
+      return %y : tensor<6x20xf32>
+    })");
+  auto table = randoms<float>(140);
+  std::vector<int64_t> indices{0, 6, 5, 1, 3, 2};
+  std::vector<float> y(120);
+  EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 0);
+  indices[2] = -1;
+  indices[4] = -2;
+  EXPECT_EQ(kernel({table.data(), indices.data(), y.data()}), 3);
+  EXPECT_EQ(kernel.refusal.value, -1);
+  EXPECT_EQ(kernel.refusal.least, 0);
 }
 
 TEST(Kernels, FollowsStridesTransposesSlicesAndReshapes) {
@@ -232,7 +254,7 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   Library library(*bytes);
   auto x = randoms<float>(32);
   std::vector<float> y(16);
-  void *strided[] = {x.data(), y.data()};
+  void *strided[] = {x.data(), y.data(), nullptr};
   library.get(cpu::getKernelSymbol(kernels[2]))(strided, 0, 1);
   std::vector<double> expected;
   for (size_t i = 0; i < 16; ++i)
@@ -242,7 +264,7 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   for (size_t i = 0; i < 16; ++i)
     expected.push_back(std::exp(static_cast<double>(x[i])));
   x.resize(16);
-  void *same[] = {x.data(), x.data()};
+  void *same[] = {x.data(), x.data(), nullptr};
   library.get(cpu::getKernelSymbol(kernels[3]))(same, 0, 1);
   expectNear(x, expected, 1e-6);
 }

@@ -24,8 +24,10 @@ public:
   };
   using Values = llvm::SmallVector<mlir::Value>;
 
-  /// Emits before `end`, the terminator of a function's only block.
-  explicit RowEmitter(mlir::Operation *end);
+  /// Emits before `end`, the terminator of a function's only block. Refused
+  /// data are described at the address `refusal` (an accel::rt::Refusal); null
+  /// if nothing will be refused.
+  RowEmitter(mlir::Operation *end, mlir::Value refusal);
   ~RowEmitter();
 
   /// For scalar operations in the loop that is current.
@@ -103,8 +105,10 @@ public:
   void storeScratch(mlir::Value value, mlir::Value pointer, mlir::Value index);
 
   /// Records `position` as the place of a datum that the kernel refuses, where
-  /// `bad` is true. The kernel goes on; the least position is returned.
-  void refuse(mlir::Value bad, mlir::Value position);
+  /// `bad` is true, since `value` is outside [least, end). The kernel goes on;
+  /// the least position is returned.
+  void refuse(mlir::Value bad, mlir::Value position, mlir::Value value,
+              int64_t least, int64_t end, bool isLabel);
   /// What the kernel returns: 0, or 1 + the least refused position.
   mlir::Value refusal();
 
@@ -132,7 +136,8 @@ private:
   /// How an index was made of another by a division: quotients, remainders.
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> quotients,
       remainders;
-  mlir::Value refused; ///< where the refused position is kept
+  mlir::Value refused;     ///< where the refused position is kept
+  mlir::Value description; ///< and where what it holds is
   int64_t scratchBytes = 0;
 };
 

@@ -56,11 +56,16 @@ static Value emitUnary(ImplicitLocOpBuilder &b, nn::AbsOp op, Value x) {
   return arith::SelectOp::create(b, lessThan(b, x, zero, false),
                                  arith::SubIOp::create(b, zero, x), x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::ExpOp, Value x) {
-  return emitExp(b, x);
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::ExpOp op, Value x) {
+  auto neg = op.getInput().getDefiningOp<nn::NegOp>();
+  bool nonPositive = neg && neg.getInput().getDefiningOp<nn::AbsOp>();
+  return emitExp(b, x, nonPositive);
 }
 static Value emitUnary(ImplicitLocOpBuilder &b, nn::LogOp, Value x) {
   return emitLog(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::Log1pOp, Value x) {
+  return emitLog1p(b, x);
 }
 static Value emitUnary(ImplicitLocOpBuilder &b, nn::SqrtOp, Value x) {
   return emitSqrt(b, x);
@@ -358,7 +363,7 @@ void attach(MLIRContext &context) {
 
 void cpu::attachElementwiseElementModels(MLIRContext &context) {
   using namespace nn;
-  attach<UnaryElement, NegOp, AbsOp, ExpOp, LogOp, SqrtOp, RsqrtOp,
+  attach<UnaryElement, NegOp, AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp,
          ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp,
          NotOp, IsNanOp, GeluOp, CastOp>(context);
   attach<BinaryElement, AddOp, SubOp, MulOp, DivOp, ModOp, PowOp, MinOp, MaxOp,

@@ -93,7 +93,8 @@ struct SoftmaxElement
   }
 
   static Value emitShifted(ImplicitLocOpBuilder &b, Value x, Value maximum) {
-    return emitExp(b, arith::SubFOp::create(b, x, maximum));
+    return emitExp(b, arith::SubFOp::create(b, x, maximum),
+                   /*nonPositive=*/true);
   }
 };
 
@@ -166,7 +167,8 @@ struct CrossEntropyElement
     Value zero = floatOf(e.builder(), type, 0);
     Value sum = row.loop(zero, [&](Value x, ValueRange carried) -> Values {
       ImplicitLocOpBuilder &b = e.builder();
-      Value y = emitExp(b, arith::SubFOp::create(b, x, maximum));
+      Value y = emitExp(b, arith::SubFOp::create(b, x, maximum),
+                        /*nonPositive=*/true);
       return {arith::AddFOp::create(b, carried[0], y, kReorder)};
     })[0];
     Value label = e.element(loss.getLabels(), index);
@@ -181,7 +183,9 @@ struct CrossEntropyElement
     Value one = arith::ConstantIntOp::create(b, 1, 1);
     Value bad = arith::AndIOp::create(b, outside,
                                       arith::XOrIOp::create(b, ignored, one));
-    e.refuse(bad, e.linearize(index, typeOf(loss.getLabels()).getShape()));
+    e.refuse(bad, e.linearize(index, typeOf(loss.getLabels()).getShape()),
+             label,
+             /*least=*/0, classes, /*isLabel=*/true);
     Value place =
         arith::SelectOp::create(b, outside, e.constantIndex(0), label);
     Value x = e.element(loss.getLogits(), indexOf(place));

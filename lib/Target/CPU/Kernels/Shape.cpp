@@ -159,26 +159,31 @@ struct PadElement : ElementModel<PadElement, nn::PadOp> {
 };
 
 /// The table index that `indices` holds at `index`: checked, negative ones
-/// counted from the end, and 0 if it is refused.
+/// counted from the end or refused, and 0 if it is refused.
 static Value readIndex(RowEmitter &e, Value indices, ArrayRef<Value> index,
-                       int64_t size) {
-  // Not the key of the element itself: a table's size belongs to this one.
+                       int64_t size, bool nonNegative = false) {
+  // Not the key of the element itself: what is allowed belongs to this one.
   static const char key = 0;
+  int64_t least = nonNegative ? 0 : -size;
   Values full(index);
-  full.push_back(e.constantIndex(size));
-  full.push_back(e.element(indices, index));
+  full.append({e.constantIndex(size), e.constantIndex(least),
+               e.element(indices, index)});
   return e.once(&key, full, [&]() -> Values {
     ImplicitLocOpBuilder &b = e.builder();
     Value at = e.element(indices, index);
     if (at.getType() != b.getI64Type())
       at = arith::ExtSIOp::create(b, b.getI64Type(), at);
     Value zero = e.constantIndex(0), end = e.constantIndex(size);
-    Value negative =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, zero);
-    Value moved = arith::SelectOp::create(
-        b, negative, arith::AddIOp::create(b, at, end), at);
+    Value moved = at;
+    if (!nonNegative) {
+      Value negative =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, at, zero);
+      moved = arith::SelectOp::create(b, negative,
+                                      arith::AddIOp::create(b, at, end), at);
+    }
     Value bad = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, moved, end);
-    e.refuse(bad, e.linearize(index, shapeOf(indices)));
+    e.refuse(bad, e.linearize(index, shapeOf(indices)), at, least, size,
+             /*isLabel=*/false);
     return {arith::SelectOp::create(b, bad, zero, moved)};
   })[0];
 }
@@ -190,8 +195,8 @@ struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
     size_t rank = gather.getIndices().getType().getRank();
     ArrayRef<int64_t> table = shapeOf(gather.getTable());
     Values source(index.take_front(dim));
-    source.push_back(
-        readIndex(e, gather.getIndices(), index.slice(dim, rank), table[dim]));
+    source.push_back(readIndex(e, gather.getIndices(), index.slice(dim, rank),
+                               table[dim], gather.getNonNegative()));
     llvm::append_range(source, index.drop_front(dim + rank));
     return e.element(gather.getTable(), source);
   }
