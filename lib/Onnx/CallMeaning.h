@@ -11,6 +11,12 @@ namespace accel::onnxio {
 /// Whether a node draws random numbers when the model runs.
 bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file);
 
+/// One sentence for each operator among the calls on the way from a parameter
+/// of which no table of ours says anything: it is taken for what its nodes
+/// compute.
+std::vector<std::string> remarkCalls(const TracedProgram &program,
+                                     const ParameterBuilder &builder);
+
 /// Appends what of the calls' meaning is lost: the rows of the table in
 /// CallMeaning.cpp, regions whose gradient mode the file does not tell, and
 /// autograd functions, whose backward it does not hold.

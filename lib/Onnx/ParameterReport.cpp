@@ -105,6 +105,18 @@ static void printText(const ParameterTable &table, raw_ostream &os) {
     os << "\nno parameters:\n";
   for (const auto &[name, reason] : table.constants)
     os << "  " << name << ": " << reason << "\n";
+  if (!table.doubts.empty())
+    os << "\nnot what the user wrote:\n";
+  for (const Doubt &doubt : table.doubts) {
+    os << "  ";
+    if (doubt.node)
+      os << "node '" << doubt.node->name() << "': ";
+    os << doubt.message << "\n";
+  }
+  if (!table.remarks.empty())
+    os << "\nremarks:\n";
+  for (const std::string &remark : table.remarks)
+    os << "  " << remark << "\n";
   if (!table.notes.empty())
     os << "\nnotes:\n";
   for (const std::string &note : table.notes)

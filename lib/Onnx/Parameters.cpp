@@ -3,6 +3,7 @@
 // and what is no parameter.
 #include "accel/Onnx/Parameters.h"
 #include "AccountForCalls.h"
+#include "CallMeaning.h"
 #include "DeclaredParameters.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
@@ -231,8 +232,10 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
   FailureOr<ParameterTable> table = builder.finish();
   if (failed(table))
     return failure();
-  if (!signature.empty())
+  if (!signature.empty()) {
     table->doubts = accountForCalls(program, builder);
+    table->remarks = remarkCalls(program, builder);
+  }
   for (Parameter &parameter : table->parameters)
     if (parameter.kind == ParameterKind::FoldedAway) {
       parameter.why += parameter.why.empty() ? "" : "; ";

@@ -127,6 +127,8 @@ struct ParameterTable {
   /// What stands between this file and its training; none of it concerns who
   /// runs it forward.
   std::vector<Doubt> doubts;
+  /// What the report adds: calls that are believed without a rule of ours.
+  std::vector<std::string> remarks;
   /// What a user should hear (folding that training suffers from), one
   /// sentence each.
   std::vector<std::string> notes;

@@ -75,6 +75,13 @@ func.func @binary(%x: tensor<4xf16>, %y: tensor<4xf16>, %b: tensor<4xi1>) {
   return
 }
 
+// CHECK-LABEL: @stop_gradient(
+func.func @stop_gradient(%x: tensor<4xf32>) {
+  // CHECK: nn.stop_gradient %{{.*}} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = nn.stop_gradient %x : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
 // CHECK-LABEL: @random(
 func.func @random(%x: tensor<4xf32>, %n: tensor<4xi64>) {
   // CHECK: nn.dropout %{{.*}} ratio 1.0{{0*}}e-01 site 3 : (tensor<4xf32>) -> tensor<4xf32>

@@ -153,7 +153,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, Vjp, ::testing::ValuesIn(kVjpCases),
                            return name;
                          });
 
-/// A rule without a line in the table is a rule that nobody has checked.
+/// A rule without a line in the table is a rule that nobody has checked. What
+/// stops gradients has none that differences could see: its test is
+/// test/Autodiff/stop-gradient.mlir.
 TEST(Differentiate, EveryRuleIsInTheTable) {
   MLIRContext context(makeRegistry());
   context.loadAllAvailableDialects();
@@ -163,7 +165,8 @@ TEST(Differentiate, EveryRuleIsInTheTable) {
   int rules = 0;
   for (RegisteredOperationName name :
        context.getRegisteredOperationsByDialect("nn"))
-    if (name.hasInterface<DifferentiableOpInterface>()) {
+    if (name.hasInterface<DifferentiableOpInterface>() &&
+        name.getStringRef() != "nn.stop_gradient") {
       ++rules;
       EXPECT_NE(bodies.find(name.getStringRef().str() + " "), std::string::npos)
           << name.getStringRef().str();
