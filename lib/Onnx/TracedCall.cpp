@@ -82,13 +82,9 @@ const TracedArgument *TracedCall::argument(unsigned position,
   return nullptr;
 }
 
-/// Takes Python text up to the first comma or closing bracket that is outside
-/// inner brackets and strings.
-static StringRef takeItem(StringRef &text) {
-  int depth = 0;
+size_t forEachUnquoted(StringRef text, function_ref<bool(size_t)> visit) {
   char quote = 0;
-  size_t at = 0;
-  for (; at < text.size(); ++at) {
+  for (size_t at = 0; at < text.size(); ++at) {
     char c = text[at];
     if (quote) {
       if (c == '\\')
@@ -97,17 +93,27 @@ static StringRef takeItem(StringRef &text) {
         quote = 0;
     } else if (c == '\'' || c == '"') {
       quote = c;
-    } else if (StringRef("([{").contains(c)) {
-      ++depth;
-    } else if (StringRef(")]}").contains(c)) {
-      if (depth-- == 0)
-        break;
-    } else if (c == ',' && depth == 0) {
-      break;
+    } else if (!visit(at)) {
+      return at;
     }
   }
+  return text.size();
+}
+
+/// Takes Python text up to the first comma or closing bracket that is outside
+/// inner brackets and strings.
+static StringRef takeItem(StringRef &text) {
+  int depth = 0;
+  size_t at = forEachUnquoted(text, [&](size_t place) {
+    char c = text[place];
+    if (StringRef("([{").contains(c))
+      ++depth;
+    else if (StringRef(")]}").contains(c))
+      return depth-- != 0;
+    return c != ',' || depth != 0;
+  });
   StringRef item = text.take_front(at).trim();
-  text = text.drop_front(std::min(at, text.size()));
+  text = text.drop_front(at);
   return item;
 }
 

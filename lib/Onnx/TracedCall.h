@@ -5,6 +5,7 @@
 #define ACCEL_LIB_ONNX_TRACEDCALL_H
 
 #include "accel/Onnx/OnnxFile.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,12 @@ struct TracedCall {
   const TracedArgument *argument(unsigned position,
                                  llvm::StringRef keyword) const;
 };
+
+/// Calls `visit` with the place of each character of Python text that is
+/// outside strings, until it returns false; the place where it did, or the
+/// text's size.
+size_t forEachUnquoted(llvm::StringRef text,
+                       llvm::function_ref<bool(size_t)> visit);
 
 /// The call that `node` came from; empty where the exporter wrote none.
 std::optional<TracedCall> tracedCall(const onnx::NodeProto &node);

@@ -36,23 +36,15 @@ static bool takesSizes(StringRef op) {
 
 /// Every `%name` in Python text, outside strings.
 static void collectValues(StringRef text, std::vector<std::string> &values) {
-  char quote = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    char c = text[at];
-    if (quote) {
-      if (c == '\\')
-        ++at;
-      else if (c == quote)
-        quote = 0;
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-    } else if (c == '%') {
+  forEachUnquoted(text, [&](size_t at) {
+    if (text[at] == '%') {
       StringRef name = text.substr(at + 1).take_while(
           [](char each) { return isAlnum(each) || each == '_'; });
       if (!is_contained(values, name.str()))
         values.push_back(name.str());
     }
-  }
+    return true;
+  });
 }
 
 TracedProgram::TracedProgram(const OnnxFile &file) : file(file) {
