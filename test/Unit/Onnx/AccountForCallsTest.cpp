@@ -179,7 +179,7 @@ TEST_F(AccountForCallsTest, aNodeSharedByTwoCalls) {
   }
 }
 
-/// The second and later arguments of these are sizes.
+/// The second and later arguments of these are sizes, and of some all are.
 TEST_F(AccountForCallsTest, sizesAreNoTensors) {
   const struct {
     const char *op, *arguments;
@@ -200,6 +200,11 @@ TEST_F(AccountForCallsTest, sizesAreNoTensors) {
       {"roll", "%x, [%mul_8]"},
       {"split", "%x, %mul_8"},
       {"chunk", "%x, %mul_8"},
+      {"full", "[%mul_8], 1"},
+      {"zeros", "[%mul_8]"},
+      {"ones", "[%mul_8]"},
+      {"empty", "[%mul_8]"},
+      {"arange", "%mul_8"},
       {"arange", "0, %mul_8"},
       {"full", "[2], %mul_8"},
   };
