@@ -122,6 +122,14 @@ TEST_F(AccountForCallsTest, aParameterOrAConstantOfEqualValue) {
                                "'w' or a constant of equal value"}}
                      : Wanted());
   }
+  // Another parameter is the argument, and no operand is it.
+  TracedModel other({"v", "w"});
+  other.use("v");
+  other.use("w");
+  other.add("Mul", {"x", "w"}, call("r", "aten.foo", "%x, %p_v"));
+  expectDoubts(other,
+               {{Doubt::Folded, {"w"}, "nothing tells whether"},
+                {Doubt::Folded, {"v"}, "no operand of its nodes is it"}});
   // One number at two places of a call: once by its place, once unknown.
   TracedModel twice({"s"});
   twice.hold("s", {}, {2});

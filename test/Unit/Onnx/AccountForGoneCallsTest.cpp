@@ -39,6 +39,10 @@ TEST_F(AccountForGoneCallsTest, aGradientThatWasStopped) {
              call("neg", "aten.neg", std::string("%") + gone));
     expectDoubts(left, gone == std::string("relu") ? Wanted() : wanted);
   }
+  // No optimizer lifted this constant: what is gone was never there.
+  TracedModel raw = lacking("detach");
+  addNode(raw.graph(), "Constant", {}, {"c"});
+  expectDoubts(raw, {});
   // What an initializer was computed from is explained.
   TracedModel explained = lacking("exp_1");
   explained.hold("val_1", {3});
@@ -170,6 +174,12 @@ TEST_F(AccountForGoneCallsTest, aValueMergedWithAnotherInitializer) {
                                        "was merged with initializer 'sigmoid'"}}
                              : Wanted());
   }
+  // What is left of the call that is gone is the other operand.
+  TracedModel left({"w"});
+  left.use("w");
+  left.hold("sigmoid", {3}, {2, 2, 2});
+  left.add("Mul", {"used_w", "sigmoid"}, call("r", "aten.foo", "%exp_1"));
+  expectDoubts(left, {});
   // A parameter's own initializer is doubted as such.
   TracedModel own({"w"});
   own.use("w", {3}, {2, 2, 2});

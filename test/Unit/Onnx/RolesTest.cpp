@@ -240,8 +240,8 @@ TEST_F(RolesTest, aRemovedBiasIsPutBackWhereItsRowSays) {
       traced.add(bias.op, {"x", "val_1"}, text);
       mlir::FailureOr<ParameterTable> table = identify(traced.model);
       ASSERT_TRUE(succeeded(table));
-      ASSERT_EQ(table->restored.size(), bias.operand == -2 ? 0u : 1u);
-      if (bias.operand == -2)
+      EXPECT_EQ(table->restored.size(), bias.operand == -2 ? 0u : 1u);
+      if (bias.operand == -2 || table->restored.empty())
         continue;
       EXPECT_EQ(table->restored[0].node, &node(0));
       EXPECT_EQ(table->restored[0].operand, bias.operand);
