@@ -71,8 +71,8 @@ struct TracedModel {
   }
   onnx::GraphProto &graph() { return *model.mutable_graph(); }
 
-  /// A node of the traced call `text`; its result is called `<op>_<number>`
-  /// unless `output` says otherwise.
+  /// A node of the traced call `text`; the result of node number N is called
+  /// `o_N` unless `output` says otherwise.
   onnx::NodeProto *add(const char *op, std::vector<std::string> inputs,
                        const std::string &text, std::string output = "") {
     if (output.empty())
