@@ -179,7 +179,7 @@ void Accountant::checkInitializer(const InitializerUse &use) {
   // named after a call and of which nothing is said may have been a
   // parameter's.
   if (call && !program.foldedFrom(name) && call->takes(name) &&
-      !program.target(name) && !makesConstant(operatorOfName(name)))
+      !makesConstant(operatorOfName(name)))
     doubt(*use.node, {},
           which + " stands for a call that is gone, and nothing tells what it "
                   "was computed from");

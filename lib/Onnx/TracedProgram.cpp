@@ -20,18 +20,16 @@ StringRef operatorOfName(StringRef value) {
   return name.drop_back();
 }
 
-/// Operators of which only the first argument is a tensor: what else names
-/// values names sizes.
-static bool takesSizes(StringRef op) {
-  return StringSwitch<bool>(op)
-      .Cases({"view",      "_unsafe_view",    "reshape",  "expand",
-              "slice",     "repeat",          "full",     "zeros",
-              "ones",      "empty",           "arange",   "full_like",
-              "new_full",  "new_zeros",       "new_ones", "narrow",
-              "unflatten", "constant_pad_nd", "roll",     "split",
-              "chunk"},
-             true)
-      .Default(false);
+/// How many arguments of an operator may be tensors; where it is less than all,
+/// what else names values names sizes.
+static unsigned tensorArguments(StringRef op) {
+  return StringSwitch<unsigned>(op)
+      .Cases({"full", "zeros", "ones", "empty", "arange"}, 0)
+      .Cases({"view", "_unsafe_view", "reshape", "expand", "slice", "repeat",
+              "full_like", "new_full", "new_zeros", "new_ones", "narrow",
+              "unflatten", "constant_pad_nd", "roll", "split", "chunk"},
+             1)
+      .Default(~0u);
 }
 
 /// Every `%name` in Python text, outside strings.
@@ -86,12 +84,10 @@ void TracedProgram::readNodes(const onnx::GraphProto &graph) {
       if (!call) {
         call = &list.emplace_back();
         call->text = std::move(*text);
-        bool first = true;
-        for (const TracedArgument &argument : call->text.arguments) {
-          if (first || !takesSizes(call->text.op))
-            collectValues(argument.text, call->values);
-          first = false;
-        }
+        ArrayRef<TracedArgument> arguments = call->text.arguments;
+        for (const TracedArgument &argument :
+             arguments.take_front(tensorArguments(call->text.op)))
+          collectValues(argument.text, call->values);
       }
       call->nodes.push_back(&node);
       callOfNode[&node] = call;

@@ -1,7 +1,6 @@
 // Parameter identity: against the exports' own record (parameters.json, made
 // from the PyTorch modules), and each rule on a model small enough to see it.
-#include "accel/Onnx/Parameters.h"
-#include "TestModel.h"
+#include "TracedModel.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -14,62 +13,7 @@ using testing::HasSubstr;
 namespace json = llvm::json;
 
 namespace {
-class ParametersTest : public OnnxTest {
-protected:
-  mlir::FailureOr<ParameterTable>
-  identify(const onnx::ModelProto &model, const IdentifyOptions &options = {}) {
-    loaded = load(model);
-    EXPECT_TRUE(succeeded(loaded));
-    return identifyLoaded(options);
-  }
-  mlir::FailureOr<ParameterTable>
-  identifyLoaded(const IdentifyOptions &options = {}) {
-    mlir::ScopedDiagnosticHandler handler(
-        &context, [&](mlir::Diagnostic &diagnostic) {
-          messages.push_back(diagnostic.str());
-          return mlir::success();
-        });
-    return identifyParameters(**loaded, options);
-  }
-
-  /// A model of torch's dynamo exporter: `signature` lists inputs.
-  static onnx::ModelProto traced(const std::string &signature) {
-    onnx::ModelProto model;
-    model.set_ir_version(10);
-    model.add_opset_import()->set_version(20);
-    onnx::GraphProto &graph = *model.mutable_graph();
-    graph.set_name("main");
-    addValue(graph.mutable_input(), "x");
-    setProperty(graph.add_metadata_props(),
-                "pkg.torch.export.ExportedProgram.graph_signature",
-                "\n# inputs\n" + signature + "x: USER_INPUT\n\n# outputs\n");
-    return model;
-  }
-  static void setProperty(onnx::StringStringEntryProto *entry,
-                          const std::string &key, const std::string &value) {
-    entry->set_key(key);
-    entry->set_value(value);
-  }
-  static void setCall(onnx::NodeProto *node, const std::string &call,
-                      const std::string &module = "") {
-    setProperty(node->add_metadata_props(), "pkg.torch.onnx.fx_node", call);
-    if (!module.empty())
-      setProperty(node->add_metadata_props(), "pkg.torch.onnx.name_scopes",
-                  "['', '" + module + "', 'call']");
-  }
-  static std::string parameter(const std::string &name) {
-    std::string placeholder = "p_" + name;
-    std::replace(placeholder.begin(), placeholder.end(), '.', '_');
-    return placeholder + ": PARAMETER target='" + name + "'\n";
-  }
-  static std::string call(const std::string &result, const std::string &op,
-                          const std::string &arguments) {
-    return "%" + result + " : [num_users=1] = call_function[target=torch.ops." +
-           op + ".default](args = (" + arguments + "), kwargs = {})";
-  }
-
-  File loaded = mlir::failure();
-};
+class ParametersTest : public TracedTest {};
 
 /// A model beside its parameters.json.
 class ParametersOfExport : public ParametersTest,

@@ -1,0 +1,150 @@
+// The rules of lib/Onnx/CallMeaning.cpp: what calls mean in training and their
+// nodes do not do. A line for each row of the table, and what is no doubt.
+#include "TracedModel.h"
+
+using namespace accel::onnxio;
+
+namespace {
+class CallMeaningTest : public TracedTest {
+protected:
+  /// A node of a call with `arguments` behind the tensor it computes with.
+  static TracedModel oneCall(const char *nodeOp, const std::string &op,
+                             const std::string &arguments,
+                             const char *input = "used_w") {
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.add(nodeOp, {input},
+               call("r", "aten." + op, std::string("%") + input + arguments));
+    return traced;
+  }
+};
+} // namespace
+
+TEST_F(CallMeaningTest, whatNodesDoNotDoIsDoubted) {
+  const struct {
+    const char *nodeOp, *op, *arguments, *message;
+  } lines[] = {
+      {"MatMul", "scaled_dot_product_attention", ", %x, %x, None, 0.5",
+       "(scaled_dot_product_attention) drops weights of attention with "
+       "probability 0.5"},
+      {"MatMul", "scaled_dot_product_attention", ", %x, %x, None, 0.0", ""},
+      {"Dropout", "scaled_dot_product_attention", ", %x, %x, None, 0.5", ""},
+      {"MatMul", "scaled_dot_product_attention", ", %x, %x", ""},
+      {"Identity", "native_dropout", ", 0.5, True",
+       "(native_dropout) drops elements in training"},
+      {"Identity", "dropout", ", 0.5, True",
+       "(dropout) drops elements in training"},
+      {"Identity", "dropout", ", 0.5, False", ""},
+      {"Identity", "dropout", ", 0.0, True", ""},
+      {"Dropout", "dropout", ", 0.5, True", ""},
+      {"BatchNormalization", "batch_norm", ", %x, %x, %x, %x, True",
+       "(batch_norm) normalizes by the statistics of the batch"},
+      {"BatchNormalization", "native_batch_norm", ", %x, %x, %x, %x, True",
+       "(native_batch_norm) normalizes by the statistics of the batch"},
+      {"BatchNormalization", "_native_batch_norm_legit_functional",
+       ", %x, %x, %x, %x, True",
+       "_functional) normalizes by the statistics of the batch"},
+      {"BatchNormalization", "batch_norm", ", %x, %x, %x, %x, False", ""},
+      {"Sub", "batch_norm", ", %x, %x, %x, %x, True", ""},
+      {"Gather", "embedding", ", %x, -1, False, True",
+       "(embedding) has sparse gradients"},
+      {"Gather", "embedding", ", %x, -1, False, False", ""},
+      {"Gather", "embedding_renorm_", ", %x, 1.0, 2.0",
+       "renormalizes rows of an embedding in place"},
+      {"Relu", "relu", ", 0.5, True", ""},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(std::string(line.op) + line.arguments);
+    std::vector<WantedDoubt> wanted;
+    if (*line.message)
+      wanted.push_back({Doubt::Meaning, {"w"}, line.message});
+    expectDoubts(oneCall(line.nodeOp, line.op, line.arguments), wanted);
+    // Where no parameter is, no gradient is.
+    expectDoubts(oneCall(line.nodeOp, line.op, line.arguments, "x"), {});
+  }
+  // A batch norm that is in training mode does what its call says.
+  TracedModel training =
+      oneCall("BatchNormalization", "batch_norm", ", %x, %x, %x, %x, True");
+  onnx::AttributeProto *mode =
+      training.graph().mutable_node(1)->add_attribute();
+  mode->set_name("training_mode");
+  mode->set_type(onnx::AttributeProto::INT);
+  mode->set_i(1);
+  expectDoubts(training, {});
+}
+
+static const char kOutside[] = "File \"m.py\", line 7, in forward\n  y = x * w";
+static const char kInside[] =
+    "File \"m.py\", line 8, in forward\n  y = f(x)\n"
+    "File \"<eval_with_key>.12\", line 5, in forward\n  mul = a * b";
+
+TEST_F(CallMeaningTest, aRegionIsDoubtedOnceOfAllParameters) {
+  auto twice = [](const char *first, const char *second, const char *third) {
+    TracedModel traced({"v", "w"});
+    traced.use("v");
+    traced.use("w");
+    setTrace(traced.graph().mutable_node(0), first);
+    setTrace(traced.graph().mutable_node(1), second);
+    setTrace(traced.add("Neg", {"x"}, call("neg", "aten.neg", "%x")), third);
+    return traced;
+  };
+  const char message[] = "'used_v' (mul) was made in a region "
+                         "(torch.no_grad(), inference_mode() or autocast())";
+  expectDoubts(twice(kInside, kInside, kOutside),
+               {{Doubt::Meaning, {"v", "w"}, message}});
+  expectDoubts(twice(kInside, kOutside, kOutside),
+               {{Doubt::Meaning, {"v"}, message}});
+  expectDoubts(twice(kOutside, kOutside, kOutside), {});
+  // No parameter goes into the region.
+  expectDoubts(twice(kOutside, kOutside, kInside), {});
+  // The whole program was traced twice.
+  expectDoubts(twice(kInside, kInside, kInside), {});
+}
+
+TEST_F(CallMeaningTest, anAutogradFunctionIsDoubted) {
+  auto madeAt = [](const char *apply, const char *function) {
+    TracedModel traced({"w"});
+    traced.use("w");
+    setTrace(traced.graph().mutable_node(0),
+             std::string("File \"m.py\", line 7, in forward\n  return ") +
+                 apply + "\nFile \"m.py\", line 3, in " + function +
+                 "\n  return x * w");
+    return traced;
+  };
+  expectDoubts(
+      madeAt("Twice.apply(x)", "forward"),
+      {{Doubt::Meaning, {"w"}, "made by the forward of an autograd function"}});
+  expectDoubts(madeAt("Twice.apply(x)", "helper"), {});
+  expectDoubts(madeAt("twice(x)", "forward"), {});
+}
+
+TEST_F(CallMeaningTest, gradientsStopAtDetachAndWhereTheFileSaysSo) {
+  for (auto [op, stops] :
+       {std::pair("detach", true), std::pair("detach_", true),
+        std::pair("alias", false)}) {
+    onnx::NodeProto node;
+    setCall(&node, call("r", std::string("aten.") + op, "%x"));
+    EXPECT_EQ(stopsGradient(node), stops) << op;
+  }
+  onnx::NodeProto node;
+  EXPECT_FALSE(stopsGradient(node));
+  setProperty(node.add_metadata_props(), "accel.stop_gradient", "1");
+  EXPECT_TRUE(stopsGradient(node));
+}
+
+TEST_F(CallMeaningTest, labelSmoothingIsTheCallsOwn) {
+  auto smoothing = [](const std::string &op, const std::string &arguments,
+                      const std::string &keywords = "") {
+    onnx::NodeProto node;
+    setCall(&node, call("r", op, arguments, keywords));
+    return getLabelSmoothing(node);
+  };
+  EXPECT_EQ(smoothing("aten.cross_entropy_loss", "%x, %y, None, 1, -100, 0.25"),
+            0.25);
+  EXPECT_EQ(
+      smoothing("aten.cross_entropy_loss", "%x, %y", "label_smoothing: 0.25"),
+      0.25);
+  EXPECT_EQ(smoothing("aten.cross_entropy_loss", "%x, %y"), 0);
+  EXPECT_EQ(smoothing("aten.nll_loss", "%x, %y, None, 1, -100, 0.25"), 0);
+  EXPECT_EQ(getLabelSmoothing(onnx::NodeProto()), 0);
+}
