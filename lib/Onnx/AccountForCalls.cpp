@@ -28,6 +28,7 @@ private:
   SmallVector<StringRef> unmatched(const Call &call) const;
   bool isMeantBy(const Call &call, const InitializerUse &use) const;
   bool isMerged(unsigned parameter) const;
+  bool hasLostUser(StringRef value) const;
   std::string mergedWith(const Call &call, StringRef gone) const;
   std::optional<unsigned> parameterOf(StringRef placeholder) const;
   std::string unitScalar(StringRef op) const;
@@ -98,9 +99,11 @@ SmallVector<StringRef> Accountant::unmatched(const Call &call) const {
   SmallVector<StringRef> found;
   for (const std::string &operand : call.operands) {
     const onnx::NodeProto *maker = program.maker(operand);
-    if (!maker || call.takes(operand))
+    StringRef placeholder = program.placeholder(operand);
+    if ((!maker && placeholder.empty()) || call.takes(operand) ||
+        call.takes(placeholder))
       continue;
-    const Call *from = program.callOf(*maker);
+    const Call *from = maker ? program.callOf(*maker) : nullptr;
     if (!from || !call.takes(from->text.result))
       found.push_back(operand);
   }
@@ -277,6 +280,19 @@ std::string Accountant::mergedWith(const Call &call, StringRef gone) const {
   return {};
 }
 
+/// Whether a call that took the value is gone; true where the program does not
+/// say how many there were.
+bool Accountant::hasLostUser(StringRef value) const {
+  const onnx::NodeProto *maker = program.maker(value);
+  const Call *from = maker ? program.callOf(*maker) : nullptr;
+  if (!from || !from->text.users)
+    return true;
+  unsigned users = count_if(program.calls(), [&](const Call &each) {
+    return each.takes(from->text.result);
+  });
+  return users < *from->text.users;
+}
+
 void Accountant::checkGone(const Call &call) {
   SmallVector<StringRef> left = unmatched(call);
   const onnx::NodeProto &node = *call.nodes.front();
@@ -307,16 +323,26 @@ void Accountant::checkGone(const Call &call) {
             Doubt::Meaning);
       continue;
     }
-    if ((op == "add" || op == "sub") && any_of(left, [&](StringRef operand) {
-          return program.isFloat(operand);
-        })) {
+    // What stands for the call that is gone was its operand, or is equal to it;
+    // one value may stand for two arguments.
+    SmallVector<StringRef> standing = left;
+    if (left.empty())
+      append_range(standing, call.operands);
+    bool isDropped = false, isDroppedFloat = false;
+    for (StringRef operand : standing)
+      if (hasLostUser(operand)) {
+        isDropped = true;
+        isDroppedFloat |= program.isFloat(operand) &&
+                          !file.findInitializer(operand);
+      }
+    if ((op == "add" || op == "sub") && isDroppedFloat) {
       doubt(node, {},
             what + " is gone: the exporter drops what adds less than 1e-8, and "
                    "with it what keeps roots and quotients finite",
             Doubt::Meaning);
       continue;
     }
-    if (std::string name = unitScalar(op); !name.empty()) {
+    if (std::string name = isDropped ? unitScalar(op) : ""; !name.empty()) {
       doubt(node, {name},
             what + " is gone: it may have computed with parameter '" + name +
                 "', which the exporter drops while it changes nothing");
@@ -324,7 +350,8 @@ void Accountant::checkGone(const Call &call) {
     }
     // Equal nodes are merged, and so are those of equal parameters.
     for (StringRef operand : left) {
-      const Call *from = program.callOf(*program.maker(operand));
+      const onnx::NodeProto *maker = program.maker(operand);
+      const Call *from = maker ? program.callOf(*maker) : nullptr;
       if (!from || operatorOfName(from->text.result) != op)
         continue;
       for (const std::string &argument : from->values)

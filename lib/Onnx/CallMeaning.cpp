@@ -168,12 +168,23 @@ static bool isWithinRegion(ArrayRef<Frame> frames) {
   return !frames.empty() && frames.back().file.starts_with("<eval_with_key>");
 }
 
+/// Autograd functions of libraries whose backward is the derivative of their
+/// forward, written out: by the call and the end of their file's name.
+static const std::pair<StringLiteral, StringLiteral> derivatives[] = {
+    {"GeLUFunction.apply(", "transformers/models/bloom/modeling_bloom.py"},
+};
+
 /// `Function.apply(…)` calls `forward` of an autograd function.
 static bool isWithinFunction(ArrayRef<Frame> frames) {
-  for (size_t i = 0; i + 1 < frames.size(); ++i)
+  for (size_t i = 0; i + 1 < frames.size(); ++i) {
+    bool isDerivative = any_of(derivatives, [&](const auto &each) {
+      return frames[i].text.contains(each.first) &&
+             frames[i + 1].file.ends_with(each.second);
+    });
     if (frames[i].text.contains(".apply(") &&
-        frames[i + 1].function == "forward")
+        frames[i + 1].function == "forward" && !isDerivative)
       return true;
+  }
   return false;
 }
 

@@ -141,6 +141,10 @@ std::optional<TracedCall> tracedCall(const onnx::NodeProto &node) {
     return std::nullopt;
   TracedCall call;
   call.result = text.take_until([](char c) { return c == ' ' || c == ':'; });
+  unsigned users;
+  StringRef counted = text.split("[num_users=").second;
+  if (!counted.consumeInteger(10, users))
+    call.users = users;
   StringRef target = text.split("[target=").second.split("](").first;
   StringRef name = target;
   if (name.consume_front("torch.ops.")) {

@@ -46,6 +46,9 @@ struct TracedCall {
   /// "linear": the operator without namespace and overload.
   std::string op;
   std::vector<TracedArgument> arguments;
+  /// How many calls (and outputs) of the program take the result; nothing where
+  /// the text does not say.
+  std::optional<unsigned> users;
 
   /// Argument number `position`, or the one passed as `keyword`; null if
   /// absent.

@@ -53,6 +53,12 @@ TracedProgram::TracedProgram(const OnnxFile &file) : file(file) {
         input.kind == SignatureInput::Buffer)
       byTarget[input.target] = &input;
   }
+  // Exporters may rename inputs, and keep their order.
+  auto given = llvm::make_filter_range(inputs, [](const SignatureInput &input) {
+    return input.kind == SignatureInput::User;
+  });
+  for (auto [value, input] : llvm::zip(file.inputs(), given))
+    placeholders[value->name()] = input.placeholder;
   auto addType = [&](const onnx::ValueInfoProto &value) {
     int32_t type = value.type().tensor_type().elem_type();
     if (type == onnx::TensorProto::FLOAT || type == onnx::TensorProto::DOUBLE ||

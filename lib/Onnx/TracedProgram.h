@@ -47,6 +47,12 @@ public:
   /// null.
   const onnx::NodeProto *maker(llvm::StringRef value) const;
 
+  /// The placeholder of an input that the user gives, by its name in the file;
+  /// empty for anything else.
+  llvm::StringRef placeholder(llvm::StringRef value) const {
+    return placeholders.lookup(value);
+  }
+
   /// Whether an ONNX value is known to be of floats.
   bool isFloat(llvm::StringRef value) const { return floats.contains(value); }
 
@@ -76,6 +82,7 @@ private:
   llvm::StringMap<Call *> byResult;
   llvm::DenseMap<const onnx::NodeProto *, const Call *> callOfNode;
   llvm::StringMap<const onnx::NodeProto *> makers;
+  llvm::StringMap<llvm::StringRef> placeholders;
   llvm::StringSet<> floats;
   llvm::StringMap<std::vector<std::string>> folded;
   bool optimized = true;
