@@ -24,11 +24,14 @@ private:
   void checkInitializer(const InitializerUse &use);
   void checkParameters(const Call &call);
   void checkGone(const Call &call);
+  void checkOutputs();
   bool isExplained(const Call &call, StringRef gone) const;
   SmallVector<StringRef> unmatched(const Call &call) const;
   bool isMeantBy(const Call &call, const InitializerUse &use) const;
   bool isMerged(unsigned parameter) const;
   bool hasLostUser(StringRef value) const;
+  bool dependsOnParameter(StringRef value) const;
+  bool findDifferences() const;
   std::string mergedWith(const Call &call, StringRef gone) const;
   std::optional<unsigned> parameterOf(StringRef placeholder) const;
   std::string unitScalar(StringRef op) const;
@@ -45,6 +48,8 @@ private:
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, unsigned> claims;
   /// Parameters that each call's nodes read, or that were put back there.
   llvm::DenseMap<const Call *, SmallVector<unsigned>> readBy;
+  /// Whether equal nodes may have come from calls that differ in training.
+  bool mayDiffer = false;
   /// How many parameters each initializer stands for.
   llvm::StringMap<SmallVector<unsigned>> owners;
 };
@@ -252,13 +257,6 @@ std::string Accountant::unitScalar(StringRef op) const {
 
 //===-- Calls that are gone -----------------------------------------------===//
 
-/// Whether the user's own lines, as the node's stack trace quotes them, speak
-/// of a detached value.
-static bool speaksOfDetaching(const onnx::NodeProto *node) {
-  return node &&
-         nodeProperty(*node, "pkg.torch.onnx.stack_trace").contains(".detach(");
-}
-
 /// The initializer of equal value that the exporter put in the place of one
 /// computed from something else; empty if there is none. Values that are not
 /// all one are equal because they were computed alike.
@@ -278,6 +276,65 @@ std::string Accountant::mergedWith(const Call &call, StringRef gone) const {
         return name;
     }
   return {};
+}
+
+/// Whether an operator does more than to move elements.
+static bool computes(StringRef op) {
+  return !StringSwitch<bool>(op)
+              .Cases({"view",       "_unsafe_view", "reshape",   "expand",
+                      "slice",      "select",       "unsqueeze", "squeeze",
+                      "permute",    "transpose",    "t",         "numpy_t",
+                      "contiguous", "getitem",      "type_as",   "_to_copy",
+                      "alias",      "clone",        "flatten",   "index"},
+                     true)
+              .Default(false);
+}
+
+/// Whether a node of the call does the work of several: of what it was made,
+/// calls are gone and nothing is lost.
+static bool isFused(const Call &call) {
+  return any_of(call.nodes, [](const onnx::NodeProto *node) {
+    return StringSwitch<bool>(node->op_type())
+        .Cases({"RMSNormalization", "RotaryEmbedding", "Attention",
+                "LayerNormalization", "Gelu"},
+               true)
+        .Default(false);
+  });
+}
+
+bool Accountant::dependsOnParameter(StringRef value) const {
+  SmallVector<const onnx::NodeProto *> work;
+  llvm::DenseSet<const onnx::NodeProto *> seen;
+  auto visit = [&](StringRef name) {
+    const onnx::NodeProto *maker = program.maker(name);
+    if (maker && seen.insert(maker).second)
+      work.push_back(maker);
+  };
+  visit(value);
+  while (!work.empty()) {
+    const onnx::NodeProto *node = work.pop_back_val();
+    for (int i = 0; i < node->input_size(); ++i) {
+      if (claims.count({node, unsigned(i)}))
+        return true;
+      visit(node->input(i));
+    }
+  }
+  return false;
+}
+
+bool Accountant::findDifferences() const {
+  for (const auto &[name, who] : owners)
+    if (who.size() > 1)
+      return true;
+  for (const SignatureInput &input : program.signature())
+    if (input.kind == SignatureInput::Buffer &&
+        !file.findInitializer(input.target) &&
+        any_of(program.calls(),
+               [&](const Call &call) { return call.takes(input.placeholder); }))
+      return true;
+  return any_of(file.graph().node(), [&](const onnx::NodeProto &node) {
+    return drawsRandomNumbers(node, file) || speaksOfDetaching(node);
+  });
 }
 
 /// Whether a call that took the value is gone; true where the program does not
@@ -303,8 +360,9 @@ void Accountant::checkGone(const Call &call) {
     std::string what = "argument '" + value + "' of the traced call '" +
                        call.text.result + "' (" + call.text.op + ")";
     bool isQuotedDetach =
-        speaksOfDetaching(&node) || any_of(left, [&](StringRef operand) {
-          return speaksOfDetaching(program.maker(operand));
+        speaksOfDetaching(node) || any_of(left, [&](StringRef operand) {
+          const onnx::NodeProto *maker = program.maker(operand);
+          return maker && speaksOfDetaching(*maker);
         });
     if (op == "detach" || op == "detach_" ||
         ((op == "clone" || op == "alias") && isQuotedDetach)) {
@@ -332,8 +390,8 @@ void Accountant::checkGone(const Call &call) {
     for (StringRef operand : standing)
       if (hasLostUser(operand)) {
         isDropped = true;
-        isDroppedFloat |= program.isFloat(operand) &&
-                          !file.findInitializer(operand);
+        isDroppedFloat |=
+            program.isFloat(operand) && !file.findInitializer(operand);
       }
     if ((op == "add" || op == "sub") && isDroppedFloat) {
       doubt(node, {},
@@ -349,6 +407,7 @@ void Accountant::checkGone(const Call &call) {
       continue;
     }
     // Equal nodes are merged, and so are those of equal parameters.
+    size_t before = doubts.size();
     for (StringRef operand : left) {
       const onnx::NodeProto *maker = program.maker(operand);
       const Call *from = maker ? program.callOf(*maker) : nullptr;
@@ -364,6 +423,21 @@ void Accountant::checkGone(const Call &call) {
                     "another parameter equal to '" +
                     builder.nameOf(*parameter).str() + "'");
     }
+    // A computation that is gone was made one with an equal one. What fed it
+    // may have been another: a detached value, an equal parameter, another
+    // draw.
+    if (doubts.size() == before && mayDiffer && !left.empty() && computes(op) &&
+        !isFused(call) && any_of(left, [&](StringRef operand) {
+          const onnx::NodeProto *maker = program.maker(operand);
+          const Call *from = maker ? program.callOf(*maker) : nullptr;
+          return from && operatorOfName(from->text.result) == op &&
+                 dependsOnParameter(operand);
+        }))
+      doubt(node, {},
+            what + " was merged with an equal call, and the file, in which "
+                   "gradients stop, numbers are drawn or inputs were merged, "
+                   "does not tell whether they had the same arguments",
+            Doubt::Meaning);
     if (!left.empty() || makesConstant(op))
       continue;
     if (std::string with = mergedWith(call, value); !with.empty())
@@ -390,11 +464,28 @@ void Accountant::run() {
   });
   if (!program.isOptimized())
     return;
+  mayDiffer = findDifferences();
   for (const InitializerUse &use : uses)
     checkInitializer(use);
   for (const Call &call : program.calls()) {
     checkParameters(call);
     checkGone(call);
+  }
+  checkOutputs();
+}
+
+/// An output is a consumer, too: what it was may be gone.
+void Accountant::checkOutputs() {
+  for (auto [output, wanted] :
+       llvm::zip(file.graph().output(), program.outputs())) {
+    const onnx::NodeProto *maker = program.maker(output.name());
+    const Call *from = maker ? program.callOf(*maker) : nullptr;
+    if (from && !program.isThere(wanted) && from->text.result != wanted)
+      doubt(*maker, {},
+            "output '" + output.name() + "' was the traced call '" + wanted +
+                "', which is gone: what it did to '" + from->text.result +
+                "' was folded or dropped",
+            Doubt::Meaning);
   }
 }
 

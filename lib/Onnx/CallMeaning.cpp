@@ -51,6 +51,10 @@ double getLabelSmoothing(const onnx::NodeProto &node) {
 
 //===-- The table ---------------------------------------------------------===//
 
+bool speaksOfDetaching(const onnx::NodeProto &node) {
+  return nodeProperty(node, "pkg.torch.onnx.stack_trace").contains(".detach(");
+}
+
 static StringRef textOf(const Call &call, unsigned position,
                         StringRef keyword) {
   const TracedArgument *argument = call.text.argument(position, keyword);
@@ -162,8 +166,9 @@ static SmallVector<Frame> readFrames(StringRef trace) {
   return frames;
 }
 
-/// Code that torch.export made of a region: of `torch.no_grad()`,
-/// `inference_mode()` or `autocast()`, whose body it traces on its own.
+/// Code that torch.export made of a region: of `torch.no_grad()` or
+/// `autocast()`, whose body it traces on its own. Of `inference_mode()` nothing
+/// is left.
 static bool isWithinRegion(ArrayRef<Frame> frames) {
   return !frames.empty() && frames.back().file.starts_with("<eval_with_key>");
 }
@@ -199,8 +204,8 @@ public:
         claims[{use.node, use.operand}] = i;
       });
   }
-  /// The parameters that go into the node, by name.
-  std::vector<std::string> of(const onnx::NodeProto &node) const;
+  /// The parameters that go into the call's nodes, by name.
+  std::vector<std::string> of(const Call &call) const;
 
 private:
   const TracedProgram &program;
@@ -209,9 +214,10 @@ private:
 };
 } // namespace
 
-std::vector<std::string> Dependence::of(const onnx::NodeProto &node) const {
-  SmallVector<const onnx::NodeProto *> work{&node};
-  llvm::DenseSet<const onnx::NodeProto *> seen{&node};
+std::vector<std::string> Dependence::of(const Call &call) const {
+  SmallVector<const onnx::NodeProto *> work(call.nodes.begin(),
+                                            call.nodes.end());
+  llvm::DenseSet<const onnx::NodeProto *> seen(work.begin(), work.end());
   llvm::SmallDenseSet<unsigned> found;
   while (!work.empty()) {
     const onnx::NodeProto *each = work.pop_back_val();
@@ -400,8 +406,7 @@ std::vector<std::string> remarkCalls(const TracedProgram &program,
     bool isKnown = isPlain(op) || any_of(rows, [&](const Row &row) {
                      return matches(row.op, op);
                    });
-    if (isKnown || seen.contains(op) ||
-        dependence.of(*call.nodes.front()).empty())
+    if (isKnown || seen.contains(op) || dependence.of(call).empty())
       continue;
     seen.insert(op);
     remarks.push_back("call '" + call.text.result + "' (" + op +
@@ -412,8 +417,8 @@ std::vector<std::string> remarkCalls(const TracedProgram &program,
 }
 
 static constexpr StringLiteral kRegionMessage =
-    "was made in a region (torch.no_grad(), inference_mode() or autocast()) of "
-    "which the file does not tell whether gradients pass";
+    "was made in a region (torch.no_grad() or autocast()) of which the file "
+    "does not tell whether gradients pass";
 
 void checkCallMeaning(const TracedProgram &program,
                       const ParameterBuilder &builder,
@@ -428,13 +433,15 @@ void checkCallMeaning(const TracedProgram &program,
     isAllGenerated &= isWithinRegion(traces.back().second);
   }
   std::optional<Doubt> region;
-  for (auto &[call, frames] : traces) {
+  for (const auto &trace : traces) {
+    const Call *call = trace.first;
+    ArrayRef<Frame> frames = trace.second;
     const onnx::NodeProto &node = *call->nodes.front();
     std::string what =
         "the traced call '" + call->text.result + "' (" + call->text.op + ") ";
     // Where no parameter is, no gradient is.
     auto doubt = [&](const std::string &message) {
-      std::vector<std::string> names = dependence.of(node);
+      std::vector<std::string> names = dependence.of(*call);
       if (!names.empty())
         doubts.push_back(
             {&node, std::move(names), what + message, Doubt::Meaning});
@@ -443,13 +450,15 @@ void checkCallMeaning(const TracedProgram &program,
       if (matches(row.op, call->text.op))
         if (std::string message = row.check(*call); !message.empty())
           doubt(message);
+    if (call->text.op == "alias" && speaksOfDetaching(node))
+      doubt("may have been a detach, which decompositions turn into it");
     if (isWithinFunction(frames))
       doubt("was made by the forward of an autograd function, whose backward "
             "the file does not hold");
     // A program that was traced twice has no lines of its own.
     if (isAllGenerated || !isWithinRegion(frames))
       continue;
-    std::vector<std::string> names = dependence.of(node);
+    std::vector<std::string> names = dependence.of(*call);
     if (names.empty())
       continue;
     // Told once, of all parameters that go into any region.
@@ -461,6 +470,12 @@ void checkCallMeaning(const TracedProgram &program,
   }
   if (region)
     doubts.push_back(std::move(*region));
+  for (const std::string &name : program.mutated())
+    doubts.push_back({nullptr,
+                      {},
+                      "the forward changes '" + name +
+                          "', and the file does not carry it from step to step",
+                      Doubt::Meaning});
 }
 
 } // namespace accel::onnxio

@@ -11,6 +11,10 @@ namespace accel::onnxio {
 /// Whether a node draws random numbers when the model runs.
 bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file);
 
+/// Whether the user's own lines, as the node's stack trace quotes them, speak
+/// of a detached value.
+bool speaksOfDetaching(const onnx::NodeProto &node);
+
 /// One sentence for each operator among the calls on the way from a parameter
 /// of which no table of ours says anything: it is taken for what its nodes
 /// compute.

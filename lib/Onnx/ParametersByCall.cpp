@@ -135,6 +135,12 @@ void Identifier::identifyByName(const Call &call, const InitializerUse &use,
   // One number that several operands of the call are may be a literal as well,
   // merged with the parameter.
   bool isAmbiguous = isSingleElement(tensor) && countUses(call, tensor) > 1;
+  // So may a buffer that is in the file under no name of its own.
+  for (const std::string &value : call.values) {
+    const SignatureInput *input = program.input(value);
+    isAmbiguous |= input && input->kind == SignatureInput::Buffer &&
+                   !file.findInitializer(input->target);
+  }
   if (sameName && is_contained(candidates, *sameName)) {
     if (!isAmbiguous)
       builder.claim(*sameName, use, same, "initializer of that name, " + where);
@@ -164,6 +170,13 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use) {
   if (sources.empty() && builder.find(tensor.name()))
     sources.push_back(tensor.name());
   if (sources.size() != 1)
+    return;
+  // Of equal parameters one initializer is left, under the name of one.
+  if (isUniform(file, tensor) &&
+      any_of(program.signature(), [&](const SignatureInput &input) {
+        return input.kind == SignatureInput::Parameter &&
+               !file.findInitializer(input.target);
+      }))
     return;
   const onnx::TensorProto *source = file.findInitializer(sources.front());
   std::optional<unsigned> parameter = builder.find(sources.front());

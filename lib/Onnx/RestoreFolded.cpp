@@ -239,8 +239,11 @@ void Derivation::tryReading(const Reading &reading) {
   bool isWhole = reading.dim < 0 && is_sorted(reading.permutation);
   if (!allowed.layout && !isWhole)
     return;
-  if (holdsAsItIs(reading))
+  if (holdsAsItIs(reading)) {
+    // Arithmetic that changes nothing today: 0 times 2, the square of 1.
+    isAmbiguous |= allowed.scale || allowed.square;
     return found(reading, std::nullopt);
+  }
   if (parameter.data_type() != onnx::TensorProto::FLOAT)
     return;
   if (allowed.square &&

@@ -67,6 +67,29 @@ std::vector<SignatureInput> readSignature(const onnx::GraphProto &graph) {
   return {};
 }
 
+std::vector<SignatureOutput>
+readSignatureOutputs(const onnx::GraphProto &graph) {
+  std::vector<SignatureOutput> outputs;
+  for (const onnx::StringStringEntryProto &entry : graph.metadata_props()) {
+    if (entry.key() != "pkg.torch.export.ExportedProgram.graph_signature")
+      continue;
+    // `add: BUFFER_MUTATION target='n'`, `mean: USER_OUTPUT`
+    StringRef text = StringRef(entry.value()).split("# outputs").second;
+    while (!text.empty()) {
+      auto [line, rest] = text.split('\n');
+      text = rest;
+      auto [name, what] = line.split(": ");
+      StringRef kind = what.split(' ').first.trim();
+      if (kind.ends_with("_MUTATION"))
+        outputs.push_back(
+            {name.trim().str(), quoted(what.split("target=").second).str()});
+      else if (kind == "USER_OUTPUT")
+        outputs.push_back({name.trim().str(), ""});
+    }
+  }
+  return outputs;
+}
+
 StringRef TracedArgument::value() const {
   StringRef name = text;
   return name.consume_front("%") ? name : StringRef();

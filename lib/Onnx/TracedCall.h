@@ -26,6 +26,20 @@ struct SignatureInput {
 /// of later versions.
 std::vector<SignatureInput> readSignature(const onnx::GraphProto &graph);
 
+/// One output of the traced program.
+struct SignatureOutput {
+  /// The value that it is.
+  std::string value;
+  /// The buffer, parameter or input that the program changes by it; empty for
+  /// an output that the user sees.
+  std::string mutated;
+};
+
+/// The outputs in the signature, in order; empty where there is none, and in
+/// torch 2.6's form.
+std::vector<SignatureOutput>
+readSignatureOutputs(const onnx::GraphProto &graph);
+
 /// One argument of a traced call.
 struct TracedArgument {
   /// Empty for positional arguments.

@@ -47,6 +47,9 @@ static void collectValues(StringRef text, std::vector<std::string> &values) {
 
 TracedProgram::TracedProgram(const OnnxFile &file) : file(file) {
   inputs = readSignature(file.graph());
+  for (const SignatureOutput &output : readSignatureOutputs(file.graph()))
+    (output.mutated.empty() ? results : changed)
+        .push_back(output.mutated.empty() ? output.value : output.mutated);
   for (const SignatureInput &input : inputs) {
     byPlaceholder[input.placeholder] = &input;
     if (input.kind == SignatureInput::Parameter ||

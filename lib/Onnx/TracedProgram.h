@@ -39,6 +39,11 @@ public:
   /// The parameter or buffer of that name (`model.w`), or null.
   const SignatureInput *target(llvm::StringRef name) const;
 
+  /// The values that are the program's outputs, as the user sees them.
+  const std::vector<std::string> &outputs() const { return results; }
+  /// What the program changes: buffers, inputs.
+  const std::vector<std::string> &mutated() const { return changed; }
+
   /// In the order in which the nodes name them.
   const std::deque<Call> &calls() const { return list; }
   const Call *callOf(const onnx::NodeProto &node) const;
@@ -78,6 +83,7 @@ private:
 
   std::vector<SignatureInput> inputs;
   llvm::StringMap<const SignatureInput *> byPlaceholder, byTarget;
+  std::vector<std::string> results, changed;
   std::deque<Call> list;
   llvm::StringMap<Call *> byResult;
   llvm::DenseMap<const onnx::NodeProto *, const Call *> callOfNode;

@@ -89,7 +89,7 @@ TEST_F(CallMeaningTest, aRegionIsDoubtedOnceOfAllParameters) {
     return traced;
   };
   const char message[] = "'used_v' (mul) was made in a region "
-                         "(torch.no_grad(), inference_mode() or autocast())";
+                         "(torch.no_grad() or autocast())";
   expectDoubts(twice(kInside, kInside, kOutside),
                {{Doubt::Meaning, {"v", "w"}, message}});
   expectDoubts(twice(kInside, kOutside, kOutside),
