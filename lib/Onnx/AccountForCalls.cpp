@@ -370,6 +370,14 @@ void Accountant::checkGone(const Call &call) {
             Doubt::Meaning);
       continue;
     }
+    if (speaksOfFunction(node)) {
+      doubt(node, {},
+            what +
+                " may have been made by the forward of an autograd function, "
+                "whose backward the file does not hold",
+            Doubt::Meaning);
+      continue;
+    }
     auto draws = [&](StringRef operand) {
       const onnx::NodeProto *maker = program.maker(operand);
       return maker && drawsRandomNumbers(*maker, file);

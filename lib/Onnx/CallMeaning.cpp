@@ -179,6 +179,13 @@ static const std::pair<StringLiteral, StringLiteral> derivatives[] = {
     {"GeLUFunction.apply(", "transformers/models/bloom/modeling_bloom.py"},
 };
 
+bool speaksOfFunction(const onnx::NodeProto &node) {
+  StringRef trace = nodeProperty(node, "pkg.torch.onnx.stack_trace");
+  return trace.contains(".apply(") &&
+         none_of(derivatives,
+                 [&](const auto &each) { return trace.contains(each.first); });
+}
+
 /// `Function.apply(…)` calls `forward` of an autograd function.
 static bool isWithinFunction(ArrayRef<Frame> frames) {
   for (size_t i = 0; i + 1 < frames.size(); ++i) {

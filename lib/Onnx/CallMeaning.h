@@ -15,6 +15,10 @@ bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file);
 /// of a detached value.
 bool speaksOfDetaching(const onnx::NodeProto &node);
 
+/// Whether those lines speak of an autograd function, but for those whose
+/// backward is known to be the derivative of their forward.
+bool speaksOfFunction(const onnx::NodeProto &node);
+
 /// One sentence for each operator among the calls on the way from a parameter
 /// of which no table of ours says anything: it is taken for what its nodes
 /// compute.

@@ -318,6 +318,46 @@ class NoGrad(Linear):
         return (h - target).pow(2).mean()
 
 
+@case("was made in a region", (X,), raw="was made in a region")
+class NoGradPower(Linear):
+    """The first node of the region's call is a constant."""
+    def forward(self, x):
+        h = self.k(x)
+        with torch.no_grad():
+            factor = h**2
+        return (h * factor).mean()
+
+
+@case("merged with an equal call", (X,))
+class DetachedTwin(Linear):
+    """What is gone with the second tanh is what its argument was."""
+    def forward(self, x):
+        h = self.k(x)
+        return (h.tanh() * 0.3 - h.detach().tanh().exp()).pow(2).mean()
+
+
+@case("the forward changes 'count'", (X,), raw="the forward changes 'count'")
+class CountsSteps(Linear):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.ones(()))
+
+    def forward(self, x):
+        self.count.add_(1.0)
+        return self.k(x).pow(2).mean() * self.count
+
+
+@case("'loss' was the traced call 'add', which is gone", (X,))
+class PenaltyOfZero(Linear):
+    """The term that keeps a weight near its start is 0 there, and dropped."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("start", self.k.weight.detach().clone())
+
+    def forward(self, x):
+        return self.k(x).pow(2).mean() + 0.5 * (self.k.weight - self.start).pow(2).sum()
+
+
 class Straight(torch.autograd.Function):
     """Signs, whose gradient is that of what they are of."""
     @staticmethod
@@ -334,6 +374,24 @@ class Straight(torch.autograd.Function):
 class StraightThrough(Linear):
     def forward(self, x):
         return (Straight.apply(self.k(x)) * x).pow(2).mean()
+
+
+class Reversal(torch.autograd.Function):
+    """The same value, and the gradient with another sign."""
+    @staticmethod
+    def forward(context, x):
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        return -gradient
+
+
+@case("by the forward of an autograd function", (X,),
+      raw="by the forward of an autograd function")
+class ReversedGradient(Linear):
+    def forward(self, x):
+        return (Reversal.apply(self.k(x)) * x).tanh().pow(2).mean()
 
 
 @case("made one draw of two", (X,), raw=None)
