@@ -1,7 +1,8 @@
 // What calls mean in training beside what their nodes compute.
 #include "CallMeaning.h"
+#include "CallFrames.h"
+#include "ParameterDependence.h"
 #include "accel/Onnx/NodeInfo.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace llvm;
 
@@ -29,6 +30,23 @@ bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file) {
 
 //===-- What importers ask ------------------------------------------------===//
 
+EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node) {
+  EmbeddingCall embedding;
+  std::optional<TracedCall> call = tracedCall(node);
+  if (!call || call->op != "embedding")
+    return embedding;
+  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq =
+  // False)
+  const TracedArgument *padding = call->argument(2, "padding_idx"),
+                       *scales = call->argument(3, "scale_grad_by_freq");
+  int64_t index;
+  if (padding && !StringRef(padding->text).getAsInteger(10, index) &&
+      index >= 0)
+    embedding.paddingIndex = index;
+  embedding.scalesByFrequency = scales && scales->text == "True";
+  return embedding;
+}
+
 bool stopsGradient(const onnx::NodeProto &node) {
   if (nodeProperty(node, "accel.stop_gradient") == "1")
     return true;
@@ -50,10 +68,6 @@ double getLabelSmoothing(const onnx::NodeProto &node) {
 }
 
 //===-- The table ---------------------------------------------------------===//
-
-bool speaksOfDetaching(const onnx::NodeProto &node) {
-  return nodeProperty(node, "pkg.torch.onnx.stack_trace").contains(".detach(");
-}
 
 static StringRef textOf(const Call &call, unsigned position,
                         StringRef keyword) {
@@ -139,288 +153,8 @@ static bool matches(StringRef pattern, StringRef op) {
   return pattern.consume_back("*") ? op.starts_with(pattern) : op == pattern;
 }
 
-//===-- Where calls were made ---------------------------------------------===//
-
-namespace {
-struct Frame {
-  StringRef file, function, text;
-};
-} // namespace
-
-/// The frames of a stack trace as Python prints them, outermost first.
-static SmallVector<Frame> readFrames(StringRef trace) {
-  SmallVector<Frame> frames;
-  while (!trace.empty()) {
-    auto [head, rest] = trace.split('\n');
-    trace = rest;
-    StringRef line = head.ltrim();
-    if (!line.consume_front("File \""))
-      continue;
-    Frame frame;
-    frame.file = line.split('"').first;
-    frame.function = line.rsplit(", in ").second;
-    if (!trace.ltrim().starts_with("File \""))
-      frame.text = trace.split('\n').first.trim();
-    frames.push_back(frame);
-  }
-  return frames;
-}
-
-/// Code that torch.export made of a region: of `torch.no_grad()` or
-/// `autocast()`, whose body it traces on its own. Of `inference_mode()` nothing
-/// is left.
-static bool isWithinRegion(ArrayRef<Frame> frames) {
-  return !frames.empty() && frames.back().file.starts_with("<eval_with_key>");
-}
-
-/// Autograd functions of libraries whose backward is the derivative of their
-/// forward, written out: by the call and the end of their file's name.
-static const std::pair<StringLiteral, StringLiteral> derivatives[] = {
-    {"GeLUFunction.apply(", "transformers/models/bloom/modeling_bloom.py"},
-};
-
-bool speaksOfFunction(const onnx::NodeProto &node) {
-  StringRef trace = nodeProperty(node, "pkg.torch.onnx.stack_trace");
-  return trace.contains(".apply(") &&
-         none_of(derivatives,
-                 [&](const auto &each) { return trace.contains(each.first); });
-}
-
-/// `Function.apply(…)` calls `forward` of an autograd function.
-static bool isWithinFunction(ArrayRef<Frame> frames) {
-  for (size_t i = 0; i + 1 < frames.size(); ++i) {
-    bool isDerivative = any_of(derivatives, [&](const auto &each) {
-      return frames[i].text.contains(each.first) &&
-             frames[i + 1].file.ends_with(each.second);
-    });
-    if (frames[i].text.contains(".apply(") &&
-        frames[i + 1].function == "forward" && !isDerivative)
-      return true;
-  }
-  return false;
-}
-
-namespace {
-/// Which parameters values depend on.
-class Dependence {
-public:
-  Dependence(const TracedProgram &program, const ParameterBuilder &builder)
-      : program(program), builder(builder) {
-    for (unsigned i = 0; i < builder.size(); ++i)
-      builder.forEachClaim(i, [&](const InitializerUse &use) {
-        claims[{use.node, use.operand}] = i;
-      });
-  }
-  /// The parameters that go into the call's nodes, by name.
-  std::vector<std::string> of(const Call &call) const;
-
-private:
-  const TracedProgram &program;
-  const ParameterBuilder &builder;
-  llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, unsigned> claims;
-};
-} // namespace
-
-std::vector<std::string> Dependence::of(const Call &call) const {
-  SmallVector<const onnx::NodeProto *> work(call.nodes.begin(),
-                                            call.nodes.end());
-  llvm::DenseSet<const onnx::NodeProto *> seen(work.begin(), work.end());
-  llvm::SmallDenseSet<unsigned> found;
-  while (!work.empty()) {
-    const onnx::NodeProto *each = work.pop_back_val();
-    for (int i = 0; i < each->input_size(); ++i) {
-      if (auto it = claims.find({each, unsigned(i)}); it != claims.end())
-        found.insert(it->second);
-      const onnx::NodeProto *maker = program.maker(each->input(i));
-      if (maker && seen.insert(maker).second)
-        work.push_back(maker);
-    }
-  }
-  SmallVector<unsigned> sorted(found.begin(), found.end());
-  llvm::sort(sorted);
-  std::vector<std::string> names;
-  for (unsigned parameter : sorted)
-    names.push_back(builder.nameOf(parameter).str());
-  return names;
-}
-
-/// Operators that mean in training what their nodes compute: functions of their
-/// operands, without states, random numbers or gradients of their own.
-static bool isPlain(StringRef op) {
-  static const llvm::StringSet<> plain = {"_safe_softmax",
-                                          "_softmax",
-                                          "_log_softmax",
-                                          "_to_copy",
-                                          "_unsafe_view",
-                                          "abs",
-                                          "add",
-                                          "addbmm",
-                                          "addcdiv",
-                                          "addcmul",
-                                          "addmm",
-                                          "alias",
-                                          "amax",
-                                          "amin",
-                                          "atan",
-                                          "atan2",
-                                          "avg_pool2d",
-                                          "baddbmm",
-                                          "bilinear",
-                                          "bmm",
-                                          "cat",
-                                          "celu",
-                                          "clamp",
-                                          "clamp_max",
-                                          "clamp_min",
-                                          "clone",
-                                          "conv1d",
-                                          "conv2d",
-                                          "conv3d",
-                                          "convolution",
-                                          "cos",
-                                          "cosh",
-                                          "cross_entropy_loss",
-                                          "cumsum",
-                                          "detach",
-                                          "diagonal",
-                                          "div",
-                                          "dot",
-                                          "einsum",
-                                          "elu",
-                                          "embedding",
-                                          "erf",
-                                          "erfc",
-                                          "exp",
-                                          "expand",
-                                          "expm1",
-                                          "flip",
-                                          "floor",
-                                          "fmod",
-                                          "gather",
-                                          "gelu",
-                                          "getitem",
-                                          "glu",
-                                          "group_norm",
-                                          "gru",
-                                          "hardsigmoid",
-                                          "hardswish",
-                                          "hardtanh",
-                                          "index",
-                                          "index_add",
-                                          "index_put",
-                                          "index_select",
-                                          "layer_norm",
-                                          "leaky_relu",
-                                          "lerp",
-                                          "linalg_vector_norm",
-                                          "linear",
-                                          "log",
-                                          "log10",
-                                          "log1p",
-                                          "log2",
-                                          "log_sigmoid",
-                                          "log_sigmoid_forward",
-                                          "log_softmax",
-                                          "logaddexp",
-                                          "logsumexp",
-                                          "lstm",
-                                          "masked_fill",
-                                          "matmul",
-                                          "max",
-                                          "max_pool2d",
-                                          "max_pool2d_with_indices",
-                                          "maximum",
-                                          "mean",
-                                          "min",
-                                          "minimum",
-                                          "mish",
-                                          "mm",
-                                          "mse_loss",
-                                          "mul",
-                                          "mv",
-                                          "native_dropout",
-                                          "native_group_norm",
-                                          "native_layer_norm",
-                                          "neg",
-                                          "nll_loss",
-                                          "nll_loss_forward",
-                                          "norm",
-                                          "pad",
-                                          "permute",
-                                          "pow",
-                                          "prelu",
-                                          "prod",
-                                          "reciprocal",
-                                          "relu",
-                                          "remainder",
-                                          "repeat",
-                                          "reshape",
-                                          "rms_norm",
-                                          "roll",
-                                          "round",
-                                          "rsqrt",
-                                          "rsub",
-                                          "scaled_dot_product_attention",
-                                          "scatter",
-                                          "scatter_add",
-                                          "select",
-                                          "selu",
-                                          "sigmoid",
-                                          "sign",
-                                          "silu",
-                                          "sin",
-                                          "sinh",
-                                          "slice",
-                                          "smooth_l1_loss",
-                                          "softmax",
-                                          "softplus",
-                                          "sort",
-                                          "split",
-                                          "split_with_sizes",
-                                          "sqrt",
-                                          "squeeze",
-                                          "stack",
-                                          "std",
-                                          "sub",
-                                          "sum",
-                                          "t",
-                                          "tan",
-                                          "tanh",
-                                          "topk",
-                                          "transpose",
-                                          "tril",
-                                          "triu",
-                                          "type_as",
-                                          "unbind",
-                                          "unfold",
-                                          "unsqueeze",
-                                          "upsample_nearest2d",
-                                          "var",
-                                          "var_mean",
-                                          "view",
-                                          "where",
-                                          "xlogy"};
-  return plain.contains(op);
-}
-
-std::vector<std::string> remarkCalls(const TracedProgram &program,
-                                     const ParameterBuilder &builder) {
-  Dependence dependence(program, builder);
-  llvm::StringSet<> seen;
-  std::vector<std::string> remarks;
-  for (const Call &call : program.calls()) {
-    const std::string &op = call.text.op;
-    bool isKnown = isPlain(op) || any_of(rows, [&](const Row &row) {
-                     return matches(row.op, op);
-                   });
-    if (isKnown || seen.contains(op) || dependence.of(call).empty())
-      continue;
-    seen.insert(op);
-    remarks.push_back("call '" + call.text.result + "' (" + op +
-                      ") is in no table of what calls mean in training: it is "
-                      "taken for what its nodes compute");
-  }
-  return remarks;
+bool hasMeaningRow(StringRef op) {
+  return any_of(rows, [&](const Row &row) { return matches(row.op, op); });
 }
 
 static constexpr StringLiteral kRegionMessage =
@@ -430,42 +164,36 @@ static constexpr StringLiteral kRegionMessage =
 void checkCallMeaning(const TracedProgram &program,
                       const ParameterBuilder &builder,
                       std::vector<Doubt> &doubts) {
-  Dependence dependence(program, builder);
-  bool isAllGenerated = true;
-  std::vector<std::pair<const Call *, SmallVector<Frame>>> traces;
-  for (const Call &call : program.calls()) {
-    traces.emplace_back(&call,
-                        readFrames(nodeProperty(*call.nodes.front(),
-                                                "pkg.torch.onnx.stack_trace")));
-    isAllGenerated &= isWithinRegion(traces.back().second);
-  }
+  ParameterDependence dependence(program, builder);
+  // A program that was traced twice has no lines of its own.
+  bool isAllGenerated = all_of(program.calls(), [](const Call &call) {
+    return isWithinRegion(stackFrames(*call.nodes.front()));
+  });
   std::optional<Doubt> region;
-  for (const auto &trace : traces) {
-    const Call *call = trace.first;
-    ArrayRef<Frame> frames = trace.second;
-    const onnx::NodeProto &node = *call->nodes.front();
+  for (const Call &call : program.calls()) {
+    const onnx::NodeProto &node = *call.nodes.front();
+    std::vector<SourceLine> frames = stackFrames(node);
     std::string what =
-        "the traced call '" + call->text.result + "' (" + call->text.op + ") ";
+        "the traced call '" + call.text.result + "' (" + call.text.op + ") ";
     // Where no parameter is, no gradient is.
     auto doubt = [&](const std::string &message) {
-      std::vector<std::string> names = dependence.of(*call);
+      std::vector<std::string> names = dependence.of(call);
       if (!names.empty())
         doubts.push_back(
             {&node, std::move(names), what + message, Doubt::Meaning});
     };
     for (const Row &row : rows)
-      if (matches(row.op, call->text.op))
-        if (std::string message = row.check(*call); !message.empty())
+      if (matches(row.op, call.text.op))
+        if (std::string message = row.check(call); !message.empty())
           doubt(message);
-    if (call->text.op == "alias" && speaksOfDetaching(node))
+    if (call.text.op == "alias" && speaksOfDetaching(node))
       doubt("may have been a detach, which decompositions turn into it");
     if (isWithinFunction(frames))
       doubt("was made by the forward of an autograd function, whose backward "
             "the file does not hold");
-    // A program that was traced twice has no lines of its own.
     if (isAllGenerated || !isWithinRegion(frames))
       continue;
-    std::vector<std::string> names = dependence.of(*call);
+    std::vector<std::string> names = dependence.of(call);
     if (names.empty())
       continue;
     // Told once, of all parameters that go into any region.

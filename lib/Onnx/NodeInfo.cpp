@@ -65,8 +65,7 @@ std::string modulePath(const onnx::NodeProto &node) {
   return scopes.empty() ? std::string() : scopes.back();
 }
 
-/// The frames of the node's stack trace, outermost first.
-static std::vector<SourceLine> stackFrames(const onnx::NodeProto &node) {
+std::vector<SourceLine> stackFrames(const onnx::NodeProto &node) {
   // As Python prints them:
   //   File "model.py", line 12, in forward
   //     y = self.linear(x)
@@ -83,7 +82,11 @@ static std::vector<SourceLine> stackFrames(const onnx::NodeProto &node) {
     found.file = head.str();
     if (rest.consumeInteger(10, found.line))
       continue;
-    found.text = rest.split('\n').second.split('\n').first.trim().str();
+    auto [where, text] = rest.split('\n');
+    found.function = where.rsplit(", in ").second.str();
+    // A line that is not to be had is left out.
+    if (!text.ltrim().starts_with(kStart))
+      found.text = text.split('\n').first.trim().str();
     frames.push_back(std::move(found));
   }
 }

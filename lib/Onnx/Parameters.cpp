@@ -3,10 +3,10 @@
 // and what is no parameter.
 #include "accel/Onnx/Parameters.h"
 #include "AccountForCalls.h"
-#include "CallMeaning.h"
 #include "DeclaredParameters.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
+#include "RemarkCalls.h"
 #include "TracedProgram.h"
 #include "accel/Onnx/NamePatterns.h"
 #include "mlir/IR/Diagnostics.h"
@@ -17,23 +17,6 @@ using namespace llvm;
 using namespace mlir;
 
 namespace accel::onnxio {
-
-EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node) {
-  EmbeddingCall embedding;
-  std::optional<TracedCall> call = tracedCall(node);
-  if (!call || call->op != "embedding")
-    return embedding;
-  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq =
-  // False)
-  const TracedArgument *padding = call->argument(2, "padding_idx"),
-                       *scales = call->argument(3, "scale_grad_by_freq");
-  int64_t index;
-  if (padding && !StringRef(padding->text).getAsInteger(10, index) &&
-      index >= 0)
-    embedding.paddingIndex = index;
-  embedding.scalesByFrequency = scales && scales->text == "True";
-  return embedding;
-}
 
 static int64_t elementCount(const onnx::TensorProto &tensor) {
   int64_t count = 1;

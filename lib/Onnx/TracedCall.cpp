@@ -168,15 +168,7 @@ std::optional<TracedCall> tracedCall(const onnx::NodeProto &node) {
   StringRef counted = text.split("[num_users=").second;
   if (!counted.consumeInteger(10, users))
     call.users = users;
-  StringRef target = text.split("[target=").second.split("](").first;
-  StringRef name = target;
-  if (name.consume_front("torch.ops.")) {
-    // namespace.op.overload
-    name = name.split('.').second.split('.').first;
-  } else {
-    name = name.rsplit('.').second.empty() ? name : name.rsplit('.').second;
-  }
-  call.op = name.str();
+  call.op = tracedOperator(node).split('.').first.str();
   StringRef rest = text.split("](").second;
   takeArguments(rest.split("args = (").second, false, call.arguments);
   takeArguments(rest.rsplit("kwargs = {").second, true, call.arguments);

@@ -30,12 +30,16 @@ std::vector<std::string> moduleScopes(const onnx::NodeProto &node);
 /// The innermost module ("model.transformer.wte"), or "".
 std::string modulePath(const onnx::NodeProto &node);
 
-/// A line of the user's program.
+/// A line of the user's program, or of a library.
 struct SourceLine {
   std::string file;
   unsigned line = 0;
+  std::string function;
   std::string text;
 };
+
+/// The frames of `pkg.torch.onnx.stack_trace`, outermost first.
+std::vector<SourceLine> stackFrames(const onnx::NodeProto &node);
 
 /// The user's own line in `pkg.torch.onnx.stack_trace`: the innermost frame
 /// outside installed packages and torch; where there is none, the innermost one

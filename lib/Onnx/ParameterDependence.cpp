@@ -1,0 +1,51 @@
+// Walks from nodes back to the operands that are parameters.
+#include "ParameterDependence.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+ParameterDependence::ParameterDependence(const TracedProgram &program,
+                                         const ParameterBuilder &builder)
+    : program(program), builder(builder) {
+  for (unsigned i = 0; i < builder.size(); ++i)
+    builder.forEachClaim(i, [&](const InitializerUse &use) {
+      claims[{use.node, use.operand}] = i;
+    });
+}
+
+/// In the signature's order.
+SmallVector<unsigned>
+ParameterDependence::collect(ArrayRef<const onnx::NodeProto *> nodes) const {
+  SmallVector<const onnx::NodeProto *> work(nodes);
+  llvm::DenseSet<const onnx::NodeProto *> seen(work.begin(), work.end());
+  llvm::SmallDenseSet<unsigned> found;
+  while (!work.empty()) {
+    const onnx::NodeProto *each = work.pop_back_val();
+    for (int i = 0; i < each->input_size(); ++i) {
+      if (auto it = claims.find({each, unsigned(i)}); it != claims.end())
+        found.insert(it->second);
+      const onnx::NodeProto *maker = program.maker(each->input(i));
+      if (maker && seen.insert(maker).second)
+        work.push_back(maker);
+    }
+  }
+  SmallVector<unsigned> sorted(found.begin(), found.end());
+  llvm::sort(sorted);
+  return sorted;
+}
+
+std::vector<std::string> ParameterDependence::of(const Call &call) const {
+  std::vector<std::string> names;
+  for (unsigned parameter : collect(call.nodes))
+    names.push_back(builder.nameOf(parameter).str());
+  return names;
+}
+
+bool ParameterDependence::reaches(StringRef value) const {
+  const onnx::NodeProto *maker = program.maker(value);
+  return maker && !collect(maker).empty();
+}
+
+} // namespace accel::onnxio
