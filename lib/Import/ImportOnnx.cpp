@@ -153,6 +153,15 @@ static std::string quoted(ArrayRef<std::string> names) {
   return text;
 }
 
+/// The first of them, and how many others there are.
+static std::string few(ArrayRef<std::string> names) {
+  constexpr size_t most = 3;
+  std::string text = quoted(names.take_front(most));
+  if (names.size() > most)
+    text += " and " + std::to_string(names.size() - most) + " others";
+  return text;
+}
+
 LogicalResult ModelImporter::declareStates(ModuleOp module) {
   builder.setInsertionPointToEnd(module.getBody());
   llvm::SmallDenseSet<unsigned> used;
@@ -180,13 +189,20 @@ LogicalResult ModelImporter::reportDoubts() {
   unsigned errors = 0;
   for (const onnxio::Doubt &doubt : table.doubts) {
     bool isFolded = doubt.kind == onnxio::Doubt::Folded;
-    if (isFolded && options.allowFolded)
+    Location loc = doubt.node ? file.location(*doubt.node) : file.location();
+    if (doubt.kind == onnxio::Doubt::Possible)
+      emitWarning(loc) << doubt.message << ": " << onnxio::kExportRemedy.str()
+                       << " to be sure";
+    if (doubt.kind == onnxio::Doubt::Possible ||
+        (isFolded && options.allowFolded))
       continue;
     if (errors++ >= most)
       continue;
-    Location loc = doubt.node ? file.location(*doubt.node) : file.location();
-    InFlightDiagnostic error = emitError(loc) << doubt.message << "; "
-                                              << onnxio::kExportRemedy.str();
+    InFlightDiagnostic error = emitError(loc) << doubt.message;
+    if (!isFolded && !doubt.parameters.empty())
+      error << ", and gradients of " << few(doubt.parameters)
+            << " depend on it";
+    error << "; " << onnxio::kExportRemedy.str();
     if (isFolded && !doubt.parameters.empty())
       error << ", or hold " << quoted(doubt.parameters)
             << " constant with --allow-folded";
@@ -234,8 +250,11 @@ void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
     module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(entries));
   if (!options.forTraining) {
     SmallVector<std::string> reasons;
-    if (!table.doubts.empty())
-      reasons.push_back(table.doubts.front().message);
+    for (const onnxio::Doubt &doubt : table.doubts)
+      if (doubt.kind != onnxio::Doubt::Possible) {
+        reasons.push_back(doubt.message);
+        break;
+      }
     if (!lost.empty())
       reasons.push_back("its removed zero biases " + quoted(lost) +
                         " are not in it");

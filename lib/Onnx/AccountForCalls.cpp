@@ -36,11 +36,29 @@ bool makesConstant(StringRef op) {
       .Default(false);
 }
 
+/// Operators that `run_decompositions()` takes apart, and the exporter does
+/// not.
+static bool isComposite(StringRef op) {
+  return StringSwitch<bool>(op)
+      .Cases({"linear", "layer_norm", "scaled_dot_product_attention", "matmul",
+              "cross_entropy_loss", "mse_loss", "softmax", "log_softmax"},
+             true)
+      .Default(false);
+}
+
 std::optional<unsigned> Accountant::parameterOf(StringRef placeholder) const {
   const SignatureInput *input = program.input(placeholder);
   if (!input || input->kind != SignatureInput::Parameter)
     return std::nullopt;
   return builder.find(input->target);
+}
+
+/// Whether a value inside `from` is one that `call` made of the same argument,
+/// too: their equal nodes are one.
+static bool isSharedStep(const Call &from, StringRef value, const Call &call) {
+  return from.reads(value) &&
+         any_of(from.values,
+                [&](const std::string &taken) { return call.takes(taken); });
 }
 
 /// The values that the call's nodes compute with and that are not among its
@@ -54,7 +72,8 @@ SmallVector<StringRef> Accountant::unmatched(const Call &call) const {
         call.takes(placeholder))
       continue;
     const Call *from = maker ? program.callOf(*maker) : nullptr;
-    if (!from || !call.takes(from->text.result))
+    if (!from ||
+        (!call.takes(from->text.result) && !isSharedStep(*from, operand, call)))
       found.push_back(operand);
   }
   return found;
@@ -117,6 +136,16 @@ void Accountant::checkInitializer(const InitializerUse &use) {
               (from.size() > 1 ? "s " : " ") + list +
               ", and would not follow " + (from.size() > 1 ? "them" : "it") +
               " in training");
+    return;
+  }
+  // Of what dropout makes of a constant the optimizer keeps one draw. FX takes
+  // the values out of what has several.
+  if (const std::vector<std::string> *values = program.foldedFrom(name);
+      values && values->size() == 3 && operatorOfName(name) == "getitem") {
+    doubt(*use.node, {},
+          which + " may be one draw of random numbers, of which the exporter "
+                  "made a constant",
+          Doubt::Meaning);
     return;
   }
   std::optional<unsigned> sameName = builder.find(name);
@@ -189,7 +218,12 @@ void Accountant::run() {
   });
   if (!program.isOptimized())
     return;
-  mayDiffer = findDifferences();
+  isDecomposed = none_of(program.calls(), [](const Call &call) {
+    return isComposite(call.text.op);
+  });
+  for (const Call &call : program.calls())
+    for (const std::string &value : call.values)
+      ++usersLeft[value];
   for (const InitializerUse &use : initializerUses(file))
     checkInitializer(use);
   for (const Call &call : program.calls()) {
@@ -197,6 +231,7 @@ void Accountant::run() {
     checkGone(call);
   }
   checkOutputs();
+  warnOfDropped();
 }
 
 std::vector<Doubt> accountForCalls(const TracedProgram &program,

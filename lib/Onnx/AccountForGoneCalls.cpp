@@ -68,160 +68,292 @@ std::string Accountant::mergedWith(const Call &call, StringRef gone) const {
   return {};
 }
 
-/// Whether an operator does more than to move elements.
-static bool computes(StringRef op) {
-  return !StringSwitch<bool>(op)
-              .Cases({"view",       "_unsafe_view", "reshape",   "expand",
-                      "slice",      "select",       "unsqueeze", "squeeze",
-                      "permute",    "transpose",    "t",         "numpy_t",
-                      "contiguous", "getitem",      "type_as",   "_to_copy",
-                      "alias",      "clone",        "flatten",   "index"},
-                     true)
-              .Default(false);
+/// Whether an operator does no more than to move, copy or convert elements.
+static bool isMove(StringRef op) {
+  return StringSwitch<bool>(op)
+      .Cases({"view",     "_unsafe_view", "reshape",    "expand",  "slice",
+              "select",   "unsqueeze",    "squeeze",    "permute", "transpose",
+              "t",        "numpy_t",      "contiguous", "getitem", "type_as",
+              "_to_copy", "alias",        "clone",      "flatten", "index",
+              "cat"},
+             true)
+      .Default(false);
 }
 
-/// Whether a node of the call does the work of several: of what it was made,
-/// calls are gone and nothing is lost.
-static bool isFused(const Call &call) {
-  return any_of(call.nodes, [](const onnx::NodeProto *node) {
+/// Whether a node of the call does the work of several: calls that are gone
+/// went into it, and nothing is lost.
+static bool isFused(const Call &call, StringRef gone) {
+  return any_of(call.nodes, [&](const onnx::NodeProto *node) {
     return StringSwitch<bool>(node->op_type())
         .Cases({"RMSNormalization", "RotaryEmbedding", "Attention",
                 "LayerNormalization", "Gelu"},
                true)
+        .Case("MatMul", gone == "bmm" || gone == "matmul" || gone == "mm")
         .Default(false);
   });
 }
 
-bool Accountant::findDifferences() const {
-  for (const auto &[name, who] : owners)
-    if (who.size() > 1)
-      return true;
-  for (const SignatureInput &input : program.signature())
-    if (input.kind == SignatureInput::Buffer &&
-        !file.findInitializer(input.target) &&
-        any_of(program.calls(),
-               [&](const Call &call) { return call.takes(input.placeholder); }))
-      return true;
-  return any_of(file.graph().node(), [&](const onnx::NodeProto &node) {
-    return drawsRandomNumbers(node, file) || speaksOfDetaching(node);
-  });
+/// Whether arguments of an operator may be integers or truth values.
+static bool takesIndices(StringRef op) {
+  return op.starts_with("index") || op.starts_with("scatter") ||
+         op.starts_with("masked") ||
+         StringSwitch<bool>(op)
+             .Cases({"embedding", "gather", "take", "where",
+                     "cross_entropy_loss", "nll_loss", "nll_loss_forward",
+                     "scaled_dot_product_attention"},
+                    true)
+             .Default(false);
+}
+
+const Call *Accountant::makerOf(StringRef value) const {
+  const onnx::NodeProto *maker = program.maker(value);
+  return maker ? program.callOf(*maker) : nullptr;
 }
 
 /// Whether a call that took the value is gone; true where the program does not
-/// say how many there were.
+/// say how many there were. What is inside a call no other took.
 bool Accountant::hasLostUser(StringRef value) const {
-  const onnx::NodeProto *maker = program.maker(value);
-  const Call *from = maker ? program.callOf(*maker) : nullptr;
+  const Call *from = makerOf(value);
   if (!from || !from->text.users)
     return true;
-  unsigned users = count_if(program.calls(), [&](const Call &each) {
-    return each.takes(from->text.result);
-  });
-  return users < *from->text.users;
+  return !from->reads(value) &&
+         usersLeft.lookup(from->text.result) < *from->text.users;
 }
 
-void Accountant::checkGone(const Call &call) {
-  SmallVector<StringRef> left = unmatched(call);
-  const onnx::NodeProto &node = *call.nodes.front();
-  for (const std::string &value : call.values) {
-    if (program.isThere(value) || isExplained(call, value))
-      continue;
-    StringRef op = operatorOfName(value);
-    std::string what = "argument '" + value + "' of the traced call '" +
-                       call.text.result + "' (" + call.text.op + ")";
-    bool isQuotedDetach =
-        speaksOfDetaching(node) || any_of(left, [&](StringRef operand) {
-          const onnx::NodeProto *maker = program.maker(operand);
-          return maker && speaksOfDetaching(*maker);
-        });
-    if (op == "detach" || op == "detach_" ||
-        ((op == "clone" || op == "alias") && isQuotedDetach)) {
-      doubt(node, {}, what + " stopped a gradient, and the exporter dropped it",
-            Doubt::Meaning);
-      continue;
+/// The ONNX values that may stand where the call took the one that is gone: by
+/// its place, or all that no other argument explains. One value may stand for
+/// two arguments.
+SmallVector<StringRef> Accountant::standing(const Call &call,
+                                            StringRef gone) const {
+  for (const onnx::NodeProto *node : call.nodes)
+    for (int i = 0; i < node->input_size(); ++i)
+      if (const TracedArgument *argument =
+              elementwiseArgument(call.text, *node, i);
+          argument && argument->value() == gone)
+        return {node->input(i)};
+  SmallVector<StringRef> found = unmatched(call);
+  if (!found.empty())
+    return found;
+  // An initializer that is no argument as it is may be what is gone.
+  for (const std::string &operand : call.operands)
+    if (const onnx::TensorProto *tensor = file.findInitializer(operand);
+        tensor && (isFloatTensor(*tensor) || takesIndices(call.text.op)) &&
+        !call.takes(operand) && owners.lookup(operand).empty())
+      return {};
+  append_range(found, call.operands);
+  return found;
+}
+
+bool Accountant::checkStopped(const Gone &gone) {
+  bool isQuoted =
+      speaksOfDetaching(gone.node) ||
+      (gone.call && any_of(unmatched(*gone.call), [&](StringRef operand) {
+         const onnx::NodeProto *maker = program.maker(operand);
+         return maker && speaksOfDetaching(*maker);
+       }));
+  if (gone.op == "detach" || gone.op == "detach_" ||
+      (isMove(gone.op) && isQuoted)) {
+    doubt(gone.node, {},
+          gone.what + " stopped a gradient, and the exporter dropped it",
+          Doubt::Meaning);
+    return true;
+  }
+  if (!speaksOfFunction(gone.node))
+    return false;
+  doubt(gone.node, {},
+        gone.what +
+            " may have been made by the forward of an autograd function, "
+            "whose backward the file does not hold",
+        Doubt::Meaning);
+  return true;
+}
+
+bool Accountant::checkDraws(const Gone &gone) {
+  if (!gone.call || none_of(gone.call->operands, [&](StringRef operand) {
+        const onnx::NodeProto *maker = program.maker(operand);
+        return maker && drawsRandomNumbers(*maker, file);
+      }))
+    return false;
+  doubt(gone.node, {},
+        gone.what + " is gone where random numbers were drawn: the exporter "
+                    "made one draw of two",
+        Doubt::Meaning);
+  return true;
+}
+
+/// What the exporter drops because it changes no value today. True where all is
+/// said of it.
+bool Accountant::checkNeutral(const Gone &gone) {
+  bool isDropped = false, isDroppedFloat = false;
+  for (StringRef operand : gone.standing)
+    if (hasLostUser(operand)) {
+      isDropped = true;
+      isDroppedFloat |=
+          program.isFloat(operand) && !file.findInitializer(operand);
     }
-    if (speaksOfFunction(node)) {
-      doubt(node, {},
-            what +
-                " may have been made by the forward of an autograd function, "
-                "whose backward the file does not hold",
-            Doubt::Meaning);
+  // Python's sum() begins with 0 + x, and goes on with additions.
+  if (gone.op == "add" && gone.call && gone.call->text.op == "add" &&
+      speaksOfSum(gone.node))
+    return true;
+  if ((gone.op == "add" || gone.op == "sub") && isDroppedFloat) {
+    doubt(gone.node, {},
+          gone.what +
+              " is gone: the exporter drops what adds less than 1e-8, and "
+              "with it what keeps roots and quotients finite",
+          Doubt::Meaning);
+    return true;
+  }
+  std::string name = isDropped ? unitScalar(gone.op) : "";
+  if (name.empty())
+    return false;
+  doubt(gone.node, {name},
+        gone.what + " is gone: it may have computed with parameter '" + name +
+            "', which the exporter drops while it changes nothing");
+  return true;
+}
+
+/// Equal nodes are merged, and so are those of equal parameters: what went into
+/// the call that is gone may have been a detached value, or another parameter.
+bool Accountant::checkMerged(const Gone &gone) {
+  if (gone.call && isFused(*gone.call, gone.op))
+    return false;
+  for (StringRef operand : gone.standing) {
+    if (!dependence.reaches(operand))
       continue;
-    }
-    auto draws = [&](StringRef operand) {
-      const onnx::NodeProto *maker = program.maker(operand);
-      return maker && drawsRandomNumbers(*maker, file);
-    };
-    if (any_of(call.operands, draws)) {
-      doubt(node, {},
-            what + " is gone where random numbers were drawn: the exporter "
-                   "made one draw of two",
-            Doubt::Meaning);
-      continue;
-    }
-    // What stands for the call that is gone was its operand, or is equal to it;
-    // one value may stand for two arguments.
-    SmallVector<StringRef> standing = left;
-    if (left.empty())
-      append_range(standing, call.operands);
-    bool isDropped = false, isDroppedFloat = false;
-    for (StringRef operand : standing)
-      if (hasLostUser(operand)) {
-        isDropped = true;
-        isDroppedFloat |=
-            program.isFloat(operand) && !file.findInitializer(operand);
-      }
-    if ((op == "add" || op == "sub") && isDroppedFloat) {
-      doubt(node, {},
-            what + " is gone: the exporter drops what adds less than 1e-8, and "
-                   "with it what keeps roots and quotients finite",
-            Doubt::Meaning);
-      continue;
-    }
-    if (std::string name = isDropped ? unitScalar(op) : ""; !name.empty()) {
-      doubt(node, {name},
-            what + " is gone: it may have computed with parameter '" + name +
-                "', which the exporter drops while it changes nothing");
-      continue;
-    }
-    // Equal nodes are merged, and so are those of equal parameters.
-    size_t before = doubts.size();
-    for (StringRef operand : left) {
-      const onnx::NodeProto *maker = program.maker(operand);
-      const Call *from = maker ? program.callOf(*maker) : nullptr;
-      if (!from || operatorOfName(from->text.result) != op)
+    const Call *from = makerOf(operand);
+    if (!from) {
+      // A node of the optimizer's own stands for one value.
+      StringRef first =
+          stoodFor.try_emplace(operand, gone.value.str()).first->second;
+      if (first == gone.value || operatorOfName(first) != gone.op)
         continue;
+      doubt(gone.node, dependence.of(operand),
+            gone.what + " was merged with '" + first.str() +
+                "', an equal value, and nothing tells whether both were made "
+                "of the same",
+            Doubt::Meaning);
+      return true;
+    }
+    bool isSame = operatorOfName(from->text.result) == gone.op;
+    if (isSame)
       for (const std::string &argument : from->values)
         if (std::optional<unsigned> parameter = parameterOf(argument);
-            parameter && isMerged(*parameter))
-          doubt(node, {builder.nameOf(*parameter).str()},
-                what + " is gone: the exporter merged it with '" +
+            parameter && isMerged(*parameter)) {
+          doubt(gone.node, {builder.nameOf(*parameter).str()},
+                gone.what + " is gone: the exporter merged it with '" +
                     from->text.result +
                     "', which may have been a call with "
                     "another parameter equal to '" +
                     builder.nameOf(*parameter).str() + "'");
-    }
-    // A computation that is gone was made one with an equal one. What fed it
-    // may have been another: a detached value, an equal parameter, another
-    // draw.
-    if (doubts.size() == before && mayDiffer && !left.empty() && computes(op) &&
-        !isFused(call) && any_of(left, [&](StringRef operand) {
-          const onnx::NodeProto *maker = program.maker(operand);
-          const Call *from = maker ? program.callOf(*maker) : nullptr;
-          return from && operatorOfName(from->text.result) == op &&
-                 dependence.reaches(operand);
-        }))
-      doubt(node, {},
-            what + " was merged with an equal call, and the file, in which "
-                   "gradients stop, numbers are drawn or inputs were merged, "
-                   "does not tell whether they had the same arguments",
-            Doubt::Meaning);
-    if (!left.empty() || makesConstant(op))
+          return true;
+        }
+    // What the optimizer drops took what stands in its place.
+    if (hasLostUser(operand) && (!isSame || isMove(gone.op)))
       continue;
-    if (std::string with = mergedWith(call, value); !with.empty())
-      doubt(node, {},
-            what + " was merged with initializer '" + with +
-                "', and nothing tells what it was computed from");
+    doubt(gone.node, dependence.of(operand),
+          gone.what + " was merged with '" + from->text.result +
+              "', an equal value, and nothing tells whether both were made of "
+              "the same: a gradient stopped on the way to one of them is lost",
+          Doubt::Meaning);
+    return true;
+  }
+  return false;
+}
+
+/// A copy or a view that was dropped may have been one of a detached value:
+/// x.detach() on a line of its own leaves nothing else. A value that is taken
+/// elsewhere, too, has reason to be detached.
+bool Accountant::checkCopied(const Gone &gone) {
+  if (!isMove(gone.op) || (gone.op == "alias" && !isDecomposed))
+    return false;
+  for (StringRef operand : gone.standing) {
+    const Call *from = makerOf(operand);
+    if (!from || !from->text.users || *from->text.users < 2 ||
+        !hasLostUser(operand) || !dependence.reaches(operand))
+      continue;
+    doubt(gone.node, dependence.of(operand),
+          gone.what + " is gone, and nothing tells whether it was made of '" +
+              from->text.result +
+              "', which has other uses, or of its detached value",
+          Doubt::Meaning);
+    return true;
+  }
+  return false;
+}
+
+/// Whatever else took the value in its place, and did something to it.
+bool Accountant::checkDropped(const Gone &gone) {
+  if (isMove(gone.op) || makesConstant(gone.op) || gone.op == "mul" ||
+      gone.op == "div" || (gone.call && isFused(*gone.call, gone.op)))
+    return false;
+  for (StringRef operand : gone.standing) {
+    const Call *from = makerOf(operand);
+    if (!from || !dependence.reaches(operand))
+      continue;
+    doubt(gone.node, dependence.of(operand),
+          gone.what + " is gone, and nothing tells what it did to '" +
+              from->text.result + "'",
+          Doubt::Meaning);
+    return true;
+  }
+  return false;
+}
+
+/// A value that is gone beside an initializer.
+void Accountant::checkConstant(const Gone &gone) {
+  if (!gone.call || !unmatched(*gone.call).empty() || makesConstant(gone.op))
+    return;
+  if (std::string with = mergedWith(*gone.call, gone.value); !with.empty())
+    doubt(gone.node, {},
+          gone.what + " was merged with initializer '" + with +
+              "', and nothing tells what it was computed from");
+}
+
+void Accountant::check(const Gone &gone) {
+  if (checkStopped(gone) || checkDraws(gone) || checkNeutral(gone) ||
+      checkMerged(gone) || checkCopied(gone) || checkDropped(gone))
+    return;
+  checkConstant(gone);
+  if (none_of(gone.standing,
+              [&](StringRef operand) {
+                return makerOf(operand) && dependence.reaches(operand);
+              }) ||
+      (gone.call && isFused(*gone.call, gone.op)) || makesConstant(gone.op))
+    return;
+  if (dropped.empty())
+    firstDropped = &gone.node;
+  if (!is_contained(dropped, gone.value))
+    dropped.push_back(gone.value.str());
+}
+
+/// x.detach() on a line of its own, and then a copy or a view: neither leaves
+/// more than the name of the second.
+void Accountant::warnOfDropped() {
+  if (dropped.empty())
+    return;
+  constexpr size_t most = 3;
+  std::string names =
+      join(map_range(ArrayRef(dropped).take_front(most),
+                     [](const std::string &each) { return "'" + each + "'"; }),
+           ", ");
+  doubt(*firstDropped, {},
+        "the exporter dropped " + std::to_string(dropped.size()) +
+            (dropped.size() == 1 ? " call" : " calls") +
+            " that changed nothing (" + names +
+            (dropped.size() > most ? ", …" : "") +
+            "), and would have dropped a detach() before one of them, or a "
+            "factor within 1e-5 of 1, as silently",
+        Doubt::Possible);
+}
+
+void Accountant::checkGone(const Call &call) {
+  for (const std::string &value : call.values) {
+    if (program.isThere(value) || isExplained(call, value))
+      continue;
+    check({&call, *call.nodes.front(), value, operatorOfName(value),
+           "argument '" + value + "' of the traced call '" + call.text.result +
+               "' (" + call.text.op + ")",
+           standing(call, value)});
   }
 }
 
@@ -232,11 +364,13 @@ void Accountant::checkOutputs() {
     const onnx::NodeProto *maker = program.maker(output.name());
     const Call *from = maker ? program.callOf(*maker) : nullptr;
     if (from && !program.isThere(wanted) && from->text.result != wanted)
-      doubt(*maker, {},
-            "output '" + output.name() + "' was the traced call '" + wanted +
-                "', which is gone: what it did to '" + from->text.result +
-                "' was folded or dropped",
-            Doubt::Meaning);
+      check({nullptr,
+             *maker,
+             wanted,
+             operatorOfName(wanted),
+             "the traced call '" + wanted + "' that is output '" +
+                 output.name() + "'",
+             {StringRef(output.name())}});
   }
 }
 

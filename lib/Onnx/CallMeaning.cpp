@@ -167,12 +167,11 @@ void checkCallMeaning(const TracedProgram &program,
   ParameterDependence dependence(program, builder);
   // A program that was traced twice has no lines of its own.
   bool isAllGenerated = all_of(program.calls(), [](const Call &call) {
-    return isWithinRegion(stackFrames(*call.nodes.front()));
+    return isWithinRegion(*call.nodes.front());
   });
   std::optional<Doubt> region;
   for (const Call &call : program.calls()) {
     const onnx::NodeProto &node = *call.nodes.front();
-    std::vector<SourceLine> frames = stackFrames(node);
     std::string what =
         "the traced call '" + call.text.result + "' (" + call.text.op + ") ";
     // Where no parameter is, no gradient is.
@@ -188,10 +187,10 @@ void checkCallMeaning(const TracedProgram &program,
           doubt(message);
     if (call.text.op == "alias" && speaksOfDetaching(node))
       doubt("may have been a detach, which decompositions turn into it");
-    if (isWithinFunction(frames))
+    if (isWithinFunction(node))
       doubt("was made by the forward of an autograd function, whose backward "
             "the file does not hold");
-    if (isAllGenerated || !isWithinRegion(frames))
+    if (isAllGenerated || !isWithinRegion(node))
       continue;
     std::vector<std::string> names = dependence.of(call);
     if (names.empty())

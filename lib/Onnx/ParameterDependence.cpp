@@ -1,6 +1,5 @@
 // Walks from nodes back to the operands that are parameters.
 #include "ParameterDependence.h"
-#include "llvm/ADT/DenseSet.h"
 
 using namespace llvm;
 
@@ -12,11 +11,17 @@ ParameterDependence::ParameterDependence(const TracedProgram &program,
   for (unsigned i = 0; i < builder.size(); ++i)
     builder.forEachClaim(i, [&](const InitializerUse &use) {
       claims[{use.node, use.operand}] = i;
+      reached.insert(use.node);
     });
+  // Nodes come after what they read.
+  for (const onnx::NodeProto &node : program.file.graph().node())
+    if (any_of(node.input(),
+               [&](const std::string &input) { return reaches(input); }))
+      reached.insert(&node);
 }
 
-/// In the signature's order.
-SmallVector<unsigned>
+/// Names in the signature's order.
+std::vector<std::string>
 ParameterDependence::collect(ArrayRef<const onnx::NodeProto *> nodes) const {
   SmallVector<const onnx::NodeProto *> work(nodes);
   llvm::DenseSet<const onnx::NodeProto *> seen(work.begin(), work.end());
@@ -33,19 +38,24 @@ ParameterDependence::collect(ArrayRef<const onnx::NodeProto *> nodes) const {
   }
   SmallVector<unsigned> sorted(found.begin(), found.end());
   llvm::sort(sorted);
-  return sorted;
-}
-
-std::vector<std::string> ParameterDependence::of(const Call &call) const {
   std::vector<std::string> names;
-  for (unsigned parameter : collect(call.nodes))
+  for (unsigned parameter : sorted)
     names.push_back(builder.nameOf(parameter).str());
   return names;
 }
 
+std::vector<std::string> ParameterDependence::of(const Call &call) const {
+  return collect(call.nodes);
+}
+
+std::vector<std::string> ParameterDependence::of(StringRef value) const {
+  const onnx::NodeProto *maker = program.maker(value);
+  return maker ? collect(maker) : std::vector<std::string>();
+}
+
 bool ParameterDependence::reaches(StringRef value) const {
   const onnx::NodeProto *maker = program.maker(value);
-  return maker && !collect(maker).empty();
+  return maker && reached.contains(maker);
 }
 
 } // namespace accel::onnxio

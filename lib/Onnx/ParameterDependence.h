@@ -5,6 +5,7 @@
 
 #include "ParameterBuilder.h"
 #include "TracedProgram.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace accel::onnxio {
 
@@ -20,16 +21,20 @@ public:
   }
   /// The parameters that go into the call's nodes, by name.
   std::vector<std::string> of(const Call &call) const;
+  /// The parameters that go into the ONNX value, by name.
+  std::vector<std::string> of(llvm::StringRef value) const;
   /// Whether any goes into the ONNX value.
   bool reaches(llvm::StringRef value) const;
 
 private:
-  llvm::SmallVector<unsigned>
+  std::vector<std::string>
   collect(llvm::ArrayRef<const onnx::NodeProto *> nodes) const;
 
   const TracedProgram &program;
   const ParameterBuilder &builder;
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, unsigned> claims;
+  /// The nodes that a parameter goes into.
+  llvm::DenseSet<const onnx::NodeProto *> reached;
 };
 
 } // namespace accel::onnxio

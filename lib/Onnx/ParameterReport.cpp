@@ -105,13 +105,17 @@ static void printText(const ParameterTable &table, raw_ostream &os) {
     os << "\nno parameters:\n";
   for (const auto &[name, reason] : table.constants)
     os << "  " << name << ": " << reason << "\n";
-  if (!table.doubts.empty())
-    os << "\nnot what the user wrote:\n";
-  for (const Doubt &doubt : table.doubts) {
-    os << "  ";
-    if (doubt.node)
-      os << "node '" << doubt.node->name() << "': ";
-    os << doubt.message << "\n";
+  for (bool isPossible : {false, true}) {
+    const char *title = isPossible ? "\nmay not be what the user wrote:\n"
+                                   : "\nnot what the user wrote:\n";
+    for (const Doubt &doubt : table.doubts) {
+      if ((doubt.kind == Doubt::Possible) != isPossible)
+        continue;
+      os << std::exchange(title, "") << "  ";
+      if (doubt.node)
+        os << "node '" << doubt.node->name() << "': ";
+      os << doubt.message << "\n";
+    }
   }
   if (!table.remarks.empty())
     os << "\nremarks:\n";

@@ -13,6 +13,12 @@ bool Call::takes(StringRef value) const {
   return is_contained(values, value.str());
 }
 
+bool Call::reads(StringRef value) const {
+  return any_of(nodes, [&](const onnx::NodeProto *node) {
+    return is_contained(node->input(), value);
+  });
+}
+
 StringRef operatorOfName(StringRef value) {
   StringRef name = value.rtrim("0123456789");
   if (name.size() == value.size() || name.size() < 2 || name.back() != '_')

@@ -25,6 +25,8 @@ struct Call {
   std::vector<std::string> operands;
 
   bool takes(llvm::StringRef value) const;
+  /// Whether one of its nodes reads the ONNX value.
+  bool reads(llvm::StringRef value) const;
 };
 
 class TracedProgram {

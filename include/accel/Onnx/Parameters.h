@@ -99,6 +99,8 @@ struct Doubt {
     /// What the traced program means is lost: an error, unless there are
     /// `parameters` and the user trains none of them.
     Meaning,
+    /// Nothing tells whether it was lost: a warning.
+    Possible,
   } kind;
 };
 

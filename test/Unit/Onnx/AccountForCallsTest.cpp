@@ -115,7 +115,10 @@ TEST_F(AccountForCallsTest, aParameterOrAConstantOfEqualValue) {
     traced.add("Mul", {isLeft ? "used_w" : "x", "w"},
                call("r", std::string("aten.") + line.op, line.arguments));
     expectDoubts(traced,
-                 line.isDoubted
+                 isLeft ? Wanted{{Doubt::Meaning,
+                                  {"w"},
+                                  "nothing tells what it did to 'used_w'"}}
+                 : line.isDoubted
                      ? Wanted{{Doubt::Folded,
                                {"w"},
                                "nothing tells whether operand 1 is parameter "

@@ -8,47 +8,188 @@ namespace {
 class AccountForGoneCallsTest : public TracedTest {
 protected:
   using Wanted = std::vector<WantedDoubt>;
-  /// `w` used as it is, and a call `mul_9(%used_w, %<gone>)` whose node squares
-  /// `used_w`: the argument is gone.
-  static TracedModel lacking(const std::string &gone) {
+  static Wanted stopped() {
+    return {{Doubt::Meaning, {}, "stopped a gradient"}};
+  }
+  static Wanted merged(const std::string &with = "used_w") {
+    return {{Doubt::Meaning, {"w"}, "was merged with '" + with + "'"}};
+  }
+  static Wanted undone() {
+    return {{Doubt::Meaning, {"w"}, "nothing tells what it did to 'used_w'"}};
+  }
+  static Wanted possible() {
+    return {{Doubt::Possible, {}, "dropped 1 call that changed nothing"}};
+  }
+
+  /// `used_w`, which `users` calls take, and a call `neg(%<gone>)` whose node
+  /// reads `used_w`: the argument is gone.
+  static TracedModel lacking(const std::string &gone, unsigned users = 1) {
     TracedModel traced({"w"});
-    traced.use("w");
-    traced.add("Mul", {"used_w", "used_w"},
-               call("mul_9", "aten.mul", "%used_w, %" + gone));
+    traced.use("w", {2, 3}, {}, users);
+    traced.add("Neg", {"used_w"}, call("neg", "aten.neg", "%" + gone));
     return traced;
   }
 };
 } // namespace
 
 TEST_F(AccountForGoneCallsTest, aGradientThatWasStopped) {
-  const Wanted wanted{{Doubt::Meaning, {}, "stopped a gradient"}};
   const char quote[] = "File \"m.py\", line 3, in forward\n  y = w.detach()";
   for (const char *gone : {"detach", "detach_3", "detach_"})
-    expectDoubts(lacking(gone), wanted);
-  for (const char *gone : {"clone", "alias", "relu"}) {
-    SCOPED_TRACE(gone);
-    expectDoubts(lacking(gone), {});
-    TracedModel own = lacking(gone);
-    setTrace(own.graph().mutable_node(1), quote);
-    expectDoubts(own, gone == std::string("relu") ? Wanted() : wanted);
-    // The lines of the value that stands in its place.
-    TracedModel left({"w"});
-    left.use("w");
-    setTrace(left.graph().mutable_node(0), quote);
-    left.add("Neg", {"used_w"},
-             call("neg", "aten.neg", std::string("%") + gone));
-    expectDoubts(left, gone == std::string("relu") ? Wanted() : wanted);
-  }
+    expectDoubts(lacking(gone), stopped());
+  for (const char *gone : {"clone", "alias", "view_1", "relu"})
+    for (int node : {0, 1}) {
+      // The lines of the call, and of the value in the argument's place.
+      SCOPED_TRACE(gone + std::to_string(node));
+      TracedModel quoted = lacking(gone);
+      setTrace(quoted.graph().mutable_node(node), quote);
+      expectDoubts(quoted, gone == std::string("relu") ? undone() : stopped());
+    }
   // No optimizer lifted this constant: what is gone was never there.
   TracedModel raw = lacking("detach");
   addNode(raw.graph(), "Constant", {}, {"c"});
   expectDoubts(raw, {});
   // What an initializer was computed from is explained.
-  TracedModel explained = lacking("exp_1");
+  TracedModel explained = lacking("used_w");
   explained.hold("val_1", {3});
   explained.foldedFrom("val_1", {"detach"});
   explained.add("Add", {"x", "val_1"}, call("add", "aten.add", "%x, %detach"));
   expectDoubts(explained, {});
+}
+
+TEST_F(AccountForGoneCallsTest, aCallOfAnAutogradFunction) {
+  TracedModel traced = lacking("view");
+  setTrace(traced.graph().mutable_node(1),
+           "File \"m.py\", line 3, in forward\n  y = Twice.apply(w)");
+  expectDoubts(traced,
+               {
+                   {Doubt::Meaning, {}, "the forward of an autograd function"},
+               });
+}
+
+TEST_F(AccountForGoneCallsTest, aCopyOfAValueThatMayHaveBeenDetached) {
+  const Wanted copied{
+      {Doubt::Meaning, {"w"}, "made of 'used_w', which has other uses"}};
+  auto taken = [](const char *gone, unsigned users) {
+    TracedModel traced = lacking(gone, users);
+    traced.add("Exp", {"used_w"}, call("exp", "aten.exp", "%used_w"));
+    return traced;
+  };
+  expectDoubts(lacking("clone"), possible());
+  expectDoubts(taken("clone", 2), copied);
+  expectDoubts(taken("view", 2), copied);
+  expectDoubts(taken("alias", 2), copied);
+  // Where composite operators are left, `detach` was not made `alias`.
+  TracedModel composite = taken("alias", 2);
+  composite.add("MatMul", {"x", "x"}, call("y", "aten.linear", "%x, %x"));
+  expectDoubts(composite, possible());
+  // The copy was not one of this value.
+  expectDoubts(taken("clone", 1), merged());
+  // No parameter, no gradient.
+  TracedModel input({"w"});
+  input.use("w");
+  input.add("Abs", {"x"}, call("abs", "aten.abs", "%x", "", 2), "a");
+  input.add("Neg", {"a"}, call("neg", "aten.neg", "%clone"));
+  input.add("Exp", {"a"}, call("exp", "aten.exp", "%abs"));
+  expectDoubts(input, {});
+}
+
+TEST_F(AccountForGoneCallsTest, anEqualCallOfWhateverArguments) {
+  // `used_w` has all its users: what is gone is of another value.
+  auto beside = [](const char *gone) {
+    TracedModel traced = lacking(gone);
+    traced.add("Exp", {"used_w"}, call("exp", "aten.exp", "%used_w"));
+    return traced;
+  };
+  for (const char *gone : {"mul_1", "view", "exp_2"})
+    expectDoubts(beside(gone), merged());
+  // A computation of the same name may be either.
+  TracedModel twin({"w"});
+  twin.use("w");
+  twin.add("Exp", {"used_w"}, call("exp", "aten.exp", "%used_w"), "e");
+  twin.add("Neg", {"e"}, call("neg", "aten.neg", "%exp_1"));
+  expectDoubts(twin, merged("exp"));
+  // A second view is dropped, and the file shows that it took the first.
+  TracedModel views({"w"});
+  views.use("w");
+  views.add("Reshape", {"used_w"}, call("view", "aten.view", "%used_w"), "v");
+  views.add("Neg", {"v"}, call("neg", "aten.neg", "%view_1"));
+  expectDoubts(views, possible());
+  // One value at both places of a call.
+  TracedModel both({"w"});
+  both.use("w");
+  both.add("Mul", {"used_w", "used_w"},
+           call("mul", "aten.mul", "%used_w, %mul_1"));
+  expectDoubts(both, merged());
+  // Calls whose places no table knows, beside an axis or a constant.
+  for (auto [op, name, isFloat, isDoubted] :
+       {std::tuple("stack", "axis", false, true),
+        std::tuple("stack", "axis", true, false),
+        std::tuple("index_put", "axis", false, false)}) {
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.hold(name, {1});
+    if (!isFloat) {
+      onnx::TensorProto &tensor =
+          *traced.graph().mutable_initializer()->rbegin();
+      tensor.set_data_type(onnx::TensorProto::INT64);
+      tensor.clear_raw_data();
+      tensor.clear_float_data();
+      tensor.add_int64_data(0);
+    }
+    traced.add("Foo", {"used_w", name},
+               call("r", std::string("aten.") + op, "%used_w, %mul_1"));
+    expectDoubts(traced, isDoubted ? merged() : Wanted());
+  }
+}
+
+TEST_F(AccountForGoneCallsTest, aStepThatTwoCallsShare) {
+  auto shared = [](const char *second) {
+    TracedModel traced({"w"});
+    traced.use("w", {2, 3}, {}, 2);
+    std::string first = call("index", "aten.index", "%used_w");
+    traced.add("Transpose", {"used_w"}, first, "t");
+    traced.hold("i", {1});
+    traced.hold("j", {1});
+    traced.add("GatherND", {"t", "i"}, first);
+    traced.add("GatherND", {"t", "j"}, call("index_1", "aten.index", second));
+    return traced;
+  };
+  expectDoubts(shared("%used_w, %clone"), {});
+  expectDoubts(shared("%clone_1, %clone"),
+               {{Doubt::Meaning, {"w"}, "argument 'clone_1'"},
+                {Doubt::Meaning, {"w"}, "argument 'clone'"}});
+}
+
+TEST_F(AccountForGoneCallsTest, whatTheOptimizerFused) {
+  for (const char *op : {"RMSNormalization", "RotaryEmbedding", "Attention",
+                         "LayerNormalization", "Gelu", "Neg"}) {
+    SCOPED_TRACE(op);
+    TracedModel traced = lacking("rsqrt");
+    traced.graph().mutable_node(1)->set_op_type(op);
+    expectDoubts(traced, op == std::string("Neg") ? undone() : Wanted());
+  }
+  for (const char *gone : {"bmm", "matmul_1", "mm", "relu"}) {
+    SCOPED_TRACE(gone);
+    TracedModel traced = lacking(gone);
+    traced.graph().mutable_node(1)->set_op_type("MatMul");
+    expectDoubts(traced, gone == std::string("relu") ? undone() : Wanted());
+  }
+}
+
+TEST_F(AccountForGoneCallsTest, anOutputOfTheOptimizersOwnNodes) {
+  auto halves = [](const char *other) {
+    TracedModel traced({"w"});
+    traced.use("w", {2, 3}, {}, 2);
+    addNode(traced.graph(), "Split", {"used_w"}, {"s_0", "s_1"});
+    traced.add("Neg", {"s_0"}, call("neg", "aten.neg", "%getitem"));
+    traced.add("Exp", {"s_0"},
+               call("exp", "aten.exp", std::string("%") + other));
+    return traced;
+  };
+  expectDoubts(halves("getitem"), {});
+  expectDoubts(halves("getitem_3"),
+               {{Doubt::Meaning, {"w"}, "was merged with 'getitem'"}});
+  expectDoubts(halves("view"), {});
 }
 
 TEST_F(AccountForGoneCallsTest, twoDrawsThatBecameOne) {
@@ -75,24 +216,41 @@ TEST_F(AccountForGoneCallsTest, twoDrawsThatBecameOne) {
 }
 
 TEST_F(AccountForGoneCallsTest, aSumThatAddsNextToNothing) {
-  for (auto [gone, isDoubted] :
-       {std::pair("add_1", true), std::pair("sub", true),
-        std::pair("relu", false)})
+  for (const char *gone : {"add_1", "sub", "relu"})
     for (bool isFloat : {true, false}) {
       SCOPED_TRACE(gone);
-      TracedModel traced({"w"});
-      traced.use("w");
+      TracedModel traced = lacking(gone);
       addValue(traced.graph().mutable_value_info(), "used_w")
           ->mutable_type()
           ->mutable_tensor_type()
           ->set_elem_type(isFloat ? onnx::TensorProto::FLOAT
                                   : onnx::TensorProto::INT64);
-      traced.add("Sqrt", {"used_w"},
-                 call("sqrt", "aten.sqrt", std::string("%") + gone));
-      expectDoubts(traced, isDoubted && isFloat
+      expectDoubts(traced, isFloat && gone != std::string("relu")
                                ? Wanted{{Doubt::Meaning, {}, "less than 1e-8"}}
-                               : Wanted());
+                               : undone());
     }
+  // Python's sum() begins with 0 + x, and adds up.
+  for (auto [op, line, isSum] :
+       {std::tuple("add", "sum(f(x) for f in self.fs)", true),
+        std::tuple("add", "y + sum([a, b])", true),
+        std::tuple("sqrt", "sum([x]).sqrt()", false),
+        std::tuple("add", "(x + 1e-9).sum()", false),
+        std::tuple("add", "cumsum(x) + y", false)}) {
+    SCOPED_TRACE(line);
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.add("Foo", {"used_w", "x"},
+               call("r", std::string("aten.") + op, "%add_1, %x"));
+    addValue(traced.graph().mutable_value_info(), "used_w")
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->set_elem_type(onnx::TensorProto::FLOAT);
+    setTrace(traced.graph().mutable_node(1),
+             std::string("File \"m.py\", line 3, in forward\n  y = ") + line);
+    expectDoubts(traced, isSum
+                             ? Wanted()
+                             : Wanted{{Doubt::Meaning, {}, "less than 1e-8"}});
+  }
 }
 
 TEST_F(AccountForGoneCallsTest, aProductWithAParameterThatIsOne) {
@@ -122,7 +280,7 @@ TEST_F(AccountForGoneCallsTest, aProductWithAParameterThatIsOne) {
 
 TEST_F(AccountForGoneCallsTest, aCallMergedWithThatOfAnEqualParameter) {
   for (auto [other, gone, isDoubted] :
-       {std::tuple("%p_b", "exp_5", true), std::tuple("%p_b", "relu", false),
+       {std::tuple("%p_b", "exp_5", true), std::tuple("%p_b", "view", false),
         std::tuple("%p_a", "exp_5", false)}) {
     SCOPED_TRACE(std::string(other) + " " + gone);
     TracedModel traced({"a", "b"});
@@ -133,11 +291,14 @@ TEST_F(AccountForGoneCallsTest, aCallMergedWithThatOfAnEqualParameter) {
       traced.use("b");
     traced.add("Exp", {"a"}, call("exp", "aten.exp", "%p_a"), "e");
     traced.add("Neg", {"e"}, call("neg", "aten.neg", std::string("%") + gone));
-    expectDoubts(traced, isDoubted
-                             ? Wanted{{Doubt::Folded,
-                                       {"a"},
-                                       "the exporter merged it with 'exp'"}}
-                             : Wanted());
+    // A move is dropped, where the same operator is merged.
+    expectDoubts(
+        traced, isDoubted ? Wanted{{Doubt::Folded,
+                                    {"a"},
+                                    "the exporter merged it with 'exp'"}}
+                : gone == std::string("view")
+                    ? possible()
+                    : Wanted{{Doubt::Meaning, {"a"}, "was merged with 'exp'"}});
   }
 }
 
@@ -175,14 +336,42 @@ TEST_F(AccountForGoneCallsTest, aValueMergedWithAnotherInitializer) {
                              : Wanted());
   }
   // What is left of the call that is gone is the other operand.
-  TracedModel left({"w"});
-  left.use("w");
+  TracedModel left = lacking("exp_1");
   left.hold("sigmoid", {3}, {2, 2, 2});
-  left.add("Mul", {"used_w", "sigmoid"}, call("r", "aten.foo", "%exp_1"));
-  expectDoubts(left, {});
+  *left.graph().mutable_node(1)->add_input() = "sigmoid";
+  expectDoubts(left, undone());
   // A parameter's own initializer is doubted as such.
   TracedModel own({"w"});
   own.use("w", {3}, {2, 2, 2});
   own.add("Mul", {"x", "w"}, call("r", "aten.mul", "%x, %exp_1"));
   expectDoubts(own, {{Doubt::Folded, {"w"}, "nothing tells whether"}});
+}
+
+TEST_F(AccountForGoneCallsTest, anOutputWhoseCallIsGone) {
+  auto putOut = [](const char *what) {
+    TracedModel traced({"w"});
+    traced.use("w");
+    onnx::StringStringEntryProto &signature =
+        *traced.graph().mutable_metadata_props(0);
+    signature.set_value(signature.value() + what + ": USER_OUTPUT\n");
+    addValue(traced.graph().mutable_output(), "used_w");
+    return traced;
+  };
+  expectDoubts(putOut("used_w"), {});
+  expectDoubts(putOut("detach"), stopped());
+  expectDoubts(putOut("relu"), undone());
+  expectDoubts(putOut("div"), possible());
+}
+
+TEST_F(AccountForGoneCallsTest, theDropsAreCounted) {
+  TracedModel traced({"w"});
+  traced.use("w", {2, 3}, {}, 5);
+  for (const char *gone : {"div_1", "div_2", "div_3", "div_4", "div_4"})
+    traced.add(
+        "Neg", {"used_w"},
+        call(std::string("neg_") + gone, "aten.neg", std::string("%") + gone));
+  expectDoubts(traced, {{Doubt::Possible,
+                         {},
+                         "dropped 4 calls that changed nothing ('div_1', "
+                         "'div_2', 'div_3', …)"}});
 }

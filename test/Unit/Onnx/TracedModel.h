@@ -41,10 +41,10 @@ inline onnx::ModelProto traced(const std::string &signature) {
 /// The text of a traced call; `op` with its namespace: `aten.mul`.
 inline std::string call(const std::string &result, const std::string &op,
                         const std::string &arguments,
-                        const std::string &keywords = "") {
-  return "%" + result + " : [num_users=1] = call_function[target=torch.ops." +
-         op + ".default](args = (" + arguments + "), kwargs = {" + keywords +
-         "})";
+                        const std::string &keywords = "", unsigned users = 1) {
+  return "%" + result + " : [num_users=" + std::to_string(users) +
+         "] = call_function[target=torch.ops." + op + ".default](args = (" +
+         arguments + "), kwargs = {" + keywords + "})";
 }
 
 inline void setCall(onnx::NodeProto *node, const std::string &call,
@@ -99,11 +99,13 @@ struct TracedModel {
                 "pkg.onnxscript.optimizer.folded_from",
                 "['" + llvm::join(from, "', '") + "']");
   }
-  /// A parameter that is held, and used as it is: `used_<name>` = x * name.
+  /// A parameter that is held, and used as it is: `used_<name>` = x * name,
+  /// which the program's calls take `users` times.
   void use(const std::string &name, std::vector<int64_t> shape = {2, 3},
-           std::vector<float> values = {}) {
+           std::vector<float> values = {}, unsigned users = 1) {
     hold(name, std::move(shape), std::move(values));
-    add("Mul", {"x", name}, call("used_" + name, "aten.mul", "%x, %p_" + name),
+    add("Mul", {"x", name},
+        call("used_" + name, "aten.mul", "%x, %p_" + name, "", users),
         "used_" + name);
   }
 
