@@ -229,7 +229,9 @@ TEST_F(ParametersTest, tiesThatNoMetadataTellsAreAskedFor) {
   ASSERT_TRUE(succeeded(table));
   ASSERT_EQ(table->parameters.size(), 1u);
   ASSERT_EQ(table->notes.size(), 1u);
-  EXPECT_THAT(table->notes[0], HasSubstr("say --tie m.bias=m.decoder.bias"));
+  EXPECT_THAT(table->notes[0],
+              HasSubstr("another name of 'm.decoder.bias', say "
+                        "--tie m.bias=m.decoder.bias"));
 
   table = identify(model, {{{"m.decoder.bias", "m.bias"}}});
   ASSERT_TRUE(succeeded(table));
