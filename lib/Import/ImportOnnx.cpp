@@ -180,13 +180,21 @@ LogicalResult ModelImporter::reportDoubts() {
   unsigned errors = 0;
   for (const onnxio::Doubt &doubt : table.doubts) {
     bool isFolded = doubt.kind == onnxio::Doubt::Folded;
-    if (isFolded && options.allowFolded)
+    Location loc = doubt.node ? file.location(*doubt.node) : file.location();
+    if (isFolded && options.allowFolded) {
+      // What has names is told with them once all is imported.
+      if (doubt.parameters.empty())
+        emitWarning(loc) << doubt.message
+                         << "; it is held constant: " << table.exportRemedy
+                         << " to train it";
       continue;
+    }
     if (errors++ >= most)
       continue;
-    Location loc = doubt.node ? file.location(*doubt.node) : file.location();
-    InFlightDiagnostic error = emitError(loc) << doubt.message << "; "
-                                              << onnxio::kExportRemedy.str();
+    InFlightDiagnostic error =
+        emitError(loc) << doubt.message << "; "
+                       << (doubt.remedy.empty() ? table.exportRemedy
+                                                : StringRef(doubt.remedy));
     if (isFolded && !doubt.parameters.empty())
       error << ", or hold " << quoted(doubt.parameters)
             << " constant with --allow-folded";
@@ -260,7 +268,7 @@ void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
     emitWarning(file.location())
         << "parameters " << quoted(held)
         << " were folded by the exporter and are held constant: "
-        << onnxio::kExportRemedy.str() << " to train them";
+        << table.exportRemedy << " to train them";
   llvm::erase_if(folded, [&](const std::string &name) {
     return llvm::is_contained(held, name);
   });

@@ -154,7 +154,12 @@ TEST_F(ParametersTest, aTiedWeightThatWasSplitIsOneParameter) {
   ASSERT_EQ(messages.size(), 1u);
   EXPECT_THAT(messages[0],
               HasSubstr("initializers 'm.head.weight' and 'val_1' both stand "
-                        "for parameter 'm.wte.weight', but hold different"));
+                        "for parameter 'm.wte.weight', but hold different "
+                        "values; export with acc-export, or with "));
+  // An export that no optimizer touched cannot be made anew that way.
+  addNode(graph, "Constant", {}, {"c"});
+  EXPECT_TRUE(failed(identify(model)));
+  EXPECT_THAT(messages[0], testing::EndsWith("; export with acc-export"));
 }
 
 TEST_F(ParametersTest, mergedAndRemovedParametersAreKeptApart) {
