@@ -190,19 +190,28 @@ LogicalResult ModelImporter::reportDoubts() {
   for (const onnxio::Doubt &doubt : table.doubts) {
     bool isFolded = doubt.kind == onnxio::Doubt::Folded;
     Location loc = doubt.node ? file.location(*doubt.node) : file.location();
-    if (doubt.kind == onnxio::Doubt::Possible)
-      emitWarning(loc) << doubt.message << ": " << onnxio::kExportRemedy.str()
+    if (doubt.kind == onnxio::Doubt::Possible) {
+      emitWarning(loc) << doubt.message << ": " << table.exportRemedy
                        << " to be sure";
-    if (doubt.kind == onnxio::Doubt::Possible ||
-        (isFolded && options.allowFolded))
       continue;
+    }
+    if (isFolded && options.allowFolded) {
+      // What has names is told with them once all is imported.
+      if (doubt.parameters.empty())
+        emitWarning(loc) << doubt.message
+                         << "; it is held constant: " << table.exportRemedy
+                         << " to train it";
+      continue;
+    }
     if (errors++ >= most)
       continue;
     InFlightDiagnostic error = emitError(loc) << doubt.message;
     if (!isFolded && !doubt.parameters.empty())
       error << ", and gradients of " << few(doubt.parameters)
             << " depend on it";
-    error << "; " << onnxio::kExportRemedy.str();
+    error << "; "
+          << (doubt.remedy.empty() ? table.exportRemedy
+                                   : StringRef(doubt.remedy));
     if (isFolded && !doubt.parameters.empty())
       error << ", or hold " << quoted(doubt.parameters)
             << " constant with --allow-folded";
@@ -279,7 +288,7 @@ void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
     emitWarning(file.location())
         << "parameters " << quoted(held)
         << " were folded by the exporter and are held constant: "
-        << onnxio::kExportRemedy.str() << " to train them";
+        << table.exportRemedy << " to train them";
   llvm::erase_if(folded, [&](const std::string &name) {
     return llvm::is_contained(held, name);
   });

@@ -10,12 +10,9 @@ namespace accel::onnxio {
 
 //===-- Random numbers ----------------------------------------------------===//
 
-/// Whether a constant operand is there and is zero or false.
-static bool isZero(const OnnxFile &file, const onnx::NodeProto &node,
-                   int operand) {
-  if (operand >= node.input_size())
-    return false;
-  const onnx::TensorProto *tensor = file.findInitializer(node.input(operand));
+/// Whether a value is a constant, and zero or false.
+static bool isZero(const OnnxFile &file, StringRef value) {
+  const onnx::TensorProto *tensor = file.findInitializer(value);
   return tensor && all_of(file.payload(*tensor).data,
                           [](char byte) { return byte == 0; });
 }
@@ -24,27 +21,22 @@ bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file) {
   StringRef op = node.op_type();
   if (op == "Dropout")
     return node.input_size() > 2 && !node.input(2).empty() &&
-           !isZero(file, node, 1) && !isZero(file, node, 2);
+           !isZero(file, node.input(1)) && !isZero(file, node.input(2));
   return op.starts_with("Random") || op == "Bernoulli" || op == "Multinomial";
 }
 
 //===-- What importers ask ------------------------------------------------===//
 
-EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node) {
-  EmbeddingCall embedding;
+std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node) {
+  // embedding(weight, indices, padding_idx = -1, …)
   std::optional<TracedCall> call = tracedCall(node);
   if (!call || call->op != "embedding")
-    return embedding;
-  // aten.embedding(weight, indices, padding_idx = -1, scale_grad_by_freq =
-  // False)
-  const TracedArgument *padding = call->argument(2, "padding_idx"),
-                       *scales = call->argument(3, "scale_grad_by_freq");
+    return std::nullopt;
+  const TracedArgument *padding = call->argument(2, "padding_idx");
   int64_t index;
-  if (padding && !StringRef(padding->text).getAsInteger(10, index) &&
-      index >= 0)
-    embedding.paddingIndex = index;
-  embedding.scalesByFrequency = scales && scales->text == "True";
-  return embedding;
+  if (!padding || StringRef(padding->text).getAsInteger(10, index) || index < 0)
+    return std::nullopt;
+  return index;
 }
 
 bool stopsGradient(const onnx::NodeProto &node) {
@@ -118,11 +110,18 @@ static std::string checkBatchNorm(const Call &call) {
 }
 
 /// embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
-static std::string checkEmbedding(const Call &call) {
-  if (textOf(call, 4, "sparse") == "True")
-    return "has sparse gradients, which PyTorch's optimizers treat otherwise "
-           "than dense ones";
-  return {};
+static std::string checkFrequency(const Call &call) {
+  if (textOf(call, 3, "scale_grad_by_freq") != "True")
+    return {};
+  return "divides gradients by how often a row is picked "
+         "('scale_grad_by_freq'), and nodes cannot";
+}
+
+static std::string checkSparse(const Call &call) {
+  if (textOf(call, 4, "sparse") != "True")
+    return {};
+  return "has sparse gradients, which PyTorch's optimizers treat otherwise "
+         "than dense ones";
 }
 
 static std::string checkRenorm(const Call &) {
@@ -135,18 +134,27 @@ struct Row {
   /// The operator, or its beginning if it ends in `*`.
   StringLiteral op;
   std::string (*check)(const Call &call);
+  /// Of what acc-export refuses as well.
+  StringLiteral remedy = "";
 };
 } // namespace
+
+static constexpr StringLiteral kNormRemedy =
+    "call eval() on the norm to train with its running statistics, or use "
+    "another norm";
 
 static const Row rows[] = {
     {"scaled_dot_product_attention", checkAttention},
     {"native_dropout", checkDropout},
     {"dropout", checkDropout},
-    {"batch_norm", checkBatchNorm},
-    {"native_batch_norm", checkBatchNorm},
-    {"_native_batch_norm_legit*", checkBatchNorm},
-    {"embedding", checkEmbedding},
-    {"embedding_renorm*", checkRenorm},
+    {"batch_norm", checkBatchNorm, kNormRemedy},
+    {"native_batch_norm", checkBatchNorm, kNormRemedy},
+    {"_native_batch_norm_legit*", checkBatchNorm, kNormRemedy},
+    {"embedding", checkFrequency, "leave 'scale_grad_by_freq' out"},
+    {"embedding", checkSparse,
+     "leave 'sparse' out, the step is the same for SGD"},
+    {"embedding_renorm*", checkRenorm,
+     "leave 'max_norm' out, or normalize what is looked up"},
 };
 
 static bool matches(StringRef pattern, StringRef op) {
@@ -175,16 +183,16 @@ void checkCallMeaning(const TracedProgram &program,
     std::string what =
         "the traced call '" + call.text.result + "' (" + call.text.op + ") ";
     // Where no parameter is, no gradient is.
-    auto doubt = [&](const std::string &message) {
+    auto doubt = [&](const std::string &message, StringRef remedy = "") {
       std::vector<std::string> names = dependence.of(call);
       if (!names.empty())
-        doubts.push_back(
-            {&node, std::move(names), what + message, Doubt::Meaning});
+        doubts.push_back({&node, std::move(names), what + message,
+                          Doubt::Meaning, remedy.str()});
     };
     for (const Row &row : rows)
       if (matches(row.op, call.text.op))
         if (std::string message = row.check(call); !message.empty())
-          doubt(message);
+          doubt(message, row.remedy);
     if (call.text.op == "alias" && speaksOfDetaching(node))
       doubt("may have been a detach, which decompositions turn into it");
     if (isWithinFunction(node))
@@ -209,7 +217,9 @@ void checkCallMeaning(const TracedProgram &program,
                       {},
                       "the forward changes '" + name +
                           "', and the file does not carry it from step to step",
-                      Doubt::Meaning});
+                      Doubt::Meaning,
+                      "compute without writing to it, or call eval() on the "
+                      "part that does"});
 }
 
 } // namespace accel::onnxio

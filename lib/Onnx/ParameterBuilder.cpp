@@ -243,6 +243,7 @@ void ParameterBuilder::restore(unsigned parameter, const onnx::NodeProto &node,
 
 /// The distinct initializers of a draft in the file's order, checked to agree.
 LogicalResult ParameterBuilder::collectInitializers(const Draft &draft,
+                                                    StringRef remedy,
                                                     Parameter &into) {
   std::vector<const Claim *> claims;
   for (const Claim &claim : draft.claims) {
@@ -275,7 +276,7 @@ LogicalResult ParameterBuilder::collectInitializers(const Draft &draft,
       return emitError(file.location(*claim->use.node))
              << "initializers '" << first.use.tensor->name() << "' and '"
              << tensor.name() << "' both stand for parameter '" << draft.name
-             << "', but hold different values";
+             << "', but hold different values; " << remedy;
     into.initializers.push_back({tensor.name(), claim->permutation});
   }
   const Claim &first = *claims.front();
@@ -285,8 +286,9 @@ LogicalResult ParameterBuilder::collectInitializers(const Draft &draft,
   return success();
 }
 
-FailureOr<ParameterTable> ParameterBuilder::finish() {
+FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
   ParameterTable table;
+  table.exportRemedy = remedy;
   std::vector<int> numbers(drafts.size(), -1);
   llvm::StringMap<SmallVector<unsigned>> owners;
   for (unsigned i = 0; i < drafts.size(); ++i) {
@@ -300,7 +302,7 @@ FailureOr<ParameterTable> ParameterBuilder::finish() {
     unsigned number = table.parameters.size();
     numbers[i] = int(number);
     if (!draft.claims.empty()) {
-      if (failed(collectInitializers(draft, parameter)))
+      if (failed(collectInitializers(draft, remedy, parameter)))
         return failure();
       for (const ParameterInitializer &held : parameter.initializers)
         if (!llvm::is_contained(owners[held.initializer], number))

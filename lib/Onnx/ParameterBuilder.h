@@ -74,8 +74,8 @@ public:
   void omit(unsigned parameter) { drafts[parameter].omitted = true; }
 
   /// The table, without constants and notes. Fails where initializers of one
-  /// parameter differ.
-  mlir::FailureOr<ParameterTable> finish();
+  /// parameter differ, with `remedy`, what the user can do.
+  mlir::FailureOr<ParameterTable> finish(llvm::StringRef remedy);
 
 private:
   struct Claim {
@@ -103,7 +103,9 @@ private:
     int operand;
     unsigned parameter;
   };
-  mlir::LogicalResult collectInitializers(const Draft &draft, Parameter &into);
+  mlir::LogicalResult collectInitializers(const Draft &draft,
+                                          llvm::StringRef remedy,
+                                          Parameter &into);
 
   const OnnxFile &file;
   std::vector<Draft> drafts;

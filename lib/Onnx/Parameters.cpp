@@ -212,7 +212,9 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
   }
   if (failed(applyTies(file, options, builder)))
     return failure();
-  FailureOr<ParameterTable> table = builder.finish();
+  FailureOr<ParameterTable> table = builder.finish(
+      program.isOptimized() || signature.empty() ? kExportRemedy
+                                                 : kAccExportRemedy);
   if (failed(table))
     return failure();
   if (!signature.empty()) {
@@ -226,7 +228,7 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
           program.isOptimized() || signature.empty()
               ? "no operand left in the graph is it: the exporter folded it "
                 "into other constants, or nothing uses it; to train it " +
-                    kExportRemedy.str()
+                    table->exportRemedy.str()
               : "no traced call names it: nothing uses it, and its value is "
                 "not in the file";
     }

@@ -6,7 +6,8 @@
 // - else a use belongs to the argument that the table of roles, or the place of
 //   an elementwise operand, says; where neither does, to that of the same name;
 // - what was folded from one parameter that the file still holds is computed
-//   from it again, where its value shows how (RestoreFolded.h);
+//   from it again, where its value shows how (RestoreFolded.h) and the call
+//   takes that and nothing equal to it;
 // - a parameter that no call names is another name of the one used at its
 //   module path, or was folded away;
 // - a bias argument whose operand is missing was zero and removed;
@@ -38,7 +39,14 @@ private:
                        const std::string &where);
   void identifyByName(const Call &call, const InitializerUse &use,
                       const std::string &where);
-  void restoreDerived(const Call &call, const InitializerUse &use);
+  void restoreDerived(const Call &call, const InitializerUse &use,
+                      const TracedArgument *argument);
+  bool isComputedHere(const Call &call, const TracedArgument *argument,
+                      const onnx::TensorProto &tensor, unsigned source) const;
+  bool isLost(const SignatureInput &input) const {
+    return input.kind != SignatureInput::User &&
+           !file.findInitializer(input.target);
+  }
   void restoreBiases();
   void tieUnnamed(std::vector<std::string> &notes);
   std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
@@ -119,7 +127,7 @@ bool Identifier::identifyByPlace(const Call &call, const InitializerUse &use,
   // A literal, a buffer or a call that is there is what it is.
   if (parameterOf(*argument) ||
       (!argument->value().empty() && !program.isThere(argument->value())))
-    restoreDerived(call, use);
+    restoreDerived(call, use, argument);
   return true;
 }
 
@@ -132,15 +140,18 @@ void Identifier::identifyByName(const Call &call, const InitializerUse &use,
     if (std::optional<unsigned> parameter = parameterOf(value))
       candidates.push_back(*parameter);
   std::optional<unsigned> sameName = builder.find(tensor.name());
-  // One number that several operands of the call are may be a literal as well,
-  // merged with the parameter.
-  bool isAmbiguous = isSingleElement(tensor) && countUses(call, tensor) > 1;
-  // So may a buffer that is in the file under no name of its own.
-  for (const std::string &value : call.values) {
+  // Where several operands are one tensor, some may be what was merged with the
+  // parameter: a literal, or a call that is gone.
+  bool isAmbiguous = countUses(call, tensor) > 1 &&
+                     (isSingleElement(tensor) ||
+                      any_of(call.values, [&](const std::string &value) {
+                        return !program.isThere(value);
+                      }));
+  // So may a buffer or constant that is in the file under no name of its own.
+  isAmbiguous |= any_of(call.values, [&](const std::string &value) {
     const SignatureInput *input = program.input(value);
-    isAmbiguous |= input && input->kind == SignatureInput::Buffer &&
-                   !file.findInitializer(input->target);
-  }
+    return input && input->kind != SignatureInput::Parameter && isLost(*input);
+  });
   if (sameName && is_contained(candidates, *sameName)) {
     if (!isAmbiguous)
       builder.claim(*sameName, use, same, "initializer of that name, " + where);
@@ -152,22 +163,48 @@ void Identifier::identifyByName(const Call &call, const InitializerUse &use,
     return file.findInitializer(builder.nameOf(parameter));
   });
   if (candidates.size() == 1 && !isKnownCall(call.text) &&
-      program.target(tensor.name()) && !program.foldedFrom(tensor.name()) &&
-      countUses(call, tensor) == 1) {
+      program.target(tensor.name()) && countUses(call, tensor) == 1) {
     builder.claim(candidates.front(), use, same,
                   where + " is this argument of the traced call '" +
                       call.text.result + "' (" + call.text.op + ")");
     return;
   }
-  restoreDerived(call, use);
+  restoreDerived(call, use, nullptr);
+}
+
+/// Whether the tensor, which was computed from `source`, is the argument, or
+/// was computed within the call from it; null: any of the call's arguments.
+/// What is equal to it and was computed from something else is merged with it.
+bool Identifier::isComputedHere(const Call &call,
+                                const TracedArgument *argument,
+                                const onnx::TensorProto &tensor,
+                                unsigned source) const {
+  const std::vector<std::string> &from = *program.foldedFrom(tensor.name());
+  auto isSource = [&](StringRef value) {
+    return value == tensor.name() || parameterOf(value) == source ||
+           is_contained(from, value.str());
+  };
+  if (argument)
+    return isSource(argument->value());
+  // Of several operands each may be another one's.
+  return any_of(call.values, isSource) &&
+         (countUses(call, tensor) == 1 ||
+          all_of(call.values, [&](const std::string &value) {
+            return program.isThere(value) || isSource(value);
+          }));
 }
 
 /// What an optimizer computed from a parameter that is still there.
-void Identifier::restoreDerived(const Call &call, const InitializerUse &use) {
+void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
+                                const TracedArgument *argument) {
   const onnx::TensorProto &tensor = *use.tensor;
   std::vector<std::string> sources = program.foldedParameters(tensor.name());
-  // Nothing was computed: what is gone passed the parameter on as it was.
-  if (sources.empty() && builder.find(tensor.name()))
+  // Nothing was computed: what is gone passed the parameter on as it was, or
+  // an input of equal value that was merged with it.
+  bool isItself = sources.empty();
+  if (isItself && !any_of(program.signature(), [&](const SignatureInput &each) {
+        return isLost(each);
+      }))
     sources.push_back(tensor.name());
   if (sources.size() != 1)
     return;
@@ -180,7 +217,8 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use) {
     return;
   const onnx::TensorProto *source = file.findInitializer(sources.front());
   std::optional<unsigned> parameter = builder.find(sources.front());
-  if (!source || !parameter)
+  if (!source || !parameter ||
+      (!isItself && !isComputedHere(call, argument, tensor, *parameter)))
     return;
   std::optional<FoldedSteps> allowed = stepsOfNames(program, call, tensor);
   if (!allowed)
@@ -218,7 +256,7 @@ static SmallVector<int64_t, 1> biasShape(const OnnxFile &file,
   }
   // The weight is computed: what shape inference wrote down may tell.
   for (const onnx::ValueInfoProto &value : file.graph().value_info()) {
-    if (value.name() != node.output(0) || !value.type().has_tensor_type())
+    if (value.name() != node.output(0))
       continue;
     const onnx::TensorShapeProto &shape = value.type().tensor_type().shape();
     int channel = op.starts_with("Conv") ? 1 : shape.dim_size() - 1;

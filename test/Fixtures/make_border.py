@@ -412,6 +412,58 @@ class Unused(WithParameter):
         return self.k(x).pow(2).mean()
 
 
+# Values that equal a parameter today.
+
+@case("nothing tells whether operand 2 is parameter 'w'", (X,))
+class OnesBesideWeight(WithParameter):
+    """Both are operands of one call, and one tensor."""
+    def __init__(self):
+        super().__init__(torch.ones(5))
+
+    def forward(self, x):
+        h = self.k(x)
+        return (torch.where(h > 0, self.w, torch.ones(5)) * h).pow(2).mean()
+
+
+class WithCopy(WithParameter):
+    """A buffer that equals the parameter today, and stays."""
+    def __init__(self, value):
+        super().__init__(value)
+        self.register_buffer("kept", value.clone())
+
+
+@case("nothing tells whether operand 1 is parameter 'w'", (X,))
+class ClonedCopy(WithCopy):
+    def __init__(self):
+        super().__init__(floats(5))
+
+    def forward(self, x):
+        return (self.k(x) * self.w - (x + self.kept.clone())).pow(2).mean()
+
+
+@case(f"from parameter 'w', {FOLLOW}", (X,))
+class SlicesOfCopies(WithCopy):
+    """The two slices are one initializer, computed from the parameter."""
+    def __init__(self):
+        super().__init__(floats(5, 5))
+
+    def forward(self, x):
+        h = self.k(x)
+        return (h @ self.w + h * self.w[1] - x * self.kept[1]).pow(2).mean()
+
+
+@case(f"from parameter 'w', {FOLLOW}", (X,))
+class TransposesOfEquals(WithParameter):
+    """Of equal parameters: each trains by its own use."""
+    def __init__(self):
+        super().__init__(0.2 * floats(5, 5))
+        self.v = nn.Parameter(self.w.detach().clone())
+
+    def forward(self, x):
+        h = self.k(x)
+        return (h @ self.w + x @ self.w.t() - h.tanh() @ self.v.t() + x @ self.v).pow(2).mean()
+
+
 def own_lines(proto):
     """Of each stack trace the frames in this script, and in code that torch.export
     generated: they quote nobody else."""

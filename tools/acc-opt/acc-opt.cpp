@@ -43,7 +43,9 @@ static cl::list<std::string>
                   "so; repeatable"),
          cl::value_desc("A=B"), cl::cat(category));
 static cl::opt<std::string>
-    dtype("dtype", cl::desc("f64: compute everything in float64"),
+    dtype("dtype",
+          cl::desc("f64: compute in float64; a float32 model still rounds "
+                   "where it casts to a narrower type"),
           cl::value_desc("f64"), cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),

@@ -17,8 +17,9 @@ struct ImportOptions {
   /// Sizes of symbolic dimensions (`--dim batch=8`), by the symbol's name in
   /// the file, whatever it looks like ("2" is a name).
   llvm::StringMap<int64_t> dims;
-  /// Every float is computed as f64, the graph's own casts included. States
-  /// keep the type their bytes are stored in as `stored`.
+  /// Floats are computed as f64; casts of a model in f32 to a narrower type
+  /// still round to it. States keep the type their bytes are stored in as
+  /// `stored`.
   bool f64 = false;
   /// For a module that will be trained: zero biases that the exporter removed
   /// are put back as states, states that are not to be trained are `frozen`,

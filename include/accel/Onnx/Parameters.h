@@ -102,7 +102,17 @@ struct Doubt {
     /// Nothing tells whether it was lost: a warning.
     Possible,
   } kind;
+  /// What to do about it, where it is not to export otherwise; or empty.
+  std::string remedy = {};
 };
+
+/// What to do about a file that does not tell what the user wrote; of one that
+/// no optimizer touched, and of any other.
+inline constexpr llvm::StringLiteral kAccExportRemedy =
+    "export with acc-export";
+inline constexpr llvm::StringLiteral kExportRemedy =
+    "export with acc-export, or with torch.onnx.export(…, dynamo=True, "
+    "optimize=False)";
 
 /// A zero bias that the exporter removed from `node`, to be put back in
 /// training: as operand `operand`, which `node` lacks, or, where `operand` is
@@ -129,6 +139,8 @@ struct ParameterTable {
   /// What stands between this file and its training; none of it concerns who
   /// runs it forward.
   std::vector<Doubt> doubts;
+  /// The remedy of those that name none: one of the two above.
+  llvm::StringRef exportRemedy = kExportRemedy;
   /// What the report adds: calls that are believed without a rule of ours.
   std::vector<std::string> remarks;
   /// What a user should hear (folding that training suffers from), one
@@ -145,17 +157,10 @@ struct ParameterTable {
   const Parameter *find(llvm::StringRef name) const;
 };
 
-/// What the gradient of an embedding depends on, and its value does not.
-struct EmbeddingCall {
-  /// `padding_idx`: the row of the table that is not trained.
-  std::optional<int64_t> paddingIndex;
-  /// `scale_grad_by_freq`: gradients are divided by how often a row is picked.
-  bool scalesByFrequency = false;
-};
-
-/// As the traced call says that `node` came from (aten.embedding,
-/// torch.nn.functional.embedding); neither where the exporter wrote none.
-EmbeddingCall getEmbeddingCall(const onnx::NodeProto &node);
+/// `padding_idx`, the row of an embedding's table that is not trained, of the
+/// traced call (aten.embedding, torch.nn.functional.embedding) that `node` came
+/// from; nothing where there is none.
+std::optional<int64_t> getPaddingIndex(const onnx::NodeProto &node);
 
 /// Whether the node is a copy that passes no gradient: of the traced call
 /// aten.detach, or marked `accel.stop_gradient` by acc-export.
@@ -164,11 +169,6 @@ bool stopsGradient(const onnx::NodeProto &node);
 /// `label_smoothing` of the traced call aten.cross_entropy_loss that `node`
 /// came from; 0 where there is none.
 double getLabelSmoothing(const onnx::NodeProto &node);
-
-/// What to do about a file that does not tell what the user wrote.
-inline constexpr llvm::StringLiteral kExportRemedy =
-    "export with acc-export, or with torch.onnx.export(…, dynamo=True, "
-    "optimize=False)";
 
 /// What the user adds to what the file says.
 struct IdentifyOptions {

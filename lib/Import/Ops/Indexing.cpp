@@ -19,8 +19,13 @@ static LogicalResult importGather(Importer &n) {
     return failure();
   // PyTorch's embedding knows no ids from the end.
   bool embedding = isTracedAs(n.node, "embedding");
+  std::optional<int64_t> padding;
+  if (n.graph.options.forTraining)
+    padding = onnxio::getPaddingIndex(n.node);
   DenseElementsAttr known = Importer::constantOf(indices);
-  if (known && known.getNumElements() == 1 && !Importer::constantOf(table)) {
+  // A slice would train the row of the padding.
+  if (known && known.getNumElements() == 1 && !Importer::constantOf(table) &&
+      integerElements(known)[0] != padding) {
     int64_t size = Importer::shape(table)[dim];
     int64_t index = integerElements(known)[0];
     int64_t least = embedding ? 0 : -size;
@@ -36,14 +41,8 @@ static LogicalResult importGather(Importer &n) {
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
   if (embedding)
     attributes.push_back(n.unit("non_negative"));
-  if (n.graph.options.forTraining) {
-    onnxio::EmbeddingCall embedding = onnxio::getEmbeddingCall(n.node);
-    if (embedding.scalesByFrequency)
-      return n.error() << "expected an embedding without 'scale_grad_by_freq', "
-                          "which training does not support yet";
-    if (embedding.paddingIndex)
-      attributes.push_back(n.named("padding_index", *embedding.paddingIndex));
-  }
+  if (padding)
+    attributes.push_back(n.named("padding_index", *padding));
   return n.finish(n.create<nn::GatherOp>({table, indices}, attributes));
 }
 

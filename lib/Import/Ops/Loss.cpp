@@ -35,13 +35,14 @@ static std::optional<Classification> readClassification(Importer &n) {
   int64_t rank = Importer::rank(c.scores);
   if (rank < 2) {
     n.error() << "expected scores of rank 2 or more, found "
-              << c.scores.getType();
+              << c.scores.getType() << ": " << onnxio::kAccExportRemedy.str()
+              << ", or put a dimension of samples before the classes";
     return std::nullopt;
   }
   if (Importer::isFloat(c.labels)) {
     n.error() << "expected labels that are numbers of classes, found "
               << c.labels.getType() << ": ONNX has no loss of probabilities, "
-              << onnxio::kExportRemedy.str();
+              << onnxio::kAccExportRemedy.str();
     return std::nullopt;
   }
   if (rank > 2) {

@@ -46,6 +46,8 @@ TEST_F(CallMeaningTest, whatNodesDoNotDoIsDoubted) {
        "_functional) normalizes by the statistics of the batch"},
       {"BatchNormalization", "batch_norm", ", %x, %x, %x, %x, False", ""},
       {"Sub", "batch_norm", ", %x, %x, %x, %x, True", ""},
+      {"Gather", "embedding", ", %x, -1, True, False",
+       "(embedding) divides gradients by how often a row is picked"},
       {"Gather", "embedding", ", %x, -1, False, True",
        "(embedding) has sparse gradients"},
       {"Gather", "embedding", ", %x, -1, False, False", ""},
@@ -71,6 +73,58 @@ TEST_F(CallMeaningTest, whatNodesDoNotDoIsDoubted) {
   mode->set_type(onnx::AttributeProto::INT);
   mode->set_i(1);
   expectDoubts(training, {});
+  mode->set_i(0);
+  expectDoubts(training, {{Doubt::Meaning, {"w"}, "statistics of the batch"}});
+}
+
+/// What acc-export refuses as well is not to be exported otherwise.
+TEST_F(CallMeaningTest, whatNoExportKeepsHasARemedyOfItsOwn) {
+  const struct {
+    const char *nodeOp, *op, *arguments, *remedy;
+  } lines[] = {
+      {"MatMul", "scaled_dot_product_attention", ", %x, %x, None, 0.5", ""},
+      {"BatchNormalization", "batch_norm", ", %x, %x, %x, %x, True",
+       "call eval() on the norm"},
+      {"BatchNormalization", "native_batch_norm", ", %x, %x, %x, %x, True",
+       "call eval() on the norm"},
+      {"BatchNormalization", "_native_batch_norm_legit",
+       ", %x, %x, %x, %x, True", "call eval() on the norm"},
+      {"Gather", "embedding", ", %x, -1, True, False",
+       "leave 'scale_grad_by_freq' out"},
+      {"Gather", "embedding", ", %x, -1, False, True", "leave 'sparse' out"},
+      {"Gather", "embedding_renorm_", ", %x, 1.0, 2.0", "leave 'max_norm' out"},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(std::string(line.op) + line.arguments);
+    mlir::FailureOr<ParameterTable> table =
+        identify(oneCall(line.nodeOp, line.op, line.arguments).model);
+    ASSERT_TRUE(succeeded(table));
+    ASSERT_EQ(table->doubts.size(), 1u);
+    EXPECT_EQ(table->doubts[0].remedy.empty(), !*line.remedy);
+    EXPECT_THAT(table->doubts[0].remedy, testing::StartsWith(line.remedy));
+  }
+}
+
+/// Decompositions turn `detach` into `alias`; only the quoted line tells.
+TEST_F(CallMeaningTest, anAliasThatMayHaveBeenADetach) {
+  const struct {
+    const char *op, *text;
+    bool isDoubted;
+  } lines[] = {
+      {"alias", "y = h.detach()", true},
+      {"alias", "y = h.contiguous()", false},
+      {"clone", "y = h.detach()", false},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(std::string(line.op) + " " + line.text);
+    TracedModel traced = oneCall("Identity", line.op, "");
+    setTrace(traced.graph().mutable_node(1),
+             std::string("File \"m.py\", line 7, in forward\n  ") + line.text);
+    std::vector<WantedDoubt> wanted;
+    if (line.isDoubted)
+      wanted.push_back({Doubt::Meaning, {"w"}, "may have been a detach"});
+    expectDoubts(traced, wanted);
+  }
 }
 
 static const char kOutside[] = "File \"m.py\", line 7, in forward\n  y = x * w";
@@ -95,6 +149,15 @@ TEST_F(CallMeaningTest, aRegionIsDoubtedOnceOfAllParameters) {
   expectDoubts(twice(kInside, kOutside, kOutside),
                {{Doubt::Meaning, {"v"}, message}});
   expectDoubts(twice(kOutside, kOutside, kOutside), {});
+  // Each parameter is told once.
+  TracedModel again({"w"});
+  again.use("w");
+  setTrace(again.graph().mutable_node(0), kInside);
+  setTrace(again.add("Exp", {"used_w"}, call("exp", "aten.exp", "%used_w")),
+           kInside);
+  setTrace(again.add("Neg", {"x"}, call("neg", "aten.neg", "%x")), kOutside);
+  expectDoubts(
+      again, {{Doubt::Meaning, {"w"}, "'used_w' (mul) was made in a region"}});
   // No parameter goes into the region.
   expectDoubts(twice(kOutside, kOutside, kInside), {});
   // The whole program was traced twice.
@@ -102,12 +165,13 @@ TEST_F(CallMeaningTest, aRegionIsDoubtedOnceOfAllParameters) {
 }
 
 TEST_F(CallMeaningTest, anAutogradFunctionIsDoubted) {
-  auto madeAt = [](const char *apply, const char *function) {
+  auto madeAt = [](const char *apply, const char *function,
+                   const std::string &file = "m.py") {
     TracedModel traced({"w"});
     traced.use("w");
     setTrace(traced.graph().mutable_node(0),
-             std::string("File \"m.py\", line 7, in forward\n  return ") +
-                 apply + "\nFile \"m.py\", line 3, in " + function +
+             "File \"" + file + "\", line 7, in forward\n  return " + apply +
+                 "\nFile \"m.py\", line 3, in " + function +
                  "\n  return x * w");
     return traced;
   };
@@ -115,24 +179,15 @@ TEST_F(CallMeaningTest, anAutogradFunctionIsDoubted) {
       madeAt("Twice.apply(x)", "forward"),
       {{Doubt::Meaning, {"w"}, "made by the forward of an autograd function"}});
   expectDoubts(madeAt("Twice.apply(x)", "helper"), {});
-  // Code of transformers, whose backward is the derivative.
-  for (auto [path, isKnown] :
-       {std::pair("site-packages/transformers/models/bloom/modeling_bloom.py",
-                  true),
-        std::pair("modeling_bloom.py", false)}) {
-    TracedModel traced({"w"});
-    traced.use("w");
-    setTrace(traced.graph().mutable_node(0),
-             std::string("File \"") + path +
-                 "\", line 7, in forward\n  return GeLUFunction.apply(x)\n"
-                 "File \"" +
-                 path + "\", line 3, in forward\n  return gelu(x)");
-    expectDoubts(
-        traced,
-        isKnown ? std::vector<WantedDoubt>()
-                : std::vector<WantedDoubt>{
-                      {Doubt::Meaning, {"w"}, "the forward of an autograd"}});
-  }
+  // A library's whose backward is the derivative; in its own file only.
+  const std::string bloom =
+      "/site-packages/transformers/models/bloom/modeling_bloom.py";
+  expectDoubts(madeAt("GeLUFunction.apply(x)", "forward", bloom), {});
+  for (const auto &[apply, file] :
+       {std::pair("GeLUFunction.apply(x)", std::string("modeling_bloom.py")),
+        std::pair("Twice.apply(x)", bloom)})
+    expectDoubts(madeAt(apply, "forward", file),
+                 {{Doubt::Meaning, {"w"}, "of an autograd function"}});
 }
 
 TEST_F(CallMeaningTest, aForwardThatIsNoModulesIsAFunctions) {
@@ -180,6 +235,50 @@ TEST_F(CallMeaningTest, gradientsStopAtDetachAndWhereTheFileSaysSo) {
   EXPECT_FALSE(stopsGradient(node));
   setProperty(node.add_metadata_props(), "accel.stop_gradient", "1");
   EXPECT_TRUE(stopsGradient(node));
+}
+
+/// Random numbers are drawn by a dropout that has a ratio and is training, as
+/// far as constants tell.
+TEST_F(CallMeaningTest, dropoutsThatDraw) {
+  const struct {
+    const char *ratio, *training;
+    bool draws;
+  } lines[] = {
+      {"half", "yes", true}, {"zero", "yes", false}, {"half", "zero", false},
+      {"half", "", false},   {"x", "yes", true},     {"half", "x", true},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(std::string(line.ratio) + " " + line.training);
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.hold("half", {}, {0.5});
+    traced.hold("yes", {}, {1});
+    traced.hold("zero", {}, {0});
+    traced.add("Dropout", {"x", line.ratio, line.training},
+               call("draw", "aten.dropout", "%x"));
+    traced.add("Mul", {"o_1", "o_1"},
+               call("mul_9", "aten.mul", "%draw, %draw_1"));
+    std::vector<WantedDoubt> wanted;
+    if (line.draws)
+      wanted.push_back({Doubt::Meaning, {}, "made one draw of two"});
+    expectDoubts(traced, wanted);
+  }
+}
+
+TEST_F(CallMeaningTest, thePaddingOfAnEmbeddingIsTheCallsOwn) {
+  auto padding = [](const std::string &op, const std::string &arguments,
+                    const std::string &keywords = "") {
+    onnx::NodeProto node;
+    setCall(&node, call("r", op, arguments, keywords));
+    return getPaddingIndex(node);
+  };
+  EXPECT_EQ(padding("aten.embedding", "%p_w, %x, 0"), 0);
+  EXPECT_EQ(padding("aten.embedding", "%p_w, %x", "padding_idx: 3"), 3);
+  for (const char *arguments :
+       {"%p_w, %x", "%p_w, %x, -1", "%p_w, %x, None", "%p_w, %x, 1.5"})
+    EXPECT_EQ(padding("aten.embedding", arguments), std::nullopt) << arguments;
+  EXPECT_EQ(padding("aten.index", "%p_w, %x, 3"), std::nullopt);
+  EXPECT_EQ(getPaddingIndex(onnx::NodeProto()), std::nullopt);
 }
 
 TEST_F(CallMeaningTest, labelSmoothingIsTheCallsOwn) {
