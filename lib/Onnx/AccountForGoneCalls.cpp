@@ -309,6 +309,15 @@ void Accountant::checkConstant(const Gone &gone) {
               "', and nothing tells what it was computed from");
 }
 
+/// Whether an initializer is a parameter that is no argument of the call.
+bool Accountant::isOwnedByOther(const Gone &gone, StringRef operand) const {
+  return gone.call && any_of(owners.lookup(operand), [&](unsigned parameter) {
+           return none_of(gone.call->values, [&](const std::string &value) {
+             return parameterOf(value) == parameter;
+           });
+         });
+}
+
 void Accountant::check(const Gone &gone) {
   if (checkStopped(gone) || checkDraws(gone) || checkNeutral(gone) ||
       checkMerged(gone) || checkCopied(gone) || checkDropped(gone))
@@ -316,9 +325,10 @@ void Accountant::check(const Gone &gone) {
   checkConstant(gone);
   if (none_of(gone.standing,
               [&](StringRef operand) {
-                return makerOf(operand) && dependence.reaches(operand);
+                return makerOf(operand) ? dependence.reaches(operand)
+                                        : isOwnedByOther(gone, operand);
               }) ||
-      (gone.call && isFused(*gone.call, gone.op)) || makesConstant(gone.op))
+      !(isMove(gone.op) || gone.op == "mul" || gone.op == "div"))
     return;
   if (dropped.empty())
     firstDropped = &gone.node;

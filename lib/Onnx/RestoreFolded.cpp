@@ -17,13 +17,15 @@ namespace accel::onnxio {
 /// Of calls, by the names that FX gives their results.
 static std::optional<FoldedSteps> stepsOfOperator(StringRef op) {
   static const FoldedSteps layout{true, false, false},
-      scale{false, true, false}, square{false, false, true};
+      scale{false, true, false}, square{false, false, true},
+      product{false, true, true};
   return StringSwitch<std::optional<FoldedSteps>>(op)
       .Cases({"permute", "transpose", "t", "numpy_t", "slice", "select", "view",
               "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten",
               "unflatten", "narrow", "clone", "alias", "contiguous", "expand"},
              layout)
-      .Cases({"mul", "div", "neg"}, scale)
+      .Case("mul", product)
+      .Cases({"div", "neg"}, scale)
       .Cases({"pow", "square"}, square)
       .Default(std::nullopt);
 }
@@ -127,6 +129,8 @@ private:
   bool holdsAsItIs(const Reading &reading) const;
   bool holds(const Reading &reading, function_ref<float(float)> f) const;
   std::optional<double> findFactor(const Reading &reading) const;
+  /// Whether the elements read differ at most by sign.
+  bool isOneMagnitude(const Reading &reading) const;
   void found(const Reading &reading, std::optional<ParameterStep> last);
   float sourceAt(int64_t offset) const { return floatAt(source, offset); }
   static float floatAt(ArrayRef<char> data, int64_t index) {
@@ -190,6 +194,16 @@ bool Derivation::holds(const Reading &reading,
   });
 }
 
+bool Derivation::isOneMagnitude(const Reading &reading) const {
+  std::optional<float> magnitude;
+  return reading.forEach([&](int64_t, int64_t offset) {
+    float value = std::abs(sourceAt(offset));
+    bool isSame = value == magnitude.value_or(value);
+    magnitude = value;
+    return isSame;
+  });
+}
+
 /// The number that every element was multiplied by: the quotient of the largest
 /// one, or one of its neighbours, which rounding may have made of it.
 std::optional<double> Derivation::findFactor(const Reading &reading) const {
@@ -246,6 +260,11 @@ void Derivation::tryReading(const Reading &reading) {
   }
   if (parameter.data_type() != onnx::TensorProto::FLOAT)
     return;
+  // Of a value and its negative any power is a multiple.
+  if (allowed.square && allowed.scale && isOneMagnitude(reading)) {
+    isAmbiguous = true;
+    return;
+  }
   if (allowed.square &&
       holds(reading, [](float value) { return value * value; }))
     return found(reading, ParameterStep{ParameterStep::Square, {}});

@@ -328,12 +328,40 @@ class NoGradPower(Linear):
         return (h * factor).mean()
 
 
-@case("merged with an equal call", (X,))
+@case("'tanh_1' of the traced call 'exp' (exp) was merged with 'tanh'", (X,))
 class DetachedTwin(Linear):
     """What is gone with the second tanh is what its argument was."""
     def forward(self, x):
         h = self.k(x)
         return (h.tanh() * 0.3 - h.detach().tanh().exp()).pow(2).mean()
+
+
+@case("'clone' of the traced call 'sub' (sub) is gone, and nothing tells", (X,))
+class CopyOfDetached(Linear):
+    """In a function of its own, whose lines the exporter does not quote."""
+    def forward(self, x):
+        h = self.k(x)
+        return (h.tanh() - detached_copy(h)).pow(2).mean()
+
+
+def detached_copy(x):
+    return x.detach().clone()
+
+
+@case("'linear_2' of the traced call 'mul' (mul) was merged with 'linear_1'", (X,))
+class DetachedTwinOfOne(Linear):
+    """Both arguments are one value."""
+    def forward(self, x):
+        h = self.k(x)
+        d = h.detach()
+        return (self.k(h) * self.k(d)).tanh().mean()
+
+
+@case("trains", (X,))
+class SumOfList(Linear):
+    """Python's sum begins with 0 + x, which is dropped."""
+    def forward(self, x):
+        return sum(h.pow(2).mean() for h in (self.k(x), self.k(x.tanh())))
 
 
 @case("the forward changes 'count'", (X,), raw="the forward changes 'count'")
@@ -347,7 +375,7 @@ class CountsSteps(Linear):
         return self.k(x).pow(2).mean() * self.count
 
 
-@case("'loss' was the traced call 'add', which is gone", (X,))
+@case("the traced call 'add' that is output 'loss' is gone", (X,))
 class PenaltyOfZero(Linear):
     """The term that keeps a weight near its start is 0 there, and dropped."""
     def __init__(self):
@@ -376,6 +404,17 @@ class StraightThrough(Linear):
         return (Straight.apply(self.k(x)) * x).pow(2).mean()
 
 
+straight = Straight.apply
+
+
+@case("by the forward of an autograd function", (X,),
+      raw="by the forward of an autograd function")
+class StraightByName(Linear):
+    """No line says `apply`."""
+    def forward(self, x):
+        return (straight(self.k(x)) * x).pow(2).mean()
+
+
 class Reversal(torch.autograd.Function):
     """The same value, and the gradient with another sign."""
     @staticmethod
@@ -392,6 +431,17 @@ class Reversal(torch.autograd.Function):
 class ReversedGradient(Linear):
     def forward(self, x):
         return (Reversal.apply(self.k(x)) * x).tanh().pow(2).mean()
+
+
+@case("may be one draw of random numbers", (X,), raw=None)
+class DropoutOfConstant(Linear):
+    """Only refused or not, too."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.ones(5))
+
+    def forward(self, x):
+        return (self.k(x) * F.dropout(self.mask, 0.5, training=True)).tanh().mean()
 
 
 @case("made one draw of two", (X,), raw=None)

@@ -150,6 +150,26 @@ TEST_F(AccountForCallsTest, aParameterOrAConstantOfEqualValue) {
 
 //===-- Parameters that are gone ------------------------------------------===//
 
+/// native_dropout(constant, ratio, mode)[0], of which one draw is kept.
+TEST_F(AccountForCallsTest, aConstantThatMayBeADraw) {
+  for (auto [name, from, isDoubted] :
+       {std::tuple("getitem", 3, true), std::tuple("getitem_2", 3, true),
+        std::tuple("getitem", 2, false), std::tuple("exp", 3, false)}) {
+    SCOPED_TRACE(std::string(name) + " " + std::to_string(from));
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.hold(name, {3});
+    const std::vector<std::string> values{"c", "val_0", "val_1"};
+    traced.foldedFrom(name, {values.begin(), values.begin() + from});
+    traced.add("Mul", {"x", name},
+               call("r", "aten.mul", std::string("%x, %") + name));
+    expectDoubts(
+        traced, isDoubted
+                    ? Wanted{{Doubt::Meaning, {}, "one draw of random numbers"}}
+                    : Wanted());
+  }
+}
+
 TEST_F(AccountForCallsTest, aParameterThatNoOperandIs) {
   const struct {
     const char *op, *arguments;

@@ -218,17 +218,17 @@ TEST_F(ParametersByCallTest, uniformTensorsBesideAParameterThatIsGone) {
     std::vector<float> scaled = line.values;
     for (float &value : scaled)
       value *= 3;
-    traced.hold("mul_1", {3}, scaled);
-    traced.foldedFrom("mul_1", {"w"});
-    traced.add("MatMul", {"x", "mul_1"},
-               call("r", "aten.matmul", "%x, %mul_1"));
+    traced.hold("div_1", {3}, scaled);
+    traced.foldedFrom("div_1", {"w"});
+    traced.add("MatMul", {"x", "div_1"},
+               call("r", "aten.matmul", "%x, %div_1"));
     expectUse(traced, line.isRestored ? "w" : "");
   }
   // Nor is anything computed from a parameter that is gone itself.
   TracedModel gone({"w"});
-  gone.hold("mul_1", {3});
-  gone.foldedFrom("mul_1", {"w"});
-  gone.add("MatMul", {"x", "mul_1"}, call("r", "aten.matmul", "%x, %mul_1"));
+  gone.hold("div_1", {3});
+  gone.foldedFrom("div_1", {"w"});
+  gone.add("MatMul", {"x", "div_1"}, call("r", "aten.matmul", "%x, %div_1"));
   expectUse(gone, "");
 }
 
