@@ -24,6 +24,9 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
   pm.addPass(createMaterializePass());
+  // A sum over ranks may be made in pieces only if what is added to it is cut.
+  if (options.sharding.stage > 0)
+    pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({options.sharding.stage}));
   if (options.sharding.stage >= 2) {
