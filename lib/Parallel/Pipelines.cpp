@@ -29,10 +29,10 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({options.sharding.stage}));
-  if (options.sharding.stage >= 2) {
+  if (options.sharding.stage >= 2)
     pm.addPass(createScatterGradientsPass());
-    pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
-  }
+  // Weights that nothing gathers are rounded by unit as well.
+  pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
   pm.addPass(createVerifyPass());
 }
 

@@ -211,7 +211,8 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. What of a
     weight is read rounded (mixed precision) is rounded before it is gathered, by
     unit as well: rounded copies of all weights would be half as much again. So are
-    weights that every rank has whole. With `once`, gathers stay where they are, one
+    weights that every rank has whole, in every stage: else bf16 would need more
+    memory than f32 where activations are few. With `once`, gathers stay where they are, one
     a step, of what is rounded before.
 
     ```mlir
