@@ -97,8 +97,10 @@ Value GradientSlicer::slice(Value whole, dist::ShardingAttr target) {
   if (op && op->getNumOperands() == 0) {
     made = builder.clone(*op)->getResult(0);
     made.setType(withSharding(whole.getType(), target));
-  } else if (auto gather = dyn_cast_if_present<dist::ReshardOp>(op)) {
-    // Of a sum, a scatter; of what was gathered, what it was gathered from.
+  } else if (auto gather = dyn_cast_if_present<dist::ReshardOp>(op);
+             gather && (!getSum(whole) || ops.backward.contains(op))) {
+    // Of a sum, a scatter, but of what the forward has summed whole; of what
+    // was gathered, what it was gathered from.
     made = gather.getInput();
     if (dist::ShardingAttr::of(made.getType()) != target) {
       auto placed = cast<dist::ReshardOp>(builder.clone(*gather));
@@ -161,7 +163,7 @@ Value GradientSlicer::sliceOp(Operation *op, dist::ShardingAttr target) {
 /// such a sum; the value itself if not.
 Value GradientSlicer::spread(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || !ops.backward.contains(op) || !isLinear(op))
+  if (!op || !isLinear(op))
     return value;
   Value input = spread(op->getOperand(0));
   auto apply = [&](Value term, dist::ShardingAttr sharding) {
@@ -209,7 +211,7 @@ struct SliceGradientsPass : impl::SliceGradientsPassBase<SliceGradientsPass> {
     if (meshes.empty())
       return;
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
+      if (!function.isExternal())
         GradientSlicer(function, *meshes.begin()).run();
   }
 };

@@ -19,6 +19,8 @@
 // RUN: acc-opt %t/padded.mlir --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=PADDED
 // RUN: acc-opt %t/rounded.mlir --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=ROUNDED
 // RUN: acc-opt %t/stops.mlir --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=STOPS
+// RUN: acc-opt %t/stops.mlir --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=SCATTERS
+// RUN: acc-opt %t/forward.mlir --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=FORWARD
 // RUN: acc-opt %t/placed.mlir --dist-slice-gradients | FileCheck %s --check-prefix=PLACED
 // RUN: acc-opt %t/rounded.mlir --dist-slice-gradients | FileCheck %s --check-prefix=NOWHERE
 
@@ -132,8 +134,12 @@ func.func @main(%x: tensor<8x4xbf16> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.s
 // STOPS: dist.reshard %[[E]] {dist.inserted_by = "dist-slice-gradients"}
 // STOPS: %[[A:.*]] = nn.add {{.*}} -> tensor<4x4xf64, #dist.sharding<@mesh, [{}, {}]>>
 // STOPS: nn.matmul %{{.*}}, %[[A]] : {{.*}} -> tensor<4x4xf64, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// STOPS-NOT: nn.matmul
 // STOPS: nn.matmul %{{[^,]*}}, %arg1 : {{.*}} -> tensor<4x4xf64, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 // STOPS-NOT: nn.matmul
+// What several gradients add to is scattered once.
+// SCATTERS-COUNT-1: partial = {dp_shard}, reduce = sum>> -> tensor<4x4xf64, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// SCATTERS-NOT: partial = {dp_shard}, reduce = sum>> -> tensor<4x4xf64, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 //--- stops.mlir
 module attributes {accel.phase = "train"} {
@@ -164,6 +170,34 @@ func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.st
 }
 }
 
+// What the forward has summed or added whole is cut, neither summed nor added
+// again.
+// FORWARD-LABEL: func.func @main(
+// FORWARD: %[[S:.*]] = dist.reshard {{.*}}partial = {dp_shard}{{.*}} -> tensor<4x4xf64, #dist.sharding<@mesh, [{}, {}]>>
+// FORWARD: %[[A:.*]] = nn.add %[[S]], %arg1
+// FORWARD: dist.reshard %[[S]] {dist.inserted_by = "dist-slice-gradients"}
+// FORWARD: dist.reshard %[[A]] {dist.inserted_by = "dist-slice-gradients"}
+
+//--- forward.mlir
+module attributes {accel.phase = "train"} {
+nn.state @w : tensor<4x4xf64> {init = dense<0.5> : tensor<4x4xf64>}
+nn.state @v : tensor<4x4xf64> {init = dense<0.25> : tensor<4x4xf64>}
+func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %v: tensor<4x4xf64> {nn.state = @v})
+    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x4xf64> {nn.state = @v}) attributes {nn.entry} {
+  %s = nn.matmul %x, %x {transpose_lhs} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<4x4xf64>
+  %a = nn.add %s, %w : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+  %e = nn.exp %a : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %loss = nn.reduce sum %e dims [0, 1] : (tensor<4x4xf64>) -> tensor<f64>
+  %q = nn.mul %s, %s : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+  %t = nn.transpose %a [1, 0] : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %gw = nn.gradient %q of @w : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %gv = nn.gradient %t of @v : (tensor<4x4xf64>) -> tensor<4x4xf64>
+  %w1 = nn.sub %w, %gw : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+  %v1 = nn.sub %v, %gv : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+  return %loss, %w1, %v1 : tensor<f64>, tensor<4x4xf64>, tensor<4x4xf64>
+}
+}
+
 // A gradient that is in other pieces moves once, not each of its terms.
 // PLACED-LABEL: func.func @main(
 // PLACED: %[[S:.*]] = nn.add %arg0, %arg1
@@ -176,6 +210,7 @@ func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.st
 module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["dp_shard" = 2, "tp" = 2]
 nn.state @w : !dp {init = dense<0.5> : tensor<4x4xf32>}
+func.func private @declared(!dp) -> !dp
 func.func @main(%a: !tp {nn.input = "a"}, %b: !tp {nn.input = "b"}, %w: !dp {nn.state = @w}) -> (!dp {nn.state = @w}) attributes {nn.entry} {
   %s = nn.add %a, %b : (!tp, !tp) -> !tp
   %p = dist.reshard %s : !tp -> !dp
