@@ -140,6 +140,30 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
   return chosen;
 }
 
+bool parallel::isMadeOfNothing(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && op->getNumOperands() == 0;
+}
+
+bool parallel::isSilent(Operation *op, Value operand) {
+  return isMadeOfNothing(operand) &&
+         !llvm::all_of(op->getOperands(), isMadeOfNothing);
+}
+
+RankedTensorType parallel::withSharding(Type type,
+                                        dist::ShardingAttr sharding) {
+  auto tensor = cast<RankedTensorType>(type);
+  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
+                               sharding);
+}
+
+bool parallel::isWhole(Type type) {
+  auto sharding = dist::ShardingAttr::of(type);
+  return !sharding.isPartial() &&
+         llvm::all_of(sharding.getDims(),
+                      [](dist::AxesAttr axes) { return axes.empty(); });
+}
+
 AxisLists parallel::getAxisLists(dist::ShardingAttr sharding) {
   AxisLists lists;
   for (dist::AxesAttr axes : sharding.getDims())

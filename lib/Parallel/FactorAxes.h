@@ -44,6 +44,21 @@ AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
                            const ShardingRule &rule,
                            llvm::ArrayRef<TensorAxes> tensors);
 
+/// Whether a value is made of nothing, a constant: it is made where it is
+/// wanted.
+bool isMadeOfNothing(mlir::Value value);
+
+/// Whether where an operand is has no say in where the op works: a constant
+/// beside others, which other readers may have elsewhere.
+bool isSilent(mlir::Operation *op, mlir::Value operand);
+
+/// The tensor type with this sharding.
+mlir::RankedTensorType withSharding(mlir::Type type,
+                                    dist::ShardingAttr sharding);
+
+/// Whether every rank has all of a tensor of this type.
+bool isWhole(mlir::Type type);
+
 /// The axes of a sharding's dimensions.
 AxisLists getAxisLists(dist::ShardingAttr sharding);
 

@@ -2,7 +2,7 @@
 
 #include "GradientOps.h"
 
-#include "dialects/NN/NN.h"
+#include "FactorAxes.h"
 
 using namespace mlir;
 using namespace accel;
@@ -37,4 +37,21 @@ parallel::GradientOps::GradientOps(func::FuncOp entry) {
   addProducers(std::move(outputs), others, forward);
   others.insert(forward.begin(), forward.end());
   addProducers(std::move(gradients), others, backward);
+}
+
+SmallVector<dist::ReshardOp>
+parallel::findGradientSums(nn::GradientOp gradient) {
+  SmallVector<dist::ReshardOp> sums;
+  llvm::SetVector<Value> work;
+  work.insert(gradient.getInput());
+  for (size_t next = 0; next < work.size(); ++next) {
+    Operation *op = work[next].getDefiningOp();
+    if (auto sum = dyn_cast_if_present<dist::ReshardOp>(op)) {
+      if (dist::ShardingAttr::of(sum.getInput().getType()).isPartial())
+        sums.push_back(sum);
+    } else if (op && !isWhole(work[next].getType())) {
+      work.insert(op->operand_begin(), op->operand_end());
+    }
+  }
+  return sums;
 }

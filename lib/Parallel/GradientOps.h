@@ -3,6 +3,8 @@
 #ifndef ACCEL_LIB_PARALLEL_GRADIENTOPS_H
 #define ACCEL_LIB_PARALLEL_GRADIENTOPS_H
 
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -20,6 +22,10 @@ struct GradientOps {
     return forward.contains(op) || backward.contains(op);
   }
 };
+
+/// The sums over ranks or micro-batches that a gradient is made of, the last of
+/// each: its own, or those of terms that it adds up in pieces.
+llvm::SmallVector<dist::ReshardOp> findGradientSums(nn::GradientOp gradient);
 
 /// The dimension of a state that `ranks` split: the first that they divide;
 /// none if there is none.

@@ -1,14 +1,12 @@
 // Puts the batch first in dimensions that it shares with others: where rows are
 // counted sequence by sequence, no rank has a range of them.
 
+#include "BatchPlaces.h"
 #include "accel/Parallel/Passes.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-
-#include <numeric>
 
 using namespace mlir;
 
@@ -16,24 +14,7 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_LEADWITHBATCHPASS
 #include "accel/Parallel/Passes.h.inc"
 
-using Shape = SmallVector<int64_t>;
-
 namespace {
-/// Where a value has the batch: dimension `dim` is (outer, batch, inner).
-struct Place {
-  size_t dim = 0;
-  int64_t outer = 1, batch = 1, inner = 1;
-
-  bool isLeading() const { return outer == 1; }
-  /// The dimension's sizes with the batch first; no 1 behind it.
-  Shape getSizes() const {
-    return inner == 1 ? Shape{batch, outer} : Shape{batch, outer, inner};
-  }
-  bool isMixedLike(const Place &other) const {
-    return outer == other.outer && batch == other.batch && inner == other.inner;
-  }
-};
-
 /// One function. A value whose batch does not lead its dimension is followed as
 /// its copy in which it does; what has no use for the copy gets the value back
 /// from it.
@@ -67,90 +48,6 @@ private:
   llvm::SmallSetVector<Operation *, 16> replaced;
 };
 } // namespace
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-static int64_t product(ArrayRef<int64_t> sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
-                         std::multiplies<int64_t>());
-}
-
-/// A reshape; of a reshape one, and none to the same shape.
-static Value reshape(OpBuilder &builder, Location loc, Value value,
-                     ArrayRef<int64_t> shape) {
-  if (auto before = value.getDefiningOp<nn::ReshapeOp>())
-    value = before.getInput();
-  if (shapeOf(value) == shape)
-    return value;
-  return nn::ReshapeOp::create(
-      builder, loc,
-      RankedTensorType::get(shape, getElementTypeOrSelf(value.getType())),
-      value);
-}
-
-/// A transpose; of a transpose one, and none if the two cancel.
-static Value transpose(OpBuilder &builder, Location loc, Value value,
-                       ArrayRef<int64_t> permutation) {
-  Shape order(permutation);
-  if (auto before = value.getDefiningOp<nn::TransposeOp>()) {
-    value = before.getInput();
-    for (int64_t &dim : order)
-      dim = before.getPermutation()[dim];
-  }
-  if (llvm::equal(order, llvm::seq<int64_t>(order.size())))
-    return value;
-  return nn::TransposeOp::create(builder, loc, value, order);
-}
-
-/// Moves a dimension, the others staying in order.
-static Value moveDim(OpBuilder &builder, Location loc, Value value, size_t from,
-                     size_t to) {
-  Shape order = llvm::to_vector(llvm::seq<int64_t>(shapeOf(value).size()));
-  order.erase(order.begin() + from);
-  order.insert(order.begin() + to, from);
-  return transpose(builder, loc, value, order);
-}
-
-/// The sizes with those of dimension `dim` in its place.
-static Shape withDim(ArrayRef<int64_t> shape, size_t dim,
-                     ArrayRef<int64_t> sizes) {
-  Shape made(shape.take_front(dim));
-  llvm::append_range(made, sizes);
-  llvm::append_range(made, shape.drop_front(dim + 1));
-  return made;
-}
-
-/// Whether all that a value has along a dimension is equal.
-static bool isEqualAlong(Value value, size_t dim) {
-  SplatElementsAttr splat;
-  if (matchPattern(value, m_Constant(&splat)))
-    return true;
-  if (auto iota = value.getDefiningOp<nn::IotaOp>())
-    return iota.getDim() != dim;
-  auto broadcast = value.getDefiningOp<nn::BroadcastOp>();
-  if (!broadcast)
-    return false;
-  ArrayRef<int64_t> from = shapeOf(broadcast.getInput());
-  size_t lead = shapeOf(value).size() - from.size();
-  return dim < lead || from[dim - lead] != shapeOf(value)[dim];
-}
-
-/// Where a reshape leaves the batch: none if it takes it apart.
-static std::optional<Place>
-findPlace(ArrayRef<int64_t> from, const Place &place, ArrayRef<int64_t> to) {
-  int64_t after = place.inner * product(from.drop_front(place.dim + 1));
-  int64_t behind = 1; // elements that a step along the dimension passes
-  for (size_t dim = to.size(); dim-- > 0; behind *= to[dim]) {
-    if (after % behind != 0)
-      return std::nullopt;
-    int64_t inner = after / behind;
-    if (to[dim] % (inner * place.batch) == 0)
-      return Place{dim, to[dim] / (inner * place.batch), place.batch, inner};
-  }
-  return std::nullopt;
-}
 
 void BatchLeader::run() {
   for (Operation &op : llvm::make_early_inc_range(function.front()))

@@ -14,12 +14,6 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_MATERIALIZEPASS
 #include "accel/Parallel/Passes.h.inc"
 
-static RankedTensorType withSharding(Type type, dist::ShardingAttr sharding) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(tensor.getShape(), tensor.getElementType(),
-                               sharding);
-}
-
 namespace {
 /// One function.
 class Materializer {
@@ -46,11 +40,9 @@ private:
     if (source == target)
       return value;
     Value &known = resharded[{value, target}];
-    if (Operation *op = value.getDefiningOp();
-        !known && op && op->getNumOperands() == 0) {
-      // Made of nothing, a constant is made where it is wanted.
-      OpBuilder builder(op);
-      known = builder.clone(*op)->getResult(0);
+    if (!known && isMadeOfNothing(value)) {
+      OpBuilder builder(value.getDefiningOp());
+      known = builder.clone(*value.getDefiningOp())->getResult(0);
       known.setType(withSharding(value.getType(), target));
     } else if (!known) {
       OpBuilder builder(user);
@@ -111,7 +103,10 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   for (Value operand : op->getOperands()) {
     TensorAxes &axes = tensors.emplace_back();
     axes.fixed = table.lookup(operand).fixed;
-    axes.dims = getAxisLists(dist::ShardingAttr::of(operand.getType()));
+    if (isSilent(op, operand))
+      axes.dims.resize(cast<RankedTensorType>(operand.getType()).getRank());
+    else
+      axes.dims = getAxisLists(dist::ShardingAttr::of(operand.getType()));
   }
   for (Value result : op->getResults())
     tensors.push_back(wishOf(result));

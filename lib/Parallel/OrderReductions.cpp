@@ -1,7 +1,7 @@
 // Says what a gradient is summed over first: micro-batches, or ranks.
 
+#include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
-#include "dialects/NN/NN.h"
 
 using namespace mlir;
 
@@ -29,9 +29,7 @@ struct OrderReductionsPass
       return;
     llvm::SmallSetVector<dist::ReshardOp, 16> sums;
     getOperation().walk([&](nn::GradientOp gradient) {
-      auto sum = gradient.getInput().getDefiningOp<dist::ReshardOp>();
-      if (sum && dist::ShardingAttr::of(sum.getInput().getType()).isPartial())
-        sums.insert(sum);
+      sums.insert_range(findGradientSums(gradient));
     });
     for (dist::ReshardOp sum : sums)
       split(sum);

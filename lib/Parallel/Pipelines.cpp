@@ -24,12 +24,15 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
   pm.addPass(createMaterializePass());
+  // A sum over ranks may be made in pieces only if what is added to it is cut.
+  if (options.sharding.stage > 0)
+    pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({options.sharding.stage}));
-  if (options.sharding.stage >= 2) {
+  if (options.sharding.stage >= 2)
     pm.addPass(createScatterGradientsPass());
-    pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
-  }
+  // Weights that nothing gathers are rounded by unit as well.
+  pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
   pm.addPass(createVerifyPass());
 }
 

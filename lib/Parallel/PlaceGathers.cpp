@@ -1,6 +1,7 @@
 // Gathers sharded weights where they are used, a unit at a time, and again in
 // the backward.
 
+#include "FactorAxes.h"
 #include "GatherUnits.h"
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
@@ -64,13 +65,6 @@ private:
   int64_t instances = 0;
 };
 } // namespace
-
-static bool isWhole(Type type) {
-  auto sharding = dist::ShardingAttr::of(type);
-  return !sharding.isPartial() &&
-         llvm::all_of(sharding.getDims(),
-                      [](dist::AxesAttr axes) { return axes.empty(); });
-}
 
 void GatherPlacer::addWeight(ArrayRef<Operation *> made, StringRef name) {
   numbers[made.back()->getResult(0)] = weights.size();

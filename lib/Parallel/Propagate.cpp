@@ -110,8 +110,9 @@ void Propagation::visit(Operation *op) {
     TensorAxes &axes = tensors.emplace_back();
     const Entry &entry = table[value];
     axes.fixed = entry.fixed;
+    bool speaks = tensors.size() > rule.operands.size() || !isSilent(op, value);
     for (const Dim &dim : entry.dims)
-      axes.dims.push_back(dim.axes);
+      axes.dims.push_back(speaks ? dim.axes : AxisList());
   }
   AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
   for (auto [index, value] : llvm::enumerate(values)) {

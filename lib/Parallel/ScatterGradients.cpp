@@ -18,7 +18,7 @@ namespace {
 /// A term of a gradient: what one use of the weight contributes.
 struct Term {
   Value value;
-  unsigned gradient, unit = 0;
+  unsigned sum, unit = 0;
 };
 
 /// One step.
@@ -27,34 +27,35 @@ public:
   explicit GradientScatterer(func::FuncOp step) : step(step), ops(step) {}
 
   void run() {
-    findGradients();
-    if (gradients.empty())
+    findSums();
+    if (sums.empty())
       return;
     collectUses();
     GatherUnits units(uses, names);
     findTerms(units);
-    for (unsigned gradient = 0; gradient < gradients.size(); ++gradient)
-      scatter(gradient, units);
-    for (nn::AddOp sum : sums)
-      if (sum->use_empty())
-        sum.erase();
+    for (unsigned sum = 0; sum < sums.size(); ++sum)
+      scatter(sum, units);
+    for (nn::AddOp add : adds)
+      if (add->use_empty())
+        add.erase();
   }
 
 private:
-  void findGradients();
+  void findSums();
   void collectUses();
   void collectReaders(Value weight, unsigned number);
-  void collectTerms(Value sum, unsigned gradient);
+  void collectTerms(Value added, unsigned sum);
   void findTerms(const GatherUnits &units);
-  void scatter(unsigned gradient, const GatherUnits &units);
+  void scatter(unsigned number, const GatherUnits &units);
 
   func::FuncOp step;
   GradientOps ops;
-  SmallVector<dist::ReshardOp> gradients; ///< the sums over ranks
-  SmallVector<StringRef> names;           ///< of the weights, by gradient
+  SmallVector<StringRef> names;      ///< of the weights
+  SmallVector<dist::ReshardOp> sums; ///< over ranks
+  SmallVector<unsigned> weights;     ///< whose gradient each sum is of
   SmallVector<GatherUnits::Use> uses;
   SmallVector<Term> terms;
-  SmallVector<nn::AddOp> sums; ///< of terms, a sum before what it is made of
+  SmallVector<nn::AddOp> adds; ///< of terms, one before what it is made of
 };
 } // namespace
 
@@ -68,16 +69,18 @@ static bool isScatter(dist::ReshardOp sum) {
   });
 }
 
-void GradientScatterer::findGradients() {
+void GradientScatterer::findSums() {
   llvm::SmallDenseSet<Operation *> seen;
   step.walk([&](nn::GradientOp gradient) {
-    // Behind the sum over micro-batches, where there is one.
-    auto sum = gradient.getInput().getDefiningOp<dist::ReshardOp>();
-    while (sum && !isScatter(sum))
-      sum = sum.getInput().getDefiningOp<dist::ReshardOp>();
-    if (!sum || !seen.insert(sum).second)
-      return;
-    gradients.push_back(sum);
+    for (dist::ReshardOp sum : findGradientSums(gradient)) {
+      // Behind the sum over micro-batches, where there is one.
+      while (sum && !isScatter(sum))
+        sum = sum.getInput().getDefiningOp<dist::ReshardOp>();
+      if (!sum || !seen.insert(sum).second)
+        continue;
+      sums.push_back(sum);
+      weights.push_back(names.size());
+    }
     names.push_back(gradient.getState());
   });
 }
@@ -114,56 +117,52 @@ void GradientScatterer::collectUses() {
   });
 }
 
-/// Moves what only widens or views a value right behind it: the gradient of a
-/// cast at the head of the forward stands at the end of the backward.
+/// Moves what only widens or views a term right behind it: the gradient of a
+/// cast at the head of the forward stands at the end of the backward. What is
+/// partial is no argument.
 static void hoist(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || !(isa<nn::CastOp>(op) || isView(op)))
+  if (!isa<nn::CastOp>(op) && !isView(op))
     return;
   Value source = op->getOperand(0);
   hoist(source);
-  if (Operation *before = source.getDefiningOp())
-    op->moveAfter(before);
+  op->moveAfter(source.getDefiningOp());
 }
 
-void GradientScatterer::collectTerms(Value sum, unsigned gradient) {
-  hoist(sum);
-  auto add = sum.getDefiningOp<nn::AddOp>();
-  if (!add || !add->hasOneUse() || add.getLhs().getType() != add.getType() ||
-      add.getRhs().getType() != add.getType()) {
-    terms.push_back({sum, gradient});
+void GradientScatterer::collectTerms(Value added, unsigned sum) {
+  hoist(added);
+  auto add = added.getDefiningOp<nn::AddOp>();
+  if (!add || !add->hasOneUse()) {
+    terms.push_back({added, sum});
     return;
   }
-  sums.push_back(add);
-  collectTerms(add.getLhs(), gradient);
-  collectTerms(add.getRhs(), gradient);
+  adds.push_back(add);
+  collectTerms(add.getLhs(), sum);
+  collectTerms(add.getRhs(), sum);
 }
 
 /// The backward makes a gradient's terms where it comes by the uses.
 void GradientScatterer::findTerms(const GatherUnits &units) {
-  for (auto [number, sum] : llvm::enumerate(gradients))
+  for (auto [number, sum] : llvm::enumerate(sums))
     collectTerms(sum.getInput(), number);
   llvm::stable_sort(terms, [](const Term &lhs, const Term &rhs) {
-    Operation *first = lhs.value.getDefiningOp(),
-              *second = rhs.value.getDefiningOp();
-    return first && second && first != second ? first->isBeforeInBlock(second)
-                                              : !first && second;
+    return lhs.value.getDefiningOp()->isBeforeInBlock(
+        rhs.value.getDefiningOp());
   });
   SmallVector<unsigned> order;
   for (const Term &term : terms)
-    order.push_back(term.gradient);
+    order.push_back(weights[term.sum]);
   for (auto [term, unit] : llvm::zip_equal(terms, units.inBackward(order)))
     term.unit = unit;
 }
 
 /// One scatter for the terms of each unit, right behind the last of them; what
 /// is left to add are pieces.
-void GradientScatterer::scatter(unsigned gradient, const GatherUnits &units) {
-  dist::ReshardOp sum = gradients[gradient];
+void GradientScatterer::scatter(unsigned number, const GatherUnits &units) {
+  dist::ReshardOp sum = sums[number];
   OpBuilder builder(sum);
   auto scatterUnit = [&](Value whole, unsigned unit) {
-    if (whole.getDefiningOp())
-      builder.setInsertionPointAfterValue(whole);
+    builder.setInsertionPointAfterValue(whole);
     auto made = cast<dist::ReshardOp>(builder.clone(*sum));
     made.getInputMutable().assign(whole);
     made->setAttr(dist::kUnitAttr, builder.getStringAttr(units.getName(unit)));
@@ -177,7 +176,7 @@ void GradientScatterer::scatter(unsigned gradient, const GatherUnits &units) {
   };
   SmallVector<Term> mine;
   llvm::copy_if(terms, std::back_inserter(mine),
-                [&](const Term &term) { return term.gradient == gradient; });
+                [&](const Term &term) { return term.sum == number; });
   Value pieces;
   if (llvm::all_of(mine, [&](const Term &term) {
         return term.unit == mine.front().unit;

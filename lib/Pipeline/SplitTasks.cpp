@@ -226,7 +226,7 @@ Value Splitter::get(Home home, Value value) {
                             entry.getArgAttrDict(argument.getArgNumber()));
   } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
     made = get(home, gradient.getInput());
-  } else if (TaskHomes::isFree(op) ||
+  } else if (TaskHomes::isFree(op) || homes.isWidenedAgain(op, home) ||
              (homes.isRepeated(op) && !isInLoop(home))) {
     clone(home, op);
     return task.mapping.lookup(value);

@@ -46,6 +46,15 @@ Home TaskHomes::getHome(Value value) const {
   return op && !isFree(op) ? homes.lookup(op) : Home::Update;
 }
 
+bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
+  auto cast = dyn_cast<nn::CastOp>(op);
+  if (!cast || reader != Home::Backward || homes.lookup(op) != Home::Forward)
+    return false;
+  auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
+  auto to = dyn_cast<FloatType>(cast.getType().getElementType());
+  return from && to && from.getWidth() < to.getWidth();
+}
+
 /// Whether some op that reads `op`, directly or through others, is wanted.
 bool TaskHomes::reaches(Operation *op,
                         function_ref<bool(Operation *)> wanted) const {

@@ -43,6 +43,11 @@ public:
   /// of that alone.
   bool isRepeated(mlir::Operation *op) const { return repeated.contains(op); }
 
+  /// Whether `reader` computes the value itself rather than have it kept: what
+  /// the forward widens, the backward widens again, and half as much is kept.
+  /// Not so the update: a gradient is summed in the wide type.
+  bool isWidenedAgain(mlir::Operation *op, Home reader) const;
+
   /// The sums over micro-batches, by their op.
   const llvm::MapVector<mlir::Operation *, Reduction> &getReductions() const {
     return reductions;

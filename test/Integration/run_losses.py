@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Trains the modules of test/Fixtures/losses in many layouts, in float64, and compares
-losses, gradient norms and final parameters with PyTorch's.
+losses, gradient norms and final parameters with PyTorch's, and those of each layout
+with the first one's.
 
   run_losses.py --work DIR [--modules A,B] [--layouts A,B]
 
@@ -28,28 +29,43 @@ LAYOUTS = {
     "hybrid": layout("dp_replicate=2,dp_shard=2", 3, 1)}
 # The exporter rounds constants to float32: an AdamW of PyTorch's would not see it.
 CLOSE = 2e-7
+# Layouts agree to what the order of sums is worth.
+EQUAL = 1e-10
 
 
-def check(name, expected, work, place):
+def compare(found, steps, parameters):
+    """The largest relative difference of losses, norms and parameters."""
+    worst = 0.0
+    for mine, theirs in zip(found["steps"], steps, strict=True):
+        for key in ("loss", "grad_norm"):
+            worst = max(worst, abs(mine[key] - theirs[key]) / abs(theirs[key]))
+    for key, values in parameters.items():
+        mine = found["parameters"][key]
+        error = sum((a - b)**2 for a, b in zip(mine, values, strict=True))**0.5
+        worst = max(worst, error / max(sum(b * b for b in values)**0.5, 1e-3))
+    return worst
+
+
+def check(name, expected, work, place, first):
+    """Returns what was trained."""
     work.mkdir(parents=True, exist_ok=True)
     executable, weights = work / f"{name}-{place}.accx", work / f"{name}-{place}.safetensors"
     run("acc-opt", FIXTURE / name / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
         *expected["flags"], *LAYOUTS[place], "-o", executable)
     lines, _ = run("acc-run", executable, "--steps", len(expected["steps"]), "--inputs",
                    FIXTURE / name / "inputs", "--json", "--save-weights", weights)
-    found = [json.loads(line) for line in lines.splitlines() if '"loss"' in line]
-    worst = 0.0
-    for mine, theirs in zip(found, expected["steps"], strict=True):
-        for key in ("loss", "grad_norm"):
-            worst = max(worst, abs(mine[key] - theirs[key]) / abs(theirs[key]))
     saved = tensorfiles.read_safetensors(weights)
-    for key, values in expected["parameters"].items():
-        _, _, mine = saved[key]
-        error = sum((a - b)**2 for a, b in zip(mine, values, strict=True))**0.5
-        worst = max(worst, error / max(sum(b * b for b in values)**0.5, 1e-3))
-    print(f"{name}, {place}: {worst:.1e}")
+    found = {"steps": [json.loads(line) for line in lines.splitlines() if '"loss"' in line],
+             "parameters": {key: saved[key][2] for key in expected["parameters"]}}
+    worst = compare(found, expected["steps"], expected["parameters"])
+    apart = compare(found, first["steps"], first["parameters"]) if first else 0.0
+    print(f"{name}, {place}: {worst:.1e}, from the first layout {apart:.1e}")
     if not worst <= CLOSE:
         raise Failed(f"{name}, {place}: differs by {worst:.2e}, expected at most {CLOSE:.0e}")
+    if not apart <= EQUAL:
+        raise Failed(f"{name}, {place}: differs from the first layout by {apart:.2e}, "
+                     f"expected at most {EQUAL:.0e}")
+    return found
 
 
 if __name__ == "__main__":
@@ -62,7 +78,9 @@ if __name__ == "__main__":
     expected = json.loads((FIXTURE / "expected.json").read_text())
     try:
         for name in options.modules.split(",") if options.modules else expected:
+            first = None
             for place in options.layouts.split(","):
-                check(name, expected[name], options.work, place)
+                found = check(name, expected[name], options.work, place, first)
+                first = first or found
     except Failed as problem:
         sys.exit(f"run_losses.py: {problem}")

@@ -68,3 +68,42 @@ func.func @update(%w: tensor<4x8xf32> {nn.state = @w}, %g: tensor<4x8xf32>) -> (
   %2 = nn.add %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
+
+// -----
+// A constant is made for each reader, where that works.
+dist.mesh @m ["dp" = 2]
+// CHECK-LABEL: @constant(
+// CHECK-NOT: dist.reshard
+// CHECK: nn.mul %arg0, %{{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{dp}, {}]>>
+// CHECK-NEXT: nn.mul %arg1, %{{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}]>>
+// CHECK-NEXT: return
+func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = dist.constraint %x <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %1 = nn.constant dense<2.0> : tensor<4x8xf32> : tensor<4x8xf32>
+  %2 = nn.mul %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = nn.mul %w, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+// What is chosen from partial sums and zeros is partial: zeros are so on every
+// rank. From anything else it is not.
+dist.mesh @m ["dp" = 2]
+// CHECK-LABEL: @select(
+// CHECK: %[[P:.*]] = nn.reduce sum %arg0 {{.*}}partial = {dp}
+// CHECK-NEXT: nn.select %{{.*}}, %[[P]], %{{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}
+// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[P]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
+// CHECK-NEXT: nn.select %{{.*}}, %[[S]], %{{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
+// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[S]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
+func.func @select(%x: tensor<4x8xf32>, %mask: tensor<8xi1>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %0 = dist.constraint %x <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %zero = nn.constant dense<0.0> : tensor<8xf32> : tensor<8xf32>
+  %one = nn.constant dense<1.0> : tensor<8xf32> : tensor<8xf32>
+  %1 = nn.reduce sum %0 dims [0] : (tensor<4x8xf32>) -> tensor<8xf32>
+  %2 = nn.select %mask, %1, %zero : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = nn.select %mask, %zero, %1 : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = nn.select %mask, %1, %one : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %5 = nn.select %mask, %one, %1 : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2, %3, %4, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}

@@ -74,3 +74,23 @@ func.func @minor(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
   %1 = nn.reshape %0 : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
   return %1 : tensor<24x8xf32>
 }
+
+// -----
+dist.mesh @mesh ["dp" = 2]
+// A constant is made where it is wanted: that it is split for one reader says
+// nothing to the other. Alone it says where its reader works.
+// expected-remark @below {{argument 0: [{dp}, {}]}}
+// expected-remark @below {{argument 1: [{}, {}]}}
+func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  // expected-remark @below {{[{dp}, {}]}}
+  %0 = dist.constraint %x <@mesh, [{dp}, {}]> : tensor<4x8xf32>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.mul}}
+  %1 = nn.constant dense<2.0> : tensor<4x8xf32> : tensor<4x8xf32>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.mul}}
+  %2 = nn.mul %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-remark @below {{[{}, {}]}}
+  %3 = nn.mul %w, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.exp}}
+  %4 = nn.exp %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %2, %3, %4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
+}

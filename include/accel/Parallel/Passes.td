@@ -122,6 +122,32 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def SliceGradientsPass : Pass<"dist-slice-gradients", "::mlir::ModuleOp"> {
+  let summary = "Cuts what is added to gradients, so that sums are in pieces";
+  let description = [{
+    A weight with a penalty has a term in its gradient that every rank has whole.
+    `dist-materialize` adds it to the finished sum over ranks, of which the update
+    reads pieces. Here the cut goes through the addition, and whatever else stands
+    between: the sum becomes a scatter, and of the penalty each rank computes its
+    piece, from its piece of the weight. What pads a sum, or widens it, is done to
+    its terms. A cut stops where an op needs its operands whole; nothing is computed
+    twice but elementwise, in pieces. Comes before `dist-order-reductions`.
+
+    ```mlir
+    %0 = dist.reshard %dw : [{} ] partial = {dp_shard} -> [{} ]
+    %1 = nn.mul %w, %c : tensor<8xf32, [{} ]>
+    %2 = nn.add %0, %1 : tensor<8xf32, [{} ]>
+    %3 = dist.reshard %2 : [{} ] -> [{dp_shard} ]
+    // becomes
+    %0 = dist.reshard %dw : [{} ] partial = {dp_shard} -> [{dp_shard} ]
+    %w1 = dist.reshard %w : [{} ] -> [{dp_shard} ]
+    %1 = nn.mul %w1, %c : tensor<8xf32, [{dp_shard} ]>
+    %2 = nn.add %0, %1 : tensor<8xf32, [{dp_shard} ]>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let summary = "Sums gradients over micro-batches or over ranks first";
   let description = [{
@@ -185,7 +211,8 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. What of a
     weight is read rounded (mixed precision) is rounded before it is gathered, by
     unit as well: rounded copies of all weights would be half as much again. So are
-    weights that every rank has whole. With `once`, gathers stay where they are, one
+    weights that every rank has whole, in every stage: else bf16 would need more
+    memory than f32 where activations are few. With `once`, gathers stay where they are, one
     a step, of what is rounded before.
 
     ```mlir
@@ -213,7 +240,8 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     op's rule translates the shardings of its operands and results into axes of
     its factors and back. Axes are only ever added to a dimension, at its minor
     end. Where values disagree on a factor, one that a constraint stands on wins,
-    then the larger tensor.
+    then the larger tensor. Constants beside other operands have no say: each
+    reader makes its own.
 
     `print-origins` remarks on every value how it is sharded, and through which
     ops each axis came.

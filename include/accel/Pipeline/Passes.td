@@ -28,7 +28,8 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     steps, to which the task adds and which a later task reads; the other axes of
     an all_reduce are reduced there, once per step. Values of one task that
     another reads are edges, located at what they carry; what costs nothing
-    (constants, views, indices) is computed again where it is read. The entry
+    (constants, views, indices) is computed again where it is read, and what the
+    forward widens is widened again in the backward: half as much is kept. The entry
     stays as a declaration that says what the program takes and gives. States are
     read and written in the order of the runs.
 

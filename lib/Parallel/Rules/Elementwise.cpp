@@ -1,6 +1,7 @@
 // Elementwise ops: every dimension is a factor that passes through. Which
 // operands they are linear in is a property of the function.
 
+#include "Zeros.h"
 #include "accel/Parallel/RuleModels.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
@@ -45,6 +46,21 @@ struct DivRule : ShardingRuleOpInterface::ExternalModel<DivRule, nn::DivOp> {
   }
 };
 
+/// Linear in what it selects from; in one of the two where the other is zeros
+/// (the gradient of where, relu, clamp).
+struct SelectRule
+    : ShardingRuleOpInterface::ExternalModel<SelectRule, nn::SelectOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule =
+        ElementwiseRule<nn::SelectOp, 0b110>().getShardingRule(op);
+    if (parallel::isZeros(op->getOperand(2)))
+      rule.linearGroups.push_back({1});
+    if (parallel::isZeros(op->getOperand(1)))
+      rule.linearGroups.push_back({2});
+    return rule;
+  }
+};
+
 /// A cast rounds, and the sum of rounded terms is not the rounded sum. One to a
 /// wider type loses nothing: the sum of widened terms is the wide sum.
 struct CastRule : ShardingRuleOpInterface::ExternalModel<CastRule, nn::CastOp> {
@@ -84,7 +100,7 @@ void parallel::attachElementwiseRules(MLIRContext *context) {
   AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
   SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);
   MulOp::attachInterface<ElementwiseRule<MulOp, 0b01, 0b10>>(*context);
-  SelectOp::attachInterface<ElementwiseRule<SelectOp, 0b110>>(*context);
+  SelectOp::attachInterface<SelectRule>(*context);
   DivOp::attachInterface<DivRule>(*context);
   CastOp::attachInterface<CastRule>(*context);
   GradientOp::attachInterface<GradientRule>(*context);

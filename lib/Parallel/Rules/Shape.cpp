@@ -1,11 +1,10 @@
 // Ops that move elements: dimensions that an op leaves alone pass through, and
 // a reshape's are taken apart into factors that both shapes share.
 
+#include "Zeros.h"
 #include "accel/Parallel/RuleModels.h"
-#include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
-#include "mlir/IR/Matchers.h"
 
 #include <numeric>
 
@@ -151,7 +150,7 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, nn::PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<nn::PadOp>(op);
     auto rule = ShardingRule::getWhole(op);
-    if (matchPattern(pad.getValue(), m_AnyZeroFloat()))
+    if (parallel::isZeros(pad.getValue()))
       rule.linearGroups = {{0}}; // any other value would count once per rank
     for (auto [dim, size] : llvm::enumerate(shapeOf(pad.getInput())))
       if (pad.getLow()[dim] == 0 && pad.getHigh()[dim] == 0)
@@ -190,11 +189,7 @@ struct ScatterAddRule
     rule.linearGroups = {{0, 2}};
     size_t at = scatter.getDim(), batch = scatter.getBatchDims();
     ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
-    Value init = scatter.getInit();
-    while (isa_and_nonnull<dist::ReshardOp, dist::ConstraintOp>(
-        init.getDefiningOp()))
-      init = init.getDefiningOp()->getOperand(0);
-    if (matchPattern(init, m_AnyZeroFloat()) || matchPattern(init, m_Zero())) {
+    if (parallel::isZeros(scatter.getInit())) {
       rule.linearGroups.push_back({2});
       for (size_t dim = batch; dim < indices.size(); ++dim)
         rule.operands[1][dim] = rule.operands[2][at + dim - batch] = {
