@@ -4,6 +4,7 @@
 #include "Tensors.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include <limits>
 
 using namespace mlir;
 using namespace accel;
@@ -41,6 +42,12 @@ Type import::computeType(Type element, bool f64) {
                                         : element;
 }
 
+double import::widenNumber(double number) {
+  return number == std::numeric_limits<float>::epsilon()
+             ? std::numeric_limits<double>::epsilon()
+             : number;
+}
+
 DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
                                       const onnx::TensorProto &tensor, bool f64,
                                       Location loc) {
@@ -71,7 +78,7 @@ DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
         bool lossy;
         wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
                      &lossy);
-        return wide.bitcastToAPInt();
+        return APFloat(widenNumber(wide.convertToDouble())).bitcastToAPInt();
       });
 }
 

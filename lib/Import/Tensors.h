@@ -14,6 +14,11 @@ mlir::Type elementType(int32_t dataType, mlir::MLIRContext *context);
 /// The type `element` is computed in: itself, or f64 for floats with `f64`.
 mlir::Type computeType(mlir::Type element, bool f64);
 
+/// A number of an f32 program as a program in f64 would have it: float32's
+/// machine epsilon, which `torch.finfo(x.dtype).eps` and norms without an
+/// epsilon of their own are, becomes float64's.
+double widenNumber(double number);
+
 /// The tensor's value, its floats widened to f64 if `f64` is set. Emits an
 /// error at `loc` and returns null for element types that nn has not.
 mlir::DenseElementsAttr tensorValue(const onnxio::OnnxFile &file,

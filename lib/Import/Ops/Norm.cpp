@@ -1,6 +1,7 @@
 // Import of softmax and the normalisations.
 
 #include "../OpTable.h"
+#include "../Tensors.h"
 
 using namespace mlir;
 using namespace accel;
@@ -50,6 +51,8 @@ static LogicalResult importRmsNorm(NodeImporter &n) {
   int64_t rank = NodeImporter::rank(x);
   int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), rank);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
+  if (n.graph.options.f64)
+    epsilon = widenNumber(epsilon);
   int64_t stash = n.intAttr("stash_type", onnx::TensorProto::FLOAT);
   if (stash != onnx::TensorProto::FLOAT)
     return n.error() << "expected 'stash_type' "
