@@ -9,8 +9,9 @@ import threading
 import time
 
 import torch
+from torch.export.graph_signature import TensorArgument
 
-from . import explicit, losses, signature, stops, trace, write
+from . import agreement, explicit, losses, signature, state, stops, trace, write
 from .errors import Refused
 
 
@@ -66,16 +67,38 @@ def _refuse_changes(program):
                       "that does)")
 
 
+def _separate_outputs(program):
+    """What is returned as it came in, or twice, gets a node of its own: the exporter names
+    values after outputs, and a parameter would lose its name."""
+    graph, output = program.graph, program.graph.output_node()
+    returned = []
+    for node, spec in zip(output.args[0], program.graph_signature.output_specs):
+        if isinstance(node, torch.fx.Node) and (node.op == "placeholder" or node in returned):
+            with graph.inserting_before(output):
+                copy = graph.call_function(torch.ops.aten.clone.default, (node,))
+            copy.meta = dict(node.meta)
+            spec.arg = TensorArgument(name=copy.name)
+            node = copy
+        returned.append(node)
+    output.args = (tuple(returned),)
+    program.graph_module.recompile()
+
+
 def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
     """The program of a training forward: every stop marked, every row spelled out."""
-    with losses.inside(module, loss), step(progress, "tracing the model"):
-        program = trace.trace(module, args, kwargs, dynamic_shapes)
-    with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
-        explicit.refuse_calls(program)
-        stops.mark_stops(program)
-        explicit.make_explicit(program)
-        program = program.run_decompositions(explicit.decompositions())
-    _refuse_changes(program)
+    with state.restored(module), losses.inside(module, loss):
+        with step(progress, "tracing the model"):
+            program = trace.trace(module, args, kwargs, dynamic_shapes)
+        with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
+            explicit.refuse_calls(program)
+            stops.mark_stops(program)
+            explicit.make_explicit(program)
+            program = trace.decomposed(program, explicit.decompositions())
+        _refuse_changes(program)
+        signature.check_constants(signature.entries_of(module), program.constants)
+        _separate_outputs(program)
+        with step(progress, "running it beside the model"), trace.quiet():
+            agreement.check(module, program, args, kwargs, loss)
     return program
 
 
@@ -93,7 +116,6 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
     entries = signature.entries_of(module)
     signature.check(module, entries)
     program = trace_module(module, args, kwargs, loss, dynamic_shapes, progress)
-    signature.check_constants(entries, program.constants)
     with step(progress, "converting to ONNX"):
         model = write.convert(program, input_names, output_names, opset, dynamic_shapes)
         summary = write.describe(model, entries, Summary)
