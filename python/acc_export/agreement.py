@@ -23,6 +23,9 @@ _MOVE = 0.05
 _SCALES = (1.0, 2.0 ** 24)
 
 
+_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
+
+
 class _EqualDraws(TorchDispatchMode):
     """Every draw of random numbers begins at the same seed: in whichever order, and with
     whatever was drawn for nothing in between."""
@@ -52,27 +55,22 @@ class _Parameters:
                 p.copy_(value + _MOVE * size * noise.to(value.device))
 
     def values(self):
-        return {name: p.detach().clone() for name, p in self.named.items()}
+        return {name: p.detach().clone().requires_grad_(p.requires_grad)
+                for name, p in self.named.items()}
 
     @torch.no_grad()
-    def set(self, values):
-        for name, p in self.named.items():
-            p.copy_(values[name])
-
     def restore(self):
-        self.set({name: value for name, (value, _, _) in self.before.items()})
         for name, p in self.named.items():
-            _, trained, p.grad = self.before[name]
+            value, trained, p.grad = self.before[name]
+            p.copy_(value)
             p.requires_grad_(trained)
+            for hooks in _HOOKS:
+                setattr(p, hooks, None)  # there were none (signature.check)
 
-    def clear(self):
-        for p in self.named.values():
-            p.grad = None
-
-    def gradients(self):
-        found = {name: p.grad for name, p in self.named.items() if p.grad is not None}
-        self.clear()
-        return found
+    def hook(self):
+        """The name of a parameter that somebody has put a hook on, or None."""
+        return next((name for name, p in self.named.items() if any(
+            getattr(p, hooks) for hooks in _HOOKS)), None)
 
 
 def _own(value):
@@ -91,18 +89,21 @@ def _total(outputs):
                 for o in losses), start=torch.zeros(()))
 
 
-def _run(call, parameters, args, kwargs, scales):
-    """(outputs, for each scale the gradients by name, divided by it)."""
-    parameters.clear()
+def _run(call, leaves, args, kwargs, scales):
+    """(outputs, for each scale the gradients of `leaves` by name, divided by it)."""
     args, kwargs = pytree.tree_map(_own, (args, kwargs))
+    for leaf in leaves.values():
+        leaf.grad = None
     with torch.random.fork_rng(devices=[]), torch.enable_grad(), _EqualDraws():
         outputs = pytree.tree_leaves(call(*args, **kwargs))
         total, gradients = _total(outputs), []
         for scale in scales:
             if total.requires_grad:
                 total.backward(torch.tensor(scale, dtype=total.dtype), retain_graph=True)
-            gradients.append({name: g.to_dense() / scale
-                              for name, g in parameters.gradients().items()})
+            gradients.append({name: leaf.grad.to_dense() / scale for name, leaf in leaves.items()
+                              if leaf.grad is not None})
+            for leaf in leaves.values():
+                leaf.grad = None
     return [o.detach() if isinstance(o, torch.Tensor) else o for o in outputs], gradients
 
 
@@ -150,11 +151,15 @@ def _compare(found, expected):
 
 def _check_parameters(parameters, values):
     """The forward itself must have left the parameters alone."""
+    hooked = parameters.hook()
+    if hooked:
+        raise Refused(f"the forward puts a hook on the gradient of parameter '{hooked}', which a "
+                      "file cannot hold: leave the hook out")
     for name, p in parameters.named.items():
         if p.requires_grad != parameters.before[name][1]:
             raise Refused(f"the forward changes requires_grad of parameter '{name}': set it before "
                           "exporting, or stop the gradient by detach()")
-        if not torch.equal(p.detach().nan_to_num(), values[name].nan_to_num()):
+        if not torch.equal(p.detach().nan_to_num(), values[name].detach().nan_to_num()):
             raise Refused(f"the forward changes parameter '{name}': a training step changes it by "
                           "the optimizer alone, so compute without writing to it")
 
@@ -221,6 +226,14 @@ def _as_module(program):
     return module
 
 
+def _run_program(traced, values, args, kwargs):
+    """The same of the program. Its parameters are copies: what hangs on the module's own
+    would be in both."""
+    def call(*given, **named):
+        return torch.func.functional_call(traced, values, given, named)
+    return _run(call, values, args, kwargs, _SCALES[:1])
+
+
 def check(module, program, args, kwargs, loss=None):
     """Refuses `program` unless it computes on the sample what `module` does. That runs, and
     may change but for its parameters (state.restored). `loss` is the user's function, if
@@ -233,14 +246,13 @@ def check(module, program, args, kwargs, loss=None):
         before and after."""
         parameters.move()
         values, before = parameters.values(), Snapshot(module, *roots)
-        result = _run(module, parameters, args, kwargs, _SCALES)
+        result = _run(module, parameters.named, args, kwargs, _SCALES)
         _check_parameters(parameters, values)
         return values, result, before, Snapshot(module, *roots)
     try:
         first = run()
         for values, expected, _, _ in [first, *_later_calls(run, first)]:
-            parameters.set(values)
-            _compare(_run(traced, parameters, args, kwargs, _SCALES[:1]), expected)
+            _compare(_run_program(traced, values, args, kwargs), expected)
     except Refused:
         raise
     except Exception as error:

@@ -1,10 +1,13 @@
-"""Each row of attacks.py is trained by acc as PyTorch trains it, or is refused in the words
+"""Each row of attacks_*.py is trained by acc as PyTorch trains it, or is refused in the words
 that it names."""
 import unittest
 
 import torch
 
-from attacks import ATTACKS, Small
+import attacks_by_state  # noqa: F401
+import attacks_on_gradients  # noqa: F401
+import attacks_on_parameters  # noqa: F401
+from attack import ATTACKS, Small
 from training import WITHOUT_TOOLS, X, TrainCase
 
 

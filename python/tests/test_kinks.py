@@ -4,7 +4,7 @@ import unittest
 
 import torch
 
-from attacks import Small
+from attack import Small
 from kinks import KINKS, MISSING
 from training import WITHOUT_TOOLS, TrainCase
 

@@ -63,7 +63,7 @@ class TrainCase(ExportCase):
             losses, weights = self.train_by_acc()
         except Refused as refused:
             self.assertTrue(words, f"refused: {refused}")
-            self.assertIn(words, str(refused))
+            self.assertTrue(any(word in str(refused) for word in words.split("|")), str(refused))
             return
         self.assertFalse(words, f"was not refused: {words}")
         torch.manual_seed(0)
