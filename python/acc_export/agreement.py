@@ -137,12 +137,14 @@ def _compare(found, expected):
                           f"{_number(mine.double())} instead of {_number(theirs.double())} on the "
                           f"sample, parameters moved a little: {_CAUSES}")
     mine = found[1][0]
-    for theirs in expected[1]:
+    for scale, theirs in zip(_SCALES, expected[1]):
         largest = max((g.norm().item() for g in theirs.values()), default=0.0)
         for name in mine.keys() | theirs.keys():
             g, wanted = mine.get(name), theirs.get(name)
             g = torch.zeros_like(wanted) if g is None else g
             wanted = torch.zeros_like(g) if wanted is None else wanted
+            if scale > 1 and not wanted.isfinite().all():
+                continue  # what is computed in halves overflows at that size
             if _differ(g, wanted, _FLOOR * largest):
                 raise Refused(
                     f"the gradient of parameter '{name}' is {_number(g)} in what was traced, and "

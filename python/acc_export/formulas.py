@@ -153,6 +153,11 @@ def shift_left(self, other):
 
 # -- Others ------------------------------------------------------------------------------
 
+def cdist(x1, x2, p=2.0, compute_mode=None):
+    """The distance of every row to every row."""
+    return torch.linalg.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
 def over_all(reduce):
     """A reduction without dimensions, which the exporter cannot read."""
     def function(self, dim=(), keepdim=False):

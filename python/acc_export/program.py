@@ -3,6 +3,7 @@ module's parameters are (signature), the trace (trace), gradient stops (stops), 
 must be spelled out (explicit), and the ONNX file (write)."""
 import contextlib
 import dataclasses
+import inspect
 import os
 import pathlib
 import threading
@@ -47,12 +48,17 @@ def _as_tuple(args):
     return (args,) if isinstance(args, torch.Tensor) else tuple(args)
 
 
-def _check_inputs(args, kwargs, loss):
-    if loss is None:
-        return
-    if "labels" not in kwargs:
+def _check_inputs(module, args, kwargs, loss):
+    if loss is not None and "labels" not in kwargs:
         raise Refused("a loss needs labels: pass them as kwargs={'labels': …} beside the model's "
                       "own arguments")
+    own = {name: value for name, value in kwargs.items() if loss is None or name != "labels"}
+    try:
+        inspect.signature(module.forward).bind(*args, **own)
+    except TypeError as error:
+        hint = "" if loss is not None or "labels" not in kwargs else (
+            "; labels are for a loss (loss=, or --loss), and none is given")
+        raise Refused(f"the model's forward does not take these arguments: {error}{hint}") from None
 
 
 def _refuse_changes(program):
@@ -112,7 +118,7 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
         raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
     module = signature.unwrapped(module)
     args, kwargs = _as_tuple(args), dict(kwargs or {})
-    _check_inputs(args, kwargs, loss)
+    _check_inputs(module, args, kwargs, loss)
     entries = signature.entries_of(module)
     signature.check(module, entries)
     program = trace_module(module, args, kwargs, loss, dynamic_shapes, progress)

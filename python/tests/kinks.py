@@ -151,7 +151,8 @@ KINKS = {
 
 MISSING = {
     "argmax_of": "'ArgMax'", "cross_entropy_of_ties": "'ArgMax'", "atan2": "'Atan'",
-    "cumprod": "No ONNX function", "median": "has no ONNX for aten.median", "sort": "'TopK'",
+    "cumprod": "has no ONNX for prims.prod, which a call",
+    "median": "has no ONNX for aten.median", "sort": "'TopK'",
     "fake_quantize": "ONNX allows only", "pixel": "'mode'", "select_by_mask": "'NonZero'",
     "topk": "'TopK'", "avg_pool": "'AveragePool'", "max_pool": "'MaxPool'", "complex": "'DFT'",
     "embedding_bag": "'SequenceEmpty'", "index_add": "'ScatterND'", "interpolate": "'Resize'",

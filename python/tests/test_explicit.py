@@ -187,6 +187,12 @@ class Rows(ExportCase):
     def test_diagonal(self):
         self.check("EyeLike", lambda s, z: (z @ z.T).diagonal().tanh())
 
+    def test_distances(self):
+        for p in (2.0, 1.0):
+            with self.subTest(p):
+                # Of a row to itself there is none, and no gradient.
+                self.assert_same(Calls(lambda s, x: torch.cdist(s.a(x), s.a(x), p).sum()), (X,))
+
     def test_trace(self):
         self.check("EyeLike", lambda s, z: (z.T @ z).trace() * z.trace())
 
