@@ -21,8 +21,7 @@ _FLOOR = 1e-5
 _MOVE = 0.05
 #: Sizes of the gradient that comes in: powers of two, which change no digit.
 _SCALES = (1.0, 2.0 ** 24)
-
-
+#: What hangs on a parameter's own gradient.
 _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 
 

@@ -93,7 +93,7 @@ def _samples(values):
 
 
 def _agrees_on(cls, apply, values, kwargs, number):
-    # Of what is no argument itself, PyTorch's function passes no gradient on.
+    # To what is no argument itself, but in a list or around it, PyTorch passes no gradient.
     if any(o.requires_grad for o in _floats(_inline(cls, values, kwargs))):
         return False
     found = _derivatives(lambda *a: apply(*a, **kwargs), values, number)
@@ -112,12 +112,6 @@ def _is_derivative(cls, apply, args, kwargs):
     with torch.enable_grad():
         return all(_agrees_on(cls, apply, sample, kwargs, number)
                    for number, sample in enumerate(_samples(values)))
-
-
-def _holds_tensors(value):
-    """Whether a tensor is inside `value`, where PyTorch does not see it as an argument."""
-    leaves = torch.utils._pytree.tree_leaves(value)
-    return not isinstance(value, torch.Tensor) and any(_is_float(leaf) for leaf in leaves)
 
 
 def _checkpointed(args):
@@ -188,8 +182,7 @@ def try_functions(module, args, kwargs):
         def apply(*given, **named):
             return own.__get__(None, cls)(*given, **named)
         try:
-            same = not any(map(_holds_tensors, values)) and _is_derivative(
-                cls, apply, values, options)
+            same = _is_derivative(cls, apply, values, options)
         except Exception:
             same = False
         if not same:

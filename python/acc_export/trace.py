@@ -49,9 +49,7 @@ def _guards(known):
                 (torch.Tensor, "register_hook", _refuse_gradients("Tensor.register_hook")),
                 (torch.Tensor, "backward", _refuse_gradients("Tensor.backward")),
                 (torch.autograd, "backward", _refuse_gradients("torch.autograd.backward")),
-                (torch.autograd, "grad", _refuse_gradients("torch.autograd.grad")),
-                # What those call, for whoever has bound them by names of his own.
-                (torch.autograd, "_engine_run_backward", _refuse_gradients("torch.autograd"))):
+                (torch.autograd, "grad", _refuse_gradients("torch.autograd.grad"))):
             stack.enter_context(replaced(holder, name, value))
         stack.enter_context(custom.traced(known))
         yield

@@ -142,6 +142,13 @@ def last_step(s, x):
     return h.pow(2).sum() if before is None else (h - 0.9 * before).pow(2).sum()
 
 
+@attack("is not what the model computes")
+def last_input(s, x):
+    """Which on the sample is the same each time."""
+    before, s.kept = s.kept, x.mean(0)
+    return (s.a(x) - s.a(s.kept if before is None else before)).pow(2).sum()
+
+
 @attack("torch.export cannot trace")
 def tensor_that_counts(s, x):
     s.kept = torch.zeros(()) if s.kept is None else s.kept + 1

@@ -264,6 +264,13 @@ class Dropout(ExportCase):
         self.assertEqual(operators(model).count("Dropout"), 2)
         self.assertEqual(summary.dropouts, 2)
 
+    def test_draws_in_another_order(self):
+        def draw(module, x):
+            if not torch.compiler.is_exporting():
+                torch.rand(3)  # for nothing
+            return F.dropout(module.a(x), 0.5, True).sum()
+        self.assertEqual(self.export(Calls(draw), (X,))[0].dropouts, 1)
+
     def test_in_place(self):
         summary, model = self.export(Calls(
             lambda s, x: F.dropout(s.a(x), 0.5, True, inplace=True).sum()), (X,))
