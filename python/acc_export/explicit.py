@@ -55,6 +55,10 @@ def _needs_words(self, target, weight, label_smoothing, **_):
             _value(target).is_floating_point())
 
 
+def _has_truth_mask(attn_mask, **_):
+    return attn_mask is not None and _value(attn_mask).dtype == torch.bool
+
+
 def _is_flat(query, enable_gqa, **_):
     return _value(query).dim() != 4 and not enable_gqa
 
@@ -97,6 +101,7 @@ ROWS = [
         lambda dropout_p, **_: dropout_p > 0),
     Row(aten.scaled_dot_product_attention.default, formulas.flat_attention, _is_flat),
     Row(aten.scaled_dot_product_attention.default, formulas.broadcast_attention, _broadcasts),
+    Row(aten.scaled_dot_product_attention.default, formulas.masked_attention, _has_truth_mask),
     Row(aten.dropout_.default, formulas.dropout_in_place),
     Row(aten.batch_norm.default, formulas.batch_norm, lambda training, **_: not training),
     Row(aten.group_norm.default, formulas.group_norm),

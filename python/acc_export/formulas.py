@@ -31,6 +31,15 @@ def dropout_in_place(input, p, train):
     return input.copy_(torch.dropout(input, p, train))
 
 
+def masked_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
+                     scale=None, enable_gqa=False):
+    """Where a mask of truth values leaves a row nothing, PyTorch gives 0; the exporter adds
+    the least number instead of -inf, which gives the mean."""
+    added = torch.where(attn_mask, 0.0, float("-inf")).to(query.dtype)
+    return F.scaled_dot_product_attention(query, key, value, added, dropout_p, is_causal,
+                                          scale=scale, enable_gqa=enable_gqa)
+
+
 def flat_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
                    enable_gqa=False):
     """Without heads, or with more dimensions than the exporter can read: a batch and heads."""
@@ -38,6 +47,8 @@ def flat_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=F
     query, key, value = (x.expand(*batch, *x.shape[-2:]).reshape(-1, 1, *x.shape[-2:])
                          for x in (query, key, value))
     if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            attn_mask = torch.where(attn_mask, 0.0, float("-inf")).to(query.dtype)
         attn_mask = attn_mask.expand(*batch, *attn_mask.shape[-2:]).reshape(
             -1, 1, *attn_mask.shape[-2:])
     result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
@@ -50,6 +61,8 @@ def broadcast_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_cau
     """Learned queries or keys for every sample: one operator, once they are as many."""
     batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     query, key, value = (x.expand(*batch, *x.shape[-2:]) for x in (query, key, value))
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = torch.where(attn_mask, 0.0, float("-inf")).to(query.dtype)
     return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
                                           scale=scale, enable_gqa=enable_gqa)
 
