@@ -50,10 +50,10 @@ def make_parser():
     parser.add_argument("--text", metavar="FILE",
                         help="make the sample of this text with the model's tokenizer (lines "
                         "LABEL<tab>TEXT for sequence-classification) instead of random tokens")
-    parser.add_argument("--batch", type=_positive, default=8, metavar="N",
-                        help="rows of the sample (default: 8)")
+    parser.add_argument("--batch", type=_positive, metavar="N",
+                        help="rows of the sample of a model of Hugging Face (default: 8)")
     parser.add_argument("--sequence", type=_positive, metavar="N",
-                        help="tokens in a row (default: 128, or all that the model has)")
+                        help="tokens in a row of it (default: 128, or all that the model has)")
     parser.add_argument("--dynamic", action="store_true",
                         help="leave the batch symbolic, for acc-opt --dim batch=N")
     parser.add_argument("--eval", action="store_true",
@@ -67,15 +67,19 @@ def make_parser():
     return parser
 
 
-def _dynamic_shapes(args, kwargs):
+def _dynamic_shapes(module, args, kwargs):
     """The first dimension of every tensor is the batch."""
+    import inspect
+
     import torch
 
     def mark(value):
         return {0: "batch"} if isinstance(value, torch.Tensor) and value.dim() else None
-    if args:
+    parameters = list(inspect.signature(module.forward).parameters.values())[:len(args)]
+    if len(parameters) < len(args) or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise Refused("--dynamic needs the model's arguments by name: return (module, (), kwargs)")
-    return {name: mark(value) for name, value in kwargs.items()}
+    named = {p.name: value for p, value in zip(parameters, args)}
+    return {name: mark(value) for name, value in {**named, **kwargs}.items()}
 
 
 def _export(options, progress):
@@ -89,19 +93,19 @@ def _export(options, progress):
     with program.step(progress, f"loading {options.model}"):
         if models.is_file(options.model):
             for flag, given in (("--text", options.text), ("--sequence", options.sequence),
-                                ("--eval", options.eval)):
+                                ("--batch", options.batch), ("--eval", options.eval)):
                 if given:
                     raise Refused(f"{flag} is for models of Hugging Face: have the function in the "
                                   "file do it")
             module, args, kwargs = models.from_file(options.model)
         else:
             module, args, kwargs = models.from_hub(
-                options.model, options.loss, text_file=options.text, batch=options.batch,
+                options.model, options.loss, text_file=options.text, batch=options.batch or 8,
                 sequence=options.sequence, train=not options.eval)
     loss = options.loss
     if loss and models.is_file(loss):
         loss = models.function_of(loss)
-    shapes = _dynamic_shapes(args, kwargs) if options.dynamic else None
+    shapes = _dynamic_shapes(module, args, kwargs) if options.dynamic else None
     return program.export_module(module, args, kwargs, loss=loss, path=None, dir=options.dir,
                                  dynamic_shapes=shapes, input_names=None, output_names=None,
                                  opset=options.opset, progress=progress)

@@ -11,7 +11,7 @@ class Refused(Exception):
     """One sentence: what cannot be exported, where it is, and what to do instead."""
 
 
-def _is_library(file):
+def is_library(file):
     """Frames of PyTorch, of this package and of Python itself are not the user's."""
     return (file.startswith((_OWN, "<")) or f"{os.sep}torch{os.sep}" in file or
             file.startswith(os.path.dirname(os.__file__) + os.sep) and
@@ -22,7 +22,7 @@ def calling_line():
     """`file:line` of the innermost frame that is the user's, or ''."""
     frame = sys._getframe(1)
     while frame:
-        if not _is_library(frame.f_code.co_filename):
+        if not is_library(frame.f_code.co_filename):
             return f"{frame.f_code.co_filename}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
@@ -31,7 +31,7 @@ def calling_line():
 def line_of_exception(error):
     """The same of where `error` was raised."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not _is_library(frame.filename):
+        if not is_library(frame.filename):
             return f"{frame.filename}:{frame.lineno}"
     return ""
 
@@ -43,7 +43,7 @@ def line_of_node(node):
         line = line.strip()
         if line.startswith('File "') and '", line ' in line:
             file, rest = line[6:].split('", line ', 1)
-            if not _is_library(file) or not found:
+            if not is_library(file) or not found:
                 found = f"{file}:{rest.split(',')[0]}"
     return found
 

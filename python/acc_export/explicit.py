@@ -1,14 +1,14 @@
 """Calls whose gradient, or whose meaning, the exporter's translation loses, or for which
 acc has no operator although others compute the same: each row replaces a call by ordinary
-calls with the same value and the same gradient. Rows are tested one by one against
-PyTorch (tests/test_explicit.py). What can only be refused is below, by name."""
+calls with the same value and the same gradient (formulas, loss_formulas). Rows are tested
+one by one against PyTorch (tests/test_explicit.py). What can only be refused is below, by
+name."""
 import dataclasses
-import math
 from typing import Callable
 
 import torch
-import torch.nn.functional as F
 
+from . import formulas, loss_formulas
 from .errors import Refused, at, line_of_node
 
 aten = torch.ops.aten
@@ -39,78 +39,7 @@ def arguments_of(node):
     return arguments
 
 
-# -- Losses over classes -----------------------------------------------------------------
-
-def _reduce(loss, reduction, count=None):
-    """`reduction` as ATen numbers them: 0 none, 1 mean, 2 sum."""
-    if reduction == 0:
-        return loss
-    if reduction == 2:
-        return loss.sum()
-    return loss.mean() if count is None else loss.sum() / count
-
-
-def _along(weight, classes, rank):
-    """`weight`, one number a class, shaped to be multiplied with dimension `classes`."""
-    shape = [1] * rank
-    shape[classes] = -1
-    return weight.reshape(shape)
-
-
-def _weights_of(target, weight, ignore_index):
-    """How much each target counts, in the type of `weight`."""
-    ignored = target == ignore_index
-    inside = torch.where(ignored, torch.zeros_like(target), target)
-    return torch.where(ignored, torch.zeros_like(weight[inside]), weight[inside])
-
-
-def nll_loss(self, target, weight=None, reduction=1, ignore_index=-100):
-    """-log p of the target class, ignored targets left out."""
-    classes = 1 if self.dim() > 1 else 0
-    ignored = target == ignore_index
-    inside = torch.where(ignored, torch.zeros_like(target), target)
-    loss = -self.gather(classes, inside.unsqueeze(classes)).squeeze(classes)
-    # where, not a product: what is ignored may be infinite.
-    loss = torch.where(ignored, torch.zeros_like(loss), loss)
-    kept = (~ignored).to(self.dtype)
-    if weight is not None:
-        kept = _weights_of(target, weight, ignore_index)
-        loss = loss * kept
-    return _reduce(loss, reduction, kept.sum())
-
-
-def cross_entropy(self, target, weight=None, reduction=1, ignore_index=-100,
-                  label_smoothing=0.0):
-    """With label smoothing, weights of classes, probabilities for targets, or no batch."""
-    if self.dim() == 1:
-        loss = cross_entropy(self.unsqueeze(0), target.unsqueeze(0), weight, reduction,
-                             ignore_index, label_smoothing)
-        return loss.squeeze(0) if reduction == 0 else loss
-    classes = 1
-    count = self.shape[classes]
-    if target.is_floating_point():
-        if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / count
-        terms = F.log_softmax(self, classes) * target
-        if weight is not None:
-            terms = terms * _along(weight, classes, self.dim())
-        # The mean is over samples, whatever the weights.
-        return _reduce(-terms.sum(classes), reduction)
-    # What one sample loses without weights is what ONNX has an operator for.
-    loss = F.cross_entropy(self, target, reduction="none", ignore_index=ignore_index)
-    ignored = target == ignore_index
-    kept = (~ignored).to(self.dtype)
-    if weight is not None:
-        kept = _weights_of(target, weight, ignore_index)
-        loss = loss * kept
-    if label_smoothing:
-        terms = F.log_softmax(self, classes)
-        if weight is not None:
-            terms = terms * _along(weight, classes, self.dim())
-        smooth = torch.where(ignored, torch.zeros_like(loss), -terms.sum(classes))
-        loss = loss * (1 - label_smoothing) + smooth * (label_smoothing / count)
-    return _reduce(loss, reduction, kept.sum())
-
+# -- When a row applies -------------------------------------------------------------------
 
 def _is_log_softmax(self, **_):
     """Of logarithms of probabilities the cross entropy is the loss itself."""
@@ -126,49 +55,12 @@ def _needs_words(self, target, weight, label_smoothing, **_):
             _value(target).is_floating_point())
 
 
-def kl_div(self, target, reduction=1, log_target=False):
-    """Where the target is 0 its logarithm is not taken."""
-    if log_target:
-        loss = target.exp() * (target - self)
-    else:
-        zero = target == 0
-        log = torch.where(zero, torch.ones_like(target), target).log()
-        loss = torch.where(zero, torch.zeros_like(target), target * log) - target * self
-    return _reduce(loss, reduction)
+def _has_truth_mask(attn_mask, **_):
+    return attn_mask is not None and _value(attn_mask).dtype == torch.bool
 
 
-# -- Attention ---------------------------------------------------------------------------
-
-def attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None,
-              enable_gqa=False):
-    """Scaled dot product attention with dropout, of which the exporter writes nothing."""
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    if enable_gqa:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
-    scores = query @ key.transpose(-2, -1) * scale
-    if is_causal:
-        rows = torch.arange(query.shape[-2]).unsqueeze(1)
-        attn_mask = torch.arange(key.shape[-2]).unsqueeze(0) <= rows
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        scores = torch.where(attn_mask, scores, float("-inf"))
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    return F.dropout(F.softmax(scores, -1), dropout_p, True) @ value
-
-
-def dropout_in_place(input, p, train):
-    """Which the exporter takes apart into draws that nobody knows as a dropout."""
-    return input.copy_(torch.dropout(input, p, train))
-
-
-def broadcast_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
-                        scale=None, enable_gqa=False):
-    """Learned queries or keys for every sample: one operator, once they are as many."""
-    batch = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    query, key, value = (x.expand(*batch, *x.shape[-2:]) for x in (query, key, value))
-    return F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
-                                          scale=scale, enable_gqa=enable_gqa)
+def _is_flat(query, enable_gqa, **_):
+    return _value(query).dim() != 4 and not enable_gqa
 
 
 def _broadcasts(query, key, value, enable_gqa, **_):
@@ -176,96 +68,17 @@ def _broadcasts(query, key, value, enable_gqa, **_):
     return not enable_gqa and not query == key == value
 
 
-# -- Norms -------------------------------------------------------------------------------
-
-def batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-               cudnn_enabled=True):
-    """In eval mode: a scale and a shift of each channel, both trained."""
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    scale = torch.rsqrt(running_var + eps)
-    if weight is not None:
-        scale = scale * weight
-    result = (input - running_mean.reshape(shape)) * scale.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
-
-
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
-    """A layer norm of each group, then a scale and a shift of each channel."""
-    groups = input.reshape(input.shape[0], num_groups, -1)
-    result = F.layer_norm(groups, groups.shape[-1:], eps=eps).reshape(input.shape)
-    shape = [1, -1] + [1] * (input.dim() - 2)
-    if weight is not None:
-        result = result * weight.reshape(shape)
-    return result if bias is None else result + bias.reshape(shape)
-
-
-# -- One element at a time ---------------------------------------------------------------
-
-def elu(self, alpha=1, scale=1, input_scale=1):
-    """x above 0, else alpha (exp(x) - 1), written so that nothing is lost near 0."""
-    # The branch that is not taken must not overflow: its gradient is 0 times that.
-    below = torch.where(self > 0, torch.zeros_like(self), self) * input_scale
-    t = torch.tanh(below / 2)
-    return torch.where(self > 0, self, 2 * t / (1 - t) * alpha) * scale
-
-
-def selu(self):
-    return elu(self, 1.6732632423543772, 1.0507009873554805)
-
-
-def celu(self, alpha=1.0):
-    return elu(self, alpha, 1, 1 / alpha)
-
-
-def mish(self):
-    return self * torch.tanh(F.softplus(self))
-
-
-def prelu(self, weight):
-    if weight.numel() > 1:
-        weight = weight.reshape([1, -1] + [1] * (self.dim() - 2))
-    return torch.where(self > 0, self, weight * self)
-
-
-def round_to_even(self):
-    low = torch.floor(self)
-    rest = self - low
-    tie = low + torch.remainder(low, 2)
-    return torch.where(rest < 0.5, low, torch.where(rest > 0.5, low + 1, tie))
-
-
-def tan(self):
-    return torch.sin(self) / torch.cos(self)
-
-
-def clamp(self, min=None, max=None):
-    """The exporter cannot read bounds of two types."""
-    return torch.clamp(self, None if min is None else float(min),
-                       None if max is None else float(max))
-
-
 def _has_mixed_bounds(self, min, max):
     bounds = {type(bound) for bound in (min, max) if bound is not None}
     return _value(self).is_floating_point() and len(bounds) > 1
 
 
-# -- Others ------------------------------------------------------------------------------
-
-def _over_all(reduce):
-    """A reduction without dimensions, which the exporter cannot read."""
-    def function(self, dim=(), keepdim=False):
-        return reduce(self, list(range(self.dim())), keepdim)
-    return function
+def _is_integer(self, **_):
+    return not _value(self).is_floating_point() and _value(self).dtype != torch.bool
 
 
 def _is_over_all(dim, **_):
     return not dim
-
-
-def diagonal(self, offset=0, dim1=0, dim2=1):
-    rows = torch.arange(self.shape[0])
-    here = rows.unsqueeze(0) == rows.unsqueeze(1)
-    return torch.where(here, self, torch.zeros_like(self)).sum(1)
 
 
 def _is_square(self, offset, **_):
@@ -277,29 +90,46 @@ def _is_square(self, offset, **_):
 # -- The tables --------------------------------------------------------------------------
 
 ROWS = [
-    Row(aten.cross_entropy_loss.default, cross_entropy, _needs_words),
-    Row(aten.nll_loss_nd.default, cross_entropy, _is_log_softmax),
-    Row(aten.nll_loss.default, nll_loss),
-    Row(aten.nll_loss_nd.default, nll_loss),
-    Row(aten.nll_loss2d.default, nll_loss),
-    Row(aten.kl_div.default, kl_div),
-    Row(aten.scaled_dot_product_attention.default, attention,
+    Row(aten.cross_entropy_loss.default, loss_formulas.cross_entropy, _needs_words),
+    Row(aten.nll_loss_nd.default, loss_formulas.cross_entropy, _is_log_softmax),
+    Row(aten.nll_loss.default, loss_formulas.nll_loss),
+    Row(aten.nll_loss_nd.default, loss_formulas.nll_loss),
+    Row(aten.nll_loss2d.default, loss_formulas.nll_loss),
+    Row(aten.kl_div.default, loss_formulas.kl_div),
+    Row(aten.binary_cross_entropy.default, loss_formulas.binary_cross_entropy),
+    Row(aten.scaled_dot_product_attention.default, formulas.attention,
         lambda dropout_p, **_: dropout_p > 0),
-    Row(aten.scaled_dot_product_attention.default, broadcast_attention, _broadcasts),
-    Row(aten.dropout_.default, dropout_in_place),
-    Row(aten.batch_norm.default, batch_norm, lambda training, **_: not training),
-    Row(aten.group_norm.default, group_norm),
-    Row(aten.elu.default, elu),
-    Row(aten.selu.default, selu),
-    Row(aten.celu.default, celu),
-    Row(aten.mish.default, mish),
-    Row(aten.prelu.default, prelu),
-    Row(aten.round.default, round_to_even, lambda self: _value(self).is_floating_point()),
-    Row(aten.tan.default, tan),
-    Row(aten.clamp.default, clamp, _has_mixed_bounds),
-    Row(aten.amax.default, _over_all(torch.amax), _is_over_all),
-    Row(aten.amin.default, _over_all(torch.amin), _is_over_all),
-    Row(aten.diagonal.default, diagonal, _is_square),
+    Row(aten.scaled_dot_product_attention.default, formulas.flat_attention, _is_flat),
+    Row(aten.scaled_dot_product_attention.default, formulas.broadcast_attention, _broadcasts),
+    Row(aten.scaled_dot_product_attention.default, formulas.masked_attention, _has_truth_mask),
+    Row(aten.dropout_.default, formulas.dropout_in_place),
+    Row(aten.batch_norm.default, formulas.batch_norm, lambda training, **_: not training),
+    Row(aten.group_norm.default, formulas.group_norm),
+    Row(aten.elu.default, formulas.elu),
+    Row(aten.selu.default, formulas.selu),
+    Row(aten.celu.default, formulas.celu),
+    Row(aten.mish.default, formulas.mish),
+    Row(aten.prelu.default, formulas.prelu),
+    Row(aten.round.default, formulas.round_to_even, lambda self: _value(self).is_floating_point()),
+    Row(aten.tan.default, formulas.tan),
+    Row(aten.xlogy.Tensor, formulas.xlogy),
+    Row(aten.xlogy.Scalar_Other, lambda self, other: formulas.xlogy(
+        self, torch.full_like(self, other))),
+    Row(aten.xlogy.Scalar_Self, lambda self, other: formulas.xlogy(
+        torch.full_like(other, self), other)),
+    Row(aten.sinc.default, formulas.sinc),
+    Row(aten.fmod.Scalar, formulas.integer_fmod, _is_integer),
+    Row(aten.fmod.Tensor, formulas.integer_fmod, _is_integer),
+    Row(aten.__rshift__.Scalar, formulas.shift_right),
+    Row(aten.__lshift__.Scalar, formulas.shift_left),
+    Row(aten.bitwise_right_shift.Tensor_Scalar, formulas.shift_right),
+    Row(aten.bitwise_left_shift.Tensor_Scalar, formulas.shift_left),
+    Row(aten.clamp.default, formulas.clamp, _has_mixed_bounds),
+    Row(aten.amax.default, formulas.over_all(torch.amax), _is_over_all),
+    Row(aten.amin.default, formulas.over_all(torch.amin), _is_over_all),
+    Row(aten.cdist.default, formulas.cdist),
+    Row(aten.trace.default, formulas.trace),
+    Row(aten.diagonal.default, formulas.diagonal, _is_square),
 ]
 
 #: Calls that PyTorch itself takes apart, into ones that acc has an operator for.

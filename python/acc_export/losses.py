@@ -79,6 +79,10 @@ def inside(module, loss):
         yield
         return
     function, original = find(loss), module.forward
+    if module._forward_hooks:
+        raise Refused("the model has a forward hook, which would see the loss beside its outputs: "
+                      "put the model inside a module whose forward returns the loss, without "
+                      "loss=, or remove the hook")
 
     def forward(*args, **kwargs):
         labels = kwargs.pop("labels")

@@ -3,14 +3,16 @@ module's parameters are (signature), the trace (trace), gradient stops (stops), 
 must be spelled out (explicit), and the ONNX file (write)."""
 import contextlib
 import dataclasses
+import inspect
 import os
 import pathlib
 import threading
 import time
 
 import torch
+from torch.export.graph_signature import TensorArgument
 
-from . import explicit, losses, signature, stops, trace, write
+from . import agreement, explicit, losses, signature, state, stops, trace, write
 from .errors import Refused
 
 
@@ -46,12 +48,17 @@ def _as_tuple(args):
     return (args,) if isinstance(args, torch.Tensor) else tuple(args)
 
 
-def _check_inputs(args, kwargs, loss):
-    if loss is None:
-        return
-    if "labels" not in kwargs:
+def _check_inputs(module, args, kwargs, loss):
+    if loss is not None and "labels" not in kwargs:
         raise Refused("a loss needs labels: pass them as kwargs={'labels': …} beside the model's "
                       "own arguments")
+    own = {name: value for name, value in kwargs.items() if loss is None or name != "labels"}
+    try:
+        inspect.signature(module.forward).bind(*args, **own)
+    except TypeError as error:
+        hint = "" if loss is not None or "labels" not in kwargs else (
+            "; labels are for a loss (loss=, or --loss), and none is given")
+        raise Refused(f"the model's forward does not take these arguments: {error}{hint}") from None
 
 
 def _refuse_changes(program):
@@ -66,16 +73,38 @@ def _refuse_changes(program):
                       "that does)")
 
 
+def _separate_outputs(program):
+    """What is returned as it came in, or twice, gets a node of its own: the exporter names
+    values after outputs, and a parameter would lose its name."""
+    graph, output = program.graph, program.graph.output_node()
+    returned = []
+    for node, spec in zip(output.args[0], program.graph_signature.output_specs):
+        if isinstance(node, torch.fx.Node) and (node.op == "placeholder" or node in returned):
+            with graph.inserting_before(output):
+                copy = graph.call_function(torch.ops.aten.clone.default, (node,))
+            copy.meta = dict(node.meta)
+            spec.arg = TensorArgument(name=copy.name)
+            node = copy
+        returned.append(node)
+    output.args = (tuple(returned),)
+    program.graph_module.recompile()
+
+
 def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
     """The program of a training forward: every stop marked, every row spelled out."""
-    with losses.inside(module, loss), step(progress, "tracing the model"):
-        program = trace.trace(module, args, kwargs, dynamic_shapes)
-    with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
-        explicit.refuse_calls(program)
-        stops.mark_stops(program)
-        explicit.make_explicit(program)
-        program = program.run_decompositions(explicit.decompositions())
-    _refuse_changes(program)
+    with state.restored(module), losses.inside(module, loss):
+        with step(progress, "tracing the model"):
+            program = trace.trace(module, args, kwargs, dynamic_shapes)
+        with step(progress, "spelling out what ONNX has no word for"), trace.quiet():
+            explicit.refuse_calls(program)
+            stops.mark_stops(program)
+            explicit.make_explicit(program)
+            program = trace.decomposed(program, explicit.decompositions())
+        _refuse_changes(program)
+        signature.check_constants(signature.entries_of(module), program.constants)
+        _separate_outputs(program)
+        with step(progress, "running it beside the model"), trace.quiet():
+            agreement.check(module, program, args, kwargs, loss)
     return program
 
 
@@ -89,11 +118,10 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
         raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
     module = signature.unwrapped(module)
     args, kwargs = _as_tuple(args), dict(kwargs or {})
-    _check_inputs(args, kwargs, loss)
+    _check_inputs(module, args, kwargs, loss)
     entries = signature.entries_of(module)
     signature.check(module, entries)
     program = trace_module(module, args, kwargs, loss, dynamic_shapes, progress)
-    signature.check_constants(entries, program.constants)
     with step(progress, "converting to ONNX"):
         model = write.convert(program, input_names, output_names, opset, dynamic_shapes)
         summary = write.describe(model, entries, Summary)

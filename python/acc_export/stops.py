@@ -25,6 +25,8 @@ stop_gradient.register_autograd(lambda context, gradient: None)
 
 STOP = torch.ops.accel.stop_gradient.default
 _DETACHES = (aten.detach.default, aten.detach_copy.default)
+# A number of Python's has no gradient; ONNX knows tensors only.
+_NUMBERS = (aten.item.default, aten._local_scalar_dense.default)
 # What torch.tensor(…) is traced as: it detaches its copy in place.
 _COPIES = (aten.lift_fresh_copy.default, aten.lift_fresh.default, aten.clone.default,
            aten._to_copy.default)
@@ -191,6 +193,11 @@ def mark_stops(program):
             else:
                 _replace(program, node, node.args[0])
                 graph.erase_node(node)
+    for node in list(graph.nodes):
+        if node.op == "call_function" and node.target in _NUMBERS and _carries_gradient(
+                node.args[0].meta.get("val")):
+            with graph.inserting_before(node):
+                node.args = (_insert_stop(graph, node.args[0]),)
     for node in list(graph.nodes):
         if node not in without or not _carries_gradient(node.meta.get("val")):
             continue

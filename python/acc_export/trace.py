@@ -10,86 +10,10 @@ import warnings
 
 import numpy as np
 import torch
-import torch.utils.checkpoint
 
 from . import custom
 from .errors import Refused, at, calling_line, line_of_exception
-
-
-@contextlib.contextmanager
-def _replaced(holder, name, value):
-    """Sets an attribute of a class or module for as long as the context lasts."""
-    own = name in vars(holder)
-    before = vars(holder).get(name)
-    setattr(holder, name, value)
-    try:
-        yield
-    finally:
-        if own:
-            setattr(holder, name, before)
-        else:
-            delattr(holder, name)
-
-
-def _checkpointed(args):
-    """A checkpointed region computes the same gradients: it is traced as its body."""
-    run, _, *rest = args
-    if torch.is_grad_enabled() and not any(
-            isinstance(value, torch.Tensor) and value.requires_grad for value in rest):
-        raise Refused(f"checkpoint(use_reentrant=True){at(calling_line())} has no input that needs a "
-                      "gradient, so that PyTorch trains nothing in it: say use_reentrant=False")
-    return run(*rest)
-
-
-class _Unknown(Refused):
-    """A function whose backward has not been tried yet."""
-
-
-def _apply_known(known):
-    """Stands for torch.autograd.Function.apply while tracing: functions in `known` are
-    their forward."""
-    def apply(cls, *args, **kwargs):
-        if cls is torch.utils.checkpoint.CheckpointFunction:
-            return _checkpointed(args)
-        if cls.__module__.startswith("torch._higher_order_ops"):
-            raise Refused(f"control flow that depends on values (torch.cond and its like)"
-                          f"{at(calling_line())} is nothing that acc can train: use torch.where")
-        if cls not in known:
-            raise _Unknown(_has_own_backward(cls))
-        return custom.inline(cls, args, kwargs)
-    return apply
-
-
-def _has_own_backward(cls):
-    return (f"the autograd function '{cls.__module__}.{cls.__qualname__}'{at(calling_line())} has "
-            "a backward of its own, which no ONNX file can hold, and it is not the derivative of its "
-            "forward: write its forward as ordinary calls, with detach() where its gradient shall "
-            "not pass")
-
-
-def _try_functions(module, args, kwargs):
-    """Runs `module` once, and returns the functions whose backward is that of their
-    forward. Refuses the first that is not one."""
-    known, own = set(), torch.autograd.Function.apply.__func__
-
-    def apply(cls, *values, **options):
-        if cls is torch.utils.checkpoint.CheckpointFunction:
-            return _checkpointed(values)
-        # torch.autograd.grad is what tells, and is guarded only while tracing.
-        with _replaced(torch.autograd.Function, "apply", classmethod(own)):
-            try:
-                same = custom.is_derivative(cls, cls.apply, values, options)
-            except Exception:
-                same = False
-            if not same:
-                raise Refused(_has_own_backward(cls))
-            known.add(cls)
-            return cls.apply(*values, **options)
-
-    with custom.unchanged(module), torch.enable_grad(), _replaced(
-            torch.autograd.Function, "apply", classmethod(apply)):
-        module(*args, **kwargs)
-    return known
+from .patches import replaced
 
 
 def _refuse_gradients(what):
@@ -119,7 +43,6 @@ _data = property(lambda self: self.detach(),
 def _guards(known):
     with contextlib.ExitStack() as stack:
         for holder, name, value in (
-                (torch.autograd.Function, "apply", classmethod(_apply_known(known))),
                 (torch.inference_mode, "__enter__", _enter_inference),
                 (torch.inference_mode, "__exit__", _exit_inference),
                 (torch.Tensor, "data", _data),
@@ -127,7 +50,8 @@ def _guards(known):
                 (torch.Tensor, "backward", _refuse_gradients("Tensor.backward")),
                 (torch.autograd, "backward", _refuse_gradients("torch.autograd.backward")),
                 (torch.autograd, "grad", _refuse_gradients("torch.autograd.grad"))):
-            stack.enter_context(_replaced(holder, name, value))
+            stack.enter_context(replaced(holder, name, value))
+        stack.enter_context(custom.traced(known))
         yield
 
 
@@ -196,8 +120,8 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
         return program
     except Exception as error:
         refused = _refused_within(error)
-        if isinstance(refused, _Unknown) and not known:
-            tried = _try_functions(module, args, kwargs)
+        if isinstance(refused, custom.Unknown) and not known:
+            tried = custom.try_functions(module, args, kwargs)
             if tried:
                 return trace(module, args, kwargs, dynamic_shapes, tried)
         if refused:
@@ -206,4 +130,18 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
         if "data-dependent" in text or "Could not guard" in text:
             text += "; a branch on values must become torch.where, or be decided before"
         raise Refused(f"torch.export cannot trace the model{at(line_of_exception(error))}: "
+                      f"{text}") from error
+
+
+def decomposed(program, table):
+    """`program` traced again, which takes apart what is not in ATen, and what is in `table`."""
+    try:
+        return program.run_decompositions(table)
+    except Exception as error:
+        text = first_sentence(error)
+        if "mutated in the forward" in text:
+            raise Refused("the forward writes in place into a tensor that is neither parameter nor "
+                          f"buffer ({text}): a training step has no place to keep it, so compute "
+                          "it anew in each call") from error
+        raise Refused(f"torch.export cannot lower the model{at(line_of_exception(error))}: "
                       f"{text}") from error

@@ -3,6 +3,7 @@ the parameters are made inputs of the graph, so that no later optimiser merges o
 them, and what ONNX has no word for is written as metadata (docs/Exporting.md)."""
 import json
 import os
+import re
 
 import numpy as np
 import torch
@@ -108,6 +109,10 @@ def convert(program, input_names, output_names, opset, dynamic_shapes):
         cause = error
         while cause.__cause__:
             cause = cause.__cause__
+        part = re.search(r"No ONNX function found for <OpOverload\(op='([\w.]+)'", str(cause))
+        if part:  # the exporter takes a call apart before it says so
+            raise Refused(f"PyTorch's exporter has no ONNX for {part[1]}, which a call of the model "
+                          "is made of: write it with other calls") from error
         raise Refused(f"PyTorch's exporter failed: {first_sentence(cause)}") from error
     found = model.opset_imports.get("")
     if opset is not None and found != opset:

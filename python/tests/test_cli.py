@@ -35,6 +35,9 @@ class Branch(Net):
     def forward(self, x): return super().forward(x) if x.sum() > 0 else x.sum()
 branch = Branch(3, 4)
 def mse(outputs, labels): return (outputs - labels).pow(2).mean()
+class Star(Net):
+    def forward(self, *x): return super().forward(x[0])
+star = Star(3, 4)
 def number(): return 3
 def broken(): return undefined
 """
@@ -117,9 +120,13 @@ class CommandLine(CommandCase):
         self.assertIn("give the module example_inputs", json.loads(result.stdout)["error"])
 
     def test_symbolic_batch(self):
-        result = self.run_cli("m.py:by_name", "--loss", "m.py:mse", "-o", "out", "--dynamic",
-                              "--json")
-        self.assertEqual(json.loads(result.stdout)["inputs"]["input"]["shape"], ["batch", 3])
+        for model in ("m.py:by_name", "m.py"):  # given by name, and by place
+            with self.subTest(model):
+                result = self.run_cli(model, "--loss", "m.py:mse", "-o", "out", "--dynamic",
+                                      "--json")
+                inputs = json.loads(result.stdout)["inputs"]
+                self.assertEqual(inputs["input"]["shape"], ["batch", 3])
+                self.assertEqual(inputs["labels"]["shape"], ["batch", 4])
 
     def test_errors_are_one_sentence(self):
         for arguments, words in (
@@ -130,7 +137,9 @@ class CommandLine(CommandCase):
                 (["m.py", "--loss", "m.py:none"], "'m.py' has no 'none'"),
                 (["m.py:branch"], "a branch on values must become torch.where"),
                 (["m.py:net", "--text", "m.py"], "--text is for models of Hugging Face"),
-                (["m.py", "--loss", "m.py:mse", "--dynamic"], "arguments by name"),
+                (["m.py:net", "--batch", "3"], "--batch is for models of Hugging Face"),
+                (["m.py"], "labels are for a loss"),
+                (["m.py:star", "--dynamic"], "arguments by name"),
                 (["nowhere"], "whose head is chosen by the loss")):
             with self.subTest(arguments):
                 result = self.run_cli(*arguments, "-o", "out", code=1)

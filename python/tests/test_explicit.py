@@ -108,8 +108,8 @@ class Attention(ExportCase):
     Q, K, V = (torch.randn(2, 4, 3, 8, dtype=torch.float64) for _ in range(3))
 
     def check(self, key=K, value=V, **options):
-        from acc_export import explicit
-        found = explicit.attention(self.Q, key, value, dropout_p=0.0, **options)
+        from acc_export import formulas
+        found = formulas.attention(self.Q, key, value, dropout_p=0.0, **options)
         expected = F.scaled_dot_product_attention(self.Q, key, value, **options)
         torch.testing.assert_close(found, expected)
 
@@ -162,12 +162,12 @@ class Rows(ExportCase):
                 self.check(operator, function, w=torch.nn.Parameter(torch.rand(6)))
 
     def test_activations_at_their_edges(self):
-        from acc_export import explicit
+        from acc_export import formulas
         x = torch.tensor([0., -0., 1e-30, -1e-30, -1e-8, 5e3, -5e3, 0.5, 1.5, 2.5, -0.5, -1.5,
                           0.49999999999999994], dtype=torch.float64)
-        for ours, theirs in ((explicit.elu, F.elu), (explicit.selu, F.selu),
-                             (explicit.celu, F.celu), (explicit.mish, F.mish),
-                             (explicit.round_to_even, torch.round)):
+        for ours, theirs in ((formulas.elu, F.elu), (formulas.selu, F.selu),
+                             (formulas.celu, F.celu), (formulas.mish, F.mish),
+                             (formulas.round_to_even, torch.round)):
             a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
             found, expected = ours(a), theirs(b)
             torch.testing.assert_close(found, expected, rtol=1e-14, atol=0)
@@ -187,6 +187,65 @@ class Rows(ExportCase):
     def test_diagonal(self):
         self.check("EyeLike", lambda s, z: (z @ z.T).diagonal().tanh())
 
+    def test_distances(self):
+        for p in (2.0, 1.0):
+            with self.subTest(p):
+                # Of a row to itself there is none, and no gradient.
+                self.assert_same(Calls(lambda s, x: torch.cdist(s.a(x), s.a(x), p).sum()), (X,))
+
+    def test_trace(self):
+        self.check("EyeLike", lambda s, z: (z.T @ z).trace() * z.trace())
+
+    def test_formulas_that_end_at_0(self):
+        def logs(s, z):
+            # Exact zeros among them.
+            z = z * (z > 0)
+            return torch.xlogy(z, z + 2) + torch.xlogy(z, 3.0) + torch.xlogy(2.0, z + 1)
+        self.assert_same(Calls(lambda s, x: logs(s, s.a(x)).sum()), (X,))
+        self.check("Sinc", lambda s, z: torch.sinc(z * (z > 0)))
+
+    def test_gradients_at_0(self):
+        from acc_export import formulas, loss_formulas
+        x = torch.tensor([0., 1., 0.25, 1e-200, 1., 0.], dtype=torch.float64)
+        y = torch.tensor([0., 1., 0.5, 1., 0., 1.], dtype=torch.float64)
+        for ours, theirs in (
+                (formulas.sinc, torch.sinc),
+                (lambda v: formulas.xlogy(v, y + 1), lambda v: torch.xlogy(v, y + 1)),
+                (lambda v: formulas.xlogy(v, y), lambda v: torch.xlogy(v, y)),
+                (lambda v: loss_formulas.binary_cross_entropy(v, y, reduction=0),
+                 lambda v: F.binary_cross_entropy(v, y, reduction="none")),
+                (lambda v: loss_formulas.binary_cross_entropy((y + 1) / 3, v, reduction=0),
+                 lambda v: F.binary_cross_entropy((y + 1) / 3, v, reduction="none")),
+                (lambda v: loss_formulas.binary_cross_entropy(v, y, weight=2 + y),
+                 lambda v: F.binary_cross_entropy(v, y, weight=2 + y))):
+            a, b = x.clone().requires_grad_(), x.clone().requires_grad_()
+            found, expected = ours(a), theirs(b)
+            torch.testing.assert_close(found, expected, rtol=1e-14, atol=0)
+            found.sum().backward()
+            expected.sum().backward()
+            torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=0)
+
+    def test_binary_cross_entropy_in_the_file(self):
+        model = self.assert_same(Calls(lambda s, x: F.binary_cross_entropy(
+            s.a(x).clamp(0, 1), torch.full((6, 6), 0.3, dtype=x.dtype))), (X,))
+        self.assertIn("accel.stop_gradient", str(model.graph.node))
+
+    def test_whole_numbers(self):
+        n = torch.arange(-3, 3)
+        for operator, function in (("Mod", lambda n: torch.fmod(n, 2) + torch.fmod(n, n + 7)),
+                                   ("BitShift", lambda n: (n >> 1) + (n << 2) + torch.
+                                    bitwise_right_shift(n, 2) + torch.bitwise_left_shift(n, 1))):
+            with self.subTest(operator):
+                self.check(operator, lambda s, z: z * function(n))
+
+    def test_attention_without_heads(self):
+        for shape in ((6, 2, 3), (1, 6, 1, 2, 3), (6, 6)):
+            with self.subTest(shape):
+                self.assert_same(Calls(lambda s, x: F.scaled_dot_product_attention(
+                    *[s.a(x).reshape(shape)] * 3,
+                    attn_mask=torch.ones(shape[-2], shape[-2], dtype=torch.bool).tril()).pow(
+                        2).sum()), (X,))
+
     def test_attention_with_one_query_for_all(self):
         def attend(module, z):
             keys = z.reshape(3, 2, 2, 3)
@@ -204,6 +263,13 @@ class Dropout(ExportCase):
         summary, model = self.export(Calls(two), (X,))
         self.assertEqual(operators(model).count("Dropout"), 2)
         self.assertEqual(summary.dropouts, 2)
+
+    def test_draws_in_another_order(self):
+        def draw(module, x):
+            if not torch.compiler.is_exporting():
+                torch.rand(3)  # for nothing
+            return F.dropout(module.a(x), 0.5, True).sum()
+        self.assertEqual(self.export(Calls(draw), (X,))[0].dropouts, 1)
 
     def test_in_place(self):
         summary, model = self.export(Calls(

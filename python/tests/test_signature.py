@@ -1,4 +1,5 @@
 """What the file declares of parameters and buffers, and what about a module is refused."""
+import copy
 import json
 import random
 import unittest
@@ -8,7 +9,6 @@ import onnx
 import torch
 import torch.nn.functional as F
 from onnx import numpy_helper
-
 
 from common import Calls, ExportCase, acc_export, operators
 
@@ -248,6 +248,15 @@ class Refusals(ExportCase):
         self.assert_refused("unknown loss 'mse'", module, (X,), labels, loss="mse")
         self.assert_refused("it must return one number", module, (X,), labels,
                             loss=lambda o, y: o - y)
+        def counting(outputs, given):
+            counting.calls += 1
+            return F.mse_loss(outputs, given) * (2 if counting.calls > 7 else 1)
+        counting.calls = 0
+        self.assert_refused("each call of the forward changes attribute 'counting.calls'", module,
+                            (X,), labels, loss=counting)
+        hooked = copy.deepcopy(module)
+        hooked.register_forward_hook(lambda module, given, output: 2 * output)
+        self.assert_refused("has a forward hook", hooked, (X,), labels, loss=F.mse_loss)
         self.assert_refused("parameters of its own", module, (X,), labels,
                             loss=torch.nn.Linear(2, 2))
 

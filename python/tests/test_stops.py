@@ -166,6 +166,11 @@ class Stops(ExportCase):
         self.check(1, lambda s, x: (torch.nn.Parameter(s.a(x)) * s.a(x)).sum())
         self.check(0, lambda s, x: (torch.as_tensor(s.a(x)) * s.a(x)).sum())
 
+    def test_numbers_of_python(self):
+        self.check(1, lambda s, x: (s.a(x) * s.a.weight.max().item()).sum())
+
+    def test_halves_overflow_where_the_check_asks_for_large_gradients(self):
+        self.check(0, lambda s, x: s.a(x).half().to(x.dtype).pow(2).sum())
 
     def test_own_backward_that_is_the_derivative(self):
         self.check(0, lambda s, x: Square.apply(s.a(x), 0.5).sum())
