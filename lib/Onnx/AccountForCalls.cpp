@@ -48,9 +48,7 @@ static bool isComposite(StringRef op) {
 
 std::optional<unsigned> Accountant::parameterOf(StringRef placeholder) const {
   const SignatureInput *input = program.input(placeholder);
-  if (!input || input->kind != SignatureInput::Parameter)
-    return std::nullopt;
-  return builder.find(input->target);
+  return input ? builder.find(input->target) : std::nullopt;
 }
 
 /// Whether a value inside `from` is one that `call` made of the same argument,
@@ -83,8 +81,6 @@ SmallVector<StringRef> Accountant::unmatched(const Call &call) const {
 /// computed from it.
 bool Accountant::isExplained(const Call &call, StringRef gone) const {
   return any_of(call.operands, [&](const std::string &operand) {
-    if (!file.findInitializer(operand))
-      return false;
     const std::vector<std::string> *from = program.foldedFrom(operand);
     return operand == gone || (from && is_contained(*from, gone.str()));
   });
@@ -104,8 +100,7 @@ bool Accountant::isMeantBy(const Call &call, const InitializerUse &use) const {
   if (argument) {
     StringRef value = argument->value();
     const SignatureInput *input = program.input(value);
-    return value.empty() || makesConstant(operatorOfName(value)) ||
-           (input && input->kind != SignatureInput::Parameter);
+    return value.empty() || makesConstant(operatorOfName(value)) || input;
   }
   bool isAmbiguous = false;
   for (const std::string &value : call.values) {
@@ -150,7 +145,8 @@ void Accountant::checkInitializer(const InitializerUse &use) {
   }
   std::optional<unsigned> sameName = builder.find(name);
   if (sameName) {
-    if (!call || !isMeantBy(*call, use))
+    // Without a call it would be claimed by its name.
+    if (!isMeantBy(*call, use))
       doubt(*use.node, {builder.nameOf(*sameName).str()},
             "nothing tells whether operand " + std::to_string(use.operand) +
                 " is parameter '" + builder.nameOf(*sameName).str() +
@@ -178,14 +174,14 @@ void Accountant::checkParameters(const Call &call) {
     if (!parameter || is_contained(readBy.lookup(&call), *parameter))
       continue;
     // Of `type_as`, `expand_as` and the like only the first counts.
-    bool isModel = StringRef(call.text.op).ends_with("_as") &&
-                   call.text.arguments.size() > 1 &&
-                   call.text.arguments[1].value() == value;
+    const TracedArgument *second = call.text.argument(1, "");
+    bool isModel = StringRef(call.text.op).ends_with("_as") && second &&
+                   second->value() == value;
     // Equal nodes of two calls are one, and carry the first one's call.
     bool isShared = any_of(call.operands, [&](const std::string &operand) {
       const onnx::NodeProto *maker = program.maker(operand);
       const Call *from = maker ? program.callOf(*maker) : nullptr;
-      return from && from != &call && from->takes(value);
+      return from && from->takes(value);
     });
     // Its own use is doubted already where it is merged or folded.
     bool isDoubted = any_of(doubts, [&](const Doubt &each) {

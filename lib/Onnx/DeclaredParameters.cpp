@@ -43,7 +43,7 @@ private:
   InFlightDiagnostic error(size_t index) const {
     InFlightDiagnostic diagnostic = error(parametersProperty);
     diagnostic << "entry " << index;
-    if (index < declarations.size() && !declarations[index].name.empty())
+    if (!declarations[index].name.empty())
       diagnostic << " ('" << declarations[index].name << "')";
     diagnostic << ": ";
     return diagnostic;

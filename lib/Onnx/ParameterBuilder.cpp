@@ -31,8 +31,7 @@ static void collectUses(const OnnxFile &file, const onnx::GraphProto &graph,
         uses.push_back({&node, unsigned(i), tensor});
     }
     for (const onnx::AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectUses(file, attribute.g(), false, hidden, uses);
+      collectUses(file, attribute.g(), false, hidden, uses);
       for (const onnx::GraphProto &inner : attribute.graphs())
         collectUses(file, inner, false, hidden, uses);
     }

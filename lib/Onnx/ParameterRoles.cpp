@@ -155,7 +155,7 @@ const TracedArgument *elementwiseArgument(const TracedCall &call,
       }))
     return nullptr;
   const TracedArgument *alpha = call.argument(~0u, "alpha");
-  if (operand > 1 || (operand == 1 && alpha && alpha->text != "1"))
+  if (operand == 1 && alpha && alpha->text != "1")
     return nullptr;
   return call.argument(operand, operand == 1 ? "other" : "");
 }

@@ -165,9 +165,11 @@ void Derivation::readings(function_ref<void(const Reading &)> visit) const {
       reading.strides.push_back(strides[from]);
     }
     int64_t all = reading.count();
-    if (all == wanted)
+    if (all == wanted) {
       visit(reading);
-    for (unsigned dim = 0; dim < rank && wanted > 0 && wanted < all; ++dim) {
+      continue;
+    }
+    for (unsigned dim = 0; dim < rank && wanted < all; ++dim) {
       int64_t others = all / reading.shape[dim];
       if (wanted % others != 0)
         continue;
@@ -216,9 +218,9 @@ std::optional<double> Derivation::findFactor(const Reading &reading) const {
     }
     return true;
   });
-  if (largest == 0 || !std::isfinite(product / largest))
-    return std::nullopt;
   float quotient = product / largest;
+  if (!std::isfinite(quotient))
+    return std::nullopt;
   for (float factor : {quotient, std::nextafter(quotient, -INFINITY),
                        std::nextafter(quotient, INFINITY)})
     if (holds(reading, [&](float value) { return value * factor; }))
@@ -239,12 +241,8 @@ void Derivation::found(const Reading &reading,
     offsets.push_back(offset);
     return true;
   });
-  bool isSame = bool(firstLast) == bool(last) &&
-                (!last || firstLast->kind == last->kind) &&
-                reading.forEach([&](int64_t place, int64_t offset) {
-                  return offsets[place] == offset;
-                });
-  isAmbiguous |= !isSame;
+  isAmbiguous |= !reading.forEach(
+      [&](int64_t place, int64_t offset) { return offsets[place] == offset; });
 }
 
 void Derivation::tryReading(const Reading &reading) {
@@ -274,8 +272,9 @@ void Derivation::tryReading(const Reading &reading) {
 }
 
 std::optional<std::vector<ParameterStep>> Derivation::run() {
-  if (parameter.data_type() != folded.data_type() || elementSize == 0 ||
-      target.empty() || parameter.dims_size() > 5)
+  // Of more dimensions there are too many permutations to try.
+  if (parameter.data_type() != folded.data_type() || target.empty() ||
+      parameter.dims_size() > 5)
     return std::nullopt;
   readings([&](const Reading &reading) { tryReading(reading); });
   if (!first || isAmbiguous)

@@ -143,7 +143,7 @@ static StringRef takeItem(StringRef &text) {
 /// Arguments from behind the opening bracket to the closing one.
 static void takeArguments(StringRef text, bool keywords,
                           std::vector<TracedArgument> &arguments) {
-  while (!text.empty()) {
+  do {
     StringRef item = takeItem(text);
     if (!item.empty()) {
       if (keywords) {
@@ -153,9 +153,7 @@ static void takeArguments(StringRef text, bool keywords,
         arguments.push_back({"", item.str()});
       }
     }
-    if (!text.consume_front(","))
-      return;
-  }
+  } while (text.consume_front(","));
 }
 
 std::optional<TracedCall> tracedCall(const onnx::NodeProto &node) {
@@ -163,7 +161,7 @@ std::optional<TracedCall> tracedCall(const onnx::NodeProto &node) {
   if (!text.consume_front("%"))
     return std::nullopt;
   TracedCall call;
-  call.result = text.take_until([](char c) { return c == ' ' || c == ':'; });
+  call.result = text.take_until([](char c) { return c == ' '; });
   unsigned users;
   StringRef counted = text.split("[num_users=").second;
   if (!counted.consumeInteger(10, users))

@@ -21,9 +21,7 @@ bool Call::reads(StringRef value) const {
 
 StringRef operatorOfName(StringRef value) {
   StringRef name = value.rtrim("0123456789");
-  if (name.size() == value.size() || name.size() < 2 || name.back() != '_')
-    return value;
-  return name.drop_back();
+  return name.size() < value.size() && name.consume_back("_") ? name : value;
 }
 
 /// How many arguments of an operator may be tensors; where it is less than all,
@@ -108,8 +106,7 @@ void TracedProgram::readNodes(const onnx::GraphProto &graph) {
       callOfNode[&node] = call;
     }
     for (const onnx::AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        readNodes(attribute.g());
+      readNodes(attribute.g());
       for (const onnx::GraphProto &inner : attribute.graphs())
         readNodes(inner);
     }

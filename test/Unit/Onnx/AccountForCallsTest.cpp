@@ -68,6 +68,35 @@ TEST_F(AccountForCallsTest, anInitializerThatStandsForACallThatIsGone) {
   told.foldedFrom("exp_1", {"val_3"});
   told.add("Mul", {"x", "exp_1"}, call("mul_9", "aten.mul", "%x, %exp_1"));
   expectDoubts(told, {});
+  // Where no call reads it there is no argument that it could be.
+  TracedModel alone({"w"});
+  alone.use("w");
+  alone.hold("exp_1", {3});
+  addNode(alone.graph(), "Neg", {"exp_1"}, {"n"});
+  expectDoubts(alone, {});
+  // Integers take no part in training.
+  TracedModel integer({"w"});
+  integer.use("w");
+  onnx::TensorProto *tensor = integer.graph().add_initializer();
+  tensor->set_name("exp_1");
+  tensor->set_data_type(onnx::TensorProto::INT64);
+  tensor->add_dims(1);
+  tensor->set_raw_data(std::string(8, '\1'));
+  integer.add("Mul", {"x", "exp_1"}, call("mul_9", "aten.mul", "%x, %exp_1"));
+  expectDoubts(integer, {});
+  // What explains the argument must be made of it.
+  for (auto [from, isExplained] :
+       {std::pair("detach", true), std::pair("val_2", false)}) {
+    TracedModel traced({"w"});
+    traced.use("w");
+    traced.hold("val_1", {3});
+    traced.foldedFrom("val_1", {from});
+    traced.add("Add", {"x", "val_1"}, call("add", "aten.add", "%x, %detach"));
+    expectDoubts(traced,
+                 isExplained
+                     ? Wanted()
+                     : Wanted{{Doubt::Meaning, {}, "stopped a gradient"}});
+  }
   // A buffer is what its name says.
   TracedModel buffer({"w"}, "b_m: BUFFER target='m' persistent=True\n");
   buffer.use("w");
@@ -87,6 +116,56 @@ TEST_F(AccountForCallsTest, anInitializerComputedFromParameters) {
                          {"v", "w"},
                          "initializer 'exp' was computed by the exporter from "
                          "parameters 'v', 'w', and would not follow them"}});
+  TracedModel one({"w"});
+  one.use("w");
+  one.hold("exp", {2, 3});
+  one.foldedFrom("exp", {"w"});
+  one.add("Mul", {"x", "exp"}, call("mul_9", "aten.mul", "%x, %exp"));
+  expectDoubts(one, {{Doubt::Folded,
+                      {"w"},
+                      "from parameter 'w', and would not follow it in"}});
+}
+
+/// A gone argument may be the parameter's operand, unless an operand is left
+/// that no argument is.
+TEST_F(AccountForCallsTest, whatIsLeftOfACallThatIsGone) {
+  const struct {
+    /// The other operand of Sub, and how the call names it.
+    const char *operand, *argument;
+    bool isDoubted;
+  } lines[] = {
+      {"used_w", "%used_w", true},   {"used_w", "1.0", false},
+      {"named_other", "%h", true},   {"named_other", "1.0", false},
+      {"no_call", "%no_call", true}, {"no_call", "1.0", false},
+      {"renamed", "%x", true},       {"renamed", "1.0", false},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(std::string(line.operand) + " as " + line.argument);
+    TracedModel traced({"w"});
+    traced.graph().mutable_input(0)->set_name("renamed");
+    traced.hold("w", {2, 3});
+    traced.add("Mul", {"renamed", "w"}, call("used_w", "aten.mul", "%x, %p_w"),
+               "used_w");
+    traced.add("Neg", {"renamed"}, call("h", "aten.neg", "%x"), "named_other");
+    addNode(traced.graph(), "Neg", {"renamed"}, {"no_call"});
+    traced.add("Sub", {line.operand, "w"},
+               call("r", "aten.foo", std::string(line.argument) + ", %exp"));
+    expectDoubts(traced, line.isDoubted
+                             ? Wanted{{Doubt::Folded, {"w"}, "operand 1"}}
+                             : Wanted());
+  }
+  // Nor where another initializer is what is gone.
+  TracedModel held({"w"});
+  held.use("w");
+  held.hold("exp", {3});
+  held.foldedFrom("exp", {"val_1"});
+  held.add("Sub", {"exp", "w"}, call("r", "aten.foo", "%exp, 2.0"));
+  expectDoubts(held, {});
+  // The place of a literal is known, whatever else is gone.
+  TracedModel literal({"w"});
+  literal.use("w");
+  literal.add("Mul", {"w", "w"}, call("r", "aten.mul", "%exp, 1.0"));
+  expectDoubts(literal, {{Doubt::Folded, {"w"}, "operand 0"}});
 }
 
 /// A parameter's initializer where the call says something else: by what it
@@ -176,7 +255,10 @@ TEST_F(AccountForCallsTest, aParameterThatNoOperandIs) {
     bool isDoubted;
   } lines[] = {
       {"foo", "%x, %p_w", true},        {"foo", "%x, [1, %p_w]", true},
-      {"foo", "%x, '%p_w'", false},     {"type_as", "%x, %p_w", false},
+      {"foo", "%p_w, %p_w", true},      {"foo", "'x', %p_w", true},
+      {"foo", "%x, '%p_w'", false},     {"foo", "%x, \"%p_w\"", false},
+      {"foo", "%x, 'a%p_w'", false},    {"foo", "%x, 'a\\'%p_w'", false},
+      {"type_as", "%p_w", true},        {"type_as", "%x, %p_w", false},
       {"expand_as", "%x, %p_w", false}, {"expand_as", "%p_w, %x", true},
   };
   for (const auto &line : lines) {
@@ -193,6 +275,16 @@ TEST_F(AccountForCallsTest, aParameterThatNoOperandIs) {
                               "'r'"}}
                     : Wanted());
   }
+}
+
+/// A doubt about one call says nothing of another.
+TEST_F(AccountForCallsTest, eachCallIsAskedForItsOwn) {
+  TracedModel traced({"w"});
+  traced.use("w");
+  traced.add("Mul", {"x", "w"}, call("r", "aten.foo", "%x, %exp"));
+  traced.add("Neg", {"x"}, call("s", "aten.foo", "%x, %p_w"));
+  expectDoubts(traced, {{Doubt::Folded, {"w"}, "nothing tells whether"},
+                        {Doubt::Folded, {"w"}, "of the traced call 's'"}});
 }
 
 /// Equal nodes of two calls are one, of the first.

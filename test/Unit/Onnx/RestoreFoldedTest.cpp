@@ -1,6 +1,8 @@
 // What lib/Onnx/RestoreFolded.cpp computes again from a parameter: the tables
 // of operators, a line for each, and what bytes must show.
 #include "TracedModel.h"
+#include <cmath>
+#include <cstring>
 
 using namespace accel::onnxio;
 
@@ -221,4 +223,123 @@ TEST_F(RestoreFoldedTest, aParameterBehindACallThatIsGone) {
     EXPECT_EQ(table->doubts[0].kind,
               restored ? Doubt::Possible : Doubt::Folded);
   }
+}
+
+/// What is not the parameter's own shape, order, type or arithmetic.
+TEST_F(RestoreFoldedTest, bytesThatAreAlikeAndNotTheSame) {
+  struct Tensor {
+    std::vector<int64_t> shape;
+    std::vector<float> values;
+  };
+  const struct {
+    const char *what, *gone;
+    Tensor parameter, folded;
+    bool restored;
+  } lines[] = {
+      {"more elements than there are",
+       "expand_1",
+       {{3}, {1, 2, 3}},
+       {{2, 3}, {1, 2, 3, 1, 2, 3}},
+       false},
+      {"no elements", "slice_1", {{3}, {1, 2, 3}}, {{0}, {}}, false},
+      {"of no elements", "slice_1", {{0, 3}, {}}, {{1}, {0.5f}}, false},
+      {"a slice that is scaled",
+       "mul_1",
+       {{2, 2}, {1, 2, 3, 5}},
+       {{1, 2}, {9, 15}},
+       false},
+      {"a permutation that is scaled",
+       "mul_1",
+       {{2, 2}, {1, 2, 3, 5}},
+       {{2, 2}, {3, 9, 6, 15}},
+       false},
+      {"a factor of all but the last",
+       "mul_1",
+       {{3}, {1, 2, 0}},
+       {{3}, {3, 6, 0}},
+       true},
+      {"no factor", "mul_1", {{3}, {1, 2, 3}}, {{3}, {3, 6, 8}}, false},
+      {"a factor that is too large",
+       "mul_1",
+       {{2}, {1e38f, 2e38f}},
+       {{2}, {INFINITY, INFINITY}},
+       false},
+      {"a factor of nothing", "mul_1", {{2}, {0, 0}}, {{2}, {1, 1}}, false},
+      {"six dimensions",
+       "permute_1",
+       {{1, 1, 1, 1, 2, 2}, {1, 2, 3, 4}},
+       {{1, 1, 1, 1, 2, 2}, {1, 3, 2, 4}},
+       false},
+      {"five dimensions",
+       "permute_1",
+       {{1, 1, 1, 2, 2}, {1, 2, 3, 4}},
+       {{1, 1, 1, 2, 2}, {1, 3, 2, 4}},
+       true},
+  };
+  for (const auto &line : lines) {
+    SCOPED_TRACE(line.what);
+    TracedModel traced({"w"});
+    traced.use("w", line.parameter.shape, line.parameter.values);
+    traced.hold(line.gone, line.folded.shape, line.folded.values);
+    traced.foldedFrom(line.gone, {"w"});
+    traced.add("MatMul", {"x", line.gone},
+               call("r", "aten.matmul", std::string("%x, %") + line.gone));
+    mlir::FailureOr<ParameterTable> table = identify(traced.model);
+    ASSERT_TRUE(succeeded(table));
+    EXPECT_EQ(table->useAt(node(1), 1) != nullptr, line.restored);
+    EXPECT_EQ(table->doubts.empty(), line.restored);
+  }
+}
+
+/// Arithmetic is tried in f32, and nothing across types.
+TEST_F(RestoreFoldedTest, typesAreTheParameters) {
+  auto restores = [&](int32_t parameterType, int32_t foldedType,
+                      const char *gone, const std::vector<double> &folded) {
+    TracedModel traced({"w"});
+    traced.use("w", {2}, {1, 2});
+    traced.hold(gone, {int64_t(folded.size())});
+    traced.foldedFrom(gone, {"w"});
+    const std::vector<double> values{1, 2};
+    auto set = [&](int index, int32_t type, const std::vector<double> &list) {
+      onnx::TensorProto *tensor = traced.graph().mutable_initializer(index);
+      tensor->set_data_type(type);
+      if (type == onnx::TensorProto::DOUBLE)
+        tensor->set_raw_data(list.data(), list.size() * sizeof(double));
+      else
+        fillRaw(*tensor, {list.begin(), list.end()});
+    };
+    set(0, parameterType, values);
+    set(1, foldedType, folded);
+    traced.add("MatMul", {"x", gone},
+               call("r", "aten.matmul", std::string("%x, %") + gone));
+    mlir::FailureOr<ParameterTable> table = identify(traced.model);
+    EXPECT_TRUE(succeeded(table));
+    return table->useAt(node(1), 1) != nullptr;
+  };
+  const int32_t f32 = onnx::TensorProto::FLOAT, f64 = onnx::TensorProto::DOUBLE;
+  EXPECT_TRUE(restores(f32, f32, "mul_1", {3, 6}));
+  EXPECT_TRUE(restores(f64, f64, "view_1", {1, 2}));
+  EXPECT_FALSE(restores(f64, f64, "mul_1", {3, 6}));
+  EXPECT_FALSE(restores(f64, f64, "mul_1", {1, 5}));
+  // The bytes of 1.0f and 2.0f, read as one number.
+  double both;
+  const float floats[] = {1, 2};
+  std::memcpy(&both, floats, sizeof(both));
+  EXPECT_FALSE(restores(f32, f64, "view_1", {both}));
+}
+
+TEST_F(RestoreFoldedTest, anotherShapeIsAStep) {
+  TracedModel traced({"w"});
+  traced.use("w", {2, 3}, valuesFor("copy"));
+  traced.hold("view_1", {6}, valuesFor("copy"));
+  traced.foldedFrom("view_1", {"w"});
+  traced.add("MatMul", {"x", "view_1"},
+             call("r", "aten.matmul", "%x, %view_1"));
+  mlir::FailureOr<ParameterTable> table = identify(traced.model);
+  ASSERT_TRUE(succeeded(table));
+  const ParameterUse *use = table->useAt(node(1), 1);
+  ASSERT_TRUE(use);
+  ASSERT_EQ(use->steps.size(), 1u);
+  EXPECT_EQ(use->steps[0].kind, ParameterStep::Reshape);
+  EXPECT_THAT(use->steps[0].values, testing::ElementsAre(6));
 }

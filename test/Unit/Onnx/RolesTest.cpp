@@ -180,6 +180,8 @@ TEST_F(RolesTest, whatCannotBeTheArgumentIsNot) {
       {"embedding", "Gather", 1, 0, "", 2, ""},
       {"add", "Mul", 1, 1, "", 1, ""},
       {"relu", "Relu", 0, 0, "", 1, ""},
+      // An argument that the call has not.
+      {"batch_norm", "BatchNormalization", 3, 0, "", 1, ""},
   };
   for (const Line &line : none) {
     SCOPED_TRACE(describe(line));
@@ -188,6 +190,16 @@ TEST_F(RolesTest, whatCannotBeTheArgumentIsNot) {
               call("r", std::string("aten.") + line.call,
                    argumentsWith(line.argument, "%p_w")));
     EXPECT_EQ(roleOf(traced, line.operand), "none");
+  }
+}
+
+/// Only the second operand of an elementwise call has a keyword.
+TEST_F(RolesTest, theFirstTermIsNotTheOther) {
+  for (int operand : {0, 1}) {
+    TracedModel traced({"w"});
+    addReader(traced, "Add", operand, 1,
+              call("r", "aten.add", "", "self: %x, other: %p_w"));
+    EXPECT_EQ(roleOf(traced, operand), operand ? "0" : "none");
   }
 }
 
@@ -226,6 +238,8 @@ TEST_F(RolesTest, aRemovedBiasIsPutBackWhereItsRowSays) {
       {"batch_norm", "BatchNormalization", 2, "bias", -2, {3}},
       {"matmul", "MatMul", 2, "bias", -2, {2, 3}},
       {"linear", "Mul", 2, "bias", -2, {2, 3}},
+      {"linear", "Add", 2, "bias", -2, {2, 3}},
+      {"layer_norm", "MatMul", 3, "bias", -2, {2, 3}},
   };
   for (const Bias &bias : all) {
     SCOPED_TRACE(std::string(bias.call) + " -> " + bias.op);
