@@ -51,12 +51,33 @@ std::optional<unsigned> Accountant::parameterOf(StringRef placeholder) const {
   return input ? builder.find(input->target) : std::nullopt;
 }
 
-/// Whether a value inside `from` is one that `call` made of the same argument,
+/// Whether a value inside `from` is one that `call` made of the same arguments,
 /// too: their equal nodes are one.
-static bool isSharedStep(const Call &from, StringRef value, const Call &call) {
-  return from.reads(value) &&
-         any_of(from.values,
-                [&](const std::string &taken) { return call.takes(taken); });
+bool Accountant::isSharedStep(const Call &from, StringRef value,
+                              const Call &call) const {
+  if (!from.reads(value))
+    return false;
+  SmallVector<StringRef> work{value};
+  while (!work.empty()) {
+    StringRef each = work.pop_back_val();
+    const onnx::NodeProto *maker = program.maker(each);
+    const Call *source = maker ? program.callOf(*maker) : nullptr;
+    if (source == &from) {
+      append_range(work, maker->input());
+      continue;
+    }
+    StringRef taken =
+        source ? StringRef(source->text.result) : program.placeholder(each);
+    if (!taken.empty() && !call.takes(taken))
+      return false;
+    if (any_of(owners.lookup(each), [&](unsigned parameter) {
+          return none_of(call.values, [&](const std::string &argument) {
+            return parameterOf(argument) == parameter;
+          });
+        }))
+      return false;
+  }
+  return true;
 }
 
 /// The values that the call's nodes compute with and that are not among its

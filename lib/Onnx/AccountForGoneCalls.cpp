@@ -140,7 +140,10 @@ SmallVector<StringRef> Accountant::standing(const Call &call,
         tensor && (isFloatTensor(*tensor) || takesIndices(call.text.op)) &&
         !call.takes(operand) && owners.lookup(operand).empty())
       return {};
-  append_range(found, call.operands);
+  for (const std::string &operand : call.operands)
+    if (const Call *from = makerOf(operand);
+        !from || !isSharedStep(*from, operand, call))
+      found.push_back(operand);
   return found;
 }
 

@@ -53,6 +53,8 @@ private:
   bool isMeantBy(const Call &call, const InitializerUse &use) const;
   bool isMerged(unsigned parameter) const;
   bool hasLostUser(llvm::StringRef value) const;
+  bool isSharedStep(const Call &from, llvm::StringRef value,
+                    const Call &call) const;
   bool isOwnedByOther(const Gone &gone, llvm::StringRef operand) const;
   const Call *makerOf(llvm::StringRef value) const;
   llvm::SmallVector<llvm::StringRef> standing(const Call &call,

@@ -13,6 +13,10 @@ ParameterDependence::ParameterDependence(const TracedProgram &program,
       claims[{use.node, use.operand}] = i;
       reached.insert(use.node);
     });
+  // What was merged with a parameter counts: its own user may be gone.
+  for (const InitializerUse &use : initializerUses(program.file))
+    if (builder.find(use.tensor->name()))
+      reached.insert(use.node);
   // Nodes come after what they read.
   for (const onnx::NodeProto &node : program.file.graph().node())
     if (any_of(node.input(),

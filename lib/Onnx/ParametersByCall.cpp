@@ -47,6 +47,8 @@ private:
     return input.kind != SignatureInput::User &&
            !file.findInitializer(input.target);
   }
+  bool isViewOfAnother(const onnx::TensorProto &tensor,
+                       const FoldedSteps &allowed) const;
   void restoreBiases();
   void tieUnnamed(std::vector<std::string> &notes);
   std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
@@ -194,6 +196,18 @@ bool Identifier::isComputedHere(const Call &call,
           }));
 }
 
+/// Whether another of the program's tensors, seen otherwise, is equal: then
+/// what is gone may have seen that one.
+bool Identifier::isViewOfAnother(const onnx::TensorProto &tensor,
+                                 const FoldedSteps &allowed) const {
+  return any_of(program.signature(), [&](const SignatureInput &input) {
+    const onnx::TensorProto *other = input.target == tensor.name()
+                                         ? nullptr
+                                         : file.findInitializer(input.target);
+    return other && mayDerive(file, *other, tensor, allowed);
+  });
+}
+
 /// What an optimizer computed from a parameter that is still there.
 void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
                                 const TracedArgument *argument) {
@@ -221,7 +235,7 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
       (!isItself && !isComputedHere(call, argument, tensor, *parameter)))
     return;
   std::optional<FoldedSteps> allowed = stepsOfNames(program, call, tensor);
-  if (!allowed)
+  if (!allowed || (isItself && isViewOfAnother(tensor, *allowed)))
     return;
   if (std::optional<std::vector<ParameterStep>> steps =
           deriveFrom(file, *source, tensor, *allowed))

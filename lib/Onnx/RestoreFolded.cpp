@@ -121,6 +121,8 @@ public:
       : parameter(parameter), folded(folded), allowed(allowed),
         source(file.payload(parameter).data), target(file.payload(folded).data),
         elementSize(bitsOfElementType(parameter.data_type()).value_or(0) / 8) {}
+  /// Whether there is a way, one or several.
+  bool search();
   std::optional<std::vector<ParameterStep>> run();
 
 private:
@@ -271,13 +273,17 @@ void Derivation::tryReading(const Reading &reading) {
       found(reading, ParameterStep{ParameterStep::Scale, {}, *factor});
 }
 
-std::optional<std::vector<ParameterStep>> Derivation::run() {
+bool Derivation::search() {
   // Of more dimensions there are too many permutations to try.
   if (parameter.data_type() != folded.data_type() || target.empty() ||
       parameter.dims_size() > 5)
-    return std::nullopt;
+    return false;
   readings([&](const Reading &reading) { tryReading(reading); });
-  if (!first || isAmbiguous)
+  return first || isAmbiguous;
+}
+
+std::optional<std::vector<ParameterStep>> Derivation::run() {
+  if (!search() || isAmbiguous)
     return std::nullopt;
   std::vector<ParameterStep> steps;
   if (!is_sorted(first->permutation))
@@ -297,6 +303,11 @@ std::optional<std::vector<ParameterStep>>
 deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
            const onnx::TensorProto &folded, const FoldedSteps &allowed) {
   return Derivation(file, parameter, folded, allowed).run();
+}
+
+bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
+               const onnx::TensorProto &folded, const FoldedSteps &allowed) {
+  return Derivation(file, source, folded, allowed).search();
 }
 
 } // namespace accel::onnxio

@@ -32,6 +32,10 @@ std::optional<std::vector<ParameterStep>>
 deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
            const onnx::TensorProto &folded, const FoldedSteps &allowed);
 
+/// Whether any of the allowed steps make `folded` of `source`.
+bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
+               const onnx::TensorProto &folded, const FoldedSteps &allowed);
+
 } // namespace accel::onnxio
 
 #endif // ACCEL_LIB_ONNX_RESTOREFOLDED_H

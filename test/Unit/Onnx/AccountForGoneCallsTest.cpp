@@ -160,6 +160,34 @@ TEST_F(AccountForGoneCallsTest, aStepThatTwoCallsShare) {
                 {Doubt::Meaning, {"w"}, "argument 'clone'"}});
 }
 
+/// x - w is one node of both; the second call's was of a buffer equal to `w`.
+TEST_F(AccountForGoneCallsTest, aStepOfAnEqualBuffer) {
+  for (auto [argument, isDoubted] :
+       {std::pair("%p_w", false), std::pair("%b_m", true)}) {
+    TracedModel traced({"w"}, "b_m: BUFFER target='m' persistent=True\n");
+    traced.hold("w", {3});
+    std::string first = call("lerp", "aten.lerp", "%x, %p_w");
+    traced.add("Sub", {"x", "w"}, first, "s");
+    traced.add("Mul", {"s", "s"}, first);
+    traced.add("Exp", {"s"},
+               call("lerp_1", "aten.lerp",
+                    std::string("%clone, ") + argument + ", %x"));
+    expectDoubts(traced,
+                 isDoubted
+                     ? Wanted{{Doubt::Meaning, {"w"}, "was merged with 'lerp'"}}
+                     : Wanted());
+  }
+}
+
+/// The buffer's product stands for the parameter's, too.
+TEST_F(AccountForGoneCallsTest, aTwinOfABuffersCall) {
+  TracedModel traced({"w"}, "b_m: BUFFER target='m' persistent=True\n");
+  traced.use("w");
+  traced.add("Mul", {"x", "w"}, call("mul", "aten.mul", "%x, %b_m"), "m");
+  traced.add("Neg", {"m"}, call("neg", "aten.neg", "%mul_1"));
+  expectDoubts(traced, {{Doubt::Meaning, {}, "was merged with 'mul'"}});
+}
+
 TEST_F(AccountForGoneCallsTest, whatTheOptimizerFused) {
   for (const char *op : {"RMSNormalization", "RotaryEmbedding", "Attention",
                          "LayerNormalization", "Gelu", "Neg"}) {

@@ -232,6 +232,22 @@ TEST_F(ParametersByCallTest, uniformTensorsBesideAParameterThatIsGone) {
   expectUse(gone, "");
 }
 
+/// What a dropped view passed on may be another tensor that looks like it.
+TEST_F(ParametersByCallTest, aViewThatMayBeOfAnother) {
+  for (auto [other, gone, isRestored] :
+       {std::tuple(std::vector<float>{1, 3, 2, 4}, "t", false),
+        std::tuple(std::vector<float>{1, 3, 2, 4}, "permute_2", false),
+        std::tuple(std::vector<float>{1, 3, 2, 5}, "t", true)}) {
+    SCOPED_TRACE(gone);
+    TracedModel traced({"v", "w"});
+    traced.use("v", {2, 2}, other);
+    traced.use("w", {2, 2}, {1, 2, 3, 4});
+    traced.add("MatMul", {"x", "w"},
+               call("r", "aten.matmul", std::string("%x, %") + gone));
+    expectUse(traced, isRestored ? "w" : "");
+  }
+}
+
 //===-- Biases that were removed ------------------------------------------===//
 
 /// The length of a bias is that of the result's last dimension, or a

@@ -260,7 +260,7 @@ TEST_F(RestoreFoldedTest, bytesThatAreAlikeAndNotTheSame) {
        true},
       {"no factor", "mul_1", {{3}, {1, 2, 3}}, {{3}, {3, 6, 8}}, false},
       {"a factor that is too large",
-       "mul_1",
+       "div_1",
        {{2}, {1e38f, 2e38f}},
        {{2}, {INFINITY, INFINITY}},
        false},

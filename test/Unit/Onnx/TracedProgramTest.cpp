@@ -60,8 +60,9 @@ TEST_F(TracedProgramTest, outputsOfTheSignature) {
   };
   expectDoubts(outputs("used_w: USER_OUTPUT\n"), {});
   expectDoubts(outputs("\ntoken: TOKEN\nused_w: USER_OUTPUT\n"), {});
-  expectDoubts(outputs("add: USER_OUTPUT\n"),
-               {{Doubt::Meaning, {}, "was the traced call 'add'"}});
+  expectDoubts(
+      outputs("add: USER_OUTPUT\n"),
+      {{Doubt::Meaning, {"w"}, "the traced call 'add' that is output"}});
   for (const char *kind : {"BUFFER_MUTATION", "USER_INPUT_MUTATION"})
     expectDoubts(outputs(std::string("add: ") + kind +
                          " target='n'\nused_w: USER_OUTPUT\n"),
@@ -107,7 +108,7 @@ TEST_F(TracedProgramTest, argumentsAreCountedOutsideBracketsAndStrings) {
 
 /// A value whose users are all there stands for no other.
 TEST_F(TracedProgramTest, usersAreCounted) {
-  for (auto [users, isDoubted] :
+  for (auto [users, isDropped] :
        {std::pair("[num_users=1] ", false), std::pair("[num_users=2] ", true),
         std::pair("", true)}) {
     SCOPED_TRACE(users);
@@ -121,9 +122,9 @@ TEST_F(TracedProgramTest, usersAreCounted) {
     // An operand that is left out is none.
     traced.add("Clip", {"h", ""}, call("r", "aten.foo", "%h, %mul_9"));
     expectDoubts(traced,
-                 isDoubted
+                 isDropped
                      ? Wanted{{Doubt::Folded, {"s"}, "may have computed with"}}
-                     : Wanted());
+                     : Wanted{{Doubt::Meaning, {"s"}, "was merged with 'h'"}});
   }
 }
 
@@ -137,7 +138,7 @@ TEST_F(TracedProgramTest, namesTellOperators) {
     SCOPED_TRACE(gone);
     expectDoubts(lacking(std::string("%") + gone),
                  isDetach ? Wanted{{Doubt::Meaning, {}, "stopped a gradient"}}
-                          : Wanted());
+                          : Wanted{{Doubt::Meaning, {"w"}, "was merged with"}});
   }
   // An operator that changes its operand in place is another one.
   for (auto [gone, restored] :
@@ -213,8 +214,9 @@ TEST_F(TracedProgramTest, typesOfFloats) {
         ->mutable_tensor_type()
         ->set_elem_type(type);
     traced.add("Sqrt", {"used_w"}, call("sqrt", "aten.sqrt", "%add"));
-    expectDoubts(traced, isFloat
-                             ? Wanted{{Doubt::Meaning, {}, "less than 1e-8"}}
-                             : Wanted());
+    expectDoubts(
+        traced,
+        isFloat ? Wanted{{Doubt::Meaning, {}, "less than 1e-8"}}
+                : Wanted{{Doubt::Meaning, {"w"}, "nothing tells what it did"}});
   }
 }
