@@ -63,15 +63,15 @@ Value transposeLast(PatternRewriter &rewriter, Location loc, Value value) {
   return nn::TransposeOp::create(rewriter, loc, value, permutation);
 }
 
-/// softmax, or `isnan(softmax) ? 0 : softmax`.
+/// softmax, or `isnan(softmax) ? 0 : softmax`, once or twice.
 nn::SoftmaxOp matchSoftmax(Value weights, bool &zeroMaskedRows) {
-  if (auto select = weights.getDefiningOp<nn::SelectOp>()) {
+  while (auto select = weights.getDefiningOp<nn::SelectOp>()) {
     auto isNan = select.getCondition().getDefiningOp<nn::IsNanOp>();
-    if (isNan && isNan.getInput() == select.getOnFalse() &&
-        getSplatValue(select.getOnTrue()) == 0.0) {
-      zeroMaskedRows = true;
-      weights = select.getOnFalse();
-    }
+    if (!isNan || isNan.getInput() != select.getOnFalse() ||
+        getSplatValue(select.getOnTrue()) != 0.0)
+      break;
+    zeroMaskedRows = true;
+    weights = select.getOnFalse();
   }
   auto softmax = weights.getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || softmax.getLog() ||

@@ -236,3 +236,19 @@ func.func @whole(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x
   %y = nn.attention %q, %k, %v mask %cw {scale = 1.0 : f64} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x1x3x3xi1>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
+
+// The importer's own zeros and the exporter's: one behind the other.
+// CHECK-LABEL: @zeroed_twice(
+// CHECK-NOT: nn.is_nan
+// CHECK: nn.attention %
+func.func @zeroed_twice(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
+  %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
+  %p = nn.softmax %s dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
+  %n = nn.is_nan %p : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
+  %once = nn.select %n, %zero, %p : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.is_nan %once : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
+  %twice = nn.select %m, %zero, %once : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %y = nn.matmul %twice, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
+  return %y : tensor<2x2x3x4xf32>
+}

@@ -1,5 +1,6 @@
 // Import of the Attention and RotaryEmbedding operators of opset 23.
 
+#include "../Kinks.h"
 #include "../OpTable.h"
 
 #include <cmath>
@@ -57,6 +58,16 @@ static LogicalResult importAttention(Importer &n) {
   Value value = splitHeads(n, n.operand(2), keyHeads, "kv_num_heads");
   if (!query || !key || !value)
     return failure();
+  // PyTorch's call repeats what is one batch, and so writes it.
+  int64_t batch = 1;
+  for (Value each : {query, key, value})
+    batch = std::max(batch, Importer::shape(each)[0]);
+  for (Value *each : {&query, &key, &value})
+    if (Importer::shape(*each)[0] == 1 && batch > 1) {
+      SmallVector<int64_t> repeated(Importer::shape(*each));
+      repeated[0] = batch;
+      *each = n.broadcast(*each, repeated);
+    }
   int64_t past = 0;
   if (Value pastKey = n.operand(4)) {
     if (!n.operand(5))
@@ -111,6 +122,9 @@ static LogicalResult importAttention(Importer &n) {
       n.named("scale", n.graph.builder.getF64FloatAttr(scale))};
   if (causal)
     attributes.push_back(n.unit("causal"));
+  // As PyTorch does: Softmax in Norm.cpp.
+  if (mask && isTracedAs(n.node, "scaled_dot_product_attention"))
+    attributes.push_back(n.unit("zero_masked_rows"));
   Value result = n.create<nn::AttentionOp>(operands, attributes);
   if (result && flat) {
     ArrayRef<int64_t> shape = Importer::shape(result);

@@ -1,5 +1,6 @@
 // Import of softmax and the normalisations.
 
+#include "../Kinks.h"
 #include "../OpTable.h"
 #include "../Tensors.h"
 
@@ -13,7 +14,13 @@ template <bool isLog> static LogicalResult importSoftmax(NodeImporter &n) {
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
   if (isLog)
     attributes.push_back(n.unit("log"));
-  return n.finish(n.create<nn::SoftmaxOp>(x, attributes));
+  Value weights = n.create<nn::SoftmaxOp>(x, attributes);
+  // A row of PyTorch's attention that sees no key is zero, and passes none.
+  // Exporters write that for masks of truth values only.
+  if (!isLog && isTracedAs(n.node, "scaled_dot_product_attention"))
+    weights = n.create<nn::SelectOp>(
+        {n.create<nn::IsNanOp>(weights), n.splatLike(weights, 0), weights});
+  return n.finish(weights);
 }
 
 /// Statistics are in f32 at least whatever `stash_type` says: nn.layer_norm's
