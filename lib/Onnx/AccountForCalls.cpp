@@ -3,48 +3,12 @@
 #include "AccountForCalls.h"
 #include "Accountant.h"
 #include "CallMeaning.h"
+#include "OperatorKinds.h"
 #include "ParameterRoles.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
 namespace accel::onnxio {
-
-bool makesConstant(StringRef op) {
-  return StringSwitch<bool>(op)
-      .Cases({"zeros",
-              "ones",
-              "full",
-              "empty",
-              "arange",
-              "eye",
-              "tril_indices",
-              "triu_indices",
-              "linspace",
-              "scalar_tensor",
-              "lift_fresh_copy",
-              "zeros_like",
-              "ones_like",
-              "full_like",
-              "empty_like",
-              "new_zeros",
-              "new_ones",
-              "new_full",
-              "new_empty",
-              "scalar_tensor_default"},
-             true)
-      .Default(false);
-}
-
-/// Operators that `run_decompositions()` takes apart, and the exporter does
-/// not.
-static bool isComposite(StringRef op) {
-  return StringSwitch<bool>(op)
-      .Cases({"linear", "layer_norm", "scaled_dot_product_attention", "matmul",
-              "cross_entropy_loss", "mse_loss", "softmax", "log_softmax"},
-             true)
-      .Default(false);
-}
 
 std::optional<unsigned> Accountant::parameterOf(StringRef placeholder) const {
   const SignatureInput *input = program.input(placeholder);

@@ -3,6 +3,7 @@
 #include "Accountant.h"
 #include "CallFrames.h"
 #include "CallMeaning.h"
+#include "OperatorKinds.h"
 #include "ParameterRoles.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
@@ -68,18 +69,6 @@ std::string Accountant::mergedWith(const Call &call, StringRef gone) const {
   return {};
 }
 
-/// Whether an operator does no more than to move, copy or convert elements.
-static bool isMove(StringRef op) {
-  return StringSwitch<bool>(op)
-      .Cases({"view",     "_unsafe_view", "reshape",    "expand",  "slice",
-              "select",   "unsqueeze",    "squeeze",    "permute", "transpose",
-              "t",        "numpy_t",      "contiguous", "getitem", "type_as",
-              "_to_copy", "alias",        "clone",      "flatten", "index",
-              "cat"},
-             true)
-      .Default(false);
-}
-
 /// Whether a node of the call does the work of several: calls that are gone
 /// went into it, and nothing is lost.
 static bool isFused(const Call &call, StringRef gone) {
@@ -91,18 +80,6 @@ static bool isFused(const Call &call, StringRef gone) {
         .Case("MatMul", gone == "bmm" || gone == "matmul" || gone == "mm")
         .Default(false);
   });
-}
-
-/// Whether arguments of an operator may be integers or truth values.
-static bool takesIndices(StringRef op) {
-  return op.starts_with("index") || op.starts_with("scatter") ||
-         op.starts_with("masked") ||
-         StringSwitch<bool>(op)
-             .Cases({"embedding", "gather", "take", "where",
-                     "cross_entropy_loss", "nll_loss", "nll_loss_forward",
-                     "scaled_dot_product_attention"},
-                    true)
-             .Default(false);
 }
 
 const Call *Accountant::makerOf(StringRef value) const {

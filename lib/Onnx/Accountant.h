@@ -8,10 +8,6 @@
 
 namespace accel::onnxio {
 
-/// Operators that make a tensor of nothing but sizes and numbers, or of which
-/// only the shape or type of an argument matters.
-bool makesConstant(llvm::StringRef op);
-
 class Accountant {
 public:
   Accountant(const TracedProgram &program, const ParameterBuilder &builder,
