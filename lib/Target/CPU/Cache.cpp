@@ -152,10 +152,9 @@ static std::string readEntry(int file, std::string &bytes) {
     if (count < 0)
       return std::strerror(errno);
     if (count == 0)
-      break;
+      break; // it shrinks: the zeros behind are not what was written
     filled += count;
   }
-  bytes.resize(filled);
   return "";
 }
 

@@ -197,11 +197,8 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
       desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring)
     return getDefaultForm(desc, use);
   std::string key = getKey(desc, use);
-  GemmForm best = getDefaultForm(desc, use);
-  std::vector<GemmForm> candidates = getCandidates(desc, use),
-                        legal = candidates;
-  legal.push_back(best); // where no candidate can be made
-  if (std::optional<GemmForm> known = memory.find(key, legal))
+  std::vector<GemmForm> candidates = getCandidates(desc, use);
+  if (std::optional<GemmForm> known = memory.find(key, candidates))
     return *known;
   // Of a very large product a part is measured, in as many chunks.
   GemmDesc measured = desc;
@@ -210,6 +207,7 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
       if (*size > 2 * kMeasuredSize)
         *size = kMeasuredSize;
   Arena arena;
+  GemmForm best = candidates.front();
   double bestSeconds = std::numeric_limits<double>::infinity();
   for (const GemmForm &form : candidates) {
     GemmForm tried = form;
