@@ -44,7 +44,11 @@ class FormChooser {
 public:
   FormChooser(plan::ProgramOp program, int64_t threads, bool measure)
       : program(program), symbols(program), builder(program.getContext()),
-        threads(threads), measure(measure) {}
+        threads(threads), measure(measure),
+        memory(getCacheFolder(),
+               [loc = program.getLoc()](const llvm::Twine &message) {
+                 mlir::emitWarning(loc) << message;
+               }) {}
 
   LogicalResult choose(plan::GemmOp gemm);
   LogicalResult choose(plan::AttentionOp attention);

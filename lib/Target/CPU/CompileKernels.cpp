@@ -2,6 +2,7 @@
 // spills: reference figures 73 % against 117 % of hand-written code), an
 // object, a shared library.
 
+#include "Cache.h"
 #include "EmitKernel.h"
 #include "Library.h"
 
@@ -21,6 +22,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -103,6 +105,12 @@ static void annotate(llvm::Module &module, const CpuTarget &target) {
   }
 }
 
+/// What a library is made of, beside the text of its code, which says for which
+/// CPU it is: raise the number when `optimize`, the emission or `linkLibrary`
+/// make another library of the same text.
+static constexpr const char *kRecipe =
+    "recipe 1, LLVM " LLVM_VERSION_STRING "\n";
+
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
@@ -167,8 +175,11 @@ FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
   std::string text;
   llvm::raw_string_ostream stream(text);
   code->print(stream, nullptr);
-  LibraryCache cache(text);
-  if (std::optional<std::string> library = cache.find())
+  Cache cache(
+      getCacheFolder(), "kernels", "kernels",
+      [loc](const llvm::Twine &message) { emitWarning(loc) << message; });
+  std::string inputs = kRecipe + text;
+  if (std::optional<std::string> library = cache.find(inputs))
     return *library;
   optimize(*code, *machine);
   SmallVector<char> object;
@@ -182,7 +193,7 @@ FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
   emission.run(*code);
   FailureOr<std::string> library = linkLibrary(object, loc);
   if (succeeded(library))
-    cache.insert(*library);
+    cache.insert(inputs, *library);
   return library;
 }
 

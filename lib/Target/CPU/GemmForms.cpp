@@ -197,7 +197,8 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
       desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring)
     return getDefaultForm(desc, use);
   std::string key = getKey(desc, use);
-  if (const GemmForm *known = memory.find(key))
+  std::vector<GemmForm> candidates = getCandidates(desc, use);
+  if (std::optional<GemmForm> known = memory.find(key, candidates))
     return *known;
   // Of a very large product a part is measured, in as many chunks.
   GemmDesc measured = desc;
@@ -206,9 +207,9 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
       if (*size > 2 * kMeasuredSize)
         *size = kMeasuredSize;
   Arena arena;
-  GemmForm best = getDefaultForm(desc, use);
+  GemmForm best = candidates.front();
   double bestSeconds = std::numeric_limits<double>::infinity();
-  for (const GemmForm &form : getCandidates(desc, use)) {
+  for (const GemmForm &form : candidates) {
     GemmForm tried = form;
     if (form.chunkColumns > kNarrowChunks[1])
       tried.chunkColumns = scale(form.chunkColumns, desc.n, measured.n, 64);

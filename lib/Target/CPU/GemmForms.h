@@ -4,9 +4,11 @@
 #ifndef ACCEL_LIB_TARGET_CPU_GEMMFORMS_H
 #define ACCEL_LIB_TARGET_CPU_GEMMFORMS_H
 
+#include "Cache.h"
 #include "Device/CPU/Gemm/Gemm.h"
 #include "mlir/Support/LLVM.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 #include <string>
 
 namespace accel::cpu {
@@ -17,22 +19,21 @@ struct GemmUse {
   int64_t threads = 1;          ///< that will run it
 };
 
-/// The forms remembered from earlier compilations on this machine: one line
-/// each in `gemm-forms` of the cache folder ($ACCEL_CACHE, else
-/// $XDG_CACHE_HOME/acc, else ~/.cache/acc). A file that is absent or damaged is
-/// an empty memory; not being able to write it is no error.
+/// The forms remembered from earlier compilations on this machine, in the cache
+/// folder. A form is remembered as soon as it is known, and once it was asked
+/// for it stays the same for as long as this object lives.
 class FormMemory {
 public:
-  FormMemory();
-  /// Writes what is new, as a whole: temporary and rename.
-  ~FormMemory();
-  const rt::cpu::GemmForm *find(llvm::StringRef key) const;
+  FormMemory(std::string folder, Cache::Warn warn);
+  /// The form remembered for a product; none if it is not among the `legal`
+  /// ones, which would be an error in every compilation from then on.
+  std::optional<rt::cpu::GemmForm>
+  find(llvm::StringRef key, llvm::ArrayRef<rt::cpu::GemmForm> legal);
   void insert(llvm::StringRef key, const rt::cpu::GemmForm &form);
 
 private:
-  std::string path;
-  llvm::StringMap<rt::cpu::GemmForm> forms;
-  bool changed = false;
+  Cache cache;
+  llvm::StringMap<rt::cpu::GemmForm> known;
 };
 
 /// The form that a product takes where nothing can be measured: as many chunks

@@ -1,18 +1,11 @@
-// lld and the cache folder.
+// lld.
 
 #include "Library.h"
 
-#include "CacheFolder.h"
-
 #include "llvm/ADT/ScopeExit.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
-#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace accel::cpu;
@@ -30,7 +23,8 @@ static bool writeFile(int descriptor, StringRef content) {
 
 static std::optional<std::string> readFile(const llvm::Twine &path) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false);
+                                            /*RequiresNullTerminator=*/false,
+                                            /*IsVolatile=*/true);
   if (!buffer)
     return std::nullopt;
   return (*buffer)->getBuffer().str();
@@ -77,39 +71,4 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
     return failure();
   }
   return *library;
-}
-
-LibraryCache::LibraryCache(StringRef code) {
-  folder = getCacheFolder();
-  if (folder.empty())
-    return;
-  SmallString<128> place(folder);
-  std::string keyed = (code + LLVM_VERSION_STRING).str();
-  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
-      ArrayRef(reinterpret_cast<const uint8_t *>(keyed.data()), keyed.size()));
-  llvm::sys::path::append(place, llvm::utohexstr(hash.high64, false, 16) +
-                                     llvm::utohexstr(hash.low64, false, 16) +
-                                     ".so");
-  path = std::string(place);
-}
-
-std::optional<std::string> LibraryCache::find() const {
-  if (path.empty())
-    return std::nullopt;
-  std::optional<std::string> library = readFile(path);
-  if (library && !StringRef(*library).starts_with("\x7f"
-                                                  "ELF"))
-    return std::nullopt;
-  return library;
-}
-
-void LibraryCache::insert(StringRef library) const {
-  if (path.empty() || fs::create_directories(folder))
-    return;
-  SmallString<128> temporary;
-  int descriptor;
-  if (fs::createUniqueFile(path + ".%%%%%%", descriptor, temporary))
-    return;
-  if (!writeFile(descriptor, library) || fs::rename(temporary, path))
-    fs::remove(temporary);
 }

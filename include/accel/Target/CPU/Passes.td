@@ -11,7 +11,8 @@ def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
     Runs on a plan without offsets. Each product gets a `form`: which library
     form, cut into which chunks. On the machine it compiles for, the few legal
     forms of every distinct shape are tried once, on the threads that will run
-    it, and remembered on disk; for another target the default is taken and
+    it, and remembered on disk (a form that is damaged there, or not legal for
+    its product, is measured again); for another target the default is taken and
     nothing is measured. Chosen at load, the form could change from run to run
     (laws 1 and 10 of the design).
 
