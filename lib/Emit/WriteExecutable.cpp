@@ -213,6 +213,13 @@ LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program) {
                                "that was not allocated";
   if (op.getSource())
     buffer.source = op.getSource()->str();
+  // The buffer whose bytes they are in the end.
+  for (plan::BufferOp root = op; root && root.getAliasOf();) {
+    buffer.aliasOf = root.getAliasOf()->str();
+    root =
+        root->getParentOfType<plan::ProgramOp>().lookupSymbol<plan::BufferOp>(
+            *root.getAliasOf());
+  }
   if (auto value = op.getValue()) {
     FailureOr<rt::DType> dtype =
         convertType(op.getLoc(), value->getElementType());

@@ -2,16 +2,18 @@
 
 #include "Core/Manifest.h"
 
+#include "Format/LinearJson.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <sys/stat.h>
 
 namespace accel::rt {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = format::LinearJson;
 
 constexpr int kNumberRoom = 20;
 constexpr const char *kFormat = "accel-checkpoint";
@@ -72,10 +74,10 @@ bool readState(const std::string &name, const Json &json,
 }
 
 bool readFields(const Json &json, Manifest &manifest) {
-  if (!getNumber(json, "step", manifest.step) ||
-      !getNumber(json, "seed", manifest.seed) || !json.contains("files") ||
-      !json["files"].is_object() || !json.contains("states") ||
-      !json["states"].is_object())
+  if (!getNumber(json, "step", manifest.step) || manifest.step < 0 ||
+      manifest.step > kMaxSteps || !getNumber(json, "seed", manifest.seed) ||
+      !json.contains("files") || !json["files"].is_object() ||
+      !json.contains("states") || !json["states"].is_object())
     return false;
   if (json.contains("data")) {
     const Json &data = json["data"];
@@ -92,8 +94,10 @@ bool readFields(const Json &json, Manifest &manifest) {
         !parseHex(files[kCheckpointFiles[i]], manifest.headerHashes[i]))
       return false;
   }
+  std::set<std::string> names;
   for (const auto &[name, value] : json["states"].items())
-    if (!readState(name, value, manifest.states.emplace_back()))
+    if (!names.insert(name).second || name.find('\0') != std::string::npos ||
+        !readState(name, value, manifest.states.emplace_back()))
       return false;
   return true;
 }
@@ -209,8 +213,8 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
                          " of the checkpoint " + inQuotes(path) + ", found " +
                          std::to_string(version));
   if (!readFields(json, manifest))
-    return refused("expected a step, a seed, and the files and hashes of "
-                   "states");
+    return refused("expected a step from 0 on, a seed, and the files and "
+                   "hashes of states, each once");
   return Status();
 }
 

@@ -12,6 +12,9 @@ namespace accel::rt {
 
 inline constexpr int64_t kCheckpointVersion = 1;
 
+/// More steps than any run makes: what is added to them does not overflow.
+inline constexpr int64_t kMaxSteps = int64_t(1) << 40;
+
 struct Manifest {
   int64_t step = 0; ///< Finished steps.
   int64_t seed = 0; ///< Compiled into the program.

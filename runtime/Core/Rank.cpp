@@ -116,8 +116,14 @@ Status runRank(const Job &job, int64_t rank) {
         *job.checkpoints, *program, coordinates, executor, *comm, job.memory);
   RankParts parts{job,      rank,  *program, coordinates,
                   executor, *comm, io,       writer.get()};
-  if (rank == 0)
-    control.firstStep = finishedSteps(parts);
+  if (rank == 0) {
+    int64_t finished = finishedSteps(parts);
+    if (finished < 0 || finished > kMaxSteps)
+      return Status::error("expected a counter of steps from 0 to " +
+                           std::to_string(kMaxSteps) + ", found " +
+                           std::to_string(finished));
+    control.firstStep = finished;
+  }
   ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
   self.loadSeconds = now() - begin;
   self.state = RankControl::Running;

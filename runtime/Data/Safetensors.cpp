@@ -2,15 +2,17 @@
 
 #include "Data/Safetensors.h"
 
+#include "Format/LinearJson.h"
+
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <sys/stat.h>
 
 namespace accel::rt {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = format::LinearJson;
 
 /// As the format's own reader: longer headers are refused.
 constexpr uint64_t kMaxHeader = 100000000;
@@ -98,7 +100,11 @@ Status readSafetensors(int fd, const std::string &path,
   if (json.is_discarded() || !json.is_object())
     return refused("expected the JSON header of a safetensors file");
   start = 8 + length;
+  std::set<std::string> names;
   for (auto &[name, value] : json.items()) {
+    if (!names.insert(name).second || name.find('\0') != std::string::npos)
+      return refused("expected each name once, and without NUL, found " +
+                     inQuotes(name));
     if (name == "__metadata__")
       continue;
     SafetensorsEntry entry;

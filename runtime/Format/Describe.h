@@ -161,6 +161,7 @@ template <class IO> void describe(IO &io, BufferPlan &buffer) {
   io.field("slot_stride", buffer.slotStride);
   io.field("section", buffer.section);
   io.field("source", buffer.source);
+  io.field("alias_of", buffer.aliasOf);
 }
 template <class IO> void describe(IO &io, Body &body) {
   io.field("name", body.name);
@@ -215,6 +216,10 @@ template <class IO> void describe(IO &io, FoldedParameter &folded) {
   io.field("name", folded.name);
   io.field("shape", folded.shape);
 }
+template <class IO> void describe(IO &io, KernelPlan &kernel) {
+  io.field("function", kernel.function);
+  io.field("signature", kernel.signature);
+}
 template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("name", tensor.name);
   io.field("dtype", tensor.dtype);
@@ -232,6 +237,7 @@ template <class IO> void describe(IO &io, Executable &executable) {
   io.field("unshifted_labels", executable.unshiftedLabels);
   io.field("states", executable.states);
   io.field("folded", executable.folded);
+  io.field("kernels", executable.kernels);
   io.field("programs", executable.programs);
 }
 

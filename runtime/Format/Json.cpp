@@ -4,13 +4,19 @@
 #include "Format/Json.h"
 
 #include "Format/Describe.h"
+#include "Format/LinearJson.h"
 
-#include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_set>
 
 namespace accel::rt::format {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = LinearJson;
+
+bool hasNul(const std::string &text) {
+  return text.find('\0') != std::string::npos;
+}
 
 /// Fields at their default are left out: headers stay a third of the size.
 class JsonWriter {
@@ -98,10 +104,15 @@ public:
     if (!choose(kind, value, std::index_sequence_for<Ts...>()))
       fail("found a command of unknown kind " + inQuotes(kind));
   }
-  /// Refuses fields that no description named.
+  /// Refuses fields that no description named, and one that stands twice.
   void finish() {
-    if (status.ok() && known != object.size())
-      fail("found a field that this version does not know");
+    if (!status.ok() || known == object.size())
+      return;
+    std::unordered_set<std::string> names;
+    for (auto &[name, value] : object.items())
+      if (!names.insert(name).second)
+        return fail("found the field " + inQuotes(name) + " twice");
+    fail("found a field that this version does not know");
   }
 
 private:
@@ -139,6 +150,9 @@ private:
     if (!json.is_string())
       return fail("expected a string");
     value = json.get_ref<const std::string &>();
+    // Files, symbols and messages would end there, and comparisons would not.
+    if (hasNul(value))
+      fail("expected text without NUL");
   }
   void read(const Json &json, bool &value) {
     if (!json.is_boolean())
@@ -188,7 +202,10 @@ private:
     if (!json.is_object())
       return fail("expected an object");
     for (auto &[name, element] : json.items()) {
-      FormValue &value = form[name];
+      auto [entry, isNew] = form.try_emplace(name);
+      if (!isNew || hasNul(name))
+        return fail("expected each key of a form once, and without NUL");
+      FormValue &value = entry->second;
       if (element.is_number_integer())
         read(element, value.emplace<int64_t>());
       else if (element.is_number())
@@ -238,6 +255,8 @@ template <class IO> void describe(IO &io, SectionEntry &entry) {
 
 Status readSection(const std::string &key, const Json &json, Section &section) {
   section.name = key.substr(std::string(kSectionKey).size());
+  if (hasNul(section.name))
+    return Status::error("expected the name of a section without NUL");
   Status status;
   SectionEntry entry;
   JsonReader reader(json, status);
@@ -279,6 +298,8 @@ Status fromJson(const std::string &text, Executable &executable) {
   if (metadata == json.end() || !metadata->is_object() ||
       metadata->value("format", Json()) != "accx")
     return Status::error("expected the format 'accx' in the header");
+  if (metadata->size() != 2)
+    return Status::error("expected a format and a version as metadata");
   Json version = metadata->value("version", Json());
   if (version != std::to_string(kFormatVersion))
     return Status::error(
@@ -286,7 +307,10 @@ Status fromJson(const std::string &text, Executable &executable) {
         ", found " +
         (version.is_string() ? version.get<std::string>() : "none"));
   Status status;
+  std::unordered_set<std::string_view> keys;
   for (auto &[key, value] : json.items()) {
+    if (!keys.insert(key).second)
+      return Status::error("found the header key " + inQuotes(key) + " twice");
     if (key == "__metadata__")
       continue;
     if (key == "accx") {

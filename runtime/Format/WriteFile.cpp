@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +54,19 @@ bool pad(int fd, uint64_t from) {
   return writeAll(fd, zeros, alignUp(from) - from);
 }
 
+/// Notes each way in which a command calls a kernel, once.
+void signKernels(Executable &executable) {
+  std::set<std::pair<std::string, uint64_t>> known;
+  executable.kernels.clear();
+  for (const Program &program : executable.programs)
+    for (const Body &body : program.bodies)
+      for (const Command &command : body.commands)
+        if (auto kernel = kernelSignature(program, command);
+            kernel &&
+            known.insert({kernel->function, kernel->signature}).second)
+          executable.kernels.push_back(std::move(*kernel));
+}
+
 } // namespace
 
 Status writeExecutableFile(Executable executable,
@@ -66,6 +80,7 @@ Status writeExecutableFile(Executable executable,
                                    hashBytes(data.data, data.bytes)});
     offset = alignUp(offset + data.bytes);
   }
+  signKernels(executable);
   if (Status status = validate(executable); !status.ok())
     return Status::error("cannot write " + inQuotes(path) + ": " +
                          status.message());

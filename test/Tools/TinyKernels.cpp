@@ -2,6 +2,7 @@
 // as the target's would be: a library that goes into the section cpu.so.
 
 #include <cstdint>
+#include <unistd.h>
 
 namespace {
 bool isFinite(float value) { return value - value == 0; }
@@ -15,6 +16,12 @@ int64_t tiny_accumulate(void *const *arguments, int64_t, int64_t) {
   float *sum = static_cast<float *>(arguments[2]);
   *sum = *static_cast<const float *>(arguments[1]) + x[0] + x[1];
   return 0;
+}
+
+/// () -> (): never ends.
+int64_t tiny_hang(void *const *, int64_t, int64_t) {
+  for (;;)
+    pause();
 }
 
 /// (g [1], step, w [2, 2], rows [2]) -> (step, w, rows, loss, grad_norm, lr,

@@ -81,8 +81,20 @@ Status checkShapes(const GemmCommand &command) {
     for (size_t i = 0; b.size() > 2 && i + 2 < b.size(); ++i)
       fits = fits && a[i] == b[i];
   }
-  if (!fits || (command.bias && numElements(command.bias->shape) < c.back()))
+  if (!fits ||
+      (command.bias && command.bias->shape != std::vector<int64_t>{c.back()}))
     return Status::error("expected operands whose shapes agree");
+  // What the library is not told: it takes them to be so.
+  if (command.b.dtype != command.a.dtype ||
+      (command.bias && command.bias->dtype != command.c.dtype))
+    return Status::error("expected operands of one element type");
+  if ((c.back() != 1 && command.c.strides.back() != 1) ||
+      (command.bias && c.back() != 1 && command.bias->strides[0] != 1))
+    return Status::error("expected rows without gaps");
+  if ((getInteger(command.form, "packed", 0) != 0) !=
+      command.packed.has_value())
+    return Status::error("expected packed weights where the form says so, and "
+                         "nowhere else");
   return Status();
 }
 

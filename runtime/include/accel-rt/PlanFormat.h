@@ -25,7 +25,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 3;
+inline constexpr int64_t kFormatVersion = 4;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// The section that holds the shared library of generated kernels.
 inline constexpr const char *kKernelSection = "cpu.so";
@@ -220,6 +220,8 @@ struct BufferPlan {
   std::string section;
   /// The state of a state buffer; empty otherwise.
   std::string source;
+  /// The buffer whose bytes it shares on purpose; empty: none.
+  std::string aliasOf = {};
 };
 struct Body {
   std::string name, engine;
@@ -290,6 +292,13 @@ struct FoldedParameter {
   std::string name;
   std::optional<std::vector<int64_t>> shape;
 };
+/// What a kernel was compiled for: its symbol, and the signature
+/// (kernelSignature) of a command that calls it.
+struct KernelPlan {
+  std::string function;
+  uint64_t signature = 0;
+};
+
 /// An input or output: its global shape and how ranks share it.
 struct TensorPlan {
   std::string name;
@@ -321,6 +330,9 @@ struct Executable {
   std::vector<StatePlan> states;
   std::vector<FoldedParameter> folded;
   std::vector<TensorPlan> inputs, outputs;
+  /// Every way in which a command calls a kernel. Filled by the writer, from
+  /// the plan that the kernels were compiled for.
+  std::vector<KernelPlan> kernels = {};
   /// The input of labels that `--loss cross_entropy:` added, which the program
   /// compares with the logits of the same place; empty: none was added.
   std::string unshiftedLabels;
@@ -344,8 +356,16 @@ struct SectionData {
 /// XXH3-64 of a range: the hash of sections, weights and `#nn.file`.
 uint64_t hashBytes(const void *data, uint64_t bytes);
 
-/// Checks that every index, view, section and name in `executable` is in range,
-/// so that the runtime need not. `executable.sections` must be filled.
+/// The hash of all that the code of a command's kernel relies on: rows, and
+/// element types, shapes, strides and sharing of its views. Nothing for
+/// commands without a kernel.
+std::optional<KernelPlan> kernelSignature(const Program &program,
+                                          const Command &command);
+
+/// Checks `executable` as a program, so that the runtime need not: every index,
+/// view, section and name is in range, entries are there, streams are ordered,
+/// and what is read was written. `executable.sections` and `kernels` must be
+/// filled. Takes time n log n in the commands that entries run.
 Status validate(const Executable &executable);
 
 /// Writes `path` atomically: a temporary beside it, fsync, rename. On an error

@@ -26,7 +26,7 @@ module attributes {accel.phase = "plan"} {
   nn.state @"far" : tensor<4xf32> {init = #nn.file<"FOLDER/data/weights.bin" [64 : 16] hash 18446744073709551615 permutation []>}
   func.func private @kernel_0(tensor<2x2xf32>) -> tensor<2x2xf32> attributes {plan.kernel}
   plan.program @main stage 0 ranks 2 mesh @mesh {
-    plan.arena device bytes 4096 alignment 64 reserve 1048576
+    plan.arena device bytes 196 alignment 64 reserve 1048576
     plan.arena shared bytes 64 alignment 64 reserve 0
     plan.buffer @x role input space device offset 0 bytes 16 slots 2 stride 64
     plan.buffer @w role state space device offset 128 bytes 16 slots 1 stride 16 {source = @w}
@@ -38,9 +38,13 @@ module attributes {accel.phase = "plan"} {
     plan.body @forward engine cpu slots 1 {
       plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]> loc("Input")
       plan.gemm #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 slot -1 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 slot 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
-      plan.kernel @kernel_0 [#plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
+      plan.kernel @kernel_0 [#plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
       plan.fill 1.5 : f32 -> #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
+      plan.record "filled"
+      plan.wait "filled" {stream = "comm"}
       plan.collective all_reduce ["dp"] [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
+      plan.record "reduced" {stream = "comm"}
+      plan.wait "reduced"
       plan.write #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
     }
     plan.entry @load {
@@ -137,7 +141,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
             std::vector<int64_t>{1});
 
   const auto &commands = program.bodies[1].commands;
-  ASSERT_EQ(commands.size(), 6u);
+  ASSERT_EQ(commands.size(), 10u);
   auto &gemm = std::get<rt::GemmCommand>(commands[1].what);
   EXPECT_EQ(commands[1].node, "MatMul#1, Add#2");
   EXPECT_EQ(gemm.b.strides, (std::vector<int64_t>{1, 2}));
@@ -152,10 +156,10 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(std::get<rt::FillCommand>(commands[3].what).value,
             (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
   EXPECT_EQ(commands[3].node, "(plan-pad)");
-  auto &collective = std::get<rt::CollectiveCommand>(commands[4].what);
+  auto &collective = std::get<rt::CollectiveCommand>(commands[6].what);
   EXPECT_EQ(collective.kind, "all_reduce");
   EXPECT_EQ(collective.combine, "max");
-  EXPECT_EQ(commands[4].stream, "comm");
+  EXPECT_EQ(commands[6].stream, "comm");
 }
 
 TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
@@ -217,7 +221,7 @@ TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
               HasSubstr("expected a value of type 'f32'"));
   EXPECT_THAT(write("data/weights.bin", "none/weights.bin"),
               HasSubstr("cannot find the folder"));
-  EXPECT_THAT(write("bytes 4096", "bytes 130"), HasSubstr("buffer 'w'"));
+  EXPECT_THAT(write("bytes 196", "bytes 130"), HasSubstr("buffer 'w'"));
   EXPECT_FALSE(llvm::sys::fs::exists(folder + "/m.accx"));
 }
 

@@ -2,6 +2,7 @@
 // program is loaded, and nothing that was saved is ever lost.
 
 #include "Core/CheckpointFolder.h"
+#include "Core/Manifest.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
 
@@ -297,6 +298,29 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   spill(folder / "d.bin", std::string(320, '\1'));
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
               HasSubstr("expected 10 samples in the data"));
+}
+
+TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
+  TemporaryFolder folder;
+  auto error = [&](const Manifest &manifest, int64_t step) {
+    ManifestText text;
+    text.prepare(manifest);
+    text.setStep(step);
+    text.seal();
+    std::ofstream(folder / kManifestFile, std::ios::binary) << text.text();
+    Manifest found;
+    return readManifest(folder.path, found).message();
+  };
+  Manifest manifest;
+  manifest.states = {{"w", "parameter", {}, 0, 1},
+                     {"v", "parameter", {}, 0, 1}};
+  EXPECT_EQ(error(manifest, 3), "");
+  for (int64_t step : {int64_t(-1), INT64_MIN, INT64_MAX})
+    EXPECT_THAT(error(manifest, step), HasSubstr("a step from 0 on")) << step;
+  manifest.states[1].name = "w";
+  EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
+  manifest.states[1].name = std::string("w\0", 2);
+  EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
 }
 
 } // namespace

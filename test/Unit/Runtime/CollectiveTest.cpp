@@ -132,8 +132,11 @@ protected:
     int64_t outAt = (inBytes + 63) / 64 * 64;
     Program program;
     program.name = "main";
-    program.arenas = {{"device", outBytes, 64, 0},
-                      {"shared", outAt + outBytes, 64, 0}};
+    int64_t sharedBytes = !test.sharedOutput ? inBytes
+                          : test.inPlace     ? std::max(inBytes, outBytes)
+                                             : outAt + outBytes;
+    program.arenas = {{"device", test.sharedOutput ? 0 : outBytes, 64, 0},
+                      {"shared", sharedBytes, 64, 0}};
     program.buffers = {
         {"x", "communication", "shared", 0, inBytes, 1, inBytes, "", ""},
         {"y", "output", test.sharedOutput ? "shared" : "device",
@@ -259,7 +262,10 @@ TEST_F(Collectives, RefusesWhatItDoesNotHave) {
   auto what = [](Program &program) -> CollectiveCommand & {
     return std::get<CollectiveCommand>(program.bodies[0].commands[1].what);
   };
-  EXPECT_THAT(refused([](Program &p) { p.buffers[0].space = "device"; }),
+  EXPECT_THAT(refused([](Program &p) {
+                p.buffers[0].space = "device";
+                p.arenas[0].bytes = p.buffers[0].bytes;
+              }),
               HasSubstr("node 'Collective': expected the input of a "
                         "collective in space 'shared', found it in 'device'"));
   EXPECT_THAT(refused([&](Program &p) { what(p).wire = DType::BF16; }),

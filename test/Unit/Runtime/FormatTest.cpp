@@ -27,9 +27,11 @@ std::string openError(const std::string &path) {
   return status.ok() ? "" : status.message();
 }
 
-/// Every command kind with every field off its default.
+/// Every command kind with every field off its default, in a body that no entry
+/// runs: it makes no sense as a program.
 Executable everyCommand() {
   Executable executable = tinyExecutable(2);
+  executable.programs[0].buffers[1].aliasOf = "x";
   View x = contiguousView(0, {2, 2}), y = contiguousView(2, {2, 2});
   y.axes = {{"mb", 0}};
   Part part{{8}, {{"dp"}}};
@@ -51,7 +53,8 @@ Executable everyCommand() {
   grad.causal = grad.zeroMaskedRows = true;
   grad.kernel = "softmax_grad";
   grad.form = form;
-  auto &commands = executable.programs[0].bodies[1].commands;
+  executable.programs[0].bodies.push_back({"every", "cpu", 0, {}});
+  auto &commands = executable.programs[0].bodies[2].commands;
   commands.push_back(
       command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
   commands.push_back(command(attention, "Attention"));
@@ -97,8 +100,8 @@ TEST(Format, WritesWhatItReads) {
         writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
             .ok());
     EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
-    EXPECT_EQ(file->plan().programs[0].bodies[1].commands.size(),
-              executable.programs[0].bodies[1].commands.size());
+    EXPECT_EQ(file->plan().programs[0].bodies.back().commands.size(),
+              executable.programs[0].bodies.back().commands.size());
   }
 }
 
@@ -167,8 +170,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"3\"", "\"version\":\"9\"",
-       "expected format version 3, found 9"},
+      {"\"version\":\"4\"", "\"version\":\"9\"",
+       "expected format version 4, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -180,7 +183,18 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
       {"\"strides\":[1]", "\"strides\":[9]", "leaves buffer 'x'"},
       {"\"section\":\"state:w\"", "\"section\":\"state:v\"", "state 'w'"},
       {"\"kind\":\"copy\"", "\"kind\":\"coqy\"", "unknown kind 'coqy'"},
-      {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"}};
+      {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"},
+      // What a reader that takes the last, or stops at NUL, would take.
+      {"\"stage\":0", "\"stage\":0,\"stage\":0", "the field 'stage' twice"},
+      {"\"target\":\"cpu\"", "\"target\":\"cpu\\u0000\"", "without NUL"},
+      {"\"section:state:w\"", "\"section:state:w\\u0000\"", "without NUL"},
+      {"\"accx\":{",
+       "\"section:state:w\":{\"dtype\":\"U8\",\"data_offsets\":[0,0],\"hash\":"
+       "0},"
+       "\"accx\":{",
+       "the header key 'section:state:w' twice"},
+      {"\"version\":", "\"format\":\"accx\",\"version\":",
+       "a format and a version as metadata"}};
   for (auto &test : cases) {
     spill(folder / "b.accx", withHeader(text, test.from, test.to));
     EXPECT_THAT(openError(folder / "b.accx"), HasSubstr(test.message));
@@ -239,10 +253,9 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
               HasSubstr("kind 'forward' or 'train', found 'trian'"));
   EXPECT_THAT(
       error([](Executable &e) { e.programs[0].entries[1].name = "main"; }),
-      HasSubstr("expected an entry 'step' in program 'step'"));
-  EXPECT_THAT(
-      error([](Executable &e) { e.outputs.erase(e.outputs.begin() + 1); }),
-      HasSubstr("found no input or output 'loss'"));
+      HasSubstr("expected the entries 'load' and 'step', found 'main'"));
+  EXPECT_THAT(error([](Executable &e) { e.outputs.erase(e.outputs.begin()); }),
+              HasSubstr("found no input or output 'index'"));
   EXPECT_THAT(error([](Executable &e) {
                 e.programs[0].bodies[3].commands.erase(
                     e.programs[0].bodies[3].commands.begin() + 4);
@@ -291,7 +304,7 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
 TEST(Format, NamesEachInputOfAKernelOrNone) {
   TemporaryFolder folder;
   Executable executable = everyCommand();
-  for (Command &command : executable.programs[0].bodies[1].commands)
+  for (Command &command : executable.programs[0].bodies[2].commands)
     if (auto *kernel = std::get_if<KernelCommand>(&command.what))
       kernel->inputNames = {"x", ""};
   Status status =

@@ -39,7 +39,7 @@ TEST_F(RunExecutable, TransposesWeightsAndMultiplies) {
   Part part{{2, 2}, {{}, {}}};
   GemmCommand gemm;
   gemm.a = x, gemm.b = w, gemm.c = y;
-  executable.programs[0].arenas[0].bytes = 1 << 16;
+  executable.programs[0].arenas[0].bytes = 192 + (1 << 15);
   executable.programs[0].buffers.push_back(
       {"scratch", "scratch", "device", 192, 1 << 15, 1, 1 << 15, "", ""});
   gemm.scratch = contiguousView(3, {1 << 15}, DType::I8);
@@ -53,26 +53,45 @@ TEST_F(RunExecutable, TransposesWeightsAndMultiplies) {
             (std::vector<float>{3.5, 7.5, 9.5, 21.5}));
 }
 
+// Poison shows what the check of a file cannot see: it takes a strided view for
+// all the bytes from its first element to its last.
+
 TEST_F(RunExecutable, PoisonShowsAReadOfReleasedBytes) {
   Executable executable = tinyExecutable();
-  auto &commands = executable.programs[0].bodies[1].commands;
-  commands[0].releases = {contiguousView(0, {4})}; // too early
+  Program &program = executable.programs[0];
+  program.arenas[0].bytes = 256;
+  program.buffers.push_back(
+      {"z", "activation", "device", 192, 16, 1, 16, "", ""});
+  View x = contiguousView(0, {4}), y = contiguousView(2, {4}),
+       z = contiguousView(3, {4}), ends = contiguousView(3, {2}), middle = ends,
+       yMiddle = contiguousView(2, {2});
+  ends.strides = {3};
+  middle.offset = yMiddle.offset = 4;
+  auto &commands = program.bodies[1].commands;
+  commands = {commands[0],
+              command(CopyCommand{x, z}, "Copy#1"),
+              command(CopyCommand{z, y}, "Copy#2"),
+              command(FillCommand{{0, 0, 0, 0}, ends}, "Fill"),
+              command(CopyCommand{middle, yMiddle}, "Copy#3"),
+              commands[2]};
+  commands[2].releases = {middle}; // too early
   write(executable);
   ASSERT_EQ(run(), "");
   EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
   options.poison = true;
   ASSERT_EQ(run(), "");
-  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[0]));
+  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[1]));
 }
 
 TEST_F(RunExecutable, PoisonShowsAReadOfUnwrittenBytes) {
   Executable executable = tinyExecutable();
-  auto &commands = executable.programs[0].bodies[1].commands;
-  commands.erase(commands.begin() + 1);
+  View ends = contiguousView(2, {2}), x = contiguousView(0, {2});
+  ends.strides = {3};
+  executable.programs[0].bodies[1].commands[1].what = CopyCommand{x, ends};
   write(executable);
   options.poison = true;
   ASSERT_EQ(run(), "");
-  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[3]));
+  EXPECT_TRUE(std::isnan(readNpy(folder / "out/y.npy")[2]));
 }
 
 TEST_F(RunExecutable, RefusesWrongInputs) {

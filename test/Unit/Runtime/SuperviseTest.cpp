@@ -2,6 +2,7 @@
 // no process is left.
 
 #include "RunFixture.h"
+#include "TinyTraining.h"
 
 #include <chrono>
 #include <csignal>
@@ -181,15 +182,16 @@ TEST_F(Supervise, RanksEndWithTheirParent) {
 TEST_F(Supervise, NamesTheCommandsOfAHang) {
   Executable executable = tinyExecutable(2);
   executable.programs[0].bodies[1].commands.push_back(
-      command(WaitCommand{"never"}, "Conv#4"));
-  write(executable);
+      command(KernelCommand{"tiny_hang", {}, {}, 1, 1}, "Conv#4"));
+  std::string kernels;
+  write(executable, tinyTrainingSections(kernels));
   options.hangSeconds = 0.5;
   double begin = now();
   start();
   std::string message = wait(6);
   EXPECT_LT(now() - begin, 6);
   EXPECT_THAT(message, HasSubstr("no rank made progress"));
-  EXPECT_THAT(message, HasSubstr("rank 1, in a wait of node 'Conv#4'"));
+  EXPECT_THAT(message, HasSubstr("rank 1, in a kernel of node 'Conv#4'"));
   expectNoRanks();
 }
 

@@ -1,0 +1,396 @@
+// The order first: a clock for each stream tells what has happened before a
+// command. Then bytes: each arena is a map of ranges that have one history.
+
+#include "Format/Replay.h"
+
+#include "Format/Views.h"
+
+#include <array>
+
+namespace accel::rt {
+namespace {
+
+/// Each is a thread.
+constexpr size_t kMaxStreams = 8;
+/// Ranges that one access may meet, on average, before the plan is refused:
+/// what keeps the time of the check in proportion to the file.
+constexpr int64_t kWorkPerAccess = 256, kWorkToStart = 1 << 20;
+
+/// How many commands of each stream have happened.
+using Clock = std::array<int64_t, kMaxStreams>;
+
+/// Bytes that a command touches in a run with given slots.
+struct Touch {
+  size_t arena;
+  int64_t begin, end;
+  int64_t slot, slotStride;
+  int64_t root; ///< The buffer, or the one whose bytes it shares.
+  bool isScratch;
+  format::Access how;
+  const View *view;
+};
+
+struct Step {
+  const Command *command;
+  size_t stream;
+  std::string event; ///< Of a record or wait.
+  bool records = false, waits = false, isCollective = false;
+  std::vector<Touch> touches, releases;
+};
+
+/// A range of an arena with one history.
+struct Range {
+  int64_t end;
+  int64_t root = -1; ///< What it was last written through; -1: nothing.
+  bool released = false;
+  size_t writer = 0;      ///< The stream that wrote it,
+  int64_t writtenAt = -1; ///< as its command of this number.
+  size_t write = 0;       ///< Its number among the checked writes; 0: none.
+  Clock readAt;           ///< Each stream's last read; -1: none.
+};
+using Ranges = std::map<int64_t, Range>; // by begin
+
+class Replay {
+public:
+  Replay(const Tables &tables, const Program &program)
+      : tables(tables), program(program) {}
+
+  Status run() {
+    ACCEL_RT_RETURN_IF_ERROR(prepare());
+    writeConstants();
+    for (const Entry &entry : program.entries)
+      if (entry.name == "load")
+        ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
+    // What a call leaves behind must still serve it when it comes again.
+    for (int round = 0; round < 2; ++round)
+      for (const Entry &entry : program.entries)
+        if (entry.name != "load") {
+          isFirstRound = round == 0;
+          ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
+        }
+    // The compiler drops what nothing needs: such a write is one whose reader
+    // reads something else.
+    for (const Write &write : writes)
+      if (!write.isRead)
+        return Status::error(
+            "found a value that nothing reads, in buffer " +
+            inQuotes(program.buffers[write.view->buffer].name) + ", in a " +
+            commandKind(*write.command) + " for node " +
+            inQuotes(write.command->node));
+    return Status();
+  }
+
+private:
+  Status prepare() {
+    for (const ArenaPlan &arena : program.arenas) {
+      arenaOf.emplace(arena.space, arenas.size());
+      Range all{arena.bytes, -1, false, 0, -1, 0, {}};
+      all.readAt.fill(-1);
+      arenas.emplace_back().emplace(0, all);
+    }
+    std::unordered_map<std::string, int64_t> indices;
+    for (const BufferPlan &buffer : program.buffers)
+      indices.emplace(buffer.name, indices.size());
+    for (const BufferPlan &buffer : program.buffers)
+      roots.push_back(
+          indices.at(buffer.aliasOf.empty() ? buffer.name : buffer.aliasOf));
+    for (const Body &body : program.bodies) {
+      std::vector<Step> &steps = bodies.emplace_back();
+      for (const Command &command : body.commands)
+        ACCEL_RT_RETURN_IF_ERROR(addStep(command, steps));
+    }
+    return Status();
+  }
+
+  Status addStep(const Command &command, std::vector<Step> &steps) {
+    Step &step = steps.emplace_back();
+    step.command = &command;
+    auto [stream, isNew] = streams.try_emplace(command.stream, streams.size());
+    if (streams.size() > kMaxStreams)
+      return Status::error("expected at most " + std::to_string(kMaxStreams) +
+                           " streams in program " + inQuotes(program.name));
+    step.stream = stream->second;
+    if (auto *record = std::get_if<RecordCommand>(&command.what)) {
+      step.records = true;
+      step.event = record->event;
+    } else if (auto *wait = std::get_if<WaitCommand>(&command.what)) {
+      step.waits = true;
+      step.event = wait->event;
+    }
+    step.isCollective = std::holds_alternative<CollectiveCommand>(command.what);
+    format::forEachAccess(command, [&](const View &view, format::Access how) {
+      step.touches.push_back(touch(view, how));
+    });
+    for (const View &view : command.releases)
+      step.releases.push_back(touch(view, format::Access::Write));
+    return Status();
+  }
+
+  Touch touch(const View &view, format::Access how) const {
+    const BufferPlan &buffer = program.buffers[view.buffer];
+    int64_t last = 0;
+    bool empty = false;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      empty |= view.shape[i] == 0;
+      last += (view.shape[i] - 1) * view.strides[i];
+    }
+    int64_t begin = buffer.offset + view.offset;
+    int64_t end = begin + (empty ? 0 : (last + 1) * dtypeBytes(view.dtype));
+    // Any coordinate: a rank's own piece is somewhere in here.
+    if (!view.axes.empty() && !empty) {
+      begin = buffer.offset;
+      end = begin + buffer.bytes;
+    }
+    return {arenaOf.at(buffer.space),
+            begin,
+            end,
+            view.slot,
+            buffer.slotStride,
+            roots[view.buffer],
+            buffer.role == "scratch",
+            how,
+            &view};
+  }
+
+  void writeConstants() {
+    for (size_t i = 0; i < program.buffers.size(); ++i) {
+      const BufferPlan &buffer = program.buffers[i];
+      if (buffer.section.empty())
+        continue;
+      int64_t bytes =
+          static_cast<int64_t>(tables.section(buffer.section)->bytes);
+      put(arenas[arenaOf.at(buffer.space)], buffer.offset,
+          buffer.offset + bytes, roots[i], 0, -1, 0);
+    }
+  }
+
+  /// A whole call is one queue a stream: segments do not hold streams up, and
+  /// all begin when all have ended.
+  Status runEntry(const Entry &entry) {
+    struct Queued {
+      const Step *step;
+      const Run *run;
+      size_t number; ///< Of the run: its events are its own.
+    };
+    std::vector<std::vector<Queued>> queues(streams.size());
+    size_t number = 0;
+    for (const Segment &segment : entry.segments)
+      for (const Run &run : segment.runs) {
+        for (const Step &step : bodies[run.body])
+          queues[step.stream].push_back({&step, &run, number});
+        ++number;
+      }
+    clocks.assign(streams.size(), lengths);
+    lastCollective.reset();
+    std::map<std::pair<size_t, std::string>, Clock> events;
+    std::vector<size_t> next(streams.size());
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (size_t stream = 0; stream < queues.size(); ++stream)
+        for (; next[stream] < queues[stream].size(); progress = true) {
+          const Queued &queued = queues[stream][next[stream]];
+          const Step &step = *queued.step;
+          Clock &clock = clocks[stream];
+          if (step.waits) {
+            auto recorded = events.find({queued.number, step.event});
+            if (recorded == events.end())
+              break;
+            for (size_t i = 0; i < kMaxStreams; ++i)
+              clock[i] = std::max(clock[i], recorded->second[i]);
+          }
+          if (Status status = execute(step, *queued.run); !status.ok())
+            return Status::error(status.message() + " in a " +
+                                 commandKind(*step.command) + " for node " +
+                                 inQuotes(step.command->node));
+          ++next[stream];
+          clock[stream] = ++lengths[stream];
+          if (step.records &&
+              !events.try_emplace({queued.number, step.event}, clock).second)
+            return Status::error("expected event " + inQuotes(step.event) +
+                                 " to be recorded once in a run");
+        }
+    }
+    for (size_t stream = 0; stream < queues.size(); ++stream)
+      if (next[stream] < queues[stream].size())
+        return Status::error(
+            "found a wait for event " +
+            inQuotes(queues[stream][next[stream]].step->event) +
+            ", which no command of the run can record before it, for node " +
+            inQuotes(queues[stream][next[stream]].step->command->node));
+    return Status();
+  }
+
+  Status execute(const Step &step, const Run &run) {
+    if (step.isCollective) {
+      const Clock &clock = clocks[step.stream];
+      if (lastCollective && lastCollective->first != step.stream &&
+          lastCollective->second >= clock[lastCollective->first])
+        return Status::error("expected collectives of different streams to "
+                             "wait for each other, found one that may meet "
+                             "the ranks of its group in another order");
+      lastCollective = {step.stream, lengths[step.stream]};
+    }
+    // All reads come first: what is written in place was read before.
+    for (const Touch &touch : step.touches)
+      if (touch.how != format::Access::Write)
+        ACCEL_RT_RETURN_IF_ERROR(read(touch, run, step.stream));
+    for (const Touch &touch : step.touches)
+      if (touch.how != format::Access::Read)
+        ACCEL_RT_RETURN_IF_ERROR(write(touch, run, step.stream, *step.command));
+    for (const Touch &touch : step.releases)
+      ACCEL_RT_RETURN_IF_ERROR(release(touch, run));
+    return Status();
+  }
+
+  /// The ranges from `begin` to `end`, cut there.
+  static std::pair<Ranges::iterator, Ranges::iterator>
+  cut(Ranges &ranges, int64_t begin, int64_t end) {
+    auto at = [&](int64_t place) {
+      auto next = ranges.lower_bound(place);
+      if (next != ranges.end() && next->first == place)
+        return next;
+      if (next == ranges.begin() || std::prev(next)->second.end <= place)
+        return next;
+      Range &left = std::prev(next)->second;
+      Range right = left;
+      left.end = place;
+      return ranges.emplace_hint(next, place, right);
+    };
+    auto first = at(begin);
+    auto last = at(end);
+    return {first, last};
+  }
+
+  static void put(Ranges &ranges, int64_t begin, int64_t end, int64_t root,
+                  size_t stream, int64_t number, size_t write) {
+    if (begin >= end)
+      return;
+    auto [first, last] = cut(ranges, begin, end);
+    Range range{end, root, false, stream, number, write, {}};
+    range.readAt.fill(-1);
+    last = ranges.erase(first, last);
+    ranges.emplace_hint(last, begin, range);
+  }
+
+  /// Whether command `number` of `writer` happens before the one at hand.
+  bool isBefore(size_t writer, int64_t number, size_t stream) const {
+    return writer == stream || number < clocks[stream][writer];
+  }
+
+  template <class F>
+  Status forRanges(const Touch &touch, const Run &run, F &&f) {
+    int64_t shift =
+        touch.slot < 0
+            ? 0
+            : run.slots[static_cast<size_t>(touch.slot)] * touch.slotStride;
+    if (touch.begin >= touch.end)
+      return Status();
+    auto [first, last] =
+        cut(arenas[touch.arena], touch.begin + shift, touch.end + shift);
+    for (work -= kWorkPerAccess; first != last; ++first, ++work)
+      ACCEL_RT_RETURN_IF_ERROR(f(first->first, first->second));
+    return work <= kWorkToStart
+               ? Status()
+               : Status::error("expected a plan whose commands touch whole "
+                               "ranges of bytes, found too many pieces");
+  }
+
+  Status races(const Touch &touch) const {
+    return Status::error(
+        "found a race: it and a command of another stream touch the same bytes "
+        "of buffer " +
+        inQuotes(program.buffers[touch.view->buffer].name) +
+        ", one of them writes, and neither waits for the other,");
+  }
+
+  Status read(const Touch &touch, const Run &run, size_t stream) {
+    auto check = [&](int64_t begin, Range &range) {
+      if (!touch.isScratch && (range.root != touch.root || range.released)) {
+        std::string what =
+            "found a read of byte " + std::to_string(begin) + " of space " +
+            inQuotes(program.arenas[touch.arena].space) + ", in buffer " +
+            inQuotes(program.buffers[touch.view->buffer].name);
+        if (range.root < 0)
+          return Status::error(what + ", which nothing has written,");
+        if (range.root != touch.root)
+          return Status::error(what + ", which buffer " +
+                               inQuotes(program.buffers[range.root].name) +
+                               " has overwritten,");
+        return Status::error(what + ", which was released,");
+      }
+      if (!isBefore(range.writer, range.writtenAt, stream))
+        return races(touch);
+      range.readAt[stream] = lengths[stream];
+      writes[range.write].isRead = true;
+      return Status();
+    };
+    return forRanges(touch, run, check);
+  }
+
+  /// Values that a call hands to itself, of which it is noted whether they are
+  /// read: states outlive it, scratch is no value, and of what ranks exchange
+  /// others may be the readers.
+  size_t noteWrite(const Touch &touch, const Command &command) {
+    const std::string &role = program.buffers[touch.view->buffer].role;
+    if (!isFirstRound || touch.begin >= touch.end || touch.isScratch ||
+        role == "state" || role == "communication" ||
+        std::holds_alternative<GroupCommand>(command.what))
+      return 0;
+    writes.push_back({&command, touch.view, false});
+    return writes.size() - 1;
+  }
+
+  Status write(const Touch &touch, const Run &run, size_t stream,
+               const Command &command) {
+    auto check = [&](int64_t, Range &range) {
+      if (!isBefore(range.writer, range.writtenAt, stream))
+        return races(touch);
+      for (size_t reader = 0; reader < streams.size(); ++reader)
+        if (!isBefore(reader, range.readAt[reader], stream))
+          return races(touch);
+      return Status();
+    };
+    ACCEL_RT_RETURN_IF_ERROR(forRanges(touch, run, check));
+    int64_t shift =
+        touch.slot < 0
+            ? 0
+            : run.slots[static_cast<size_t>(touch.slot)] * touch.slotStride;
+    put(arenas[touch.arena], touch.begin + shift, touch.end + shift, touch.root,
+        stream, lengths[stream], noteWrite(touch, command));
+    return Status();
+  }
+
+  Status release(const Touch &touch, const Run &run) {
+    return forRanges(touch, run, [&](int64_t, Range &range) {
+      range.released = true;
+      range.root = touch.root;
+      return Status();
+    });
+  }
+
+  const Tables &tables;
+  const Program &program;
+  std::unordered_map<std::string, size_t> arenaOf, streams;
+  std::vector<Ranges> arenas; ///< As program.arenas.
+  std::vector<int64_t> roots; ///< As program.buffers.
+  std::vector<std::vector<Step>> bodies;
+  std::vector<Clock> clocks; ///< Of each stream.
+  Clock lengths{};           ///< Commands that each stream has run.
+  struct Write {
+    const Command *command;
+    const View *view;
+    bool isRead;
+  };
+  std::vector<Write> writes{{nullptr, nullptr, true}};
+  bool isFirstRound = false;
+  std::optional<std::pair<size_t, int64_t>> lastCollective;
+  int64_t work = 0;
+};
+
+} // namespace
+
+Status replay(const Tables &tables, const Program &program) {
+  return Replay(tables, program).run();
+}
+
+} // namespace accel::rt

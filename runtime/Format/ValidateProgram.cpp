@@ -1,0 +1,299 @@
+// One program's places: arenas hold their buffers, buffers their views for
+// every coordinate and slot, and entries name bodies that there are.
+
+#include "Format/Replay.h"
+#include "Format/Tables.h"
+#include "Format/Views.h"
+
+#include <algorithm>
+
+namespace accel::rt {
+namespace {
+
+/// As enum Role of the plan dialect.
+constexpr const char *kRoles[] = {"state",   "packed",       "constant",
+                                  "input",   "output",       "activation",
+                                  "scratch", "communication"};
+/// The widest elements: what starts on their multiples serves all others.
+constexpr int64_t kMinAlignment = 8;
+/// Commands that one call of every entry runs.
+constexpr size_t kMaxCommands = size_t(1) << 24;
+constexpr int64_t kMaxAlignment = 1 << 22;
+
+class ProgramValidator {
+public:
+  ProgramValidator(const Tables &tables, const Program &program)
+      : tables(tables), program(program) {}
+
+  Status run() {
+    for (const ArenaPlan &arena : program.arenas) {
+      if (!arenas.try_emplace(arena.space, Extent{&arena, 0}).second)
+        return Status::error("found two arenas of space " +
+                             inQuotes(arena.space));
+      if (!inRange(arena.bytes, 0, kLimit) ||
+          !inRange(arena.alignment, kMinAlignment, kMaxAlignment + 1) ||
+          (arena.alignment & (arena.alignment - 1)) ||
+          !inRange(arena.reserve, 0, kLimit))
+        return Status::error("found an arena of impossible size");
+    }
+    for (const BufferPlan &buffer : program.buffers)
+      ACCEL_RT_RETURN_IF_ERROR(checkBuffer(buffer));
+    ACCEL_RT_RETURN_IF_ERROR(checkAliases());
+    // A larger one would be filled with memory that nothing needs.
+    for (auto &[space, extent] : arenas)
+      if (extent.arena->bytes - extent.end >= extent.arena->alignment)
+        return Status::error("expected the " + std::to_string(extent.end) +
+                             " bytes that buffers need of the arena of space " +
+                             inQuotes(space) + ", found " +
+                             std::to_string(extent.arena->bytes));
+    for (const Body &body : program.bodies)
+      for (const Command &command : body.commands)
+        if (Status status = checkViews(body, command); !status.ok())
+          return Status::error(status.message() + " in a " +
+                               commandKind(command) + " for node " +
+                               inQuotes(command.node));
+    return checkEntries();
+  }
+
+private:
+  struct Extent {
+    const ArenaPlan *arena;
+    int64_t end; ///< Of the last buffer.
+  };
+
+  Status checkBuffer(const BufferPlan &buffer) {
+    std::string what = "buffer " + inQuotes(buffer.name);
+    if (!buffers.try_emplace(buffer.name, &buffer).second)
+      return Status::error("found two buffers called " + inQuotes(buffer.name));
+    if (std::find(std::begin(kRoles), std::end(kRoles), buffer.role) ==
+        std::end(kRoles))
+      return Status::error("expected the role of a buffer, found " +
+                           inQuotes(buffer.role) + " for " + what);
+    auto found = arenas.find(buffer.space);
+    if (found == arenas.end())
+      return Status::error("found no arena of space " + inQuotes(buffer.space) +
+                           " for " + what);
+    auto &[arena, highest] = found->second;
+    __int128 end = static_cast<__int128>(buffer.slots - 1) * buffer.slotStride +
+                   buffer.offset + buffer.bytes;
+    if (!inRange(buffer.offset, 0, kLimit) ||
+        !inRange(buffer.bytes, 0, kLimit) ||
+        !inRange(buffer.slots, 1, kLimit) ||
+        !inRange(buffer.slotStride, buffer.bytes, kLimit) || end > arena->bytes)
+      return Status::error("expected " + what + " within the " +
+                           std::to_string(arena->bytes) +
+                           " bytes of its arena");
+    if (buffer.offset % arena->alignment ||
+        (buffer.slots > 1 && buffer.slotStride % kMinAlignment))
+      return Status::error("expected " + what + " at a multiple of " +
+                           std::to_string(arena->alignment) +
+                           " bytes, found it at " +
+                           std::to_string(buffer.offset));
+    highest = std::max(highest, static_cast<int64_t>(end));
+    const Section *section = tables.section(buffer.section);
+    if (!buffer.section.empty() &&
+        (!section || section->bytes > static_cast<uint64_t>(buffer.bytes)))
+      return Status::error("expected a section that fits for " + what);
+    if (!buffer.source.empty() && !tables.state(buffer.source))
+      return Status::error("found no state " + inQuotes(buffer.source) +
+                           " for " + what);
+    return Status();
+  }
+
+  Status checkAliases() {
+    for (const BufferPlan &buffer : program.buffers) {
+      if (buffer.aliasOf.empty())
+        continue;
+      auto found = buffers.find(buffer.aliasOf);
+      if (found == buffers.end() || !found->second->aliasOf.empty() ||
+          found->second->space != buffer.space)
+        return Status::error("expected a buffer of the same space that " +
+                             inQuotes(buffer.name) + " shares bytes with");
+    }
+    return Status();
+  }
+
+  Status checkView(const Body &body, const View &view) {
+    if (!inRange(view.buffer, 0, program.buffers.size()))
+      return Status::error("found a view of no buffer");
+    const BufferPlan &buffer = program.buffers[view.buffer];
+    int64_t bytes = dtypeBytes(view.dtype);
+    if (view.shape.size() != view.strides.size() || view.shape.size() > 8 ||
+        boundedProduct(view.shape, bytes) < 0)
+      return Status::error("found a view of impossible shape");
+    __int128 last = 0;
+    bool empty = false;
+    for (size_t i = 0; i < view.shape.size(); ++i) {
+      if (!inRange(view.strides[i], 0, kLimit))
+        return Status::error("found a view of impossible strides");
+      empty |= view.shape[i] == 0;
+      last += static_cast<__int128>(view.shape[i] - 1) * view.strides[i];
+    }
+    __int128 end = view.offset + (empty ? 0 : (last + 1) * bytes);
+    bool aligned = view.offset % bytes == 0;
+    for (const AxisStride &stride : view.axes) {
+      int64_t size = tables.axisSize(stride.axis);
+      if (size == 0 || !inRange(stride.bytes, 0, kLimit))
+        return Status::error("found a view along no axis");
+      end += static_cast<__int128>(size - 1) * stride.bytes;
+      aligned &= stride.bytes % bytes == 0;
+    }
+    if (!inRange(view.offset, 0, kLimit) || end > buffer.bytes)
+      return Status::error("found a view that leaves buffer " +
+                           inQuotes(buffer.name));
+    if (!aligned)
+      return Status::error(std::string("expected elements of ") +
+                           dtypeName(view.dtype) + " at multiples of " +
+                           std::to_string(bytes) + " bytes of buffer " +
+                           inQuotes(buffer.name));
+    if (!inRange(view.slot, -1, body.slots) ||
+        (view.slot == -1 && buffer.slots != 1))
+      return Status::error("found a view of no slot of buffer " +
+                           inQuotes(buffer.name));
+    return Status();
+  }
+
+  /// Elements that share bytes would get the value of whoever wrote last.
+  Status checkDistinct(const View &view) {
+    std::vector<std::pair<int64_t, int64_t>> dims; // by stride: stride, size
+    for (size_t i = 0; i < view.shape.size(); ++i)
+      if (view.shape[i] > 1)
+        dims.push_back({view.strides[i], view.shape[i]});
+    std::sort(dims.begin(), dims.end());
+    int64_t span = 1;
+    for (auto [stride, size] : dims) {
+      if (stride < span)
+        return Status::error("expected a view whose elements lie apart, to be "
+                             "written, of buffer " +
+                             inQuotes(program.buffers[view.buffer].name));
+      span = (size - 1) * stride + span;
+    }
+    return Status();
+  }
+
+  Status checkViews(const Body &body, const Command &command) {
+    Status status;
+    auto check = [&](const View &view) {
+      if (status.ok())
+        status = checkView(body, view);
+    };
+    format::forEachView(command, check);
+    for (const View &view : command.releases)
+      check(view);
+    format::forEachAccess(command, [&](const View &view, format::Access how) {
+      if (status.ok() && how != format::Access::Read)
+        status = checkDistinct(view);
+    });
+    ACCEL_RT_RETURN_IF_ERROR(status);
+    return checkCommand(tables, program, command);
+  }
+
+  Status checkEntries() {
+    ACCEL_RT_RETURN_IF_ERROR(checkLength());
+    const char *main = tables.executable.isTraining() ? "step" : "main";
+    int64_t found = 0, loads = 0;
+    for (const Entry &entry : program.entries) {
+      found += entry.name == main;
+      loads += entry.name == "load";
+      if (entry.name != main && entry.name != "load")
+        return Status::error(
+            "expected the entries 'load' and " + inQuotes(main) + ", found " +
+            inQuotes(entry.name) + " in program " + inQuotes(program.name));
+      for (const Segment &segment : entry.segments)
+        for (const Run &run : segment.runs)
+          ACCEL_RT_RETURN_IF_ERROR(checkRun(run, entry.name == "load"));
+      ACCEL_RT_RETURN_IF_ERROR(checkRepeats(entry));
+    }
+    if (found != 1 || loads > 1)
+      return Status::error("expected an entry " + inQuotes(main) +
+                           " in program " + inQuotes(program.name) +
+                           ", and no entry twice");
+    return Status();
+  }
+
+  /// Runs name bodies, and what they come to can be checked in seconds.
+  Status checkLength() {
+    size_t commands = 0;
+    for (const Entry &entry : program.entries)
+      for (const Segment &segment : entry.segments)
+        for (const Run &run : segment.runs) {
+          if (!inRange(run.body, 0, program.bodies.size()))
+            return Status::error("found a run of no body");
+          commands += program.bodies[run.body].commands.size();
+        }
+    return commands <= kMaxCommands
+               ? Status()
+               : Status::error("expected at most " +
+                               std::to_string(kMaxCommands) +
+                               " commands in one call of program " +
+                               inQuotes(program.name) + ", found " +
+                               std::to_string(commands));
+  }
+
+  Status checkRun(const Run &run, bool isLoad) {
+    const Body &body = program.bodies[run.body];
+    if (static_cast<int64_t>(run.slots.size()) != body.slots ||
+        !inRange(run.microBatch, 0, tables.executable.microBatches))
+      return Status::error("expected " + std::to_string(body.slots) +
+                           " slots and a micro-batch of " +
+                           std::to_string(tables.executable.microBatches) +
+                           " for body " + inQuotes(body.name));
+    Status status;
+    auto check = [&](const View &view) {
+      if (view.slot >= 0 && status.ok() &&
+          !inRange(run.slots[view.slot], 0, program.buffers[view.buffer].slots))
+        status = Status::error("found a slot out of range for body " +
+                               inQuotes(body.name));
+    };
+    for (const Command &command : body.commands) {
+      format::forEachView(command, check);
+      for (const View &view : command.releases)
+        check(view);
+      // First values are there while `load` runs, inputs and outputs after it.
+      auto *read = std::get_if<ReadCommand>(&command.what);
+      bool misplaced = std::holds_alternative<WriteCommand>(command.what)
+                           ? isLoad
+                           : read && (read->source == "state") != isLoad;
+      if (misplaced)
+        return Status::error(
+            "expected reads of states in the entry 'load', and those of inputs "
+            "and writes in the other, found a " +
+            std::string(commandKind(command)) + " of node " +
+            inQuotes(command.node) + " in body " + inQuotes(body.name));
+    }
+    return status;
+  }
+
+  /// A body that runs more than once runs once for each micro-batch.
+  Status checkRepeats(const Entry &entry) {
+    std::unordered_map<int64_t, std::vector<int64_t>> batches;
+    for (const Segment &segment : entry.segments)
+      for (const Run &run : segment.runs)
+        batches[run.body].push_back(run.microBatch);
+    for (auto &[body, list] : batches) {
+      std::sort(list.begin(), list.end());
+      bool distinct =
+          std::adjacent_find(list.begin(), list.end()) == list.end();
+      if (!distinct || (list.size() > 1 && static_cast<int64_t>(list.size()) !=
+                                               tables.executable.microBatches))
+        return Status::error("expected body " +
+                             inQuotes(program.bodies[body].name) +
+                             " to run once, or once for each micro-batch");
+    }
+    return Status();
+  }
+
+  const Tables &tables;
+  const Program &program;
+  std::unordered_map<std::string, Extent> arenas;
+  std::unordered_map<std::string, const BufferPlan *> buffers;
+};
+
+} // namespace
+
+Status checkProgram(const Tables &tables, const Program &program) {
+  ACCEL_RT_RETURN_IF_ERROR(ProgramValidator(tables, program).run());
+  return replay(tables, program);
+}
+
+} // namespace accel::rt

@@ -1,0 +1,282 @@
+// An executable is checked as a program: each way of being none is named.
+
+#include "TinyTraining.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+using ::testing::HasSubstr;
+
+namespace {
+
+/// tinyExecutable with a second stream: x is copied to z by `compute`, z to y
+/// by `side`, and events order them.
+Executable twoStreams() {
+  Executable executable = tinyExecutable();
+  Program &program = executable.programs[0];
+  program.arenas[0].bytes = 256;
+  program.buffers.push_back(
+      {"z", "activation", "device", 192, 16, 1, 16, "", ""});
+  View x = contiguousView(0, {4}), y = contiguousView(2, {4}),
+       z = contiguousView(3, {4});
+  auto &commands = program.bodies[1].commands;
+  auto side = [](Command command) {
+    command.stream = "side";
+    return command;
+  };
+  commands = {commands[0],
+              command(CopyCommand{x, z}, "ToZ"),
+              command(RecordCommand{"z"}, "Record"),
+              side(command(WaitCommand{"z"}, "Wait")),
+              side(command(CopyCommand{z, y}, "ToY")),
+              side(command(RecordCommand{"y"}, "Record")),
+              command(WaitCommand{"y"}, "Wait"),
+              commands[2]};
+  return executable;
+}
+
+std::string check(Executable executable,
+                  std::vector<SectionData> sections = tinySections()) {
+  TemporaryFolder folder;
+  Status status =
+      writeExecutableFile(std::move(executable), sections, folder / "a.accx");
+  return status.ok() ? "" : status.message();
+}
+
+using Change = std::function<void(Program &)>;
+std::string changed(Executable executable, const Change &change) {
+  change(executable.programs[0]);
+  return check(std::move(executable));
+}
+std::string tiny(const Change &change) {
+  return changed(tinyExecutable(), change);
+}
+std::string streams(const Change &change) {
+  return changed(twoStreams(), change);
+}
+std::vector<Command> &commandsOf(Program &program, size_t body = 1) {
+  return program.bodies[body].commands;
+}
+
+TEST(Validate, TakesProgramsThatAreOnes) {
+  EXPECT_EQ(check(tinyExecutable()), "");
+  EXPECT_EQ(check(twoStreams()), "");
+  EXPECT_EQ(check(tinyTraining(2, 3)), "");
+}
+
+TEST(Validate, Places) {
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].offset = 255; }),
+              HasSubstr("within the 192 bytes"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].offset = 129; }),
+              HasSubstr("'y' at a multiple of 64 bytes, found it at 129"));
+  EXPECT_THAT(tiny([](Program &p) {
+                std::get<CopyCommand>(commandsOf(p)[1].what).source.shape = {3};
+                std::get<CopyCommand>(commandsOf(p)[1].what).source.offset = 2;
+              }),
+              HasSubstr("elements of f32 at multiples of 4 bytes"));
+  EXPECT_THAT(tiny([](Program &p) { p.arenas[0].bytes = 256; }),
+              HasSubstr("expected the 144 bytes that buffers need"));
+  EXPECT_THAT(tiny([](Program &p) { p.arenas[0].alignment = 96; }),
+              HasSubstr("an arena of impossible size"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].name = "x"; }),
+              HasSubstr("found two buffers called 'x'"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].role = "stat"; }),
+              HasSubstr("expected the role of a buffer, found 'stat'"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].aliasOf = "q"; }),
+              HasSubstr("a buffer of the same space that 'y' shares"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[1].source = "u"; }),
+              HasSubstr("found no state 'u' for buffer 'w'"));
+  EXPECT_THAT(tiny([](Program &p) { p.stage = 1; }),
+              HasSubstr("expected one program for each of 1 stages"));
+  EXPECT_THAT(tiny([](Program &p) {
+                View y = contiguousView(2, {4});
+                y.strides = {0};
+                commandsOf(p)[1].what = FillCommand{{0, 0, 0, 0}, y};
+              }),
+              HasSubstr("a view whose elements lie apart"));
+  EXPECT_THAT(tiny([](Program &p) {
+                commandsOf(p)[1].what =
+                    CoordinateCommand{{}, contiguousView(2, {0}, DType::I64)};
+              }),
+              HasSubstr("expected a view of i64, of one element"));
+  EXPECT_THAT(tiny([](Program &p) {
+                commandsOf(p)[1].what =
+                    FillCommand{{0, 0, 0, 256}, contiguousView(2, {4})};
+              }),
+              HasSubstr("expected a value of the view's element type"));
+}
+
+TEST(Validate, Entries) {
+  EXPECT_THAT(
+      tiny([](Program &p) { p.entries[0].name = "lead"; }),
+      HasSubstr("expected the entries 'load' and 'main', found 'lead'"));
+  EXPECT_THAT(tiny([](Program &p) { p.entries.pop_back(); }),
+              HasSubstr("expected an entry 'main'"));
+  EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
+              HasSubstr("and no entry twice"));
+  EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
+              HasSubstr("reads of states in the entry 'load'"));
+  EXPECT_THAT(tiny([](Program &p) {
+                auto &runs = p.entries[1].segments[0].runs;
+                runs.push_back(runs[0]);
+              }),
+              HasSubstr("body 'body' to run once, or once for each micro-"));
+  Executable training = tinyTraining(1, 3);
+  training.programs[0].entries[1].segments[0].runs[2].microBatch = 0;
+  EXPECT_THAT(check(training), HasSubstr("body 'forward' to run once"));
+  training = tinyTraining();
+  training.unshiftedLabels = "labels";
+  EXPECT_THAT(check(training), HasSubstr("the input of labels 'labels'"));
+  // Of several programs.
+  Executable two = tinyExecutable();
+  two.programs.push_back(two.programs[0]);
+  EXPECT_THAT(check(two), HasSubstr("expected one program for each of 1"));
+  two.mesh = {{"pp", 2}};
+  EXPECT_THAT(check(two), HasSubstr("no mesh axis 'dp'"));
+}
+
+TEST(Validate, ReadsOfWhatWasWritten) {
+  EXPECT_THAT(
+      tiny([](Program &p) { commandsOf(p).erase(commandsOf(p).begin()); }),
+      HasSubstr("byte 0 of space 'device', in buffer 'x', which nothing "
+                "has written, in a copy for node 'Copy#1'"));
+  EXPECT_THAT(tiny([](Program &p) {
+                commandsOf(p)[0].releases = {contiguousView(0, {4})};
+              }),
+              HasSubstr("in buffer 'x', which was released,"));
+  // A state that is not loaded.
+  Executable training = tinyTraining();
+  training.programs[0].bodies[0].commands.erase(
+      training.programs[0].bodies[0].commands.begin());
+  EXPECT_THAT(check(training), HasSubstr("in buffer 'net/w', which nothing"));
+  // What a value was computed for reads another.
+  Executable streams = twoStreams();
+  std::get<CopyCommand>(commandsOf(streams.programs[0])[4].what).source =
+      contiguousView(0, {4});
+  EXPECT_THAT(check(streams),
+              HasSubstr("found a value that nothing reads, in "
+                        "buffer 'z', in a copy for node 'ToZ'"));
+  // Two buffers at one place.
+  EXPECT_THAT(tiny([](Program &p) {
+                p.buffers[2].offset = 0;
+                p.arenas[0].bytes = 80;
+                View y = contiguousView(2, {4});
+                commandsOf(p).insert(
+                    commandsOf(p).begin() + 1,
+                    command(FillCommand{{0, 0, 0, 0}, y}, "Fill"));
+              }),
+              HasSubstr("in buffer 'x', which buffer 'y' has overwritten,"));
+}
+
+TEST(Validate, StreamsAndEvents) {
+  EXPECT_THAT(streams([](Program &p) { commandsOf(p)[4].stream = "third"; }),
+              HasSubstr("found a race: it and a command of another stream"));
+  EXPECT_THAT(streams([](Program &p) { commandsOf(p)[1].stream = "third"; }),
+              HasSubstr("race"));
+  EXPECT_THAT(streams([](Program &p) { commandsOf(p)[4].stream = ""; }),
+              HasSubstr("expected the name of a stream"));
+  EXPECT_THAT(streams([](Program &p) {
+                commandsOf(p).erase(commandsOf(p).begin() + 6);
+              }),
+              HasSubstr("in buffer 'y'"));
+  EXPECT_THAT(streams([](Program &p) {
+                std::get<WaitCommand>(commandsOf(p)[3].what).event = "q";
+              }),
+              HasSubstr("which no command of the run can record before it, for "
+                        "node 'Wait'"));
+  EXPECT_THAT(
+      streams([](Program &p) { commandsOf(p).push_back(commandsOf(p)[2]); }),
+      HasSubstr("event 'z' to be recorded once"));
+  EXPECT_THAT(streams([](Program &p) {
+                for (int i = 0; i < 8; ++i) {
+                  commandsOf(p).push_back(
+                      command(RecordCommand{std::to_string(i)}, "Record"));
+                  commandsOf(p).back().stream = std::to_string(i);
+                }
+              }),
+              HasSubstr("expected at most 8 streams"));
+  // A segment's end holds no stream up.
+  EXPECT_THAT(streams([](Program &p) {
+                Body second{"second", "cpu", 0, {commandsOf(p).back()}};
+                commandsOf(p).pop_back();
+                commandsOf(p).pop_back();
+                p.bodies.push_back(second);
+                p.entries[1].segments.push_back({"cpu", false, {{2, 0, {}}}});
+              }),
+              HasSubstr("in buffer 'y'"));
+}
+
+TEST(Validate, CollectivesAndMessages) {
+  Executable executable = tinyTraining(2);
+  auto &update = commandsOf(executable.programs[0], 3);
+  auto &collective = std::get<CollectiveCommand>(update[1].what);
+  collective.axes = {"dp", "dp"};
+  EXPECT_THAT(check(executable), HasSubstr("mesh axis 'dp' twice"));
+  collective.axes = {"dp"};
+  Command other = update[1];
+  other.stream = "comm";
+  std::get<CollectiveCommand>(other.what).inputs.clear();
+  std::get<CollectiveCommand>(other.what).outputs.clear();
+  update.insert(update.begin(), other);
+  EXPECT_THAT(check(executable), HasSubstr("collectives of different streams"));
+  EXPECT_THAT(tiny([](Program &p) {
+                commandsOf(p).push_back(command(
+                    SendCommand{contiguousView(0, {4}), "dp", 1, 0}, "S"));
+              }),
+              HasSubstr("found a message of node 'S' that no rank receives"));
+  EXPECT_THAT(
+      tiny([](Program &p) {
+        commandsOf(p).push_back(
+            command(SendCommand{contiguousView(0, {4}), "dp", 1, 0}, "S"));
+        commandsOf(p).push_back(
+            command(RecvCommand{contiguousView(1, {2}), "dp", -1, 0}, "R"));
+      }),
+      HasSubstr("what node 'R' receives to have the shape that node 'S'"));
+}
+
+TEST(Validate, KernelsAreCalledAsTheyWereCompiled) {
+  // The writer signs what it is given: the file is changed as a struct.
+  Executable executable = tinyTraining();
+  Program &program = executable.programs[0];
+  for (const Body &body : program.bodies)
+    for (const Command &command : body.commands)
+      if (auto kernel = kernelSignature(program, command))
+        executable.kernels.push_back(*kernel);
+  executable.sections = {{"state:w", DType::F32, {2, 2}, 0, 16, 0}};
+  ASSERT_EQ(validate(executable).message(), "");
+  auto refused = [&](const std::function<void(KernelCommand &)> &change) {
+    Executable changed = executable;
+    for (Command &command : changed.programs[0].bodies[3].commands)
+      if (auto *kernel = std::get_if<KernelCommand>(&command.what))
+        change(*kernel);
+    return validate(changed).message();
+  };
+  const char *message = "expected the rows and views that kernel 'tiny_update' "
+                        "was compiled for, found others";
+  EXPECT_THAT(refused([](KernelCommand &k) { k.rows = 2147483647; }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) { k.grid = 2; }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) { k.inputs[3].shape = {1}; }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) {
+                k.inputs[2].strides = {1, 2};
+              }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) { k.inputs[0].dtype = DType::I32; }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) { k.outputs.pop_back(); }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) {
+                std::swap(k.outputs[3], k.outputs[4]);
+                k.outputs[1].buffer = k.outputs[6].buffer; // not in place now
+              }),
+              HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) { k.function = "tiny_accumulate"; }),
+              HasSubstr("that kernel 'tiny_accumulate'"));
+}
+
+} // namespace
