@@ -391,8 +391,9 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   SavedWeights saved;
   bool saves = !options.saveWeights.empty();
   if (saves)
-    ACCEL_RT_RETURN_IF_ERROR(saved.create(
-        *file, options.saveWeights, options.originalWeights, options.warn));
+    ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
+                                          options.originalWeights,
+                                          options.warn));
   Checkpoints checkpoints;
   bool checkpointed = !options.checkpoint.empty();
   if (checkpointed)
@@ -437,7 +438,8 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
         " of " + std::to_string(memory.control().firstStep + repeats)));
   }
   if (saves)
-    ACCEL_RT_RETURN_IF_ERROR(saved.finish(weights));
+    if (Status status = saved.finish(); !status.ok())
+      return withLast(std::move(status));
   if (memory.control().stoppedAt.load())
     return withLast(badStep(job));
   if (!options.outputs.empty())

@@ -125,6 +125,23 @@ private:
     return nullptr;
   }
 
+  /// Whether a path is one that the compiler writes: relative, up first and
+  /// then down. (Weights lie where the model does, which may be another
+  /// folder.)
+  static bool isPlainPath(const std::string &path) {
+    bool down = false;
+    for (size_t begin = 0; begin <= path.size();) {
+      size_t end = std::min(path.find('/', begin), path.size());
+      std::string part = path.substr(begin, end - begin);
+      if (part.empty() || part == "." || (part == ".." && down) ||
+          part.find('\0') != std::string::npos)
+        return false;
+      down |= part != "..";
+      begin = end + 1;
+    }
+    return down;
+  }
+
   Status checkState(const StatePlan &state) {
     std::string what = "state " + inQuotes(state.name);
     const FirstValue &first = state.first;
@@ -147,6 +164,15 @@ private:
     }
     if (!state.axes.empty())
       ACCEL_RT_RETURN_IF_ERROR(checkPart({state.shape, state.axes}, what));
+    for (size_t i = 0; i < state.axes.size(); ++i) {
+      int64_t pieces = 1;
+      for (const std::string &axis : state.axes[i])
+        pieces *= axisSize(axis);
+      if (state.shape[i] % pieces)
+        return Status::error("expected axes that divide dimension " +
+                             std::to_string(i) + " of " + what + ", found " +
+                             std::to_string(pieces) + " pieces");
+    }
     if (!first.path.empty() + !first.section.empty() + !first.fill.empty() != 1)
       return Status::error("expected a file, a section or a fill for " + what);
     if (!first.fill.empty()) {
@@ -170,8 +196,9 @@ private:
       return Status::error("expected " + std::to_string(bytes) +
                            " bytes of first value, found " +
                            std::to_string(first.bytes) + " for " + what);
-    if (!first.path.empty() && (first.path[0] == '/' || first.offset > kLimit))
-      return Status::error("expected a relative path, found " +
+    if (!first.path.empty() &&
+        (!isPlainPath(first.path) || first.offset > kLimit))
+      return Status::error("expected a relative path without detours, found " +
                            inQuotes(first.path) + " for " + what);
     if (!first.section.empty()) {
       const Section *section = findSection(first.section);
@@ -389,9 +416,11 @@ private:
     if (kind == "state") {
       for (const StatePlan &state : executable.states)
         if (state.name == name)
-          return fits(state.shape, state.dtype)
-                     ? Status()
-                     : Status::error("expected the shape of the state");
+          return !fits(state.shape, state.dtype)
+                     ? Status::error("expected the shape of the state")
+                 : state.part().axes != part.axes // pieces are checked by it
+                     ? Status::error("expected the axes of the state")
+                     : Status();
       return Status::error("found no state " + inQuotes(name));
     }
     for (const TensorPlan &tensor : tensors)
