@@ -370,9 +370,14 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   bool hasData = !options.data.empty();
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
-  DataCursor cursor = hasData ? data.cursor() : DataCursor();
+  DataCursor cursor;
+  bool checkpointed = !options.checkpoint.empty();
+  if (hasData)
+    ACCEL_RT_RETURN_IF_ERROR(
+        data.getCursor(checkpointed || resumes, options, cursor));
   if (resumes)
-    ACCEL_RT_RETURN_IF_ERROR(resume.checkData(hasData ? &cursor : nullptr));
+    ACCEL_RT_RETURN_IF_ERROR(
+        resume.checkData(hasData ? &cursor : nullptr, options.warn));
   Inputs inputs;
   ACCEL_RT_RETURN_IF_ERROR(inputs.open(
       plan, options.inputs.empty() && !hasData ? "." : options.inputs,
@@ -395,7 +400,6 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                                           options.originalWeights,
                                           options.warn));
   Checkpoints checkpoints;
-  bool checkpointed = !options.checkpoint.empty();
   if (checkpointed)
     ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
                                               resumes ? &resume : nullptr,

@@ -10,7 +10,8 @@
 
 namespace accel::rt {
 
-inline constexpr int64_t kCheckpointVersion = 1;
+/// Version 1 did not tell which data there were; it is still read.
+inline constexpr int64_t kCheckpointVersion = 2;
 
 struct Manifest {
   int64_t step = 0; ///< Finished steps.

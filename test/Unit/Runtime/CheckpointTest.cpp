@@ -294,6 +294,34 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
               HasSubstr("expected 5 as the data's seed, as the checkpoint"));
   options.seed.reset();
+  // Other data of the same length: a bit of one token.
+  std::string data = slurp(folder / "d.bin"), other = data;
+  other[97] ^= 1;
+  spill(folder / "e.bin", other);
+  options.data = folder / "e.bin";
+  EXPECT_THAT(lastBatch(1, 6, "c", ""),
+              HasSubstr("expected the tokens of '" + (folder / "d.bin") +
+                        "' as the checkpoint '" + (folder / "c") +
+                        "/step-00000003' had them, found others in '" +
+                        (folder / "e.bin") + "'"));
+  // The same data elsewhere are the same data.
+  spill(folder / "e.bin", data);
+  EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
+  options.data = folder / "d.bin";
+  // A checkpoint of version 1 does not tell.
+  std::string path = folder / "c/step-00000003/checkpoint.json",
+              text = slurp(path);
+  size_t from = text.find(", \"file\""), to = text.find(", \"read\"");
+  text.erase(from, to - from);
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  size_t seal = text.rfind('"', text.size() - 4) + 1;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(hashBytes(text.data(), seal)));
+  text.replace(seal, 16, hash);
+  spill(path, text);
+  EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
+  EXPECT_THAT(warning, HasSubstr("does not tell which data it had"));
   spill(folder / "d.bin", std::string(320, '\1'));
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
               HasSubstr("expected 10 samples in the data"));
