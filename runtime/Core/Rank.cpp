@@ -91,7 +91,8 @@ Status runRank(const Job &job, int64_t rank) {
                   spinLimit(job.threads * plan.numRanks()));
   self.threads = pool.size();
   std::unique_ptr<Device> device;
-  ACCEL_RT_RETURN_IF_ERROR(makeCpuDevice(job.file, pool, device));
+  ACCEL_RT_RETURN_IF_ERROR(
+      makeCpuDevice(job.file, pool, device, &self.bytesPopulated));
   std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, rank);
   InputOutput io{plan,         &job.inputs,
                  &job.weights, &job.memory.pieceHash(rank, 0),

@@ -6,6 +6,7 @@
 //   meet    the same, and an all_reduce of the ranks
 //   gemm    the same, and a product of matrices of 64 by 64
 //   hang    a wait for what never happens
+//   large   arenas of 4 GiB
 //   weights the state in a file of its own, FOLDER/weights.bin
 //   train   the training program of TinyTraining.h
 //   folded  the same, with parameters that the exporter folded away
@@ -64,6 +65,9 @@ int main(int argc, char **argv) {
     commands.push_back(command(gemm, "MatMul#1"));
   } else if (kind == "hang") {
     commands.push_back(command(WaitCommand{"never"}, "Conv#4"));
+  } else if (kind == "large") {
+    program.arenas[0].bytes = int64_t(4) << 30;
+    program.arenas.push_back({"shared", int64_t(4) << 30, 64, 0});
   } else if (kind == "weights") {
     FirstValue &first = executable.states[0].first;
     first.section.clear();

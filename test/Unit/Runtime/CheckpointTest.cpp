@@ -269,6 +269,35 @@ TEST_F(Checkpoint, SavesNoStepWithoutANumber) {
             (std::set<std::string>{"step-00000001", "step-00000002"}));
 }
 
+TEST_F(Checkpoint, NamesTheLastWhereTheFolderIsByNow) {
+  // As above: the error comes after the second step was told of.
+  write(training(2), tinyTrainingSections(kernels));
+  options.outputs.clear();
+  options.steps = 5;
+  options.saveEvery = 1;
+  writeNpy(folder / "x.npy", {4}, {1000, 0, 0, 2});
+  auto runAndChange = [&](auto change) {
+    options.checkpoint = folder / "c";
+    options.step = [&, changed = false](const StepResult &) mutable {
+      if (!std::exchange(changed, true))
+        change();
+    };
+    return run();
+  };
+  EXPECT_THAT(runAndChange([&] { fs::rename(folder / "c", folder / "moved"); }),
+              HasSubstr("; the last checkpoint is '" +
+                        fs::canonical(folder.path).string() +
+                        "/moved/step-00000002'"));
+  // A checkpoint may be saved while the folder goes.
+  EXPECT_THAT(runAndChange([&] {
+                std::error_code ignored;
+                while (fs::exists(folder / "c"))
+                  fs::remove_all(folder / "c", ignored);
+              }),
+              HasSubstr("; the folder '" + (folder / "c") +
+                        "' of the checkpoints is gone"));
+}
+
 TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   std::vector<uint16_t> tokens(10 * 8);
   for (size_t i = 0; i < tokens.size(); ++i)
