@@ -62,6 +62,14 @@ config.substitutions += [
     # Preloaded into acc-run, it counts what is allocated after load.
     ("%count-allocations", os.path.join(
         config.accel_build, "lib", "accel-count-allocations.so")),
+    # Preloaded into acc-run, it changes a bit of what is read.
+    ("%change-reads", os.path.join(
+        config.accel_build, "lib", "accel-change-reads.so")),
+    # Preloaded into acc-run: see test/Tools/ChangeSaves.cpp, SlowMemory.cpp.
+    ("%change-saves", os.path.join(
+        config.accel_build, "lib", "accel-change-saves.so")),
+    ("%slow-memory", os.path.join(
+        config.accel_build, "lib", "accel-slow-memory.so")),
     # %encode-onnx < model.textproto > model.onnx
     ("%encode-onnx", "protoc --proto_path=" + os.path.join(
         config.accel_build, "onnx-schema") +

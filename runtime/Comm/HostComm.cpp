@@ -72,7 +72,8 @@ public:
                            std::to_string(self.memory.sharedBytes()) +
                            " bytes, found " + std::to_string(arena.bytes));
     *address = self.memory.shared(self.rank);
-    return cpu::populate(*address, static_cast<uint64_t>(arena.bytes));
+    return cpu::populate(*address, static_cast<uint64_t>(arena.bytes),
+                         &self.memory.rank(self.rank).bytesPopulated);
   }
 
   Status prepare(const Program &program, const Command &command,

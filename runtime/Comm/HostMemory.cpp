@@ -78,7 +78,9 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
       cursor.take(executable.isTraining()
                       ? static_cast<uint64_t>(repeats) * sizeof(StepRecord)
                       : 0);
-  uint64_t hashesAt = cursor.take(executable.states.size() * sizeof(uint64_t));
+  states = executable.states.size();
+  uint64_t hashesAt = cursor.take(states * sizeof(uint64_t));
+  uint64_t piecesAt = cursor.take(count * states * sizeof(uint64_t));
   uint64_t barriersAt =
       cursor.take(channels.size() * count * sizeof(BarrierCell));
   uint64_t mailAt = cursor.take(mail * sizeof(Mailbox));
@@ -101,6 +103,7 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
   times = reinterpret_cast<double *>(base + timesAt);
   steps = reinterpret_cast<StepRecord *>(base + stepsAt);
   hashes = reinterpret_cast<uint64_t *>(base + hashesAt);
+  pieceHashes = reinterpret_cast<uint64_t *>(base + piecesAt);
   // The mapping is zero, which is what barriers and mailboxes start as;
   // touching them all would cost memory that few plans need.
   barriers = reinterpret_cast<BarrierCell *>(base + barriersAt);

@@ -57,6 +57,10 @@ public:
   StepRecord &step(int64_t repeat) { return steps[repeat]; }
   /// What a checkpoint's file holds of a state, by Executable::states' order.
   uint64_t &stateHash(size_t state) { return hashes[state]; }
+  /// What a rank's piece of a state's value must hash to, by the same order.
+  uint64_t &pieceHash(int64_t rank, size_t state) {
+    return pieceHashes[static_cast<size_t>(rank) * states + state];
+  }
   /// The barrier of the group that `channel` and the group's lowest rank name.
   BarrierCell &barrier(size_t channel, int64_t lowestRank) {
     return barriers[channel * static_cast<size_t>(ranks) +
@@ -83,7 +87,8 @@ private:
   RankControl *rankBlocks = nullptr;
   double *times = nullptr;
   StepRecord *steps = nullptr;
-  uint64_t *hashes = nullptr;
+  size_t states = 0;
+  uint64_t *hashes = nullptr, *pieceHashes = nullptr;
   BarrierCell *barriers = nullptr;
   Mailbox *mailboxes = nullptr;
   char *arenas = nullptr;

@@ -118,7 +118,11 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
 
 std::string Checkpoints::whereIsTheLast() const {
   // A rank that was killed may have named one without having said so.
-  auto found = listCheckpoints(folder.path());
+  std::string now = folder.whereNow();
+  if (now.empty())
+    return "; the folder " + inQuotes(folder.path()) +
+           " of the checkpoints is gone";
+  auto found = listCheckpoints(now);
   const std::string &last = found.empty() ? resumedPath : found.back().path;
   return last.empty() ? "; no checkpoint was saved"
                       : "; the last checkpoint is " + inQuotes(last);

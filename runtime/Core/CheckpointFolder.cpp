@@ -79,17 +79,35 @@ Status CheckpointFolder::open(const std::string &path) {
   return Status();
 }
 
+std::string CheckpointFolder::whereNow() const {
+  struct stat opened, found;
+  auto isHere = [&](const std::string &path) {
+    return fstat(handle.get(), &opened) == 0 &&
+           stat(path.c_str(), &found) == 0 && opened.st_dev == found.st_dev &&
+           opened.st_ino == found.st_ino;
+  };
+  if (isHere(folderPath))
+    return folderPath;
+  char path[4096];
+  std::string link = "/proc/self/fd/" + std::to_string(handle.get());
+  ssize_t length = readlink(link.c_str(), path, sizeof path);
+  std::string moved(path, length > 0 ? static_cast<size_t>(length) : 0);
+  return isHere(moved) ? moved : "";
+}
+
 void CheckpointFolder::clean() const {
+  std::string path = whereNow();
+
   std::vector<std::string> stale;
-  forEachName(folderPath, [&](const std::string &name) {
+  forEachName(path, [&](const std::string &name) {
     if (stepOf(name, kTemporary) >= 0)
-      stale.push_back(folderPath + "/" + name);
+      stale.push_back(path + "/" + name);
   });
-  for (const std::string &path : stale) {
+  for (const std::string &left : stale) {
     for (const char *file : kCheckpointFiles)
-      unlink((path + "/" + file).c_str());
-    unlink((path + "/" + kManifestFile).c_str());
-    rmdir(path.c_str());
+      unlink((left + "/" + file).c_str());
+    unlink((left + "/" + kManifestFile).c_str());
+    rmdir(left.c_str());
   }
 }
 

@@ -43,6 +43,8 @@ public:
   /// Removes the temporaries.
   void clean() const;
   const std::string &path() const { return folderPath; }
+  /// Where it is by now: somebody may have moved it. Empty: it is gone.
+  std::string whereNow() const;
   int descriptor() const { return handle.get(); }
 
 private:

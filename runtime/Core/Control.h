@@ -25,7 +25,7 @@ struct alignas(64) RankControl {
   static constexpr int64_t kLoading = -1, kBetweenRuns = -2, kSaving = -3;
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
-  std::atomic<uint64_t> runsDone{0}, weightBytesRead{0};
+  std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};
   uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
            residentPeakBytes = 0, reservedBytes = 0;
   double loadSeconds = 0;
@@ -54,8 +54,6 @@ struct Control {
   std::atomic<bool> stopWanted{false};
   std::atomic<int64_t> interruptedAt{kNever};
   static constexpr int64_t kNever = INT64_MAX;
-  /// Sum over the ranks of the weights' bytes, for the progress line.
-  uint64_t weightBytes = 0;
 
   bool aborted() const { return abort.load(std::memory_order_relaxed) != 0; }
 };

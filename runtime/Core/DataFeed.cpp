@@ -5,6 +5,7 @@
 #include "Core/InputOutput.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace accel::rt {
@@ -119,9 +120,25 @@ Status DataFeed::open(const Executable &executable, const RunOptions &options) {
   return Status();
 }
 
-DataCursor DataFeed::cursor() const {
-  return {static_cast<int64_t>(order.samples), shape[1],
-          static_cast<int64_t>(order.batch), static_cast<int64_t>(order.seed)};
+Status DataFeed::getCursor(bool hashed, const RunOptions &options,
+                           DataCursor &cursor) const {
+  cursor.samples = static_cast<int64_t>(order.samples);
+  cursor.length = shape[1];
+  cursor.batch = static_cast<int64_t>(order.batch);
+  cursor.seed = static_cast<int64_t>(order.seed);
+  cursor.file = path;
+  if (!hashed)
+    return Status();
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  auto tell = [&](uint64_t done, uint64_t bytes) {
+    if (!options.progress || Clock::now() - last < std::chrono::seconds(2))
+      return;
+    last = Clock::now();
+    options.progress("loading: hashed " + std::to_string(done >> 20) + " of " +
+                     std::to_string(bytes >> 20) + " MiB of data");
+  };
+  return tokens.hash(tell, cursor.hash.emplace());
 }
 
 bool DataFeed::feeds(const std::string &input) const {

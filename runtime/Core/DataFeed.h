@@ -21,7 +21,11 @@ public:
   /// input of `executable` that tokens can feed.
   Status open(const Executable &executable, const RunOptions &options);
 
-  DataCursor cursor() const;
+  /// What a checkpoint says of the data. With `hashed` the file is read once,
+  /// to tell it from others; `options.progress` hears of it where that takes
+  /// time.
+  Status getCursor(bool hashed, const RunOptions &options,
+                   DataCursor &cursor) const;
   bool feeds(const std::string &input) const;
   /// Why an input is not fed: a clause.
   std::string whyNot(const std::string &input) const;

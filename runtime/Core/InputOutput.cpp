@@ -13,8 +13,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 namespace accel::rt {
 namespace {
@@ -139,7 +137,6 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
     tensor.name = state.name;
     if (auto *saved = resumed ? resumed->find(state.name) : nullptr) {
       tensor.range = saved->range;
-      total += saved->bytes;
       tensors.push_back(std::move(tensor));
       checks.push_back({saved->bytes, saved->hash, "saved"});
       continue;
@@ -192,43 +189,47 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
             inQuotes(range.path) + ", found a file of " +
             std::to_string(info.st_size) + " bytes");
     }
-    total += state.first.bytes;
     tensors.push_back(std::move(tensor));
     checks.push_back({state.first.bytes, state.first.hash, "compiled"});
   }
   return Status();
 }
 
-const TensorRange *Weights::find(const std::string &name) const {
-  return findTensor(tensors, name);
+Status Weights::Check::changed(const OpenTensor &tensor) const {
+  return Status::error("expected the weights of " + inQuotes(tensor.name) +
+                       " as they were " + origin + ", found other bytes in " +
+                       inQuotes(tensor.range.path));
 }
 
-Status Weights::verify(int64_t rank, int64_t ranks,
-                       std::atomic<uint64_t> &progress) const {
-  std::vector<char> buffer(1 << 20);
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t *)> hash(
-      XXH3_createState(), XXH3_freeState);
+Status
+Weights::checkSplit(const Executable &executable, int64_t rank,
+                    const std::function<uint64_t &(int64_t, size_t)> &pieceHash,
+                    std::atomic<uint64_t> &progress) const {
+  int64_t ranks = executable.numRanks(), turn = 0;
+  std::vector<char> buffer(kStagingBytes);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (static_cast<int64_t>(i) % ranks != rank)
-      continue;
     const TensorRange &range = tensors[i].range;
     const Check &check = checks[i];
-    if (!range.fill.empty())
+    Part part = executable.states[i].part();
+    RangeBlocks whole,
+        blocks(range, part, Coordinates::of(executable.mesh, rank));
+    if (!range.fill.empty() || !blocks.isSplit() || turn++ % ranks != rank)
       continue;
-    XXH3_64bits_reset(hash.get());
+    RangeDigest all(whole), pieces(blocks);
     for (uint64_t done = 0; done < check.bytes;) {
       uint64_t step = std::min<uint64_t>(buffer.size(), check.bytes - done);
       ACCEL_RT_RETURN_IF_ERROR(readRange(
           range.fd, range.path, range.offset + done, buffer.data(), step));
-      XXH3_64bits_update(hash.get(), buffer.data(), step);
+      all.add(done, buffer.data(), step);
+      pieces.add(done, buffer.data(), step);
       progress.fetch_add(1, std::memory_order_relaxed);
       done += step;
     }
-    if (XXH3_64bits_digest(hash.get()) != check.hash)
-      return Status::error("expected the weights of " +
-                           inQuotes(tensors[i].name) + " as they were " +
-                           check.origin + ", found other bytes in " +
-                           inQuotes(range.path));
+    if (all.value() != check.hash)
+      return check.changed(tensors[i]);
+    for (int64_t other = 0; other < ranks; ++other)
+      pieceHash(other, i) = pieces.valueOf(
+          blocks.pieceOf(part, Coordinates::of(executable.mesh, other)));
   }
   return Status();
 }
@@ -241,15 +242,41 @@ namespace {
 
 class ReadTask : public Task {
 public:
-  ReadTask(PieceMover mover, std::atomic<uint64_t> *counter)
-      : mover(std::move(mover)), counter(counter) {}
+  explicit ReadTask(PieceMover mover) : mover(std::move(mover)) {}
   Status run(void *const *addresses, int64_t microBatch) override {
-    return mover.read(addresses[0], microBatch, counter);
+    return mover.read(addresses[0], microBatch);
   }
 
 private:
   PieceMover mover;
-  std::atomic<uint64_t> *counter;
+};
+
+/// Reads a rank's piece of a state's value, and holds the very bytes that it
+/// has read against their hash: what was checked before may have changed since.
+class LoadTask : public Task {
+public:
+  LoadTask(PieceMover mover, const OpenTensor &tensor, RangeBlocks blocks,
+           const Weights::Check &check, const uint64_t *pieceHash,
+           std::atomic<uint64_t> &counter)
+      : mover(std::move(mover)), tensor(tensor), blocks(std::move(blocks)),
+        check(check), pieceHash(pieceHash), counter(counter) {}
+  Status run(void *const *addresses, int64_t microBatch) override {
+    RangeDigest digest(blocks);
+    ACCEL_RT_RETURN_IF_ERROR(
+        mover.read(addresses[0], microBatch, &counter, &digest));
+    if (tensor.range.fill.empty() &&
+        digest.value() != (blocks.isSplit() ? *pieceHash : check.hash))
+      return check.changed(tensor);
+    return Status();
+  }
+
+private:
+  PieceMover mover;
+  const OpenTensor &tensor;
+  RangeBlocks blocks;
+  const Weights::Check &check;
+  const uint64_t *pieceHash;
+  std::atomic<uint64_t> &counter;
 };
 
 /// Replicated pieces are written by one rank, which says `writer`.
@@ -314,26 +341,41 @@ bool isWriter(const Part &part, const Coordinates &coordinates) {
   return true;
 }
 
+Status InputOutput::prepareLoad(const ReadCommand &read,
+                                const Coordinates &coordinates,
+                                RankControl &control,
+                                std::unique_ptr<Task> &task) {
+  size_t state = 0;
+  while (weights && state < weights->values().size() &&
+         weights->values()[state].name != read.name)
+    ++state;
+  if (!weights || state == weights->values().size())
+    return Status::error("found no value for " + inQuotes(read.name));
+  const OpenTensor &tensor = weights->values()[state];
+  if (staging.empty())
+    staging.resize(kStagingBytes);
+  task = std::make_unique<LoadTask>(
+      PieceMover(tensor.range, read.part, read.target, coordinates, &staging),
+      tensor, RangeBlocks(tensor.range, read.part, coordinates),
+      weights->checkOf(state), pieceHashes + state, control.weightBytesRead);
+  return Status();
+}
+
 Status InputOutput::prepare(const Command &command,
                             const Coordinates &coordinates,
                             RankControl &control, std::unique_ptr<Task> &task) {
   if (auto *read = std::get_if<ReadCommand>(&command.what)) {
-    bool isState = read->source == "state";
-    const TensorRange *range =
-        isState ? (weights ? weights->find(read->name) : nullptr)
-                : (inputs ? inputs->find(read->name) : nullptr);
-    if (!range && data && !isState && data->feeds(read->name)) {
+    if (read->source == "state")
+      return prepareLoad(*read, coordinates, control, task);
+    const TensorRange *range = inputs ? inputs->find(read->name) : nullptr;
+    if (!range && data && data->feeds(read->name)) {
       task = data->prepare(*read, coordinates, finishedSteps);
       return Status();
     }
     if (!range)
       return Status::error("found no value for " + inQuotes(read->name));
-    if (isState && staging.empty())
-      staging.resize(kStagingBytes);
     task = std::make_unique<ReadTask>(
-        PieceMover(*range, read->part, read->target, coordinates,
-                   isState ? &staging : nullptr),
-        isState ? &control.weightBytesRead : nullptr);
+        PieceMover(*range, read->part, read->target, coordinates));
     return Status();
   }
   auto &write = std::get<WriteCommand>(command.what);

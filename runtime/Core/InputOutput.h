@@ -7,7 +7,10 @@
 
 #include "Core/Control.h"
 #include "Data/AtomicFile.h"
+#include "Data/RangeDigest.h"
 #include "accel-rt/Device.h"
+
+#include <functional>
 
 namespace accel::rt {
 
@@ -35,30 +38,34 @@ private:
 
 class Resume;
 
-/// The states' values: files opened, and their sizes checked.
+/// The states' values, by Executable::states' order: files opened, and their
+/// sizes checked.
 class Weights {
 public:
   /// What `resumed` (may be null) has of the states is their value, in the
   /// place of their first one. It must outlive this.
   Status open(const ExecutableFile &file, const Resume *resumed);
-  const TensorRange *find(const std::string &name) const;
-  /// Sum of the bytes of all values.
-  uint64_t totalBytes() const { return total; }
-  /// Checks the hashes of the states whose number modulo `ranks` is `rank`: the
-  /// ranks share the work, each range is read whole by one of them.
-  Status verify(int64_t rank, int64_t ranks,
-                std::atomic<uint64_t> &progress) const;
+  /// Reads the values that ranks have different pieces of, checks their hashes
+  /// and sets what the pieces must hash to: pieceHash(rank, state), by
+  /// Executable::states' order. The ranks share the work, each range is read
+  /// whole by one of them. What nobody splits is checked as it is loaded.
+  Status checkSplit(const Executable &executable, int64_t rank,
+                    const std::function<uint64_t &(int64_t, size_t)> &pieceHash,
+                    std::atomic<uint64_t> &progress) const;
+
+  /// What is known of the bytes that a rank loads of one state.
+  struct Check {
+    uint64_t bytes = 0, hash = 0; ///< Of the whole value.
+    const char *origin = "";      ///< For messages.
+    Status changed(const OpenTensor &tensor) const;
+  };
+  const std::vector<OpenTensor> &values() const { return tensors; }
+  const Check &checkOf(size_t state) const { return checks[state]; }
 
 private:
-  /// What the bytes of a tensor must hash to.
-  struct Check {
-    uint64_t bytes = 0, hash = 0;
-    const char *origin = ""; ///< For messages.
-  };
   std::vector<Check> checks; ///< As tensors.
   std::vector<OpenTensor> tensors;
   std::vector<FileHandle> files;
-  uint64_t total = 0;
 };
 
 /// Output files: made at full size, filled by the ranks, and named when all is
@@ -83,6 +90,9 @@ struct InputOutput {
   const Executable &executable;
   const Inputs *inputs = nullptr;
   const Weights *weights = nullptr;
+  /// What this rank's pieces of split states must hash to
+  /// (Weights::checkSplit).
+  const uint64_t *pieceHashes = nullptr;
   const Outputs *outputs = nullptr; ///< Null: outputs are computed, not kept.
   const DataFeed *data = nullptr;   ///< Of inputs without a file.
   /// Set while a write command shall reach its file.
@@ -98,6 +108,10 @@ struct InputOutput {
 
   Status prepare(const Command &command, const Coordinates &coordinates,
                  RankControl &control, std::unique_ptr<Task> &task);
+
+private:
+  Status prepareLoad(const ReadCommand &read, const Coordinates &coordinates,
+                     RankControl &control, std::unique_ptr<Task> &task);
 };
 
 /// Whether the output is a number by which a training step reports.

@@ -136,8 +136,8 @@ private:
       if (Clock::now() - lastLine > kProgressInterval) {
         lastLine = Clock::now();
         if (std::string line = progressLine();
-            job.options.progress && !line.empty())
-          job.options.progress(line);
+            job.options.progress && !line.empty() && line != toldLast)
+          job.options.progress(toldLast = line);
       }
       reportSteps();
       std::this_thread::sleep_for(poll);
@@ -238,8 +238,8 @@ private:
     bool seen = false;
     for (size_t rank = 0; rank < children.size(); ++rank) {
       RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
-      uint64_t progress =
-          self.progress.load() + self.runsDone + self.weightBytesRead;
+      uint64_t progress = self.progress.load() + self.runsDone +
+                          self.bytesPopulated + self.weightBytesRead;
       seen |= progress != lastProgress[rank];
       lastProgress[rank] = progress;
     }
@@ -265,16 +265,19 @@ private:
   }
 
   std::string progressLine() {
-    uint64_t read = 0, done = UINT64_MAX;
+    uint64_t read = 0, populated = 0, done = UINT64_MAX;
     bool loading = false;
     for (size_t rank = 0; rank < children.size(); ++rank) {
       RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
       loading |= self.state.load() == RankControl::Loading;
       read += self.weightBytesRead;
+      populated += self.bytesPopulated;
       done = std::min<uint64_t>(done, self.runsDone);
     }
     if (loading)
-      return "loading: " + std::to_string(read >> 20) + " MiB of weights read";
+      return "loading: " + std::to_string(populated >> 20) +
+             " MiB of memory filled, " + std::to_string(read >> 20) +
+             " MiB of weights read";
     if (plan.isTraining())
       return ""; // its steps speak for themselves
     return "running: " + std::to_string(done) + " of " +
@@ -312,6 +315,7 @@ private:
   size_t running = 0;
   int64_t reported = 0;
   bool warnedOfRate = false;
+  std::string toldLast; ///< What stays the same is said once.
   std::vector<uint64_t> lastProgress;
   Status failure;
 };
@@ -370,9 +374,14 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   bool hasData = !options.data.empty();
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
-  DataCursor cursor = hasData ? data.cursor() : DataCursor();
+  DataCursor cursor;
+  bool checkpointed = !options.checkpoint.empty();
+  if (hasData)
+    ACCEL_RT_RETURN_IF_ERROR(
+        data.getCursor(checkpointed || resumes, options, cursor));
   if (resumes)
-    ACCEL_RT_RETURN_IF_ERROR(resume.checkData(hasData ? &cursor : nullptr));
+    ACCEL_RT_RETURN_IF_ERROR(
+        resume.checkData(hasData ? &cursor : nullptr, options.warn));
   Inputs inputs;
   ACCEL_RT_RETURN_IF_ERROR(inputs.open(
       plan, options.inputs.empty() && !hasData ? "." : options.inputs,
@@ -391,10 +400,10 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   SavedWeights saved;
   bool saves = !options.saveWeights.empty();
   if (saves)
-    ACCEL_RT_RETURN_IF_ERROR(saved.create(
-        *file, options.saveWeights, options.originalWeights, options.warn));
+    ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
+                                          options.originalWeights,
+                                          options.warn));
   Checkpoints checkpoints;
-  bool checkpointed = !options.checkpoint.empty();
   if (checkpointed)
     ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
                                               resumes ? &resume : nullptr,
@@ -437,7 +446,8 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
         " of " + std::to_string(memory.control().firstStep + repeats)));
   }
   if (saves)
-    ACCEL_RT_RETURN_IF_ERROR(saved.finish(weights));
+    if (Status status = saved.finish(); !status.ok())
+      return withLast(std::move(status));
   if (memory.control().stoppedAt.load())
     return withLast(badStep(job));
   if (!options.outputs.empty())

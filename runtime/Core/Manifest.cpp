@@ -73,7 +73,7 @@ bool readState(const std::string &name, const Json &json,
   return state.file < kNumCheckpointFiles;
 }
 
-bool readFields(const Json &json, Manifest &manifest) {
+bool readFields(const Json &json, int64_t version, Manifest &manifest) {
   if (!getNumber(json, "step", manifest.step) || manifest.step < 0 ||
       manifest.step > kMaxSteps || !getNumber(json, "seed", manifest.seed) ||
       !json.contains("files") || !json["files"].is_object() ||
@@ -86,6 +86,10 @@ bool readFields(const Json &json, Manifest &manifest) {
         !getNumber(data, "length", cursor.length) ||
         !getNumber(data, "batch", cursor.batch) ||
         !getNumber(data, "seed", cursor.seed))
+      return false;
+    if (version > 1 &&
+        (!getText(data, "file", cursor.file) || !data.contains("hash") ||
+         !parseHex(data["hash"], cursor.hash.emplace())))
       return false;
   }
   for (int i = 0; i < kNumCheckpointFiles; ++i) {
@@ -119,7 +123,9 @@ void ManifestText::prepare(const Manifest &manifest) {
     content += ",\n \"data\": {\"samples\": " + std::to_string(data->samples) +
                ", \"length\": " + std::to_string(data->length) +
                ", \"batch\": " + std::to_string(data->batch) +
-               ", \"seed\": " + std::to_string(data->seed) + ", \"read\": ";
+               ", \"seed\": " + std::to_string(data->seed) +
+               ", \"file\": " + quoted(data->file) + ", \"hash\": \"" +
+               hexOf(*data->hash) + "\", \"read\": ";
     readAt = content.size();
     content += room + "}";
   }
@@ -207,12 +213,12 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
   if (json.is_discarded() || !getText(json, "format", format) ||
       format != kFormat || !getNumber(json, "version", version))
     return refused("expected the manifest of a checkpoint");
-  if (version != kCheckpointVersion)
-    return Status::error("expected version " +
+  if (version < 1 || version > kCheckpointVersion)
+    return Status::error("expected version 1 to " +
                          std::to_string(kCheckpointVersion) +
                          " of the checkpoint " + inQuotes(path) + ", found " +
                          std::to_string(version));
-  if (!readFields(json, manifest))
+  if (!readFields(json, version, manifest))
     return refused("expected a step from 0 on, a seed, and the files and "
                    "hashes of states, each once");
   return Status();

@@ -10,7 +10,8 @@
 
 namespace accel::rt {
 
-inline constexpr int64_t kCheckpointVersion = 1;
+/// Version 1 did not tell which data there were; it is still read.
+inline constexpr int64_t kCheckpointVersion = 2;
 
 /// More steps than any run makes: what is added to them does not overflow.
 inline constexpr int64_t kMaxSteps = int64_t(1) << 40;

@@ -91,9 +91,12 @@ Status runRank(const Job &job, int64_t rank) {
                   spinLimit(job.threads * plan.numRanks()));
   self.threads = pool.size();
   std::unique_ptr<Device> device;
-  ACCEL_RT_RETURN_IF_ERROR(makeCpuDevice(job.file, pool, device));
+  ACCEL_RT_RETURN_IF_ERROR(
+      makeCpuDevice(job.file, pool, device, &self.bytesPopulated));
   std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, rank);
-  InputOutput io{plan, &job.inputs, &job.weights, job.outputs, job.data};
+  InputOutput io{plan,         &job.inputs,
+                 &job.weights, &job.memory.pieceHash(rank, 0),
+                 job.outputs,  job.data};
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
   Executor executor(*program, coordinates,
                     {device.get(), comm.get(), &io, &control, &self},
@@ -106,8 +109,13 @@ Status runRank(const Job &job, int64_t rank) {
     if (arena.space == "shared")
       sharedBytes += static_cast<uint64_t>(arena.bytes);
   }
-  ACCEL_RT_RETURN_IF_ERROR(
-      job.weights.verify(rank, plan.numRanks(), self.progress));
+  ACCEL_RT_RETURN_IF_ERROR(job.weights.checkSplit(
+      plan, rank,
+      [&](int64_t other, size_t state) -> uint64_t & {
+        return job.memory.pieceHash(other, state);
+      },
+      self.progress));
+  ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
   io.staging = {};
   std::unique_ptr<CheckpointWriter> writer;

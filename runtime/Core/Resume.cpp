@@ -128,7 +128,9 @@ Status Resume::match(const StatePlan &plan) {
   return Status();
 }
 
-Status Resume::checkData(const DataCursor *cursor) const {
+Status
+Resume::checkData(const DataCursor *cursor,
+                  const std::function<void(const std::string &)> &warn) const {
   if (!cursor || !contents.data)
     return Status();
   const DataCursor &saved = *contents.data;
@@ -146,6 +148,16 @@ Status Resume::checkData(const DataCursor *cursor) const {
                            inQuotes(folder) + " had, found " +
                            std::to_string(row.found) +
                            ": the data would not go on where they were");
+  if (!saved.hash && warn)
+    warn("the checkpoint " + inQuotes(folder) +
+         " of an earlier version does not tell which data it had: " +
+         inQuotes(cursor->file) + " is taken for the same");
+  if (saved.hash && *saved.hash != *cursor->hash)
+    return Status::error("expected the tokens of " + inQuotes(saved.file) +
+                         " as the checkpoint " + inQuotes(folder) +
+                         " had them, found others in " +
+                         inQuotes(cursor->file) +
+                         ": the data would not go on where they were");
   return Status();
 }
 

@@ -7,6 +7,8 @@
 
 #include "Core/Manifest.h"
 
+#include <functional>
+
 namespace accel::rt {
 
 class Resume {
@@ -17,9 +19,11 @@ public:
   /// another shape or type, or the seed is another.
   Status open(const std::string &path, const Executable &executable);
 
-  /// Errors: the order of the data would not go on where it was. `cursor` of
-  /// this run; null without data.
-  Status checkData(const DataCursor *cursor) const;
+  /// Errors: the data would not go on where they were: other ones, or another
+  /// order. `cursor` of this run; null without data. `warn` hears of a
+  /// checkpoint that does not tell which data it had.
+  Status checkData(const DataCursor *cursor,
+                   const std::function<void(const std::string &)> &warn) const;
 
   struct State {
     std::string name;

@@ -26,15 +26,16 @@ View wholeView(DType dtype, const std::vector<int64_t> &shape) {
   return view;
 }
 
-/// Copies a whole tensor from one file to another.
-Status copyTensor(const TensorRange &from, const TensorRange &to) {
+/// Copies a whole tensor from one file to another; `digest` gets what was read.
+Status copyTensor(const TensorRange &from, const TensorRange &to,
+                  RangeDigest &digest) {
   View view = wholeView(to.dtype, to.shape);
   Part part{to.shape, {}};
   part.axes.resize(to.shape.size());
   std::vector<char> bytes(static_cast<size_t>(numElements(to.shape)) *
                           static_cast<size_t>(dtypeBytes(to.dtype)));
   ACCEL_RT_RETURN_IF_ERROR(
-      PieceMover(from, part, view, {}).read(bytes.data(), 0));
+      PieceMover(from, part, view, {}).read(bytes.data(), 0, nullptr, &digest));
   return PieceMover(to, part, view, {}).write(bytes.data(), 0);
 }
 
@@ -64,8 +65,8 @@ const ReadCommand *findHeld(const Program &program, const std::string &state) {
 }
 
 Status
-SavedWeights::create(const ExecutableFile &executable, const std::string &path,
-                     const std::string &original,
+SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
+                     const std::string &path, const std::string &original,
                      const std::function<void(const std::string &)> &warn) {
   const Executable &plan = executable.plan();
   std::vector<SafetensorsEntry> entries;
@@ -137,6 +138,28 @@ SavedWeights::create(const ExecutableFile &executable, const std::string &path,
         entry.dtype,       entry.shape, rowMajorStrides(entry.shape)};
     tensors.push_back(std::move(tensor));
   }
+  return copyUnchanged(plan, weights);
+}
+
+Status SavedWeights::copyUnchanged(const Executable &plan,
+                                   const Weights &weights) const {
+  RangeBlocks whole;
+  for (const Tensor &tensor : tensors) {
+    RangeDigest digest(whole);
+    if (!tensor.state) {
+      ACCEL_RT_RETURN_IF_ERROR(
+          copyTensor(tensor.original, tensor.target, digest));
+      continue;
+    }
+    if (!tensor.state->frozen)
+      continue;
+    size_t number = static_cast<size_t>(tensor.state - plan.states.data());
+    const OpenTensor &value = weights.values()[number];
+    ACCEL_RT_RETURN_IF_ERROR(copyTensor(value.range, tensor.target, digest));
+    if (value.range.fill.empty() &&
+        digest.value() != weights.checkOf(number).hash)
+      return weights.checkOf(number).changed(value);
+  }
   return Status();
 }
 
@@ -157,16 +180,17 @@ Status SavedWeights::writePieces(const Program &program,
   return Status();
 }
 
-Status SavedWeights::finish(const Weights &weights) {
-  for (const Tensor &tensor : tensors) {
-    if (!tensor.state)
-      ACCEL_RT_RETURN_IF_ERROR(copyTensor(tensor.original, tensor.target));
-    else if (tensor.state->frozen)
-      ACCEL_RT_RETURN_IF_ERROR(
-          copyTensor(*weights.find(tensor.state->name), tensor.target));
-  }
-  ACCEL_RT_RETURN_IF_ERROR(file.complete());
-  return file.publish();
+Status SavedWeights::finish() {
+  Status status = file.complete();
+  if (status.ok())
+    status = file.publish();
+  if (status.ok())
+    return status;
+  std::string kept = file.rescue();
+  return Status::error(status.message() +
+                       (kept.empty()
+                            ? "; the weights could be kept nowhere else"
+                            : "; the weights are in " + inQuotes(kept)));
 }
 
 } // namespace accel::rt

@@ -20,13 +20,14 @@ const ReadCommand *findHeld(const Program &program, const std::string &state);
 
 class SavedWeights {
 public:
-  /// Makes the file at full size, before any rank runs. Parameters that the
+  /// Makes the file at full size, before any rank runs, and copies what no rank
+  /// changes, so that the end needs no other file. Parameters that the
   /// exporter folded away are taken from the safetensors file `original`;
   /// without one (an empty path) `warn` hears of them. Errors: the file cannot
   /// be made, a state that is kept nowhere, `original` lacks a parameter or has
-  /// another shape.
-  Status create(const ExecutableFile &file, const std::string &path,
-                const std::string &original,
+  /// another shape, a frozen state whose bytes are not what they were.
+  Status create(const ExecutableFile &file, const Weights &weights,
+                const std::string &path, const std::string &original,
                 const std::function<void(const std::string &)> &warn);
 
   /// Writes this rank's pieces as they are in memory; each is progress.
@@ -34,11 +35,14 @@ public:
                      const Executor &executor,
                      std::atomic<uint64_t> &progress) const;
 
-  /// Copies what no rank changes (frozen states, folded parameters),
-  /// synchronises and renames.
-  Status finish(const Weights &weights);
+  /// Synchronises and renames. An error says where the weights are: the folder
+  /// may be gone by now, or what has the name be no file any more.
+  Status finish();
 
 private:
+  /// Copies frozen states and folded parameters.
+  Status copyUnchanged(const Executable &plan, const Weights &weights) const;
+
   /// One name in the file. Its value comes from `state`, or from `original`.
   struct Tensor {
     const StatePlan *state = nullptr;

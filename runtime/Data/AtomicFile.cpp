@@ -2,7 +2,9 @@
 
 #include "Data/AtomicFile.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,9 +13,37 @@
 namespace accel::rt {
 namespace {
 
+/// Whether two runs end up with one name is decided by the file system alone:
+/// process numbers are the same in every container.
+constexpr int kMostNames = 1000;
+
 std::string folderOf(const std::string &path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+/// Calls `make` with names in `folder`, one after another, until one is not
+/// there already. Returns 0 or an error number.
+template <class F>
+int makeUnique(const std::string &folder, const std::string &path,
+               std::string &name, F &&make) {
+  std::string stem =
+      path.substr(path.rfind('/') + 1) + ".tmp." + std::to_string(getpid());
+  for (int i = 0; i < kMostNames; ++i) {
+    name = (folder == "." ? "" : folder) + stem +
+           (i ? "." + std::to_string(i) : "");
+    if (make(name))
+      return 0;
+    if (errno != EEXIST)
+      return errno;
+  }
+  return EEXIST;
+}
+
+/// A file that was not there, nor a link of that name.
+FileHandle makeNew(const std::string &name) {
+  return FileHandle(::open(
+      name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
 }
 
 } // namespace
@@ -30,7 +60,6 @@ Status AtomicFile::fail(int error) const {
 
 Status AtomicFile::create(const std::string &path, uint64_t bytes) {
   finalPath = path;
-  temporary = path + ".tmp." + std::to_string(getpid());
   // A device or a folder cannot be renamed over.
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
@@ -39,14 +68,49 @@ Status AtomicFile::create(const std::string &path, uint64_t bytes) {
   file = FileHandle(
       ::open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
   hasName = !file && (errno == EOPNOTSUPP || errno == EISDIR);
+  int error = errno;
   if (hasName)
-    file = FileHandle(::open(temporary.c_str(),
-                             O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    error = makeUnique(folderOf(path), path, temporary,
+                       [&](auto &name) { return bool(file = makeNew(name)); });
+  hasName = hasName && file;
   if (!file)
-    return fail(errno);
-  if (int error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes)))
     return fail(error);
-  return Status();
+  error = posix_fallocate(file.get(), 0, static_cast<off_t>(bytes));
+  return error ? fail(error) : Status();
+}
+
+int AtomicFile::link(const std::string &folder, std::string &name) const {
+  std::string unnamed = "/proc/self/fd/" + std::to_string(file.get());
+  return makeUnique(folder, finalPath, name, [&](const std::string &unique) {
+    return linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, unique.c_str(),
+                  AT_SYMLINK_FOLLOW) == 0;
+  });
+}
+
+int AtomicFile::copy(const std::string &folder, std::string &name) const {
+  FileHandle target;
+  if (int error = makeUnique(folder, finalPath, name, [&](auto &unique) {
+        return bool(target = makeNew(unique));
+      }))
+    return error;
+  struct stat info;
+  off_t done = 0;
+  int error = fstat(file.get(), &info) != 0 ? errno : 0;
+  for (std::vector<char> buffer(1 << 20); !error && done < info.st_size;) {
+    size_t count = std::min<size_t>(buffer.size(),
+                                    static_cast<size_t>(info.st_size - done));
+    auto at = static_cast<uint64_t>(done);
+    errno = EIO; // where the file has become shorter
+    if (!readRange(file.get(), finalPath, at, buffer.data(), count).ok() ||
+        !writeRange(target.get(), name, at, buffer.data(), count).ok())
+      error = errno;
+    done += static_cast<off_t>(count);
+  }
+  if (!error && fsync(target.get()) != 0)
+    error = errno;
+  if (error)
+    unlink(name.c_str());
+  return error;
 }
 
 Status AtomicFile::complete() {
@@ -54,12 +118,25 @@ Status AtomicFile::complete() {
     return fail(errno);
   if (hasName)
     return Status();
-  std::string unnamed = "/proc/self/fd/" + std::to_string(file.get());
-  if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, temporary.c_str(),
-             AT_SYMLINK_FOLLOW) != 0)
-    return fail(errno);
+  if (int error = link(folderOf(finalPath), temporary))
+    return fail(error);
   hasName = true;
   return Status();
+}
+
+std::string AtomicFile::rescue() {
+  if (hasName) { // beside the path already
+    hasName = false;
+    return temporary;
+  }
+  const char *scratch = std::getenv("TMPDIR");
+  std::string name;
+  for (std::string folder :
+       {folderOf(finalPath), std::string("."),
+        (scratch && *scratch ? std::string(scratch) : "/tmp") + "/"})
+    if (file && copy(folder, name) == 0)
+      return name;
+  return "";
 }
 
 Status AtomicFile::publish() {

@@ -29,9 +29,17 @@ public:
   Status complete();
   /// Renames it over `path`.
   Status publish();
+  /// Where complete() or publish() failed: leaves the file under another name,
+  /// beside `path` or, where that cannot be, as a copy in the current folder or
+  /// that of temporary files. Returns its path; empty: nothing could be kept.
+  std::string rescue();
 
 private:
   Status fail(int error) const;
+  /// Gives the temporary, or a copy of it, a name in `folder` that nothing has
+  /// yet. Returns 0 or an error number.
+  int link(const std::string &folder, std::string &name) const;
+  int copy(const std::string &folder, std::string &name) const;
   FileHandle file;
   std::string finalPath, temporary;
   bool hasName = false; ///< The temporary one.

@@ -6,6 +6,8 @@
 #define ACCEL_RUNTIME_DATA_SAMPLEORDER_H
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace accel::rt {
 
@@ -27,13 +29,16 @@ struct SampleOrder {
   uint64_t sampleAt(uint64_t finishedSteps, uint64_t g) const;
 };
 
-/// What an order depends on besides the step: a run goes on where another was
-/// if all of it is the same.
+/// What the samples of a step depend on besides it: a run goes on where another
+/// was if all of it is the same.
 struct DataCursor {
   int64_t samples = 0; ///< In the data.
   int64_t length = 0;  ///< Tokens of a sample.
   int64_t batch = 0;   ///< Samples of a step.
   int64_t seed = 0;
+  /// XXH3-64 of the tokens that can be read; absent where nobody compares.
+  std::optional<uint64_t> hash = std::nullopt;
+  std::string file = ""; ///< That has them; for messages.
 };
 
 } // namespace accel::rt

@@ -3,6 +3,8 @@
 
 #include "Data/TensorFile.h"
 
+#include "Data/RangeDigest.h"
+
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -10,7 +12,9 @@
 
 namespace accel::rt {
 namespace {
-/// The largest buffer between a file and a scattered view.
+/// The largest buffer between a file and a scattered view; what is read where
+/// it stays is read in such steps, too: each is hashed before it leaves the
+/// cache.
 constexpr int64_t kBounceBytes = 1 << 20;
 
 /// Turns the `count` f32 at the start of `buffer` into f64, from the last on.
@@ -72,7 +76,7 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
                        std::vector<char> *room)
     : fd(range.fd), path(range.path), fill(range.fill),
       elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)),
-      room(room) {
+      origin(range.offset), room(room) {
   size_t rank = view.shape.size();
   std::vector<int64_t> size = view.shape,
                        first = pieceStart(part, view.shape, coordinates, 0),
@@ -124,7 +128,7 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
 
 template <bool Writes>
 Status PieceMover::move(char *view, int64_t microBatch,
-                        std::atomic<uint64_t> *counter) {
+                        std::atomic<uint64_t> *counter, RangeDigest *digest) {
   if constexpr (!Writes)
     if (isPadded)
       clear(view);
@@ -134,8 +138,9 @@ Status PieceMover::move(char *view, int64_t microBatch,
     return fillView(view);
   uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
   std::vector<char> &staging = room ? *room : bounce;
-  int64_t step = direct ? runElements
-                        : static_cast<int64_t>(staging.size()) / elementBytes;
+  int64_t step =
+      (direct ? kBounceBytes : static_cast<int64_t>(staging.size())) /
+      elementBytes;
   Status status;
   auto moveRun = [&](int64_t fileOffset, int64_t memoryOffset) {
     char *memory = view + memoryOffset * elementBytes;
@@ -164,6 +169,8 @@ Status PieceMover::move(char *view, int64_t microBatch,
         status = writeRange(fd, path, at, buffer, bytes);
       } else {
         status = readRange(fd, path, at, buffer, bytes);
+        if (digest && status.ok())
+          digest->add(at - origin, buffer, bytes);
         if (fileBytes != elementBytes)
           widen(buffer, end - begin);
         if (!direct && status.ok())
@@ -211,13 +218,13 @@ void PieceMover::clear(char *view) const {
 }
 
 Status PieceMover::read(void *view, int64_t microBatch,
-                        std::atomic<uint64_t> *counter) {
-  return move<false>(static_cast<char *>(view), microBatch, counter);
+                        std::atomic<uint64_t> *counter, RangeDigest *digest) {
+  return move<false>(static_cast<char *>(view), microBatch, counter, digest);
 }
 
 Status PieceMover::write(const void *view, int64_t microBatch) {
   return move<true>(static_cast<char *>(const_cast<void *>(view)), microBatch,
-                    nullptr);
+                    nullptr, nullptr);
 }
 
 } // namespace accel::rt

@@ -46,6 +46,8 @@ Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
 Status writeRange(int fd, const std::string &path, uint64_t offset,
                   const void *source, uint64_t bytes);
 
+class RangeDigest;
+
 /// Moves one piece between a file and a view in memory. Prepared once; moving
 /// allocates nothing.
 class PieceMover {
@@ -63,14 +65,17 @@ public:
   /// Another file in the place of the range's.
   void setFile(int file) { fd = file; }
 
-  /// Bytes of the piece are added to `counter`, if given, as they are read.
+  /// Bytes of the piece are counted in `counter` and hashed into `digest`,
+  /// where these are given, as they are read and before they are converted.
   Status read(void *view, int64_t microBatch,
-              std::atomic<uint64_t> *counter = nullptr);
+              std::atomic<uint64_t> *counter = nullptr,
+              RangeDigest *digest = nullptr);
   Status write(const void *view, int64_t microBatch);
 
 private:
   template <bool Writes>
-  Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter);
+  Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter,
+              RangeDigest *digest);
 
   Status fillView(char *view);
   /// Zeroes all of the view, padding included.
@@ -81,6 +86,7 @@ private:
   std::vector<char> fill;
   int64_t elementBytes;        ///< In memory.
   int64_t fileBytes;           ///< Of an element in the file.
+  uint64_t origin;             ///< Byte of the tensor's first element.
   uint64_t start = 0;          ///< Byte of the piece's first element, mb 0.
   int64_t microBatchBytes = 0; ///< Bytes between micro-batches.
   PairLayout outer;            ///< Runs that are contiguous in the file …

@@ -3,6 +3,7 @@
 #include "Data/TokenFile.h"
 
 #include "Data/Npy.h"
+#include "Data/RangeDigest.h"
 
 #include <cerrno>
 #include <cstring>
@@ -93,6 +94,24 @@ Status TokenFile::open(const std::string &path, const std::string &rawType,
   if (samples < 1)
     return refused("expected at least one sample of " + perSample + ", found " +
                    std::to_string(numElements(range.shape)));
+  return Status();
+}
+
+Status TokenFile::hash(const std::function<void(uint64_t, uint64_t)> &told,
+                       uint64_t &value) const {
+  uint64_t bytes =
+      static_cast<uint64_t>(samples * length * dtypeBytes(range.dtype));
+  std::vector<char> buffer(1 << 20);
+  RangeBlocks whole;
+  RangeDigest digest(whole);
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t step = std::min<uint64_t>(buffer.size(), bytes - done);
+    ACCEL_RT_RETURN_IF_ERROR(readRange(
+        range.fd, range.path, range.offset + done, buffer.data(), step));
+    digest.add(done, buffer.data(), step);
+    told(done += step, bytes);
+  }
+  value = digest.value();
   return Status();
 }
 

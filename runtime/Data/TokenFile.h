@@ -6,6 +6,8 @@
 
 #include "Data/TensorFile.h"
 
+#include <functional>
+
 namespace accel::rt {
 
 class TokenFile {
@@ -20,6 +22,12 @@ public:
 
   /// A stream's last tokens, less than a sample, are never read.
   int64_t numSamples() const { return samples; }
+
+  /// The XXH3-64 of all samples' bytes, which tells this data from other data
+  /// of the same length. Reads the file once; `told` hears how many bytes are
+  /// read, and of how many, as it goes.
+  Status hash(const std::function<void(uint64_t, uint64_t)> &told,
+              uint64_t &value) const;
 
   /// Reads tokens [begin, begin + count) of a sample into `tokens`. Requires
   /// the range to lie in it, and count <= kMaxRead. Allocates nothing.

@@ -82,6 +82,23 @@ private:
     return Status();
   }
 
+  /// Whether a path is one that the compiler writes: relative, up first and
+  /// then down. (Weights lie where the model does, which may be another
+  /// folder.)
+  static bool isPlainPath(const std::string &path) {
+    bool down = false;
+    for (size_t begin = 0; begin <= path.size();) {
+      size_t end = std::min(path.find('/', begin), path.size());
+      std::string part = path.substr(begin, end - begin);
+      if (part.empty() || part == "." || (part == ".." && down) ||
+          part.find('\0') != std::string::npos)
+        return false;
+      down |= part != "..";
+      begin = end + 1;
+    }
+    return down;
+  }
+
   Status checkState(const StatePlan &state) {
     std::string what = "state " + inQuotes(state.name);
     const FirstValue &first = state.first;
@@ -105,6 +122,15 @@ private:
     if (!state.axes.empty())
       ACCEL_RT_RETURN_IF_ERROR(
           tables.checkPart({state.shape, state.axes}, what));
+    for (size_t i = 0; i < state.axes.size(); ++i) {
+      int64_t pieces = 1;
+      for (const std::string &axis : state.axes[i])
+        pieces *= tables.axisSize(axis);
+      if (state.shape[i] % pieces)
+        return Status::error("expected axes that divide dimension " +
+                             std::to_string(i) + " of " + what + ", found " +
+                             std::to_string(pieces) + " pieces");
+    }
     if (!first.path.empty() + !first.section.empty() + !first.fill.empty() != 1)
       return Status::error("expected a file, a section or a fill for " + what);
     if (!first.fill.empty()) {
@@ -128,8 +154,9 @@ private:
       return Status::error("expected " + std::to_string(bytes) +
                            " bytes of first value, found " +
                            std::to_string(first.bytes) + " for " + what);
-    if (!first.path.empty() && (first.path[0] == '/' || first.offset > kLimit))
-      return Status::error("expected a relative path, found " +
+    if (!first.path.empty() &&
+        (!isPlainPath(first.path) || first.offset > kLimit))
+      return Status::error("expected a relative path without detours, found " +
                            inQuotes(first.path) + " for " + what);
     if (!first.section.empty()) {
       const Section *section = tables.section(first.section);

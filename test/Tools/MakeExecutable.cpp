@@ -6,6 +6,7 @@
 //   meet    the same, and an all_reduce of the ranks
 //   gemm    the same, and a product of matrices of 64 by 64
 //   hang    the same, and a kernel that never ends
+//   large   arenas of 4 GiB
 //   weights the state in a file of its own, FOLDER/weights.bin
 //   train   the training program of TinyTraining.h
 //   folded  the same, with parameters that the exporter folded away
@@ -66,6 +67,14 @@ int main(int argc, char **argv) {
     commands.push_back(
         command(KernelCommand{"tiny_hang", {}, {}, 1, 1}, "Conv#4"));
     sections = tinyTrainingSections(kernels);
+  } else if (kind == "large") {
+    constexpr int64_t bytes = int64_t(4) << 30;
+    program.arenas[0].bytes = 256 + bytes;
+    program.buffers.push_back(
+        {"large", "scratch", "device", 256, bytes, 1, bytes, "", ""});
+    program.arenas.push_back({"shared", bytes, 64, 0});
+    program.buffers.push_back(
+        {"common", "communication", "shared", 0, bytes, 1, bytes, "", ""});
   } else if (kind == "weights") {
     FirstValue &first = executable.states[0].first;
     first.section.clear();

@@ -11,13 +11,21 @@
 
 namespace accel::rt {
 
-Status cpu::populate(void *address, uint64_t bytes) {
-  // Kernels before 5.14 do not know this: there the first run pays.
-  if (bytes == 0 || madvise(address, bytes, MADV_POPULATE_WRITE) == 0 ||
-      errno == EINVAL)
-    return Status();
-  return Status::error("cannot fill an arena of " + std::to_string(bytes) +
-                       " bytes with memory: " + std::strerror(errno));
+Status cpu::populate(void *address, uint64_t bytes,
+                     std::atomic<uint64_t> *counter) {
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t step = std::min(kPopulatedAtOnce, bytes - done);
+    // Kernels before 5.14 do not know this: there the first run pays.
+    if (madvise(static_cast<char *>(address) + done, step,
+                MADV_POPULATE_WRITE) != 0 &&
+        errno != EINVAL)
+      return Status::error("cannot fill an arena of " + std::to_string(bytes) +
+                           " bytes with memory: " + std::strerror(errno));
+    done += step;
+    if (counter)
+      counter->fetch_add(step, std::memory_order_relaxed);
+  }
+  return Status();
 }
 
 namespace {
@@ -28,7 +36,8 @@ constexpr uint64_t kHugePage = 2 << 20;
 
 class CpuDevice : public Device {
 public:
-  explicit CpuDevice(ThreadPool &pool) : pool(pool) {}
+  CpuDevice(ThreadPool &pool, std::atomic<uint64_t> *populated)
+      : pool(pool), populated(populated) {}
   ~CpuDevice() override {
     for (const Mapping &mapping : mappings)
       munmap(mapping.address, mapping.bytes);
@@ -55,7 +64,7 @@ public:
     *address = reinterpret_cast<void *>(aligned);
     if (bytes >= kHugePage)
       (void)madvise(*address, bytes, MADV_HUGEPAGE);
-    ACCEL_RT_RETURN_IF_ERROR(cpu::populate(*address, bytes));
+    ACCEL_RT_RETURN_IF_ERROR(cpu::populate(*address, bytes, populated));
     allocated += bytes;
     return Status();
   }
@@ -95,6 +104,7 @@ private:
     uint64_t bytes;
   };
   ThreadPool &pool;
+  std::atomic<uint64_t> *populated;
   cpu::KernelLibrary kernels;
   std::vector<Mapping> mappings;
   uint64_t allocated = 0;
@@ -103,7 +113,8 @@ private:
 } // namespace
 
 Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
-                     std::unique_ptr<Device> &device) {
+                     std::unique_ptr<Device> &device,
+                     std::atomic<uint64_t> *populated) {
   const Executable &plan = file.plan();
   bool portable = plan.target.find(':') != std::string::npos;
   if (portable) {
@@ -112,7 +123,7 @@ Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
         std::find(needs.begin(), needs.end(), "avx512f") != needs.end();
     ACCEL_RT_RETURN_IF_ERROR(cpu::limitInstructions(avx512));
   }
-  auto cpu = std::make_unique<CpuDevice>(pool);
+  auto cpu = std::make_unique<CpuDevice>(pool, populated);
   ACCEL_RT_RETURN_IF_ERROR(cpu->load(file));
   device = std::move(cpu);
   return Status();

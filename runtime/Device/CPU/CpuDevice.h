@@ -12,8 +12,11 @@
 namespace accel::rt::cpu {
 
 /// Backs the pages of an arena by memory now, so that the first run is like the
-/// others and too little memory is an error at load.
-Status populate(void *address, uint64_t bytes);
+/// others and too little memory is an error at load. It is done in pieces,
+/// whose bytes are added to `counter` (may be null): a large arena takes as
+/// long as a hang.
+Status populate(void *address, uint64_t bytes, std::atomic<uint64_t> *counter);
+inline constexpr uint64_t kPopulatedAtOnce = 64 << 20;
 
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {

@@ -7,6 +7,8 @@
 
 #include "accel-rt/PlanFormat.h"
 
+#include <atomic>
+
 namespace accel::rt {
 
 class ThreadPool;
@@ -44,8 +46,11 @@ public:
 
 /// The CPU. `file` holds the kernels; its section cpu.so is loaded from memory
 /// (it may be absent if no command needs a kernel). `pool` must outlive it.
+/// `populated` (may be null) grows with the bytes of the arenas that have got
+/// memory: for large ones that takes seconds.
 Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
-                     std::unique_ptr<Device> &device);
+                     std::unique_ptr<Device> &device,
+                     std::atomic<uint64_t> *populated = nullptr);
 
 /// A command as the Null device saw it.
 struct RecordedCommand {

@@ -285,6 +285,12 @@ struct StatePlan {
   const std::vector<int64_t> &valueShape() const {
     return logicalShape.empty() ? shape : logicalShape;
   }
+  /// How ranks share the value, padding included.
+  Part part() const {
+    Part part{shape, axes};
+    part.axes.resize(shape.size());
+    return part;
+  }
 };
 /// A parameter of the user's program that the exporter folded into others: the
 /// program has no such state. `shape` where it is known.

@@ -270,6 +270,35 @@ TEST_F(Checkpoint, SavesNoStepWithoutANumber) {
             (std::set<std::string>{"step-00000001", "step-00000002"}));
 }
 
+TEST_F(Checkpoint, NamesTheLastWhereTheFolderIsByNow) {
+  // As above: the error comes after the second step was told of.
+  write(training(2), tinyTrainingSections(kernels));
+  options.outputs.clear();
+  options.steps = 5;
+  options.saveEvery = 1;
+  writeNpy(folder / "x.npy", {4}, {1000, 0, 0, 2});
+  auto runAndChange = [&](auto change) {
+    options.checkpoint = folder / "c";
+    options.step = [&, changed = false](const StepResult &) mutable {
+      if (!std::exchange(changed, true))
+        change();
+    };
+    return run();
+  };
+  EXPECT_THAT(runAndChange([&] { fs::rename(folder / "c", folder / "moved"); }),
+              HasSubstr("; the last checkpoint is '" +
+                        fs::canonical(folder.path).string() +
+                        "/moved/step-00000002'"));
+  // A checkpoint may be saved while the folder goes.
+  EXPECT_THAT(runAndChange([&] {
+                std::error_code ignored;
+                while (fs::exists(folder / "c"))
+                  fs::remove_all(folder / "c", ignored);
+              }),
+              HasSubstr("; the folder '" + (folder / "c") +
+                        "' of the checkpoints is gone"));
+}
+
 TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   std::vector<uint16_t> tokens(10 * 8);
   for (size_t i = 0; i < tokens.size(); ++i)
@@ -295,6 +324,34 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
               HasSubstr("expected 5 as the data's seed, as the checkpoint"));
   options.seed.reset();
+  // Other data of the same length: a bit of one token.
+  std::string data = slurp(folder / "d.bin"), other = data;
+  other[97] ^= 1;
+  spill(folder / "e.bin", other);
+  options.data = folder / "e.bin";
+  EXPECT_THAT(lastBatch(1, 6, "c", ""),
+              HasSubstr("expected the tokens of '" + (folder / "d.bin") +
+                        "' as the checkpoint '" + (folder / "c") +
+                        "/step-00000003' had them, found others in '" +
+                        (folder / "e.bin") + "'"));
+  // The same data elsewhere are the same data.
+  spill(folder / "e.bin", data);
+  EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
+  options.data = folder / "d.bin";
+  // A checkpoint of version 1 does not tell.
+  std::string path = folder / "c/step-00000003/checkpoint.json",
+              text = slurp(path);
+  size_t from = text.find(", \"file\""), to = text.find(", \"read\"");
+  text.erase(from, to - from);
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  size_t seal = text.rfind('"', text.size() - 4) + 1;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(hashBytes(text.data(), seal)));
+  text.replace(seal, 16, hash);
+  spill(path, text);
+  EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
+  EXPECT_THAT(warning, HasSubstr("does not tell which data it had"));
   spill(folder / "d.bin", std::string(320, '\1'));
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
               HasSubstr("expected 10 samples in the data"));

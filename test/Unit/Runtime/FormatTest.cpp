@@ -299,6 +299,31 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
   EXPECT_THAT(
       error([](Executable &e) { e.states[0].first.stored = DType::BF16; }),
       HasSubstr("a conversion of f32 to f64, found one of bf16"));
+  // Pieces are hashed by the axes of the state.
+  EXPECT_THAT(error([](Executable &e) { e.states[1].axes.clear(); }),
+              HasSubstr("expected the axes of the state"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.states.push_back(e.states[1]);
+                e.states.back().name = "unread";
+                e.states.back().shape = {3};
+              }),
+              HasSubstr("expected axes that divide dimension 0 of state "
+                        "'unread', found 2 pieces"));
+  auto withPath = [&](const std::string &path) {
+    return error([&](Executable &e) {
+      e.states[0].first.section.clear();
+      e.states[0].first.path = path;
+    });
+  };
+  for (std::string path : {"w", "a/w", "../w", "../../a/b/w", "..a/..w"})
+    EXPECT_EQ(withPath(path), "") << path;
+  for (std::string path :
+       {"/w", "a/../w", "./w", "a//w", "a/", "a/.", "..", "../..", "../a/../w"})
+    EXPECT_THAT(withPath(path),
+                HasSubstr("expected a relative path without detours, found '" +
+                          path + "'"));
+  EXPECT_THAT(withPath(std::string("a\0b", 3)),
+              HasSubstr("expected a relative path without detours"));
 }
 
 TEST(Format, NamesEachInputOfAKernelOrNone) {
