@@ -4,6 +4,7 @@
 #include "InputFile.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
+#include "accel/Driver/OpenText.h"
 #include "accel/Driver/Passes.h"
 #include "accel/InitAll.h"
 #include "mlir/Support/FileUtilities.h"
@@ -162,8 +163,10 @@ static LogicalResult runPasses(const CompileOptions &options,
                                DialectRegistry &registry,
                                MlirOptMainConfig config) {
   std::string error;
-  auto input = openInputFile(options.input, &error);
-  auto output = input ? openOutputFile(options.output, &error) : nullptr;
+  auto input = openText(options.input);
+  if (!input)
+    return failure();
+  auto output = openOutputFile(options.output, &error);
   if (!output)
     return usageError(error);
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
