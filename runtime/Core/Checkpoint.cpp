@@ -118,7 +118,7 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
 
 std::string Checkpoints::whereIsTheLast() const {
   // A rank that was killed may have named one without having said so.
-  auto found = listCheckpoints(folder.path());
+  auto found = listCheckpoints(folder.currentPath());
   const std::string &last = found.empty() ? resumedPath : found.back().path;
   return last.empty() ? "; no checkpoint was saved"
                       : "; the last checkpoint is " + inQuotes(last);
@@ -162,7 +162,7 @@ CheckpointWriter::~CheckpointWriter() = default;
 
 Status CheckpointWriter::save(int64_t step) {
   RankControl &self = memory.rank(comm.rank());
-  self.command = RankControl::kSaving;
+  self.command[0] = RankControl::kSaving;
   Status status = writeAll(step);
   for (FileHandle &file : files)
     file = FileHandle();
@@ -172,7 +172,7 @@ Status CheckpointWriter::save(int64_t step) {
                          inQuotes(plan.folder.path() + "/" +
                                   CheckpointName(step, false).text()) +
                          ": " + status.message());
-  self.command = RankControl::kBetweenRuns;
+  self.command[0] = RankControl::kBetweenRuns;
   return status;
 }
 

@@ -3,6 +3,7 @@
 
 #include "Device/CPU/CpuDevice.h"
 #include "Device/CPU/Gemm/Gemm.h"
+#include "Format/SystemError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +18,7 @@ Status cpu::populate(void *address, uint64_t bytes) {
       errno == EINVAL)
     return Status();
   return Status::error("cannot fill an arena of " + std::to_string(bytes) +
-                       " bytes with memory: " + std::strerror(errno));
+                       " bytes with memory: " + systemError(errno));
 }
 
 namespace {
@@ -48,7 +49,7 @@ public:
     if (base == MAP_FAILED)
       return Status::error("cannot allocate the " + std::to_string(bytes) +
                            " bytes of space " + inQuotes(arena.space) + ": " +
-                           std::strerror(errno));
+                           systemError(errno));
     mappings.push_back({base, bytes + alignment});
     uint64_t start = reinterpret_cast<uint64_t>(base);
     uint64_t aligned = (start + alignment - 1) / alignment * alignment;
