@@ -1,23 +1,30 @@
-"""limited.py RESOURCE VALUE COMMAND...: runs it under a limit of setrlimit (the
-name in lower case). `as sweep`: under limits on memory from too little to load
-the libraries to enough, and says whether any run ended otherwise than well or
-with an error that names memory."""
+"""limited.py RESOURCE=VALUE,... COMMAND...: runs it under limits of setrlimit (the
+names in lower case). as=sweep: under limits on memory from too little to load the
+libraries to enough, and says whether any run ended otherwise than well or with an
+error that names memory; as=coarse: under few of them."""
 import resource
 import subprocess
 import sys
 
-kind = getattr(resource, "RLIMIT_" + sys.argv[1].upper())
-command = sys.argv[3:]
+given = dict(pair.split("=") for pair in sys.argv[1].split(","))
+command = sys.argv[2:]
+
+
+def run_limited(limits, **more):
+    def limit():
+        for name, value in limits.items():
+            kind = getattr(resource, "RLIMIT_" + name.upper())
+            resource.setrlimit(kind, (int(value), int(value)))
+    return subprocess.run(command, preexec_fn=limit, timeout=60, **more)
 
 
 def run(limit, **more):
-    return subprocess.run(
-        command, preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
-        timeout=60, **more)
+    return run_limited({"as": limit}, **more)
 
 
-if sys.argv[2] != "sweep":
-    sys.exit(run(int(sys.argv[2])).returncode)
+if given.get("as") not in ("sweep", "coarse"):
+    sys.exit(run_limited(given).returncode)
+grain = 1 if given["as"] == "sweep" else 32
 
 
 def smallest(status_is_good):
@@ -36,8 +43,8 @@ def smallest(status_is_good):
 # where the run begins to fit.
 loads = smallest(lambda status: status != 127)
 fits = smallest(lambda status: status == 0)
-limits = set(range(loads - (1 << 20), loads + (12 << 20), 1 << 16))
-limits |= set(range(fits - (4 << 20), fits + (4 << 20), 1 << 18))
+limits = set(range(loads - (1 << 20), loads + (12 << 20), grain << 16))
+limits |= set(range(fits - (4 << 20), fits + (9 << 20), grain << 18))
 seen = set()
 bad = []
 for limit in sorted(limits):

@@ -2,6 +2,7 @@
 
 #include "ConfigFlags.h"
 #include "InputFile.h"
+#include "Resources.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
 #include "accel/Driver/OpenText.h"
@@ -190,6 +191,8 @@ static void hideForeignOptions() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  if (failed(guardResources()))
+    return EXIT_FAILURE;
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();
