@@ -4,6 +4,7 @@
 
 #include "accel/Driver/Diagnostics.h"
 #include "accel/Driver/FixedBatch.h"
+#include "accel/Driver/OpenText.h"
 #include "accel/Driver/Overview.h"
 #include "accel/Driver/Passes.h"
 #include "accel/Driver/Progress.h"
@@ -14,7 +15,6 @@
 #include "accel/Report/Reports.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "mlir/IR/AsmState.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -103,7 +103,7 @@ LogicalResult Compilation::run() {
 LogicalResult Compilation::load() {
   progress.setStage("reading " + options.input);
   if (!isModel()) {
-    module = parseSourceFile<ModuleOp>(options.input, &context);
+    module = parseModule(options.input, &context);
     return success(static_cast<bool>(module));
   }
   auto file = onnxio::OnnxFile::load(options.input, &context);

@@ -2,8 +2,9 @@
 
 #include "Comm/HostMemory.h"
 
+#include "Format/SystemError.h"
+
 #include <cerrno>
-#include <cstring>
 #include <new>
 #include <sys/mman.h>
 
@@ -90,9 +91,8 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapping == MAP_FAILED) {
     mapping = nullptr;
-    return Status::error(
-        "cannot map " + std::to_string(mappedBytes) +
-        " bytes that the ranks share: " + std::strerror(errno));
+    return Status::error("cannot map " + std::to_string(mappedBytes) +
+                         " bytes that the ranks share: " + systemError(errno));
   }
   char *base = static_cast<char *>(mapping);
   controlBlock = new (base + controlAt) Control;

@@ -57,8 +57,9 @@ Status checkOptions(const Executable &plan, const RunOptions &options) {
                          " has (" + (mesh.empty() ? "no axes" : mesh) +
                          "), found -n " + std::to_string(options.ranks));
   }
-  if (std::vector<std::string> missing = missingFeatures(plan.features);
-      !missing.empty()) {
+  std::vector<std::string> missing;
+  ACCEL_RT_RETURN_IF_ERROR(findMissingFeatures(plan.features, missing));
+  if (!missing.empty()) {
     std::string names;
     for (const std::string &name : missing)
       names += (names.empty() ? "" : ", ") + name;

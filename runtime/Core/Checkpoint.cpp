@@ -166,7 +166,7 @@ CheckpointWriter::~CheckpointWriter() = default;
 
 Status CheckpointWriter::save(int64_t step) {
   RankControl &self = memory.rank(comm.rank());
-  self.command = RankControl::kSaving;
+  self.command[0] = RankControl::kSaving;
   Status status = writeAll(step);
   for (FileHandle &file : files)
     file = FileHandle();
@@ -176,7 +176,7 @@ Status CheckpointWriter::save(int64_t step) {
                          inQuotes(plan.folder.path() + "/" +
                                   CheckpointName(step, false).text()) +
                          ": " + status.message());
-  self.command = RankControl::kBetweenRuns;
+  self.command[0] = RankControl::kBetweenRuns;
   return status;
 }
 

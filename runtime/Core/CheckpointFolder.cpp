@@ -1,19 +1,20 @@
 // Names, listing and locking of folders of checkpoints.
 
 #include "Core/CheckpointFolder.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace accel::rt {
 namespace {
 
-constexpr const char *kPrefix = "step-", *kTemporary = ".tmp-step-";
+constexpr const char *kPrefix = "step-", *kTemporary = ".tmp-step-",
+                     *kLockFile = ".lock";
 
 /// The step of a folder's name; -1 for other names.
 int64_t stepOf(const std::string &name, const std::string &prefix) {
@@ -62,7 +63,7 @@ Status CheckpointFolder::open(const std::string &path) {
   auto fail = [&](const char *what) {
     return Status::error(std::string("cannot ") + what + " the folder " +
                          inQuotes(folderPath) +
-                         " for checkpoints: " + std::strerror(errno));
+                         " for checkpoints: " + systemError(errno));
   };
   if (mkdir(folderPath.c_str(), 0777) != 0 && errno != EEXIST)
     return fail("make");
@@ -70,13 +71,36 @@ Status CheckpointFolder::open(const std::string &path) {
       ::open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!handle)
     return fail("open");
-  // Where a file system has no locks, two runs are the user's own look-out.
-  if (flock(handle.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return Status::error("expected to be the only run that writes checkpoints "
-                         "to " +
-                         inQuotes(folderPath) + ", found another");
+  while (!lockFile) {
+    // Nobody may read it, so that only who may write checkpoints can lock it:
+    // the folder itself could be locked by all who may list it.
+    FileHandle file(
+        openat(handle.get(), kLockFile,
+               O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0222));
+    if (!file)
+      return fail("lock");
+    // Where a file system has no locks, two runs are the user's own look-out.
+    struct flock all = {};
+    all.l_type = F_WRLCK;
+    if (fcntl(file.get(), F_OFD_SETLK, &all) != 0 &&
+        (errno == EAGAIN || errno == EACCES))
+      return Status::error("expected to be the only run that writes "
+                           "checkpoints to " +
+                           inQuotes(folderPath) + ", found another");
+    // Another run may have removed it since it was opened.
+    struct stat locked, named;
+    if (fstat(file.get(), &locked) == 0 &&
+        fstatat(handle.get(), kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+        locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+      lockFile = std::move(file);
+  }
   clean();
   return Status();
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (lockFile)
+    unlinkat(handle.get(), kLockFile, 0); // while it is locked
 }
 
 std::string CheckpointFolder::whereNow() const {

@@ -33,10 +33,15 @@ private:
   char buffer[48];
 };
 
-/// The folder that a run writes to. Locked while any process that inherited it
-/// lives.
+/// The folder that a run writes to, locked by a file in it while any process
+/// that inherited it lives.
 class CheckpointFolder {
 public:
+  CheckpointFolder() = default;
+  ~CheckpointFolder();
+  CheckpointFolder(const CheckpointFolder &) = delete;
+  CheckpointFolder &operator=(const CheckpointFolder &) = delete;
+
   /// Makes the folder (its parent must be there) and removes the temporaries
   /// that a killed run left. Errors: no such folder, another run is writing.
   Status open(const std::string &path);
@@ -49,7 +54,7 @@ public:
 
 private:
   std::string folderPath;
-  FileHandle handle;
+  FileHandle handle, lockFile;
 };
 
 } // namespace accel::rt

@@ -19,10 +19,15 @@ struct alignas(64) RankControl {
   std::atomic<uint32_t> state{Loading};
   /// Grows with every command and every chunk of work.
   std::atomic<uint64_t> progress{0};
-  /// The command at hand: an index into the list of the program's commands
-  /// (Program::bodies in order), or one of those below.
-  std::atomic<int64_t> command{kLoading};
-  static constexpr int64_t kLoading = -1, kBetweenRuns = -2, kSaving = -3;
+  /// The command at hand on each stream, the first of them `compute` (those
+  /// beyond share the last place): an index into the list of the program's
+  /// commands (Program::bodies in order), or one of those below; the two last
+  /// are said of the first stream, and kIdle of the others.
+  static constexpr int kStreams = 4;
+  static constexpr int64_t kIdle = -1, kLoading = -1, kBetweenRuns = -2,
+                           kSaving = -3;
+  std::atomic<int64_t> command[kStreams] = {
+      {kLoading}, {kIdle}, {kIdle}, {kIdle}};
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
   std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};

@@ -2,6 +2,7 @@
 
 #include "Core/Executor.h"
 
+#include "Core/StartThread.h"
 #include "Format/Views.h"
 
 #include <cstring>
@@ -113,7 +114,9 @@ Status Executor::prepare(const ExecutableFile &file) {
   addresses.assign(streams.size(), std::vector<void *>(mostViews));
   results.resize(streams.size());
   for (size_t stream = 1; stream < streams.size(); ++stream)
-    threads.emplace_back([this, stream] { streamThread(stream); });
+    ACCEL_RT_RETURN_IF_ERROR(startThread(
+        threads, "the thread of stream " + inQuotes(streams[stream]),
+        [this, stream] { streamThread(stream); }));
   return Status();
 }
 
@@ -240,15 +243,16 @@ void Executor::streamThread(size_t stream) {
 }
 
 Status Executor::runStream(const BoundEntry &entry, size_t stream) {
+  std::atomic<int64_t> &place =
+      parts.rankControl
+          ->command[std::min<size_t>(stream, RankControl::kStreams - 1)];
   for (const RunRef &ref : entry.runs) {
     for (BoundCommand &command : bodies[ref.run->body]) {
       if (command.stream != stream)
         continue;
       if (parts.control->aborted())
         return Status::error(kAbortedMessage);
-      if (stream == 0)
-        parts.rankControl->command.store(command.index,
-                                         std::memory_order_relaxed);
+      place.store(command.index, std::memory_order_relaxed);
       parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
       if (command.event >= 0) {
         Word &event =
@@ -272,6 +276,7 @@ Status Executor::runStream(const BoundEntry &entry, size_t stream) {
       }
     }
   }
+  place = RankControl::kIdle;
   return Status();
 }
 

@@ -1,19 +1,26 @@
 // Whether this machine has the CPU features that a file was compiled for.
 
+#include "Format/SystemError.h"
 #include "accel-rt/Runtime.h"
 
+#include <cerrno>
 #include <fstream>
 #include <set>
 #include <sstream>
 
 namespace accel::rt {
-std::vector<std::string>
-missingFeatures(const std::vector<std::string> &features) {
-  std::vector<std::string> missing;
+
+Status findMissingFeatures(const std::vector<std::string> &features,
+                           std::vector<std::string> &missing) {
+  missing.clear();
   if (features.empty())
-    return missing;
+    return Status();
   std::set<std::string> here;
   std::ifstream file("/proc/cpuinfo");
+  if (!file)
+    return Status::error("cannot read the features of this CPU from "
+                         "'/proc/cpuinfo': " +
+                         systemError(errno));
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("flags", 0) != 0)
       continue;
@@ -25,7 +32,7 @@ missingFeatures(const std::vector<std::string> &features) {
   for (const std::string &feature : features)
     if (!here.count(feature))
       missing.push_back(feature);
-  return missing;
+  return Status();
 }
 
 } // namespace accel::rt

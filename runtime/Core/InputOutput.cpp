@@ -7,6 +7,7 @@
 #include "Core/Resume.h"
 #include "Data/Npy.h"
 #include "Data/TensorProto.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <chrono>
@@ -88,7 +89,7 @@ Status Inputs::open(const Executable &executable, const std::string &folder,
       files.push_back(std::move(file));
     } else if (!folder.empty() && errno != ENOENT) {
       return Status::error("cannot open " + inQuotes(path) + ": " +
-                           std::strerror(errno));
+                           systemError(errno));
     } else if (const TensorRange *found = findTensor(numbered, input.name)) {
       tensor.range = *found;
     } else if (data) {
@@ -171,7 +172,7 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
         if (!file)
           return Status::error(
               "cannot open the weights " + inQuotes(range.path) + " of " +
-              inQuotes(state.name) + ": " + std::strerror(errno));
+              inQuotes(state.name) + ": " + systemError(errno));
         found->second = file.get();
         files.push_back(std::move(file));
       }

@@ -9,6 +9,8 @@
 #include "Core/Resume.h"
 #include "Core/SavedWeights.h"
 #include "Core/StepReports.h"
+#include "Core/WhereIs.h"
+#include "Format/SystemError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -25,10 +28,19 @@
 namespace accel::rt {
 namespace {
 
+/// Made before anything can need it.
+const std::string kNoMemory = "an allocation failed: " + systemError(ENOMEM);
+
 using Clock = std::chrono::steady_clock;
 
 /// How long ranks may take to end by themselves once one has failed.
 constexpr auto kGrace = std::chrono::milliseconds(1000);
+/// How long they may take to end by SIGKILL: one that is traced, or stuck in
+/// the kernel, may never.
+constexpr auto kKillGrace = std::chrono::seconds(5);
+/// What one look counts for at most towards a hang: while all of the run is
+/// stopped (Ctrl-Z), nobody fails to make progress.
+constexpr std::chrono::duration<double> kLongestLook(0.2);
 constexpr auto kPoll = std::chrono::milliseconds(20);
 constexpr auto kFirstPoll = std::chrono::milliseconds(1);
 constexpr auto kProgressInterval = std::chrono::seconds(2);
@@ -36,31 +48,6 @@ constexpr auto kProgressInterval = std::chrono::seconds(2);
 int64_t coresHere() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/// "rank 2, in a gemm of node 'MatMul#17'", "rank 3, waiting for others, in …".
-std::string whereIs(const Executable &plan, RankControl &control, int64_t rank,
-                    bool waits = false) {
-  std::string text = "rank " + std::to_string(rank);
-  const Program *program = programOf(plan, rank);
-  int64_t index = control.command.load();
-  if (waits)
-    text += ", waiting for others";
-  if (index == RankControl::kBetweenRuns)
-    return text + ", between two runs";
-  if (index == RankControl::kSaving)
-    return text + ", while saving a checkpoint";
-  if (index < 0 || !program)
-    return text + ", while loading";
-  for (const Body &body : program->bodies) {
-    if (index < static_cast<int64_t>(body.commands.size())) {
-      const Command &command = body.commands[static_cast<size_t>(index)];
-      return text + ", in a " + commandKind(command) + " of node " +
-             inQuotes(command.node);
-    }
-    index -= static_cast<int64_t>(body.commands.size());
-  }
-  return text;
 }
 
 class Supervisor {
@@ -80,11 +67,10 @@ public:
         rankProcess(rank, parent);
       interrupts.block(false);
       if (child < 0) {
-        Status status =
-            Status::error("cannot start rank " + std::to_string(rank) + ": " +
-                          std::strerror(errno));
+        fail(Status::error("cannot start rank " + std::to_string(rank) + ": " +
+                           systemError(errno)));
         endAll();
-        return status;
+        return failure;
       }
       children.push_back(child);
     }
@@ -92,6 +78,9 @@ public:
     lastProgress.assign(children.size(), 0);
     return watch();
   }
+
+  /// Why a step could not be told; then no later one was.
+  const Status &untold() const { return untoldStep; }
 
 private:
   [[noreturn]] void rankProcess(int64_t rank, pid_t parent) {
@@ -104,31 +93,46 @@ private:
     if (getppid() != parent)
       _exit(1); // the parent ended before the line above
     RankControl &self = job.memory.rank(rank);
+    // Memory may run out in any of the rank's threads, and in libraries.
+    static Supervisor *here;
+    static RankControl *rankHere;
+    here = this;
+    rankHere = &self;
+    std::set_new_handler([] { here->endRank(*rankHere, kNoMemory.c_str()); });
     Status status = runRank(job, rank);
-    if (!status.ok()) {
-      std::strncpy(self.message, status.message().c_str(),
-                   sizeof self.message - 1);
-      self.state = RankControl::Failed;
-      control.abort.store(1);
-      _exit(1);
-    }
+    if (!status.ok())
+      endRank(self, status.message().c_str());
     self.state = RankControl::Finished;
     _exit(0);
   }
 
+  /// Ends this process, a rank's. Allocates nothing.
+  [[noreturn]] void endRank(RankControl &self, const char *message) {
+    std::strncpy(self.message, message, sizeof self.message - 1);
+    self.state = RankControl::Failed;
+    control.abort.store(1);
+    _exit(1);
+  }
+
   Status watch() {
-    auto lastLife = Clock::now(), lastLine = lastLife;
+    auto lastLook = Clock::now(), lastLine = lastLook;
+    std::chrono::duration<double> silent(0);
     Clock::duration poll = kFirstPoll;
     while (running > 0) {
       // A terminal interrupts the ranks, too: what they say then is no news.
-      if (int signal = Interrupts::received(); signal && !stopsInOrder(signal))
-        fail(Status::error(std::string("interrupted by ") + strsignal(signal)));
+      if (int signal = Interrupts::received())
+        stop(Status::error(std::string("interrupted by ") + strsignal(signal)));
+      else if (!untoldStep.ok())
+        stop(untoldStep);
       reap();
       if (!failure.ok() || control.aborted())
         break;
+      auto now = Clock::now();
+      silent +=
+          std::min<std::chrono::duration<double>>(now - lastLook, kLongestLook);
+      lastLook = now;
       if (sawProgress())
-        lastLife = Clock::now();
-      auto silent = std::chrono::duration<double>(Clock::now() - lastLife);
+        silent = {};
       if (silent.count() > job.options.hangSeconds) {
         reportHang(silent.count());
         break;
@@ -139,37 +143,41 @@ private:
             job.options.progress && !line.empty() && line != toldLast)
           job.options.progress(toldLast = line);
       }
-      reportSteps();
+      reportSteps(/*waits=*/false);
       std::this_thread::sleep_for(poll);
       poll = std::min<Clock::duration>(poll * 5 / 4, kPoll);
     }
     endAll();
-    reportSteps();
+    // Who is interrupted waits for no reader any more.
+    reportSteps(/*waits=*/!Interrupts::received());
     return failure;
   }
 
-  /// Whether an interrupted run may still finish its step and save it.
-  bool stopsInOrder(int signal) {
-    if (!job.checkpoints || Interrupts::count() > 1)
-      return false;
-    if (control.stopWanted)
-      return true;
-    for (size_t rank = 0; rank < children.size(); ++rank)
-      if (job.memory.rank(static_cast<int64_t>(rank)).state.load() ==
-          RankControl::Loading)
-        return false; // nothing has been reached that is worth saving
-    control.stopWanted = true;
-    if (job.options.progress)
-      job.options.progress(std::string("interrupted by ") + strsignal(signal) +
-                           ": saving a checkpoint after this step; a second "
-                           "signal ends the run at once");
-    return true;
+  /// Ends the run because of `why`: in order, if there is a step to finish and
+  /// a folder to save it in, and by force if not or if it is asked for twice.
+  void stop(Status why) {
+    bool inOrder = job.checkpoints && Interrupts::count() <= 1;
+    for (size_t rank = 0; rank < children.size() && !control.stopWanted; ++rank)
+      inOrder &= job.memory.rank(static_cast<int64_t>(rank)).state.load() !=
+                 RankControl::Loading; // else nothing is worth saving
+    if (!inOrder)
+      return fail(std::move(why));
+    if (control.stopWanted.exchange(true) || !job.options.progress)
+      return;
+    job.options.progress(why.message() +
+                         ": saving a checkpoint after this step; a second "
+                         "signal ends the run at once");
   }
 
-  /// Tells of the steps that all ranks have finished since the last call.
-  void reportSteps() {
+  /// Tells of the steps that all ranks have finished since the last call;
+  /// `waits` for whoever reads them.
+  void reportSteps(bool waits) {
     if (!plan.isTraining() || !job.options.step)
       return;
+    auto mayTell = [&] {
+      return untoldStep.ok() &&
+             (waits || !job.options.canTellStep || job.options.canTellStep());
+    };
     int64_t done = job.repeats;
     for (size_t rank = 0; rank < children.size(); ++rank)
       done = std::min(
@@ -179,10 +187,10 @@ private:
     // A step that ended badly is an error, no step.
     if (int64_t stopped = control.stoppedAt.load())
       done = std::min(done, stopped - 1);
-    for (; reported < done; ++reported) {
+    for (; reported < done && mayTell(); ++reported) {
       StepResult step = stepResult(job, reported);
       warnOfRate(step);
-      job.options.step(step);
+      untoldStep = job.options.step(step);
     }
   }
 
@@ -213,10 +221,14 @@ private:
       std::string name = "rank " + std::to_string(rank);
       RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
       if (WIFSIGNALED(status)) {
-        fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
+        std::string text = whereIs(plan, self, static_cast<int64_t>(rank)) +
                            ": ended by signal " +
                            std::to_string(WTERMSIG(status)) + " (" +
-                           strsignal(WTERMSIG(status)) + ")"));
+                           strsignal(WTERMSIG(status)) + ")";
+        // A SIGKILL of nobody's is the kernel's.
+        if (WTERMSIG(status) == SIGKILL)
+          text += ", as the kernel does where memory runs out";
+        fail(Status::error(text));
       } else if (self.state.load() != RankControl::Failed) {
         fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
                            ": ended with exit code " +
@@ -297,14 +309,28 @@ private:
       if (children[rank] <= 0)
         continue;
       kill(children[rank], SIGKILL);
-      int status;
-      while (waitpid(children[rank], &status, 0) < 0 && errno == EINTR) {
-      }
-      children[rank] = 0;
-      --running;
+    }
+    deadline = Clock::now() + kKillGrace;
+    while (running > 0 && Clock::now() < deadline) {
+      std::this_thread::sleep_for(kPoll / 4);
+      collectKilled();
     }
     if (failure.ok() && control.aborted())
       failure = Status::error("a rank ended without saying why");
+    for (size_t rank = 0; rank < children.size(); ++rank)
+      if (children[rank] > 0)
+        failure = Status::error(
+            failure.message() + "; rank " + std::to_string(rank) + " (" +
+            whyItLives(children[rank]) + ") did not end by SIGKILL");
+  }
+
+  /// Collects the ranks that SIGKILL has ended, which is no news.
+  void collectKilled() {
+    for (pid_t &child : children)
+      if (child > 0 && waitpid(child, nullptr, WNOHANG) == child) {
+        child = 0;
+        --running;
+      }
   }
 
   const Job &job;
@@ -317,7 +343,7 @@ private:
   bool warnedOfRate = false;
   std::string toldLast; ///< What stays the same is said once.
   std::vector<uint64_t> lastProgress;
-  Status failure;
+  Status failure, untoldStep;
 };
 
 void collect(const Job &job, RunResult &result) {
@@ -440,9 +466,11 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   }
   if (int64_t at = memory.control().interruptedAt; at != Control::kNever) {
     result.interruptedBy = Interrupts::received();
+    std::string why = result.interruptedBy ? std::string("interrupted by ") +
+                                                 strsignal(result.interruptedBy)
+                                           : supervisor.untold().message();
     return withLast(Status::error(
-        std::string("interrupted by ") + strsignal(result.interruptedBy) +
-        " after step " + std::to_string(memory.control().firstStep + at) +
+        why + " after step " + std::to_string(memory.control().firstStep + at) +
         " of " + std::to_string(memory.control().firstStep + repeats)));
   }
   if (saves)
@@ -452,7 +480,11 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     return withLast(badStep(job));
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
+  if (!supervisor.untold().ok())
+    return withLast(supervisor.untold());
   collect(job, result);
+  if (checkpointed)
+    result.lastCheckpoint = checkpoints.whereIsTheLast();
   return Status();
 }
 

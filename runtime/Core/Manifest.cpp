@@ -1,6 +1,7 @@
 // The manifest as text, and back.
 
 #include "Core/Manifest.h"
+#include "Format/SystemError.h"
 
 #include "Format/LinearJson.h"
 
@@ -188,7 +189,7 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file)
     return Status::error("cannot open the checkpoint " + inQuotes(path) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   auto refused = [&](const char *why) {
     return Status::error("cannot use the checkpoint " + inQuotes(path) + ": " +
                          why);

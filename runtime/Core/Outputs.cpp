@@ -2,6 +2,7 @@
 
 #include "Core/InputOutput.h"
 #include "Data/Npy.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -38,7 +39,7 @@ static Status linkFile(const std::string &path, const std::string &other) {
   if (link(path.c_str(), temporary.c_str()) != 0 ||
       rename(temporary.c_str(), other.c_str()) != 0)
     return Status::error("cannot write " + inQuotes(other) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   return Status();
 }
 
@@ -46,7 +47,7 @@ Status Outputs::create(const Executable &executable,
                        const std::string &folder) {
   if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
     return Status::error("cannot make the folder " + inQuotes(folder) +
-                         " for outputs: " + std::strerror(errno));
+                         " for outputs: " + systemError(errno));
   for (const TensorPlan &tensor : executable.outputs) {
     if (isStepReport(executable, tensor.name))
       continue;

@@ -7,11 +7,14 @@
 #include "Core/Executor.h"
 #include "Core/SavedWeights.h"
 #include "Core/Train.h"
+#include "Format/SystemError.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <sys/mman.h>
 
 namespace accel::rt {
 namespace {
@@ -38,6 +41,26 @@ uint64_t residentBytes(uint64_t sharedBytes) {
   return total;
 }
 
+/// Libraries do not check their allocations: under 'ulimit -v' they would end
+/// the rank by a signal. So what the plan grants must be there beforehand.
+Status checkAddressSpace(const Program &program) {
+  uint64_t bytes = 0;
+  for (const ArenaPlan &arena : program.arenas)
+    bytes += static_cast<uint64_t>(arena.reserve) +
+             (arena.space == "shared" ? 0 : static_cast<uint64_t>(arena.bytes));
+  if (bytes == 0)
+    return Status();
+  void *room = mmap(nullptr, bytes, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    return Status::error("cannot set aside the " + std::to_string(bytes) +
+                         " bytes of arenas and libraries that the plan counts "
+                         "with: " +
+                         systemError(errno));
+  munmap(room, bytes);
+  return Status();
+}
+
 /// Tells a preloaded allocation counter (test/Unit/Runtime) that the steady
 /// state begins or ends; without one it does nothing.
 void markSteadyState(bool begins) {
@@ -62,7 +85,7 @@ Status runForward(const RankParts &parts) {
     parts.job.memory.seconds(parts.rank, repeat) =
         now() - start - parts.io.writeSeconds;
     self.runsDone.fetch_add(1);
-    self.command = RankControl::kBetweenRuns;
+    self.command[0] = RankControl::kBetweenRuns;
   }
   return Status();
 }
@@ -87,8 +110,11 @@ Status runRank(const Job &job, int64_t rank) {
     return Status::error("expected a program for every stage, found none for "
                          "this rank's");
 
+  ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
   ThreadPool pool(static_cast<int>(job.threads),
                   spinLimit(job.threads * plan.numRanks()));
+  if (!pool.status().ok())
+    return Status::error(pool.status().message() + "; give fewer --threads");
   self.threads = pool.size();
   std::unique_ptr<Device> device;
   ACCEL_RT_RETURN_IF_ERROR(

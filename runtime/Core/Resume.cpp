@@ -3,6 +3,7 @@
 #include "Core/Resume.h"
 
 #include "Data/Safetensors.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -77,7 +78,7 @@ Status Resume::openFiles() {
         FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!files[i])
       return Status::error("cannot open " + inQuotes(path) +
-                           " of the checkpoint: " + std::strerror(errno));
+                           " of the checkpoint: " + systemError(errno));
     ACCEL_RT_RETURN_IF_ERROR(
         readSafetensors(files[i].get(), path, entries[i], starts[i]));
     std::string header(starts[i], '\0');

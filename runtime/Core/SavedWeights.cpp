@@ -4,6 +4,7 @@
 
 #include "Core/Executor.h"
 #include "Data/Safetensors.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -93,7 +94,7 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
         FileHandle(::open(original.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!originalFile)
       return Status::error("cannot open " + inQuotes(original) + ": " +
-                           std::strerror(errno));
+                           systemError(errno));
     std::vector<SafetensorsEntry> found;
     uint64_t start = 0;
     ACCEL_RT_RETURN_IF_ERROR(

@@ -13,8 +13,11 @@ constexpr int kSleepMilliseconds = 1000;
 } // namespace
 
 ThreadPool::ThreadPool(int threads, int spin) : spin(spin) {
-  for (int thread = 1; thread < threads; ++thread)
-    workers.emplace_back([this, thread] { work(thread); });
+  for (int thread = 1; thread < threads && started.ok(); ++thread)
+    started = startThread(workers,
+                          "thread " + std::to_string(thread + 1) + " of " +
+                              std::to_string(threads),
+                          [this, thread] { work(thread); });
 }
 
 ThreadPool::~ThreadPool() {

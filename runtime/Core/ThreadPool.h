@@ -7,10 +7,10 @@
 #define ACCEL_RUNTIME_CORE_THREADPOOL_H
 
 #include "Core/Futex.h"
+#include "Core/StartThread.h"
 
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -18,13 +18,16 @@ namespace accel::rt {
 
 class ThreadPool {
 public:
-  /// Starts `threads` - 1 threads (the caller of parallelFor is the other one).
-  /// `spin` bounds the looks before a sleep (spinLimit).
+  /// Starts `threads` - 1 threads (the caller of parallelFor is the other one),
+  /// or fewer and then says so. `spin` bounds the looks before a sleep
+  /// (spinLimit).
   ThreadPool(int threads, int spin);
   ~ThreadPool();
   ThreadPool(const ThreadPool &) = delete;
   ThreadPool &operator=(const ThreadPool &) = delete;
 
+  /// Whether all threads were started; if not, why.
+  const Status &status() const { return started; }
   int size() const { return static_cast<int>(workers.size()) + 1; }
 
   /// Calls `fn(chunk, thread)` once for every chunk in [0, chunks), and returns
@@ -68,6 +71,7 @@ private:
   int spin;
   std::mutex turn;
   std::vector<std::thread> workers;
+  Status started;
 };
 
 } // namespace accel::rt

@@ -72,7 +72,7 @@ Status trainSteps(const RankParts &parts) {
         !std::isfinite(io.record.values[StepRecord::GradNorm]))
       control.stoppedAt.store(k + 1);
     self.runsDone.fetch_add(1);
-    self.command = RankControl::kBetweenRuns;
+    self.command[0] = RankControl::kBetweenRuns;
     stopped = control.stoppedAt.load();
     int64_t finished = io.finishedSteps + 1;
     if (parts.checkpoints && !(stopped && stopped <= k + 1) &&

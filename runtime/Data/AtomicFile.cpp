@@ -1,6 +1,7 @@
 // The system calls of an atomic write.
 
 #include "Data/AtomicFile.h"
+#include "Format/SystemError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -55,7 +56,7 @@ AtomicFile::~AtomicFile() {
 
 Status AtomicFile::fail(int error) const {
   return Status::error("cannot write " + inQuotes(finalPath) + ": " +
-                       std::strerror(error));
+                       systemError(error));
 }
 
 Status AtomicFile::create(const std::string &path, uint64_t bytes) {

@@ -4,6 +4,7 @@
 
 #include "Data/Npy.h"
 #include "Data/RangeDigest.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -49,7 +50,7 @@ Status TokenFile::open(const std::string &path, const std::string &rawType,
   struct stat info;
   if (!file || fstat(file.get(), &info) != 0)
     return Status::error("cannot open the data " + inQuotes(path) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   if (!S_ISREG(info.st_mode))
     return refused("expected a regular file");
   char start[6] = {};

@@ -2,6 +2,7 @@
 // every section's hash when it is read.
 
 #include "Format/Json.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -50,7 +51,7 @@ Status ExecutableFile::open(const std::string &path,
   struct stat info;
   if (file->fd < 0 || fstat(file->fd, &info) != 0)
     return Status::error("cannot open " + inQuotes(path) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   if (!S_ISREG(info.st_mode))
     return Status::error("cannot open " + inQuotes(path) +
                          ": expected a regular file");
@@ -69,7 +70,7 @@ Status ExecutableFile::open(const std::string &path,
   if (readAll(file->fd, header.data(), length, 8) != 1 ||
       readAll(file->fd, &hash, sizeof hash, 8 + length) != 1)
     return Status::error("cannot read " + inQuotes(path) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   if (header[0] != '{')
     return Status::error(
         inQuotes(path) +
@@ -108,7 +109,7 @@ Status ExecutableFile::read(const Section &section, void *target) const {
   int got = readAll(fd, target, section.bytes, fileOffset(section));
   if (got < 0)
     return Status::error("cannot read " + inQuotes(filePath) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   if (got == 0 || hashBytes(target, section.bytes) != section.hash)
     return damaged(filePath, "section " + inQuotes(section.name) +
                                  " does not match its hash");

@@ -1,10 +1,10 @@
 // acc-eval: runs the text of a program of any phase by the reference evaluator,
 // and compares its outputs with files or with those of another program.
 
+#include "accel/Driver/OpenText.h"
 #include "accel/Evaluate/TensorFiles.h"
 #include "accel/InitAll.h"
 #include "mlir/IR/AsmState.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
@@ -119,7 +119,7 @@ LogicalResult evaluateSteps(ModuleOp module, TensorsByName inputs,
 }
 
 LogicalResult run(MLIRContext *context) {
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(inputFile, context);
+  OwningOpRef<ModuleOp> module = driver::parseModule(inputFile, context);
   if (!module)
     return failure();
   FailureOr<TensorsByName> given = inputs.empty()
@@ -152,7 +152,7 @@ LogicalResult run(MLIRContext *context) {
   }
   if (compare.empty())
     return success();
-  OwningOpRef<ModuleOp> other = parseSourceFile<ModuleOp>(compare, context);
+  OwningOpRef<ModuleOp> other = driver::parseModule(compare, context);
   TensorsByName reference;
   if (!other || failed(evaluateSteps(*other, *given, options, reference)))
     return failure();

@@ -2,8 +2,10 @@
 
 #include "ConfigFlags.h"
 #include "InputFile.h"
+#include "Resources.h"
 #include "TrainFlags.h"
 #include "accel/Driver/Compile.h"
+#include "accel/Driver/OpenText.h"
 #include "accel/Driver/Passes.h"
 #include "accel/InitAll.h"
 #include "mlir/Support/FileUtilities.h"
@@ -162,8 +164,10 @@ static LogicalResult runPasses(const CompileOptions &options,
                                DialectRegistry &registry,
                                MlirOptMainConfig config) {
   std::string error;
-  auto input = openInputFile(options.input, &error);
-  auto output = input ? openOutputFile(options.output, &error) : nullptr;
+  auto input = openText(options.input);
+  if (!input)
+    return failure();
+  auto output = openOutputFile(options.output, &error);
   if (!output)
     return usageError(error);
   if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
@@ -187,6 +191,8 @@ static void hideForeignOptions() {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  if (failed(guardResources()))
+    return EXIT_FAILURE;
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();

@@ -2,6 +2,8 @@
 
 #include "StepLines.h"
 
+#include "StandardOutput.h"
+
 #include <cmath>
 #include <cstdio>
 #include <unistd.h>
@@ -23,7 +25,7 @@ std::string exactly(double value, DType dtype) {
 StepLines::StepLines(bool json)
     : json(json), terminal(!json && isatty(STDOUT_FILENO)) {}
 
-void StepLines::add(const StepResult &step) {
+Status StepLines::add(const StepResult &step) {
   if (json) {
     std::printf("{\"step\": %lld, \"loss\": %s, \"grad_norm\": %s, "
                 "\"lr\": %s, \"time_s\": %.6f}\n",
@@ -32,8 +34,7 @@ void StepLines::add(const StepResult &step) {
                 exactly(step.gradNorm, step.gradNormType).c_str(),
                 exactly(step.learningRate, step.learningRateType).c_str(),
                 step.seconds);
-    std::fflush(stdout);
-    return;
+    return flushStandardOutput();
   }
   ++steps;
   seconds += step.seconds;
@@ -41,13 +42,13 @@ void StepLines::add(const StepResult &step) {
   auto now = std::chrono::steady_clock::now();
   if (!terminal && !first && !step.last &&
       now - printed < std::chrono::seconds(1))
-    return;
+    return Status();
   first = false;
   printed = now;
-  printText();
+  return printText();
 }
 
-void StepLines::printText() {
+Status StepLines::printText() {
   int64_t units = newest.tokens ? newest.tokens : newest.samples;
   double each = seconds / double(steps);
   std::printf("%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g s a step, "
@@ -59,12 +60,12 @@ void StepLines::printText() {
   pending = terminal;
   steps = 0;
   seconds = 0;
-  std::fflush(stdout);
+  return flushStandardOutput();
 }
 
 void StepLines::finish() {
   if (steps)
-    printText();
+    (void)printText(); // whoever prints the summary sees it
   if (pending)
     std::printf("\n");
   pending = false;

@@ -15,13 +15,14 @@ class StepLines {
 public:
   /// Lines go to the standard output.
   explicit StepLines(bool json);
-  void add(const StepResult &step);
+  /// Errors: it cannot be written.
+  Status add(const StepResult &step);
   /// Prints the last step if that has not happened, as when the run ended
   /// before its last one, and ends a line that would be rewritten.
   void finish();
 
 private:
-  void printText();
+  Status printText();
 
   bool json, terminal, pending = false, first = true;
   std::chrono::steady_clock::time_point printed;

@@ -1,5 +1,6 @@
 // acc-run: runs an executable of acc-opt on the ranks that its mesh names.
 
+#include "StandardOutput.h"
 #include "StepLines.h"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
+#include <unistd.h>
 
 using namespace accel::rt;
 
@@ -43,8 +46,11 @@ take it only from where you would take a program.
                   save all that training needs to go on into DIR/step-NNNNNNNN
                   after the last step (docs/Checkpoints.md): each is there whole
                   or not at all, and none is ever removed or written over
-                  After Ctrl-C or SIGTERM the step at hand is finished and
-                  saved; a second signal ends the run at once
+                  After Ctrl-C, SIGTERM or SIGHUP, or where steps cannot be
+                  written to stdout any more, the step at hand is finished and
+                  saved; a second signal, half a second later or after that,
+                  ends the run at once. Signals that are ignored when acc-run
+                  starts (nohup, &) stay ignored
   --save-every K  and after every step whose number K divides
   --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
                   layout saved it; --steps N counts the steps before it, too
@@ -61,12 +67,20 @@ take it only from where you would take a program.
 
 Without --json a line of text comes once a second, and for the first and the last
 step; its times are the mean since the line before. Exit status: 0, 1 after an
-error, 130 after SIGINT and 143 after SIGTERM.
+error (a reader of stdout that has gone is one), 129 after SIGHUP, 130 after
+SIGINT and 143 after SIGTERM.
 )";
 
 int fail(const std::string &message) {
   std::fprintf(stderr, "acc-run: error: %s\n", message.c_str());
   return 1;
+}
+
+/// The exit status: what cannot be written is a failed run to whoever reads it.
+/// `clause` ends the error.
+int finishOutput(const std::string &clause) {
+  Status status = flushStandardOutput();
+  return status.ok() ? 0 : fail(status.message() + clause);
 }
 
 /// Parses a whole number from `low` on.
@@ -140,13 +154,25 @@ void printText(const RunResult &result) {
               result.seconds.size(), *fastest, *slowest);
 }
 
+/// Memory that runs out is an error, too. By force, because what unwinds may
+/// need memory itself (JSON's destructors do); ranks end with their parent.
+[[noreturn]] void endWithoutMemory() {
+  constexpr char text[] =
+      "acc-run: error: cannot allocate memory: the limits are the machine's "
+      "memory, that of the cgroup, and 'ulimit -v'\n";
+  _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   RunOptions options;
   bool json = false;
-  // A limit on the size of files is an error to report, not the end.
+  std::set_new_handler(endWithoutMemory);
+  // A limit on the size of files, and a reader that has gone, are errors to
+  // report, not the end.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
   const char *poison = std::getenv("ACCEL_POISON");
   options.poison = poison && *poison && std::strcmp(poison, "0") != 0;
   for (int i = 1; i < argc; ++i) {
@@ -173,12 +199,12 @@ int main(int argc, char **argv) {
       return fail("option " + inQuotes(argument) + " takes no value");
     if (help) {
       std::fputs(kHelp, stdout);
-      return 0;
+      return finishOutput("");
     }
     if (argument == "--version") {
       std::printf("acc-run, executable format %lld\n",
                   (long long)kFormatVersion);
-      return 0;
+      return finishOutput("");
     }
     if (flag) {
       (argument == "--json" ? json : options.poison) = true;
@@ -220,13 +246,16 @@ int main(int argc, char **argv) {
   if (options.executable.empty())
     return fail("expected an executable; acc-run --help says more");
   options.progress = [](const std::string &line) {
-    std::fprintf(stderr, "acc-run: %s\n", line.c_str());
+    // Nobody waits for a reader of what is over in two seconds.
+    if (takesLine(STDERR_FILENO))
+      std::fprintf(stderr, "acc-run: %s\n", line.c_str());
   };
   options.warn = [](const std::string &line) {
     std::fprintf(stderr, "acc-run: warning: %s\n", line.c_str());
   };
   StepLines lines(json);
-  options.step = [&](const StepResult &step) { lines.add(step); };
+  options.step = [&](const StepResult &step) { return lines.add(step); };
+  options.canTellStep = [] { return takesLine(STDOUT_FILENO); };
 
   RunResult result;
   Status status = runExecutable(options, result);
@@ -240,8 +269,5 @@ int main(int argc, char **argv) {
     printJson(result);
   else
     printText(result);
-  // A summary that cannot be written is a failed run to whoever reads it.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    return fail("cannot write to the standard output");
-  return 0;
+  return finishOutput(result.lastCheckpoint);
 }

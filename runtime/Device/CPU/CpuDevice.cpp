@@ -3,6 +3,7 @@
 
 #include "Device/CPU/CpuDevice.h"
 #include "Device/CPU/Gemm/Gemm.h"
+#include "Format/SystemError.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -20,7 +21,7 @@ Status cpu::populate(void *address, uint64_t bytes,
                 MADV_POPULATE_WRITE) != 0 &&
         errno != EINVAL)
       return Status::error("cannot fill an arena of " + std::to_string(bytes) +
-                           " bytes with memory: " + std::strerror(errno));
+                           " bytes with memory: " + systemError(errno));
     done += step;
     if (counter)
       counter->fetch_add(step, std::memory_order_relaxed);
@@ -57,7 +58,7 @@ public:
     if (base == MAP_FAILED)
       return Status::error("cannot allocate the " + std::to_string(bytes) +
                            " bytes of space " + inQuotes(arena.space) + ": " +
-                           std::strerror(errno));
+                           systemError(errno));
     mappings.push_back({base, bytes + alignment});
     uint64_t start = reinterpret_cast<uint64_t>(base);
     uint64_t aligned = (start + alignment - 1) / alignment * alignment;

@@ -2,6 +2,7 @@
 // rows.
 
 #include "Device/CPU/CpuDevice.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -25,13 +26,13 @@ Status KernelLibrary::load(const ExecutableFile &file) {
   int fd = memfd_create("accel-kernels", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(section->bytes)) != 0)
     return Status::error(std::string("cannot load the kernels: ") +
-                         std::strerror(errno));
+                         systemError(errno));
   void *bytes = mmap(nullptr, std::max<uint64_t>(section->bytes, 1),
                      PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   Status status;
   if (bytes == MAP_FAILED) {
     status = Status::error(std::string("cannot load the kernels: ") +
-                           std::strerror(errno));
+                           systemError(errno));
   } else {
     status = file.read(*section, bytes);
     munmap(bytes, std::max<uint64_t>(section->bytes, 1));

@@ -53,8 +53,12 @@ struct RunOptions {
   std::function<void(const std::string &)> progress;
   /// Called with what a user should know, one sentence.
   std::function<void(const std::string &)> warn;
-  /// Called for every training step in order, at most 20 ms late.
-  std::function<void(const StepResult &)> step;
+  /// Called for every training step in order, at most 20 ms late. An error ends
+  /// the run as a signal does, and is the run's; no other step is told.
+  std::function<Status(const StepResult &)> step;
+  /// Whether `step` would return without waiting for a reader; if not, the step
+  /// is told later. Absent: always.
+  std::function<bool()> canTellStep;
 };
 
 /// What a run measured; bytes are those of the worst rank.
@@ -68,6 +72,8 @@ struct RunResult {
   double loadSeconds = 0;
   std::vector<double> seconds; ///< Of each run or step, on the slowest rank.
   int interruptedBy = 0;       ///< The signal that ended the run; 0: none.
+  /// Where it is, as a clause for the end of an error; empty: none is saved.
+  std::string lastCheckpoint;
 };
 
 /// Runs the executable's `load` and then `main` `repeats` times, or `step`
@@ -75,15 +81,17 @@ struct RunResult {
 /// it before starting threads). On an error no rank is left running and no file
 /// is changed, except that complete checkpoints stay, and that a step whose
 /// loss or norm is not finite ends the run with an error after the weights of
-/// the step before were saved. SIGINT and SIGTERM are errors, too; training
-/// that saves checkpoints ends after the step at hand, with one more of them,
-/// unless a second signal comes.
+/// the step before were saved. SIGINT, SIGTERM and SIGHUP are errors, too,
+/// unless the caller ignores them; training that saves checkpoints ends after
+/// the step at hand, with one more of them, unless a second signal comes half
+/// a second later or after that. The caller ignores SIGPIPE, if its callbacks
+/// write to pipes.
 Status runExecutable(const RunOptions &options, RunResult &result);
 
-/// The CPU features among `features` (names as in /proc/cpuinfo, or LLVM's)
-/// that this machine lacks.
-std::vector<std::string>
-missingFeatures(const std::vector<std::string> &features);
+/// Puts into `missing` the CPU features among `features` (names as in
+/// /proc/cpuinfo) that this machine lacks. Errors: it does not say.
+Status findMissingFeatures(const std::vector<std::string> &features,
+                           std::vector<std::string> &missing);
 
 } // namespace accel::rt
 

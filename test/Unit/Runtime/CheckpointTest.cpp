@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <set>
+#include <sys/file.h>
 #include <sys/resource.h>
 
 using namespace accel::rt;
@@ -30,7 +31,10 @@ void spill(const std::string &path, const std::string &text) {
 class Checkpoint : public RunTest {
 protected:
   Checkpoint() {
-    options.step = [this](const StepResult &step) { steps.push_back(step); };
+    options.step = [this](const StepResult &step) {
+      steps.push_back(step);
+      return Status();
+    };
     options.warn = [this](const std::string &text) { warning = text; };
   }
   /// The same training on one rank or two: 'rows' is padded on two.
@@ -210,9 +214,15 @@ TEST_F(Checkpoint, NeverMixesRuns) {
   }
   EXPECT_EQ(names(folder / "a"),
             (std::set<std::string>{"step-00000003", "step-00000005"}));
+  // A reader's lock of the folder is no run's.
+  FileHandle reader(open((folder / "a").c_str(), O_RDONLY | O_DIRECTORY));
+  ASSERT_EQ(flock(reader.get(), LOCK_EX | LOCK_NB), 0);
+  // Nor does a killed run leave a lock.
+  spill(folder / "a/.lock", "");
   fs::create_directory(folder / "a/step-00000009"); // whole ones say so
   EXPECT_EQ(train(training(2), 6, folder / "a", folder / "a"), "");
   EXPECT_EQ(steps[0].step, 6);
+  EXPECT_FALSE(fs::exists(folder / "a/.lock"));
 }
 
 TEST_F(Checkpoint, KeepsTheOthersWhereTheDiskIsFull) {
@@ -255,6 +265,21 @@ TEST_F(Checkpoint, KeepsTheOthersWhereTheDiskIsFull) {
     EXPECT_EQ(train(executable, 5, to, to), "");
   }
   signal(SIGXFSZ, handler);
+}
+
+TEST_F(Checkpoint, IsNamedWhereItsFolderIsByNow) {
+  // A step that nobody can be told of ends the run as a signal does.
+  options.step = [this](const StepResult &step) {
+    if (step.step == 1)
+      fs::rename(folder / "c", folder / "moved");
+    return step.step == 1 ? Status() : Status::error("nobody listens");
+  };
+  std::string message = train(training(2), 1000000, "", folder / "c");
+  EXPECT_THAT(message, HasSubstr("nobody listens after step "));
+  EXPECT_THAT(message, HasSubstr("; the last checkpoint is '" +
+                                 (folder / "moved") + "/step-"));
+  EXPECT_EQ(names(folder / "moved").size(), 1u);
+  EXPECT_FALSE(fs::exists(folder / "w.safetensors"));
 }
 
 TEST_F(Checkpoint, SavesNoStepWithoutANumber) {

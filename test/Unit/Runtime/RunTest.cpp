@@ -185,4 +185,18 @@ TEST_F(RunExecutable, NamesTheNodeOfACommandThatCannotBePrepared) {
   EXPECT_THAT(run(), HasSubstr("node 'Gelu#3': expected a kernel 'kernel_7'"));
 }
 
+TEST_F(RunExecutable, TakesNoFileThatCannotBeOpenedForACpuWithoutFeatures) {
+  rlimit old;
+  getrlimit(RLIMIT_NOFILE, &old);
+  rlimit none{0, old.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &none);
+  std::vector<std::string> missing;
+  Status status = findMissingFeatures({"fpu"}, missing);
+  setrlimit(RLIMIT_NOFILE, &old);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.message(),
+            "cannot read the features of this CPU from '/proc/cpuinfo': Too "
+            "many open files (the limit is 'ulimit -n': raise it)");
+}
+
 } // namespace

@@ -1,12 +1,14 @@
 // Ranks that die or hang: the others end soon, the error names who it was, and
 // no process is left.
 
+#include "Core/WhereIs.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
 
 #include <chrono>
 #include <csignal>
 #include <poll.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -206,6 +208,47 @@ TEST_F(Supervise, TellsTheRankThatHangsFromThoseThatWaitForIt) {
   EXPECT_THAT(message, HasSubstr("rank 0, waiting for others, "));
   EXPECT_THAT(message, HasSubstr("rank 2, waiting for others, "));
   EXPECT_THAT(message, ::testing::Not(HasSubstr("rank 1, waiting")));
+  expectNoRanks();
+}
+
+TEST_F(Supervise, NamesTheCommandsOfAllStreams) {
+  Executable executable = tinyExecutable(2);
+  auto &commands = executable.programs[0].bodies[1].commands;
+  commands.push_back(command(WaitCommand{"never"}, "MatMul#2"));
+  commands.push_back(command(WaitCommand{"ever"}, "AllReduce#3"));
+  commands.back().stream = "comm";
+  write(executable);
+  options.hangSeconds = 1;
+  start();
+  EXPECT_THAT(wait(20), HasSubstr("rank 1, in a wait of node 'MatMul#2' and "
+                                  "a wait of node 'AllReduce#3'"));
+  expectNoRanks();
+}
+
+TEST(WhereIs, NamesTheCollectiveAndItsAxes) {
+  Executable executable = meetingExecutable(2);
+  size_t loading = executable.programs[0].bodies[0].commands.size(),
+         last = executable.programs[0].bodies[1].commands.size() - 1;
+  RankControl control;
+  control.command[1] = static_cast<int64_t>(loading + last);
+  EXPECT_EQ(whereIs(executable, control, 1, /*waits=*/true),
+            "rank 1, waiting for others, in a collective (all_reduce over dp) "
+            "of node 'AllReduce#1'");
+}
+
+TEST_F(Supervise, WaitsNotForEverForARankThatDoesNotEnd) {
+  write(meetingExecutable(2));
+  options.repeats = 1000000000;
+  start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  // Its end is the tracer's to collect, which does not.
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, ranks[1], nullptr, nullptr), 0);
+  kill(launcher, SIGTERM);
+  EXPECT_THAT(wait(30),
+              HasSubstr("interrupted by Terminated; rank 1 (process " +
+                        std::to_string(ranks[1]) + ", traced by process " +
+                        std::to_string(getpid()) + ") did not end by SIGKILL"));
+  waitpid(ranks[1], nullptr, __WALL);
   expectNoRanks();
 }
 

@@ -17,7 +17,10 @@ namespace {
 class Train : public RunTest {
 protected:
   Train() {
-    options.step = [this](const StepResult &step) { steps.push_back(step); };
+    options.step = [this](const StepResult &step) {
+      steps.push_back(step);
+      return Status();
+    };
   }
   void writeTraining(const Executable &executable) {
     write(executable, tinyTrainingSections(kernels));

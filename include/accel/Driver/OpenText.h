@@ -1,0 +1,25 @@
+// Opening IR for MLIR's parser, which descends by recursion and so must never
+// be given text that nests deeper than its stack holds.
+
+#ifndef ACCEL_DRIVER_OPENTEXT_H
+#define ACCEL_DRIVER_OPENTEXT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+
+namespace accel::driver {
+
+/// Opens IR as text or bytecode; "-" is the standard input. Null after an
+/// error, which is printed: there is no such file, or its text nests too deep.
+std::unique_ptr<llvm::MemoryBuffer> openText(llvm::StringRef path);
+
+/// Opens and parses a module. Null after an error, which is printed.
+mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef path,
+                                              mlir::MLIRContext *context);
+
+} // namespace accel::driver
+
+#endif // ACCEL_DRIVER_OPENTEXT_H

@@ -1,0 +1,154 @@
+// A pass over the characters of IR that knows brackets, strings, comments and
+// aliases, and nothing else of it.
+
+#include "accel/Driver/OpenText.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+/// Programs of ours nest about ten deep; 8 MiB of stack hold some 3,000
+/// regions.
+static constexpr size_t kMostNesting = 256;
+/// Operators of affine maps nest without brackets.
+static constexpr size_t kMostAffineBytes = 4096;
+
+namespace {
+class NestingCheck {
+public:
+  explicit NestingCheck(StringRef text) : text(text) {}
+
+  /// Where the text nests too deep; npos: nowhere.
+  size_t findTooDeep() {
+    while (at < text.size()) {
+      char c = text[at];
+      if (text.substr(at).starts_with("//")) {
+        at = std::min(text.find('\n', at), text.size());
+      } else if (c == '"') {
+        skipString();
+      } else if (c == '!' || c == '#') {
+        readAlias();
+      } else if (StringRef("([{<").contains(c)) {
+        open(c);
+      } else if (StringRef(")]}>").contains(c)) {
+        close(c);
+      } else {
+        // Outside of brackets a definition is over where its line is.
+        if (c == '\n' && brackets.empty())
+          defined = nullptr;
+        ++at;
+      }
+      if (isTooDeep)
+        return std::min(at, text.size() - 1);
+    }
+    return StringRef::npos;
+  }
+
+private:
+  void skipString() {
+    for (++at; at < text.size() && text[at] != '"'; ++at)
+      at += text[at] == '\\';
+    ++at;
+  }
+
+  /// What an alias stands for is nested where it is used.
+  void readAlias() {
+    size_t end = at + 1;
+    while (end < text.size() &&
+           (llvm::isAlnum(text[end]) || StringRef("_$.-").contains(text[end])))
+      ++end;
+    StringRef name = text.slice(at, end);
+    if (brackets.empty() && text.substr(end).ltrim().starts_with("="))
+      defined = &depths[name];
+    else if (auto found = depths.find(name); found != depths.end())
+      reach(brackets.size() + found->second);
+    at = end;
+  }
+
+  void open(char c) {
+    bool isComparison = c == '<' && text.substr(at).starts_with("<=");
+    if (!isComparison) {
+      StringRef before = text.take_front(at);
+      if (affineBegin == StringRef::npos && c == '<' &&
+          (before.ends_with("affine_map") || before.ends_with("affine_set"))) {
+        affineBegin = at;
+        affineDepth = brackets.size();
+      }
+      brackets.push_back(c);
+      reach(brackets.size());
+    }
+    ++at;
+  }
+
+  void close(char c) {
+    bool isArrow = c == '>' && at > 0 && text[at - 1] == '-';
+    bool isComparison = c == '>' && text.substr(at).starts_with(">=");
+    char opening = c == ')' ? '(' : c == ']' ? '[' : c == '}' ? '{' : '<';
+    if (!isArrow && !isComparison) {
+      // What does not match is the parser's to refuse.
+      size_t matching = brackets.rfind(opening);
+      bool matches = c == '>' ? matching + 1 == brackets.size()
+                              : matching != std::string::npos;
+      if (matches)
+        brackets.resize(matching);
+      if (affineBegin != StringRef::npos && brackets.size() <= affineDepth) {
+        isTooDeep |= at - affineBegin > kMostAffineBytes;
+        affineBegin = StringRef::npos;
+      }
+    }
+    ++at;
+  }
+
+  void reach(size_t depth) {
+    isTooDeep |= depth > kMostNesting;
+    if (defined)
+      *defined = std::max(*defined, depth);
+  }
+
+  StringRef text;
+  size_t at = 0;
+  std::string brackets; ///< Those that are open.
+  llvm::StringMap<size_t> depths;
+  size_t *defined = nullptr; ///< Of the alias whose definition was last.
+  size_t affineBegin = StringRef::npos, affineDepth = 0;
+  bool isTooDeep = false;
+};
+} // namespace
+
+std::unique_ptr<llvm::MemoryBuffer>
+accel::driver::openText(llvm::StringRef path) {
+  std::string error;
+  auto buffer = openInputFile(path, &error);
+  if (!buffer) {
+    llvm::errs() << path << ": error: " << error << "\n";
+    return nullptr;
+  }
+  StringRef text = buffer->getBuffer();
+  if (text.starts_with("ML\xefR"))
+    return buffer; // bytecode
+  size_t place = NestingCheck(text).findTooDeep();
+  if (place == StringRef::npos)
+    return buffer;
+  StringRef before = text.take_front(place);
+  llvm::errs() << path << ":" << before.count('\n') + 1 << ":"
+               << place - (before.rfind('\n') + 1) + 1
+               << ": error: expected IR that nests at most " << kMostNesting
+               << " brackets, and affine maps of at most " << kMostAffineBytes
+               << " bytes, found more: the parser could not hold it\n";
+  return nullptr;
+}
+
+OwningOpRef<ModuleOp> accel::driver::parseModule(llvm::StringRef path,
+                                                 MLIRContext *context) {
+  auto buffer = openText(path);
+  if (!buffer)
+    return nullptr;
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  return parseSourceFile<ModuleOp>(sources, context);
+}

@@ -1,0 +1,24 @@
+// What the parent says of a rank: where it is, and why it does not end.
+
+#ifndef ACCEL_RUNTIME_CORE_WHEREIS_H
+#define ACCEL_RUNTIME_CORE_WHEREIS_H
+
+#include "Core/Control.h"
+#include "accel-rt/PlanFormat.h"
+
+#include <sys/types.h>
+
+namespace accel::rt {
+
+/// "rank 2, in a gemm of node 'MatMul#17'", "rank 3, waiting for others, in a
+/// collective (all_reduce over dp) of node …"; a rank whose streams are in
+/// commands of their own is in all of them. `waits`: it waits for other ranks.
+std::string whereIs(const Executable &plan, const RankControl &control,
+                    int64_t rank, bool waits = false);
+
+/// Of a process that SIGKILL did not end: "process 17, traced by process 18".
+std::string whyItLives(pid_t process);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_CORE_WHEREIS_H

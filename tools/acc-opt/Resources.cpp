@@ -1,0 +1,58 @@
+// Handlers for what is reported to nobody, and one look at the address space.
+
+#include "Resources.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstring>
+#include <cxxabi.h>
+#include <exception>
+#include <sys/mman.h>
+#include <typeinfo>
+#include <unistd.h>
+
+/// What compiling a small model takes beside the tool itself: stacks of
+/// threads, and the code that oneDNN generates, which ends by a signal where it
+/// gets no memory.
+static constexpr size_t kLeastAddressSpace = size_t(256) << 20;
+
+/// Allocates nothing. Destructors do not run: what was being written stays
+/// under its temporary name.
+[[noreturn]] static void end(const char *message) {
+  ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
+  _exit(written < 0 ? 2 : 1);
+}
+
+static constexpr const char *kNoMemory =
+    "acc-opt: error: cannot allocate memory: the limits are the machine's "
+    "memory, that of the cgroup, and 'ulimit -v'\n";
+static constexpr const char *kNoThread =
+    "acc-opt: error: cannot start a thread: the limits are 'ulimit -u', that "
+    "of the cgroup, and 'ulimit -v' for its stack\n";
+
+llvm::LogicalResult guardResources() {
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { end(kNoMemory); });
+  // Other fatal errors are bugs, and keep their traces.
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    if (llvm::StringRef(reason).starts_with("pthread_create failed"))
+      end(kNoThread);
+    llvm::errs() << "LLVM ERROR: " << reason << "\n";
+  });
+  std::set_terminate([] {
+    const std::type_info *type = abi::__cxa_current_exception_type();
+    if (type && std::strcmp(type->name(), "St12system_error") == 0)
+      end(kNoThread); // the only use of the standard library that says it
+    abort();
+  });
+  void *room = mmap(nullptr, kLeastAddressSpace, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    llvm::errs() << kNoMemory;
+    return llvm::failure();
+  }
+  munmap(room, kLeastAddressSpace);
+  return llvm::success();
+}
