@@ -307,6 +307,7 @@ TEST_F(Checkpoint, NamesTheLastWhereTheFolderIsByNow) {
     options.step = [&, changed = false](const StepResult &) mutable {
       if (!std::exchange(changed, true))
         change();
+      return Status();
     };
     return run();
   };
