@@ -117,6 +117,8 @@ TEST(Validate, Entries) {
               HasSubstr("expected an entry 'main'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
               HasSubstr("and no entry twice"));
+  EXPECT_THAT(tiny([](Program &p) { p.entries[1].segments.clear(); }),
+              HasSubstr("expected a run that writes output 'y', found none"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
               HasSubstr("reads of states in the entry 'load'"));
   EXPECT_THAT(tiny([](Program &p) {
