@@ -74,8 +74,9 @@ private:
       return Status::error("found no arena of space " + inQuotes(buffer.space) +
                            " for " + what);
     auto &[arena, highest] = found->second;
-    __int128 end = static_cast<__int128>(buffer.slots - 1) * buffer.slotStride +
-                   buffer.offset + buffer.bytes;
+    __int128 end =
+        (static_cast<__int128>(buffer.slots) - 1) * buffer.slotStride +
+        buffer.offset + buffer.bytes;
     if (!inRange(buffer.offset, 0, kLimit) ||
         !inRange(buffer.bytes, 0, kLimit) ||
         !inRange(buffer.slots, 1, kLimit) ||

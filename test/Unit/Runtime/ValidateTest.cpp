@@ -77,6 +77,8 @@ TEST(Validate, Places) {
                 std::get<CopyCommand>(commandsOf(p)[1].what).source.offset = 2;
               }),
               HasSubstr("elements of f32 at multiples of 4 bytes"));
+  EXPECT_THAT(tiny([](Program &p) { p.buffers[2].slots = INT64_MIN; }),
+              HasSubstr("within the 192 bytes"));
   EXPECT_THAT(tiny([](Program &p) { p.arenas[0].bytes = 256; }),
               HasSubstr("expected the 144 bytes that buffers need"));
   EXPECT_THAT(tiny([](Program &p) { p.arenas[0].alignment = 96; }),
