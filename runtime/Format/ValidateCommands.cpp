@@ -30,14 +30,13 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
   auto fits = [&](const std::vector<int64_t> &shape,
                   const std::vector<std::vector<std::string>> &axes,
                   DType dtype) {
-    return shape == part.shape && dtype == view.dtype &&
-           (axes.empty() || axes == part.axes);
+    return shape == part.shape && dtype == view.dtype && axes == part.axes;
   };
   if (kind == "state") {
     const StatePlan *state = tables.state(name);
     if (!state)
       return Status::error("found no state " + inQuotes(name));
-    return fits(state->shape, state->axes, state->dtype)
+    return fits(state->shape, state->part().axes, state->dtype)
                ? Status()
                : Status::error("expected the shape of the state, shared as it "
                                "is");

@@ -301,7 +301,7 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
       HasSubstr("a conversion of f32 to f64, found one of bf16"));
   // Pieces are hashed by the axes of the state.
   EXPECT_THAT(error([](Executable &e) { e.states[1].axes.clear(); }),
-              HasSubstr("expected the axes of the state"));
+              HasSubstr("expected the shape of the state, shared as it is"));
   EXPECT_THAT(error([](Executable &e) {
                 e.states.push_back(e.states[1]);
                 e.states.back().name = "unread";

@@ -214,14 +214,16 @@ TEST_F(Supervise, TellsTheRankThatHangsFromThoseThatWaitForIt) {
 TEST_F(Supervise, NamesTheCommandsOfAllStreams) {
   Executable executable = tinyExecutable(2);
   auto &commands = executable.programs[0].bodies[1].commands;
-  commands.push_back(command(WaitCommand{"never"}, "MatMul#2"));
-  commands.push_back(command(WaitCommand{"ever"}, "AllReduce#3"));
+  KernelCommand hang{"tiny_hang", {}, {}, 1, 1};
+  commands.push_back(command(hang, "MatMul#2"));
+  commands.push_back(command(hang, "Conv#3"));
   commands.back().stream = "comm";
-  write(executable);
+  std::string kernels;
+  write(executable, tinyTrainingSections(kernels));
   options.hangSeconds = 1;
   start();
-  EXPECT_THAT(wait(20), HasSubstr("rank 1, in a wait of node 'MatMul#2' and "
-                                  "a wait of node 'AllReduce#3'"));
+  EXPECT_THAT(wait(20), HasSubstr("rank 1, in a kernel of node 'MatMul#2' and "
+                                  "a kernel of node 'Conv#3'"));
   expectNoRanks();
 }
 
