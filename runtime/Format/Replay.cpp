@@ -6,6 +6,7 @@
 #include "Format/Views.h"
 
 #include <array>
+#include <set>
 
 namespace accel::rt {
 namespace {
@@ -68,10 +69,15 @@ public:
           isFirstRound = round == 0;
           ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
         }
-    // The compiler drops what nothing needs: such a write is one whose reader
-    // reads something else.
+    // The compiler drops commands that nothing needs: the reader of such a one
+    // reads something else. Of several results some may be of no use (a
+    // gradient of keys that are not trained).
+    std::set<const Command *> useful;
     for (const Write &write : writes)
-      if (!write.isRead)
+      if (write.isRead)
+        useful.insert(write.command);
+    for (const Write &write : writes)
+      if (!useful.count(write.command))
         return Status::error(
             "found a value that nothing reads, in buffer " +
             inQuotes(program.buffers[write.view->buffer].name) + ", in a " +

@@ -163,6 +163,28 @@ TEST(Validate, ReadsOfWhatWasWritten) {
   EXPECT_THAT(check(streams),
               HasSubstr("found a value that nothing reads, in "
                         "buffer 'z', in a copy for node 'ToZ'"));
+  // Of two results one may be of no use.
+  auto makesTwo = [](bool isUseful) {
+    return tiny([&](Program &p) {
+      p.arenas[0].bytes = 272;
+      p.buffers.push_back(
+          {"z", "activation", "device", 192, 16, 1, 16, "", ""});
+      p.buffers.push_back(
+          {"u", "activation", "device", 256, 16, 1, 16, "", ""});
+      View x = contiguousView(0, {4}), y = contiguousView(2, {4}),
+           z = contiguousView(3, {4}), u = contiguousView(4, {4});
+      KernelCommand two{"two", {x}, {isUseful ? y : u, z}, 1, 1};
+      auto &commands = commandsOf(p);
+      auto at = commands.begin() + 1;
+      if (isUseful)
+        *at = command(two, "Two");
+      else
+        commands.insert(at, command(two, "Two"));
+    });
+  };
+  EXPECT_EQ(makesTwo(true).find("nothing reads"), std::string::npos);
+  EXPECT_THAT(makesTwo(false),
+              HasSubstr("found a value that nothing reads, in buffer 'u'"));
   // Two buffers at one place.
   EXPECT_THAT(tiny([](Program &p) {
                 p.buffers[2].offset = 0;
