@@ -29,6 +29,9 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({options.sharding.stage}));
+  // What is scattered last is what no smaller exchange makes in pieces.
+  if (options.sharding.stage > 0)
+    pm.addPass(createExchangeRowsPass());
   if (options.sharding.stage >= 2)
     pm.addPass(createScatterGradientsPass());
   // Weights that nothing gathers are rounded by unit as well.

@@ -170,6 +170,34 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def ExchangeRowsPass : Pass<"dist-exchange-rows", "::mlir::ModuleOp"> {
+  let summary = "Makes gradients of embedding tables in pieces, of the rows that are added";
+  let description = [{
+    The gradient of a table that indices pick from is zeros but for the rows that
+    were picked. Where the sum over ranks splits a gradient, it need not be made
+    whole on each rank and scattered: every rank gets all indices, and of all rows
+    the columns of its piece, and adds these to zeros of its own. A piece along the
+    dimension that indices point into comes of one along another, by an
+    `all_to_all`. Each is done where the planner's prices (`ReshardPlanner.h`) say
+    that it is the cheaper; a table with as many rows as tokens is scattered. What
+    else the gradient is a sum of is summed over ranks as before. Comes between
+    `dist-order-reductions` and `dist-scatter-gradients`.
+
+    ```mlir
+    %0 = nn.scatter_add %zero, %ids, %dx dim 0 : (tensor<99x8xf32, [{}, {} ]>, tensor<6xi64, [{dp_shard} ]>, tensor<6x8xf32, [{dp_shard}, {} ]>) -> tensor<99x8xf32, [{}, {} ] partial = {dp_shard}>
+    %1 = nn.add %dw, %0
+    %2 = dist.reshard %1 : [{}, {} ] partial = {dp_shard} -> [{}, {dp_shard} ]
+    // becomes
+    %0 = dist.reshard %dw : [{}, {} ] partial = {dp_shard} -> [{}, {dp_shard} ]
+    %i = dist.reshard %ids : [{dp_shard} ] -> [{} ]
+    %x = dist.reshard %dx : [{dp_shard}, {} ] -> [{}, {dp_shard} ]
+    %1 = nn.scatter_add %zero, %i, %x dim 0 : … -> tensor<99x8xf32, [{}, {dp_shard} ]>
+    %2 = nn.add %0, %1
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def ScatterGradientsPass : Pass<"dist-scatter-gradients", "::mlir::ModuleOp"> {
   let summary = "Scatters gradients where the backward makes them, unit by unit";
   let description = [{
