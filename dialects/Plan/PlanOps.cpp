@@ -8,12 +8,13 @@ using namespace accel::plan;
 
 LogicalResult ProgramOp::verifyRegions() {
   // Every view must lie within its buffer, whatever the coordinates are.
+  mlir::SymbolTable symbols(*this);
   for (auto body : getOps<BodyOp>()) {
     WalkResult result = body.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> views = command.getReads();
       llvm::append_range(views, command.getWrites());
       for (ViewAttr view : views) {
-        auto buffer = lookupSymbol<BufferOp>(view.getBuffer());
+        auto buffer = symbols.lookup<BufferOp>(view.getBuffer().getAttr());
         if (!buffer)
           return command.emitOpError()
                      << "names no buffer " << view.getBuffer(),

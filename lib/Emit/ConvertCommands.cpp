@@ -13,8 +13,8 @@ using namespace accel::emit;
 namespace {
 class CommandConverter {
 public:
-  CommandConverter(Operation *op, const BufferIndices &buffers)
-      : loc(op->getLoc()), buffers(buffers) {}
+  CommandConverter(Operation *op, ProgramNames &names)
+      : loc(op->getLoc()), names(names) {}
 
   FailureOr<rt::Command> convert(Operation *op);
 
@@ -22,7 +22,7 @@ private:
   // Views and parts that cannot be converted leave a default and are counted;
   // the error has been emitted.
   rt::View view(plan::ViewAttr attr) {
-    FailureOr<rt::View> result = convertView(loc, attr, buffers);
+    FailureOr<rt::View> result = convertView(loc, attr, names.buffers);
     failures += failed(result);
     return succeeded(result) ? *result : rt::View();
   }
@@ -95,7 +95,7 @@ private:
     return result;
   }
   rt::KernelCommand kernel(plan::KernelOp op) {
-    return {cpu::getKernelSymbol(op),
+    return {cpu::getKernelSymbol(op, names.symbols),
             views(op.getInputs()),
             views(op.getOutputs()),
             static_cast<int64_t>(op.getRows()),
@@ -104,21 +104,16 @@ private:
   }
   /// The program's inputs that lie in the buffers of a kernel's integers.
   std::vector<std::string> inputNames(plan::KernelOp op) {
-    std::vector<std::string> names(op.getInputs().size());
+    std::vector<std::string> inputs(op.getInputs().size());
     bool any = false;
     for (auto [index, attribute] : llvm::enumerate(op.getInputs())) {
       auto view = cast<plan::ViewAttr>(attribute);
-      std::string &name = names[index];
       if (!view.getElement().isInteger() || view.getElement().isInteger(1))
         continue;
-      op->getParentOfType<plan::ProgramOp>().walk([&](plan::ReadOp read) {
-        if (read.getSource() == plan::Source::input &&
-            read.getTarget().getBuffer() == view.getBuffer())
-          name = read.getName().str();
-      });
-      any |= !name.empty();
+      inputs[index] = names.inputs.lookup(view.getBuffer());
+      any |= !inputs[index].empty();
     }
-    return any ? names : std::vector<std::string>();
+    return any ? inputs : std::vector<std::string>();
   }
   rt::CollectiveCommand collective(plan::CollectiveOp op) {
     rt::CollectiveCommand result;
@@ -183,7 +178,7 @@ private:
   }
 
   Location loc;
-  const BufferIndices &buffers;
+  ProgramNames &names;
   int failures = 0;
 };
 } // namespace
@@ -253,6 +248,6 @@ FailureOr<rt::Command> CommandConverter::convert(Operation *op) {
 }
 
 FailureOr<rt::Command> emit::convertCommand(Operation *op,
-                                            const BufferIndices &buffers) {
-  return CommandConverter(op, buffers).convert(op);
+                                            ProgramNames &names) {
+  return CommandConverter(op, names).convert(op);
 }

@@ -7,9 +7,17 @@
 
 namespace accel::emit {
 
+/// What commands of a program name.
+struct ProgramNames {
+  BufferIndices buffers;
+  /// The program's inputs, by the buffers that they are read into.
+  llvm::DenseMap<mlir::Attribute, std::string> inputs;
+  mlir::SymbolTableCollection symbols;
+};
+
 /// Converts one command (or group). Emits an error for an op that is none.
 mlir::FailureOr<rt::Command> convertCommand(mlir::Operation *op,
-                                            const BufferIndices &buffers);
+                                            ProgramNames &names);
 
 } // namespace accel::emit
 

@@ -30,7 +30,8 @@ public:
 private:
   LogicalResult addMesh();
   LogicalResult addProgram(plan::ProgramOp op);
-  LogicalResult addBuffer(plan::BufferOp op, rt::Program &program);
+  LogicalResult addBuffer(plan::BufferOp op, rt::Program &program,
+                          SymbolTableCollection &symbols);
   LogicalResult addTransfer(Operation *op, const rt::Command &command);
   LogicalResult addState(nn::StateOp op);
   LogicalResult addModuleAttributes();
@@ -199,7 +200,8 @@ LogicalResult Emitter::addState(nn::StateOp op) {
   return success();
 }
 
-LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program) {
+LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program,
+                                 SymbolTableCollection &symbols) {
   rt::BufferPlan buffer;
   buffer.name = op.getSymName().str();
   buffer.role = plan::stringifyRole(op.getRole()).str();
@@ -216,9 +218,8 @@ LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program) {
   // The buffer whose bytes they are in the end.
   for (plan::BufferOp root = op; root && root.getAliasOf();) {
     buffer.aliasOf = root.getAliasOf()->str();
-    root =
-        root->getParentOfType<plan::ProgramOp>().lookupSymbol<plan::BufferOp>(
-            *root.getAliasOf());
+    root = symbols.lookupNearestSymbolFrom<plan::BufferOp>(
+        root, root.getAliasOfAttr());
   }
   if (auto value = op.getValue()) {
     FailureOr<rt::DType> dtype =
@@ -272,7 +273,11 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     return op.emitOpError()
            << "expected as many ranks as the mesh has ("
            << executable.numRanks() << "), found " << op.getRanks();
-  BufferIndices buffers;
+  ProgramNames names;
+  op.walk([&](plan::ReadOp read) {
+    if (read.getSource() == plan::Source::input)
+      names.inputs[read.getTarget().getBuffer()] = read.getName().str();
+  });
   llvm::StringMap<int64_t> bodies;
   for (auto arena : op.getOps<plan::ArenaOp>())
     program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
@@ -280,9 +285,9 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
                               static_cast<int64_t>(arena.getAlignment()),
                               static_cast<int64_t>(arena.getReserve())});
   for (auto buffer : op.getOps<plan::BufferOp>()) {
-    buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] =
+    names.buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] =
         static_cast<int64_t>(program.buffers.size());
-    if (failed(addBuffer(buffer, program)))
+    if (failed(addBuffer(buffer, program, names.symbols)))
       return failure();
   }
   for (auto bodyOp : op.getOps<plan::BodyOp>()) {
@@ -292,7 +297,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     body.engine = plan::stringifyEngine(bodyOp.getEngine()).str();
     body.slots = bodyOp.getSlots();
     for (Operation &inner : bodyOp.getBody().front()) {
-      FailureOr<rt::Command> command = convertCommand(&inner, buffers);
+      FailureOr<rt::Command> command = convertCommand(&inner, names);
       if (failed(command) || failed(addTransfer(&inner, *command)))
         return failure();
       body.commands.push_back(std::move(*command));

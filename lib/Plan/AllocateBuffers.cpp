@@ -4,6 +4,7 @@
 
 #include "CommandOrder.h"
 
+#include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
 
 using namespace mlir;
@@ -111,9 +112,11 @@ struct AllocateBuffersPass
     FailureOr<CommandOrder> order = CommandOrder::compute(program);
     if (failed(order))
       return failure();
-    llvm::MapVector<StringAttr, Lifetime> lifetimes = measure(program, *order);
     for (auto arena : llvm::make_early_inc_range(program.getOps<ArenaOp>()))
       arena.erase();
+    BufferTable buffers(program);
+    llvm::MapVector<StringAttr, Lifetime> lifetimes =
+        measure(program, buffers, *order);
     OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
     for (Space space : {Space::device, Space::pinned, Space::host,
                         Space::shared, Space::nvme}) {
@@ -126,19 +129,20 @@ struct AllocateBuffersPass
     }
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.getAliasOf())
-        buffer.setOffset(
-            program.lookupSymbol<BufferOp>(*buffer.getAliasOf()).getOffset());
-    markReleases(program, *order, lifetimes);
+        buffer.setOffset(buffers.lookup(buffer.getAliasOfAttr()).getOffset());
+    markReleases(buffers, *order, lifetimes);
     return success();
   }
 
-  /// The name of the buffer whose bytes `buffer` has.
-  static StringAttr getOwner(ProgramOp program, StringAttr name) {
-    auto buffer = program.lookupSymbol<BufferOp>(name);
-    return buffer.getAliasOf() ? buffer.getAliasOfAttr().getAttr() : name;
+  /// The name of the buffer whose bytes a view is of.
+  static StringAttr getOwner(const BufferTable &buffers, ViewAttr view) {
+    BufferOp buffer = buffers.lookup(view);
+    return buffer.getAliasOf() ? buffer.getAliasOfAttr().getAttr()
+                               : buffer.getSymNameAttr();
   }
 
   llvm::MapVector<StringAttr, Lifetime> measure(ProgramOp program,
+                                                const BufferTable &buffers,
                                                 const CommandOrder &order) {
     llvm::MapVector<StringAttr, Lifetime> lifetimes;
     for (auto buffer : program.getOps<BufferOp>()) {
@@ -154,9 +158,9 @@ struct AllocateBuffersPass
       CommandOpInterface command = execution.command;
       llvm::SmallDenseSet<StringAttr> read;
       for (ViewAttr view : command.getReads())
-        read.insert(getOwner(program, view.getBuffer().getAttr()));
+        read.insert(getOwner(buffers, view));
       for (ViewAttr view : getViews(command)) {
-        StringAttr owner = getOwner(program, view.getBuffer().getAttr());
+        StringAttr owner = getOwner(buffers, view);
         // Scratch is read as it is written, and never from before.
         bool writesOnly = !read.contains(owner) ||
                           lifetimes[owner].buffer.getRole() == Role::scratch;
@@ -220,15 +224,14 @@ struct AllocateBuffersPass
   /// Lists, on the last access of each buffer that others may take the bytes
   /// of, its bytes. One text serves all runs of a body: what not all of them
   /// release cannot be said in it.
-  void markReleases(ProgramOp program, const CommandOrder &order,
+  void markReleases(const BufferTable &buffers, const CommandOrder &order,
                     llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
-    Builder builder(program.getContext());
+    Builder builder(&getContext());
     llvm::MapVector<Operation *, llvm::SetVector<Attribute>> releases;
     for (const Execution &execution : order.getExecutions()) {
       llvm::SetVector<Attribute> released;
       for (ViewAttr view : getViews(execution.command)) {
-        Lifetime &lifetime =
-            lifetimes[getOwner(program, view.getBuffer().getAttr())];
+        Lifetime &lifetime = lifetimes[getOwner(buffers, view)];
         if (lifetime.persistent || lifetime.buffer.getSlots() != 1)
           continue;
         bool ends = llvm::any_of(lifetime.intervals, [&](Interval &interval) {
@@ -237,7 +240,7 @@ struct AllocateBuffersPass
         });
         if (ends)
           released.insert(ViewAttr::get(
-              program.getContext(),
+              &getContext(),
               FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1,
               {}, builder.getI8Type(),
               {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));

@@ -2,6 +2,7 @@
 // into buckets, the gathers of a unit's weights into one. Li et al., PyTorch
 // Distributed, VLDB 2020, section 3.2.
 
+#include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
 #include "dialects/Plan/Plan.h"
 
@@ -57,7 +58,8 @@ struct Bucket {
 /// One body.
 class Buckets {
 public:
-  Buckets(BodyOp body, int64_t bytes) : body(body), bytes(bytes) {}
+  Buckets(BodyOp body, const BufferTable &buffers, int64_t bytes)
+      : body(body), buffers(buffers), bytes(bytes) {}
 
   void run() {
     SmallVector<CommandOpInterface> commands;
@@ -117,8 +119,7 @@ private:
   }
 
   bool isState(ViewAttr view) {
-    auto program = body->getParentOfType<ProgramOp>();
-    auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer().getAttr());
+    BufferOp buffer = buffers.lookup(view);
     return buffer && buffer.getRole() == Role::state;
   }
 
@@ -191,6 +192,7 @@ private:
   }
 
   BodyOp body;
+  const BufferTable &buffers;
   int64_t bytes;
   SmallVector<Bucket> open;
   /// The collective that scatters a unit's last gradient, until it waits.
@@ -205,9 +207,11 @@ struct BucketCollectivesPass
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<ProgramOp>())
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      BufferTable buffers(program);
       for (auto body : program.getOps<BodyOp>())
-        Buckets(body, bytes).run();
+        Buckets(body, buffers, bytes).run();
+    }
   }
 };
 } // namespace

@@ -105,9 +105,17 @@ static bool losesThreads(Operation *op, const KernelGroup &group,
 }
 
 KernelGroups::KernelGroups(Block &block) {
-  for (Operation &op : block)
+  for (Operation &op : block) {
+    numbers[&op] = numbers.size();
     for (Value result : op.getResults())
       collectReaders(result, readers[&op]);
+  }
+  // All of a group runs at once: what reads any of it comes after all of it.
+  std::vector<SmallVector<unsigned, 4>> edges(numbers.size());
+  for (Operation &op : block)
+    for (Operation *reader : readers[&op])
+      edges[numbers[&op]].push_back(numbers[reader]);
+  GroupOrder order(std::move(edges));
 
   for (Operation &op : llvm::reverse(block)) {
     if (!isAnchor(&op))
@@ -131,7 +139,8 @@ KernelGroups::KernelGroups(Block &block) {
       larger.members.insert(&op);
       // Fewer rows would mean less to do at once.
       if (!chooseRows(larger) || larger.rows < groups[found->second].rows ||
-          losesThreads(&op, larger, alone) || hasCycle(larger))
+          losesThreads(&op, larger, alone) ||
+          !order.join(numbers[&op], numbers[reader]))
         continue;
       unsigned index = found->second;
       groups[index] = std::move(larger);
@@ -144,13 +153,13 @@ KernelGroups::KernelGroups(Block &block) {
     groupOf[&op] = groups.size();
     groups.push_back(std::move(alone));
   }
-  mergeReaders();
+  mergeReaders(order);
 }
 
 /// What a group writes and another reads row by row is read while it is there:
 /// of an optimizer's update, the moments that are kept unless the step is
 /// skipped.
-void KernelGroups::mergeReaders() {
+void KernelGroups::mergeReaders(GroupOrder &order) {
   for (unsigned index = groups.size(); index-- > 0;) {
     SetVector<unsigned> others;
     for (Operation *member : groups[index].members)
@@ -171,7 +180,9 @@ void KernelGroups::mergeReaders() {
       });
       KernelGroup merged;
       merged.members.insert(members.begin(), members.end());
-      if (!chooseRows(merged) || merged.rows != mine.rows || hasCycle(merged))
+      if (!chooseRows(merged) || merged.rows != mine.rows ||
+          !order.join(numbers[mine.members.front()],
+                      numbers[theirs.members.front()]))
         continue;
       for (Operation *member : theirs.members)
         groupOf[member] = index;
@@ -266,33 +277,4 @@ bool KernelGroups::isLegal(const KernelGroup &group, ValueRange outputs,
         crossing.insert(operand);
   }
   return true;
-}
-
-bool KernelGroups::hasCycle(const KernelGroup &group) const {
-  DenseSet<Operation *> visited;
-  SmallVector<Operation *> work;
-  auto visit = [&](Operation *op) {
-    if (!group.members.contains(op) && visited.insert(op).second)
-      work.push_back(op);
-  };
-  for (Operation *member : group.members)
-    for (Operation *reader : readers.lookup(member))
-      visit(reader);
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    // All of a group runs at once: what reads any of it comes after all of it.
-    auto found = groupOf.find(op);
-    SmallVector<Operation *> together{op};
-    if (found != groupOf.end())
-      together.assign(groups[found->second].members.begin(),
-                      groups[found->second].members.end());
-    for (Operation *other : together) {
-      for (Operation *reader : readers.lookup(other)) {
-        if (group.members.contains(reader))
-          return true;
-        visit(reader);
-      }
-    }
-  }
-  return false;
 }

@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PLAN_KERNELGROUPS_H
 #define ACCEL_LIB_PLAN_KERNELGROUPS_H
 
+#include "GroupOrder.h"
 #include "mlir/IR/Block.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -49,13 +50,12 @@ private:
   bool isLegal(const KernelGroup &group, mlir::ValueRange outputs,
                int64_t rows) const;
   /// Lets groups that read another's results join it.
-  void mergeReaders();
-  /// Whether a path leads from the group out of it and back.
-  bool hasCycle(const KernelGroup &group) const;
+  void mergeReaders(GroupOrder &order);
 
   llvm::DenseMap<mlir::Operation *, llvm::SetVector<mlir::Operation *>> readers;
   std::vector<KernelGroup> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> groupOf;
+  llvm::DenseMap<mlir::Operation *, unsigned> numbers; ///< in program order
 };
 
 } // namespace accel::plan

@@ -16,7 +16,7 @@ static int64_t getElementBytes(Type element) {
 }
 
 Lowering::Lowering(ProgramOp program, OpBuilder &commands)
-    : program(program), commands(commands), symbols(program) {}
+    : program(program), commands(commands), buffers(program) {}
 
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {
@@ -27,12 +27,7 @@ BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
       builder, loc, builder.getStringAttr(name), role, space, /*offset=*/-1,
       bytes, /*slots=*/1, /*slot_stride=*/bytes, /*alias_of=*/nullptr,
       /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
-  // Buffers stand before the bodies.
-  Block &block = program.getBody().front();
-  Block::iterator where = block.begin();
-  while (where != block.end() && isa<ArenaOp, BufferOp>(*where))
-    ++where;
-  symbols.insert(buffer, where);
+  buffers.insert(buffer);
   return buffer;
 }
 

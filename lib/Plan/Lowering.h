@@ -5,6 +5,7 @@
 #define ACCEL_LIB_PLAN_LOWERING_H
 
 #include "GemmBias.h"
+#include "accel/Plan/BufferTable.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -76,7 +77,7 @@ private:
 
   ProgramOp program;
   mlir::OpBuilder &commands;
-  mlir::SymbolTable symbols;
+  BufferTable buffers;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Attribute, BufferOp> constants;
 };

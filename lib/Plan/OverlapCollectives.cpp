@@ -1,6 +1,7 @@
 // Lets collectives go on beside the computation, and begins gathers of weights
 // one unit ahead.
 
+#include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
 #include "dialects/Plan/Plan.h"
 
@@ -30,7 +31,8 @@ namespace {
 /// One body.
 class Overlap {
 public:
-  explicit Overlap(BodyOp body) : body(body) {
+  Overlap(BodyOp body, const BufferTable &buffers)
+      : body(body), buffers(buffers) {
     for (Operation &op : body.getBody().front())
       if (auto command = dyn_cast<CommandOpInterface>(op))
         commands.push_back(command);
@@ -150,7 +152,6 @@ private:
   /// Whether a command makes nothing but what the gather sends, of states
   /// alone: a rounded weight.
   bool feeds(CommandOpInterface command, CollectiveOp gather) {
-    auto program = body->getParentOfType<ProgramOp>();
     auto isSent = [&](ViewAttr view) {
       return llvm::any_of(gather.getInputs().getAsRange<ViewAttr>(),
                           [&](ViewAttr input) {
@@ -160,8 +161,7 @@ private:
     return isa<KernelOp>(command.getOperation()) &&
            llvm::all_of(command.getWrites(), isSent) &&
            llvm::all_of(command.getReads(), [&](ViewAttr view) {
-             return program.lookupSymbol<BufferOp>(view.getBuffer().getAttr())
-                        .getRole() == Role::state;
+             return buffers.lookup(view).getRole() == Role::state;
            });
   }
 
@@ -220,6 +220,7 @@ private:
   }
 
   BodyOp body;
+  const BufferTable &buffers;
   SmallVector<CommandOpInterface> commands;
   SmallVector<CollectiveOp> collectives;
   /// Of collectives that scatter gradients, and of these, the unit's number.
@@ -232,9 +233,11 @@ struct OverlapCollectivesPass
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<ProgramOp>())
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      BufferTable buffers(program);
       for (auto body : program.getOps<BodyOp>())
-        Overlap(body).run();
+        Overlap(body, buffers).run();
+    }
   }
 };
 } // namespace

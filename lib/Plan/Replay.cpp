@@ -4,24 +4,9 @@
 
 #include "Replay.h"
 
-#include "llvm/ADT/StringMap.h"
-
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-
-/// Whether `first` happens before `second`.
-static bool isBefore(const Step &first, const Step &second) {
-  auto known = second.before.find(first.command.getStreamName());
-  return known != second.before.end() && first.position < known->second;
-}
-
-/// The buffer whose bytes `buffer` says it shares, or itself.
-static BufferOp getRoot(ProgramOp program, BufferOp buffer) {
-  while (buffer && buffer.getAliasOf())
-    buffer = program.lookupSymbol<BufferOp>(*buffer.getAliasOf());
-  return buffer;
-}
 
 LogicalResult Replay::run() {
   for (auto buffer : program.getOps<BufferOp>())
@@ -29,7 +14,7 @@ LogicalResult Replay::run() {
       int64_t begin = buffer.getOffset();
       write({buffer.getSpace(), begin, begin + int64_t(buffer.getBytes()),
              buffer},
-            {getRoot(program, buffer)});
+            {buffers.getRoot(buffer)});
     }
   // What an entry leaves behind must still serve it when it runs again.
   for (auto entry : program.getOps<EntryOp>())
@@ -43,92 +28,154 @@ LogicalResult Replay::run() {
 }
 
 LogicalResult Replay::runEntry(EntryOp entry) {
-  for (auto segment : entry.getOps<SegmentOp>())
-    if (failed(runSegment(segment)))
-      return failure();
+  for (auto segment : entry.getOps<SegmentOp>()) {
+    auto known = orders.find(segment);
+    if (known == orders.end()) {
+      FailureOr<std::vector<Step>> steps = order(segment);
+      if (failed(steps))
+        return failure();
+      known = orders.try_emplace(segment, std::move(*steps)).first;
+    }
+    for (const Step &step : known->second)
+      if (failed(execute(step)))
+        return failure();
+  }
   return success();
 }
 
-LogicalResult Replay::runSegment(SegmentOp segment) {
-  llvm::MapVector<StringRef, std::vector<Step>> queues;
-  for (auto run : segment.getOps<RunOp>()) {
-    auto body = program.lookupSymbol<BodyOp>(run.getTask());
-    body.walk([&](CommandOpInterface command) {
-      queues[command.getStreamName()].push_back({command, run, {}, 0});
+FailureOr<std::vector<Step>> Replay::order(SegmentOp segment) {
+  llvm::MapVector<StringAttr, std::vector<Step>> queues;
+  for (auto run : segment.getOps<RunOp>())
+    buffers.getBody(run).walk([&](CommandOpInterface command) {
+      auto name =
+          StringAttr::get(segment.getContext(), command.getStreamName());
+      queues[name].push_back({command, run, 0, 0, {}});
     });
-  }
   // Clocks at the records that have been passed, by run and event.
-  std::map<std::pair<Operation *, std::string>, llvm::StringMap<int64_t>>
-      records;
-  llvm::StringMap<llvm::StringMap<int64_t>> clocks;
-  llvm::StringMap<size_t> next;
-  std::vector<Step> order;
+  using Clock = SmallVector<int64_t, 2>;
+  llvm::DenseMap<std::pair<Operation *, StringAttr>, Clock> records;
+  std::vector<Clock> clocks(queues.size(), Clock(queues.size()));
+  SmallVector<size_t> next(queues.size());
+  std::vector<Step> steps;
   for (bool progress = true; progress;) {
     progress = false;
-    for (auto &[stream, queue] : queues)
+    for (auto [stream, named] : llvm::enumerate(queues)) {
+      std::vector<Step> &queue = named.second;
       for (; next[stream] < queue.size(); progress = true) {
         Step &step = queue[next[stream]];
-        llvm::StringMap<int64_t> &clock = clocks[stream];
+        Clock &clock = clocks[stream];
         if (auto wait = dyn_cast<WaitOp>(step.command.getOperation())) {
-          auto record = records.find({step.run, wait.getEvent().str()});
+          auto record = records.find({step.run, wait.getEventAttr()});
           if (record == records.end())
             break;
-          for (auto &entry : record->second)
-            clock[entry.getKey()] =
-                std::max(clock[entry.getKey()], entry.getValue());
+          for (auto [mine, theirs] : llvm::zip_equal(clock, record->second))
+            mine = std::max(mine, theirs);
         }
-        step.before = clock;
+        step.stream = stream;
         step.position = next[stream];
+        step.before = clock;
         clock[stream] = ++next[stream];
         if (auto record = dyn_cast<RecordOp>(step.command.getOperation()))
-          records[{step.run, record.getEvent().str()}] = clock;
-        order.push_back(step);
+          records[{step.run, record.getEventAttr()}] = clock;
+        steps.push_back(step);
       }
+    }
   }
-  for (auto &[stream, queue] : queues)
-    if (next[stream] < queue.size()) {
-      auto wait = cast<WaitOp>(queue[next[stream]].command.getOperation());
+  for (auto [stream, named] : llvm::enumerate(queues))
+    if (next[stream] < named.second.size()) {
+      auto wait =
+          cast<WaitOp>(named.second[next[stream]].command.getOperation());
       return wait.emitOpError()
              << "waits for event '" << wait.getEvent()
              << "', which no command of the run can record before it";
     }
-  if (queues.size() > 1 && failed(checkRaces(order)))
+  if (failed(checkRaces(steps)) || failed(checkCollectives(steps)))
     return failure();
-  if (failed(checkCollectives(order)))
-    return failure();
-  for (const Step &step : order)
-    if (failed(execute(step)))
-      return failure();
-  return success();
+  return steps;
 }
 
-LogicalResult Replay::checkRaces(ArrayRef<Step> steps) {
-  for (size_t second = 0; second < steps.size(); ++second)
-    for (size_t first = 0; first < second; ++first) {
-      const Step &a = steps[first], &b = steps[second];
-      if (isBefore(a, b) || isBefore(b, a))
-        continue;
-      CommandOpInterface left = a.command, right = b.command;
-      SmallVector<ViewAttr> leftAll = left.getReads();
-      llvm::append_range(leftAll, left.getWrites());
-      auto meets = [&](ArrayRef<ViewAttr> lefts, ArrayRef<ViewAttr> rights) {
-        for (ViewAttr l : lefts)
-          for (ViewAttr r : rights)
-            if (getBytes(l, a.run).overlaps(getBytes(r, b.run)))
-              return true;
-        return false;
-      };
-      if (!meets(leftAll, right.getWrites()) &&
-          !meets(left.getWrites(), right.getReads()))
-        continue;
-      InFlightDiagnostic diagnostic =
-          right.emitOpError()
-          << "races: it and a command of stream '" << left.getStreamName()
-          << "' touch the same bytes, one of them writes, and neither waits "
-             "for the other";
-      diagnostic.attachNote(left.getLoc()) << "the other command";
-      return diagnostic;
+namespace {
+/// Who touched a range of bytes last, by stream: what an earlier step of the
+/// same stream did comes before whatever that one comes before.
+struct Touched {
+  int64_t end;
+  SmallVector<const Step *, 2> readers, writers;
+};
+} // namespace
+
+/// Cuts what is known at the ends of `bytes`, and adds what is not known yet.
+static llvm::iterator_range<std::map<int64_t, Touched>::iterator>
+cut(std::map<int64_t, Touched> &known, const Bytes &bytes, size_t streams) {
+  for (int64_t at : {bytes.begin, bytes.end}) {
+    auto next = known.upper_bound(at);
+    if (next == known.begin())
+      continue;
+    auto &[begin, touched] = *std::prev(next);
+    if (begin < at && at < touched.end) {
+      known.emplace_hint(next, at, touched);
+      touched.end = at;
     }
+  }
+  SmallVector<const Step *, 2> nobody(streams);
+  int64_t at = bytes.begin;
+  auto next = known.lower_bound(at);
+  if (at >= bytes.end)
+    return {next, next};
+  auto first = known.end();
+  while (at < bytes.end) {
+    if (next == known.end() || next->first > at) {
+      int64_t end =
+          next == known.end() ? bytes.end : std::min(bytes.end, next->first);
+      next = known.emplace_hint(next, at, Touched{end, nobody, nobody});
+    }
+    if (first == known.end())
+      first = next;
+    at = next->second.end;
+    ++next;
+  }
+  return {first, next};
+}
+
+/// One pass over the steps: each is held against the last of every stream that
+/// touched its bytes. Of two that are not ordered and touch the same bytes,
+/// neither may write.
+LogicalResult Replay::checkRaces(ArrayRef<Step> steps) {
+  size_t streams = steps.empty() ? 0 : steps.front().before.size();
+  std::map<Space, std::map<int64_t, Touched>> touched;
+  for (const Step &step : steps) {
+    auto check = [&](ArrayRef<const Step *> others) -> LogicalResult {
+      for (const Step *other : others) {
+        if (!other || other->stream == step.stream ||
+            other->happensBefore(step))
+          continue;
+        CommandOpInterface left = other->command, right = step.command;
+        InFlightDiagnostic diagnostic =
+            right.emitOpError()
+            << "races: it and a command of stream '" << left.getStreamName()
+            << "' touch the same bytes, one of them writes, and neither waits "
+               "for the other";
+        diagnostic.attachNote(left.getLoc()) << "the other command";
+        return diagnostic;
+      }
+      return success();
+    };
+    auto touch = [&](ArrayRef<ViewAttr> views, bool writes) -> LogicalResult {
+      for (ViewAttr view : views) {
+        Bytes bytes = getBytes(view, step.run);
+        for (auto &[begin, range] : cut(touched[bytes.space], bytes, streams)) {
+          if (failed(check(range.writers)) ||
+              (writes && failed(check(range.readers))))
+            return failure();
+          (writes ? range.writers : range.readers)[step.stream] = &step;
+        }
+      }
+      return success();
+    };
+    CommandOpInterface command = step.command;
+    if (failed(touch(command.getReads(), false)) ||
+        failed(touch(command.getWrites(), true)))
+      return failure();
+  }
   return success();
 }
 
@@ -139,7 +186,7 @@ LogicalResult Replay::checkCollectives(ArrayRef<Step> steps) {
     auto collective = dyn_cast<CollectiveOp>(step.command.getOperation());
     if (!collective)
       continue;
-    if (previous && !isBefore(*previous, step)) {
+    if (previous && !previous->happensBefore(step)) {
       InFlightDiagnostic diagnostic =
           collective.emitOpError()
           << "may meet the ranks of its group in another order than an earlier "
@@ -154,7 +201,7 @@ LogicalResult Replay::checkCollectives(ArrayRef<Step> steps) {
 }
 
 Bytes Replay::getBytes(ViewAttr view, RunOp run) {
-  auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer());
+  BufferOp buffer = buffers.lookup(view);
   int64_t begin = int64_t(buffer.getOffset()) + view.getOffset();
   if (view.getSlot() >= 0)
     begin += run.getSlots()[view.getSlot()] * int64_t(buffer.getSlotStride());
@@ -195,7 +242,7 @@ void Replay::write(const Bytes &bytes, Content content) {
 LogicalResult Replay::checkRead(const Step &step, ViewAttr view) {
   Bytes bytes = getBytes(view, step.run);
   CommandOpInterface command = step.command;
-  BufferOp root = getRoot(program, bytes.buffer);
+  BufferOp root = buffers.getRoot(bytes.buffer);
   if (bytes.buffer.getRole() == Role::scratch)
     return success();
   Contents &contents = arenas[bytes.space];
@@ -235,12 +282,12 @@ LogicalResult Replay::execute(const Step &step) {
       return failure();
   for (ViewAttr view : command.getWrites()) {
     Bytes bytes = getBytes(view, step.run);
-    write(bytes, {getRoot(program, bytes.buffer), command});
+    write(bytes, {buffers.getRoot(bytes.buffer), command});
   }
   if (auto releases = command->getAttrOfType<ArrayAttr>(kReleasesAttr))
     for (auto view : releases.getAsRange<ViewAttr>()) {
       Bytes bytes = getBytes(view, step.run);
-      write(bytes, {getRoot(program, bytes.buffer), command, true});
+      write(bytes, {buffers.getRoot(bytes.buffer), command, true});
     }
   return success();
 }

@@ -5,7 +5,7 @@
 #ifndef ACCEL_LIB_PLAN_REPLAY_H
 #define ACCEL_LIB_PLAN_REPLAY_H
 
-#include "dialects/Plan/Plan.h"
+#include "accel/Plan/BufferTable.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
 
@@ -15,9 +15,14 @@ namespace accel::plan {
 struct Step {
   mutable CommandOpInterface command; // op handles are pointers
   RunOp run;
-  /// Streams' clocks: how many steps of each stream happen before this one.
-  llvm::StringMap<int64_t> before;
+  unsigned stream;      ///< its number
   int64_t position = 0; ///< among the steps of its stream
+  /// Streams' clocks: how many steps of each stream happen before this one.
+  llvm::SmallVector<int64_t, 2> before;
+
+  bool happensBefore(const Step &other) const {
+    return position < other.before[stream];
+  }
 };
 
 /// Bytes [begin, end) of an arena, reached through a buffer.
@@ -25,17 +30,14 @@ struct Bytes {
   Space space;
   int64_t begin, end;
   BufferOp buffer;
-
-  bool overlaps(const Bytes &other) const {
-    return space == other.space && begin < other.end && other.begin < end;
-  }
 };
 
 /// Replays `load` once and every other entry twice, segment by segment. Each
 /// function returns failure after one located error.
 class Replay {
 public:
-  explicit Replay(ProgramOp program) : program(program) {}
+  Replay(ProgramOp program, const BufferTable &buffers)
+      : program(program), buffers(buffers) {}
   mlir::LogicalResult run();
 
 private:
@@ -48,7 +50,9 @@ private:
   using Contents = std::map<int64_t, std::pair<int64_t, Content>>;
 
   mlir::LogicalResult runEntry(EntryOp entry);
-  mlir::LogicalResult runSegment(SegmentOp segment);
+  /// The steps of a segment in an order in which they can happen, checked once
+  /// for all that does not depend on what came before.
+  mlir::FailureOr<std::vector<Step>> order(SegmentOp segment);
   mlir::LogicalResult checkRaces(llvm::ArrayRef<Step> steps);
   mlir::LogicalResult checkCollectives(llvm::ArrayRef<Step> steps);
   mlir::LogicalResult execute(const Step &step);
@@ -57,7 +61,9 @@ private:
   void write(const Bytes &bytes, Content content);
 
   ProgramOp program;
+  const BufferTable &buffers;
   std::map<Space, Contents> arenas;
+  llvm::DenseMap<mlir::Operation *, std::vector<Step>> orders; ///< of segments
 };
 
 } // namespace accel::plan

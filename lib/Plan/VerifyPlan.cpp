@@ -1,6 +1,7 @@
 // The last word on a plan: places, sizes and order, checked from the plan's
 // text alone.
 
+#include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
 
 #include "Replay.h"
@@ -17,10 +18,14 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(checkPlaces(program)) || failed(checkViews(program)) ||
-          failed(checkShared(program)) || failed(Replay(program).run()))
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      BufferTable buffers(program);
+      if (failed(checkPlaces(program)) ||
+          failed(checkViews(program, buffers)) ||
+          failed(checkShared(program, buffers)) ||
+          failed(Replay(program, buffers).run()))
         return signalPassFailure();
+    }
     if (failed(checkMessages()))
       signalPassFailure();
   }
@@ -64,7 +69,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   }
 
   /// Every view lies in its buffer for every slot and every coordinate.
-  LogicalResult checkViews(ProgramOp program) {
+  LogicalResult checkViews(ProgramOp program, const BufferTable &buffers) {
     llvm::StringMap<int64_t> sizes;
     if (auto name = program.getMeshAttr())
       if (dist::MeshOp mesh =
@@ -74,12 +79,12 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     WalkResult runs = program.walk([&](RunOp run) {
       sizes["mb"] = std::max<int64_t>(sizes.lookup("mb"),
                                       int64_t(run.getMicroBatch()) + 1);
-      auto body = program.lookupSymbol<BodyOp>(run.getTask());
+      BodyOp body = buffers.getBody(run);
       WalkResult result = body.walk([&](CommandOpInterface command) {
         SmallVector<ViewAttr> views = command.getReads();
         llvm::append_range(views, command.getWrites());
         for (ViewAttr view : views)
-          if (failed(checkSlot(program, command, view, run)))
+          if (failed(checkSlot(buffers, view, run)))
             return WalkResult::interrupt();
         return WalkResult::advance();
       });
@@ -101,7 +106,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                    WalkResult::interrupt();
           end += (size->second - 1) * axis.getBytes();
         }
-        auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer());
+        BufferOp buffer = buffers.lookup(view);
         if (end > int64_t(buffer.getBytes()))
           return command.emitOpError()
                      << "expected a view within the " << buffer.getBytes()
@@ -114,11 +119,11 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     return failure(views.wasInterrupted());
   }
 
-  LogicalResult checkSlot(ProgramOp program, CommandOpInterface command,
-                          ViewAttr view, RunOp run) {
+  LogicalResult checkSlot(const BufferTable &buffers, ViewAttr view,
+                          RunOp run) {
     if (view.getSlot() < 0)
       return success();
-    auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer());
+    BufferOp buffer = buffers.lookup(view);
     int64_t slot = run.getSlots()[view.getSlot()];
     if (slot >= 0 && slot < int64_t(buffer.getSlots()))
       return success();
@@ -128,9 +133,9 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   }
 
   /// What other ranks read lies where they can.
-  LogicalResult checkShared(ProgramOp program) {
+  LogicalResult checkShared(ProgramOp program, const BufferTable &buffers) {
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
-      auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer());
+      BufferOp buffer = buffers.lookup(view);
       if (buffer.getSpace() == Space::shared)
         return success();
       return op->emitOpError()

@@ -6,6 +6,7 @@
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
 #include "Threads.h"
+#include "accel/Plan/BufferTable.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/Builders.h"
@@ -43,12 +44,14 @@ int64_t neverCalled(void *const *, int64_t, int64_t) { return 0; }
 class FormChooser {
 public:
   FormChooser(plan::ProgramOp program, int64_t threads, bool measure)
-      : program(program), symbols(program), builder(program.getContext()),
+      : program(program), buffers(program), builder(program.getContext()),
         threads(threads), measure(measure),
         memory(getCacheFolder(),
                [loc = program.getLoc()](const llvm::Twine &message) {
                  mlir::emitWarning(loc) << message;
-               }) {}
+               }) {
+    findStateReads();
+  }
 
   LogicalResult choose(plan::GemmOp gemm);
   LogicalResult choose(plan::AttentionOp attention);
@@ -58,6 +61,7 @@ public:
   void releaseWeights();
 
 private:
+  void findStateReads();
   plan::ReadOp findStateRead(plan::ViewAttr view);
   plan::ViewAttr addBuffer(Location loc, StringRef name, plan::Role role,
                            int64_t bytes);
@@ -67,11 +71,13 @@ private:
                      const rt::cpu::GemmDesc &desc, const rt::cpu::Gemm &made);
 
   plan::ProgramOp program;
-  SymbolTable symbols;
+  plan::BufferTable buffers;
   OpBuilder builder;
   int64_t threads;
   bool measure;
   FormMemory memory;
+  /// The commands that read states which nothing else writes, by buffer.
+  llvm::DenseMap<Attribute, plan::ReadOp> stateReads;
   llvm::MapVector<Operation *, plan::ReadOp> packedStates; ///< by buffer
 };
 } // namespace
@@ -84,11 +90,7 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
       /*offset=*/-1, bytes, /*slots=*/1, /*slot_stride=*/bytes,
       /*alias_of=*/nullptr, /*value=*/nullptr, /*source=*/nullptr,
       /*part=*/nullptr);
-  Block &block = program.getBody().front();
-  Block::iterator where = block.begin();
-  while (where != block.end() && isa<plan::ArenaOp, plan::BufferOp>(*where))
-    ++where;
-  symbols.insert(buffer, where);
+  buffers.insert(buffer);
   return plan::ViewAttr::get(builder.getContext(),
                              FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
                              /*offset=*/0, /*slot=*/-1, /*axes=*/{},
@@ -99,23 +101,26 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
 /// nothing else writes there: a weight that is trained is another in each step,
 /// and what was packed at load would be its first value.
 plan::ReadOp FormChooser::findStateRead(plan::ViewAttr view) {
-  auto buffer = symbols.lookup<plan::BufferOp>(view.getBuffer().getValue());
+  plan::BufferOp buffer = buffers.lookup(view);
   if (!buffer || buffer.getRole() != plan::Role::state ||
       !view.getAxes().empty())
     return {};
-  plan::ReadOp found;
-  bool changes = false;
+  return stateReads.lookup(view.getBuffer());
+}
+
+void FormChooser::findStateReads() {
+  llvm::DenseSet<Attribute> changed;
   program.walk([&](plan::CommandOpInterface command) {
     auto read = dyn_cast<plan::ReadOp>(*command);
-    for (plan::ViewAttr written : command.getWrites())
-      if (written.getBuffer() == view.getBuffer()) {
-        if (read && read.getSource() == plan::Source::state)
-          found = read;
-        else
-          changes = true;
-      }
+    for (plan::ViewAttr written : command.getWrites()) {
+      if (read && read.getSource() == plan::Source::state)
+        stateReads[written.getBuffer()] = read;
+      else
+        changed.insert(written.getBuffer());
+    }
   });
-  return changes ? plan::ReadOp() : found;
+  for (Attribute buffer : changed)
+    stateReads.erase(buffer);
 }
 
 LogicalResult FormChooser::choose(plan::GemmOp gemm) {
@@ -168,20 +173,22 @@ LogicalResult FormChooser::pack(plan::GemmOp gemm, plan::ReadOp read,
   builder.setInsertionPointAfter(read);
   plan::PackOp::create(builder, gemm.getLoc(), gemm.getB(), packed,
                        attrs.getDictionary(builder.getContext()), "compute");
-  packedStates[symbols.lookup(gemm.getB().getBuffer().getValue())] = read;
+  packedStates[buffers.lookup(gemm.getB())] = read;
   return success();
 }
 
 void FormChooser::releaseWeights() {
+  if (packedStates.empty())
+    return;
+  llvm::DenseSet<StringAttr> staying;
+  program.walk([&](plan::CommandOpInterface command) {
+    if (!isa<plan::PackOp>(command))
+      for (plan::ViewAttr view : command.getReads())
+        staying.insert(view.getBuffer().getAttr());
+  });
   for (auto [op, read] : packedStates) {
     auto buffer = cast<plan::BufferOp>(op);
-    bool stays = false;
-    program.walk([&](plan::CommandOpInterface command) {
-      for (plan::ViewAttr view : command.getReads())
-        if (view.getBuffer().getAttr() == buffer.getSymNameAttr())
-          stays |= !isa<plan::PackOp>(command);
-    });
-    if (stays)
+    if (staying.contains(buffer.getSymNameAttr()))
       continue;
     // What is read at load, packed and never seen again need not last.
     buffer.setRole(plan::Role::activation);

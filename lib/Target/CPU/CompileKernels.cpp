@@ -201,9 +201,10 @@ FailureOr<std::string> cpu::compileKernels(ModuleOp plan,
                                            const CpuTarget &target) {
   SmallVector<KernelInstance> instances;
   SmallVector<Operation *> attentions;
+  SymbolTableCollection symbols;
   WalkResult result = plan.walk([&](Operation *op) {
     if (auto kernel = dyn_cast<plan::KernelOp>(op)) {
-      instances.push_back(getInstance(kernel));
+      instances.push_back(getInstance(kernel, symbols));
       if (!instances.back().function) {
         kernel.emitOpError() << "expected a kernel function, found '"
                              << kernel.getFunction() << "'";

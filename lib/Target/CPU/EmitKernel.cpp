@@ -31,16 +31,12 @@ static int64_t getRows(func::FuncOp kernel) {
 // Instances
 //===----------------------------------------------------------------------===//
 
-static func::FuncOp getFunction(plan::KernelOp kernel) {
-  auto module = kernel->getParentOfType<ModuleOp>();
-  return module.lookupSymbol<func::FuncOp>(kernel.getFunction());
-}
-
 /// The buffer whose bytes `buffer` shares, if it is another name for one.
-static FlatSymbolRefAttr getRoot(Operation *from, FlatSymbolRefAttr buffer) {
+static FlatSymbolRefAttr getRoot(Operation *from,
+                                 SymbolTableCollection &symbols,
+                                 FlatSymbolRefAttr buffer) {
   while (true) {
-    auto op =
-        SymbolTable::lookupNearestSymbolFrom<plan::BufferOp>(from, buffer);
+    auto op = symbols.lookupNearestSymbolFrom<plan::BufferOp>(from, buffer);
     if (!op || !op.getAliasOfAttr())
       return buffer;
     buffer = op.getAliasOfAttr();
@@ -48,16 +44,19 @@ static FlatSymbolRefAttr getRoot(Operation *from, FlatSymbolRefAttr buffer) {
 }
 
 /// Whether two views begin at the same byte, whatever their shapes.
-static bool beginTogether(Operation *from, plan::ViewAttr lhs,
-                          plan::ViewAttr rhs) {
+static bool beginTogether(Operation *from, SymbolTableCollection &symbols,
+                          plan::ViewAttr lhs, plan::ViewAttr rhs) {
   return lhs.getOffset() == rhs.getOffset() && lhs.getSlot() == rhs.getSlot() &&
          lhs.getAxes() == rhs.getAxes() &&
-         getRoot(from, lhs.getBuffer()) == getRoot(from, rhs.getBuffer());
+         getRoot(from, symbols, lhs.getBuffer()) ==
+             getRoot(from, symbols, rhs.getBuffer());
 }
 
-KernelInstance cpu::getInstance(plan::KernelOp kernel) {
+KernelInstance cpu::getInstance(plan::KernelOp kernel,
+                                SymbolTableCollection &symbols) {
   KernelInstance instance;
-  instance.function = getFunction(kernel);
+  instance.function = symbols.lookupSymbolIn<func::FuncOp>(
+      kernel->getParentOfType<ModuleOp>(), kernel.getFunctionAttr());
   bool plain = true;
   auto add = [&](plan::ViewAttr view) {
     instance.strides.push_back(SmallVector<int64_t>(view.getStrides()));
@@ -69,7 +68,7 @@ KernelInstance cpu::getInstance(plan::KernelOp kernel) {
     add(view);
     int same = -1;
     for (auto [index, output] : llvm::enumerate(outputs))
-      if (beginTogether(kernel, view, output))
+      if (beginTogether(kernel, symbols, view, output))
         same = static_cast<int>(index);
     instance.inPlace.push_back(same);
     plain &= same < 0;
@@ -90,8 +89,9 @@ KernelInstance cpu::getInstance(plan::KernelOp kernel) {
   return instance;
 }
 
-std::string cpu::getKernelSymbol(plan::KernelOp kernel) {
-  return getInstance(kernel).symbol;
+std::string cpu::getKernelSymbol(plan::KernelOp kernel,
+                                 SymbolTableCollection &symbols) {
+  return getInstance(kernel, symbols).symbol;
 }
 
 LogicalResult cpu::verifyKernel(func::FuncOp kernel) {

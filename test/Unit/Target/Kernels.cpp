@@ -240,14 +240,18 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   std::vector<plan::KernelOp> kernels;
   module->walk([&](plan::KernelOp op) { kernels.push_back(op); });
   ASSERT_EQ(kernels.size(), 4u);
-  EXPECT_EQ(cpu::getKernelSymbol(kernels[0]), "k");
-  EXPECT_EQ(cpu::getKernelSymbol(kernels[1]), "k"); // addresses do not matter
-  EXPECT_NE(cpu::getKernelSymbol(kernels[2]), "k");
-  EXPECT_EQ(cpu::getInstance(kernels[2]).inPlace[0], -1);
+  mlir::SymbolTableCollection symbols;
+  auto getSymbol = [&](plan::KernelOp kernel) {
+    return cpu::getKernelSymbol(kernel, symbols);
+  };
+  EXPECT_EQ(getSymbol(kernels[0]), "k");
+  EXPECT_EQ(getSymbol(kernels[1]), "k"); // addresses do not matter
+  EXPECT_NE(getSymbol(kernels[2]), "k");
+  EXPECT_EQ(cpu::getInstance(kernels[2], symbols).inPlace[0], -1);
   // Another name and another shape of the same bytes: in place.
-  EXPECT_EQ(cpu::getInstance(kernels[3]).inPlace[0], 0);
-  EXPECT_NE(cpu::getKernelSymbol(kernels[3]), "k");
-  EXPECT_NE(cpu::getKernelSymbol(kernels[3]), cpu::getKernelSymbol(kernels[2]));
+  EXPECT_EQ(cpu::getInstance(kernels[3], symbols).inPlace[0], 0);
+  EXPECT_NE(getSymbol(kernels[3]), "k");
+  EXPECT_NE(getSymbol(kernels[3]), getSymbol(kernels[2]));
 
   auto bytes = cpu::compileKernels(*module, Context::target());
   ASSERT_TRUE(succeeded(bytes));
@@ -255,7 +259,7 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   auto x = randoms<float>(32);
   std::vector<float> y(16);
   void *strided[] = {x.data(), y.data(), nullptr};
-  library.get(cpu::getKernelSymbol(kernels[2]))(strided, 0, 1);
+  library.get(getSymbol(kernels[2]))(strided, 0, 1);
   std::vector<double> expected;
   for (size_t i = 0; i < 16; ++i)
     expected.push_back(std::exp(static_cast<double>(x[i / 8 * 16 + i % 8])));
@@ -265,7 +269,7 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
     expected.push_back(std::exp(static_cast<double>(x[i])));
   x.resize(16);
   void *same[] = {x.data(), x.data(), nullptr};
-  library.get(cpu::getKernelSymbol(kernels[3]))(same, 0, 1);
+  library.get(getSymbol(kernels[3]))(same, 0, 1);
   expectNear(x, expected, 1e-6);
 }
 

@@ -21,12 +21,15 @@ struct KernelInstance {
   std::string symbol;
 };
 
-/// The instance that a command runs.
-KernelInstance getInstance(plan::KernelOp kernel);
+/// The instance that a command runs; without a function if there is none of its
+/// name.
+KernelInstance getInstance(plan::KernelOp kernel,
+                           mlir::SymbolTableCollection &symbols);
 
 /// The exported name of the function that a command runs: its kernel's name,
 /// with a hash of the strides where they are not those of whole tensors.
-std::string getKernelSymbol(plan::KernelOp kernel);
+std::string getKernelSymbol(plan::KernelOp kernel,
+                            mlir::SymbolTableCollection &symbols);
 /// The same of an attention's softmax.
 std::string getKernelSymbol(plan::AttentionOp attention);
 /// The same of the softmax and its gradient.
