@@ -30,7 +30,8 @@ def kill_rank(scene):
 def kill_parent(scene):
     """The parent is killed, with a rank that is stopped or not: the ranks die, too."""
     run, stop = scene.train(), scene.draw.random() < 0.3
-    moment = scene.moment(run)
+    # Nothing ends a rank that is stopped before it has asked to die with its parent.
+    moment = scene.moment(run, while_loading=0 if stop else 0.3)
     if stop:
         run.signal_rank(scene.draw.randrange(RANKS), signal.SIGSTOP)
     run.signal(signal.SIGKILL)
