@@ -57,8 +57,8 @@ Status Supervisor::run() {
       return failure;
     }
     children.push_back(child);
+    ++running;
   }
-  running = children.size();
   return watch();
 }
 
