@@ -1,15 +1,17 @@
 """A run of acc-run or acc-opt that scripts/faults watches: what it has said so far,
 its ranks, its end, and what is left of it. Everything that does not hold is a
 Deviation."""
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
 import threading
 import time
 
-# What a run may take at most; its own limits are far below.
+# What a run may take at most, of the machine's time; its own limits are far below.
 DEADLINE = 90
 # How long the ranks of a parent that is gone may take to go, too.
 ORPHANS = 10
@@ -17,6 +19,38 @@ ORPHANS = 10
 
 class Deviation(Exception):
     """A promise that was not kept."""
+
+
+class Pace:
+    """The machine's time: that in which a thread that sleeps for a second and writes a
+    byte to the disk gets on. While the machine or its disk stands still nobody can
+    keep a deadline, and a schedule of an hour meets such minutes."""
+
+    def __init__(self, folder):
+        self.path, self.seconds = folder / "pace", 0.0
+        threading.Thread(target=self.go, daemon=True).start()
+
+    def go(self):
+        before = time.monotonic()
+        while True:
+            time.sleep(0.9)
+            with contextlib.suppress(OSError), open(self.path, "wb") as stream:
+                stream.write(b".")
+                stream.flush()
+                os.fsync(stream.fileno())
+            now = time.monotonic()
+            self.seconds += min(now - before, 1.5)
+            before = now
+
+
+def describe(process):
+    """What a process is doing, for whoever has to find out why it does not end."""
+    found = []
+    for task in pathlib.Path(f"/proc/{process}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            state = (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            found.append(f"{task.name} {state} {(task / 'wchan').read_text()}")
+    return found
 
 
 def session_of(process):
@@ -51,8 +85,8 @@ def heed_signals():
 class End:
     """How a run ended."""
 
-    def __init__(self, code, lines, error, seconds):
-        self.code, self.error, self.seconds = code, error, seconds
+    def __init__(self, code, lines, error, pace=0.0):
+        self.code, self.error, self.pace = code, error, pace
         self.steps = [line for line in lines if "step" in line]
         self.report = next((line for line in lines if "ranks" in line), None)
 
@@ -73,11 +107,13 @@ class End:
 class Run:
     """A run at work. `account` is (uid, gid) of somebody else, or None."""
 
+    pace = None  # of the schedule
+
     def __init__(self, command, environment, ranks=0, account=None, stdout=subprocess.PIPE):
         self.command, self.expected_ranks = [str(word) for word in command], ranks
         self.shared, self.lines, self.condition = shared_memory(), [], threading.Condition()
         more = {"user": account[0], "group": account[1], "extra_groups": []} if account else {}
-        self.start = time.monotonic()
+        self.start, self.pace_start = time.monotonic(), self.pace.seconds
         self.process = subprocess.Popen(self.command, stdout=stdout, stderr=subprocess.PIPE,
                                         start_new_session=True, env=environment,
                                         preexec_fn=heed_signals, **more)
@@ -151,22 +187,23 @@ class Run:
 
     def finish(self, deadline=DEADLINE):
         """Waits for the end; nothing may be left of it."""
-        try:
-            code = self.process.wait(max(0.01, self.start + deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            left = living(self.process.pid)
+        code = None
+        while code is None and self.pace.seconds - self.pace_start < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(1)
+        if code is None:
+            left = [describe(one) for one in living(self.process.pid)]
             self.signal(signal.SIGKILL, group=True)
             raise Deviation(f"expected an end within {deadline} s, found it alive: {left}; "
                             f"it said: {''.join(self.text)[-600:]}")
-        seconds = time.monotonic() - self.start
-        limit = time.monotonic() + ORPHANS
+        limit = self.pace.seconds + ORPHANS
         left = living(self.process.pid)
-        while left and time.monotonic() < limit:
+        while left and self.pace.seconds < limit:
             time.sleep(0.005)
             left = living(self.process.pid)
         if left:
             self.signal(signal.SIGKILL, group=True)
-            raise Deviation(f"expected no process to be left, found {left}")
+            raise Deviation(f"expected no process to be left, found {[describe(one) for one in left]}")
         for reader in self.readers:
             reader.join(ORPHANS)
         for stream in (self.process.stdout, self.process.stderr):
@@ -174,4 +211,4 @@ class Run:
                 stream.close()
         if shared_memory() - self.shared:
             raise Deviation(f"expected nothing in /dev/shm, found {shared_memory() - self.shared}")
-        return End(code, self.lines, "".join(self.text), seconds)
+        return End(code, self.lines, "".join(self.text), self.pace.seconds)

@@ -45,7 +45,7 @@ def at(life, step):
 
 
 def error(text):
-    return End(1, [], f"acc-run: error: rank 1: no\n{text}\n", 1)
+    return End(1, [], f"acc-run: error: rank 1: no\n{text}\n")
 
 
 LAST = "acc-run: error: x; the last checkpoint is 'runs/step-00000004'"
@@ -63,10 +63,10 @@ def complete(life):
 
 # What is checked, of a life, and the deviation that it must find (None: none).
 CASES = [
-    (lambda life: life.check_lines(End(0, [line(5), line(6)], "", 1), 4), None),
-    (lambda life: life.check_lines(End(0, [line(5), line(6, 0.5000001)], "", 1), 4), "of step 6"),
-    (lambda life: life.check_lines(End(0, [line(5), line(5)], "", 1), 4), "expected step 6"),
-    (lambda life: life.check_lines(End(0, [line(6)], "", 1), 4), "expected step 5"),
+    (lambda life: life.check_lines(End(0, [line(5), line(6)], ""), 4), None),
+    (lambda life: life.check_lines(End(0, [line(5), line(6, 0.5000001)], ""), 4), "of step 6"),
+    (lambda life: life.check_lines(End(0, [line(5), line(5)], ""), 4), "expected step 6"),
+    (lambda life: life.check_lines(End(0, [line(6)], ""), 4), "expected step 5"),
     (lambda life: life.check_folder(False), None),
     (lambda life: (shutil.rmtree(at(life, 2)), life.check_folder(False)), "expected the checkpoints"),
     (lambda life: ((at(life, 2) / FILES[1]).write_text("?"), life.check_folder(False)), "is not the"),
@@ -76,19 +76,19 @@ CASES = [
     (lambda life: ((life.checkpoints / ".lock").touch(), life.check_folder(False)), "nothing beside"),
     (lambda life: ([(life.checkpoints / f".tmp-step-{i}").mkdir() for i in range(3)],
                    life.check_folder(True)), "nothing beside"),
-    (lambda life: life.check_saves(End(1, [line(1), line(5)], "", 1), 2, 9), None),
-    (lambda life: life.check_saves(End(1, [line(1), line(7)], "", 1), 2, 9), "of the steps [6]"),
-    (lambda life: life.check_saves(End(0, [line(1), line(5)], "", 1), 2, 5), "of the steps [5]"),
+    (lambda life: life.check_saves(End(1, [line(1), line(5)], ""), 2, 9), None),
+    (lambda life: life.check_saves(End(1, [line(1), line(7)], ""), 2, 9), "of the steps [6]"),
+    (lambda life: life.check_saves(End(0, [line(1), line(5)], ""), 2, 5), "of the steps [5]"),
     (lambda life: life.check_announced(error(LAST), False), None),
     (lambda life: life.check_announced(error(LAST.replace("4", "2")), False), "to name"),
     (lambda life: life.check_announced(error("; no checkpoint was saved"), False), "to name"),
     (lambda life: life.check_announced(error("nothing"), False), "to name"),
     (lambda life: life.check_announced(error("nothing"), True), None),
-    (lambda life: weights(life, life.weights.name, "weights").check_weights(End(1, [], "", 1), False), None),
-    (lambda life: weights(life, life.weights.name, "weight").check_weights(End(1, [], "", 1), False),
+    (lambda life: weights(life, life.weights.name, "weights").check_weights(End(1, [], ""), False), None),
+    (lambda life: weights(life, life.weights.name, "weight").check_weights(End(1, [], ""), False),
      "the weights of the unbroken"),
-    (lambda life: weights(life, "tmp", "").check_weights(End(1, [], "", 1), False), "beside the weights"),
-    (lambda life: complete(life).check_weights(End(0, [], "", 1), False), "found none"),
+    (lambda life: weights(life, "tmp", "").check_weights(End(1, [], ""), False), "beside the weights"),
+    (lambda life: complete(life).check_weights(End(0, [], ""), False), "found none"),
 ]
 
 for number, (case, expected) in enumerate(CASES):
