@@ -14,6 +14,7 @@ Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
                      RankControl &self) {
   if (control.aborted())
     return Status::error(kAbortedMessage);
+  self.barriers.fetch_add(1, std::memory_order_relaxed);
   uint32_t generation = cell.generation.load();
   if (cell.arrived.fetch_add(1) + 1 == members) {
     cell.arrived.store(0);

@@ -122,8 +122,10 @@ std::string Checkpoints::whereIsTheLast() const {
   if (now.empty())
     return "; the folder " + inQuotes(folder.path()) +
            " of the checkpoints is gone";
-  auto found = listCheckpoints(now);
-  const std::string &last = found.empty() ? resumedPath : found.back().path;
+  std::string last = resumedPath;
+  for (const FoundCheckpoint &found : listCheckpoints(now))
+    if (found.isWhole)
+      last = found.path;
   return last.empty() ? "; no checkpoint was saved"
                       : "; the last checkpoint is " + inQuotes(last);
 }

@@ -47,13 +47,28 @@ std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder) {
   std::vector<FoundCheckpoint> found;
   forEachName(folder, [&](const std::string &name) {
     FoundCheckpoint checkpoint{stepOf(name, kPrefix), folder + "/" + name};
-    if (checkpoint.step >= 0 &&
-        access((checkpoint.path + "/" + kManifestFile).c_str(), F_OK) == 0)
+    checkpoint.isWhole =
+        access((checkpoint.path + "/" + kManifestFile).c_str(), F_OK) == 0;
+    if (checkpoint.step >= 0)
       found.push_back(std::move(checkpoint));
   });
   std::sort(found.begin(), found.end(),
             [](const auto &a, const auto &b) { return a.step < b.step; });
   return found;
+}
+
+void CheckpointFolder::shareLock(int lock) const {
+  // A killed run leaves it behind, and it must not keep out whoever else may
+  // write to the folder: it gets the folder's owner, group and right to write,
+  // as far as this process may give them.
+  struct stat info;
+  if (fstat(handle.get(), &info) != 0)
+    return;
+  if (fchown(lock, info.st_uid, info.st_gid) != 0 &&
+      fchown(lock, static_cast<uid_t>(-1), info.st_gid) != 0)
+    info.st_mode &=
+        static_cast<mode_t>(~S_IWGRP); // it would be another group's
+  (void)fchmod(lock, info.st_mode & 0222);
 }
 
 Status CheckpointFolder::open(const std::string &path) {
@@ -74,11 +89,22 @@ Status CheckpointFolder::open(const std::string &path) {
   while (!lockFile) {
     // Nobody may read it, so that only who may write checkpoints can lock it:
     // the folder itself could be locked by all who may list it.
+    constexpr int flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     FileHandle file(
-        openat(handle.get(), kLockFile,
-               O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0222));
-    if (!file)
+        openat(handle.get(), kLockFile, flags | O_CREAT | O_EXCL, 0200));
+    if (file)
+      shareLock(file.get()); // never one that was there: it may be any file
+    else if (errno == EEXIST)
+      file = FileHandle(openat(handle.get(), kLockFile, flags));
+    else
       return fail("lock");
+    if (!file && errno == ENOENT)
+      continue; // another run has ended meanwhile
+    if (!file)
+      return Status::error(
+          "cannot open " + inQuotes(folderPath + "/" + kLockFile) +
+          ", which locks the folder for checkpoints: " + systemError(errno) +
+          "; where no run is writing there, remove it");
     // Where a file system has no locks, two runs are the user's own look-out.
     struct flock all = {};
     all.l_type = F_WRLCK;

@@ -18,9 +18,13 @@ inline constexpr const char *kCheckpointFiles[kNumCheckpointFiles] = {
 struct FoundCheckpoint {
   int64_t step = 0;
   std::string path;
+  /// Whether it has a manifest. Each got its name with one, so that one without
+  /// was damaged.
+  bool isWhole = true;
 };
 
-/// The checkpoints in `folder` by their steps; none where it cannot be read.
+/// The checkpoints in `folder` by their steps, damaged ones too; none where it
+/// cannot be read.
 std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder);
 
 /// The name of a step's folder, and of the temporary that becomes it.
@@ -53,6 +57,8 @@ public:
   int descriptor() const { return handle.get(); }
 
 private:
+  void shareLock(int lock) const;
+
   std::string folderPath;
   FileHandle handle, lockFile;
 };

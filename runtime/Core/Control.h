@@ -30,6 +30,8 @@ struct alignas(64) RankControl {
       {kLoading}, {kIdle}, {kIdle}, {kIdle}};
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
+  /// How many barriers it came to: ranks of a program come to the same ones.
+  std::atomic<uint64_t> barriers{0};
   std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};
   uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
            residentPeakBytes = 0, reservedBytes = 0;

@@ -12,6 +12,9 @@ namespace {
 
 /// What poisoned bytes hold: NaN in every float type, -1 in the integers.
 constexpr int kPoison = 0xff;
+/// Of an arena: each piece is a sign of life, because all of a large one takes
+/// as long as a hang.
+constexpr int64_t kPoisonedAtOnce = int64_t(64) << 20;
 /// How long a wait sleeps before it looks for an abort.
 constexpr int kSleepMilliseconds = 50;
 
@@ -66,7 +69,7 @@ Status Executor::prepare(const ExecutableFile &file) {
     memory->bytes = plan.bytes;
     allocated += static_cast<uint64_t>(plan.bytes);
     if (poison)
-      std::memset(base, kPoison, static_cast<size_t>(plan.bytes));
+      poisonArena(memory->base, plan.bytes);
     arenas.push_back(std::move(memory));
   }
   ACCEL_RT_RETURN_IF_ERROR(fillConstants(file));
@@ -118,6 +121,14 @@ Status Executor::prepare(const ExecutableFile &file) {
         threads, "the thread of stream " + inQuotes(streams[stream]),
         [this, stream] { streamThread(stream); }));
   return Status();
+}
+
+void Executor::poisonArena(char *base, int64_t bytes) {
+  for (int64_t at = 0; at < bytes; at += kPoisonedAtOnce) {
+    std::memset(base + at, kPoison,
+                static_cast<size_t>(std::min(kPoisonedAtOnce, bytes - at)));
+    parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 Status Executor::fillConstants(const ExecutableFile &file) {

@@ -76,6 +76,7 @@ private:
 
   Status bind(const Command &command, BoundCommand &bound);
   BoundView bindView(const View &view) const;
+  void poisonArena(char *base, int64_t bytes);
   Status fillConstants(const ExecutableFile &file);
   Status runStream(const BoundEntry &entry, size_t stream);
   Status runCommand(BoundCommand &command, const Run &run, void **addresses);

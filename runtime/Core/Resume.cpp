@@ -40,8 +40,14 @@ Status Resume::open(const std::string &path, const Executable &executable) {
                            "none in " +
                            inQuotes(folder));
     folder = found.back().path;
-    if (found.size() > 1)
-      before = "; the one before it is " + inQuotes(found.end()[-2].path);
+    for (size_t i = 0; i + 1 < found.size(); ++i)
+      if (found[i].isWhole)
+        before = "; the one before it is " + inQuotes(found[i].path);
+    // Going on from an earlier one would lose steps without a word.
+    if (!found.back().isWhole)
+      return Status::error("expected the file " + inQuotes(kManifestFile) +
+                           " in the checkpoint " + inQuotes(folder) +
+                           ", found none: it is damaged" + before);
   }
   Status status = readManifest(folder, contents);
   if (status.ok())

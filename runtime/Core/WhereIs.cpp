@@ -9,23 +9,46 @@
 namespace accel::rt {
 namespace {
 
-/// "a gemm of node 'MatMul#17'"; empty if there is no such command.
-std::string commandText(const Program &program, int64_t index) {
+/// Null if there is no such command.
+const Command *findCommand(const Program &program, int64_t index) {
   for (const Body &body : program.bodies) {
-    if (index < static_cast<int64_t>(body.commands.size())) {
-      const Command &command = body.commands[static_cast<size_t>(index)];
-      std::string text = std::string("a ") + commandKind(command);
-      if (auto *collective = std::get_if<CollectiveCommand>(&command.what)) {
-        text += " (" + collective->kind + " over ";
-        for (size_t i = 0; i < collective->axes.size(); ++i)
-          text += (i ? ", " : "") + collective->axes[i];
-        text += ")";
-      }
-      return text + " of node " + inQuotes(command.node);
-    }
+    if (index < static_cast<int64_t>(body.commands.size()))
+      return &body.commands[static_cast<size_t>(index)];
     index -= static_cast<int64_t>(body.commands.size());
   }
-  return "";
+  return nullptr;
+}
+
+/// "a gemm of node 'MatMul#17'".
+std::string commandText(const Command &command) {
+  std::string text = std::string("a ") + commandKind(command);
+  if (auto *collective = std::get_if<CollectiveCommand>(&command.what)) {
+    text += " (" + collective->kind + " over ";
+    for (size_t i = 0; i < collective->axes.size(); ++i)
+      text += (i ? ", " : "") + collective->axes[i];
+    text += ")";
+  }
+  return text + " of node " + inQuotes(command.node);
+}
+
+struct ProcessState {
+  std::string state, tracer = "0";
+};
+
+/// Empty where there is no such process.
+ProcessState stateOf(pid_t process) {
+  ProcessState found;
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
+    if (value == std::string::npos)
+      continue;
+    if (line.rfind("State:", 0) == 0)
+      found.state = line.substr(value);
+    if (line.rfind("TracerPid:", 0) == 0)
+      found.tracer = line.substr(value);
+  }
+  return found;
 }
 
 } // namespace
@@ -46,27 +69,42 @@ std::string whereIs(const Executable &plan, const RankControl &control,
   std::string places;
   for (const auto &stream : control.command)
     if (int64_t at = stream.load(); at >= 0)
-      places +=
-          (places.empty() ? ", in " : " and ") + commandText(*program, at);
+      if (const Command *command = findCommand(*program, at))
+        places += (places.empty() ? ", in " : " and ") + commandText(*command);
   return text + (places.empty() ? ", while loading" : places);
+}
+
+bool canOnlyWait(const Executable &plan, const RankControl &control,
+                 int64_t rank) {
+  const Program *program = programOf(plan, rank);
+  for (const auto &stream : control.command) {
+    int64_t at = stream.load();
+    const Command *command =
+        program && at >= 0 ? findCommand(*program, at) : nullptr;
+    if (command && !std::holds_alternative<WaitCommand>(command->what) &&
+        !std::holds_alternative<CollectiveCommand>(command->what) &&
+        !std::holds_alternative<GroupCommand>(command->what) &&
+        !std::holds_alternative<SendCommand>(command->what) &&
+        !std::holds_alternative<RecvCommand>(command->what))
+      return false;
+  }
+  return true;
+}
+
+std::string whyItStands(pid_t process) {
+  std::string state = stateOf(process).state;
+  return state.find_first_of("TtD") == 0
+             ? " (process " + std::to_string(process) + ", in state " + state +
+                   ")"
+             : "";
 }
 
 std::string whyItLives(pid_t process) {
   std::string text = "process " + std::to_string(process);
-  std::ifstream status("/proc/" + std::to_string(process) + "/status");
-  std::string state, tracer = "0";
-  for (std::string line; std::getline(status, line);) {
-    size_t value = line.find_first_not_of(" \t", line.find(':') + 1);
-    if (value == std::string::npos)
-      continue;
-    if (line.rfind("State:", 0) == 0)
-      state = line.substr(value);
-    if (line.rfind("TracerPid:", 0) == 0)
-      tracer = line.substr(value);
-  }
-  if (tracer != "0")
-    return text + ", traced by process " + tracer;
-  return text + (state.empty() ? "" : ", in state " + state);
+  ProcessState found = stateOf(process);
+  if (found.tracer != "0")
+    return text + ", traced by process " + found.tracer;
+  return text + (found.state.empty() ? "" : ", in state " + found.state);
 }
 
 } // namespace accel::rt

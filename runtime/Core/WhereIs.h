@@ -16,6 +16,15 @@ namespace accel::rt {
 std::string whereIs(const Executable &plan, const RankControl &control,
                     int64_t rank, bool waits = false);
 
+/// Whether a rank that has begun to wait can do nothing else: no stream of its
+/// is in a command that waits for nobody.
+bool canOnlyWait(const Executable &plan, const RankControl &control,
+                 int64_t rank);
+
+/// Of a process that is stopped, traced or stuck in the kernel: " (process 17,
+/// in state T (stopped))"; empty for others.
+std::string whyItStands(pid_t process);
+
 /// Of a process that SIGKILL did not end: "process 17, traced by process 18".
 std::string whyItLives(pid_t process);
 

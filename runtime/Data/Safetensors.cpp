@@ -100,6 +100,7 @@ Status readSafetensors(int fd, const std::string &path,
   if (json.is_discarded() || !json.is_object())
     return refused("expected the JSON header of a safetensors file");
   start = 8 + length;
+  uint64_t end = 0;
   std::set<std::string> names;
   for (auto &[name, value] : json.items()) {
     if (!names.insert(name).second || name.find('\0') != std::string::npos)
@@ -112,8 +113,12 @@ Status readSafetensors(int fd, const std::string &path,
     if (!readEntry(value, size - start, entry))
       return refused("expected a type, a shape and a range of the file for " +
                      inQuotes(name));
+    end = std::max(end, entry.begin + entry.bytes);
     entries.push_back(std::move(entry));
   }
+  if (end != size - start)
+    return refused("expected " + std::to_string(start + end) +
+                   " bytes, as its header says, found " + std::to_string(size));
   return Status();
 }
 

@@ -219,10 +219,67 @@ TEST_F(Checkpoint, NeverMixesRuns) {
   ASSERT_EQ(flock(reader.get(), LOCK_EX | LOCK_NB), 0);
   // Nor does a killed run leave a lock.
   spill(folder / "a/.lock", "");
-  fs::create_directory(folder / "a/step-00000009"); // whole ones say so
   EXPECT_EQ(train(training(2), 6, folder / "a", folder / "a"), "");
   EXPECT_EQ(steps[0].step, 6);
   EXPECT_FALSE(fs::exists(folder / "a/.lock"));
+}
+
+TEST_F(Checkpoint, GoesOnFromNoOtherThanTheNewest) {
+  ASSERT_EQ(train(training(2), 3, "", folder / "a"), "");
+  ASSERT_EQ(train(training(2), 5, folder / "a", folder / "a"), "");
+  fs::remove(folder / "a/step-00000005/checkpoint.json");
+  EXPECT_THAT(
+      train(training(2), 6, folder / "a", folder / "a"),
+      HasSubstr("expected the file 'checkpoint.json' in the checkpoint '" +
+                folder / "a/step-00000005" +
+                "', found none: it is damaged; the one before it is '" +
+                folder / "a/step-00000003" + "'"));
+  // Nothing is written beside it, either, and no error calls it the last.
+  EXPECT_THAT(train(training(2), 6, folder / "a/step-00000003", folder / "a"),
+              HasSubstr("expected no checkpoint in"));
+  EXPECT_THAT(train(training(2), 6, "", folder / "a"),
+              HasSubstr("expected a folder without checkpoints"));
+  fs::remove_all(folder / "a/step-00000005");
+  EXPECT_EQ(train(training(2), 6, folder / "a", folder / "a"), "");
+}
+
+TEST_F(Checkpoint, LeavesNoLockThatKeepsOthersOut) {
+  // What a killed run left is for all who may write to the folder, and no
+  // others.
+  std::string path = folder / "shared", lock = path + "/.lock";
+  fs::create_directory(path);
+  ASSERT_EQ(chmod(path.c_str(), 02775), 0);
+  bool isRoot = geteuid() == 0;
+  if (isRoot) {
+    ASSERT_EQ(chown(path.c_str(), 65534, 65533), 0);
+  }
+  struct stat shared, info;
+  ASSERT_EQ(stat(path.c_str(), &shared), 0);
+  auto stale = std::make_unique<CheckpointFolder>();
+  ASSERT_TRUE(stale->open(path).ok());
+  ASSERT_EQ(stat(lock.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0220u);
+  EXPECT_EQ(info.st_uid, shared.st_uid);
+  EXPECT_EQ(info.st_gid, shared.st_gid);
+  stale.reset();
+
+  // One that was there is left as it is: it could be another name of any file.
+  spill(folder / "other", "");
+  ASSERT_EQ(chmod((folder / "other").c_str(), 0600), 0);
+  ASSERT_EQ(link((folder / "other").c_str(), lock.c_str()), 0);
+  {
+    CheckpointFolder open;
+    ASSERT_TRUE(open.open(path).ok());
+    ASSERT_EQ(stat((folder / "other").c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 07777, 0600u);
+    EXPECT_EQ(info.st_uid, geteuid());
+  }
+
+  // And one that may not be opened is said to be in the way.
+  ASSERT_EQ(symlink("nowhere", lock.c_str()), 0);
+  CheckpointFolder refused;
+  EXPECT_THAT(refused.open(path).message(),
+              HasSubstr("cannot open '" + lock + "', which locks the folder"));
 }
 
 TEST_F(Checkpoint, KeepsTheOthersWhereTheDiskIsFull) {

@@ -94,6 +94,12 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
         "\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],"
         "\"data_offsets\":[0,0]"})
     EXPECT_THAT(tensor(body), HasSubstr("for 'a'")) << body;
+  // Every byte has a name.
+  std::string longer = file("{}", 1);
+  EXPECT_THAT(error(longer),
+              HasSubstr("expected " + std::to_string(longer.size() - 1) +
+                        " bytes, as its header says, found " +
+                        std::to_string(longer.size())));
 }
 
 } // namespace

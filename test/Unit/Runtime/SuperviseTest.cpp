@@ -7,8 +7,11 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <poll.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -50,13 +53,7 @@ protected:
   /// Starts a run in a process of its own, which writes the error to a pipe.
   void start() {
     ASSERT_EQ(pipe(ends), 0);
-    launcher = fork();
-    if (launcher == 0) {
-      std::string message = run();
-      ssize_t written = ::write(ends[1], message.data(), message.size());
-      _exit(written < 0 || !message.empty());
-    }
-    close(ends[1]);
+    launch();
     // Until all ranks are there and past loading.
     int64_t wanted = 0;
     std::unique_ptr<ExecutableFile> file;
@@ -69,6 +66,17 @@ protected:
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     ASSERT_EQ(static_cast<int64_t>(ranks.size()), wanted);
+  }
+
+  void launch() {
+    launcher = fork();
+    if (launcher == 0) {
+      prepare();
+      std::string message = run();
+      ssize_t written = ::write(ends[1], message.data(), message.size());
+      _exit(written < 0 || !message.empty());
+    }
+    close(ends[1]);
   }
 
   /// The error; fails if there is none within `seconds`.
@@ -106,28 +114,12 @@ protected:
     ADD_FAILURE() << "a rank is left";
   }
 
+  /// What the launcher does before it runs.
+  std::function<void()> prepare = [] {};
   pid_t launcher = 0;
   int ends[2];
   std::vector<pid_t> ranks;
 };
-
-/// Ranks that meet in a collective for a very long time.
-Executable meetingExecutable(int64_t ranks) {
-  Executable executable = tinyExecutable(ranks);
-  Program &program = executable.programs[0];
-  program.arenas.push_back({"shared", 64, 64, 0});
-  program.buffers.push_back(
-      {"s", "communication", "shared", 0, 16, 1, 16, "", ""});
-  CollectiveCommand collective;
-  collective.kind = "all_reduce";
-  collective.axes = {"dp"};
-  collective.combine = "sum";
-  collective.inputs = collective.outputs = {contiguousView(3, {4})};
-  program.bodies[1].commands.push_back(
-      command(FillCommand{{0, 0, 0, 0}, contiguousView(3, {4})}, "Zero"));
-  program.bodies[1].commands.push_back(command(collective, "AllReduce#1"));
-  return executable;
-}
 
 TEST_F(Supervise, NamesAKilledRankAndEndsTheOthers) {
   for (int signal : {SIGKILL, SIGTERM}) {
@@ -179,6 +171,25 @@ TEST_F(Supervise, RanksEndWithTheirParent) {
   launcher = 0;
   expectNoRanks();
   EXPECT_EQ(countFiles(folder / "out"), 0u);
+}
+
+TEST_F(Supervise, EndsTheRanksThatHaveStartedWhereOneCannot) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "needs an account that has no other processes";
+  write(meetingExecutable(4));
+  options.repeats = 1000000000;
+  options.threads = 1;
+  ASSERT_EQ(chmod(folder.path.c_str(), 0755), 0);
+  prepare = [] {
+    rlimit three{3, 3};
+    if (setrlimit(RLIMIT_NPROC, &three) != 0 || setuid(61234) != 0)
+      _exit(2);
+  };
+  ASSERT_EQ(pipe(ends), 0);
+  launch();
+  std::string message = wait(20);
+  EXPECT_THAT(message, HasSubstr("cannot start rank 2: Resource temporarily"));
+  EXPECT_THAT(message, ::testing::Not(HasSubstr("did not end")));
 }
 
 TEST_F(Supervise, NamesTheCommandsOfAHang) {

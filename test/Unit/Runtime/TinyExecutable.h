@@ -91,6 +91,24 @@ inline std::vector<SectionData> tinySections() {
   return {{"state:w", DType::F32, {2, 2}, kTinyState, sizeof kTinyState}};
 }
 
+/// Ranks that meet in a collective for a very long time.
+inline Executable meetingExecutable(int64_t ranks) {
+  Executable executable = tinyExecutable(ranks);
+  Program &program = executable.programs[0];
+  program.arenas.push_back({"shared", 64, 64, 0});
+  program.buffers.push_back(
+      {"s", "communication", "shared", 0, 16, 1, 16, "", ""});
+  CollectiveCommand collective;
+  collective.kind = "all_reduce";
+  collective.axes = {"dp"};
+  collective.combine = "sum";
+  collective.inputs = collective.outputs = {contiguousView(3, {4})};
+  program.bodies[1].commands.push_back(
+      command(FillCommand{{0, 0, 0, 0}, contiguousView(3, {4})}, "Zero"));
+  program.bodies[1].commands.push_back(command(collective, "AllReduce#1"));
+  return executable;
+}
+
 } // namespace accel::rt::test
 
 #endif // ACCEL_TEST_UNIT_RUNTIME_TINYEXECUTABLE_H
