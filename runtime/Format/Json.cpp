@@ -308,6 +308,8 @@ Status fromJson(const std::string &text, Executable &executable) {
         (version.is_string() ? version.get<std::string>() : "none"));
   Status status;
   std::unordered_set<std::string_view> keys;
+  keys.reserve(json.size());
+  executable.sections.reserve(json.size());
   for (auto &[key, value] : json.items()) {
     if (!keys.insert(key).second)
       return Status::error("found the header key " + inQuotes(key) + " twice");

@@ -94,6 +94,7 @@ Status ExecutableFile::open(const std::string &path,
                                " bytes in the file");
   if (Status status = validate(file->executable); !status.ok())
     return damaged(path, status.message());
+  file->sections.reserve(file->executable.sections.size());
   for (const Section &section : file->executable.sections)
     file->sections.emplace(section.name, &section);
   result = std::move(file);

@@ -1,6 +1,7 @@
 // The file format: what is written is read, and no truncated or mutated file is
 // taken for a good one.
 
+#include "Format/Json.h"
 #include "TinyTraining.h"
 
 #include <gmock/gmock.h>
@@ -27,8 +28,8 @@ std::string openError(const std::string &path) {
   return status.ok() ? "" : status.message();
 }
 
-/// Every command kind with every field off its default, in a body that no entry
-/// runs: it makes no sense as a program.
+/// Every command kind with every field off its default: it makes no sense as a
+/// program.
 Executable everyCommand() {
   Executable executable = tinyExecutable(2);
   executable.programs[0].buffers[1].aliasOf = "x";
@@ -82,27 +83,99 @@ Executable everyCommand() {
 
 TEST(Format, WritesWhatItReads) {
   TemporaryFolder folder;
-  for (const Executable &executable : {tinyExecutable(), everyCommand()}) {
-    ASSERT_TRUE(
-        writeExecutableFile(executable, tinySections(), folder / "a.accx")
-            .ok());
-    std::unique_ptr<ExecutableFile> file;
-    Status status = ExecutableFile::open(folder / "a.accx", file);
-    ASSERT_TRUE(status.ok()) << status.message();
-    float state[4] = {};
-    const Section *section = file->find("state:w");
-    ASSERT_NE(section, nullptr);
-    EXPECT_EQ(file->fileOffset(*section) % 4096, 0u);
-    ASSERT_TRUE(file->read(*section, state).ok());
-    EXPECT_EQ(state[3], 4.f);
-    // Written again, the file is the same to the byte: nothing was lost.
-    ASSERT_TRUE(
-        writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
-            .ok());
-    EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
-    EXPECT_EQ(file->plan().programs[0].bodies.back().commands.size(),
-              executable.programs[0].bodies.back().commands.size());
-  }
+  ASSERT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "a.accx")
+          .ok());
+  std::unique_ptr<ExecutableFile> file;
+  Status status = ExecutableFile::open(folder / "a.accx", file);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(file->find("state:v"), nullptr);
+  float state[4] = {};
+  const Section *section = file->find("state:w");
+  ASSERT_NE(section, nullptr);
+  EXPECT_EQ(file->fileOffset(*section) % 4096, 0u);
+  ASSERT_TRUE(file->read(*section, state).ok());
+  EXPECT_EQ(state[3], 4.f);
+  // Written again, the file is the same to the byte: nothing was lost.
+  ASSERT_TRUE(
+      writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
+          .ok());
+  EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
+}
+
+TEST(Format, WritesEveryCommand) {
+  Executable executable = everyCommand(), found;
+  std::string text = format::toJson(executable);
+  Status status = format::fromJson(text, found);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(format::toJson(found), text);
+  EXPECT_EQ(found.programs[0].bodies.back().commands.size(),
+            executable.programs[0].bodies.back().commands.size());
+}
+
+TEST(Format, ReadsEveryFieldAsWhatItIs) {
+  Executable executable = everyCommand();
+  std::string text = format::toJson(executable);
+  auto error = [&](const std::string &from, const std::string &to) {
+    std::string changed = text;
+    size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    Executable found;
+    return format::fromJson(changed, found).message();
+  };
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"{\"name\":\"dp\",\"size\":2}", "5",
+       "expected an object in field 'mesh'"},
+      {",\"size\":2", "",
+       "expected a field 'size', found none in field 'mesh'"},
+      {"\"size\":2", "\"size\":9223372036854775808",
+       "expected an integer in field 'size'"},
+      {"\"size\":2", "\"size\":2.5", "expected an integer in field 'size'"},
+      {"\"target\":\"cpu\"", "\"target\":5", "expected a string"},
+      {"\"role\":\"parameter\"", "\"role\":\"parameter\",\"frozen\":1",
+       "expected a boolean in field 'frozen'"},
+      {"\"bytes\":16,\"hash\":", "\"bytes\":-1,\"hash\":",
+       "expected a non-negative integer in field 'bytes'"},
+      {"\"scale\":0.125", "\"scale\":\"0.125\"",
+       "expected a number in field 'scale'"},
+      {"\"dtype\":\"f32\"", "\"dtype\":\"f33\"",
+       "expected an element type, found 'f33' in field 'dtype'"},
+      {"\"form\":{", "\"form\":5,\"from\":{",
+       "expected an object in field 'form'"},
+      {"\"alpha\":0.5", "\"alpha\":0.5,\"alpha\":0.5",
+       "each key of a form once"},
+      {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
+      {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
+      {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"4\"},", "",
+       "expected the format 'accx'"},
+      {"{\"format\":\"accx\",\"version\":\"4\"}", "\"accx\"",
+       "expected the format 'accx'"},
+      {"\"version\":\"4\"", "\"version\":4", "expected format version 4"},
+      {"\"accx\":{", "\"section:s\":5,\"accx\":{",
+       "expected an object in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"F33\",\"data_offsets\":[0,0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"U8\",\"data_offsets\":[0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"U8\",\"data_offsets\":[8,0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{", "\"accy\":{},\"accx\":{", "a header key 'accy'"}};
+  for (auto &test : cases)
+    EXPECT_THAT(error(test.from, test.to), HasSubstr(test.message))
+        << test.from << " -> " << test.to;
+  Executable found;
+  EXPECT_THAT(format::fromJson("[]", found).message(),
+              HasSubstr("expected a JSON object"));
 }
 
 TEST(Format, RefusesEveryTruncation) {
@@ -183,6 +256,16 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
       {"\"strides\":[1]", "\"strides\":[9]", "leaves buffer 'x'"},
       {"\"section\":\"state:w\"", "\"section\":\"state:v\"", "state 'w'"},
       {"\"kind\":\"copy\"", "\"kind\":\"coqy\"", "unknown kind 'coqy'"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[8,16]",
+       "a range of a section for state 'w'"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,4097]",
+       "expected section 'state:w' to end at byte"},
+      // Sums that leave 64 bits.
+      {"\"data_offsets\":[0,16]",
+       "\"data_offsets\":[18446744073709543424,18446744073709543440]",
+       "expected section 'state:w' to end at byte"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,18446744073709543424]",
+       "expected section 'state:w' to end at byte"},
       {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"},
       // What a reader that takes the last, or stops at NUL, would take.
       {"\"stage\":0", "\"stage\":0,\"stage\":0", "the field 'stage' twice"},
@@ -240,12 +323,13 @@ TEST(Format, WritesWhatTrainingNeeds) {
 }
 
 TEST(Format, RefusesTrainingThatDoesNotFit) {
-  auto error = [](auto change) {
+  auto error = [](auto change,
+                  std::vector<SectionData> sections = tinySections()) {
     Executable executable = tinyTraining(2, 3);
     change(executable);
     TemporaryFolder folder;
     Status status =
-        writeExecutableFile(executable, tinySections(), folder / "a.accx");
+        writeExecutableFile(executable, sections, folder / "a.accx");
     return status.ok() ? "" : status.message();
   };
   EXPECT_EQ(error([](Executable &) {}), "");
@@ -310,10 +394,12 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
               HasSubstr("expected axes that divide dimension 0 of state "
                         "'unread', found 2 pieces"));
   auto withPath = [&](const std::string &path) {
-    return error([&](Executable &e) {
-      e.states[0].first.section.clear();
-      e.states[0].first.path = path;
-    });
+    return error(
+        [&](Executable &e) {
+          e.states[0].first.section.clear();
+          e.states[0].first.path = path;
+        },
+        {});
   };
   for (std::string path : {"w", "a/w", "../w", "../../a/b/w", "..a/..w"})
     EXPECT_EQ(withPath(path), "") << path;

@@ -131,7 +131,7 @@ TEST_F(RunExecutable, RefusesMissingShortAndChangedWeights) {
   first.section.clear();
   first.path = "weights.bin";
   first.offset = 8;
-  write(executable);
+  write(executable, {});
   EXPECT_THAT(run(), HasSubstr("cannot open the weights"));
   auto spill = [&](size_t bytes, bool change) {
     std::ofstream stream(folder / "weights.bin", std::ios::binary);

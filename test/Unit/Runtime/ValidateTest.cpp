@@ -99,6 +99,19 @@ TEST(Validate, Places) {
                 commandsOf(p)[1].what = FillCommand{{0, 0, 0, 0}, y};
               }),
               HasSubstr("a view whose elements lie apart"));
+  // What is read may be one element, and not half of one and half of the next.
+  auto readBy = [](int64_t stride) {
+    return tiny([&](Program &p) {
+      View x = contiguousView(0, {2, 2}), y = contiguousView(2, {2, 2});
+      x.strides = {stride, 1};
+      commandsOf(p)[1].what = CopyCommand{x, y};
+    });
+  };
+  EXPECT_EQ(readBy(0), "");
+  EXPECT_EQ(readBy(2), "");
+  EXPECT_THAT(readBy(1),
+              HasSubstr("a view whose elements lie apart, to be read, of "
+                        "buffer 'x'"));
   EXPECT_THAT(tiny([](Program &p) {
                 commandsOf(p)[1].what =
                     CoordinateCommand{{}, contiguousView(2, {0}, DType::I64)};
@@ -120,7 +133,7 @@ TEST(Validate, Entries) {
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
               HasSubstr("and no entry twice"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].segments.clear(); }),
-              HasSubstr("expected a run that writes output 'y', found none"));
+              HasSubstr("expected a run of body 'body', found none"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
               HasSubstr("reads of states in the entry 'load'"));
   EXPECT_THAT(tiny([](Program &p) {
@@ -140,6 +153,44 @@ TEST(Validate, Entries) {
   EXPECT_THAT(check(two), HasSubstr("expected one program for each of 1"));
   two.mesh = {{"pp", 2}};
   EXPECT_THAT(check(two), HasSubstr("no mesh axis 'dp'"));
+}
+
+TEST(Validate, WhatIsDeclaredIsUsed) {
+  EXPECT_THAT(tiny([](Program &p) {
+                p.bodies.push_back({"idle", "cpu", 0, {}});
+              }),
+              HasSubstr("expected a run of body 'idle', found none"));
+  Executable executable = tinyExecutable();
+  executable.outputs.push_back(executable.outputs[0]);
+  executable.outputs[1].name = "z";
+  EXPECT_THAT(check(executable),
+              HasSubstr("expected a run that writes output 'z', found none"));
+  executable = tinyExecutable();
+  executable.inputs.push_back(executable.inputs[0]);
+  executable.inputs[1].name = "z";
+  EXPECT_THAT(check(executable),
+              HasSubstr("expected a run that reads input 'z', found none"));
+  executable = tinyExecutable(); // a parameter that the model does not use
+  executable.states.push_back(executable.states[0]);
+  executable.states[1].name = "u";
+  executable.states[1].aliases.clear();
+  EXPECT_EQ(check(executable), "");
+  std::vector<SectionData> sections = tinySections();
+  sections.push_back(sections[0]);
+  sections[1].name = "state:u";
+  EXPECT_THAT(check(tinyExecutable(), sections),
+              HasSubstr("expected a state or constant in section 'state:u', "
+                        "found none"));
+  sections[1].name = "ir:plan";
+  sections.push_back(sections[0]);
+  sections[2].name = kKernelSection;
+  EXPECT_EQ(check(tinyExecutable(), sections), "");
+  // The writer notes the kernels that it sees called.
+  executable = tinyExecutable();
+  executable.sections = {{"state:w", DType::F32, {2, 2}, 0, 16, 0}};
+  executable.kernels = {{"kernel_0", 1}};
+  EXPECT_THAT(validate(executable).message(),
+              HasSubstr("expected a call of kernel 'kernel_0', found none"));
 }
 
 TEST(Validate, ReadsOfWhatWasWritten) {
