@@ -406,4 +406,91 @@ TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
   EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
 }
 
+TEST(Manifest, BelievesNoFieldForItsSeal) {
+  TemporaryFolder folder;
+  Manifest manifest, found;
+  manifest.states = {{"w", "parameter", {}, 0, 1}};
+  manifest.data.emplace();
+  manifest.data->batch = 1;
+  manifest.data->file = "d.npy";
+  manifest.data->hash = 2;
+  ManifestText prepared;
+  prepared.prepare(manifest);
+  prepared.setStep(3);
+  std::string text = prepared.text();
+  auto error = [&](const std::string &from, const std::string &to) {
+    std::string changed = text;
+    size_t at = changed.find(from), seal = std::string::npos;
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    seal = changed.size() - 19;
+    char hash[17];
+    std::snprintf(
+        hash, sizeof hash, "%016llx",
+        static_cast<unsigned long long>(hashBytes(changed.data(), seal)));
+    changed.replace(seal, 16, hash);
+    spill(folder / kManifestFile, changed);
+    found = Manifest();
+    return readManifest(folder.path, found).message();
+  };
+  EXPECT_EQ(error("w", "w"), "");
+  const char *fields = "expected a step from 0 on, a seed, and the files",
+             *none = "expected the manifest of a checkpoint";
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"{\"format\"", "[\"format\"", none},
+      {"\"format\"", "\"from\"", none},
+      {"\"accel-checkpoint\"", "5", none},
+      {"\"accel-checkpoint\"", "\"accel\"", none},
+      {"\"version\"", "\"from\"", none},
+      {"\"version\": 2", "\"version\": \"2\"", none},
+      {"\"version\": 2", "\"version\": 0", "expected version 1 to 2 of"},
+      {"\"version\": 2", "\"version\": 3", "found 3"},
+      {"\"step\"", "\"sttp\"", fields},
+      {"\"seed\": 0,", "", fields},
+      {"\"seed\": 0,", "\"seed\": 0.5,", fields},
+      {"\"files\"", "\"filez\"", fields},
+      {"\"files\": {", "\"files\": 5, \"f\": {", fields},
+      {"\"states\"", "\"statez\"", fields},
+      {"\"states\": {", "\"states\": 5, \"f\": {", fields},
+      {"\"data\": {", "\"data\": 5, \"f\": {", fields},
+      {"\"samples\"", "\"s\"", fields},
+      {"\"length\"", "\"s\"", fields},
+      {"\"batch\"", "\"s\"", fields},
+      {"\"seed\": 0, \"file\"", "\"file\"", fields},
+      {"\"file\": \"d.npy\"", "\"file\": 5", fields},
+      {"\"file\": \"d.npy\", \"hash\"", "\"file\": \"d.npy\", \"h\"", fields},
+      {"\"0000000000000002\"", "2", fields},
+      {"\"0000000000000002\"", "\"00000000000000002\"", fields},
+      {"\"0000000000000002\"", "\"000000000000000G\"", fields},
+      {"\"model.safetensors\": \"", "\"m\": \"", fields},
+      {"\"optimizer.safetensors\": \"0", "\"optimizer.safetensors\": \"g",
+       fields},
+      {"{\"file\": \"model.safetensors\"", "{\"file\": \"other\"", fields},
+      {"{\"file\": \"model.safetensors\", ", "{", fields},
+      {"\"role\": \"parameter\", ", "", fields},
+      {"\"parameter\", \"hash\"", "\"parameter\", \"h\"", fields},
+      {"\"parameter\", \"hash\": \"0", "\"parameter\", \"hash\": \"-", fields},
+      {"\"w\": {", "\"w\": 5, \"v\": {", fields}};
+  for (auto &test : cases)
+    EXPECT_THAT(error(test.from, test.to), HasSubstr(test.message))
+        << test.from << " -> " << test.to;
+  // Nor is anything read behind the seal, or without one.
+  spill(folder / kManifestFile, text);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("the text does not match its hash"));
+  for (std::string other : {"", "{}", "\"hash\": \""}) {
+    spill(folder / kManifestFile, other);
+    EXPECT_THAT(readManifest(folder.path, found).message(),
+                HasSubstr("the text does not match its hash"));
+  }
+  fs::remove(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("cannot open the checkpoint"));
+  fs::create_directory(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("expected a regular file"));
+}
+
 } // namespace
