@@ -292,7 +292,7 @@ std::string toJson(Executable &executable) {
 
 Status fromJson(const std::string &text, Executable &executable) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object())
+  if (!json.is_object())
     return Status::error("expected a JSON object as header");
   auto metadata = json.find("__metadata__");
   if (metadata == json.end() || !metadata->is_object() ||

@@ -96,7 +96,14 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":8",
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[\"0\",8]",
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,\"8\"]",
-        // Sums that leave 64 bits.
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,8]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":{\"a\":0,\"b\":8}",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]",
+        "\"dtype\":\"F32\",\"shape\":[2.5],\"data_offsets\":[0,8]",
+        "\"dtype\":\"F33\",\"shape\":[8],\"data_offsets\":[0,8]",
+        // Sums and products that leave 64 bits.
+        "\"dtype\":\"F32\",\"shape\":[18446744073709551615,"
+        "18446744073709551615],\"data_offsets\":[0,4]",
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":"
         "[18446744073709551608,0]",
         "\"dtype\":\"F32\",\"shape\":[18446744073709551615],"
