@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <sys/stat.h>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
@@ -191,6 +192,22 @@ TEST(Format, RefusesEveryTruncation) {
   }
 }
 
+TEST(Format, BelievesNoLengthThatIsNone) {
+  TemporaryFolder folder;
+  auto error = [&](uint64_t length, const std::string &header) {
+    spill(folder / "b.accx",
+          std::string(reinterpret_cast<char *>(&length), 8) + header);
+    return openError(folder / "b.accx");
+  };
+  for (uint64_t length : {uint64_t(0), uint64_t(1), UINT64_MAX, UINT64_MAX - 7})
+    EXPECT_THAT(error(length, std::string(64, '{')),
+                HasSubstr("expected a header length"));
+  EXPECT_THAT(error(57, std::string(64, '{')),
+              HasSubstr("expected a header of 57 bytes, found 72 bytes"));
+  EXPECT_THAT(error(48, std::string(64, 'x')),
+              HasSubstr("expected a JSON header"));
+}
+
 TEST(Format, RefusesEveryMutationOfTheHeader) {
   TemporaryFolder folder;
   ASSERT_TRUE(
@@ -262,9 +279,9 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
        "expected section 'state:w' to end at byte"},
       // Sums that leave 64 bits.
       {"\"data_offsets\":[0,16]",
-       "\"data_offsets\":[18446744073709543424,18446744073709543440]",
+       "\"data_offsets\":[18446744073709547520,18446744073709547536]",
        "expected section 'state:w' to end at byte"},
-      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,18446744073709543424]",
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,18446744073709547520]",
        "expected section 'state:w' to end at byte"},
       {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"},
       // What a reader that takes the last, or stops at NUL, would take.
@@ -441,8 +458,15 @@ TEST(Format, LeavesNothingBehindWhenItCannotWrite) {
           .ok());
   EXPECT_THAT(openError(folder / "b.accx"),
               HasSubstr("expected a regular file"));
+  // Nor is what is no file replaced by one.
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "pipe")
+          .message(),
+      HasSubstr("expected a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
-            1);
+            2);
 }
 
 } // namespace
