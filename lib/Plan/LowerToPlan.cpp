@@ -382,5 +382,9 @@ void EntryLowering::createEntries() {
   schedule.walk([&](dist::RunOp op) {
     runTask(tasks[op.getTaskAttr().getAttr()], op.getMicroBatch());
   });
+  // Where others have read a task's inputs before it, nothing reads them again.
+  for (auto &[name, bodies] : tasks)
+    if (bodies.read && SymbolTable::symbolKnownUseEmpty(bodies.read, program))
+      bodies.read.erase();
 }
 } // namespace accel::plan

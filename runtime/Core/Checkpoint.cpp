@@ -77,20 +77,23 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
 
   Manifest contents;
   std::vector<SafetensorsEntry> entries[kNumCheckpointFiles];
+  HeldStates held;
+  for (const Program &program : executable.programs)
+    held.merge(findHeld(program));
+  std::unordered_map<std::string_view, size_t> numbers; // in `states`
   for (const StatePlan &state : executable.states) {
     if (state.role == "accumulator")
       continue; // zero between steps
-    bool held = false;
-    for (const Program &program : executable.programs)
-      held |= findHeld(program, state.name) != nullptr;
-    if (!held && state.frozen)
+    bool isHeld = held.count(state.name);
+    if (!isHeld && state.frozen)
       continue; // it stays what the model's file says
-    if (!held)
+    if (!isHeld)
       return Status::error("expected a buffer that keeps state " +
                            inQuotes(state.name) +
                            ", found none: its value cannot be saved");
     int index = fileOf(state);
     entries[index].push_back({state.name, state.dtype, state.valueShape()});
+    numbers.emplace(state.name, states.size());
     states.push_back({&state, index, 0, 0});
     contents.states.push_back({state.name, state.role, state.aliases, index});
   }
@@ -100,11 +103,9 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
     fileBytes[i] = headers[i].size();
     for (const SafetensorsEntry &entry : entries[i]) {
       fileBytes[i] += entry.bytes;
-      for (Saved &saved : states)
-        if (saved.file == i && saved.state->name == entry.name) {
-          saved.offset = headers[i].size() + entry.begin;
-          saved.bytes = entry.bytes;
-        }
+      Saved &saved = states[numbers[entry.name]];
+      saved.offset = headers[i].size() + entry.begin;
+      saved.bytes = entry.bytes;
     }
   }
   contents.seed = executable.seed;
@@ -149,18 +150,20 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
       manifestPath(kManifestFile) {
   for (int i = 0; i < kNumCheckpointFiles; ++i)
     filePaths[i] = kCheckpointFiles[i];
+  HeldStates held = findHeld(program);
   for (const Checkpoints::Saved &saved : plan.states) {
-    const ReadCommand *held = findHeld(program, saved.state->name);
-    if (!held || !isWriter(held->part, coordinates))
+    auto found = held.find(saved.state->name);
+    if (found == held.end() || !isWriter(found->second->part, coordinates))
       continue;
+    const ReadCommand &read = *found->second;
     const std::vector<int64_t> &shape = saved.state->valueShape();
     TensorRange range{-1,           filePaths[saved.file],
                       saved.offset, saved.state->dtype,
                       shape,        rowMajorStrides(shape)};
     pieces.push_back(
         {saved.file,
-         PieceMover(range, held->part, held->target, coordinates, &staging),
-         executor.address(held->target)});
+         PieceMover(range, read.part, read.target, coordinates, &staging),
+         executor.address(read.target)});
   }
 }
 

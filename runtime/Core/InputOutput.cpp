@@ -136,6 +136,7 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
   for (const StatePlan &state : executable.plan().states) {
     OpenTensor tensor;
     tensor.name = state.name;
+    numbers.emplace(state.name, tensors.size());
     if (auto *saved = resumed ? resumed->find(state.name) : nullptr) {
       tensor.range = saved->range;
       tensors.push_back(std::move(tensor));
@@ -194,6 +195,11 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
     checks.push_back({state.first.bytes, state.first.hash, "compiled"});
   }
   return Status();
+}
+
+std::optional<size_t> Weights::find(const std::string &state) const {
+  auto found = numbers.find(state);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
 }
 
 Status Weights::Check::changed(const OpenTensor &tensor) const {
@@ -346,19 +352,17 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
                                 const Coordinates &coordinates,
                                 RankControl &control,
                                 std::unique_ptr<Task> &task) {
-  size_t state = 0;
-  while (weights && state < weights->values().size() &&
-         weights->values()[state].name != read.name)
-    ++state;
-  if (!weights || state == weights->values().size())
+  std::optional<size_t> state =
+      weights ? weights->find(read.name) : std::nullopt;
+  if (!state)
     return Status::error("found no value for " + inQuotes(read.name));
-  const OpenTensor &tensor = weights->values()[state];
+  const OpenTensor &tensor = weights->values()[*state];
   if (staging.empty())
     staging.resize(kStagingBytes);
   task = std::make_unique<LoadTask>(
       PieceMover(tensor.range, read.part, read.target, coordinates, &staging),
       tensor, RangeBlocks(tensor.range, read.part, coordinates),
-      weights->checkOf(state), pieceHashes + state, control.weightBytesRead);
+      weights->checkOf(*state), pieceHashes + *state, control.weightBytesRead);
   return Status();
 }
 

@@ -61,10 +61,13 @@ public:
   };
   const std::vector<OpenTensor> &values() const { return tensors; }
   const Check &checkOf(size_t state) const { return checks[state]; }
+  /// The number of the state of that name; nothing if there is none.
+  std::optional<size_t> find(const std::string &state) const;
 
 private:
   std::vector<Check> checks; ///< As tensors.
   std::vector<OpenTensor> tensors;
+  std::unordered_map<std::string, size_t> numbers;
   std::vector<FileHandle> files;
 };
 

@@ -47,15 +47,14 @@ bool parseHex(const Json &json, uint64_t &value) {
 
 /// Reads a field that must be a whole number.
 bool getNumber(const Json &json, const char *key, int64_t &value) {
-  if (!json.is_object() || !json.contains(key) ||
-      !json[key].is_number_integer())
+  if (!json.contains(key) || !json[key].is_number_integer())
     return false;
   value = json[key].get<int64_t>();
   return true;
 }
 
 bool getText(const Json &json, const char *key, std::string &value) {
-  if (!json.is_object() || !json.contains(key) || !json[key].is_string())
+  if (!json.contains(key) || !json[key].is_string())
     return false;
   value = json[key].get<std::string>();
   return true;
@@ -77,8 +76,8 @@ bool readState(const std::string &name, const Json &json,
 bool readFields(const Json &json, int64_t version, Manifest &manifest) {
   if (!getNumber(json, "step", manifest.step) || manifest.step < 0 ||
       manifest.step > kMaxSteps || !getNumber(json, "seed", manifest.seed) ||
-      !json.contains("files") || !json["files"].is_object() ||
-      !json.contains("states") || !json["states"].is_object())
+      !json.contains("files") || !json.contains("states") ||
+      !json["states"].is_object())
     return false;
   if (json.contains("data")) {
     const Json &data = json["data"];
@@ -211,8 +210,8 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   std::string format;
   int64_t version = 0;
-  if (json.is_discarded() || !getText(json, "format", format) ||
-      format != kFormat || !getNumber(json, "version", version))
+  if (!getText(json, "format", format) || format != kFormat ||
+      !getNumber(json, "version", version))
     return refused("expected the manifest of a checkpoint");
   if (version < 1 || version > kCheckpointVersion)
     return Status::error("expected version 1 to " +

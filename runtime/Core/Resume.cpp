@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <set>
 #include <unistd.h>
 
 namespace accel::rt {
@@ -59,24 +60,24 @@ Status Resume::open(const std::string &path, const Executable &executable) {
                          std::to_string(contents.seed) +
                          ", as that of the checkpoint " + inQuotes(folder) +
                          ", found seed " + std::to_string(executable.seed));
-  for (const StatePlan &state : executable.states)
+  std::set<std::pair<std::string, std::string>> known; // with their roles
+  for (const StatePlan &state : executable.states) {
+    known.emplace(state.name, state.role);
     if (state.role != "accumulator")
       ACCEL_RT_RETURN_IF_ERROR(match(state));
-  for (const Manifest::State &saved : contents.states) {
-    auto is = [&](const StatePlan &state) {
-      return state.name == saved.name && state.role == saved.role;
-    };
-    if (std::none_of(executable.states.begin(), executable.states.end(), is))
+  }
+  for (const Manifest::State &saved : contents.states)
+    if (!known.count({saved.name, saved.role}))
       return Status::error(
           "found the " + saved.role + " " + inQuotes(saved.name) +
           " in the checkpoint " + inQuotes(folder) +
           ", which the program does not have: it is of " + whose(saved.role));
-  }
   return Status();
 }
 
 Status Resume::openFiles() {
-  std::vector<SafetensorsEntry> entries[kNumCheckpointFiles];
+  std::unordered_map<std::string, SafetensorsEntry>
+      entries[kNumCheckpointFiles];
   uint64_t starts[kNumCheckpointFiles] = {};
   for (int i = 0; i < kNumCheckpointFiles; ++i) {
     std::string path = folder + "/" + kCheckpointFiles[i];
@@ -85,8 +86,11 @@ Status Resume::openFiles() {
     if (!files[i])
       return Status::error("cannot open " + inQuotes(path) +
                            " of the checkpoint: " + systemError(errno));
+    std::vector<SafetensorsEntry> found;
     ACCEL_RT_RETURN_IF_ERROR(
-        readSafetensors(files[i].get(), path, entries[i], starts[i]));
+        readSafetensors(files[i].get(), path, found, starts[i]));
+    for (SafetensorsEntry &entry : found)
+      entries[i].emplace(entry.name, entry);
     std::string header(starts[i], '\0');
     ACCEL_RT_RETURN_IF_ERROR(
         readRange(files[i].get(), path, 0, header.data(), header.size()));
@@ -97,22 +101,16 @@ Status Resume::openFiles() {
   }
   for (const Manifest::State &saved : contents.states) {
     std::string path = folder + "/" + kCheckpointFiles[saved.file];
-    auto is = [&](const auto &entry) { return entry.name == saved.name; };
-    const auto &list = entries[saved.file];
-    auto entry = std::find_if(list.begin(), list.end(), is);
-    if (entry == list.end())
+    auto found = entries[saved.file].find(saved.name);
+    if (found == entries[saved.file].end())
       return Status::error("expected the state " + inQuotes(saved.name) +
                            " in " + inQuotes(path) + ", found none");
-    State &state = states.emplace_back();
-    state.name = saved.name;
-    state.bytes = entry->bytes;
-    state.hash = saved.hash;
-    state.range = {files[saved.file].get(),
-                   path,
-                   starts[saved.file] + entry->begin,
-                   entry->dtype,
-                   entry->shape,
-                   rowMajorStrides(entry->shape)};
+    const SafetensorsEntry &entry = found->second;
+    states[saved.name] = {{files[saved.file].get(), path,
+                           starts[saved.file] + entry.begin, entry.dtype,
+                           entry.shape, rowMajorStrides(entry.shape)},
+                          entry.bytes,
+                          saved.hash};
   }
   return Status();
 }
@@ -169,10 +167,8 @@ Resume::checkData(const DataCursor *cursor,
 }
 
 const Resume::State *Resume::find(const std::string &state) const {
-  for (const State &candidate : states)
-    if (candidate.name == state)
-      return &candidate;
-  return nullptr;
+  auto found = states.find(state);
+  return found == states.end() ? nullptr : &found->second;
 }
 
 } // namespace accel::rt

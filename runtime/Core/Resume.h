@@ -26,7 +26,6 @@ public:
                    const std::function<void(const std::string &)> &warn) const;
 
   struct State {
-    std::string name;
     TensorRange range;
     uint64_t bytes = 0, hash = 0;
   };
@@ -42,7 +41,7 @@ private:
   Status match(const StatePlan &plan);
   std::string folder;
   Manifest contents;
-  std::vector<State> states; ///< As the manifest has them.
+  std::unordered_map<std::string, State> states; ///< By name.
   FileHandle files[kNumCheckpointFiles];
 };
 

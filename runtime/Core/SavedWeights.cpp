@@ -49,7 +49,8 @@ std::string shapeText(const std::vector<int64_t> &shape) {
 
 } // namespace
 
-const ReadCommand *findHeld(const Program &program, const std::string &state) {
+HeldStates findHeld(const Program &program) {
+  HeldStates held;
   for (const Entry &entry : program.entries) {
     if (entry.name != "load")
       continue;
@@ -57,12 +58,12 @@ const ReadCommand *findHeld(const Program &program, const std::string &state) {
       for (const Run &run : segment.runs)
         for (const Command &command : program.bodies[run.body].commands) {
           auto *read = std::get_if<ReadCommand>(&command.what);
-          if (read && read->source == "state" && read->name == state &&
-              program.buffers[read->target.buffer].source == state)
-            return read;
+          if (read && read->source == "state" &&
+              program.buffers[read->target.buffer].source == read->name)
+            held.emplace(read->name, read);
         }
   }
-  return nullptr;
+  return held;
 }
 
 Status
@@ -72,13 +73,13 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
   const Executable &plan = executable.plan();
   std::vector<SafetensorsEntry> entries;
   std::map<std::string, Tensor> named;
+  HeldStates held;
+  for (const Program &program : plan.programs)
+    held.merge(findHeld(program));
   for (const StatePlan &state : plan.states) {
     if (!isSaved(state))
       continue;
-    bool held = state.frozen;
-    for (const Program &program : plan.programs)
-      held |= findHeld(program, state.name) != nullptr;
-    if (!held)
+    if (!state.frozen && !held.count(state.name))
       return Status::error("expected a buffer that keeps state " +
                            inQuotes(state.name) +
                            ", found none: its value cannot be saved");
@@ -99,10 +100,14 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
     uint64_t start = 0;
     ACCEL_RT_RETURN_IF_ERROR(
         readSafetensors(originalFile.get(), original, found, start));
+    std::unordered_map<std::string_view, const SafetensorsEntry *> originals;
+    for (const SafetensorsEntry &entry : found)
+      originals.emplace(entry.name, &entry);
     for (const FoldedParameter &folded : plan.folded) {
-      auto is = [&](const auto &entry) { return entry.name == folded.name; };
-      auto entry = std::find_if(found.begin(), found.end(), is);
-      if (entry == found.end())
+      auto at = originals.find(folded.name);
+      const SafetensorsEntry *entry =
+          at == originals.end() ? nullptr : at->second;
+      if (!entry)
         return Status::error("expected parameter " + inQuotes(folded.name) +
                              ", which the exporter folded away, in " +
                              inQuotes(original) + ", found none");
@@ -168,14 +173,16 @@ Status SavedWeights::writePieces(const Program &program,
                                  const Coordinates &coordinates,
                                  const Executor &executor,
                                  std::atomic<uint64_t> &progress) const {
+  HeldStates held = findHeld(program);
   for (const Tensor &tensor : tensors) {
     if (!tensor.state || tensor.state->frozen)
       continue;
-    const ReadCommand *held = findHeld(program, tensor.state->name);
-    if (!held || !isWriter(held->part, coordinates))
+    auto found = held.find(tensor.state->name);
+    if (found == held.end() || !isWriter(found->second->part, coordinates))
       continue;
-    PieceMover mover(tensor.target, held->part, held->target, coordinates);
-    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(held->target), 0));
+    const ReadCommand &read = *found->second;
+    PieceMover mover(tensor.target, read.part, read.target, coordinates);
+    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(read.target), 0));
     progress.fetch_add(1);
   }
   return Status();

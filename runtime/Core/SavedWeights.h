@@ -14,9 +14,11 @@ namespace accel::rt {
 
 class Executor;
 
-/// The command of the entry `load` that reads the state into the buffer where
-/// it stays; null if the program does not keep it.
-const ReadCommand *findHeld(const Program &program, const std::string &state);
+/// By name each state that the program keeps: the command of the entry `load`
+/// that reads it into the buffer where it stays.
+using HeldStates = std::unordered_map<std::string_view, const ReadCommand *>;
+/// `program` must outlive what is returned.
+HeldStates findHeld(const Program &program);
 
 class SavedWeights {
 public:

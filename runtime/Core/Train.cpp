@@ -30,10 +30,12 @@ int64_t finishedSteps(const RankParts &parts) {
         !state.shape.empty() ||
         (state.name != "step" && state.name != "counter/step"))
       continue;
-    const ReadCommand *held = findHeld(parts.program, state.name);
+    HeldStates held = findHeld(parts.program);
+    auto found = held.find(state.name);
     int64_t value = 0;
-    if (held)
-      std::memcpy(&value, parts.executor.address(held->target), sizeof value);
+    if (found != held.end())
+      std::memcpy(&value, parts.executor.address(found->second->target),
+                  sizeof value);
     return value;
   }
   return parts.job.resumed ? parts.job.resumed->step() : 0;

@@ -292,7 +292,7 @@ std::string toJson(Executable &executable) {
 
 Status fromJson(const std::string &text, Executable &executable) {
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (json.is_discarded() || !json.is_object())
+  if (!json.is_object())
     return Status::error("expected a JSON object as header");
   auto metadata = json.find("__metadata__");
   if (metadata == json.end() || !metadata->is_object() ||
@@ -308,6 +308,8 @@ Status fromJson(const std::string &text, Executable &executable) {
         (version.is_string() ? version.get<std::string>() : "none"));
   Status status;
   std::unordered_set<std::string_view> keys;
+  keys.reserve(json.size());
+  executable.sections.reserve(json.size());
   for (auto &[key, value] : json.items()) {
     if (!keys.insert(key).second)
       return Status::error("found the header key " + inQuotes(key) + " twice");

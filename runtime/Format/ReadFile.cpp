@@ -94,15 +94,16 @@ Status ExecutableFile::open(const std::string &path,
                                " bytes in the file");
   if (Status status = validate(file->executable); !status.ok())
     return damaged(path, status.message());
+  file->sections.reserve(file->executable.sections.size());
+  for (const Section &section : file->executable.sections)
+    file->sections.emplace(section.name, &section);
   result = std::move(file);
   return Status();
 }
 
 const Section *ExecutableFile::find(const std::string &name) const {
-  for (const Section &section : executable.sections)
-    if (section.name == name)
-      return &section;
-  return nullptr;
+  auto found = sections.find(name);
+  return found == sections.end() ? nullptr : found->second;
 }
 
 Status ExecutableFile::read(const Section &section, void *target) const {

@@ -21,6 +21,7 @@ int64_t boundedProduct(const std::vector<int64_t> &sizes, int64_t factor) {
 namespace {
 template <class T, class Names>
 void addAll(const std::vector<T> &list, Names &names) {
+  names.reserve(list.size());
   for (const T &each : list)
     names.try_emplace(each.name, &each);
 }

@@ -62,6 +62,11 @@ Status checkCommand(const Tables &tables, const Program &program,
 /// Every message that is sent is received, as what it was sent.
 Status checkMessages(const Executable &executable);
 
+/// Whatever the file declares is of use: bodies run, inputs are read, outputs
+/// written, kernels called, sections named. What is not betrays a command that
+/// was meant to use it and uses another.
+Status checkUses(const Executable &executable);
+
 } // namespace accel::rt
 
 #endif // ACCEL_RUNTIME_FORMAT_TABLES_H

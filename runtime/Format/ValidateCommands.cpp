@@ -23,8 +23,6 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
                              " does not divide");
       piece[i] /= size;
     }
-  if (piece.size() != view.shape.size())
-    return Status::error("expected a view of the part's rank");
   if (piece != view.shape)
     return Status::error("expected a view of the part's shape");
   auto fits = [&](const std::vector<int64_t> &shape,

@@ -154,19 +154,21 @@ private:
     return Status();
   }
 
-  /// Elements that share bytes would get the value of whoever wrote last.
-  Status checkDistinct(const View &view) {
+  /// Elements that share bytes would get the value of whoever wrote last; those
+  /// that are read may be one, along a stride of 0, and do not overlap either.
+  Status checkDistinct(const View &view, bool written) {
     std::vector<std::pair<int64_t, int64_t>> dims; // by stride: stride, size
     for (size_t i = 0; i < view.shape.size(); ++i)
-      if (view.shape[i] > 1)
+      if (view.shape[i] > 1 && (written || view.strides[i] != 0))
         dims.push_back({view.strides[i], view.shape[i]});
     std::sort(dims.begin(), dims.end());
     int64_t span = 1;
     for (auto [stride, size] : dims) {
       if (stride < span)
-        return Status::error("expected a view whose elements lie apart, to be "
-                             "written, of buffer " +
-                             inQuotes(program.buffers[view.buffer].name));
+        return Status::error(
+            std::string("expected a view whose elements lie apart, to be ") +
+            (written ? "written" : "read") + ", of buffer " +
+            inQuotes(program.buffers[view.buffer].name));
       span = (size - 1) * stride + span;
     }
     return Status();
@@ -182,8 +184,8 @@ private:
     for (const View &view : command.releases)
       check(view);
     format::forEachAccess(command, [&](const View &view, format::Access how) {
-      if (status.ok() && how != format::Access::Read)
-        status = checkDistinct(view);
+      if (status.ok())
+        status = checkDistinct(view, how != format::Access::Read);
     });
     ACCEL_RT_RETURN_IF_ERROR(status);
     return checkCommand(tables, program, command);

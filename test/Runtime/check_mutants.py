@@ -26,7 +26,11 @@ MEANING = re.compile(
     re.VERBOSE,
 )
 
-WIRING = re.compile(r"\.commands\[\]\.\w|\.commands$|\.segments|\.releases")
+# What there is none of: other results by another field, a hang, an end by a
+# signal, and what a sanitizer has found.
+FAILURES = "other", "hang", "signal", "finding"
+
+WIRING = re.compile(r"\.commands\[\](\.\w|$)|\.commands$|\.segments|\.releases")
 
 
 def run(command, accx, out, timeout):
@@ -71,8 +75,10 @@ def main():
                 if os.path.exists(mutant):
                     os.remove(mutant)
             said = process.stderr.strip()
-            if process.returncode not in (0, 1) or "ended by signal" in said or "Sanitizer" in said:
+            if process.returncode not in (0, 1) or "ended by signal" in said:
                 return "signal", number, what, said
+            if "Sanitizer" in said or "runtime error: " in said:
+                return "finding", number, what, said
             if "made progress" in said:
                 return "hang", number, what, said
             if process.returncode == 1:
@@ -88,11 +94,12 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for kind, number, what, said in pool.map(one, range(int(count))):
                 counts[kind] += 1
-                if kind in ("signal", "hang", "other") or os.environ.get("VERBOSE") == kind:
+                if kind in FAILURES or os.environ.get("VERBOSE") == kind:
                     print(f"{kind}: {int(seed) + number}: {what}: {said[-300:]}", flush=True)
     print(", ".join(f"{counts[kind]} {kind}" for kind in
-                    ("refused", "same", "meaning", "wiring", "other", "hang", "signal")))
-    sys.exit(1 if counts["wiring"] * 20 > int(count) or counts["other"] or counts["hang"] or counts["signal"] else 0)
+                    ("refused", "same", "meaning", "wiring", *FAILURES)))
+    failed = counts["wiring"] * 20 > int(count) or any(counts[kind] for kind in FAILURES)
+    sys.exit(1 if failed else 0)
 
 
 main()

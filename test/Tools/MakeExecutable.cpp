@@ -79,6 +79,7 @@ int main(int argc, char **argv) {
     FirstValue &first = executable.states[0].first;
     first.section.clear();
     first.path = "weights.bin";
+    sections.clear();
     std::ofstream(folder + "/weights.bin", std::ios::binary)
         .write(reinterpret_cast<const char *>(kTinyState), sizeof kTinyState);
   } else if (kind == "train" || kind == "folded" || kind == "tokens") {

@@ -80,7 +80,7 @@ Cache::~Cache() {
 bool Cache::open(bool create) {
   if (descriptor >= 0)
     return true;
-  if (refused || folder.empty())
+  if (refused)
     return false;
   auto tryOpen = [&] {
     return ::open(folder.c_str(),

@@ -19,6 +19,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -410,6 +412,8 @@ private:
   std::string filePath;
   uint64_t payloadStart = 0;
   int fd = -1;
+  /// By the names in `executable`: each state and constant asks for its own.
+  std::unordered_map<std::string_view, const Section *> sections;
 };
 
 } // namespace accel::rt

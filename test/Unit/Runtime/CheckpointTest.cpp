@@ -28,6 +28,15 @@ void spill(const std::string &path, const std::string &text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
+/// A manifest with the hash of what it says.
+std::string sealed(std::string text) {
+  size_t seal = text.size() - 19;
+  char hash[20];
+  std::snprintf(hash, sizeof hash, "%016llx",
+                static_cast<unsigned long long>(hashBytes(text.data(), seal)));
+  return text.replace(seal, 16, hash);
+}
+
 class Checkpoint : public RunTest {
 protected:
   Checkpoint() {
@@ -153,6 +162,30 @@ TEST_F(Checkpoint, NamesTheFileThatIsDamaged) {
                         "none in"));
 }
 
+TEST_F(Checkpoint, HoldsItsFilesAgainstTheManifest) {
+  ASSERT_EQ(train(training(1), 3, "", folder / "c"), "");
+  std::string path = folder / "c/step-00000003/";
+  auto withChange = [&](std::string name, std::string from, std::string to) {
+    std::string text = slurp(path + name), changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    spill(path + name, name == kManifestFile ? sealed(changed) : changed);
+    std::string message = train(training(1), 4, folder / "c");
+    spill(path + name, text);
+    return message;
+  };
+  // A field that means nothing to who reads tensors.
+  EXPECT_THAT(
+      withChange("model.safetensors", "\"pt\"", "\"tf\""),
+      HasSubstr("model.safetensors': it is damaged: the header does not "
+                "match its hash in the manifest"));
+  EXPECT_THAT(withChange(kManifestFile, "\"net/w\"", "\"net/v\""),
+              HasSubstr("expected the state 'net/v' in '" + path +
+                        "model.safetensors', found none"));
+  fs::remove(path + "optimizer.safetensors");
+  EXPECT_THAT(train(training(1), 4, folder / "c"),
+              HasSubstr("cannot open '" + path + "optimizer.safetensors'"));
+}
+
 TEST_F(Checkpoint, RefusesThatOfAnotherProgram) {
   ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
   auto error = [&](auto change) {
@@ -165,6 +198,15 @@ TEST_F(Checkpoint, RefusesThatOfAnotherProgram) {
   EXPECT_THAT(error([](Executable &e) { e.states[1].logicalShape = {1}; }),
               HasSubstr("expected f32 [1] for the parameter 'rows', found f32 "
                         "[2] in"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.states[2].dtype = DType::I32;
+                for (Command &command : e.programs[0].bodies[0].commands)
+                  if (auto &read = std::get<ReadCommand>(command.what);
+                      read.name == "mask")
+                    read.target.dtype = DType::I32;
+              }),
+              HasSubstr("expected i32 [3] for the buffer 'mask', found f32 "
+                        "[3] in"));
   // Another name: one is missing, and one is too many.
   EXPECT_THAT(error([](Executable &e) {
                 auto rename = [](std::string &name) {
@@ -339,6 +381,46 @@ TEST_F(Checkpoint, IsNamedWhereItsFolderIsByNow) {
   EXPECT_FALSE(fs::exists(folder / "w.safetensors"));
 }
 
+TEST_F(Checkpoint, TakesNoOtherFolderForItsOwn) {
+  options.step = [this](const StepResult &step) {
+    if (step.step == 1) {
+      fs::rename(folder / "c", folder / "moved");
+      fs::create_directory(folder / "c");
+    }
+    return step.step == 1 ? Status() : Status::error("nobody listens");
+  };
+  EXPECT_THAT(
+      train(training(2), 1000000, "", folder / "c"),
+      HasSubstr("; the last checkpoint is '" + (folder / "moved") + "/step-"));
+  EXPECT_EQ(names(folder / "c").size(), 0u);
+}
+
+TEST_F(Checkpoint, IsKnownByItsName) {
+  ASSERT_EQ(train(training(1), 3, "", folder / "c"), "");
+  for (std::string name :
+       {"step-9", "step-9999999999999999999", "step-0000009x", "stop-00000009",
+        ".tmp-step-00000009"}) {
+    fs::copy(folder / "c/step-00000003", folder / ("c/" + name));
+    spill(folder / ("c/" + name + "/checkpoint.json"), "no manifest");
+  }
+  EXPECT_EQ(train(training(1), 4, folder / "c"), "");
+  EXPECT_EQ(steps[0].step, 4);
+  fs::remove_all(folder / "c/step-00000003");
+  EXPECT_THAT(train(training(1), 4, folder / "c"),
+              HasSubstr("a folder of them, found none in"));
+}
+
+TEST_F(Checkpoint, RefusesStatesThatAreKeptNowhere) {
+  Executable executable = training(1);
+  executable.programs[0].buffers[0].source.clear();
+  EXPECT_THAT(train(executable, 3, "", folder / "c"),
+              HasSubstr("expected a buffer that keeps state 'net/w', found "
+                        "none: its value cannot be saved"));
+  options.saveWeights.clear();
+  options.checkpoint = folder / "c";
+  EXPECT_THAT(run(), HasSubstr("expected a buffer that keeps state 'net/w'"));
+}
+
 TEST_F(Checkpoint, SavesNoStepWithoutANumber) {
   // From the third step on the loss is NaN (TinyKernels.cpp).
   write(training(2), tinyTrainingSections(kernels));
@@ -427,12 +509,7 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   size_t from = text.find(", \"file\""), to = text.find(", \"read\"");
   text.erase(from, to - from);
   text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
-  size_t seal = text.rfind('"', text.size() - 4) + 1;
-  char hash[20];
-  std::snprintf(hash, sizeof hash, "%016llx",
-                static_cast<unsigned long long>(hashBytes(text.data(), seal)));
-  text.replace(seal, 16, hash);
-  spill(path, text);
+  spill(path, sealed(text));
   EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
   EXPECT_THAT(warning, HasSubstr("does not tell which data it had"));
   spill(folder / "d.bin", std::string(320, '\1'));
@@ -461,6 +538,92 @@ TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
   EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
   manifest.states[1].name = std::string("w\0", 2);
   EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
+}
+
+TEST(Manifest, BelievesNoFieldForItsSeal) {
+  TemporaryFolder folder;
+  Manifest manifest, found;
+  manifest.states = {{"w", "parameter", {}, 0, 1}};
+  manifest.data.emplace();
+  manifest.data->batch = 1;
+  manifest.data->file = "d.npy";
+  manifest.data->hash = 2;
+  ManifestText prepared;
+  prepared.prepare(manifest);
+  prepared.setStep(3);
+  std::string text = prepared.text();
+  auto error = [&](const std::string &from, const std::string &to) {
+    std::string changed = text;
+    size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    spill(folder / kManifestFile, sealed(changed));
+    found = Manifest();
+    return readManifest(folder.path, found).message();
+  };
+  EXPECT_EQ(error("w", "w"), "");
+  const char *fields = "expected a step from 0 on, a seed, and the files",
+             *none = "expected the manifest of a checkpoint";
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"{\"format\"", "[\"format\"", none},
+      {"\"format\"", "\"from\"", none},
+      {"\"accel-checkpoint\"", "5", none},
+      {"\"accel-checkpoint\"", "\"accel\"", none},
+      {"\"version\"", "\"from\"", none},
+      {"\"version\": 2", "\"version\": \"2\"", none},
+      {"\"version\": 2", "\"version\": 0", "expected version 1 to 2 of"},
+      {"\"version\": 2", "\"version\": 3", "found 3"},
+      {"\"step\"", "\"sttp\"", fields},
+      {"\"seed\": 0,", "", fields},
+      {"\"seed\": 0,", "\"seed\": 0.5,", fields},
+      {"\"files\"", "\"filez\"", fields},
+      {"\"files\": {", "\"files\": 5, \"f\": {", fields},
+      {"\"states\"", "\"statez\"", fields},
+      {"\"states\": {", "\"states\": 5, \"f\": {", fields},
+      {"\"states\": {", "\"states\": [], \"f\": {", fields},
+      {"\"data\": {", "\"data\": 5, \"f\": {", fields},
+      {"\"samples\"", "\"s\"", fields},
+      {"\"length\"", "\"s\"", fields},
+      {"\"batch\"", "\"s\"", fields},
+      {"\"seed\": 0, \"file\"", "\"file\"", fields},
+      {"\"file\": \"d.npy\"", "\"file\": 5", fields},
+      {"\"file\": \"d.npy\", \"hash\"", "\"file\": \"d.npy\", \"h\"", fields},
+      {"\"0000000000000002\"", "2", fields},
+      {"\"0000000000000002\"", "\"00000000000000002\"", fields},
+      {"\"0000000000000002\"", "\"000000000000000G\"", fields},
+      {"\"model.safetensors\": \"", "\"m\": \"", fields},
+      {"\"optimizer.safetensors\": \"0", "\"optimizer.safetensors\": \"g",
+       fields},
+      {"{\"file\": \"model.safetensors\"", "{\"file\": \"other\"", fields},
+      {"{\"file\": \"model.safetensors\", ", "{", fields},
+      {"\"role\": \"parameter\", ", "", fields},
+      {"\"parameter\", \"hash\"", "\"parameter\", \"h\"", fields},
+      {"\"parameter\", \"hash\": \"0", "\"parameter\", \"hash\": \"-", fields},
+      {"\"w\": {", "\"w\": 5, \"v\": {", fields}};
+  for (auto &test : cases)
+    EXPECT_THAT(error(test.from, test.to), HasSubstr(test.message))
+        << test.from << " -> " << test.to;
+  // Nor is anything read behind the seal, or without one.
+  spill(folder / kManifestFile, text);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("the text does not match its hash"));
+  for (std::string other : {"", "{}", "\"hash\": \""}) {
+    spill(folder / kManifestFile, other);
+    EXPECT_THAT(readManifest(folder.path, found).message(),
+                HasSubstr("the text does not match its hash"));
+  }
+  fs::resize_file(folder / kManifestFile, (uint64_t(1) << 30) + 1);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              testing::Not(HasSubstr("its hash")))
+      << "it is not even read";
+  fs::remove(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("cannot open the checkpoint"));
+  fs::create_directory(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("expected a regular file"));
 }
 
 } // namespace

@@ -1,12 +1,14 @@
 // The file format: what is written is read, and no truncated or mutated file is
 // taken for a good one.
 
+#include "Format/Json.h"
 #include "TinyTraining.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
 #include <fstream>
+#include <sys/stat.h>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
@@ -27,8 +29,8 @@ std::string openError(const std::string &path) {
   return status.ok() ? "" : status.message();
 }
 
-/// Every command kind with every field off its default, in a body that no entry
-/// runs: it makes no sense as a program.
+/// Every command kind with every field off its default: it makes no sense as a
+/// program.
 Executable everyCommand() {
   Executable executable = tinyExecutable(2);
   executable.programs[0].buffers[1].aliasOf = "x";
@@ -82,27 +84,99 @@ Executable everyCommand() {
 
 TEST(Format, WritesWhatItReads) {
   TemporaryFolder folder;
-  for (const Executable &executable : {tinyExecutable(), everyCommand()}) {
-    ASSERT_TRUE(
-        writeExecutableFile(executable, tinySections(), folder / "a.accx")
-            .ok());
-    std::unique_ptr<ExecutableFile> file;
-    Status status = ExecutableFile::open(folder / "a.accx", file);
-    ASSERT_TRUE(status.ok()) << status.message();
-    float state[4] = {};
-    const Section *section = file->find("state:w");
-    ASSERT_NE(section, nullptr);
-    EXPECT_EQ(file->fileOffset(*section) % 4096, 0u);
-    ASSERT_TRUE(file->read(*section, state).ok());
-    EXPECT_EQ(state[3], 4.f);
-    // Written again, the file is the same to the byte: nothing was lost.
-    ASSERT_TRUE(
-        writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
-            .ok());
-    EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
-    EXPECT_EQ(file->plan().programs[0].bodies.back().commands.size(),
-              executable.programs[0].bodies.back().commands.size());
-  }
+  ASSERT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "a.accx")
+          .ok());
+  std::unique_ptr<ExecutableFile> file;
+  Status status = ExecutableFile::open(folder / "a.accx", file);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(file->find("state:v"), nullptr);
+  float state[4] = {};
+  const Section *section = file->find("state:w");
+  ASSERT_NE(section, nullptr);
+  EXPECT_EQ(file->fileOffset(*section) % 4096, 0u);
+  ASSERT_TRUE(file->read(*section, state).ok());
+  EXPECT_EQ(state[3], 4.f);
+  // Written again, the file is the same to the byte: nothing was lost.
+  ASSERT_TRUE(
+      writeExecutableFile(file->plan(), tinySections(), folder / "b.accx")
+          .ok());
+  EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
+}
+
+TEST(Format, WritesEveryCommand) {
+  Executable executable = everyCommand(), found;
+  std::string text = format::toJson(executable);
+  Status status = format::fromJson(text, found);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(format::toJson(found), text);
+  EXPECT_EQ(found.programs[0].bodies.back().commands.size(),
+            executable.programs[0].bodies.back().commands.size());
+}
+
+TEST(Format, ReadsEveryFieldAsWhatItIs) {
+  Executable executable = everyCommand();
+  std::string text = format::toJson(executable);
+  auto error = [&](const std::string &from, const std::string &to) {
+    std::string changed = text;
+    size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    Executable found;
+    return format::fromJson(changed, found).message();
+  };
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"{\"name\":\"dp\",\"size\":2}", "5",
+       "expected an object in field 'mesh'"},
+      {",\"size\":2", "",
+       "expected a field 'size', found none in field 'mesh'"},
+      {"\"size\":2", "\"size\":9223372036854775808",
+       "expected an integer in field 'size'"},
+      {"\"size\":2", "\"size\":2.5", "expected an integer in field 'size'"},
+      {"\"target\":\"cpu\"", "\"target\":5", "expected a string"},
+      {"\"role\":\"parameter\"", "\"role\":\"parameter\",\"frozen\":1",
+       "expected a boolean in field 'frozen'"},
+      {"\"bytes\":16,\"hash\":", "\"bytes\":-1,\"hash\":",
+       "expected a non-negative integer in field 'bytes'"},
+      {"\"scale\":0.125", "\"scale\":\"0.125\"",
+       "expected a number in field 'scale'"},
+      {"\"dtype\":\"f32\"", "\"dtype\":\"f33\"",
+       "expected an element type, found 'f33' in field 'dtype'"},
+      {"\"form\":{", "\"form\":5,\"from\":{",
+       "expected an object in field 'form'"},
+      {"\"alpha\":0.5", "\"alpha\":0.5,\"alpha\":0.5",
+       "each key of a form once"},
+      {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
+      {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
+      {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"4\"},", "",
+       "expected the format 'accx'"},
+      {"{\"format\":\"accx\",\"version\":\"4\"}", "\"accx\"",
+       "expected the format 'accx'"},
+      {"\"version\":\"4\"", "\"version\":4", "expected format version 4"},
+      {"\"accx\":{", "\"section:s\":5,\"accx\":{",
+       "expected an object in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"F33\",\"data_offsets\":[0,0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"U8\",\"data_offsets\":[0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{",
+       "\"section:s\":{\"dtype\":\"U8\",\"data_offsets\":[8,0],\"hash\":0},"
+       "\"accx\":{",
+       "expected an element type and two offsets in section 's'"},
+      {"\"accx\":{", "\"accy\":{},\"accx\":{", "a header key 'accy'"}};
+  for (auto &test : cases)
+    EXPECT_THAT(error(test.from, test.to), HasSubstr(test.message))
+        << test.from << " -> " << test.to;
+  Executable found;
+  EXPECT_THAT(format::fromJson("[]", found).message(),
+              HasSubstr("expected a JSON object"));
 }
 
 TEST(Format, RefusesEveryTruncation) {
@@ -116,6 +190,22 @@ TEST(Format, RefusesEveryTruncation) {
     spill(folder / "b.accx", text.substr(0, length));
     EXPECT_NE(openError(folder / "b.accx"), "") << length;
   }
+}
+
+TEST(Format, BelievesNoLengthThatIsNone) {
+  TemporaryFolder folder;
+  auto error = [&](uint64_t length, const std::string &header) {
+    spill(folder / "b.accx",
+          std::string(reinterpret_cast<char *>(&length), 8) + header);
+    return openError(folder / "b.accx");
+  };
+  for (uint64_t length : {uint64_t(0), uint64_t(1), UINT64_MAX, UINT64_MAX - 7})
+    EXPECT_THAT(error(length, std::string(64, '{')),
+                HasSubstr("expected a header length"));
+  EXPECT_THAT(error(57, std::string(64, '{')),
+              HasSubstr("expected a header of 57 bytes, found 72 bytes"));
+  EXPECT_THAT(error(48, std::string(64, 'x')),
+              HasSubstr("expected a JSON header"));
 }
 
 TEST(Format, RefusesEveryMutationOfTheHeader) {
@@ -183,6 +273,16 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
       {"\"strides\":[1]", "\"strides\":[9]", "leaves buffer 'x'"},
       {"\"section\":\"state:w\"", "\"section\":\"state:v\"", "state 'w'"},
       {"\"kind\":\"copy\"", "\"kind\":\"coqy\"", "unknown kind 'coqy'"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[8,16]",
+       "a range of a section for state 'w'"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,4097]",
+       "expected section 'state:w' to end at byte"},
+      // Sums that leave 64 bits.
+      {"\"data_offsets\":[0,16]",
+       "\"data_offsets\":[18446744073709547520,18446744073709547536]",
+       "expected section 'state:w' to end at byte"},
+      {"\"data_offsets\":[0,16]", "\"data_offsets\":[0,18446744073709547520]",
+       "expected section 'state:w' to end at byte"},
       {"\"shape\":[2,2],\"data", "\"shape\":2,\"data", "expected a list"},
       // What a reader that takes the last, or stops at NUL, would take.
       {"\"stage\":0", "\"stage\":0,\"stage\":0", "the field 'stage' twice"},
@@ -240,12 +340,13 @@ TEST(Format, WritesWhatTrainingNeeds) {
 }
 
 TEST(Format, RefusesTrainingThatDoesNotFit) {
-  auto error = [](auto change) {
+  auto error = [](auto change,
+                  std::vector<SectionData> sections = tinySections()) {
     Executable executable = tinyTraining(2, 3);
     change(executable);
     TemporaryFolder folder;
     Status status =
-        writeExecutableFile(executable, tinySections(), folder / "a.accx");
+        writeExecutableFile(executable, sections, folder / "a.accx");
     return status.ok() ? "" : status.message();
   };
   EXPECT_EQ(error([](Executable &) {}), "");
@@ -310,10 +411,12 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
               HasSubstr("expected axes that divide dimension 0 of state "
                         "'unread', found 2 pieces"));
   auto withPath = [&](const std::string &path) {
-    return error([&](Executable &e) {
-      e.states[0].first.section.clear();
-      e.states[0].first.path = path;
-    });
+    return error(
+        [&](Executable &e) {
+          e.states[0].first.section.clear();
+          e.states[0].first.path = path;
+        },
+        {});
   };
   for (std::string path : {"w", "a/w", "../w", "../../a/b/w", "..a/..w"})
     EXPECT_EQ(withPath(path), "") << path;
@@ -355,8 +458,15 @@ TEST(Format, LeavesNothingBehindWhenItCannotWrite) {
           .ok());
   EXPECT_THAT(openError(folder / "b.accx"),
               HasSubstr("expected a regular file"));
+  // Nor is what is no file replaced by one.
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_THAT(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "pipe")
+          .message(),
+      HasSubstr("expected a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path), {}),
-            1);
+            2);
 }
 
 } // namespace

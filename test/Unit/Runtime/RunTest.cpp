@@ -102,11 +102,30 @@ TEST_F(RunExecutable, RefusesWrongInputs) {
   writeNpy(folder / "x.npy", {2, 2}, {1, 2, 3, 4});
   EXPECT_THAT(run(), HasSubstr("expected f32 [4] for input 'x', found f32 "
                                "[2, 2]"));
+  std::string header = npyHeader(DType::I32, {4});
+  std::ofstream(folder / "x.npy") << header << std::string(16, '\1');
+  EXPECT_THAT(run(), HasSubstr("expected f32 [4] for input 'x', found i32 "
+                               "[4]"));
+  std::filesystem::remove(folder / "x.npy");
+  std::filesystem::create_symlink("x.npy", folder / "x.npy");
+  EXPECT_THAT(run(), HasSubstr("cannot open '" + (folder / "x.npy") +
+                               "': Too many levels"));
+  std::filesystem::remove(folder / "x.npy");
   writeNpy(folder / "x.npy", {4}, {1, 2, 3});
   EXPECT_THAT(run(), HasSubstr("expected 16 bytes of elements, found 12"));
   options.inputs = folder / "none";
   EXPECT_THAT(run(), HasSubstr("expected a folder of inputs"));
   EXPECT_FALSE(std::filesystem::exists(folder / "out"));
+}
+
+TEST_F(RunExecutable, WritesALossThatNoStepReports) {
+  Executable executable = tinyExecutable();
+  executable.outputs[0].name = "loss";
+  std::get<WriteCommand>(executable.programs[0].bodies[1].commands[2].what)
+      .name = "loss";
+  write(executable);
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/loss.npy"), readNpy(folder / "x.npy"));
 }
 
 TEST_F(RunExecutable, RefusesAnotherNumberOfRanks) {
@@ -131,8 +150,12 @@ TEST_F(RunExecutable, RefusesMissingShortAndChangedWeights) {
   first.section.clear();
   first.path = "weights.bin";
   first.offset = 8;
-  write(executable);
+  write(executable, {});
   EXPECT_THAT(run(), HasSubstr("cannot open the weights"));
+  std::filesystem::create_directory(folder / "weights.bin");
+  EXPECT_THAT(run(), HasSubstr("expected a regular file of weights, found '" +
+                               (folder / "weights.bin") + "'"));
+  std::filesystem::remove(folder / "weights.bin");
   auto spill = [&](size_t bytes, bool change) {
     std::ofstream stream(folder / "weights.bin", std::ios::binary);
     std::string text(8, 'x');

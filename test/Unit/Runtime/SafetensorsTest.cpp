@@ -82,7 +82,9 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
   EXPECT_EQ(tensor("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]"),
             "");
   for (const char *body :
-       {"\"dtype\":\"F32\",\"shape\":[2]",
+       {"", "\"dtype\":\"F32\",\"shape\":[2]",
+        "\"dtype\":\"F32\",\"data_offsets\":[0,8]",
+        "\"shape\":[2],\"data_offsets\":[0,8]",
         "\"dtype\":\"F33\",\"shape\":[2],\"data_offsets\":[0,8]",
         "\"dtype\":32,\"shape\":[2],\"data_offsets\":[0,8]",
         "\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]",
@@ -91,6 +93,24 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,9]",
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]",
         "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":8",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[\"0\",8]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,\"8\"]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,8]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":{\"a\":0,\"b\":8}",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]",
+        "\"dtype\":\"F32\",\"shape\":[2.5],\"data_offsets\":[0,8]",
+        "\"dtype\":\"F33\",\"shape\":[8],\"data_offsets\":[0,8]",
+        // Sums and products that leave 64 bits.
+        "\"dtype\":\"F32\",\"shape\":[18446744073709551615,"
+        "18446744073709551615],\"data_offsets\":[0,4]",
+        "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":"
+        "[18446744073709551608,0]",
+        "\"dtype\":\"F32\",\"shape\":[18446744073709551615],"
+        "\"data_offsets\":[0,0]",
+        "\"dtype\":\"F32\",\"shape\":[36028797018963968,"
+        "36028797018963968,36028797018963968,36028797018963968],"
+        "\"data_offsets\":[0,0]",
         "\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],"
         "\"data_offsets\":[0,0]"})
     EXPECT_THAT(tensor(body), HasSubstr("for 'a'")) << body;
@@ -100,6 +120,36 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
               HasSubstr("expected " + std::to_string(longer.size() - 1) +
                         " bytes, as its header says, found " +
                         std::to_string(longer.size())));
+  EXPECT_THAT(error(file("{\"a\":5}", 8)), HasSubstr("for 'a'"));
+  EXPECT_THAT(error(file("{\"a\":{},\"a\":{}}", 8)), HasSubstr("for 'a'"));
+  EXPECT_THAT(error(file("{\"a\\u0000\":{}}", 8)),
+              HasSubstr("each name once, and without NUL"));
+  std::string twice = "{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":"
+                      "[0,8]}";
+  EXPECT_THAT(error(file("{\"a\":" + twice + ",\"a\":" + twice + "}", 8)),
+              HasSubstr("each name once"));
+}
+
+TEST(Safetensors, BelievesNoLengthThatTheFileHasNot) {
+  auto sized = [](uint64_t length, const std::string &rest) {
+    return error(std::string(reinterpret_cast<char *>(&length), 8) + rest);
+  };
+  for (uint64_t length : {uint64_t(0), uint64_t(1), uint64_t(3), UINT64_MAX})
+    EXPECT_THAT(sized(length, "{}"), HasSubstr("expected the header of"))
+        << length;
+  // As long as no header is, in a file that is as long.
+  TemporaryFolder folder;
+  uint64_t length = 100000001;
+  std::ofstream(folder / "f", std::ios::binary)
+      .write(reinterpret_cast<char *>(&length), 8);
+  std::filesystem::resize_file(folder / "f", 8 + length);
+  FileHandle handle(open((folder / "f").c_str(), O_RDONLY));
+  std::vector<SafetensorsEntry> entries;
+  EXPECT_THAT(readSafetensors(handle.get(), "f", entries, length).message(),
+              HasSubstr("expected the header of"));
+  FileHandle pipe(open("/dev/null", O_RDONLY));
+  EXPECT_THAT(readSafetensors(pipe.get(), "n", entries, length).message(),
+              HasSubstr("cannot use 'n': expected a regular file"));
 }
 
 } // namespace

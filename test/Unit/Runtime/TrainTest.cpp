@@ -66,6 +66,18 @@ TEST_F(Train, CountsStepsFromTheStates) {
   EXPECT_EQ(steps[1].step, 43);
 }
 
+TEST_F(Train, RefusesCountersThatCountNoSteps) {
+  for (int64_t count : {int64_t(-1), INT64_MIN, INT64_MAX}) {
+    Executable executable = tinyTraining();
+    executable.states[5].first.fill = bytesOf(count);
+    writeTraining(executable);
+    options.steps = 2;
+    EXPECT_THAT(run(), HasSubstr("expected a counter of steps from 0 to"));
+    EXPECT_THAT(run(), HasSubstr("found " + std::to_string(count)));
+  }
+  EXPECT_TRUE(steps.empty());
+}
+
 TEST_F(Train, FillsStridedViews) {
   // The two columns of a buffer of its own, filled one at a time.
   Executable executable = tinyTraining();

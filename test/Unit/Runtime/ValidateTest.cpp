@@ -1,65 +1,11 @@
 // An executable is checked as a program: each way of being none is named.
 
-#include "TinyTraining.h"
-
-#include <gmock/gmock.h>
-
-#include <functional>
+#include "ValidateFixture.h"
 
 using namespace accel::rt;
 using namespace accel::rt::test;
-using ::testing::HasSubstr;
 
 namespace {
-
-/// tinyExecutable with a second stream: x is copied to z by `compute`, z to y
-/// by `side`, and events order them.
-Executable twoStreams() {
-  Executable executable = tinyExecutable();
-  Program &program = executable.programs[0];
-  program.arenas[0].bytes = 256;
-  program.buffers.push_back(
-      {"z", "activation", "device", 192, 16, 1, 16, "", ""});
-  View x = contiguousView(0, {4}), y = contiguousView(2, {4}),
-       z = contiguousView(3, {4});
-  auto &commands = program.bodies[1].commands;
-  auto side = [](Command command) {
-    command.stream = "side";
-    return command;
-  };
-  commands = {commands[0],
-              command(CopyCommand{x, z}, "ToZ"),
-              command(RecordCommand{"z"}, "Record"),
-              side(command(WaitCommand{"z"}, "Wait")),
-              side(command(CopyCommand{z, y}, "ToY")),
-              side(command(RecordCommand{"y"}, "Record")),
-              command(WaitCommand{"y"}, "Wait"),
-              commands[2]};
-  return executable;
-}
-
-std::string check(Executable executable,
-                  std::vector<SectionData> sections = tinySections()) {
-  TemporaryFolder folder;
-  Status status =
-      writeExecutableFile(std::move(executable), sections, folder / "a.accx");
-  return status.ok() ? "" : status.message();
-}
-
-using Change = std::function<void(Program &)>;
-std::string changed(Executable executable, const Change &change) {
-  change(executable.programs[0]);
-  return check(std::move(executable));
-}
-std::string tiny(const Change &change) {
-  return changed(tinyExecutable(), change);
-}
-std::string streams(const Change &change) {
-  return changed(twoStreams(), change);
-}
-std::vector<Command> &commandsOf(Program &program, size_t body = 1) {
-  return program.bodies[body].commands;
-}
 
 TEST(Validate, TakesProgramsThatAreOnes) {
   EXPECT_EQ(check(tinyExecutable()), "");
@@ -99,6 +45,19 @@ TEST(Validate, Places) {
                 commandsOf(p)[1].what = FillCommand{{0, 0, 0, 0}, y};
               }),
               HasSubstr("a view whose elements lie apart"));
+  // What is read may be one element, and not half of one and half of the next.
+  auto readBy = [](int64_t stride) {
+    return tiny([&](Program &p) {
+      View x = contiguousView(0, {2, 2}), y = contiguousView(2, {2, 2});
+      x.strides = {stride, 1};
+      commandsOf(p)[1].what = CopyCommand{x, y};
+    });
+  };
+  EXPECT_EQ(readBy(0), "");
+  EXPECT_EQ(readBy(2), "");
+  EXPECT_THAT(readBy(1),
+              HasSubstr("a view whose elements lie apart, to be read, of "
+                        "buffer 'x'"));
   EXPECT_THAT(tiny([](Program &p) {
                 commandsOf(p)[1].what =
                     CoordinateCommand{{}, contiguousView(2, {0}, DType::I64)};
@@ -120,7 +79,7 @@ TEST(Validate, Entries) {
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
               HasSubstr("and no entry twice"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].segments.clear(); }),
-              HasSubstr("expected a run that writes output 'y', found none"));
+              HasSubstr("expected a run of body 'body', found none"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
               HasSubstr("reads of states in the entry 'load'"));
   EXPECT_THAT(tiny([](Program &p) {
@@ -140,6 +99,44 @@ TEST(Validate, Entries) {
   EXPECT_THAT(check(two), HasSubstr("expected one program for each of 1"));
   two.mesh = {{"pp", 2}};
   EXPECT_THAT(check(two), HasSubstr("no mesh axis 'dp'"));
+}
+
+TEST(Validate, WhatIsDeclaredIsUsed) {
+  EXPECT_THAT(tiny([](Program &p) {
+                p.bodies.push_back({"idle", "cpu", 0, {}});
+              }),
+              HasSubstr("expected a run of body 'idle', found none"));
+  Executable executable = tinyExecutable();
+  executable.outputs.push_back(executable.outputs[0]);
+  executable.outputs[1].name = "z";
+  EXPECT_THAT(check(executable),
+              HasSubstr("expected a run that writes output 'z', found none"));
+  executable = tinyExecutable();
+  executable.inputs.push_back(executable.inputs[0]);
+  executable.inputs[1].name = "z";
+  EXPECT_THAT(check(executable),
+              HasSubstr("expected a run that reads input 'z', found none"));
+  executable = tinyExecutable(); // a parameter that the model does not use
+  executable.states.push_back(executable.states[0]);
+  executable.states[1].name = "u";
+  executable.states[1].aliases.clear();
+  EXPECT_EQ(check(executable), "");
+  std::vector<SectionData> sections = tinySections();
+  sections.push_back(sections[0]);
+  sections[1].name = "state:u";
+  EXPECT_THAT(check(tinyExecutable(), sections),
+              HasSubstr("expected a state or constant in section 'state:u', "
+                        "found none"));
+  sections[1].name = "ir:plan";
+  sections.push_back(sections[0]);
+  sections[2].name = kKernelSection;
+  EXPECT_EQ(check(tinyExecutable(), sections), "");
+  // The writer notes the kernels that it sees called.
+  executable = tinyExecutable();
+  executable.sections = {{"state:w", DType::F32, {2, 2}, 0, 16, 0}};
+  executable.kernels = {{"kernel_0", 1}};
+  EXPECT_THAT(validate(executable).message(),
+              HasSubstr("expected a call of kernel 'kernel_0', found none"));
 }
 
 TEST(Validate, ReadsOfWhatWasWritten) {
@@ -224,6 +221,28 @@ TEST(Validate, StreamsAndEvents) {
                 }
               }),
               HasSubstr("expected at most 8 streams"));
+  auto fillOf = [](int64_t buffer) {
+    return command(FillCommand{{0, 0, 0, 0}, contiguousView(buffer, {4})}, "F");
+  };
+  // Two writes without an order, and a write beside a read.
+  EXPECT_THAT(streams([&](Program &p) {
+                Command fill = fillOf(3);
+                fill.stream = "side";
+                commandsOf(p).insert(commandsOf(p).begin() + 1, fill);
+              }),
+              HasSubstr("found a race"));
+  EXPECT_THAT(
+      streams([&](Program &p) {
+        Command fill = fillOf(3);
+        fill.stream = "side";
+        commandsOf(p)[4] = fill;
+        commandsOf(p).insert(
+            commandsOf(p).begin() + 2,
+            command(CopyCommand{contiguousView(3, {4}), contiguousView(2, {4})},
+                    "ToY"));
+        std::swap(commandsOf(p)[2], commandsOf(p)[3]);
+      }),
+      HasSubstr("found a race"));
   // A segment's end holds no stream up.
   EXPECT_THAT(streams([](Program &p) {
                 Body second{"second", "cpu", 0, {commandsOf(p).back()}};
@@ -233,6 +252,28 @@ TEST(Validate, StreamsAndEvents) {
                 p.entries[1].segments.push_back({"cpu", false, {{2, 0, {}}}});
               }),
               HasSubstr("in buffer 'y'"));
+}
+
+TEST(Validate, IsDoneInTimeOrRefused) {
+  // Many small writes, each of which many large reads meet.
+  EXPECT_THAT(
+      tiny([](Program &p) {
+        p.arenas[0].bytes = 192 + (1 << 15);
+        for (int64_t i = 0; i < 2; ++i)
+          p.buffers.push_back({"z" + std::to_string(i), "communication",
+                               "device", 192 + (i << 14), 1 << 14, 1, 1 << 14,
+                               "", ""});
+        for (int64_t i = 0; i < 4096; ++i) {
+          View one = contiguousView(3, {1});
+          one.offset = 4 * i;
+          commandsOf(p).push_back(
+              command(FillCommand{{0, 0, 0, 0}, one}, "Fill"));
+        }
+        CopyCommand copy{contiguousView(3, {4096}), contiguousView(4, {4096})};
+        for (int i = 0; i < 600; ++i)
+          commandsOf(p).push_back(command(copy, "Copy"));
+      }),
+      HasSubstr("found too many pieces"));
 }
 
 TEST(Validate, CollectivesAndMessages) {

@@ -41,6 +41,31 @@ TEST(Cache, KeepsBytesByKindAndInputs) {
             fs::perms::owner_read | fs::perms::owner_write);
 }
 
+TEST(Cache, IsInTheUsersFolder) {
+  const char *names[] = {"ACCEL_CACHE", "XDG_CACHE_HOME", "HOME"};
+  std::vector<std::optional<std::string>> before;
+  for (const char *name : names) {
+    const char *value = getenv(name);
+    before.push_back(value ? std::optional<std::string>(value) : std::nullopt);
+    unsetenv(name);
+  }
+  EXPECT_EQ(cpu::getCacheFolder(), "");
+  setenv("HOME", "/h", 1);
+  EXPECT_EQ(cpu::getCacheFolder(), "/h/.cache/acc");
+  setenv("XDG_CACHE_HOME", "/x", 1);
+  EXPECT_EQ(cpu::getCacheFolder(), "/x/acc");
+  setenv("ACCEL_CACHE", "/c", 1);
+  EXPECT_EQ(cpu::getCacheFolder(), "/c");
+  for (size_t i = 0; i < before.size(); ++i)
+    before[i] ? setenv(names[i], before[i]->c_str(), 1) : unsetenv(names[i]);
+  // Without one nothing is kept, and nobody is bothered.
+  CacheFolder folder;
+  cpu::Cache none("", "thing", "things", folder.warn());
+  none.insert("a", "content");
+  EXPECT_EQ(none.find("a"), std::nullopt);
+  EXPECT_THAT(folder.warnings, IsEmpty());
+}
+
 TEST(Cache, BelievesNoEntryWithAFlippedBit) {
   CacheFolder folder;
   folder.insert("a", "content");

@@ -1,0 +1,394 @@
+// Each field of an executable has its limits: one step over each is refused,
+// and by the check that is there for it.
+
+#include "ValidateFixture.h"
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+/// tinyExecutable with its copy of x to y in place of which `what` stands.
+std::string instead(decltype(Command::what) what) {
+  return tiny([&](Program &p) { commandsOf(p)[1].what = std::move(what); });
+}
+std::string file(const std::function<void(Executable &)> &change,
+                 int64_t ranks = 1) {
+  Executable executable = tinyExecutable(ranks);
+  change(executable);
+  return check(std::move(executable));
+}
+std::string training(const std::function<void(Executable &)> &change) {
+  Executable executable = tinyTraining(2, 3);
+  change(executable);
+  return check(std::move(executable));
+}
+View x() { return contiguousView(0, {4}); }
+View y() { return contiguousView(2, {4}); }
+
+TEST(ValidateFields, OfArenas) {
+  const char *impossible = "found an arena of impossible size";
+  auto arena = [](ArenaPlan plan) {
+    return tiny([&](Program &p) { p.arenas.push_back(plan); });
+  };
+  EXPECT_EQ(arena({"more", 0, 8, 0}), "");
+  EXPECT_THAT(arena({"more", -1, 64, 0}), HasSubstr(impossible));
+  EXPECT_THAT(arena({"more", int64_t(1) << 60, 64, 0}), HasSubstr(impossible));
+  EXPECT_THAT(arena({"more", 0, 4, 0}), HasSubstr(impossible));
+  EXPECT_THAT(arena({"more", 0, 1 << 23, 0}), HasSubstr(impossible));
+  EXPECT_THAT(arena({"more", 0, 64, -1}), HasSubstr(impossible));
+  EXPECT_THAT(arena({"device", 0, 64, 0}), HasSubstr("two arenas of space"));
+}
+
+TEST(ValidateFields, OfBuffers) {
+  auto buffer = [](const std::function<void(BufferPlan &)> &change) {
+    return tiny([&](Program &p) {
+      p.arenas[0].bytes = 256;
+      p.buffers.push_back({"z", "scratch", "device", 192, 16, 1, 16, "", ""});
+      change(p.buffers[3]);
+    });
+  };
+  const char *within = "expected buffer 'z' within the 256 bytes";
+  EXPECT_EQ(buffer([](BufferPlan &) {}), "");
+  EXPECT_THAT(buffer([](BufferPlan &z) { z.space = "moon"; }),
+              HasSubstr("found no arena of space 'moon' for buffer 'z'"));
+  EXPECT_THAT(buffer([](BufferPlan &z) { z.offset = -64; }), HasSubstr(within));
+  EXPECT_THAT(buffer([](BufferPlan &z) { z.bytes = z.slotStride = -8; }),
+              HasSubstr(within));
+  EXPECT_THAT(buffer([](BufferPlan &z) {
+                z.slots = 2;
+                z.slotStride = 8;
+              }),
+              HasSubstr(within));
+  EXPECT_THAT(buffer([](BufferPlan &z) {
+                z.slots = 2;
+                z.slotStride = 20;
+              }),
+              HasSubstr("expected buffer 'z' at a multiple of"));
+  EXPECT_THAT(buffer([](BufferPlan &z) { z.section = "none"; }),
+              HasSubstr("expected a section that fits for buffer 'z'"));
+  EXPECT_THAT(buffer([](BufferPlan &z) {
+                z.section = "state:w";
+                z.bytes = z.slotStride = 8;
+              }),
+              HasSubstr("expected a section that fits for buffer 'z'"));
+  EXPECT_EQ(buffer([](BufferPlan &z) { z.aliasOf = "x"; }), "");
+  const char *shares = "a buffer of the same space that 'z' shares";
+  EXPECT_THAT(tiny([](Program &p) {
+                p.buffers[0].aliasOf = "w";
+                p.buffers.push_back(
+                    {"z", "scratch", "device", 0, 16, 1, 16, "", "", "x"});
+                p.buffers[3].aliasOf = "x";
+              }),
+              HasSubstr(shares));
+  EXPECT_THAT(
+      tiny([](Program &p) {
+        p.arenas.push_back({"shared", 16, 64, 0});
+        p.buffers.push_back({"z", "scratch", "shared", 0, 16, 1, 16, "", ""});
+        p.buffers[3].aliasOf = "x";
+      }),
+      HasSubstr(shares));
+}
+
+TEST(ValidateFields, OfViews) {
+  auto view = [](const std::function<void(View &)> &change) {
+    View source = x();
+    source.shape = {2};
+    change(source);
+    View target = y();
+    target.shape = source.shape;
+    return instead(CopyCommand{source, target});
+  };
+  auto target = [](const std::function<void(View &)> &change) {
+    View target = y();
+    change(target);
+    return instead(FillCommand{{0, 0, 0, 0}, target});
+  };
+  EXPECT_THAT(target([](View &v) {
+                v.strides = {1, 1};
+              }),
+              HasSubstr("a view of impossible shape"));
+  EXPECT_THAT(target([](View &v) {
+                v = contiguousView(2, {1, 1, 1, 1, 1, 1, 1, 1, 4});
+              }),
+              HasSubstr("a view of impossible shape"));
+  // So many elements that they are one.
+  EXPECT_THAT(view([](View &v) {
+                v.shape = {int64_t(1) << 30, int64_t(1) << 30};
+                v.strides = {0, 0};
+              }),
+              HasSubstr("a view of impossible shape"));
+  EXPECT_THAT(view([](View &v) {
+                v.offset = 4;
+                v.strides = {-1};
+              }),
+              HasSubstr("a view of impossible strides"));
+  EXPECT_THAT(view([](View &v) {
+                v.axes = {{"moon", 0}};
+              }),
+              HasSubstr("a view along no axis"));
+  EXPECT_THAT(view([](View &v) {
+                v.axes = {{"dp", -8}};
+              }),
+              HasSubstr("a view along no axis"));
+  EXPECT_THAT(view([](View &v) {
+                v.axes = {{"dp", 2}};
+              }),
+              HasSubstr("elements of f32 at multiples of 4 bytes"));
+  EXPECT_THAT(view([](View &v) { v.offset = -4; }),
+              HasSubstr("a view that leaves buffer 'x'"));
+  EXPECT_THAT(view([](View &v) { v.slot = 0; }),
+              HasSubstr("a view of no slot of buffer 'x'"));
+  // Of two slots it must be said which.
+  auto slots = [](int64_t slot, std::vector<int64_t> run, int64_t count = 1) {
+    return tiny([&](Program &p) {
+      p.arenas[0].bytes = 256;
+      p.buffers.push_back(
+          {"z", "communication", "device", 192, 16, 2, 16, "", ""});
+      View z = contiguousView(3, {4});
+      z.slot = slot;
+      commandsOf(p).push_back(command(FillCommand{{0, 0, 0, 0}, z}, "Fill"));
+      p.bodies[1].slots = count;
+      p.entries[1].segments[0].runs[0].slots = run;
+    });
+  };
+  EXPECT_EQ(slots(0, {1}), "");
+  EXPECT_THAT(slots(-1, {1}), HasSubstr("a view of no slot of buffer 'z'"));
+  EXPECT_THAT(slots(1, {1}), HasSubstr("a view of no slot of buffer 'z'"));
+  EXPECT_THAT(slots(0, {}), HasSubstr("expected 1 slots"));
+  EXPECT_THAT(slots(0, {1, 1}), HasSubstr("expected 1 slots"));
+  EXPECT_THAT(slots(0, {2}), HasSubstr("a slot out of range for body 'body'"));
+  EXPECT_THAT(slots(0, {-1}), HasSubstr("a slot out of range for body 'body'"));
+}
+
+TEST(ValidateFields, OfCommands) {
+  auto kernel = [](const std::function<void(KernelCommand &)> &change) {
+    KernelCommand command{"k", {x()}, {y()}, 1, 1};
+    change(command);
+    return instead(command);
+  };
+  EXPECT_EQ(kernel([](KernelCommand &) {}), "");
+  EXPECT_THAT(kernel([](KernelCommand &k) { k.rows = -1; }),
+              HasSubstr("expected rows and a grid of at least 1"));
+  EXPECT_THAT(kernel([](KernelCommand &k) { k.grid = 0; }),
+              HasSubstr("expected rows and a grid of at least 1"));
+  EXPECT_THAT(kernel([](KernelCommand &k) { k.inputNames = {"q"}; }),
+              HasSubstr("found no input 'q'"));
+  // The writer signs commands before their views are checked.
+  for (int64_t buffer : {-(int64_t(1) << 40), int64_t(1) << 40}) {
+    EXPECT_THAT(kernel([&](KernelCommand &k) { k.inputs[0].buffer = buffer; }),
+                HasSubstr("a view of no buffer"));
+    EXPECT_THAT(kernel([&](KernelCommand &k) { k.outputs[0].buffer = buffer; }),
+                HasSubstr("a view of no buffer"));
+  }
+  View square = contiguousView(0, {2, 2});
+  EXPECT_THAT(instead(CopyCommand{square, y()}),
+              HasSubstr("expected views of one shape and element type"));
+  EXPECT_THAT(instead(CopyCommand{contiguousView(0, {4}, DType::I32), y()}),
+              HasSubstr("expected views of one shape and element type"));
+  EXPECT_THAT(instead(CoordinateCommand{{}, contiguousView(2, {}, DType::I32)}),
+              HasSubstr("expected a view of i64, of one element"));
+  EXPECT_THAT(
+      instead(CoordinateCommand{{"moon"}, contiguousView(2, {}, DType::I64)}),
+      HasSubstr("found no mesh axis 'moon'"));
+  CollectiveCommand collective;
+  collective.kind = "all_reduce";
+  collective.combine = "sum";
+  collective.inputs = {y()};
+  EXPECT_THAT(instead(collective), HasSubstr("as many outputs as inputs"));
+  collective.outputs = {y()};
+  collective.axes = {"mb"};
+  EXPECT_THAT(instead(collective), HasSubstr("found no mesh axis 'mb'"));
+  EXPECT_THAT(
+      tiny([](Program &p) {
+        commandsOf(p).push_back(command(
+            RecvCommand{contiguousView(1, {4}), "dp", INT64_MIN, 0}, "R"));
+      }),
+      HasSubstr("found a message from nowhere"));
+}
+
+TEST(ValidateFields, OfTransfers) {
+  auto read = [](const std::function<void(ReadCommand &)> &change) {
+    return tiny([&](Program &p) {
+      change(std::get<ReadCommand>(commandsOf(p)[0].what));
+    });
+  };
+  EXPECT_THAT(read([](ReadCommand &r) { r.source = "output"; }),
+              HasSubstr("expected a read of an input or a state, found one of "
+                        "'output'"));
+  EXPECT_THAT(read([](ReadCommand &r) { r.target.buffer = 1; }),
+              HasSubstr("expected the state 'w' in the buffer that keeps it, "
+                        "found 'x'"));
+  EXPECT_THAT(read([](ReadCommand &r) { r.part.axes.clear(); }),
+              HasSubstr("expected axes for each of 1 dimensions, found 0"));
+  EXPECT_THAT(read([](ReadCommand &r) { r.name = "q"; }),
+              HasSubstr("found no input or output 'q'"));
+  EXPECT_THAT(tiny([](Program &p) {
+                p.buffers[1].source.clear();
+                std::get<ReadCommand>(commandsOf(p, 0)[0].what).name = "u";
+              }),
+              HasSubstr("found no state 'u'"));
+  EXPECT_THAT(tiny([](Program &p) {
+                std::get<WriteCommand>(commandsOf(p)[2].what).target = "state";
+              }),
+              HasSubstr("expected a write of an output, found one of 'state'"));
+  const char *shared = "expected the shape of the tensor, shared as it is";
+  for (bool output : {false, true}) {
+    auto tensor = [&](Executable &e) -> TensorPlan & {
+      return (output ? e.outputs : e.inputs)[0];
+    };
+    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.shape = {8}; }),
+                HasSubstr(shared));
+    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.axes = {{}}; }),
+                HasSubstr(shared));
+    EXPECT_THAT(file([&](Executable &e) { tensor(e).dtype = DType::I32; }),
+                HasSubstr(shared));
+    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.axes.clear(); }),
+                HasSubstr("expected axes for each of 1 dimensions, found 0"));
+    EXPECT_THAT(file([&](Executable &e) {
+                  tensor(e).part = {{-2, -2}, {{}, {}}};
+                }),
+                HasSubstr("found sizes out of range for input or output"));
+    EXPECT_THAT(file([&](Executable &e) {
+                  tensor(e).part = {{1 << 30, 1 << 30}, {{}, {}}};
+                }),
+                HasSubstr("found sizes out of range for input or output"));
+  }
+  EXPECT_THAT(file(
+                  [](Executable &e) {
+                    auto &commands = commandsOf(e.programs[0]);
+                    std::get<ReadCommand>(commands[0].what).part.shape = {7};
+                  },
+                  2),
+              HasSubstr("a part that mesh axis 'dp' does not divide"));
+}
+
+TEST(ValidateFields, OfTables) {
+  EXPECT_THAT(file([](Executable &e) { e.programs.clear(); }),
+              HasSubstr("expected at least one program, found none"));
+  EXPECT_THAT(file([](Executable &e) { e.inputs.push_back(e.inputs[0]); }),
+              HasSubstr("found two of input or output 'x'"));
+  EXPECT_THAT(file([](Executable &e) { e.mesh.push_back(e.mesh[0]); }),
+              HasSubstr("found mesh axis 'dp' twice"));
+  EXPECT_THAT(file([](Executable &e) {
+                e.mesh = {{"dp", 4096}, {"tp", 2}};
+              }),
+              HasSubstr("expected a mesh of 1 to 4096 ranks"));
+  EXPECT_THAT(file([](Executable &e) {
+                e.mesh.push_back({"pp", 2});
+              }),
+              HasSubstr("a program for each of 2 stages, found 1"));
+  EXPECT_THAT(file([](Executable &e) {
+                e.folded = {{"old", std::vector<int64_t>{1 << 30, 1 << 30}}};
+              }),
+              HasSubstr("found sizes out of range for 'old'"));
+  std::vector<SectionData> twice = tinySections();
+  twice.push_back(twice[0]);
+  EXPECT_THAT(check(tinyExecutable(), twice),
+              HasSubstr("found section 'state:w' twice"));
+}
+
+TEST(ValidateFields, OfStates) {
+  auto state = [](const std::function<void(StatePlan &)> &change) {
+    return file([&](Executable &e) { change(e.states[0]); });
+  };
+  EXPECT_THAT(state([](StatePlan &s) {
+                s.shape = {1 << 30, 1 << 30};
+              }),
+              HasSubstr("found sizes out of range for state 'w'"));
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{2}, {2, 2, 2}})
+    EXPECT_THAT(state([&](StatePlan &s) { s.logicalShape = shape; }),
+                HasSubstr("a logical shape within the shape of state 'w'"));
+  EXPECT_THAT(state([](StatePlan &s) {
+                s.axes = {{"moon"}, {}};
+              }),
+              HasSubstr("found no mesh axis 'moon'"));
+  EXPECT_THAT(state([](StatePlan &s) { s.first.stored = DType::F32; }),
+              HasSubstr("a conversion of f32 to f64, found one of f32 to f32"));
+  EXPECT_THAT(state([](StatePlan &s) {
+                s.first.stored = DType::BF16;
+                s.dtype = DType::F64;
+                s.first.bytes = 8;
+              }),
+              HasSubstr("a conversion of f32 to f64, found one of bf16"));
+  EXPECT_THAT(state([](StatePlan &s) { s.first.offset = 17; }),
+              HasSubstr("expected a range of a section for state 'w'"));
+  EXPECT_THAT(state([](StatePlan &s) { s.first.section = "none"; }),
+              HasSubstr("expected a range of a section for state 'w'"));
+  for (std::vector<int64_t> permutation : {std::vector<int64_t>{0, 0}, {0}})
+    EXPECT_THAT(state([&](StatePlan &s) { s.first.permutation = permutation; }),
+                HasSubstr("expected a permutation for state 'w'"));
+}
+
+TEST(ValidateFields, OfTrainingSteps) {
+  auto report = [](const std::function<void(TensorPlan &)> &change) {
+    return training([&](Executable &e) {
+      for (TensorPlan &output : e.outputs)
+        if (output.name == "loss")
+          change(output);
+    });
+  };
+  const char *number = "expected an output 'loss', a number of type f32 or f64";
+  EXPECT_EQ(report([](TensorPlan &) {}), "");
+  EXPECT_THAT(report([](TensorPlan &t) { t.name = "lost"; }),
+              HasSubstr(number));
+  EXPECT_THAT(report([](TensorPlan &t) {
+                t.part = {{2}, {{}}};
+              }),
+              HasSubstr(number));
+  EXPECT_THAT(report([](TensorPlan &t) { t.dtype = DType::I32; }),
+              HasSubstr(number));
+  EXPECT_THAT(training([](Executable &e) {
+                e.programs[0].entries[1].segments[0].runs.erase(
+                    e.programs[0].entries[1].segments[0].runs.begin() + 1);
+              }),
+              HasSubstr("expected body 'forward' to run once, or once for "
+                        "each micro-batch"));
+  // More commands than can be checked in seconds.
+  EXPECT_THAT(file([](Executable &e) {
+                e.microBatches = 1 << 20;
+                auto &commands = commandsOf(e.programs[0]);
+                commands.resize(17, commands[1]);
+                auto &runs = e.programs[0].entries[1].segments[0].runs;
+                runs.assign(1 << 20, {1, 0, {}});
+              }),
+              HasSubstr("expected at most 16777216 commands in one call"));
+}
+
+TEST(ValidateFields, OfSignatures) {
+  Program program = tinyExecutable().programs[0];
+  program.buffers.push_back(program.buffers[0]);
+  auto sign = [&](View in, View out) {
+    auto kernel = kernelSignature(
+        program, command(KernelCommand{"k", {in}, {out}, 1, 1}, "K"));
+    EXPECT_TRUE(kernel);
+    return kernel ? kernel->signature : 0;
+  };
+  View in = contiguousView(0, {4}), out = contiguousView(3, {4});
+  uint64_t inPlace = sign(in, in);
+  EXPECT_EQ(sign(in, out), inPlace) << "another buffer at the same place";
+  EXPECT_NE(sign(in, y()), inPlace);
+  auto elsewhere =
+      [&](const std::function<void(BufferPlan &, View &)> &change) {
+        BufferPlan before = program.buffers[3];
+        View moved = out;
+        change(program.buffers[3], moved);
+        EXPECT_NE(sign(in, moved), inPlace);
+        program.buffers[3] = before;
+      };
+  elsewhere([](BufferPlan &b, View &) { b.space = "shared"; });
+  elsewhere([](BufferPlan &b, View &) { b.offset = 64; });
+  elsewhere([](BufferPlan &b, View &) { b.slotStride = 32; });
+  elsewhere([](BufferPlan &, View &v) { v.offset = 4; });
+  elsewhere([](BufferPlan &, View &v) { v.slot = 0; });
+  elsewhere([](BufferPlan &, View &v) { v.axes = {{"dp", 8}}; });
+  in.axes = {{"dp", 8}};
+  EXPECT_EQ(sign(in, in), inPlace);
+  elsewhere([](BufferPlan &, View &v) { v.axes = {{"mb", 8}}; });
+  elsewhere([](BufferPlan &, View &v) { v.axes = {{"dp", 4}}; });
+  // Without a softmax of its own an attention calls no generated code.
+  EXPECT_FALSE(kernelSignature(program, command(AttentionCommand{}, "A")));
+  EXPECT_FALSE(kernelSignature(program, command(AttentionGradCommand{}, "A")));
+}
+
+} // namespace
