@@ -19,7 +19,7 @@ using namespace accel::fuzz;
 namespace {
 
 /// More than seeds have; arenas are made of memory that is written to.
-constexpr int64_t kMostArenaBytes = 1 << 20;
+constexpr int64_t kMostArenaBytes = 1 << 21;
 
 /// Inputs `x` of the seeds.
 struct InputFolder {
