@@ -6,6 +6,7 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
@@ -70,11 +71,16 @@ private:
       failure = {Place{name.str(), line}, message.str()};
     failed = true;
   }
-  unsigned lineOf(const char *at) const {
-    return 1 + StringRef(text.data(), at - text.data()).count('\n');
+  /// Counts from the place asked for last: places mostly come in order.
+  unsigned lineOf(const char *at) {
+    if (at < counted)
+      counted = text.data(), lines = 1;
+    lines += StringRef(counted, at - counted).count('\n');
+    counted = at;
+    return lines;
   }
   /// The parser gives a node without text no place: then `fallback`.
-  unsigned lineOf(yaml::Node *node, unsigned fallback) const {
+  unsigned lineOf(yaml::Node *node, unsigned fallback) {
     const char *at = node ? node->getSourceRange().Start.getPointer() : nullptr;
     if (!at || at < text.begin() || at > text.end())
       return fallback;
@@ -86,6 +92,8 @@ private:
   bool checkIndentation();
 
   StringRef text, name;
+  const char *counted = text.data();
+  unsigned lines = 1; ///< Of the text up to `counted`.
   SourceMgr sources;
   bool failed = false;
   std::pair<Place, std::string> failure;
@@ -155,6 +163,7 @@ bool Parser::checkJson() {
 void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
                           Node &into) {
   into.kind = Node::Kind::Mapping;
+  StringMap<unsigned> linesOf; // a file may have 100,000 keys
   for (yaml::KeyValueNode &entry : *mapping) {
     if (failed)
       return;
@@ -166,11 +175,11 @@ void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
           key.place.line,
           "expected a name as key, found a " +
               Twine(key.kind == Node::Kind::Mapping ? "mapping" : "list"));
-    for (auto &[other, value] : into.entries)
-      if (other.text == key.text)
-        return fail(key.place.line, "key '" + key.text +
-                                        "' is said twice, first in line " +
-                                        Twine(other.place.line));
+    if (auto [other, isNew] = linesOf.try_emplace(key.text, key.place.line);
+        !isNew)
+      return fail(key.place.line, "key '" + key.text +
+                                      "' is said twice, first in line " +
+                                      Twine(other->second));
     Node value = build(entry.getValue(), depth + 1, key.place.line);
     if (failed)
       return;

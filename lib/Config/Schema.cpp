@@ -75,15 +75,17 @@ StringRef Section::nearest(StringRef name) const {
   std::string prefixed = prefix.empty() || name.starts_with(prefix)
                              ? name.str()
                              : (prefix + name).str();
-  auto distance = [&](const Key &key) {
-    return std::min(nameDistance(prefixed, key.name),
-                    nameDistance(name, key.name));
-  };
-  return std::min_element(keys.begin(), keys.end(),
-                          [&](const Key &a, const Key &b) {
-                            return distance(a) < distance(b);
-                          })
-      ->name;
+  StringRef best;
+  unsigned least = ~0u;
+  for (const Key &key : keys)
+    for (StringRef said : {StringRef(prefixed), name}) {
+      unsigned distance = nameDistance(said, key.name);
+      if (distance < least) {
+        least = distance;
+        best = key.name;
+      }
+    }
+  return best;
 }
 
 const Section *accel::config::sectionOf(const Key &key) {

@@ -72,7 +72,9 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &node) {
     return importer.error()
            << "expected " << row->minOperands << " to " << row->maxOperands
            << " operands, found " << node.input_size();
-  for (int index = 0; index < row->minOperands; ++index)
+  // Of a list none may be left out, in its middle least of all.
+  int required = row->maxOperands < 0 ? node.input_size() : row->minOperands;
+  for (int index = 0; index < required; ++index)
     if (node.input(index).empty())
       return importer.error()
              << "expected operand #" << index << ", found none";

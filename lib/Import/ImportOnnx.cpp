@@ -85,7 +85,12 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
     assert(bound != options.dims.end() && "checkBound refuses it");
     shape.push_back(bound->second);
   }
-  return RankedTensorType::get(shape, computeType(element, options.f64));
+  auto type = RankedTensorType::get(shape, computeType(element, options.f64));
+  if (!isAddressable(shape))
+    return emitError(loc) << "expected an input '" << input.name()
+                          << "' whose elements can be addressed, found "
+                          << type;
+  return type;
 }
 
 FailureOr<nn::StateOp>

@@ -7,6 +7,8 @@
 #include "accel/Transforms/FoldConstants.h"
 #include "mlir/IR/Verifier.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::import;
@@ -237,6 +239,13 @@ Value NodeImporter::finishCreate(OperationState &state, Type type) {
     }
     state.addTypes(types);
   }
+  for (Type result : state.types)
+    if (auto tensor = dyn_cast<RankedTensorType>(result);
+        tensor && !isAddressable(tensor.getShape())) {
+      error() << "expected a result whose elements can be addressed, found "
+              << tensor;
+      return nullptr;
+    }
   Operation *op = graph.builder.create(state);
   if (::mlir::failed(verify(op))) {
     failed = true;
@@ -254,8 +263,24 @@ Value NodeImporter::constant(ElementsAttr value) {
   return nn::ConstantOp::create(graph.builder, loc, value);
 }
 
+/// Whether an integer type has the number: a fraction would be cut off.
+static bool hasNumber(Type element, double value) {
+  if (isa<FloatType>(element))
+    return true;
+  double half = std::ldexp(1.0, element.getIntOrFloatBitWidth() - 1);
+  return value == std::trunc(value) && value >= -half && value < 2 * half &&
+         value < 0x1p63;
+}
+
 Value NodeImporter::splat(ArrayRef<int64_t> shape, Type element, double value) {
-  return failed ? Value() : constant(splatValue(shape, element, value));
+  if (failed)
+    return nullptr;
+  if (!hasNumber(element, value)) {
+    error() << "expected elements that can be " << value
+            << ", which it computes with, found " << element;
+    return nullptr;
+  }
+  return constant(splatValue(shape, element, value));
 }
 
 Value NodeImporter::splatLike(Value like, double value) {
@@ -303,12 +328,12 @@ Value NodeImporter::cast(Value value, Type element) {
 
 Value NodeImporter::slice(Value value, int64_t dim, int64_t start,
                           int64_t size) {
+  if (failed || !value)
+    return nullptr;
   SmallVector<int64_t> starts(rank(value), 0), steps(rank(value), 1);
   SmallVector<int64_t> sizes(shape(value));
-  if (value) {
-    starts[dim] = start;
-    sizes[dim] = size;
-  }
+  starts[dim] = start;
+  sizes[dim] = size;
   return create<nn::SliceOp>(
       value,
       {named("starts", starts), named("sizes", sizes), named("steps", steps)});
@@ -352,6 +377,8 @@ Value NodeImporter::reduce(nn::ReductionKind kind, Value value,
 }
 
 Value NodeImporter::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
+  if (failed || !value)
+    return nullptr;
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= shape(value)[dim];

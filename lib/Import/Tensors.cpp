@@ -42,6 +42,16 @@ Type import::computeType(Type element, bool f64) {
                                         : element;
 }
 
+bool import::isAddressable(ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) {
+    if (size > (int64_t(1) << 56) / count)
+      return false;
+    count *= std::max<int64_t>(size, 1);
+  }
+  return true;
+}
+
 double import::widenNumber(double number) {
   return number == std::numeric_limits<float>::epsilon()
              ? std::numeric_limits<double>::epsilon()

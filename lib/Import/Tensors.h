@@ -14,6 +14,14 @@ mlir::Type elementType(int32_t dataType, mlir::MLIRContext *context);
 /// The type `element` is computed in: itself, or f64 for floats with `f64`.
 mlir::Type computeType(mlir::Type element, bool f64);
 
+/// Whether offsets of elements, and products of some of the sizes, can be
+/// computed with. Requires sizes from 0 on.
+bool isAddressable(llvm::ArrayRef<int64_t> shape);
+
+/// What is written out, element by element, as a mask or a table that counts:
+/// more is no model's, and would not fit in memory.
+inline constexpr int64_t kMostMaskElements = int64_t(1) << 28;
+
 /// A number of an f32 program as a program in f64 would have it: float32's
 /// machine epsilon, which `torch.finfo(x.dtype).eps` and norms without an
 /// epsilon of their own are, becomes float64's.

@@ -4,9 +4,13 @@
 #include "accel/Names/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
+
+/// More letters than any legal name has, twice.
+static constexpr size_t kLongest = 128;
 
 /// The least number of edits from one name to the other, of lower-case letters.
 static unsigned countEdits(StringRef from, StringRef to) {
@@ -42,7 +46,8 @@ static bool isSubsequence(StringRef shorter, StringRef longer) {
 }
 
 unsigned accel::nameDistance(StringRef said, StringRef legal) {
-  std::string from = said.lower(), to = legal.lower();
+  // A file may have a key of a megabyte; its end makes no name nearer.
+  std::string from = said.take_front(kLongest).lower(), to = legal.lower();
   unsigned edits = 2 * countEdits(from, to);
   bool isShortened = from.size() < to.size() ? isSubsequence(from, to)
                                              : isSubsequence(to, from);
@@ -59,9 +64,8 @@ StringRef accel::nearestName(StringRef said, ArrayRef<StringRef> legal) {
     StringRef b = name.contains('.') ? lastPart(name) : name;
     return std::min(whole, nameDistance(a, b) + 1);
   };
-  return *std::min_element(
-      legal.begin(), legal.end(),
-      [&](StringRef a, StringRef b) { return distance(a) < distance(b); });
+  SmallVector<unsigned> distances = map_to_vector(legal, distance);
+  return legal[llvm::min_element(distances) - distances.begin()];
 }
 
 std::string accel::listNames(ArrayRef<StringRef> names, size_t most) {

@@ -82,14 +82,6 @@ private:
 };
 
 LogicalResult Loader::parse() {
-  if (sys::fs::is_directory(source.path))
-    return source.error() << "expected an ONNX model, found a folder";
-  auto buffer = MemoryBuffer::getFile(source.path, /*IsText=*/false,
-                                      /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return source.error() << "cannot open the model: "
-                          << buffer.getError().message();
-  file.buffer = std::move(*buffer);
   StringRef bytes = file.buffer->getBuffer();
   if (bytes.size() > size_t(INT_MAX))
     return source.error() << "expected a model of at most 2 GiB with larger "
@@ -222,7 +214,22 @@ OnnxFile::~OnnxFile() = default;
 
 FailureOr<std::unique_ptr<OnnxFile>> OnnxFile::load(StringRef path,
                                                     MLIRContext *context) {
+  Source source{context, path.str()};
+  if (sys::fs::is_directory(path))
+    return source.error() << "expected an ONNX model, found a folder";
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return source.error() << "cannot open the model: "
+                          << buffer.getError().message();
+  return load(std::move(*buffer), path, context);
+}
+
+FailureOr<std::unique_ptr<OnnxFile>>
+OnnxFile::load(std::unique_ptr<MemoryBuffer> model, StringRef path,
+               MLIRContext *context) {
   std::unique_ptr<OnnxFile> file(new OnnxFile(path, context));
+  file->buffer = std::move(model);
   if (failed(Loader(*file).run()))
     return failure();
   return std::move(file);

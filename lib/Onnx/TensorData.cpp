@@ -22,14 +22,18 @@ static FailureOr<uint64_t> expectedBytes(const onnx::TensorProto &tensor,
   if (!bits)
     return error() << "has the unsupported element type '"
                    << elementTypeName(tensor.data_type()) << "'";
+  // Of an empty tensor the other dimensions count too: strides are products of
+  // them.
   uint64_t count = 1;
   for (int64_t dim : tensor.dims()) {
     if (dim < 0)
       return error() << "expected dimensions of at least 0, found " << dim;
     if (dim != 0 && count > (uint64_t(1) << 56) / uint64_t(dim))
       return error() << "has more elements than can be addressed";
-    count *= uint64_t(dim);
+    count *= std::max<uint64_t>(dim, 1);
   }
+  if (llvm::is_contained(tensor.dims(), 0))
+    return uint64_t(0);
   return (count * *bits + 7) / 8;
 }
 

@@ -116,6 +116,12 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
                              " of parameter " + inQuotes(folded.name) + " in " +
                              inQuotes(original) + ", found " +
                              shapeText(entry->shape));
+      // The file may be anybody's; what is moved has no more dimensions.
+      if (entry->shape.size() > kMaxRank)
+        return Status::error(
+            "expected at most " + std::to_string(kMaxRank) +
+            " dimensions of parameter " + inQuotes(folded.name) + " in " +
+            inQuotes(original) + ", found shape " + shapeText(entry->shape));
       entries.push_back({folded.name, entry->dtype, entry->shape});
       named[folded.name].original = {
           originalFile.get(), original,     start + entry->begin,

@@ -138,12 +138,11 @@ Status openNpy(int fd, const std::string &path, TensorRange &range) {
   range.path = path;
   range.dtype = row->dtype;
   range.offset = begin + length;
-  __int128 bytes = dtypeBytes(range.dtype);
-  for (int64_t dim : range.shape)
-    if ((bytes *= dim) > (__int128(1) << 56))
-      return damaged("expected a shape that its bytes can fill");
-  if (static_cast<uint64_t>(bytes) > size - range.offset)
-    return damaged("expected " + std::to_string(uint64_t(bytes)) +
+  std::optional<uint64_t> bytes = tensorBytes(range.dtype, range.shape);
+  if (!bytes)
+    return damaged("expected a shape that its bytes can fill");
+  if (*bytes > size - range.offset)
+    return damaged("expected " + std::to_string(*bytes) +
                    " bytes of elements, found " +
                    std::to_string(size - range.offset));
   range.strides = rowMajorStrides(range.shape);

@@ -40,17 +40,17 @@ bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
   if (!type)
     return false;
   entry.dtype = *type;
-  __int128 bytes = dtypeBytes(*type);
   for (const Json &dim : shape) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > uint64_t(1) << 56)
       return false;
     entry.shape.push_back(dim.get<int64_t>());
-    if ((bytes *= entry.shape.back()) > __int128(1) << 56)
-      return false;
   }
+  std::optional<uint64_t> bytes = tensorBytes(*type, entry.shape);
+  if (!bytes)
+    return false;
   uint64_t end = offsets[1].get<uint64_t>();
   entry.begin = offsets[0].get<uint64_t>();
-  entry.bytes = static_cast<uint64_t>(bytes);
+  entry.bytes = *bytes;
   return entry.begin <= end && end <= payload &&
          end - entry.begin == entry.bytes;
 }

@@ -40,6 +40,12 @@ struct TensorRange {
   std::vector<char> fill = {};
 };
 
+/// The bytes of a tensor's elements. Nothing where a dimension is negative, or
+/// where those that are not 0 alone make more than 2^56 bytes: strides of such
+/// a shape cannot be computed with, though it may have no elements.
+std::optional<uint64_t> tensorBytes(DType dtype,
+                                    const std::vector<int64_t> &shape);
+
 /// Reads all of [offset, offset + bytes); the file's end is an error.
 Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
                  uint64_t bytes);

@@ -240,18 +240,17 @@ Status openTensorProto(int fd, const std::string &path, TensorRange &range,
   if (!dtype)
     return refuse("expected elements that are numbers, found ONNX type " +
                   std::to_string(message.type));
-  __int128 bytes = dtypeBytes(*dtype);
-  for (int64_t dim : message.dims)
-    if (dim < 0 || (bytes *= dim) > (__int128(1) << 56))
-      return refuse("expected a shape that its bytes can fill");
+  std::optional<uint64_t> bytes = tensorBytes(*dtype, message.dims);
+  if (!bytes)
+    return refuse("expected a shape that its bytes can fill");
   std::vector<char> typed;
   uint64_t found = message.rawBytes;
   if (!message.raw) {
     typed = typedBytes(message, *dtype);
     found = typed.size();
   }
-  if (found != static_cast<uint64_t>(bytes))
-    return refuse("expected " + std::to_string(uint64_t(bytes)) +
+  if (found != *bytes)
+    return refuse("expected " + std::to_string(*bytes) +
                   " bytes of elements, found " + std::to_string(found));
   range.fd = fd;
   range.path = path;

@@ -39,6 +39,12 @@ public:
   static mlir::FailureOr<std::unique_ptr<OnnxFile>>
   load(llvm::StringRef path, mlir::MLIRContext *context);
 
+  /// The same of a model that is in memory: `path` is what errors name, and
+  /// beside it external data are looked for.
+  static mlir::FailureOr<std::unique_ptr<OnnxFile>>
+  load(std::unique_ptr<llvm::MemoryBuffer> model, llvm::StringRef path,
+       mlir::MLIRContext *context);
+
   ~OnnxFile();
   OnnxFile(const OnnxFile &) = delete;
   OnnxFile &operator=(const OnnxFile &) = delete;

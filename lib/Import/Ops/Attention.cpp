@@ -2,6 +2,7 @@
 
 #include "../Kinks.h"
 #include "../OpTable.h"
+#include "../Tensors.h"
 
 #include <cmath>
 
@@ -31,6 +32,12 @@ static Value splitHeads(Importer &n, Value value, int64_t heads,
 /// Key t is hidden from query s where t > s + offset: as a mask.
 static Value causalMask(Importer &n, int64_t queries, int64_t keys,
                         int64_t offset) {
+  if (!isAddressable({queries, keys}) || queries * keys > kMostMaskElements) {
+    n.error() << "expected a mask of at most " << kMostMaskElements
+              << " elements, found " << queries << " queries and " << keys
+              << " keys";
+    return nullptr;
+  }
   SmallVector<bool> bits;
   for (int64_t s = 0; s < queries; ++s)
     for (int64_t t = 0; t < keys; ++t)
@@ -68,6 +75,8 @@ static LogicalResult importAttention(Importer &n) {
       repeated[0] = batch;
       *each = n.broadcast(*each, repeated);
     }
+  if (!query || !key || !value)
+    return failure();
   int64_t past = 0;
   if (Value pastKey = n.operand(4)) {
     if (!n.operand(5))
@@ -101,6 +110,8 @@ static LogicalResult importAttention(Importer &n) {
   if (causal && past != keys - queries) {
     causal = false;
     Value triangle = causalMask(n, queries, keys, past);
+    if (!triangle)
+      return failure();
     if (!mask)
       mask = triangle;
     else if (Importer::isFloat(mask))
@@ -148,7 +159,7 @@ static LogicalResult importRotaryEmbedding(Importer &n) {
     return failure();
   SmallVector<int64_t> shape(Importer::shape(split));
   width = width == 0 ? shape[3] : width;
-  if (width % 2 != 0 || width > shape[3])
+  if (width % 2 != 0 || width < 0 || width > shape[3])
     return n.error()
            << "expected 'rotary_embedding_dim' to be even and at most "
            << shape[3] << ", found " << width;

@@ -55,8 +55,10 @@ static LogicalResult importConstantOfShape(Importer &n) {
   using Attribute = onnx::AttributeProto;
   SmallVector<int64_t> shape = n.constantInts(0);
   for (int64_t size : shape)
-    if (size < 0)
-      return n.error() << "expected sizes, found [" << shape << "]";
+    if (size < 0 || !isAddressable(shape))
+      return n.error() << "expected sizes of a tensor whose elements can be "
+                          "addressed, found ["
+                       << shape << "]";
   Type real = computeType(n.graph.builder.getF32Type(), n.graph.options.f64);
   if (!n.hasAttribute("value"))
     return n.finish(n.splat(shape, real, 0));
@@ -71,6 +73,14 @@ static LogicalResult importConstantOfShape(Importer &n) {
     return n.error() << "expected one value, found " << value.getType();
   return n.finish(n.constant(
       value.resizeSplat(RankedTensorType::get(shape, value.getElementType()))));
+}
+
+/// As many positions as no model has; a range is a constant.
+static constexpr int64_t kMostNumbers = 1 << 24;
+
+static LogicalResult tooLong(Importer &n) {
+  return n.error() << "expected a range of at most " << kMostNumbers
+                   << " numbers, found more";
 }
 
 static LogicalResult importRange(Importer &n) {
@@ -98,6 +108,8 @@ static LogicalResult importRange(Importer &n) {
     if (number[2] == 0 || std::isnan(number[0] + number[1] + number[2]))
       return n.error() << "expected a step other than 0, found " << number[2];
     double count = std::ceil((number[1] - number[0]) / number[2]);
+    if (!(count <= kMostNumbers))
+      return tooLong(n);
     for (int64_t index = 0; index < count; ++index)
       values.push_back(
           builder.getFloatAttr(element, number[0] + index * number[2]));
@@ -107,10 +119,14 @@ static LogicalResult importRange(Importer &n) {
       number[index] = integerElements(bounds[index])[0];
     if (number[2] == 0)
       return n.error() << "expected a step other than 0, found 0";
-    for (int64_t value = number[0];
-         number[2] > 0 ? value < number[1] : value > number[1];
-         value += number[2])
-      values.push_back(builder.getIntegerAttr(element, value));
+    // In 128 bits neither the difference nor the last sum overflows.
+    __int128 step = number[2], end = number[1];
+    if ((end - number[0]) / step > kMostNumbers)
+      return tooLong(n);
+    for (__int128 value = number[0]; step > 0 ? value < end : value > end;
+         value += step)
+      values.push_back(
+          builder.getIntegerAttr(element, static_cast<int64_t>(value)));
   }
   auto type = RankedTensorType::get(values.size(), element);
   return n.finish(n.constant(DenseElementsAttr::get(type, values)));

@@ -10,12 +10,20 @@ using namespace accel::import;
 
 using Importer = NodeImporter;
 
+/// Operand 1 of a gather: integers, or an error.
+static bool hasIndices(Importer &n) {
+  if (!Importer::isFloat(n.operand(1)))
+    return true;
+  n.error() << "expected integer indices, found " << n.operand(1).getType();
+  return false;
+}
+
 /// One index known now is a slice, which needs no table of indices at run time
 /// and can be sharded like one.
 static LogicalResult importGather(Importer &n) {
   Value table = n.operand(0), indices = n.operand(1);
   int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(table));
-  if (n.hasFailed())
+  if (n.hasFailed() || !hasIndices(n))
     return failure();
   // PyTorch's embedding knows no ids from the end.
   bool embedding = isTracedAs(n.node, "embedding");
@@ -58,6 +66,8 @@ static bool enumeratesTable(Value table, DenseElementsAttr tuples,
     return false;
   int64_t expected = 0, dim = 0, place = 0;
   for (int64_t index : integerElements(tuples)) {
+    if (index < -shape[dim] || index >= shape[dim])
+      return false;
     place = place * shape[dim] + (index < 0 ? index + shape[dim] : index);
     if (++dim < Importer::rank(table))
       continue;
@@ -95,6 +105,7 @@ static void dropCountedColumns(Importer &n, Value table, Value &tuples,
   SmallVector<Value> columns(concat.getInputs());
   size_t counted = 0;
   while (counted + 1 < columns.size() && batchDims < last &&
+         batchDims < Importer::rank(table) &&
          Importer::shape(columns[counted])[last] == 1 &&
          countsAlong(columns[counted], batchDims, table)) {
     ++counted;
@@ -110,7 +121,13 @@ static void dropCountedColumns(Importer &n, Value table, Value &tuples,
 
 static LogicalResult importGatherNd(Importer &n) {
   Value table = n.operand(0), tuples = n.operand(1);
+  if (!hasIndices(n))
+    return failure();
   int64_t batchDims = n.intAttr("batch_dims", 0);
+  int64_t least = std::min(Importer::rank(table), Importer::rank(tuples));
+  if (batchDims < 0 || batchDims >= std::max<int64_t>(least, 1))
+    return n.error() << "expected 'batch_dims' in [0, " << least
+                     << "), the least rank, found " << batchDims;
   if (enumeratesTable(table, Importer::constantOf(tuples), batchDims))
     return n.finish(n.reshape(table, Importer::shape(tuples).drop_back()));
   dropCountedColumns(n, table, tuples, batchDims);
@@ -124,7 +141,7 @@ static LogicalResult importGatherElements(Importer &n) {
   Value table = n.operand(0), indices = n.operand(1);
   int64_t rank = Importer::rank(table);
   int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
-  if (n.hasFailed())
+  if (n.hasFailed() || !hasIndices(n))
     return failure();
   if (Importer::rank(indices) != rank)
     return n.error() << "expected indices of rank " << rank << ", found "
@@ -159,6 +176,9 @@ static LogicalResult importTrilu(Importer &n) {
     return n.error() << "expected a tensor of rank 2 or more, found "
                      << x.getType();
   ArrayRef<int64_t> matrix = Importer::shape(x).take_back(2);
+  if (matrix[0] * matrix[1] > kMostMaskElements)
+    return n.error() << "expected matrices of at most " << kMostMaskElements
+                     << " elements, found " << x.getType();
   SmallVector<bool> keep;
   for (int64_t row = 0; row < matrix[0]; ++row)
     for (int64_t column = 0; column < matrix[1]; ++column)
@@ -176,6 +196,9 @@ static LogicalResult importOneHot(Importer &n) {
   int64_t axis = n.normalizeAxis(n.intAttr("axis", -1), rank);
   if (n.hasFailed())
     return failure();
+  if (depth < 1 || depth > kMostMaskElements)
+    return n.error() << "expected a depth in [1, " << kMostMaskElements
+                     << "], found " << depth;
   if (Importer::isFloat(indices) || Importer::rank(values) != 1 ||
       Importer::shape(values)[0] != 2)
     return n.error() << "expected integer indices and two values, found "

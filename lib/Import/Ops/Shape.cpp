@@ -48,8 +48,9 @@ static LogicalResult importReshape(Importer &n) {
                        << n.constantInts(1) << "]";
     if (size == -1)
       open = dim;
-    else
-      known *= size;
+    else if (llvm::MulOverflow(known, size, known))
+      return n.error() << "cannot reshape " << x.getType() << " to [" << target
+                       << "]";
   }
   if (open >= 0 && known != 0 && total % known == 0)
     target[open] = total / known;
@@ -118,7 +119,7 @@ static LogicalResult importExpand(Importer &n) {
     shape.insert(shape.begin(), target.size() - shape.size(), 1);
   for (auto [size, wanted] :
        llvm::zip(llvm::reverse(shape), llvm::reverse(target))) {
-    if (size != wanted && size != 1 && wanted != 1)
+    if (wanted < 0 || (size != wanted && size != 1 && wanted != 1))
       return n.error() << "cannot expand " << x.getType() << " to [" << target
                        << "]";
     if (size == 1)
@@ -137,6 +138,9 @@ static LogicalResult importTile(Importer &n) {
                      << repeats.size();
   SmallVector<int64_t> split, repeated, merged;
   for (auto [size, count] : llvm::zip(shape, repeats)) {
+    if (count < 0 || !isAddressable({size, count}))
+      return n.error() << "cannot repeat " << x.getType() << " by [" << repeats
+                       << "]";
     split.append({1, size});
     repeated.append({count, size});
     merged.push_back(count * size);
@@ -160,7 +164,7 @@ static SmallVector<Value> splitInto(Importer &n, Value value, int64_t dim,
   SmallVector<Value> pieces;
   int64_t start = 0, size = Importer::shape(value)[dim];
   for (int64_t each : sizes) {
-    if (each < 0 || start + each > size)
+    if (each < 0 || each > size - start)
       break;
     pieces.push_back(n.slice(value, dim, start, each));
     start += each;
@@ -171,6 +175,9 @@ static SmallVector<Value> splitInto(Importer &n, Value value, int64_t dim,
             << "]";
   return {};
 }
+
+/// More tensors than a sequence has that somebody means.
+static constexpr int64_t kMostPieces = 1 << 16;
 
 /// `count` sizes, equal but for a smaller last one.
 static SmallVector<int64_t> evenSizes(int64_t total, int64_t each) {
@@ -190,6 +197,9 @@ static LogicalResult importSplit(Importer &n) {
   SmallVector<int64_t> sizes;
   if (n.operand(1))
     sizes = n.constantInts(1);
+  else if (count != n.node.output_size())
+    return n.error() << "expected 'num_outputs' to be " << n.node.output_size()
+                     << ", as there are results, found " << count;
   else if (count > 0)
     sizes =
         evenSizes(size, std::max<int64_t>(1, llvm::divideCeil(size, count)));
@@ -209,19 +219,22 @@ static LogicalResult importSplitToSequence(Importer &n) {
   bool keepDims = n.intAttr("keepdims", 1);
   if (n.hasFailed())
     return failure();
-  int64_t size = Importer::shape(x)[dim];
-  SmallVector<int64_t> sizes = evenSizes(size, 1);
+  int64_t size = Importer::shape(x)[dim], each = 1;
+  SmallVector<int64_t> sizes;
   if (Value split = n.operand(1)) {
     keepDims = true; // the operator's own rule
     sizes = n.constantInts(1);
-    if (!n.hasFailed() && Importer::rank(split) == 0) {
-      if (sizes[0] <= 0)
-        return n.error() << "expected a positive size, found " << sizes[0];
-      sizes = evenSizes(size, sizes[0]);
-    }
+    if (n.hasFailed())
+      return failure();
+    each = Importer::rank(split) == 0 ? sizes[0] : 0;
+    if (Importer::rank(split) == 0 && each <= 0)
+      return n.error() << "expected a positive size, found " << each;
   }
-  if (n.hasFailed())
-    return failure();
+  if (each && size / each > kMostPieces)
+    return n.error() << "expected at most " << kMostPieces
+                     << " tensors of a sequence, found " << size / each;
+  if (each)
+    sizes = evenSizes(size, each);
   ImportedValue result;
   result.isSequence = true;
   for (Value piece : splitInto(n, x, dim, sizes)) {
@@ -278,12 +291,14 @@ static LogicalResult importSlice(Importer &n) {
                                        std::max<int64_t>(size - 1, 0));
     int64_t last = clamp(end, low);
     int64_t span = step > 0 ? last - first : first - last;
+    // A step past the end, however long, is as good as one to the end.
+    int64_t stride = std::clamp(step, -size - 1, size + 1);
     int64_t count = span <= 0 || size == 0
                         ? 0
-                        : int64_t(llvm::divideCeil(span, std::abs(step)));
+                        : int64_t(llvm::divideCeil(span, std::abs(stride)));
     starts[dim] = count == 0 ? 0 : first;
     sizes[dim] = count;
-    steps[dim] = count == 0 ? 1 : step;
+    steps[dim] = count == 0 ? 1 : stride;
   }
   return n.finish(n.create<nn::SliceOp>(x, {n.named("starts", starts),
                                             n.named("sizes", sizes),
@@ -320,6 +335,12 @@ static LogicalResult importPad(Importer &n) {
     if (n.hasFailed())
       return failure();
     int64_t before = pads[index], after = pads[index + axes.size()];
+    constexpr int64_t kMost = int64_t(1) << 56;
+    if (std::min(before, after) < -kMost || std::max(before, after) > kMost ||
+        llvm::is_contained(ArrayRef(axes).take_front(index), axis))
+      return n.error() << "expected pads that can be added, of each dimension "
+                          "once, found ["
+                       << pads << "] for [" << axes << "]";
     starts[dim] = std::max<int64_t>(0, -before);
     sizes[dim] -= starts[dim] + std::max<int64_t>(0, -after);
     low[dim] = std::max<int64_t>(0, before);

@@ -106,6 +106,8 @@ TEST_F(PayloadTest, refusesDataThatDoesNotFit) {
                     "expected dimensions of at least");
   expectTensorError(tensorOf(T::FLOAT, {1LL << 40, 1LL << 40}),
                     "has more elements than can be addressed");
+  expectTensorError(tensorOf(T::FLOAT, {0, 1LL << 40, 1LL << 40}),
+                    "has more elements than can be addressed");
   expectTensorError(tensorOf(T::FLOAT, {1LL << 40}), "found none");
   expectTensorError(tensorOf(99, {1}), "unsupported element type 'type 99'");
   expectTensorError(tensorOf(T::UNDEFINED, {1}), "unsupported element type");

@@ -112,6 +112,8 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
         "36028797018963968,36028797018963968,36028797018963968],"
         "\"data_offsets\":[0,0]",
         "\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],"
+        "\"data_offsets\":[0,0]",
+        "\"dtype\":\"F32\",\"shape\":[0,1099511627776,1099511627776],"
         "\"data_offsets\":[0,0]"})
     EXPECT_THAT(tensor(body), HasSubstr("for 'a'")) << body;
   // Every byte has a name.

@@ -92,10 +92,13 @@ TEST_F(Files, RefusesOtherNpy) {
   EXPECT_THAT(open(descr("|O")), HasSubstr("found '|O'"));
   EXPECT_THAT(open("PK\3\4 and so on, a zip file"), HasSubstr("a .npy file"));
   EXPECT_THAT(open(""), HasSubstr("a .npy file"));
-  EXPECT_THAT(open(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
-                       "(99999999999, 99999999999)}",
-                       "")),
-              HasSubstr("a shape that its bytes can fill"));
+  for (const char *shape :
+       {"(99999999999, 99999999999)", "(0, 99999999999, 99999999999)"})
+    EXPECT_THAT(open(npy(std::string("{'descr': '<f4', 'fortran_order': False, "
+                                     "'shape': ") +
+                             shape + "}",
+                         "")),
+                HasSubstr("a shape that its bytes can fill"));
   std::string whole = npyHeader(DType::F32, {2, 2}) + std::string(16, 'x');
   ASSERT_EQ(open(whole), "");
   for (size_t length = 0; length < whole.size(); ++length)
@@ -137,6 +140,10 @@ TEST_F(Files, RefusesOtherTensorProtos) {
   EXPECT_THAT(open("\x08\x01\x10\x07\x70\x01"), HasSubstr("external data"));
   EXPECT_THAT(open("\x08\x02\x10\x07\x3a\x01\x05"),
               HasSubstr("expected 16 bytes of elements, found 8"));
+  // No elements, but strides past 64 bits.
+  std::string large = "\x08\x80\x80\x80\x80\x80\x20"; // 2^40
+  EXPECT_THAT(open(large + large + std::string("\x08\x00\x10\x07", 4)),
+              HasSubstr("a shape that its bytes can fill"));
 }
 
 TEST_F(Files, MovesTransposedPiecesOfRanks) {

@@ -1,0 +1,299 @@
+// Chooses as an exporter would most of the time, and otherwise now and then.
+
+#include "RandomModel.h"
+
+#include "accel/Import/Import.h"
+#include "accel/Onnx/Payload.h"
+#include "lib/Import/OpTable.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace accel;
+using namespace accel::fuzz;
+
+using onnx::AttributeProto;
+using onnx::TensorProto;
+
+namespace {
+
+/// An attribute that operators know, by their names with a blank after each.
+struct AttributeRow {
+  const char *name;
+  AttributeProto::AttributeType type;
+  llvm::StringLiteral users;
+};
+constexpr AttributeRow kAttributes[] = {
+    {"axis", AttributeProto::INT,
+     "Concat ConcatFromSequence Flatten Gather GatherElements OneHot "
+     "LayerNormalization LogSoftmax RMSNormalization Softmax Split "
+     "SplitToSequence "},
+    {"axes", AttributeProto::INTS,
+     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+     "ReduceMin ReduceProd ReduceSumSquare "},
+    {"keepdims", AttributeProto::INT,
+     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+     "ReduceMin ReduceProd ReduceSum ReduceSumSquare SplitToSequence "},
+    {"noop_with_empty_axes", AttributeProto::INT,
+     "ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum "},
+    {"perm", AttributeProto::INTS, "Transpose "},
+    {"to", AttributeProto::INT, "Cast "},
+    {"saturate", AttributeProto::INT, "Cast CastLike "},
+    {"allowzero", AttributeProto::INT, "Reshape "},
+    {"alpha", AttributeProto::FLOAT, "Gemm HardSigmoid LeakyRelu "},
+    {"beta", AttributeProto::FLOAT, "Gemm HardSigmoid "},
+    {"transA", AttributeProto::INT, "Gemm "},
+    {"transB", AttributeProto::INT, "Gemm "},
+    {"epsilon", AttributeProto::FLOAT, "LayerNormalization RMSNormalization "},
+    {"stash_type", AttributeProto::INT, "LayerNormalization RMSNormalization "},
+    {"exclusive", AttributeProto::INT, "CumSum "},
+    {"reverse", AttributeProto::INT, "CumSum "},
+    {"batch_dims", AttributeProto::INT, "GatherND "},
+    {"upper", AttributeProto::INT, "Trilu "},
+    {"fmod", AttributeProto::INT, "Mod "},
+    {"num_outputs", AttributeProto::INT, "Split "},
+    {"new_axis", AttributeProto::INT, "ConcatFromSequence "},
+    {"is_causal", AttributeProto::INT, "Attention "},
+    {"q_num_heads", AttributeProto::INT, "Attention "},
+    {"kv_num_heads", AttributeProto::INT, "Attention "},
+    {"qk_matmul_output_mode", AttributeProto::INT, "Attention "},
+    {"softmax_precision", AttributeProto::INT, "Attention "},
+    {"scale", AttributeProto::FLOAT, "Attention "},
+    {"softcap", AttributeProto::FLOAT, "Attention "},
+    {"interleaved", AttributeProto::INT, "RotaryEmbedding "},
+    {"num_heads", AttributeProto::INT, "RotaryEmbedding "},
+    {"rotary_embedding_dim", AttributeProto::INT, "RotaryEmbedding "},
+    {"detect_positive", AttributeProto::INT, "IsInf "},
+    {"detect_negative", AttributeProto::INT, "IsInf "},
+    {"ignore_index", AttributeProto::INT,
+     "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
+    {"reduction", AttributeProto::STRING,
+     "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
+    {"approximate", AttributeProto::STRING, "Gelu "},
+    {"mode", AttributeProto::STRING, "Pad "},
+    {"seed", AttributeProto::INT, "Dropout "},
+    {"start", AttributeProto::INT, "Shape "},
+    {"end", AttributeProto::INT, "Shape "},
+    {"value", AttributeProto::TENSOR, "Constant ConstantOfShape "},
+    {"value_int", AttributeProto::INT, "Constant "},
+    {"value_ints", AttributeProto::INTS, "Constant "},
+    {"value_float", AttributeProto::FLOAT, "Constant "},
+    {"value_floats", AttributeProto::FLOATS, "Constant "},
+    {"value_string", AttributeProto::STRING, "Constant "},
+    {"then_branch", AttributeProto::GRAPH, "If "},
+    {"else_branch", AttributeProto::GRAPH, "If "},
+    {"unknown", AttributeProto::STRINGS, ""}};
+
+constexpr const char *kStrings[] = {
+    "mean", "sum",  "none",     "tanh", "constant", "reflect", "edge",
+    "wrap", "both", "backward", "",     "\xc3\xa9", "x"};
+constexpr float kFloats[] = {0,
+                             1,
+                             -1,
+                             0.5f,
+                             2,
+                             1e-5f,
+                             3e38f,
+                             1e-45f,
+                             -0.0f,
+                             1e9f,
+                             __builtin_inff(),
+                             __builtin_nanf("")};
+
+const std::vector<const import::OpRow *> &allRows() {
+  static const std::vector<const import::OpRow *> rows = [] {
+    std::vector<const import::OpRow *> all;
+    for (llvm::ArrayRef<import::OpRow> group :
+         {import::elementwiseOps(), import::linearOps(), import::normOps(),
+          import::attentionOps(), import::shapeOps(), import::indexingOps(),
+          import::constantOps(), import::reductionOps(), import::lossOps(),
+          import::controlOps()})
+      for (const import::OpRow &row : group)
+        all.push_back(&row);
+    return all;
+  }();
+  return rows;
+}
+
+} // namespace
+
+int RandomModel::elementType() {
+  static constexpr int kCommon[] = {
+      TensorProto::FLOAT, TensorProto::INT64,   TensorProto::BOOL,
+      TensorProto::FLOAT, TensorProto::FLOAT16, TensorProto::INT64,
+      TensorProto::FLOAT, TensorProto::BFLOAT16};
+  return source.rarely(24) ? static_cast<int>(source.below(28))
+                           : source.pick(kCommon);
+}
+
+std::string RandomModel::newName() { return "v" + std::to_string(numNames++); }
+
+std::string RandomModel::anyValue() {
+  uint8_t at = source.byte();
+  if (values.empty() || at > 250)
+    return "";
+  // Recent ones first: models are chains.
+  return values[values.size() - 1 - at % values.size()];
+}
+
+void RandomModel::addInputs(onnx::GraphProto &graph) {
+  for (size_t left = 1 + source.below(3); left > 0; --left) {
+    onnx::ValueInfoProto &input = *graph.add_input();
+    input.set_name(values.emplace_back(newName()));
+    auto &type = *input.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(elementType());
+    type.mutable_shape();
+    static constexpr int64_t kSizes[] = {2, 3, 1, 4, 6, 2, 8, 0};
+    for (size_t rank = source.below(5); rank > 0; --rank) {
+      auto &dim = *type.mutable_shape()->add_dim();
+      if (source.rarely(40))
+        dim.set_dim_param(source.below(2) ? "batch" : "length");
+      else if (source.rarely(4))
+        dim.set_dim_value(source.integer());
+      else
+        dim.set_dim_value(source.pick(kSizes));
+    }
+  }
+}
+
+/// Small integers and floats as models hold them; any bits in other types.
+void RandomModel::fillTensor(TensorProto &tensor) {
+  int type = elementType();
+  std::optional<unsigned> bits = onnxio::bitsOfElementType(type);
+  if (!bits) {
+    type = TensorProto::FLOAT;
+    bits = 32;
+  }
+  tensor.set_data_type(type);
+  size_t count = 1;
+  for (size_t rank = source.below(4); rank > 0; --rank) {
+    size_t size = source.below(5);
+    tensor.add_dims(static_cast<int64_t>(size));
+    count *= size;
+  }
+  if (type == TensorProto::INT64) {
+    for (size_t i = 0; i < count; ++i)
+      tensor.add_int64_data(source.integer());
+  } else if (type == TensorProto::FLOAT) {
+    for (size_t i = 0; i < count; ++i)
+      tensor.add_float_data(source.pick(kFloats));
+  }
+  if (tensor.int64_data_size() + tensor.float_data_size() == 0)
+    tensor.set_raw_data(source.bytes((count * *bits + 7) / 8));
+}
+
+void RandomModel::addInitializer(onnx::GraphProto &graph) {
+  TensorProto &tensor = *graph.add_initializer();
+  tensor.set_name(values.emplace_back(newName()));
+  fillTensor(tensor);
+}
+
+void RandomModel::fillSubgraph(onnx::GraphProto &graph, int depth) {
+  graph.set_name("branch");
+  // What a branch defines is not seen outside of it.
+  std::vector<std::string> outer = values;
+  if (source.rarely(60))
+    addInitializer(graph);
+  for (size_t left = source.below(3); left > 0; --left)
+    addNode(graph, depth + 1);
+  for (size_t left = source.below(3); left > 0; --left)
+    graph.add_output()->set_name(anyValue());
+  values = std::move(outer);
+}
+
+void RandomModel::fillAttribute(AttributeProto &attribute, int depth) {
+  switch (attribute.type()) {
+  case AttributeProto::INT:
+    attribute.set_i(attribute.name() == "to" ? elementType()
+                                             : source.integer());
+    break;
+  case AttributeProto::FLOAT:
+    attribute.set_f(source.pick(kFloats));
+    break;
+  case AttributeProto::STRING:
+    attribute.set_s(source.pick(kStrings));
+    break;
+  case AttributeProto::INTS:
+    for (size_t left = source.below(5); left > 0; --left)
+      attribute.add_ints(source.integer());
+    break;
+  case AttributeProto::FLOATS:
+    for (size_t left = source.below(5); left > 0; --left)
+      attribute.add_floats(source.pick(kFloats));
+    break;
+  case AttributeProto::TENSOR:
+    fillTensor(*attribute.mutable_t());
+    break;
+  case AttributeProto::GRAPH:
+    fillSubgraph(*attribute.mutable_g(), depth);
+    break;
+  default:
+    attribute.add_strings("x");
+  }
+}
+
+void RandomModel::addAttributes(onnx::NodeProto &node, int depth) {
+  for (const AttributeRow &row : kAttributes) {
+    bool isUser = (" " + row.users).str().find(" " + node.op_type() + " ") !=
+                  std::string::npos;
+    bool isGraph = row.type == AttributeProto::GRAPH;
+    // A constant has one value.
+    bool isValue = llvm::StringRef(row.name).starts_with("value");
+    if (isUser ? !isGraph && !source.rarely(isValue ? 80 : 128) : true)
+      continue;
+    if (isGraph && depth > 1)
+      continue;
+    AttributeProto &attribute = *node.add_attribute();
+    attribute.set_name(row.name);
+    attribute.set_type(row.type);
+    fillAttribute(attribute, depth);
+  }
+  if (!source.rarely(5))
+    return;
+  const AttributeRow &row = source.pick(kAttributes);
+  AttributeProto &attribute = *node.add_attribute();
+  attribute.set_name(row.name);
+  attribute.set_type(row.type == AttributeProto::GRAPH ? AttributeProto::INT
+                                                       : row.type);
+  fillAttribute(attribute, depth);
+}
+
+void RandomModel::addNode(onnx::GraphProto &graph, int depth) {
+  const import::OpRow &row = *allRows()[source.below(allRows().size())];
+  onnx::NodeProto &node = *graph.add_node();
+  node.set_op_type(row.name.str());
+  node.set_domain(row.domain.str());
+  int most = row.maxOperands < 0 ? row.minOperands + 3 : row.maxOperands;
+  int operands = row.minOperands;
+  if (most > operands)
+    operands += static_cast<int>(source.below(most - operands + 1));
+  if (source.rarely(4))
+    operands = static_cast<int>(source.below(8));
+  for (int i = 0; i < operands; ++i)
+    node.add_input(anyValue());
+  addAttributes(node, depth);
+  size_t results = source.rarely(60) ? source.below(5) : 1;
+  for (size_t i = 0; i < results; ++i)
+    node.add_output(newName());
+  for (const std::string &name : node.output())
+    values.push_back(name);
+}
+
+onnx::ModelProto RandomModel::build() {
+  static constexpr int kOpsets[] = {18, 23, 13, 17, 20, 21, 14, 11, 24};
+  onnx::ModelProto model;
+  model.set_ir_version(10);
+  model.add_opset_import()->set_version(source.pick(kOpsets));
+  onnx::GraphProto &graph = *model.mutable_graph();
+  graph.set_name("main");
+  addInputs(graph);
+  for (size_t left = source.below(5); left > 0; --left)
+    addInitializer(graph);
+  for (size_t left = 1 + source.below(8); left > 0; --left)
+    addNode(graph, 0);
+  for (size_t left = 1 + source.below(3); left > 0; --left) {
+    onnx::ValueInfoProto &output = *graph.add_output();
+    output.set_name(anyValue());
+    if (output.name().empty())
+      graph.mutable_output()->RemoveLast();
+  }
+  return model;
+}
