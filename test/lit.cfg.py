@@ -65,6 +65,10 @@ config.substitutions += [
     # Preloaded into acc-run, it changes a bit of what is read.
     ("%change-reads", os.path.join(
         config.accel_build, "lib", "accel-change-reads.so")),
+    # %inject: calls of the system that fail. See docs/Faults.md.
+    ("%inject", sys.executable + " " + os.path.join(
+        source, "test", "Faults", "inject.py") + " --library " + os.path.join(
+            config.accel_build, "lib", "accel-fail-calls.so")),
     # Preloaded into acc-run: see test/Tools/ChangeSaves.cpp, SlowMemory.cpp.
     ("%change-saves", os.path.join(
         config.accel_build, "lib", "accel-change-saves.so")),

@@ -1,6 +1,7 @@
 // Names, listing and locking of folders of checkpoints.
 
 #include "Core/CheckpointFolder.h"
+#include "Format/SyncName.h"
 #include "Format/SystemError.h"
 
 #include <cerrno>
@@ -27,13 +28,23 @@ int64_t stepOf(const std::string &name, const std::string &prefix) {
   return std::strtoll(digits.c_str(), nullptr, 10);
 }
 
-template <class F> void forEachName(const std::string &folder, F &&f) {
+/// Errors: what the system says, but not of a folder that is not there.
+template <class F> Status forEachName(const std::string &folder, F &&f) {
   DIR *stream = opendir(folder.c_str());
-  if (!stream)
-    return;
-  while (dirent *entry = readdir(stream))
+  int error = stream || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+  while (stream) {
+    errno = 0; // at the end it stays so
+    dirent *entry = readdir(stream);
+    error = entry ? 0 : errno;
+    if (!entry)
+      break;
     f(std::string(entry->d_name));
-  closedir(stream);
+  }
+  if (stream)
+    closedir(stream);
+  return error ? Status::error("cannot list the folder " + inQuotes(folder) +
+                               ": " + systemError(error))
+               : Status();
 }
 
 } // namespace
@@ -43,17 +54,24 @@ CheckpointName::CheckpointName(int64_t step, bool temporary) {
                 temporary ? kTemporary : kPrefix, static_cast<long long>(step));
 }
 
-std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder) {
-  std::vector<FoundCheckpoint> found;
-  forEachName(folder, [&](const std::string &name) {
+Status listCheckpoints(const std::string &folder,
+                       std::vector<FoundCheckpoint> &found) {
+  Status status;
+  auto add = [&](const std::string &name) {
     FoundCheckpoint checkpoint{stepOf(name, kPrefix), folder + "/" + name};
-    if (checkpoint.step >= 0 &&
-        access((checkpoint.path + "/" + kManifestFile).c_str(), F_OK) == 0)
+    if (checkpoint.step < 0)
+      return;
+    std::string path = checkpoint.path + "/" + kManifestFile;
+    if (access(path.c_str(), F_OK) == 0)
       found.push_back(std::move(checkpoint));
-  });
+    else if (errno != ENOENT && errno != ENOTDIR && status.ok())
+      status = Status::error("cannot tell whether there is a checkpoint " +
+                             inQuotes(path) + ": " + systemError(errno));
+  };
+  ACCEL_RT_RETURN_IF_ERROR(forEachName(folder, add));
   std::sort(found.begin(), found.end(),
             [](const auto &a, const auto &b) { return a.step < b.step; });
-  return found;
+  return status;
 }
 
 Status CheckpointFolder::open(const std::string &path) {
@@ -71,6 +89,11 @@ Status CheckpointFolder::open(const std::string &path) {
       ::open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!handle)
     return fail("open");
+  // Or else the power may take the folder, and all that will be in it. An
+  // earlier run that made it may not have come to this.
+  errno = syncName(folderPath, handle.get());
+  if (errno)
+    return fail("synchronise");
   while (!lockFile) {
     // Nobody may read it, so that only who may write checkpoints can lock it:
     // the folder itself could be locked by all who may list it.
@@ -89,9 +112,12 @@ Status CheckpointFolder::open(const std::string &path) {
                            inQuotes(folderPath) + ", found another");
     // Another run may have removed it since it was opened.
     struct stat locked, named;
-    if (fstat(file.get(), &locked) == 0 &&
-        fstatat(handle.get(), kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+    bool isThere =
+        fstatat(handle.get(), kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0;
+    if ((!isThere && errno != ENOENT) || fstat(file.get(), &locked) != 0)
+      return fail("lock");
+    if (isThere && locked.st_dev == named.st_dev &&
+        locked.st_ino == named.st_ino)
       lockFile = std::move(file);
   }
   clean();
@@ -123,7 +149,8 @@ void CheckpointFolder::clean() const {
   std::string path = whereNow();
 
   std::vector<std::string> stale;
-  forEachName(path, [&](const std::string &name) {
+  // What is left makes no later run wrong.
+  (void)forEachName(path, [&](const std::string &name) {
     if (stepOf(name, kTemporary) >= 0)
       stale.push_back(path + "/" + name);
   });

@@ -20,8 +20,10 @@ struct FoundCheckpoint {
   std::string path;
 };
 
-/// The checkpoints in `folder` by their steps; none where it cannot be read.
-std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder);
+/// The checkpoints in `folder` by their steps; none where there is no such
+/// folder. Errors: it cannot be read, so that the newest is not known.
+Status listCheckpoints(const std::string &folder,
+                       std::vector<FoundCheckpoint> &found);
 
 /// The name of a step's folder, and of the temporary that becomes it.
 class CheckpointName {

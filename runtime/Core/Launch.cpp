@@ -11,6 +11,7 @@
 #include "Core/StepReports.h"
 #include "Core/WhereIs.h"
 #include "Format/SystemError.h"
+#include "accel-rt/NoMemory.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +19,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <new>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -98,7 +98,7 @@ private:
     static RankControl *rankHere;
     here = this;
     rankHere = &self;
-    std::set_new_handler([] { here->endRank(*rankHere, kNoMemory.c_str()); });
+    endWithoutMemory([] { here->endRank(*rankHere, kNoMemory.c_str()); });
     Status status = runRank(job, rank);
     if (!status.ok())
       endRank(self, status.message().c_str());

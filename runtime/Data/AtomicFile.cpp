@@ -1,7 +1,9 @@
 // The system calls of an atomic write.
 
 #include "Data/AtomicFile.h"
+#include "Format/SyncName.h"
 #include "Format/SystemError.h"
+#include "Format/UniqueName.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,33 +15,6 @@
 
 namespace accel::rt {
 namespace {
-
-/// Whether two runs end up with one name is decided by the file system alone:
-/// process numbers are the same in every container.
-constexpr int kMostNames = 1000;
-
-std::string folderOf(const std::string &path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-/// Calls `make` with names in `folder`, one after another, until one is not
-/// there already. Returns 0 or an error number.
-template <class F>
-int makeUnique(const std::string &folder, const std::string &path,
-               std::string &name, F &&make) {
-  std::string stem =
-      path.substr(path.rfind('/') + 1) + ".tmp." + std::to_string(getpid());
-  for (int i = 0; i < kMostNames; ++i) {
-    name = (folder == "." ? "" : folder) + stem +
-           (i ? "." + std::to_string(i) : "");
-    if (make(name))
-      return 0;
-    if (errno != EEXIST)
-      return errno;
-  }
-  return EEXIST;
-}
 
 /// A file that was not there, nor a link of that name.
 FileHandle makeNew(const std::string &name) {
@@ -144,13 +119,8 @@ Status AtomicFile::publish() {
   if (rename(temporary.c_str(), finalPath.c_str()) != 0)
     return fail(errno);
   hasName = false;
-  // The rename itself reaches storage with its folder; a file system that
-  // cannot synchronise folders is no error.
-  FileHandle folder(
-      ::open(folderOf(finalPath).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder)
-    (void)fsync(folder.get());
-  return Status();
+  int error = syncName(finalPath, file.get());
+  return error ? fail(error) : Status();
 }
 
 } // namespace accel::rt
