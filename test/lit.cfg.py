@@ -69,6 +69,10 @@ config.substitutions += [
     ("%inject", sys.executable + " " + os.path.join(
         source, "test", "Faults", "inject.py") + " --library " + os.path.join(
             config.accel_build, "lib", "accel-fail-calls.so")),
+    # %power: the power that goes. See docs/Faults.md.
+    ("%power", sys.executable + " " + os.path.join(
+        source, "test", "Faults", "power.py") + " --library " + os.path.join(
+            config.accel_build, "lib", "accel-log-writes.so")),
     # Preloaded into acc-run: see test/Tools/ChangeSaves.cpp, SlowMemory.cpp.
     ("%change-saves", os.path.join(
         config.accel_build, "lib", "accel-change-saves.so")),

@@ -120,8 +120,8 @@ Status CheckpointFolder::open(const std::string &path) {
         locked.st_ino == named.st_ino)
       lockFile = std::move(file);
   }
-  clean();
-  return Status();
+  // What is in the way of a checkpoint would be found after days of training.
+  return clean();
 }
 
 CheckpointFolder::~CheckpointFolder() {
@@ -145,21 +145,29 @@ std::string CheckpointFolder::whereNow() const {
   return isHere(moved) ? moved : "";
 }
 
-void CheckpointFolder::clean() const {
+Status CheckpointFolder::clean() const {
   std::string path = whereNow();
-
   std::vector<std::string> stale;
-  // What is left makes no later run wrong.
-  (void)forEachName(path, [&](const std::string &name) {
+  ACCEL_RT_RETURN_IF_ERROR(forEachName(path, [&](const std::string &name) {
     if (stepOf(name, kTemporary) >= 0)
       stale.push_back(path + "/" + name);
-  });
+  }));
   for (const std::string &left : stale) {
+    int error = 0;
+    auto note = [&](int result) {
+      if (result != 0 && errno != ENOENT && !error)
+        error = errno;
+    };
     for (const char *file : kCheckpointFiles)
-      unlink((left + "/" + file).c_str());
-    unlink((left + "/" + kManifestFile).c_str());
-    rmdir(left.c_str());
+      note(unlink((left + "/" + file).c_str()));
+    note(unlink((left + "/" + kManifestFile).c_str()));
+    note(rmdir(left.c_str()));
+    if (error)
+      return Status::error(
+          "cannot remove " + inQuotes(left) +
+          ", which an earlier run left behind: " + systemError(error));
   }
+  return Status();
 }
 
 } // namespace accel::rt

@@ -45,10 +45,11 @@ public:
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
   /// Makes the folder (its parent must be there) and removes the temporaries
-  /// that a killed run left. Errors: no such folder, another run is writing.
+  /// that a killed run left. Errors: no such folder, another run is writing, a
+  /// temporary that stays.
   Status open(const std::string &path);
-  /// Removes the temporaries.
-  void clean() const;
+  /// Removes the temporaries. Errors: one that stays, and would be in the way.
+  Status clean() const;
   const std::string &path() const { return folderPath; }
   /// Where it is by now: somebody may have moved it. Empty: it is gone.
   std::string whereNow() const;

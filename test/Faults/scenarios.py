@@ -10,11 +10,16 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Integration"))
 from acc import ROOT, Failed  # noqa: E402
 
+BUILD = pathlib.Path(os.environ.get("ACCEL_BUILD", ROOT / "build")).resolve()
+# lit has the tools on its path; whoever starts a driver by hand need not.
+if not shutil.which("accel-make-executable"):
+    os.environ["PATH"] = f"{BUILD / 'bin'}:{os.environ['PATH']}"
 MLP = ROOT / "test" / "Fixtures" / "mlp"
 STEPS, EVERY = 4, 2
 DUE = [step for step in range(1, STEPS + 1) if step % EVERY == 0]
@@ -30,15 +35,19 @@ def run(command, folder, preload=None, **environment):
     given.setdefault("ACCEL_CACHE", str(folder / "cache"))
     if preload:
         given["LD_PRELOAD"] = str(preload)
-    process = subprocess.Popen([str(word) for word in command], cwd=folder, env=given,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        stdout, stderr = process.communicate(timeout=DEADLINE_S)
-        status = process.returncode
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        (stdout, stderr), status = process.communicate(), None
+    # A file, so that what was said by when can be told.
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen([str(word) for word in command], cwd=folder, env=given,
+                                   stdin=subprocess.DEVNULL, stdout=output,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        try:
+            _, stderr = process.communicate(timeout=DEADLINE_S)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, 9)
+            (_, stderr), status = process.communicate(), None
+        output.seek(0)
+        stdout = output.read()
     # Ranks die with their parent, but not in the same instant.
     for _ in range(1000):
         try:
@@ -204,27 +213,34 @@ class Resume(Train):
         return self.bench.train("--checkpoint", "c", "--resume", "c")
 
 
+class Stale(Resume):
+    """Beside what a killed run was writing."""
+
+    def prepare(self, folder):
+        super().prepare(folder)
+        left = folder / "c" / f".tmp-step-{STEPS:08}"
+        left.mkdir()
+        for name in FILES[1:]:
+            (left / name).write_bytes(self.bench.checkpoints[STEPS][name][:100])
+
+
 class Save(Scenario):
-    """Weights and outputs over those of an earlier run, which are there until the new
-    ones are."""
-    command_of = ["--save-weights", "w.safetensors", "--outputs", "o"]
+    """Weights and outputs over files that are there until the new ones are."""
 
     def __init__(self, bench):
         super().__init__(bench)
-        self.old, self.new = [self.files(steps) for steps in (1, 2)]
-
-    def files(self, steps):
-        folder = self.bench.work / f"save-{steps}"
+        folder = bench.work / "saved"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        status, _, stderr = run(self.command(steps), folder)
+        status, _, stderr = run(self.command(), folder)
         if status != 0:
             raise Failed(f"expected to save weights, found {stderr}")
-        return {name: data for name, data in tree(folder).items() if data is not None}
+        self.new = {name: data for name, data in tree(folder).items() if data is not None}
+        self.old = {name: f"{name} as it was".encode() for name in self.new}
 
-    def command(self, steps=2):
+    def command(self):
         return ["acc-run", self.bench.base / "m.accx", "--inputs", self.bench.base, "--threads", 1,
-                "--json", "--steps", steps, *self.command_of]
+                "--json", "--steps", 2, "--save-weights", "w.safetensors", "--outputs", "o"]
 
     def prepare(self, folder):
         for name, data in self.old.items():
@@ -310,5 +326,5 @@ class Product(Scenario):
             raise Failed("half: the outputs are not those of an undisturbed run")
 
 
-SCENARIOS = {"train": Train, "resume": Resume, "save": Save, "product": Product,
+SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "save": Save, "product": Product,
              "compile": Compile, "compile-cold": CompileCold}
