@@ -218,7 +218,6 @@ private:
       --running;
       if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         continue;
-      std::string name = "rank " + std::to_string(rank);
       RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
       if (WIFSIGNALED(status)) {
         std::string text = whereIs(plan, self, static_cast<int64_t>(rank)) +
@@ -233,11 +232,19 @@ private:
         fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
                            ": ended with exit code " +
                            std::to_string(WEXITSTATUS(status))));
-      } else if (std::string(self.message) != kAbortedMessage) {
-        fail(Status::error((children.size() > 1 ? name + ": " : "") +
-                           self.message));
+      } else {
+        failAsSaid(rank);
       }
     }
+  }
+
+  /// Fails for the reason that a rank gave before it ended.
+  void failAsSaid(size_t rank) {
+    std::string why = job.memory.rank(static_cast<int64_t>(rank)).message;
+    if (why != kAbortedMessage)
+      fail(Status::error(
+          (children.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") +
+          why));
   }
 
   void fail(Status status) {
@@ -324,13 +331,19 @@ private:
             whyItLives(children[rank]) + ") did not end by SIGKILL");
   }
 
-  /// Collects the ranks that SIGKILL has ended, which is no news.
+  /// Collects the ranks that SIGKILL has ended, which is no news. But one may
+  /// have said why it ends, and been slow to do so.
   void collectKilled() {
-    for (pid_t &child : children)
-      if (child > 0 && waitpid(child, nullptr, WNOHANG) == child) {
-        child = 0;
-        --running;
-      }
+    for (size_t rank = 0; rank < children.size(); ++rank) {
+      if (children[rank] <= 0 ||
+          waitpid(children[rank], nullptr, WNOHANG) != children[rank])
+        continue;
+      children[rank] = 0;
+      --running;
+      if (job.memory.rank(static_cast<int64_t>(rank)).state.load() ==
+          RankControl::Failed)
+        failAsSaid(rank);
+    }
   }
 
   const Job &job;

@@ -92,6 +92,7 @@ int AtomicFile::copy(const std::string &folder, std::string &name) const {
 Status AtomicFile::complete() {
   if (fsync(file.get()) != 0)
     return fail(errno);
+  isSynchronised = true;
   if (hasName)
     return Status();
   if (int error = link(folderOf(finalPath), temporary))
@@ -101,7 +102,9 @@ Status AtomicFile::complete() {
 }
 
 std::string AtomicFile::rescue() {
-  if (hasName) { // beside the path already
+  // Beside the path already. Where it did not reach storage its bytes are in
+  // memory only, and the system will not try to write them again.
+  if (hasName && isSynchronised) {
     hasName = false;
     return temporary;
   }

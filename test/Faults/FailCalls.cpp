@@ -11,6 +11,7 @@
 // which rank is faster, and no n would mean the same call twice.
 
 #include "FaultKinds.h"
+#include "UnnamedFiles.h"
 
 #include <cerrno>
 #include <cstdarg>
@@ -312,7 +313,9 @@ int fcntl(int fd, int what, ...) {
 
 int open(const char *path, int flags, ...) {
   MODE_OF(flags)
-  return failsWithError(kOpen, "open") ? -1 : REAL(open)(path, flags, mode);
+  return failsWithError(kOpen, "open") || isRefused(flags)
+             ? -1
+             : REAL(open)(path, flags, mode);
 }
 int open64(const char *path, int flags, ...) {
   MODE_OF(flags)
@@ -406,6 +409,13 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
   return fails(kFork, "pthread_create")
              ? plan.error
              : REAL(pthread_create)(thread, attributes, body, argument);
+}
+/// ACCEL_SLOW_EXIT: a child takes longer to end than its parent waits for it.
+void _exit(int status) {
+  if (self > 0 && std::getenv("ACCEL_SLOW_EXIT"))
+    usleep(2500000);
+  REAL(_exit)(status);
+  __builtin_unreachable();
 }
 FAIL_CALL(kWait, pid_t, waitpid, (pid_t child, int *status, int flags),
           (child, status, flags), -1)

@@ -9,6 +9,8 @@
 //   rename FOLDER NAME FOLDER NAME, link INODE FOLDER NAME, remove FOLDER NAME
 //   said LENGTH   of the standard output, where that is a file
 
+#include "UnnamedFiles.h"
+
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -175,6 +177,8 @@ extern "C" {
 
 int open(const char *path, int flags, ...) {
   MODE_OF(flags)
+  if (accel::test::isRefused(flags))
+    return -1;
   return openLogged(AT_FDCWD, path, flags,
                     [&] { return REAL(open)(path, flags, mode); });
 }

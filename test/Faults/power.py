@@ -208,7 +208,7 @@ class Outage:
         disk, log = Disk(folder), folder.parent / f"{folder.name}.txt"
         log.write_bytes(b"")
         status, stdout, stderr = run(self.scenario.command(), folder, self.options.library,
-                                     ACCEL_LOG=str(log))
+                                     ACCEL_LOG=str(log), **self.scenario.environment)
         if status != 0:
             raise Failed(f"{self.name}: expected to succeed, found {status}: {stderr}")
         return disk, log.read_text().splitlines(), stdout.encode(), tree(folder)
@@ -307,7 +307,7 @@ class Outage:
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["train", "resume", "stale", "save", "compile-cold"]
+    names = ["train", "resume", "stale", "save", "save-named", "compile-cold"]
     parser.add_argument("--scenarios", type=lambda text: text.split(","), default=names)
     parser.add_argument("--most", type=int, default=1 << 60, help="states of a run")
     parser.add_argument("--without-sync", action="store_true")

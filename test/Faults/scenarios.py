@@ -166,7 +166,7 @@ class Bench:
 
 class Scenario:
     """A command, the folder it finds, and what must hold afterwards."""
-    tool = "acc-run"
+    tool, environment = "acc-run", {}
 
     def __init__(self, bench):
         self.bench = bench
@@ -260,6 +260,11 @@ class Save(Scenario):
                 raise Failed(f"step {step} has {pair}, undisturbed {self.bench.losses[step]}")
 
 
+class SaveNamed(Save):
+    """The same where a file system has no files without a name."""
+    environment = {"ACCEL_NO_UNNAMED": "1"}
+
+
 class Compile(Scenario):
     """A model, over an executable that was there; the cache has what a compile needs."""
     tool, cached = "acc-opt", True
@@ -326,5 +331,5 @@ class Product(Scenario):
             raise Failed("half: the outputs are not those of an undisturbed run")
 
 
-SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "save": Save, "product": Product,
+SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "save": Save, "save-named": SaveNamed, "product": Product,
              "compile": Compile, "compile-cold": CompileCold}
