@@ -221,7 +221,7 @@ def main():
     parser.add_argument("--scenarios", type=lambda text: text.split(","), default=list(SCENARIOS))
     parser.add_argument("--kinds", type=lambda text: text.split(","))
     parser.add_argument("--most", type=int, default=1 << 60, help="n of a kind, process and way to fail")
-    parser.add_argument("--allocations", type=int, default=4000, help="the same of allocations")
+    parser.add_argument("--allocations", type=int, default=8000, help="the same of allocations")
     parser.add_argument("--only", type=lambda text: [Fault.parse(word) for word in text.split(",")],
                         help="these faults, N a number or 'each'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -195,8 +195,9 @@ class Outage:
     """One run, and all that may be left of it."""
 
     def __init__(self, name, bench, options):
-        self.name, self.bench, self.options = name, bench, options
+        self.name, self.options = name, options
         self.scenario = SCENARIOS[name](bench)
+        self.bench = self.scenario.bench
         self.known, self.lock, self.bad = {}, threading.Lock(), []
         self.calls = self.tried = self.made = 0
 
@@ -307,7 +308,7 @@ class Outage:
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["train", "resume", "stale", "save", "save-named", "compile-cold"]
+    names = ["train", "resume", "stale", "data", "save", "save-named", "compile-cold"]
     parser.add_argument("--scenarios", type=lambda text: text.split(","), default=names)
     parser.add_argument("--most", type=int, default=1 << 60, help="states of a run")
     parser.add_argument("--without-sync", action="store_true")

@@ -89,7 +89,8 @@ def is_temporary(name):
 
 
 class Bench:
-    """The executables, and what they do undisturbed."""
+    """An executable that trains, and what it does undisturbed."""
+    kind, flags = "train", []
 
     def __init__(self, work):
         self.work, self.seen, self.lock = work, {}, threading.Lock()
@@ -97,7 +98,9 @@ class Bench:
         self.base = work / "base"
         shutil.rmtree(self.base, ignore_errors=True)
         self.base.mkdir()
-        self.must("accel-make-executable", self.base, "train", 2, 2)
+        self.must("accel-make-executable", self.base, self.kind, 2, 2)
+        # Twenty samples of eight tokens; only a run that is told so reads them.
+        (self.base / "tokens.bin").write_bytes(bytes(i * 7 % 256 for i in range(2 * 8 * 20)))
         self.losses, _ = steps_told(self.must(*self.train("--checkpoint", "c")))
         self.checkpoints = self.saved(self.base / "c")
         if sorted(self.checkpoints) != DUE or sorted(self.losses) != list(range(1, STEPS + 1)):
@@ -109,9 +112,10 @@ class Bench:
             raise Failed(f"{' '.join(map(str, command))}\nended with {status}:\n{stderr}")
         return stdout
 
-    def train(self, *more, steps=STEPS):
-        return ["acc-run", self.base / "m.accx", "--inputs", self.base, "--steps", steps,
-                "--save-every", EVERY, "--threads", 1, "--json", *more][:None if more else -1]
+    def train(self, *more):
+        return ["acc-run", self.base / "m.accx", "--inputs", self.base, "--steps", STEPS,
+                "--save-every", EVERY, "--threads", 1, "--json", *more,
+                *(self.base / word if word == "tokens.bin" else word for word in self.flags)]
 
     def saved(self, folder):
         """The files of every checkpoint by step."""
@@ -162,6 +166,11 @@ class Bench:
             raise Failed(f"expected only checkpoints after going on, found {left}")
         with self.lock:
             self.seen[key] = True
+
+
+class DataBench(Bench):
+    """Trains on a file of tokens, which a checkpoint knows by its hash."""
+    kind, flags = "tokens", ["--data", "tokens.bin"]
 
 
 class Scenario:
@@ -222,6 +231,13 @@ class Stale(Resume):
         left.mkdir()
         for name in FILES[1:]:
             (left / name).write_bytes(self.bench.checkpoints[STEPS][name][:100])
+
+
+class Data(Resume):
+    """On a file of tokens."""
+
+    def __init__(self, bench):
+        super().__init__(DataBench(bench.work / "data"))
 
 
 class Save(Scenario):
@@ -331,5 +347,6 @@ class Product(Scenario):
             raise Failed("half: the outputs are not those of an undisturbed run")
 
 
-SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "save": Save, "save-named": SaveNamed, "product": Product,
-             "compile": Compile, "compile-cold": CompileCold}
+SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "data": Data, "save": Save,
+             "save-named": SaveNamed, "product": Product, "compile": Compile,
+             "compile-cold": CompileCold}
