@@ -283,7 +283,7 @@ class SaveNamed(Save):
 
 class Compile(Scenario):
     """A model, over an executable that was there; the cache has what a compile needs."""
-    tool, cached = "acc-opt", True
+    tool, cached, flags = "acc-opt", True, ["--mlir-disable-threading"]
 
     def __init__(self, bench):
         super().__init__(bench)
@@ -297,8 +297,7 @@ class Compile(Scenario):
         self.new = (self.folder / "m.accx").read_bytes()
 
     def command(self):
-        return ["acc-opt", MLP / "model.onnx", "--dim", "batch=8", "--mlir-disable-threading",
-                "-o", "m.accx"]
+        return ["acc-opt", MLP / "model.onnx", "--dim", "batch=8", *self.flags, "-o", "m.accx"]
 
     def results(self, folder):
         """What the executable computes; why it does not."""
@@ -326,6 +325,11 @@ class CompileCold(Compile):
     cached = False
 
 
+class CompileThreads(CompileCold):
+    """With MLIR's threads: which call is the n-th is not the same in every run."""
+    flags = []
+
+
 class Product(Scenario):
     """A run of what was compiled: products by oneDNN, kernels of ours."""
 
@@ -349,4 +353,4 @@ class Product(Scenario):
 
 SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "data": Data, "save": Save,
              "save-named": SaveNamed, "product": Product, "compile": Compile,
-             "compile-cold": CompileCold}
+             "compile-cold": CompileCold, "compile-threads": CompileThreads}
