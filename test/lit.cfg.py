@@ -32,6 +32,8 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 # its own libraries, which no sanitizer has seen.
 if config.accel_asan_options:
     config.environment["ASAN_OPTIONS"] = config.accel_asan_options
+    # Its allocator is its own: no preloaded one gets a call.
+    config.available_features.add("asan")
 for name in ("ACCEL_POISON", "ACCEL_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS",
              "TMPDIR", "HOME"):
     if name in os.environ:
@@ -65,6 +67,16 @@ config.substitutions += [
     # Preloaded into acc-run, it changes a bit of what is read.
     ("%change-reads", os.path.join(
         config.accel_build, "lib", "accel-change-reads.so")),
+    ("%fail-calls", os.path.join(
+        config.accel_build, "lib", "accel-fail-calls.so")),
+    # %inject: calls of the system that fail. See docs/Faults.md.
+    ("%inject", sys.executable + " " + os.path.join(
+        source, "test", "Faults", "inject.py") + " --library " + os.path.join(
+            config.accel_build, "lib", "accel-fail-calls.so")),
+    # %power: the power that goes. See docs/Faults.md.
+    ("%power", sys.executable + " " + os.path.join(
+        source, "test", "Faults", "power.py") + " --library " + os.path.join(
+            config.accel_build, "lib", "accel-log-writes.so")),
     # Preloaded into acc-run: see test/Tools/ChangeSaves.cpp, SlowMemory.cpp.
     ("%change-saves", os.path.join(
         config.accel_build, "lib", "accel-change-saves.so")),

@@ -41,10 +41,14 @@ Status syncFolder(int fd) {
   return fsync(fd) == 0 || errno == EINVAL ? Status() : cannotWrite(".");
 }
 
-bool sameFolder(const std::string &a, const std::string &b) {
+Status sameFolder(const std::string &a, const std::string &b, bool &same) {
   struct stat first, second;
-  return stat(a.c_str(), &first) == 0 && stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  for (auto [path, info] : {std::pair(&a, &first), std::pair(&b, &second)})
+    if (stat(path->c_str(), info) != 0)
+      return Status::error("cannot look at the checkpoint " + inQuotes(*path) +
+                           ": " + std::strerror(errno));
+  same = first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  return Status();
 }
 
 } // namespace
@@ -61,13 +65,17 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
   ACCEL_RT_RETURN_IF_ERROR(folder.open(options.checkpoint));
   // Checkpoints of two runs in one folder would be one history that neither
   // had; and none is ever written over.
-  if (auto found = listCheckpoints(folder.path()); !found.empty()) {
+  std::vector<FoundCheckpoint> found;
+  ACCEL_RT_RETURN_IF_ERROR(listCheckpoints(folder.path(), found));
+  if (!found.empty()) {
     const std::string &newest = found.back().path;
     if (!resumed)
       return Status::error("expected a folder without checkpoints, found " +
                            inQuotes(newest) + ": go on from it with --resume " +
                            folder.path() + ", or give another --checkpoint");
-    if (!sameFolder(newest, resumed->path()))
+    bool same = false;
+    ACCEL_RT_RETURN_IF_ERROR(sameFolder(newest, resumed->path(), same));
+    if (!same)
       return Status::error("expected no checkpoint in " +
                            inQuotes(folder.path()) +
                            " that is newer than, or no part of the run of, " +
@@ -123,10 +131,13 @@ std::string Checkpoints::whereIsTheLast() const {
   if (now.empty())
     return "; the folder " + inQuotes(folder.path()) +
            " of the checkpoints is gone";
+  std::vector<FoundCheckpoint> found;
+  if (Status status = listCheckpoints(now, found); !status.ok())
+    return "; " + status.message() + ", so the last checkpoint is not known";
   std::string last = resumedPath;
-  for (const FoundCheckpoint &found : listCheckpoints(now))
-    if (found.isWhole)
-      last = found.path;
+  for (const FoundCheckpoint &each : found)
+    if (each.isWhole)
+      last = each.path;
   return last.empty() ? "; no checkpoint was saved"
                       : "; the last checkpoint is " + inQuotes(last);
 }

@@ -33,7 +33,7 @@ public:
   /// Where the newest checkpoint is, as a clause for the end of an error.
   std::string whereIsTheLast() const;
   /// Removes what a rank that ended was writing.
-  void discard() const { folder.clean(); }
+  void discard() const { (void)folder.clean(); }
 
 private:
   friend class CheckpointWriter;

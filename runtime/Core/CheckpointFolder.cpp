@@ -1,6 +1,7 @@
 // Names, listing and locking of folders of checkpoints.
 
 #include "Core/CheckpointFolder.h"
+#include "Format/SyncName.h"
 #include "Format/SystemError.h"
 
 #include <cerrno>
@@ -27,13 +28,23 @@ int64_t stepOf(const std::string &name, const std::string &prefix) {
   return std::strtoll(digits.c_str(), nullptr, 10);
 }
 
-template <class F> void forEachName(const std::string &folder, F &&f) {
+/// Errors: what the system says, but not of a folder that is not there.
+template <class F> Status forEachName(const std::string &folder, F &&f) {
   DIR *stream = opendir(folder.c_str());
-  if (!stream)
-    return;
-  while (dirent *entry = readdir(stream))
+  int error = stream || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+  while (stream) {
+    errno = 0; // at the end it stays so
+    dirent *entry = readdir(stream);
+    error = entry ? 0 : errno;
+    if (!entry)
+      break;
     f(std::string(entry->d_name));
-  closedir(stream);
+  }
+  if (stream)
+    closedir(stream);
+  return error ? Status::error("cannot list the folder " + inQuotes(folder) +
+                               ": " + systemError(error))
+               : Status();
 }
 
 } // namespace
@@ -43,18 +54,25 @@ CheckpointName::CheckpointName(int64_t step, bool temporary) {
                 temporary ? kTemporary : kPrefix, static_cast<long long>(step));
 }
 
-std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder) {
-  std::vector<FoundCheckpoint> found;
-  forEachName(folder, [&](const std::string &name) {
+Status listCheckpoints(const std::string &folder,
+                       std::vector<FoundCheckpoint> &found) {
+  Status status;
+  auto add = [&](const std::string &name) {
     FoundCheckpoint checkpoint{stepOf(name, kPrefix), folder + "/" + name};
-    checkpoint.isWhole =
-        access((checkpoint.path + "/" + kManifestFile).c_str(), F_OK) == 0;
-    if (checkpoint.step >= 0)
-      found.push_back(std::move(checkpoint));
-  });
+    if (checkpoint.step < 0)
+      return;
+    std::string path = checkpoint.path + "/" + kManifestFile;
+    checkpoint.isWhole = access(path.c_str(), F_OK) == 0;
+    if (!checkpoint.isWhole && errno != ENOENT && errno != ENOTDIR &&
+        status.ok())
+      status = Status::error("cannot tell whether there is a checkpoint " +
+                             inQuotes(path) + ": " + systemError(errno));
+    found.push_back(std::move(checkpoint));
+  };
+  ACCEL_RT_RETURN_IF_ERROR(forEachName(folder, add));
   std::sort(found.begin(), found.end(),
             [](const auto &a, const auto &b) { return a.step < b.step; });
-  return found;
+  return status;
 }
 
 void CheckpointFolder::shareLock(int lock) const {
@@ -86,6 +104,11 @@ Status CheckpointFolder::open(const std::string &path) {
       ::open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!handle)
     return fail("open");
+  // Or else the power may take the folder, and all that will be in it. An
+  // earlier run that made it may not have come to this.
+  errno = syncName(folderPath, handle.get());
+  if (errno)
+    return fail("synchronise");
   while (!lockFile) {
     // Nobody may read it, so that only who may write checkpoints can lock it:
     // the folder itself could be locked by all who may list it.
@@ -115,13 +138,16 @@ Status CheckpointFolder::open(const std::string &path) {
                            inQuotes(folderPath) + ", found another");
     // Another run may have removed it since it was opened.
     struct stat locked, named;
-    if (fstat(file.get(), &locked) == 0 &&
-        fstatat(handle.get(), kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-        locked.st_dev == named.st_dev && locked.st_ino == named.st_ino)
+    bool isThere =
+        fstatat(handle.get(), kLockFile, &named, AT_SYMLINK_NOFOLLOW) == 0;
+    if ((!isThere && errno != ENOENT) || fstat(file.get(), &locked) != 0)
+      return fail("lock");
+    if (isThere && locked.st_dev == named.st_dev &&
+        locked.st_ino == named.st_ino)
       lockFile = std::move(file);
   }
-  clean();
-  return Status();
+  // What is in the way of a checkpoint would be found after days of training.
+  return clean();
 }
 
 CheckpointFolder::~CheckpointFolder() {
@@ -145,20 +171,29 @@ std::string CheckpointFolder::whereNow() const {
   return isHere(moved) ? moved : "";
 }
 
-void CheckpointFolder::clean() const {
+Status CheckpointFolder::clean() const {
   std::string path = whereNow();
-
   std::vector<std::string> stale;
-  forEachName(path, [&](const std::string &name) {
+  ACCEL_RT_RETURN_IF_ERROR(forEachName(path, [&](const std::string &name) {
     if (stepOf(name, kTemporary) >= 0)
       stale.push_back(path + "/" + name);
-  });
+  }));
   for (const std::string &left : stale) {
+    int error = 0;
+    auto note = [&](int result) {
+      if (result != 0 && errno != ENOENT && !error)
+        error = errno;
+    };
     for (const char *file : kCheckpointFiles)
-      unlink((left + "/" + file).c_str());
-    unlink((left + "/" + kManifestFile).c_str());
-    rmdir(left.c_str());
+      note(unlink((left + "/" + file).c_str()));
+    note(unlink((left + "/" + kManifestFile).c_str()));
+    note(rmdir(left.c_str()));
+    if (error)
+      return Status::error(
+          "cannot remove " + inQuotes(left) +
+          ", which an earlier run left behind: " + systemError(error));
   }
+  return Status();
 }
 
 } // namespace accel::rt

@@ -23,9 +23,11 @@ struct FoundCheckpoint {
   bool isWhole = true;
 };
 
-/// The checkpoints in `folder` by their steps, damaged ones too; none where it
-/// cannot be read.
-std::vector<FoundCheckpoint> listCheckpoints(const std::string &folder);
+/// The checkpoints in `folder` by their steps, damaged ones too; none where
+/// there is no such folder. Errors: it cannot be read, so that the newest is
+/// not known.
+Status listCheckpoints(const std::string &folder,
+                       std::vector<FoundCheckpoint> &found);
 
 /// The name of a step's folder, and of the temporary that becomes it.
 class CheckpointName {
@@ -47,10 +49,11 @@ public:
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
   /// Makes the folder (its parent must be there) and removes the temporaries
-  /// that a killed run left. Errors: no such folder, another run is writing.
+  /// that a killed run left. Errors: no such folder, another run is writing, a
+  /// temporary that stays.
   Status open(const std::string &path);
-  /// Removes the temporaries.
-  void clean() const;
+  /// Removes the temporaries. Errors: one that stays, and would be in the way.
+  Status clean() const;
   const std::string &path() const { return folderPath; }
   /// Where it is by now: somebody may have moved it. Empty: it is gone.
   std::string whereNow() const;

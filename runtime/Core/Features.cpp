@@ -21,6 +21,7 @@ Status findMissingFeatures(const std::vector<std::string> &features,
     return Status::error("cannot read the features of this CPU from "
                          "'/proc/cpuinfo': " +
                          systemError(errno));
+  errno = 0;
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("flags", 0) != 0)
       continue;
@@ -29,6 +30,11 @@ Status findMissingFeatures(const std::vector<std::string> &features,
       here.insert(word);
     break;
   }
+  // Nothing read is no CPU without features.
+  if (here.empty())
+    return Status::error("cannot read the features of this CPU from "
+                         "'/proc/cpuinfo': " +
+                         systemError(errno ? errno : EIO));
   for (const std::string &feature : features)
     if (!here.count(feature))
       missing.push_back(feature);

@@ -55,17 +55,26 @@ std::string fileNameOf(const std::string &name) {
 Status Inputs::open(const Executable &executable, const std::string &folder,
                     const DataFeed *data) {
   struct stat info;
-  if (!executable.inputs.empty() && !folder.empty() &&
-      (stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)))
-    return Status::error("expected a folder of inputs, found none at " +
-                         inQuotes(folder));
+  if (!executable.inputs.empty() && !folder.empty()) {
+    int error = stat(folder.c_str(), &info) != 0 ? errno : 0;
+    if (error == ENOENT || error == ENOTDIR ||
+        (!error && !S_ISDIR(info.st_mode)))
+      return Status::error("expected a folder of inputs, found none at " +
+                           inQuotes(folder));
+    if (error)
+      return Status::error("cannot open the folder of inputs " +
+                           inQuotes(folder) + ": " + systemError(error));
+  }
   // Test sets number their files; a file that names its tensor says it better.
   std::vector<OpenTensor> numbered;
   for (size_t i = 0; i < executable.inputs.size() && !folder.empty(); ++i) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
     FileHandle file = openForReading(path), memory;
-    if (!file)
+    if (!file && errno == ENOENT)
       continue;
+    if (!file)
+      return Status::error("cannot open " + inQuotes(path) + ": " +
+                           systemError(errno));
     OpenTensor tensor;
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
@@ -178,18 +187,15 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
         files.push_back(std::move(file));
       }
       range.fd = found->second;
-      struct stat info;
-      if (fstat(range.fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return Status::error("expected a regular file of weights, found " +
-                             inQuotes(range.path));
-      if (static_cast<uint64_t>(info.st_size) <
-          range.offset + state.first.bytes)
+      uint64_t size;
+      ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(range.fd, range.path, size));
+      if (size < range.offset + state.first.bytes)
         return Status::error(
             "expected the weights of " + inQuotes(state.name) + " in bytes " +
             std::to_string(range.offset) + " to " +
             std::to_string(range.offset + state.first.bytes) + " of " +
-            inQuotes(range.path) + ", found a file of " +
-            std::to_string(info.st_size) + " bytes");
+            inQuotes(range.path) + ", found a file of " + std::to_string(size) +
+            " bytes");
     }
     tensors.push_back(std::move(tensor));
     checks.push_back({state.first.bytes, state.first.hash, "compiled"});

@@ -84,8 +84,8 @@ public:
 private:
   std::vector<OpenTensor> tensors;
   std::vector<AtomicFile> files;
-  /// What a file is called too: its path and the other one.
-  std::vector<std::pair<std::string, std::string>> links;
+  /// What a file is called too: its number, and the other path.
+  std::vector<std::pair<size_t, std::string>> links;
 };
 
 /// Makes the tasks of read and write commands.

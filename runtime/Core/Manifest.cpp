@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <set>
-#include <sys/stat.h>
 
 namespace accel::rt {
 namespace {
@@ -193,11 +192,11 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
     return Status::error("cannot use the checkpoint " + inQuotes(path) + ": " +
                          why);
   };
-  struct stat info;
-  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-      static_cast<uint64_t>(info.st_size) > kMaxManifest)
-    return refused("expected a regular file");
-  std::string text(static_cast<size_t>(info.st_size), '\0');
+  uint64_t size;
+  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(file.get(), path, size));
+  if (size > kMaxManifest)
+    return refused("it is damaged: it is too long");
+  std::string text(size, '\0');
   ACCEL_RT_RETURN_IF_ERROR(
       readRange(file.get(), path, 0, text.data(), text.size()));
   size_t seal = text.rfind(kSeal);

@@ -2,10 +2,13 @@
 
 #include "Core/InputOutput.h"
 #include "Data/Npy.h"
+#include "Format/SyncName.h"
 #include "Format/SystemError.h"
+#include "Format/UniqueName.h"
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,22 +35,44 @@ static const std::vector<int64_t> &fileShape(const Executable &executable,
   return output.part.shape;
 }
 
-/// Makes `other` a second name of the file at `path`, in one step.
-static Status linkFile(const std::string &path, const std::string &other) {
-  std::string temporary = other + ".link";
-  unlink(temporary.c_str());
-  if (link(path.c_str(), temporary.c_str()) != 0 ||
-      rename(temporary.c_str(), other.c_str()) != 0)
-    return Status::error("cannot write " + inQuotes(other) + ": " +
-                         systemError(errno));
-  return Status();
+/// Makes `other` a second name of a published file, in one step.
+static Status linkFile(const AtomicFile &file, const std::string &other) {
+  std::string temporary;
+  int error = makeUnique(folderOf(other), other, temporary, [&](auto &name) {
+    return link(file.path().c_str(), name.c_str()) == 0;
+  });
+  if (!error && rename(temporary.c_str(), other.c_str()) != 0) {
+    error = errno;
+    unlink(temporary.c_str());
+  }
+  if (!error)
+    error = syncName(other, file.descriptor());
+  return error ? Status::error("cannot write " + inQuotes(other) + ": " +
+                               systemError(error))
+               : Status();
+}
+
+/// Makes the folder, so that it stays whatever becomes of the power.
+static Status makeFolder(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/')
+    folder.pop_back();
+  int error = mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST ? errno : 0;
+  if (!error) {
+    FileHandle handle(
+        ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Files can be made in a folder that cannot be listed.
+    error = handle            ? syncName(folder, handle.get())
+            : errno != EACCES ? errno
+                              : 0;
+  }
+  return error ? Status::error("cannot make the folder " + inQuotes(folder) +
+                               " for outputs: " + systemError(error))
+               : Status();
 }
 
 Status Outputs::create(const Executable &executable,
                        const std::string &folder) {
-  if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
-    return Status::error("cannot make the folder " + inQuotes(folder) +
-                         " for outputs: " + systemError(errno));
+  ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
   for (const TensorPlan &tensor : executable.outputs) {
     if (isStepReport(executable, tensor.name))
       continue;
@@ -65,7 +90,7 @@ Status Outputs::create(const Executable &executable,
     open.range = {file.descriptor(), path,  header.size(),
                   tensor.dtype,      shape, rowMajorStrides(shape)};
     for (const std::string &name : otherNames(executable, tensor.name))
-      links.emplace_back(path, folder + "/" + fileNameOf(name) + ".npy");
+      links.push_back({files.size(), folder + "/" + fileNameOf(name) + ".npy"});
     tensors.push_back(std::move(open));
     files.push_back(std::move(file));
   }
@@ -85,8 +110,8 @@ Status Outputs::finish() {
   // All are complete: only now the old ones go.
   for (AtomicFile &file : files)
     ACCEL_RT_RETURN_IF_ERROR(file.publish());
-  for (const auto &[path, other] : links)
-    ACCEL_RT_RETURN_IF_ERROR(linkFile(path, other));
+  for (const auto &[file, other] : links)
+    ACCEL_RT_RETURN_IF_ERROR(linkFile(files[file], other));
   return Status();
 }
 

@@ -35,7 +35,11 @@ Status Resume::open(const std::string &path, const Executable &executable) {
     folder.pop_back();
   std::string before;
   if (access((folder + "/" + kManifestFile).c_str(), F_OK) != 0) {
-    std::vector<FoundCheckpoint> found = listCheckpoints(folder);
+    if (errno != ENOENT && errno != ENOTDIR)
+      return Status::error("cannot open the checkpoint " + inQuotes(folder) +
+                           ": " + systemError(errno));
+    std::vector<FoundCheckpoint> found;
+    ACCEL_RT_RETURN_IF_ERROR(listCheckpoints(folder, found));
     if (found.empty())
       return Status::error("expected a checkpoint, or a folder of them, found "
                            "none in " +

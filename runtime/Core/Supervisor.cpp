@@ -6,12 +6,12 @@
 #include "Core/StepReports.h"
 #include "Core/WhereIs.h"
 #include "Format/SystemError.h"
+#include "accel-rt/NoMemory.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <new>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
@@ -77,7 +77,7 @@ void Supervisor::rankProcess(int64_t rank, pid_t parent) {
   static RankControl *rankHere;
   here = this;
   rankHere = &self;
-  std::set_new_handler([] { here->endRank(*rankHere, kNoMemory.c_str()); });
+  endWithoutMemory([] { here->endRank(*rankHere, kNoMemory.c_str()); });
   Status status = runRank(job, rank);
   if (!status.ok())
     endRank(self, status.message().c_str());
@@ -214,7 +214,6 @@ void Supervisor::reap() {
     --running;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
       continue;
-    std::string name = "rank " + std::to_string(rank);
     RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
     if (WIFSIGNALED(status)) {
       std::string text = whereIs(plan, self, static_cast<int64_t>(rank)) +
@@ -229,11 +228,19 @@ void Supervisor::reap() {
       fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
                          ": ended with exit code " +
                          std::to_string(WEXITSTATUS(status))));
-    } else if (std::string(self.message) != kAbortedMessage) {
-      fail(Status::error((children.size() > 1 ? name + ": " : "") +
-                         self.message));
+    } else {
+      failAsSaid(rank);
     }
   }
+}
+
+/// Fails for the reason that a rank gave before it ended.
+void Supervisor::failAsSaid(size_t rank) {
+  std::string why = job.memory.rank(static_cast<int64_t>(rank)).message;
+  if (why != kAbortedMessage)
+    fail(Status::error(
+        (children.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") +
+        why));
 }
 
 void Supervisor::fail(Status status) {
@@ -270,13 +277,19 @@ void Supervisor::endAll() {
           whyItLives(children[rank]) + ") did not end by SIGKILL");
 }
 
-/// Collects the ranks that SIGKILL has ended, which is no news.
+/// Collects the ranks that SIGKILL has ended, which is no news. But one may
+/// have said why it ends, and been slow to do so.
 void Supervisor::collectKilled() {
-  for (pid_t &child : children)
-    if (child > 0 && waitpid(child, nullptr, WNOHANG) == child) {
-      child = 0;
-      --running;
-    }
+  for (size_t rank = 0; rank < children.size(); ++rank) {
+    if (children[rank] <= 0 ||
+        waitpid(children[rank], nullptr, WNOHANG) != children[rank])
+      continue;
+    children[rank] = 0;
+    --running;
+    if (job.memory.rank(static_cast<int64_t>(rank)).state.load() ==
+        RankControl::Failed)
+      failAsSaid(rank);
+  }
 }
 
 } // namespace accel::rt

@@ -39,6 +39,7 @@ private:
   void reportProgress();
   std::string progressLine() const;
   void reap();
+  void failAsSaid(size_t rank);
   void fail(Status status);
   void endAll();
   void collectKilled();

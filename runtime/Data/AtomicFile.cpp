@@ -1,7 +1,9 @@
 // The system calls of an atomic write.
 
 #include "Data/AtomicFile.h"
+#include "Format/SyncName.h"
 #include "Format/SystemError.h"
+#include "Format/UniqueName.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,33 +15,6 @@
 
 namespace accel::rt {
 namespace {
-
-/// Whether two runs end up with one name is decided by the file system alone:
-/// process numbers are the same in every container.
-constexpr int kMostNames = 1000;
-
-std::string folderOf(const std::string &path) {
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
-}
-
-/// Calls `make` with names in `folder`, one after another, until one is not
-/// there already. Returns 0 or an error number.
-template <class F>
-int makeUnique(const std::string &folder, const std::string &path,
-               std::string &name, F &&make) {
-  std::string stem =
-      path.substr(path.rfind('/') + 1) + ".tmp." + std::to_string(getpid());
-  for (int i = 0; i < kMostNames; ++i) {
-    name = (folder == "." ? "" : folder) + stem +
-           (i ? "." + std::to_string(i) : "");
-    if (make(name))
-      return 0;
-    if (errno != EEXIST)
-      return errno;
-  }
-  return EEXIST;
-}
 
 /// A file that was not there, nor a link of that name.
 FileHandle makeNew(const std::string &name) {
@@ -117,6 +92,7 @@ int AtomicFile::copy(const std::string &folder, std::string &name) const {
 Status AtomicFile::complete() {
   if (fsync(file.get()) != 0)
     return fail(errno);
+  isSynchronised = true;
   if (hasName)
     return Status();
   if (int error = link(folderOf(finalPath), temporary))
@@ -126,7 +102,9 @@ Status AtomicFile::complete() {
 }
 
 std::string AtomicFile::rescue() {
-  if (hasName) { // beside the path already
+  // Beside the path already. Where it did not reach storage its bytes are in
+  // memory only, and the system will not try to write them again.
+  if (hasName && isSynchronised) {
     hasName = false;
     return temporary;
   }
@@ -144,13 +122,8 @@ Status AtomicFile::publish() {
   if (rename(temporary.c_str(), finalPath.c_str()) != 0)
     return fail(errno);
   hasName = false;
-  // The rename itself reaches storage with its folder; a file system that
-  // cannot synchronise folders is no error.
-  FileHandle folder(
-      ::open(folderOf(finalPath).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder)
-    (void)fsync(folder.get());
-  return Status();
+  int error = syncName(finalPath, file.get());
+  return error ? fail(error) : Status();
 }
 
 } // namespace accel::rt

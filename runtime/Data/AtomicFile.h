@@ -43,6 +43,7 @@ private:
   FileHandle file;
   std::string finalPath, temporary;
   bool hasName = false; ///< The temporary one.
+  bool isSynchronised = false;
 };
 
 } // namespace accel::rt

@@ -3,8 +3,6 @@
 
 #include "Data/Npy.h"
 
-#include <sys/stat.h>
-
 namespace accel::rt {
 namespace {
 
@@ -104,13 +102,12 @@ Status openNpy(int fd, const std::string &path, TensorRange &range) {
   auto damaged = [&](const std::string &message) {
     return Status::error("cannot use " + inQuotes(path) + ": " + message);
   };
-  struct stat info;
+  uint64_t size;
   unsigned char start[12] = {};
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-    return damaged("expected a regular file");
-  uint64_t size = static_cast<uint64_t>(info.st_size);
-  if (size < 12 || !readRange(fd, path, 0, start, 12).ok() ||
-      std::string(start, start + 6) != "\x93NUMPY" || start[6] < 1 ||
+  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(fd, path, size));
+  if (size >= 12)
+    ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, 0, start, 12));
+  if (std::string(start, start + 6) != "\x93NUMPY" || start[6] < 1 ||
       start[6] > 3)
     return damaged("expected a .npy file of version 1 to 3");
   uint64_t length = start[8] | start[9] << 8, begin = 10;

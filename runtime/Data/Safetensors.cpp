@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <sys/stat.h>
 
 namespace accel::rt {
 namespace {
@@ -86,13 +85,11 @@ Status readSafetensors(int fd, const std::string &path,
   auto refused = [&](const std::string &message) {
     return Status::error("cannot use " + inQuotes(path) + ": " + message);
   };
-  struct stat info;
-  uint64_t length = 0;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-    return refused("expected a regular file");
-  uint64_t size = static_cast<uint64_t>(info.st_size);
-  if (size < 8 || !readRange(fd, path, 0, &length, 8).ok() || length < 2 ||
-      length > kMaxHeader || length > size - 8)
+  uint64_t size, length = 0;
+  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(fd, path, size));
+  if (size >= 8)
+    ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, 0, &length, 8));
+  if (length < 2 || length > kMaxHeader || length > size - 8)
     return refused("expected the header of a safetensors file");
   std::string text(length, '\0');
   ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, 8, text.data(), length));

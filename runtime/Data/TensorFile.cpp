@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace accel::rt {
@@ -43,6 +44,18 @@ std::optional<uint64_t> tensorBytes(DType dtype,
     isEmpty |= dim == 0;
   }
   return isEmpty ? 0 : static_cast<uint64_t>(bytes);
+}
+
+Status sizeOfFile(int fd, const std::string &path, uint64_t &bytes) {
+  struct stat info;
+  if (fstat(fd, &info) != 0)
+    return Status::error("cannot use " + inQuotes(path) + ": " +
+                         std::strerror(errno));
+  if (!S_ISREG(info.st_mode))
+    return Status::error("cannot use " + inQuotes(path) +
+                         ": expected a regular file");
+  bytes = static_cast<uint64_t>(info.st_size);
+  return Status();
 }
 
 Status readRange(int fd, const std::string &path, uint64_t offset, void *target,

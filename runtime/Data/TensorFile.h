@@ -46,6 +46,10 @@ struct TensorRange {
 std::optional<uint64_t> tensorBytes(DType dtype,
                                     const std::vector<int64_t> &shape);
 
+/// Errors: it is no regular file, or the system says why its size cannot be
+/// told.
+Status sizeOfFile(int fd, const std::string &path, uint64_t &bytes);
+
 /// Reads all of [offset, offset + bytes); the file's end is an error.
 Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
                  uint64_t bytes);

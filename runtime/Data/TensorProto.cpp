@@ -3,6 +3,7 @@
 
 #include "Data/TensorProto.h"
 
+#include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -218,15 +219,13 @@ Status openTensorProto(int fd, const std::string &path, TensorRange &range,
   auto refuse = [&](const std::string &message) {
     return Status::error("cannot use " + inQuotes(path) + ": " + message);
   };
-  struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-    return refuse("expected a regular file");
-  size_t size = static_cast<size_t>(info.st_size);
+  uint64_t size;
+  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(fd, path, size));
   if (size == 0)
     return refuse("expected a TensorProto, found an empty file");
   void *mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (mapped == MAP_FAILED)
-    return refuse("it cannot be mapped");
+    return refuse(std::string("cannot map it: ") + std::strerror(errno));
   struct Unmap {
     void *address;
     size_t bytes;
@@ -262,7 +261,9 @@ Status openTensorProto(int fd, const std::string &path, TensorRange &range,
   if (!message.raw) {
     memory = FileHandle(memfd_create("accel-input", MFD_CLOEXEC));
     if (!memory)
-      return refuse("no memory for its elements");
+      return refuse(std::string("cannot make a file in memory for its "
+                                "elements: ") +
+                    std::strerror(errno));
     ACCEL_RT_RETURN_IF_ERROR(
         writeRange(memory.get(), path, 0, typed.data(), typed.size()));
     range.fd = memory.get();

@@ -56,8 +56,11 @@ Status ExecutableFile::open(const std::string &path,
     return Status::error("cannot open " + inQuotes(path) +
                          ": expected a regular file");
   uint64_t size = static_cast<uint64_t>(info.st_size), length = 0, hash = 0;
-  if (readAll(file->fd, &length, sizeof length, 0) != 1 || length < 2 ||
-      length > kMaxHeader)
+  int got = readAll(file->fd, &length, sizeof length, 0);
+  if (got < 0)
+    return Status::error("cannot read " + inQuotes(path) + ": " +
+                         systemError(errno));
+  if (got == 0 || length < 2 || length > kMaxHeader)
     return Status::error(
         inQuotes(path) +
         " is no executable of acc, which acc-opt writes: expected a "
@@ -67,6 +70,7 @@ Status ExecutableFile::open(const std::string &path,
                              " bytes, found " + std::to_string(size) +
                              " bytes in the file");
   std::string header(length, '\0');
+  errno = EIO; // where the file has become shorter
   if (readAll(file->fd, header.data(), length, 8) != 1 ||
       readAll(file->fd, &hash, sizeof hash, 8 + length) != 1)
     return Status::error("cannot read " + inQuotes(path) + ": " +

@@ -2,6 +2,8 @@
 // synchronised to storage, then renamed over the name.
 
 #include "Format/Json.h"
+#include "Format/SyncName.h"
+#include "Format/UniqueName.h"
 
 #include <cerrno>
 #include <cstring>
@@ -93,10 +95,13 @@ Status writeExecutableFile(Executable executable,
     return Status::error("cannot write " + inQuotes(path) +
                          ": expected a regular file");
   Temporary file;
-  file.path = path + ".tmp." + std::to_string(getpid());
-  file.fd =
-      ::open(file.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file.fd < 0) {
+  errno = makeUnique(folderOf(path), path, file.path, [&](auto &name) {
+    file.fd =
+        ::open(name.c_str(),
+               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return file.fd >= 0;
+  });
+  if (errno) {
     file.path.clear();
     return systemError(path);
   }
@@ -110,22 +115,11 @@ Status writeExecutableFile(Executable executable,
       return systemError(path);
   if (fsync(file.fd) != 0)
     return systemError(path);
-  int fd = file.fd;
-  file.fd = -1;
-  if (close(fd) != 0 || rename(file.path.c_str(), path.c_str()) != 0)
+  if (rename(file.path.c_str(), path.c_str()) != 0)
     return systemError(path);
   file.path.clear();
-  // The rename itself reaches storage with its folder; a file system that
-  // cannot synchronise folders is no error.
-  size_t slash = path.rfind('/');
-  std::string folder =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (int folderFd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      folderFd >= 0) {
-    (void)fsync(folderFd);
-    close(folderFd);
-  }
-  return Status();
+  errno = syncName(path, file.fd);
+  return errno ? systemError(path) : Status();
 }
 
 } // namespace accel::rt

@@ -2,6 +2,7 @@
 
 #include "Resources.h"
 
+#include "accel-rt/NoMemory.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <cxxabi.h>
 #include <exception>
+#include <new>
 #include <sys/mman.h>
 #include <typeinfo>
 #include <unistd.h>
@@ -32,9 +34,20 @@ static constexpr const char *kNoThread =
     "acc-opt: error: cannot start a thread: the limits are 'ulimit -u', that "
     "of the cgroup, and 'ulimit -v' for its stack\n";
 
-llvm::LogicalResult guardResources() {
+static void endWithoutMemory() { end(kNoMemory); }
+
+/// What libraries allocate while they are loaded can fail, too.
+static void guardLoading() {
+  std::set_new_handler(endWithoutMemory);
   llvm::install_bad_alloc_error_handler(
-      [](void *, const char *, bool) { end(kNoMemory); });
+      [](void *, const char *, bool) { endWithoutMemory(); });
+}
+ACCEL_RUN_FIRST(guardLoading)
+
+void leaveToLLVM() { std::set_new_handler(nullptr); }
+
+llvm::LogicalResult guardResources() {
+  accel::rt::endWithoutMemory(endWithoutMemory);
   // Other fatal errors are bugs, and keep their traces.
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
     if (llvm::StringRef(reason).starts_with("pthread_create failed"))
@@ -45,6 +58,8 @@ llvm::LogicalResult guardResources() {
     const std::type_info *type = abi::__cxa_current_exception_type();
     if (type && std::strcmp(type->name(), "St12system_error") == 0)
       end(kNoThread); // the only use of the standard library that says it
+    if (type && std::strcmp(type->name(), "St9bad_alloc") == 0)
+      end(kNoMemory);
     abort();
   });
   void *room = mmap(nullptr, kLeastAddressSpace, PROT_NONE,

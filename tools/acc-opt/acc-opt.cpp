@@ -190,6 +190,7 @@ static void hideForeignOptions() {
 }
 
 int main(int argc, char **argv) {
+  leaveToLLVM();
   llvm::InitLLVM init(argc, argv);
   if (failed(guardResources()))
     return EXIT_FAILURE;

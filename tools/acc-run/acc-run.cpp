@@ -2,13 +2,13 @@
 
 #include "StandardOutput.h"
 #include "StepLines.h"
+#include "accel-rt/NoMemory.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <unistd.h>
 
 using namespace accel::rt;
@@ -156,19 +156,22 @@ void printText(const RunResult &result) {
 
 /// Memory that runs out is an error, too. By force, because what unwinds may
 /// need memory itself (JSON's destructors do); ranks end with their parent.
-[[noreturn]] void endWithoutMemory() {
+void endRun() {
   constexpr char text[] =
       "acc-run: error: cannot allocate memory: the limits are the machine's "
       "memory, that of the cgroup, and 'ulimit -v'\n";
   _exit(write(STDERR_FILENO, text, sizeof text - 1) < 0 ? 2 : 1);
 }
 
+void guardMemory() { endWithoutMemory(endRun); }
+ACCEL_RUN_FIRST(guardMemory)
+
 } // namespace
 
 int main(int argc, char **argv) {
   RunOptions options;
   bool json = false;
-  std::set_new_handler(endWithoutMemory);
+  guardMemory();
   // A limit on the size of files, and a reader that has gone, are errors to
   // report, not the end.
   std::signal(SIGXFSZ, SIG_IGN);

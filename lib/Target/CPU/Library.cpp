@@ -4,30 +4,44 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
 using namespace mlir;
 using namespace accel::cpu;
 namespace fs = llvm::sys::fs;
 
-/// Writes a file that did not exist; false if that is impossible.
-static bool writeFile(int descriptor, StringRef content) {
+/// Writes a file that did not exist; why not if that is impossible.
+static std::error_code writeFile(int descriptor, StringRef content) {
   llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
   stream << content;
   stream.close();
-  bool good = !stream.has_error();
+  std::error_code error = stream.error();
   stream.clear_error();
-  return good;
+  return error;
 }
 
-static std::optional<std::string> readFile(const llvm::Twine &path) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                            /*RequiresNullTerminator=*/false,
-                                            /*IsVolatile=*/true);
-  if (!buffer)
-    return std::nullopt;
-  return (*buffer)->getBuffer().str();
+/// All of a file. Read here and not by llvm::MemoryBuffer, which has zeros for
+/// what a read did not bring: they would become part of an executable.
+static llvm::ErrorOr<std::string> readFile(StringRef path) {
+  llvm::Expected<fs::file_t> opened = fs::openNativeFileForRead(path);
+  if (!opened)
+    return llvm::errorToErrorCode(opened.takeError());
+  fs::file_t file = *opened;
+  llvm::scope_exit close([&] { fs::closeFile(file); });
+  fs::file_status status;
+  if (std::error_code error = fs::status(*opened, status))
+    return error;
+  std::string content(status.getSize(), '\0');
+  for (size_t filled = 0; filled < content.size();) {
+    llvm::Expected<size_t> got = fs::readNativeFile(
+        *opened, {content.data() + filled, content.size() - filled});
+    if (!got)
+      return llvm::errorToErrorCode(got.takeError());
+    if (*got == 0)
+      return std::make_error_code(std::errc::io_error);
+    filled += *got;
+  }
+  return content;
 }
 
 FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
@@ -47,12 +61,17 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
         fs::remove(path);
   });
   int descriptor = -1;
-  if (fs::createTemporaryFile("acc-kernels", "o", descriptor, input) ||
-      !writeFile(descriptor, StringRef(object.data(), object.size())) ||
-      fs::createTemporaryFile("acc-kernels", "so", output) ||
-      fs::createTemporaryFile("acc-kernels", "txt", messages)) {
+  std::error_code error =
+      fs::createTemporaryFile("acc-kernels", "o", descriptor, input);
+  if (!error)
+    error = writeFile(descriptor, StringRef(object.data(), object.size()));
+  if (!error)
+    error = fs::createTemporaryFile("acc-kernels", "so", output);
+  if (!error)
+    error = fs::createTemporaryFile("acc-kernels", "txt", messages);
+  if (error) {
     emitError(loc) << "expected to write temporary files, found that '" << input
-                   << "' cannot be written";
+                   << "' cannot be written: " << error.message();
     return failure();
   }
   // Functions of the C library stay open: the process that loads it has them.
@@ -62,12 +81,20 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
                            input};
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(messages),
                                           StringRef(messages)};
+  std::string problem;
   int result = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt,
-                                         redirects, /*SecondsToWait=*/60);
-  std::optional<std::string> library = readFile(output);
-  if (result != 0 || !library) {
+                                         redirects, /*SecondsToWait=*/60,
+                                         /*MemoryLimit=*/0, &problem);
+  if (result != 0) {
+    llvm::ErrorOr<std::string> said = readFile(messages);
     emitError(loc) << "expected '" << *linker << "' to link the kernels: "
-                   << StringRef(readFile(messages).value_or("")).trim();
+                   << StringRef(problem + " " + (said ? *said : "")).trim();
+    return failure();
+  }
+  llvm::ErrorOr<std::string> library = readFile(output);
+  if (!library) {
+    emitError(loc) << "cannot read '" << output << "', which '" << *linker
+                   << "' linked: " << library.getError().message();
     return failure();
   }
   return *library;

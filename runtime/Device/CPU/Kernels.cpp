@@ -39,10 +39,14 @@ Status KernelLibrary::load(const ExecutableFile &file) {
   }
   if (status.ok()) {
     std::string path = "/proc/self/fd/" + std::to_string(fd);
+    errno = 0;
     handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    // Where memory runs out dlerror says that something cannot be opened.
+    int error = errno;
     if (!handle)
       status =
-          Status::error(std::string("cannot load the kernels: ") + dlerror());
+          Status::error("cannot load the kernels: " +
+                        (error == ENOMEM ? systemError(error) : dlerror()));
   }
   close(fd);
   return status;
