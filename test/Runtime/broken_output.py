@@ -1,7 +1,9 @@
 """broken_output.py HOW COMMAND...: starts a run of JSON lines and treats its
 output badly. head: reads one line and closes the pipe; stderr: has closed that
-of the errors; slow: reads one line, waits until the pipe is full, and sends TERM.
-Says how the run ended."""
+of the errors; slow: reads one line, waits until the pipe is full, and sends TERM;
+late: reads one line, waits until the ranks have ended and the parent is stuck with
+lines that nobody takes, sends TERM, and reads on; never: likewise, sends TERM three
+times, and does not. Says how the run ended."""
 import os
 import signal
 import subprocess
@@ -24,6 +26,15 @@ if how == "head":
 if how == "slow":
     time.sleep(2)
     process.send_signal(signal.SIGTERM)
+if how in ("late", "never"):
+    children = f"/proc/{process.pid}/task/{process.pid}/children"
+    while open(children).read():
+        time.sleep(0.05)
+    for _ in range(1 if how == "late" else 3):
+        time.sleep(0.7)  # no burst, which counts once
+        process.send_signal(signal.SIGTERM)
+if how == "late":
+    print("and", len(process.stdout.readlines()), "lines")
 if how == "stderr":
     process.stdout.read()
 else:

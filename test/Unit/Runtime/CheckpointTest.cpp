@@ -117,6 +117,9 @@ TEST_F(Checkpoint, GoesOnFromAnyLayout) {
 
 TEST_F(Checkpoint, CountsStepsInAll) {
   ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
+  // For whoever cannot write what comes after it.
+  EXPECT_EQ(result.lastCheckpoint,
+            "; the last checkpoint is '" + (folder / "c/step-00000003") + "'");
   std::string weights = slurp(options.saveWeights);
   for (int64_t count : {3, 2}) {
     ASSERT_EQ(train(training(1), count, folder / "c", folder / "c"), "");

@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace accel::rt;
@@ -36,6 +37,13 @@ protected:
   Executable plan;
   HostMemory memory;
 };
+
+TEST_F(HangWatchTest, CountsNoTimeInWhichItWasStoppedItself) {
+  HangWatch watch(plan, memory, 1);
+  EXPECT_FALSE(watch.look());
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  EXPECT_FALSE(watch.look()) << "a parent that was stopped saw nothing";
+}
 
 TEST_F(HangWatchTest, NamesWhoIsBehindAndNotWhoDidLess) {
   EXPECT_THAT(describe(), HasSubstr("rank 0, waiting for others, between two "

@@ -71,6 +71,9 @@ protected:
   void launch() {
     launcher = fork();
     if (launcher == 0) {
+      // The tests may run where they are ignored, as in the background.
+      for (int one : {SIGINT, SIGTERM, SIGHUP})
+        signal(one, SIG_DFL);
       prepare();
       std::string message = run();
       ssize_t written = ::write(ends[1], message.data(), message.size());
@@ -134,6 +137,12 @@ TEST_F(Supervise, NamesAKilledRankAndEndsTheOthers) {
     EXPECT_LT(now() - begin, 5);
     EXPECT_THAT(message, HasSubstr("rank 2"));
     EXPECT_THAT(message, HasSubstr("by signal " + std::to_string(signal)));
+    // A SIGKILL of nobody's is the kernel's.
+    auto kernels = HasSubstr("as the kernel does where memory runs out");
+    if (signal == SIGKILL)
+      EXPECT_THAT(message, kernels);
+    else
+      EXPECT_THAT(message, ::testing::Not(kernels));
     expectNoRanks();
     EXPECT_EQ(countFiles(folder / "out"), 0u);
   }
@@ -162,6 +171,22 @@ TEST_F(Supervise, AnInterruptEndsEverythingInOrder) {
   }
 }
 
+TEST_F(Supervise, AnInterruptWaitsForNoCheckpointWhileLoading) {
+  Executable executable = tinyTraining(2);
+  executable.programs[0].bodies[0].commands.push_back(
+      command(KernelCommand{"tiny_hang", {}, {}, 1, 1}, "Conv#4"));
+  std::string kernels;
+  write(executable, tinyTrainingSections(kernels));
+  options.outputs.clear();
+  options.steps = 5;
+  options.checkpoint = folder / "saved";
+  start();
+  kill(launcher, SIGTERM);
+  EXPECT_THAT(wait(20),
+              HasSubstr("interrupted by Terminated; no checkpoint was saved"));
+  expectNoRanks();
+}
+
 TEST_F(Supervise, RanksEndWithTheirParent) {
   write(meetingExecutable(3));
   options.repeats = 1000000000;
@@ -173,12 +198,24 @@ TEST_F(Supervise, RanksEndWithTheirParent) {
   EXPECT_EQ(countFiles(folder / "out"), 0u);
 }
 
+TEST_F(Supervise, NamesARankThatEndedByItself) {
+  Executable executable = tinyExecutable(2);
+  executable.programs[0].bodies[1].commands.push_back(
+      command(KernelCommand{"tiny_leave", {}, {}, 1, 1}, "Conv#4"));
+  std::string kernels;
+  write(executable, tinyTrainingSections(kernels));
+  EXPECT_THAT(run(), ::testing::MatchesRegex(
+                         "rank [01], in a kernel of node 'Conv#4': ended "
+                         "with exit code 3"));
+}
+
 TEST_F(Supervise, EndsTheRanksThatHaveStartedWhereOneCannot) {
   if (geteuid() != 0)
     GTEST_SKIP() << "needs an account that has no other processes";
   write(meetingExecutable(4));
   options.repeats = 1000000000;
   options.threads = 1;
+  options.outputs.clear();
   ASSERT_EQ(chmod(folder.path.c_str(), 0755), 0);
   prepare = [] {
     rlimit three{3, 3};

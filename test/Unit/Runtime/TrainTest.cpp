@@ -53,6 +53,36 @@ TEST_F(Train, ReportsEveryStepInOrder) {
   }
 }
 
+TEST_F(Train, TellsNoStepAfterOneThatCouldNotBeTold) {
+  // The log has no gaps, and what stood in the way of the first is said.
+  options.step = [this](const StepResult &step) {
+    steps.push_back(step);
+    return Status::error("no reader of step " + std::to_string(step.step));
+  };
+  options.steps = 40;
+  writeTraining(tinyTraining(2));
+  EXPECT_EQ(run(), "no reader of step 1");
+  EXPECT_EQ(steps.size(), 1u);
+  // Nor is it forgotten where the ranks have ended before it was told.
+  options.canTellStep = [] { return false; };
+  EXPECT_EQ(run(), "no reader of step 1");
+  EXPECT_EQ(steps.size(), 2u);
+}
+
+TEST_F(Train, WarnsOfMemoryThatThePlanDoesNotCountWith) {
+  Executable executable = tinyTraining();
+  ::testing::internal::CaptureStderr();
+  writeTraining(executable);
+  EXPECT_EQ(run(), "");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  executable.programs[0].arenas[0].reserve = 0;
+  writeTraining(executable);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(), "");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("more than the 0.0 MiB reserved in the plan"));
+}
+
 TEST_F(Train, CountsStepsFromTheStates) {
   Executable executable = tinyTraining();
   for (StatePlan &state : executable.states)
