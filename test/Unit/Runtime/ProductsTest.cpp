@@ -101,6 +101,15 @@ TEST_F(Products, HaveTypesAndRowsAsTheLibraryTakesThem) {
 }
 
 TEST_F(Products, HaveThePlaceTheyNeed) {
+  auto scratch = [&](int64_t bytes) {
+    return product([&](GemmCommand &g) {
+      for (View *view : {&g.a, &g.b, &g.c})
+        view->dtype = DType::F64;
+      g.scratch = contiguousView(Scratch, {bytes}, DType::I8);
+    });
+  };
+  EXPECT_EQ(scratch(1 << 15), "");
+  EXPECT_THAT(scratch(1), HasSubstr("bytes of scratch a thread, found less"));
   EXPECT_THAT(product([](GemmCommand &g) {
                 g.packed = contiguousView(Packed, {1 << 12}, DType::I8);
               }),

@@ -128,6 +128,14 @@ TEST_F(RunExecutable, WritesALossThatNoStepReports) {
   EXPECT_EQ(readNpy(folder / "out/loss.npy"), readNpy(folder / "x.npy"));
 }
 
+TEST_F(RunExecutable, RefusesPlansThatNoAddressSpaceHolds) {
+  Executable executable = tinyExecutable();
+  executable.programs[0].arenas[0].reserve = int64_t(1) << 50;
+  write(executable);
+  EXPECT_THAT(run(), HasSubstr("cannot set aside the 1125899906842816 bytes of "
+                               "arenas and libraries"));
+}
+
 TEST_F(RunExecutable, RefusesAnotherNumberOfRanks) {
   write(tinyExecutable(2));
   options.ranks = 3;

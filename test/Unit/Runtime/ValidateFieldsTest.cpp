@@ -97,6 +97,7 @@ TEST(ValidateFields, OfViews) {
     change(source);
     View target = y();
     target.shape = source.shape;
+    target.strides = source.strides;
     return instead(CopyCommand{source, target});
   };
   auto target = [](const std::function<void(View &)> &change) {
