@@ -218,18 +218,26 @@ SmallVector<int64_t> accel::getRowMajorStrides(ArrayRef<int64_t> shape) {
 
 /// One loop per dimension; `visit` is inlined into the innermost.
 template <typename Fn>
-static void visitPositions(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
-                           int64_t offset, Fn &visit) {
+static void visitNested(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                        int64_t offset, Fn &visit) {
   if (shape.empty())
     return visit(offset);
   if (shape.size() > 1) {
     for (int64_t index = 0; index < shape[0]; ++index)
-      visitPositions(shape.drop_front(), strides.drop_front(),
-                     offset + index * strides[0], visit);
+      visitNested(shape.drop_front(), strides.drop_front(),
+                  offset + index * strides[0], visit);
     return;
   }
   for (int64_t index = 0; index < shape[0]; ++index)
     visit(offset + index * strides[0]);
+}
+
+/// Of no elements there may be billions of rows.
+template <typename Fn>
+static void visitPositions(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                           int64_t offset, Fn &visit) {
+  if (!llvm::is_contained(shape, 0))
+    visitNested(shape, strides, offset, visit);
 }
 
 void accel::forEachPosition(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,

@@ -40,12 +40,17 @@ bool beginTogether(const Program &program, const View &a, const View &b) {
     return false;
   const BufferPlan &left = program.buffers[a.buffer],
                    &right = program.buffers[b.buffer];
+  // Unsigned, because offsets may be anything yet.
+  auto start = [](const BufferPlan &buffer, const View &view) {
+    return static_cast<uint64_t>(buffer.offset) +
+           static_cast<uint64_t>(view.offset);
+  };
   auto strides = [](const AxisStride &x, const AxisStride &y) {
     return x.axis == y.axis && x.bytes == y.bytes;
   };
   return left.space == right.space && a.slot == b.slot &&
          left.slotStride == right.slotStride &&
-         left.offset + a.offset == right.offset + b.offset &&
+         start(left, a) == start(right, b) &&
          std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),
                     strides);
 }

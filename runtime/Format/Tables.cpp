@@ -7,15 +7,18 @@
 namespace accel::rt {
 
 int64_t boundedProduct(const std::vector<int64_t> &sizes, int64_t factor) {
+  // Beside a size of 0 the others count too: strides are products of them.
   __int128 product = factor;
+  bool isEmpty = false;
   for (int64_t size : sizes) {
     if (!inRange(size, 0, kLimit))
       return -1;
-    product *= size;
+    isEmpty |= size == 0;
+    product *= std::max<int64_t>(size, 1);
     if (product >= kLimit)
       return -1;
   }
-  return static_cast<int64_t>(product);
+  return isEmpty ? 0 : static_cast<int64_t>(product);
 }
 
 namespace {

@@ -34,8 +34,7 @@ struct Folder {
 void readPayloads(const onnxio::OnnxFile &file, const onnx::GraphProto &graph) {
   auto read = [&](const onnx::TensorProto &tensor) {
     const onnxio::Payload &payload = file.payload(tensor);
-    require(payload.path.find("passwd") == std::string::npos &&
-                payload.path.find("out") == std::string::npos,
+    require(!llvm::StringRef(payload.path).ends_with("/out"),
             "no payload lies outside of the model's folder");
     volatile char last = payload.data.empty() ? 0 : payload.data.back();
     (void)last;

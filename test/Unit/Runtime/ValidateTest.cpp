@@ -23,6 +23,13 @@ TEST(Validate, Places) {
                 std::get<CopyCommand>(commandsOf(p)[1].what).source.offset = 2;
               }),
               HasSubstr("elements of f32 at multiples of 4 bytes"));
+  EXPECT_THAT(tiny([](Program &p) {
+                View y = contiguousView(2, {4});
+                y.shape = {0, int64_t(1) << 40, int64_t(1) << 40};
+                y.strides = {0, 0, 0};
+                commandsOf(p)[1].what = FillCommand{{0, 0, 0, 0}, y};
+              }),
+              HasSubstr("found a view of impossible shape"));
   EXPECT_THAT(tiny([](Program &p) { p.buffers[2].slots = INT64_MIN; }),
               HasSubstr("within the 192 bytes"));
   EXPECT_THAT(tiny([](Program &p) { p.arenas[0].bytes = 256; }),
