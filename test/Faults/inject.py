@@ -19,11 +19,10 @@ import re
 import shutil
 import struct
 import sys
-import tempfile
 import threading
 import time
 
-from scenarios import BUILD, DEADLINE_S, SCENARIOS, Bench, Failed, is_temporary, run
+from scenarios import BUILD, DEADLINE_S, SCENARIOS, Bench, Failed, is_temporary, make_work, run
 
 HEADER = (pathlib.Path(__file__).parent / "FaultKinds.h").read_text()
 KINDS = re.findall(r'"(\w+)"', HEADER.split("kFaultKinds[kNumFaultKinds] =")[1].split("}")[0])
@@ -230,8 +229,7 @@ def main():
     options = parser.parse_args()
     if options.only:
         options.scenarios = sorted({fault.scenario for fault in options.only})
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="acc-inject-", dir=shared) as folder:
+    with make_work("inject") as folder:
         options.work = options.work or pathlib.Path(folder)
         try:
             driver = Driver(options)
