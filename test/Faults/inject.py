@@ -104,8 +104,10 @@ class Driver:
         if self.options.only:
             for fault in self.options.only:
                 if fault.scenario == name:
-                    last = calls[fault.process][fault.kind]
-                    for turn in range(1, last + 1) if fault.turn == "each" else [int(fault.turn)]:
+                    first, _, last = fault.turn.partition("-")
+                    if first == "each":
+                        first, last = 1, calls[fault.process][fault.kind]
+                    for turn in range(int(first), int(last or first) + 1):
                         yield Fault(name, fault.process, fault.kind, turn, fault.how)
             return
         for process, counts in enumerate(calls):
@@ -222,7 +224,7 @@ def main():
     parser.add_argument("--most", type=int, default=1 << 60, help="n of a kind, process and way to fail")
     parser.add_argument("--allocations", type=int, default=8000, help="the same of allocations")
     parser.add_argument("--only", type=lambda text: [Fault.parse(word) for word in text.split(",")],
-                        help="these faults, N a number or 'each'")
+                        help="these faults, N a number, FROM-TO, or 'each'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--work", type=pathlib.Path, help="an empty folder (default: a temporary one)")
     parser.add_argument("--library", type=pathlib.Path, default=BUILD / "lib" / "accel-fail-calls.so")
