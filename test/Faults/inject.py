@@ -19,11 +19,10 @@ import re
 import shutil
 import struct
 import sys
-import tempfile
 import threading
 import time
 
-from scenarios import BUILD, DEADLINE_S, SCENARIOS, Bench, Failed, is_temporary, run
+from scenarios import BUILD, DEADLINE_S, SCENARIOS, Bench, Failed, is_temporary, make_work, run
 
 HEADER = (pathlib.Path(__file__).parent / "FaultKinds.h").read_text()
 KINDS = re.findall(r'"(\w+)"', HEADER.split("kFaultKinds[kNumFaultKinds] =")[1].split("}")[0])
@@ -105,8 +104,10 @@ class Driver:
         if self.options.only:
             for fault in self.options.only:
                 if fault.scenario == name:
-                    last = calls[fault.process][fault.kind]
-                    for turn in range(1, last + 1) if fault.turn == "each" else [int(fault.turn)]:
+                    first, _, last = fault.turn.partition("-")
+                    if first == "each":
+                        first, last = 1, calls[fault.process][fault.kind]
+                    for turn in range(int(first), int(last or first) + 1):
                         yield Fault(name, fault.process, fault.kind, turn, fault.how)
             return
         for process, counts in enumerate(calls):
@@ -223,15 +224,14 @@ def main():
     parser.add_argument("--most", type=int, default=1 << 60, help="n of a kind, process and way to fail")
     parser.add_argument("--allocations", type=int, default=8000, help="the same of allocations")
     parser.add_argument("--only", type=lambda text: [Fault.parse(word) for word in text.split(",")],
-                        help="these faults, N a number or 'each'")
+                        help="these faults, N a number, FROM-TO, or 'each'")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--work", type=pathlib.Path, help="an empty folder (default: a temporary one)")
     parser.add_argument("--library", type=pathlib.Path, default=BUILD / "lib" / "accel-fail-calls.so")
     options = parser.parse_args()
     if options.only:
         options.scenarios = sorted({fault.scenario for fault in options.only})
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="acc-inject-", dir=shared) as folder:
+    with make_work("inject") as folder:
         options.work = options.work or pathlib.Path(folder)
         try:
             driver = Driver(options)

@@ -17,11 +17,10 @@ import pathlib
 import random
 import shutil
 import sys
-import tempfile
 import threading
 import time
 
-from scenarios import BUILD, DUE, SCENARIOS, Bench, Failed, Train, digest, run, tree
+from scenarios import BUILD, DUE, SCENARIOS, Bench, Failed, Train, digest, make_work, run, tree
 
 
 class File:
@@ -317,8 +316,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, help="an empty folder (default: a temporary one)")
     parser.add_argument("--library", type=pathlib.Path, default=BUILD / "lib" / "accel-log-writes.so")
     options = parser.parse_args()
-    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="acc-power-", dir=shared) as folder:
+    with make_work("power") as folder:
         options.work = options.work or pathlib.Path(folder)
         try:
             bench, bad = Bench(options.work), []

@@ -28,6 +28,13 @@ FILES = ["checkpoint.json", "model.safetensors", "optimizer.safetensors"]
 DEADLINE_S = 40
 
 
+def make_work(name):
+    """A temporary folder, in memory where there is such a place. Nothing there is called
+    after acc: other tests would take it for what a run has left."""
+    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix=name + "-", dir=shared)
+
+
 def run(command, folder, preload=None, **environment):
     """Exit status, stdout and stderr. A status of None is a hang. Nothing of it lives
     on afterwards."""

@@ -36,24 +36,14 @@ static constexpr const char *kNoThread =
 
 static void endWithoutMemory() { end(kNoMemory); }
 
-/// What libraries allocate while they are loaded can fail, too.
+/// What libraries allocate while they are loaded can fail, too. (A sanitizer
+/// does not let anything run first; there it comes with the rest.)
+static bool isGuarded = false;
 static void guardLoading() {
+  isGuarded = true;
   std::set_new_handler(endWithoutMemory);
   llvm::install_bad_alloc_error_handler(
       [](void *, const char *, bool) { endWithoutMemory(); });
-}
-ACCEL_RUN_FIRST(guardLoading)
-
-void leaveToLLVM() { std::set_new_handler(nullptr); }
-
-llvm::LogicalResult guardResources() {
-  accel::rt::endWithoutMemory(endWithoutMemory);
-  // Other fatal errors are bugs, and keep their traces.
-  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
-    if (llvm::StringRef(reason).starts_with("pthread_create failed"))
-      end(kNoThread);
-    llvm::errs() << "LLVM ERROR: " << reason << "\n";
-  });
   std::set_terminate([] {
     const std::type_info *type = abi::__cxa_current_exception_type();
     if (type && std::strcmp(type->name(), "St12system_error") == 0)
@@ -61,6 +51,21 @@ llvm::LogicalResult guardResources() {
     if (type && std::strcmp(type->name(), "St9bad_alloc") == 0)
       end(kNoMemory);
     abort();
+  });
+}
+ACCEL_RUN_FIRST(guardLoading)
+
+void leaveToLLVM() { std::set_new_handler(nullptr); }
+
+llvm::LogicalResult guardResources() {
+  if (!isGuarded)
+    guardLoading();
+  accel::rt::endWithoutMemory(endWithoutMemory);
+  // Other fatal errors are bugs, and keep their traces.
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    if (llvm::StringRef(reason).starts_with("pthread_create failed"))
+      end(kNoThread);
+    llvm::errs() << "LLVM ERROR: " << reason << "\n";
   });
   void *room = mmap(nullptr, kLeastAddressSpace, PROT_NONE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
