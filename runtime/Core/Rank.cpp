@@ -106,10 +106,6 @@ Status runRank(const Job &job, int64_t rank) {
   RankControl &self = job.memory.rank(rank);
   double begin = now();
   const Program *program = programOf(plan, rank);
-  if (!program)
-    return Status::error("expected a program for every stage, found none for "
-                         "this rank's");
-
   ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
   ThreadPool pool(static_cast<int>(job.threads),
                   spinLimit(job.threads * plan.numRanks()));

@@ -33,7 +33,8 @@ struct Job {
 /// Loads and runs; times and sizes go to the shared control block.
 Status runRank(const Job &job, int64_t rank);
 
-/// The program whose stage is the rank's coordinate on pp.
+/// The program whose stage is the rank's coordinate on pp: every file that
+/// opens has one for each.
 const Program *programOf(const Executable &executable, int64_t rank);
 
 } // namespace accel::rt
