@@ -7,6 +7,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "dialects/NN/NN.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -47,6 +48,7 @@ private:
   rt::Executable executable;
   std::vector<rt::SectionData> sections;
   std::deque<std::string> storage; // strings that do not move
+  llvm::StringSet<> keptStates;    ///< that ranks have buffers of
 };
 } // namespace
 
@@ -67,6 +69,10 @@ Emitter::run(StringRef kernels,
   executable.features = options.features;
   if (failed(addMesh()) || failed(addModuleAttributes()))
     return failure();
+  module.walk([&](plan::BufferOp buffer) {
+    if (buffer.getRole() == plan::Role::state && buffer.getSource())
+      keptStates.insert(*buffer.getSource());
+  });
   for (auto state : module.getOps<nn::StateOp>())
     if (failed(addState(state)))
       return failure();
@@ -157,7 +163,9 @@ LogicalResult Emitter::addState(nn::StateOp op) {
   if (RankedTensorType logical = op.getLogicalType(); logical != type)
     state.logicalShape = logical.getShape().vec();
   state.role = nn::stringifyStateRole(op.getRole()).str();
-  state.frozen = op.getFrozen();
+  // What no rank keeps is never written: a parameter that the loss does not
+  // depend on.
+  state.frozen = op.getFrozen() || !keptStates.contains(op.getSymName());
   if (auto file = dyn_cast<nn::FileAttr>(op.getInit())) {
     FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
     if (failed(path))
