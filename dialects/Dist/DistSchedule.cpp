@@ -9,9 +9,10 @@ using namespace mlir;
 using namespace accel::dist;
 
 /// The function of that name if it is a task; reports at `op` otherwise.
-static FunctionOpInterface lookupTask(Operation *op, FlatSymbolRefAttr name) {
-  auto task =
-      SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
+static FunctionOpInterface lookupTask(Operation *op,
+                                      SymbolTableCollection &symbols,
+                                      FlatSymbolRefAttr name) {
+  auto task = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(op, name);
   if (!task) {
     op->emitOpError() << "no function named " << name;
     return {};
@@ -43,8 +44,8 @@ LogicalResult ScheduleOp::verifyRegions() {
   return success();
 }
 
-LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &) {
-  FunctionOpInterface task = lookupTask(*this, getTaskAttr());
+LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FunctionOpInterface task = lookupTask(*this, symbols, getTaskAttr());
   if (!task)
     return failure();
   auto stage = cast<StageOp>((*this)->getParentOp());
@@ -60,9 +61,9 @@ LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
-LogicalResult EdgeOp::verifySymbolUses(SymbolTableCollection &) {
-  FunctionOpInterface from = lookupTask(*this, getSourceAttr());
-  FunctionOpInterface to = lookupTask(*this, getTargetAttr());
+LogicalResult EdgeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FunctionOpInterface from = lookupTask(*this, symbols, getSourceAttr());
+  FunctionOpInterface to = lookupTask(*this, symbols, getTargetAttr());
   if (!from || !to)
     return failure();
   if (getResult() >= from.getNumResults() ||

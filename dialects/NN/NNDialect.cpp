@@ -3,6 +3,7 @@
 
 #include "dialects/NN/NN.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -18,8 +19,36 @@ using namespace accel::nn;
 #define GET_OP_DEFS
 #include "dialects/NN/NNOps.cpp.inc"
 
+namespace {
+/// The states that a function names are looked up when the module is verified,
+/// which has a table of them: a search for each argument would make every pass
+/// take the square of the states.
+struct FunctionStates
+    : SymbolUserOpInterface::ExternalModel<FunctionStates, func::FuncOp> {
+  LogicalResult verifySymbolUses(Operation *op,
+                                 SymbolTableCollection &symbols) const {
+    auto function = cast<func::FuncOp>(op);
+    auto verify = [&](FlatSymbolRefAttr symbol) -> LogicalResult {
+      if (!symbol || symbols.lookupNearestSymbolFrom<StateOp>(op, symbol))
+        return success();
+      return op->emitError() << "no nn.state named " << symbol;
+    };
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (failed(verify(
+              function.getArgAttrOfType<FlatSymbolRefAttr>(i, kStateAttr))))
+        return failure();
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (failed(verify(
+              function.getResultAttrOfType<FlatSymbolRefAttr>(i, kStateAttr))))
+        return failure();
+    return success();
+  }
+};
+} // namespace
+
 void NNDialect::initialize() {
   registerNNDialectOperations(this);
+  func::FuncOp::attachInterface<FunctionStates>(*getContext());
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "dialects/NN/NNAttrs.cpp.inc"
@@ -48,7 +77,7 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                          << "' and casts '" << kReasonAttr << "'";
 }
 
-/// A string or a symbol of a state of the same shape, by attribute name.
+/// A string or a symbol, by attribute name.
 static LogicalResult verifyBinding(Operation *op, NamedAttribute attribute,
                                    StringRef nameAttr) {
   StringRef name = attribute.getName().getValue();
@@ -65,9 +94,6 @@ static LogicalResult verifyBinding(Operation *op, NamedAttribute attribute,
   if (!symbol)
     return op->emitError() << "expected a symbol as '" << name << "', found "
                            << attribute.getValue();
-  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(op, symbol);
-  if (!state)
-    return op->emitError() << "no nn.state named " << symbol;
   return success();
 }
 

@@ -40,12 +40,13 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
     return failure();
 
   SmallVector<Trained> trained;
+  SymbolTable symbols(module);
   for (BlockArgument argument : entry.getArguments()) {
     auto symbol = entry.getArgAttrOfType<FlatSymbolRefAttr>(
         argument.getArgNumber(), nn::kStateAttr);
     if (!symbol)
       continue;
-    auto state = module.lookupSymbol<nn::StateOp>(symbol.getAttr());
+    auto state = symbols.lookup<nn::StateOp>(symbol.getAttr());
     if (state.getFrozen() || state.getRole() != nn::StateRole::parameter)
       continue;
     Type element = getElementTypeOrSelf(argument.getType());

@@ -39,10 +39,11 @@ public:
 private:
   void collectWrites() {
     Operation *terminator = entry.getBody().front().getTerminator();
+    SymbolTable symbols(module);
     for (unsigned index = 0; index < entry.getNumResults(); ++index)
       if (auto symbol = entry.getResultAttrOfType<FlatSymbolRefAttr>(
               index, nn::kStateAttr))
-        writes.emplace_back(module.lookupSymbol<nn::StateOp>(symbol.getAttr()),
+        writes.emplace_back(symbols.lookup<nn::StateOp>(symbol.getAttr()),
                             terminator->getOperand(index));
   }
 

@@ -69,7 +69,7 @@ static bool sumsPadding(Operation *op) {
 }
 
 LogicalResult StatePadder::run() {
-  auto module = step->getParentOfType<ModuleOp>();
+  SymbolTable symbols(step->getParentOfType<ModuleOp>());
   llvm::DenseSet<Attribute> trained;
   for (auto gradient : step.getOps<nn::GradientOp>())
     trained.insert(gradient.getStateAttr());
@@ -78,7 +78,7 @@ LogicalResult StatePadder::run() {
         argument.getArgNumber(), nn::kStateAttr);
     if (!name || !isUneven(argument.getType()))
       continue;
-    auto state = module.lookupSymbol<nn::StateOp>(name.getAttr());
+    auto state = symbols.lookup<nn::StateOp>(name.getAttr());
     if ((state.getRole() == nn::StateRole::moment || trained.contains(name)) &&
         failed(padState(argument, state)))
       return failure();

@@ -27,7 +27,7 @@ public:
         ops(step) {}
 
   LogicalResult run() {
-    auto module = step->getParentOfType<ModuleOp>();
+    SymbolTable symbols(step->getParentOfType<ModuleOp>());
     llvm::DenseSet<Attribute> trained;
     for (auto gradient : llvm::to_vector(step.getOps<nn::GradientOp>())) {
       trained.insert(gradient.getStateAttr());
@@ -38,7 +38,7 @@ public:
           argument.getArgNumber(), nn::kStateAttr);
       if (!name)
         continue;
-      auto state = module.lookupSymbol<nn::StateOp>(name.getAttr());
+      auto state = symbols.lookup<nn::StateOp>(name.getAttr());
       if (state.getRole() != nn::StateRole::moment && !trained.contains(name))
         continue;
       FailureOr<dist::ConstraintOp> whole = findConstraint(argument);

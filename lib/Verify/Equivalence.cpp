@@ -110,9 +110,10 @@ bool Verifier::varies(const Piece &piece) {
 /// States begin as in the logical program; sums over micro-batches, which it
 /// does not have, at 0.
 LogicalResult Verifier::checkStates(ModuleOp whole) {
+  SymbolTable symbols(whole);
   for (auto state : local.getOps<nn::StateOp>()) {
     if (logical.states.contains(state.getSymName())) {
-      auto same = whole.lookupSymbol<nn::StateOp>(state.getSymName());
+      auto same = symbols.lookup<nn::StateOp>(state.getSymNameAttr());
       if (!same || same.getInit() != state.getInit())
         return state.emitOpError()
                << "begins with another value than in the logical program";

@@ -85,6 +85,12 @@ func.func @state(%x: tensor<2xf32> {nn.state = @absent}) {
 }
 
 // -----
+// expected-error @below {{no nn.state named @absent}}
+func.func @new_state_of_nothing(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.state = @absent}) {
+  return %x : tensor<2xf32>
+}
+
+// -----
 
 // expected-error @below {{expected a symbol as 'nn.state', found "w"}}
 func.func @symbol(%x: tensor<2xf32> {nn.state = "w"}) {
