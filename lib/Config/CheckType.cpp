@@ -82,7 +82,10 @@ std::optional<std::string> TypeCheck::matchNumber(StringRef alternative) {
   double value = scalar->number;
   if (whole && scalar->type != Scalar::Type::Int)
     return std::nullopt;
-  if (count && (value != std::floor(value) || std::fabs(value) > 9e15))
+  if (count && value != std::floor(value))
+    return std::nullopt;
+  // Larger integers are not all doubles: another one would be taken.
+  if ((whole || count) && std::fabs(value) > 9e15)
     return std::nullopt;
   if (!std::isfinite(value))
     return std::nullopt;
