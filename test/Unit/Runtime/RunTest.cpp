@@ -161,8 +161,8 @@ TEST_F(RunExecutable, RefusesMissingShortAndChangedWeights) {
   write(executable, {});
   EXPECT_THAT(run(), HasSubstr("cannot open the weights"));
   std::filesystem::create_directory(folder / "weights.bin");
-  EXPECT_THAT(run(), HasSubstr("expected a regular file of weights, found '" +
-                               (folder / "weights.bin") + "'"));
+  EXPECT_THAT(run(), HasSubstr("cannot use '" + (folder / "weights.bin") +
+                               "': expected a regular file"));
   std::filesystem::remove(folder / "weights.bin");
   auto spill = [&](size_t bytes, bool change) {
     std::ofstream stream(folder / "weights.bin", std::ios::binary);
