@@ -36,9 +36,14 @@ public:
     for (Operation &op : body.getBody().front())
       if (auto command = dyn_cast<CommandOpInterface>(op))
         commands.push_back(command);
-    for (CommandOpInterface command : commands)
+    for (CommandOpInterface command : commands) {
       if (auto collective = dyn_cast<CollectiveOp>(command.getOperation()))
         collectives.push_back(collective);
+      else
+        for (auto views : {command.getReads(), command.getWrites()})
+          for (ViewAttr view : views)
+            touching[view.getBuffer()].push_back(command);
+    }
   }
 
   void run() {
@@ -58,14 +63,27 @@ public:
   }
 
 private:
+  /// The commands after a collective that need it done, in any order.
+  SmallVector<CommandOpInterface> findReaders(CollectiveOp collective) {
+    CommandOpInterface command = collective;
+    SmallVector<CommandOpInterface> readers;
+    for (auto views : {command.getReads(), command.getWrites()})
+      for (ViewAttr view : views)
+        for (CommandOpInterface other : touching[view.getBuffer()])
+          if (command->isBeforeInBlock(other) && conflict(command, other))
+            readers.push_back(other);
+    return readers;
+  }
+
+  static bool comesFirst(CommandOpInterface lhs, CommandOpInterface rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  }
+
   /// The first command after a collective that needs it done.
   CommandOpInterface findReader(CollectiveOp collective) {
-    CommandOpInterface command = collective;
-    for (Operation *op = collective->getNextNode(); op; op = op->getNextNode())
-      if (auto other = dyn_cast<CommandOpInterface>(op))
-        if (!isa<CollectiveOp>(op) && conflict(command, other))
-          return other;
-    return nullptr;
+    auto readers = findReaders(collective);
+    return readers.empty() ? CommandOpInterface()
+                           : *llvm::min_element(readers, comesFirst);
   }
 
   /// Whether nothing stands between a collective and what needs it, or the end.
@@ -80,13 +98,10 @@ private:
   /// The last command of the body that touches what a collective brings; null
   /// if none does.
   Operation *findLastReader(CollectiveOp collective) {
-    CommandOpInterface command = collective;
-    Operation *last = nullptr;
-    for (Operation *op = collective->getNextNode(); op; op = op->getNextNode())
-      if (auto other = dyn_cast<CommandOpInterface>(op))
-        if (!isa<CollectiveOp>(op) && conflict(command, other))
-          last = op;
-    return last;
+    auto readers = findReaders(collective);
+    return readers.empty()
+               ? nullptr
+               : llvm::max_element(readers, comesFirst)->getOperation();
   }
 
   static bool isGather(CollectiveOp op) {
@@ -223,6 +238,8 @@ private:
   const BufferTable &buffers;
   SmallVector<CommandOpInterface> commands;
   SmallVector<CollectiveOp> collectives;
+  /// The other commands that touch a buffer.
+  llvm::DenseMap<Attribute, SmallVector<CommandOpInterface>> touching;
   /// Of collectives that scatter gradients, and of these, the unit's number.
   llvm::SmallDenseMap<Operation *, unsigned> scattered;
   llvm::DenseMap<StringAttr, unsigned> unitOf;
