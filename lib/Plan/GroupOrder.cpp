@@ -4,8 +4,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <limits>
-
 using namespace accel::plan;
 using llvm::SmallVector;
 using llvm::SmallVectorImpl;
@@ -19,31 +17,6 @@ GroupOrder::GroupOrder(std::vector<SmallVector<unsigned, 4>> readers,
     parents[node] = node;
     setLabel(node, (node + 1) * spacing);
   }
-  measureSpine();
-}
-
-/// The spine is a longest path: in a training step, the residual stream there
-/// and back.
-void GroupOrder::measureSpine() {
-  size_t count = readers.size();
-  std::vector<unsigned> length(count), next(count, count);
-  for (size_t node = count; node-- > 0;)
-    for (unsigned reader : readers[node])
-      if (length[reader] + 1 > length[node]) {
-        length[node] = length[reader] + 1;
-        next[node] = reader;
-      }
-  firstReached.assign(count, std::numeric_limits<int>::max());
-  lastReaching.assign(count, -1);
-  size_t node = llvm::max_element(length) - length.begin();
-  for (int number = 0; node < count; node = next[node], ++number)
-    firstReached[node] = lastReaching[node] = number;
-  for (size_t node = count; node-- > 0;)
-    for (unsigned reader : readers[node])
-      firstReached[node] = std::min(firstReached[node], firstReached[reader]);
-  for (size_t node = 0; node < count; ++node)
-    for (unsigned reader : readers[node])
-      lastReaching[reader] = std::max(lastReaching[reader], lastReaching[node]);
 }
 
 unsigned GroupOrder::find(unsigned node) {
@@ -59,10 +32,6 @@ void GroupOrder::setLabel(unsigned group, uint64_t label) {
 
 bool GroupOrder::collectBetween(unsigned first, unsigned second,
                                 SmallVectorImpl<unsigned> &between) {
-  for (unsigned node : readers[first])
-    if (unsigned group = find(node); group != first && group != second &&
-                                     firstReached[node] <= lastReaching[second])
-      return false;
   ++searches;
   SmallVector<unsigned> work{first};
   while (!work.empty()) {
@@ -119,7 +88,6 @@ bool GroupOrder::join(unsigned node, unsigned other) {
   byLabel.erase(labels[first]);
   moveBehind(second, between);
   parents[first] = second;
-  lastReaching[second] = std::max(lastReaching[second], lastReaching[first]);
   if (readers[second].size() < readers[first].size())
     std::swap(readers[second], readers[first]);
   readers[second].append(readers[first].begin(), readers[first].end());

@@ -5,8 +5,6 @@
 #ifndef ACCEL_LIB_PLAN_GROUPORDER_H
 #define ACCEL_LIB_PLAN_GROUPORDER_H
 
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -18,9 +16,7 @@ namespace accel::plan {
 /// A topological order of a graph without cycles whose nodes are contracted, in
 /// the manner of Pearce and Kelly (A Dynamic Topological Sort Algorithm for
 /// Directed Acyclic Graphs, ACM JEA 11, 2007): a contraction moves only nodes
-/// between the two. Most refusals need no search: a long path of the graph is
-/// chosen once, and what reaches a node of it that leads to the other group
-/// reaches that group.
+/// between the two.
 class GroupOrder {
 public:
   /// Of nodes 0 to readers.size(), each a group; readers[n] are the nodes that
@@ -36,7 +32,6 @@ public:
 
 private:
   unsigned find(unsigned node);
-  void measureSpine();
   void setLabel(unsigned group, uint64_t label);
   /// Puts groups, in their order, right behind another.
   void moveBehind(unsigned group, llvm::SmallVectorImpl<unsigned> &moved);
@@ -50,9 +45,6 @@ private:
   std::vector<unsigned> parents; ///< towards the node that stands for a group
   std::vector<uint64_t> labels;  ///< of groups: the order
   std::map<uint64_t, unsigned> byLabel;
-  /// The first node of the spine that a node leads to, and the last that leads
-  /// to any of a group.
-  std::vector<int> firstReached, lastReaching;
   std::vector<unsigned> seen; ///< the search that came by last
   unsigned searches = 0;
 };

@@ -7,6 +7,7 @@
 #include "Core/Resume.h"
 #include "Core/SavedWeights.h"
 #include "Data/Safetensors.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -33,7 +34,7 @@ int fileOf(const StatePlan &state) {
 Status cannotWrite(const char *name) {
   int error = errno;
   return Status::error("cannot write " + inQuotes(name) + ": " +
-                       std::strerror(error));
+                       systemError(error));
 }
 
 /// A file system that cannot synchronise folders is no error.
@@ -46,7 +47,7 @@ Status sameFolder(const std::string &a, const std::string &b, bool &same) {
   for (auto [path, info] : {std::pair(&a, &first), std::pair(&b, &second)})
     if (stat(path->c_str(), info) != 0)
       return Status::error("cannot look at the checkpoint " + inQuotes(*path) +
-                           ": " + std::strerror(errno));
+                           ": " + systemError(errno));
   same = first.st_dev == second.st_dev && first.st_ino == second.st_ino;
   return Status();
 }

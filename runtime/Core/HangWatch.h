@@ -18,8 +18,8 @@ public:
   HangWatch(const Executable &plan, HostMemory &memory, double limit);
 
   /// Looks once; returns whether there has been no sign of life for longer than
-  /// the limit. While all of the run is stopped (Ctrl-Z), nobody
-  /// fails to give one.
+  /// the limit. While all of the run is stopped (Ctrl-Z), nobody fails to give
+  /// one.
   bool look();
   /// The hang: where each rank is, and which of them wait for others.
   /// `processes` are theirs, 0 for those that have ended.

@@ -4,6 +4,7 @@
 #include "Data/TensorFile.h"
 
 #include "Data/RangeDigest.h"
+#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
@@ -50,7 +51,7 @@ Status sizeOfFile(int fd, const std::string &path, uint64_t &bytes) {
   struct stat info;
   if (fstat(fd, &info) != 0)
     return Status::error("cannot use " + inQuotes(path) + ": " +
-                         std::strerror(errno));
+                         systemError(errno));
   if (!S_ISREG(info.st_mode))
     return Status::error("cannot use " + inQuotes(path) +
                          ": expected a regular file");
@@ -67,7 +68,7 @@ Status readRange(int fd, const std::string &path, uint64_t offset, void *target,
       continue;
     if (got < 0)
       return Status::error("cannot read " + inQuotes(path) + ": " +
-                           std::strerror(errno));
+                           systemError(errno));
     if (got == 0)
       return Status::error("expected " + std::to_string(bytes) +
                            " more bytes at byte " + std::to_string(offset) +
@@ -88,7 +89,7 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
       continue;
     if (put <= 0)
       return Status::error("cannot write " + inQuotes(path) + ": " +
-                           std::strerror(put < 0 ? errno : ENOSPC));
+                           systemError(put < 0 ? errno : ENOSPC));
     next += put;
     offset += static_cast<uint64_t>(put);
     bytes -= static_cast<uint64_t>(put);

@@ -3,6 +3,8 @@
 
 #include "Data/TensorProto.h"
 
+#include "Format/SystemError.h"
+
 #include <cerrno>
 #include <cstring>
 #include <sys/mman.h>
@@ -225,7 +227,7 @@ Status openTensorProto(int fd, const std::string &path, TensorRange &range,
     return refuse("expected a TensorProto, found an empty file");
   void *mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
   if (mapped == MAP_FAILED)
-    return refuse(std::string("cannot map it: ") + std::strerror(errno));
+    return refuse(std::string("cannot map it: ") + systemError(errno));
   struct Unmap {
     void *address;
     size_t bytes;
@@ -263,7 +265,7 @@ Status openTensorProto(int fd, const std::string &path, TensorRange &range,
     if (!memory)
       return refuse(std::string("cannot make a file in memory for its "
                                 "elements: ") +
-                    std::strerror(errno));
+                    systemError(errno));
     ACCEL_RT_RETURN_IF_ERROR(
         writeRange(memory.get(), path, 0, typed.data(), typed.size()));
     range.fd = memory.get();

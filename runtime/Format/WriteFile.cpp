@@ -3,6 +3,7 @@
 
 #include "Format/Json.h"
 #include "Format/SyncName.h"
+#include "Format/SystemError.h"
 #include "Format/UniqueName.h"
 
 #include <cerrno>
@@ -27,9 +28,9 @@ struct Temporary {
   }
 };
 
-Status systemError(const std::string &path) {
+Status cannotWrite(const std::string &path) {
   return Status::error("cannot write " + inQuotes(path) + ": " +
-                       std::strerror(errno));
+                       systemError(errno));
 }
 
 bool writeAll(int fd, const void *data, uint64_t bytes) {
@@ -103,23 +104,23 @@ Status writeExecutableFile(Executable executable,
   });
   if (errno) {
     file.path.clear();
-    return systemError(path);
+    return cannotWrite(path);
   }
   if (!writeAll(file.fd, &length, sizeof length) ||
       !writeAll(file.fd, header.data(), length) ||
       !writeAll(file.fd, &hash, sizeof hash) ||
       !pad(file.fd, length + 2 * sizeof length))
-    return systemError(path);
+    return cannotWrite(path);
   for (const SectionData &data : sections)
     if (!writeAll(file.fd, data.data, data.bytes) || !pad(file.fd, data.bytes))
-      return systemError(path);
+      return cannotWrite(path);
   if (fsync(file.fd) != 0)
-    return systemError(path);
+    return cannotWrite(path);
   if (rename(file.path.c_str(), path.c_str()) != 0)
-    return systemError(path);
+    return cannotWrite(path);
   file.path.clear();
   errno = syncName(path, file.fd);
-  return errno ? systemError(path) : Status();
+  return errno ? cannotWrite(path) : Status();
 }
 
 } // namespace accel::rt

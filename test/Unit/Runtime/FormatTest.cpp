@@ -1,13 +1,13 @@
 // The file format: what is written is read, and no truncated or mutated file is
 // taken for a good one.
 
+#include "Files.h"
 #include "Format/Json.h"
 #include "TinyTraining.h"
 
 #include <gmock/gmock.h>
 
 #include <cstring>
-#include <fstream>
 #include <sys/stat.h>
 
 using namespace accel::rt;
@@ -16,13 +16,6 @@ using ::testing::HasSubstr;
 
 namespace {
 
-std::string slurp(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
-void spill(const std::string &path, const std::string &text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
 std::string openError(const std::string &path) {
   std::unique_ptr<ExecutableFile> file;
   Status status = ExecutableFile::open(path, file);

@@ -1,6 +1,7 @@
 // .npy and TensorProto files: good ones, and every truncation of them.
 
 #include "Data/TensorProto.h"
+#include "Files.h"
 #include "RunFixture.h"
 
 #include <cstring>
@@ -9,15 +10,6 @@ using namespace accel::rt;
 using namespace accel::rt::test;
 
 namespace {
-
-void spill(const std::string &path, const std::string &text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string slurp(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
 
 /// A .npy file whose dictionary is `dictionary`.
 std::string npy(const std::string &dictionary, const std::string &data,

@@ -1,0 +1,125 @@
+// Manifests of checkpoints: nothing in one is believed for its hash alone.
+
+#include "Files.h"
+#include "RunFixture.h"
+#include "SealedManifest.h"
+
+#include <filesystem>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
+  TemporaryFolder folder;
+  auto error = [&](const Manifest &manifest, int64_t step) {
+    ManifestText text;
+    text.prepare(manifest);
+    text.setStep(step);
+    text.seal();
+    std::ofstream(folder / kManifestFile, std::ios::binary) << text.text();
+    Manifest found;
+    return readManifest(folder.path, found).message();
+  };
+  Manifest manifest;
+  manifest.states = {{"w", "parameter", {}, 0, 1},
+                     {"v", "parameter", {}, 0, 1}};
+  EXPECT_EQ(error(manifest, 3), "");
+  for (int64_t step : {int64_t(-1), INT64_MIN, INT64_MAX})
+    EXPECT_THAT(error(manifest, step), HasSubstr("a step from 0 on")) << step;
+  manifest.states[1].name = "w";
+  EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
+  manifest.states[1].name = std::string("w\0", 2);
+  EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
+}
+
+TEST(Manifest, BelievesNoFieldForItsSeal) {
+  TemporaryFolder folder;
+  Manifest manifest, found;
+  manifest.states = {{"w", "parameter", {}, 0, 1}};
+  manifest.data.emplace();
+  manifest.data->batch = 1;
+  manifest.data->file = "d.npy";
+  manifest.data->hash = 2;
+  ManifestText prepared;
+  prepared.prepare(manifest);
+  prepared.setStep(3);
+  std::string text = prepared.text();
+  auto error = [&](const std::string &from, const std::string &to) {
+    std::string changed = text;
+    size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    spill(folder / kManifestFile, sealed(changed));
+    found = Manifest();
+    return readManifest(folder.path, found).message();
+  };
+  EXPECT_EQ(error("w", "w"), "");
+  const char *fields = "expected a step from 0 on, a seed, and the files",
+             *none = "expected the manifest of a checkpoint";
+  const struct {
+    const char *from, *to, *message;
+  } cases[] = {
+      {"{\"format\"", "[\"format\"", none},
+      {"\"format\"", "\"from\"", none},
+      {"\"accel-checkpoint\"", "5", none},
+      {"\"accel-checkpoint\"", "\"accel\"", none},
+      {"\"version\"", "\"from\"", none},
+      {"\"version\": 2", "\"version\": \"2\"", none},
+      {"\"version\": 2", "\"version\": 0", "expected version 1 to 2 of"},
+      {"\"version\": 2", "\"version\": 3", "found 3"},
+      {"\"step\"", "\"sttp\"", fields},
+      {"\"seed\": 0,", "", fields},
+      {"\"seed\": 0,", "\"seed\": 0.5,", fields},
+      {"\"files\"", "\"filez\"", fields},
+      {"\"files\": {", "\"files\": 5, \"f\": {", fields},
+      {"\"states\"", "\"statez\"", fields},
+      {"\"states\": {", "\"states\": 5, \"f\": {", fields},
+      {"\"states\": {", "\"states\": [], \"f\": {", fields},
+      {"\"data\": {", "\"data\": 5, \"f\": {", fields},
+      {"\"samples\"", "\"s\"", fields},
+      {"\"length\"", "\"s\"", fields},
+      {"\"batch\"", "\"s\"", fields},
+      {"\"seed\": 0, \"file\"", "\"file\"", fields},
+      {"\"file\": \"d.npy\"", "\"file\": 5", fields},
+      {"\"file\": \"d.npy\", \"hash\"", "\"file\": \"d.npy\", \"h\"", fields},
+      {"\"0000000000000002\"", "2", fields},
+      {"\"0000000000000002\"", "\"00000000000000002\"", fields},
+      {"\"0000000000000002\"", "\"000000000000000G\"", fields},
+      {"\"model.safetensors\": \"", "\"m\": \"", fields},
+      {"\"optimizer.safetensors\": \"0", "\"optimizer.safetensors\": \"g",
+       fields},
+      {"{\"file\": \"model.safetensors\"", "{\"file\": \"other\"", fields},
+      {"{\"file\": \"model.safetensors\", ", "{", fields},
+      {"\"role\": \"parameter\", ", "", fields},
+      {"\"parameter\", \"hash\"", "\"parameter\", \"h\"", fields},
+      {"\"parameter\", \"hash\": \"0", "\"parameter\", \"hash\": \"-", fields},
+      {"\"w\": {", "\"w\": 5, \"v\": {", fields}};
+  for (auto &test : cases)
+    EXPECT_THAT(error(test.from, test.to), HasSubstr(test.message))
+        << test.from << " -> " << test.to;
+  // Nor is anything read behind the seal, or without one.
+  spill(folder / kManifestFile, text);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("the text does not match its hash"));
+  for (std::string other : {"", "{}", "\"hash\": \""}) {
+    spill(folder / kManifestFile, other);
+    EXPECT_THAT(readManifest(folder.path, found).message(),
+                HasSubstr("the text does not match its hash"));
+  }
+  fs::resize_file(folder / kManifestFile, (uint64_t(1) << 30) + 1);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              testing::Not(HasSubstr("its hash")))
+      << "it is not even read";
+  fs::remove(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("cannot open the checkpoint"));
+  fs::create_directory(folder / kManifestFile);
+  EXPECT_THAT(readManifest(folder.path, found).message(),
+              HasSubstr("expected a regular file"));
+}
+
+} // namespace
