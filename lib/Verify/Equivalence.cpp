@@ -22,9 +22,18 @@ struct Accumulator {
   bool reset = false;
 };
 
+/// A run, or one turn of a run in a loop. Of a loop two turns are followed: a
+/// third finds what the second found, a micro-batch further on.
 struct Run {
   func::FuncOp task;
   int64_t microBatch;
+  dist::LoopOp loop; ///< null outside loops
+  int64_t left;      ///< the micro-batch of the last turn
+
+  /// The micro-batch that a run after this one sees as this one's.
+  int64_t seenBy(const Run &later) const {
+    return loop == later.loop ? microBatch : left;
+  }
 };
 
 class Verifier {
@@ -60,8 +69,8 @@ private:
   LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
                             StringRef kind, StringRef name, Value wanted);
 
-  SmallVector<int64_t> runsOf(func::FuncOp task);
-  bool isInLoop(func::FuncOp task) { return runsOf(task).size() > 1; }
+  /// Whether it runs for each micro-batch, where there are several.
+  bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
   bool varies(const Piece &piece);
   StringAttr getState(func::FuncOp task, unsigned argument) {
     auto state =
@@ -82,6 +91,7 @@ private:
   int64_t microBatches;
   StringAttr microBatch;
   std::vector<Run> runs;
+  llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
   llvm::MapVector<StringAttr, Accumulator> accumulators;
   llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
@@ -90,14 +100,6 @@ private:
 
 static std::string join(StringRef kind, StringRef name) {
   return (kind + " '" + name + "'").str();
-}
-
-SmallVector<int64_t> Verifier::runsOf(func::FuncOp task) {
-  SmallVector<int64_t> found;
-  for (Run run : runs)
-    if (run.task == task)
-      found.push_back(run.microBatch);
-  return found;
 }
 
 bool Verifier::varies(const Piece &piece) {
@@ -158,18 +160,43 @@ LogicalResult Verifier::readEntry() {
 
 /// A task runs once, or once for each micro-batch.
 LogicalResult Verifier::checkRuns() {
-  schedule.walk([&](dist::RunOp op) {
-    runs.push_back({local.lookupSymbol<func::FuncOp>(op.getTask()),
-                    static_cast<int64_t>(op.getMicroBatch())});
+  // Of each task the micro-batches [first, end) of its runs.
+  llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
+  auto add = [&](dist::RunOp op, int64_t turn) {
+    auto task = local.lookupSymbol<func::FuncOp>(op.getTask());
+    int64_t first = op.getOffset(), trips = op.getTrips();
+    runs.push_back({task, first + turn,
+                    dyn_cast<dist::LoopOp>(op->getParentOp()),
+                    first + trips - 1});
+    if (turn == 0)
+      spans[task].push_back({first, first + trips});
+  };
+  schedule.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<dist::LoopOp>(op)) {
+      for (int64_t turn = 0; turn < 2; ++turn)
+        for (auto run : loop.getOps<dist::RunOp>())
+          add(run, turn);
+      return WalkResult::skip();
+    }
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run, 0);
+    return WalkResult::advance();
   });
-  for (Run run : runs) {
-    SmallVector<int64_t> found = runsOf(run.task);
+  for (auto &[task, found] : spans) {
     llvm::sort(found);
-    if (found.size() != 1 &&
-        found != llvm::to_vector(llvm::seq<int64_t>(0, microBatches)))
-      return run.task.emitError()
-             << "expected a run for each of " << microBatches
-             << " micro-batches, found some twice or never";
+    int64_t end = 0;
+    bool follow = true;
+    for (auto [first, next] : found) {
+      follow &= first == end;
+      end = next;
+    }
+    bool once =
+        found.size() == 1 && found.front().second == found.front().first + 1;
+    if (!once && !(follow && end == microBatches))
+      return task->emitError() << "expected a run for each of " << microBatches
+                               << " micro-batches, found some twice or never";
+    if (!once)
+      repeated.insert(task);
   }
   return success();
 }
@@ -178,17 +205,19 @@ LogicalResult Verifier::checkRuns() {
 LogicalResult Verifier::checkEdges() {
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
-    std::optional<int64_t> last;
-    for (Run run : runs) {
+    Run *last = nullptr;
+    for (Run &run : runs) {
       if (run.task.getSymName() == edge.getTarget()) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
-        if (isInLoop(run.task) && isInLoop(source) && *last != run.microBatch)
-          return edge.emitError() << "carries a value of micro-batch " << *last
-                                  << " to micro-batch " << run.microBatch;
+        int64_t carried = last->seenBy(run);
+        if (isInLoop(run.task) && isInLoop(source) && carried != run.microBatch)
+          return edge.emitError()
+                 << "carries a value of micro-batch " << carried
+                 << " to micro-batch " << run.microBatch;
       }
       if (run.task == source)
-        last = run.microBatch;
+        last = &run;
     }
   }
   return success();
@@ -366,7 +395,7 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
     if (llvm::is_contained(piece.partial, microBatch))
       accumulator.term.push_back(piece);
   if (accumulator.term.empty() || accumulator.adds ||
-      static_cast<int64_t>(runsOf(task).size()) != microBatches)
+      (microBatches > 1 && !isInLoop(task)))
     return fail("one micro-batch's term, once for each");
   accumulator.adds = task;
   return success();
