@@ -118,10 +118,11 @@ LogicalResult Compilation::load() {
   import::ImportOptions importOptions;
   importOptions.dims = options.dims;
   importOptions.f64 = options.f64;
+  importOptions.hashWeights = options.hashWeights;
   importOptions.forTraining = options.phases.train.enabled;
   importOptions.allowFolded = options.phases.train.allowFolded;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
-  if (!module)
+  if (!module || failed((*file)->checkValuesRead()))
     return failure();
   return runPipeline([&](PassManager &pm) {
     buildPhase(Phase::NN, pm, options.phases);
