@@ -31,8 +31,8 @@ class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh)
-      : logical(whole), local(local), entry(entry), schedule(schedule),
-        follower(logical, mesh),
+      : logical(whole), local(local), symbols(local), entry(entry),
+        schedule(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(StringAttr::get(local.getContext(),
@@ -60,7 +60,7 @@ private:
   LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
                             StringRef kind, StringRef name, Value wanted);
 
-  SmallVector<int64_t> runsOf(func::FuncOp task);
+  ArrayRef<int64_t> runsOf(func::FuncOp task) { return runsOfTask[task]; }
   bool isInLoop(func::FuncOp task) { return runsOf(task).size() > 1; }
   bool varies(const Piece &piece);
   StringAttr getState(func::FuncOp task, unsigned argument) {
@@ -76,12 +76,16 @@ private:
 
   Logical logical;
   ModuleOp local;
+  SymbolTable symbols; ///< of `local`
   func::FuncOp entry;
   dist::ScheduleOp schedule;
   Follower follower;
   int64_t microBatches;
   StringAttr microBatch;
   std::vector<Run> runs;
+  llvm::DenseMap<Operation *, SmallVector<int64_t, 1>> runsOfTask;
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
   llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
@@ -90,14 +94,6 @@ private:
 
 static std::string join(StringRef kind, StringRef name) {
   return (kind + " '" + name + "'").str();
-}
-
-SmallVector<int64_t> Verifier::runsOf(func::FuncOp task) {
-  SmallVector<int64_t> found;
-  for (Run run : runs)
-    if (run.task == task)
-      found.push_back(run.microBatch);
-  return found;
 }
 
 bool Verifier::varies(const Piece &piece) {
@@ -158,29 +154,37 @@ LogicalResult Verifier::readEntry() {
 
 /// A task runs once, or once for each micro-batch.
 LogicalResult Verifier::checkRuns() {
+  llvm::SetVector<Operation *> tasks;
   schedule.walk([&](dist::RunOp op) {
-    runs.push_back({local.lookupSymbol<func::FuncOp>(op.getTask()),
-                    static_cast<int64_t>(op.getMicroBatch())});
+    auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
+    runs.push_back({task, static_cast<int64_t>(op.getMicroBatch())});
+    runsOfTask[task].push_back(runs.back().microBatch);
+    tasks.insert(task);
   });
-  for (Run run : runs) {
-    SmallVector<int64_t> found = runsOf(run.task);
+  for (Operation *task : tasks) {
+    auto found = llvm::to_vector(runsOfTask[task]);
     llvm::sort(found);
     if (found.size() != 1 &&
         found != llvm::to_vector(llvm::seq<int64_t>(0, microBatches)))
-      return run.task.emitError()
-             << "expected a run for each of " << microBatches
-             << " micro-batches, found some twice or never";
+      return task->emitError() << "expected a run for each of " << microBatches
+                               << " micro-batches, found some twice or never";
   }
   return success();
 }
 
-/// What an edge carries is there, and of the same micro-batch.
+/// What an edge carries is there, and of the same micro-batch. One sweep over
+/// the runs for each pair of tasks that edges connect.
 LogicalResult Verifier::checkEdges() {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+    edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
+      continue;
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
+         target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
     std::optional<int64_t> last;
     for (Run run : runs) {
-      if (run.task.getSymName() == edge.getTarget()) {
+      if (run.task == target) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
         if (isInLoop(run.task) && isInLoop(source) && *last != run.microBatch)
@@ -311,10 +315,9 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
 }
 
 LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
-  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    if (edge.getTarget() != task.getSymName() || edge.getArgument() != number)
-      continue;
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+  if (dist::EdgeOp edge = edges.lookup(
+          {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr());
     Known what = follower.at(
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)
