@@ -40,8 +40,8 @@ class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh)
-      : logical(whole), local(local), entry(entry), schedule(schedule),
-        follower(logical, mesh),
+      : logical(whole), local(local), symbols(local), entry(entry),
+        schedule(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(StringAttr::get(local.getContext(),
@@ -85,6 +85,7 @@ private:
 
   Logical logical;
   ModuleOp local;
+  SymbolTable symbols; ///< of `local`
   func::FuncOp entry;
   dist::ScheduleOp schedule;
   Follower follower;
@@ -92,6 +93,8 @@ private:
   StringAttr microBatch;
   std::vector<Run> runs;
   llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
   llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
@@ -163,7 +166,7 @@ LogicalResult Verifier::checkRuns() {
   // Of each task the micro-batches [first, end) of its runs.
   llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
   auto add = [&](dist::RunOp op, int64_t turn) {
-    auto task = local.lookupSymbol<func::FuncOp>(op.getTask());
+    auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
     int64_t first = op.getOffset(), trips = op.getTrips();
     runs.push_back({task, first + turn,
                     dyn_cast<dist::LoopOp>(op->getParentOp()),
@@ -201,13 +204,19 @@ LogicalResult Verifier::checkRuns() {
   return success();
 }
 
-/// What an edge carries is there, and of the same micro-batch.
+/// What an edge carries is there, and of the same micro-batch. One sweep over
+/// the runs for each pair of tasks that edges connect.
 LogicalResult Verifier::checkEdges() {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+    edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
+      continue;
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
+         target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
     Run *last = nullptr;
     for (Run &run : runs) {
-      if (run.task.getSymName() == edge.getTarget()) {
+      if (run.task == target) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
         int64_t carried = last->seenBy(run);
@@ -340,10 +349,9 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
 }
 
 LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
-  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    if (edge.getTarget() != task.getSymName() || edge.getArgument() != number)
-      continue;
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+  if (dist::EdgeOp edge = edges.lookup(
+          {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr());
     Known what = follower.at(
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)

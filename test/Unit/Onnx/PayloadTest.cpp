@@ -154,6 +154,25 @@ TEST_F(PayloadTest, readsExternalData) {
   EXPECT_EQ(bytesOf(external({{"location", "./weights.bin"}})), "01234567");
 }
 
+TEST_F(PayloadTest, takesNoteOfValuesThatAreAbsent) {
+  onnx::TensorProto tensor =
+      external({{"location", "absent.bin"}, {"offset", "4"}, {"length", "8"}});
+  File file = load(modelWith(tensor));
+  ASSERT_TRUE(succeeded(file));
+  const onnx::TensorProto &found = *(*file)->findInitializer("t");
+  const Payload &payload = (*file)->payload(found);
+  EXPECT_TRUE(payload.isAbsent && payload.isExternal && payload.byReference);
+  EXPECT_EQ(payload.bytes, 8u);
+  EXPECT_TRUE(payload.data.empty());
+  // Nobody has asked yet.
+  EXPECT_TRUE(succeeded((*file)->checkValuesRead()));
+  EXPECT_TRUE((*file)->values(found).empty());
+  EXPECT_TRUE(failed((*file)->checkValuesRead()));
+  expectTensorError(
+      external({{"location", "absent.bin"}, {"checksum", "0000"}}),
+      "with SHA-1 0000, found no such file");
+}
+
 TEST_F(PayloadTest, refusesExternalDataOutsideTheFolder) {
   TestFolder other;
   std::string outside = other.write("secret", "0123456789abcdef");
@@ -175,8 +194,6 @@ TEST_F(PayloadTest, refusesExternalDataThatIsNotThere) {
   auto with = [&](const char *key, const char *value) {
     return external({{"location", "weights.bin"}, {key, value}});
   };
-  expectTensorError(external({{"location", "absent.bin"}}),
-                    "cannot open external data");
   expectTensorError(external({{"location", "."}}),
                     "expected external data inside the model's folder");
   expectTensorError(with("offset", "12"), "found a file of 16 bytes");
