@@ -48,7 +48,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     return;
   case Phase::Local: {
     auto logical = verify::makeKeptProgram();
-    pm.addPass(verify::createKeepLogicalPass(logical));
+    pm.addPass(verify::createKeepProgramPass(logical));
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
     pm.addPass(pipeline::createSplitTasksPass());
@@ -62,6 +62,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     return;
   }
   case Phase::Plan: {
+    auto local = verify::makeKeptProgram();
+    pm.addPass(verify::createKeepProgramPass(local));
     plan::PlanOptions plan;
     plan::buildLowerToPlanPipeline(pm, plan);
     // Forms ask for scratch and packed weights, so they come before addresses.
@@ -70,6 +72,9 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     forms.threads = options.threads;
     pm.addPass(cpu::createChooseGemmFormsPass(forms));
     plan::buildSchedulePlanPipeline(pm, plan);
+    // However it was fused, shared and moved, its bytes must hold what the
+    // tasks compute.
+    pm.addPass(verify::createVerifyPlanEquivalencePass(local));
     // What is prepared at load is known now.
     cpu::ReserveForLibrariesPassOptions reserve;
     reserve.threads = options.threads;
