@@ -58,6 +58,8 @@ private:
   DiagnosticPrinter diagnostics;
   Progress progress;
   OwningOpRef<ModuleOp> module;
+  /// What later phases prove against.
+  std::shared_ptr<verify::KeptProgram> logical = verify::makeKeptProgram();
   /// The text of each phase that was run, for the executable.
   std::vector<std::pair<std::string, std::string>> phaseTexts;
 };
@@ -228,7 +230,7 @@ LogicalResult Compilation::runPhases() {
       passOptions.target = options.phases.target;
       passOptions.threads = options.phases.threads;
       if (failed(runPipeline([&](PassManager &pm) {
-            pm.addPass(createRunPhasesPass(passOptions));
+            pm.addPass(createRunPhasesPass(passOptions, logical));
             return success();
           })))
         return failure();

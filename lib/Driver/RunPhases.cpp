@@ -13,6 +13,9 @@ namespace accel::driver {
 namespace {
 struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
   using Base::Base;
+  RunPhasesPass(RunPhasesPassOptions options,
+                std::shared_ptr<verify::KeptProgram> logical)
+      : Base(std::move(options)), logical(std::move(logical)) {}
 
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
@@ -75,8 +78,18 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.sharding.gatherOnce = zeroGatherOnce;
     options.target = target;
     options.threads = threads;
+    options.logical = logical;
     return options;
   }
+
+  std::shared_ptr<verify::KeptProgram> logical = verify::makeKeptProgram();
 };
 } // namespace
+
+std::unique_ptr<Pass>
+createRunPhasesPass(RunPhasesPassOptions options,
+                    std::shared_ptr<verify::KeptProgram> logical) {
+  return std::make_unique<RunPhasesPass>(std::move(options),
+                                         std::move(logical));
+}
 } // namespace accel::driver

@@ -1,4 +1,4 @@
-// Keeps the logical program while the split pipeline changes it, and compares.
+// Keeps the logical program while phases place and split it, and compares.
 
 #include "accel/Verify/Passes.h"
 
@@ -33,7 +33,9 @@ struct KeepLogicalPass : PassWrapper<KeepLogicalPass, OperationPass<ModuleOp>> {
     return "Copies the logical program for dist-verify-equivalence";
   }
   void runOnOperation() override {
-    program->module = getOperation().clone();
+    // The first phase that runs has the program that all others follow from.
+    if (!program->module)
+      program->module = getOperation().clone();
     markAllAnalysesPreserved();
   }
   std::shared_ptr<KeptProgram> program;
@@ -56,7 +58,7 @@ struct VerifyEquivalencePass
     else if (logical.empty())
       getOperation().emitError()
           << "dist-verify-equivalence: expected logical=FILE, the program in "
-             "phase 'decided' that this one was made from";
+             "phase 'train' that this one was made from";
     else
       program = parseSourceFile<ModuleOp>(logical, &getContext());
     if (!program || failed(verifyEquivalence(*program, getOperation())))

@@ -17,7 +17,8 @@ namespace accel::verify {
 struct KeptProgram;
 std::shared_ptr<KeptProgram> makeKeptProgram();
 
-/// Before the split: copies the module.
+/// Before the program is placed: copies the module, unless an earlier phase
+/// has.
 std::unique_ptr<mlir::Pass>
 createKeepLogicalPass(std::shared_ptr<KeptProgram> program);
 
