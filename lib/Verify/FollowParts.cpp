@@ -111,7 +111,7 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
           return false;
       return true;
     };
-    if (first && !isLike(*parts))
+    if (first && !isLike(*first))
       return std::nullopt;
     if (!first)
       first = parts;
