@@ -47,8 +47,8 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   std::vector<Piece> terms;
   if (scatter.getDim() != onto.getDim() ||
       scatter.getBatchDims() != onto.getBatchDims() ||
-      (!matchPattern(onto.getInit(), m_AnyZeroFloat()) &&
-       !matchPattern(onto.getInit(), m_Zero())))
+      (!matchPattern(logical.rootOf(onto.getInit()), m_AnyZeroFloat()) &&
+       !matchPattern(logical.rootOf(onto.getInit()), m_Zero())))
     return terms;
   Operands operands = {
       {makeFree(logical.rootOf(onto.getInit()))},

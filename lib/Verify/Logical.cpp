@@ -14,16 +14,8 @@ using namespace accel::verify;
 /// How many sums a term may be in, one of another.
 static constexpr size_t kSums = 64;
 
-static bool isLookedThrough(Operation *op) {
-  return isa<dist::ReshardOp, dist::ConstraintOp, nn::GradientOp>(op);
-}
-
 Value Logical::rootOf(Value value) const {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isLookedThrough(op))
-      break;
-    value = op->getOperand(0);
-  }
+  value = skipPlacement(value);
   auto same = roots.find(value);
   return same == roots.end() ? value : same->second;
 }
@@ -101,7 +93,8 @@ Logical::Logical(func::FuncOp entry) {
       states[state.getValue()] = argument;
   }
   for (Operation &op : entry.front().without_terminator()) {
-    if (isLookedThrough(&op))
+    if (op.getNumResults() == 1 &&
+        skipPlacement(op.getResult(0)) != op.getResult(0))
       continue;
     if (Operation *same = findSame(&op))
       for (auto [mine, theirs] :

@@ -13,7 +13,7 @@ using namespace accel::verify;
 /// The number that all elements of a value are; none if they are not.
 static std::optional<APFloat> getNumber(Value value) {
   SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)) ||
+  if (!matchPattern(skipPlacement(value), m_Constant(&splat)) ||
       !isa<FloatType>(splat.getElementType()))
     return std::nullopt;
   return splat.getSplatValue<APFloat>();
