@@ -75,8 +75,11 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.sharding.gatherOnce = zeroGatherOnce;
     options.target = target;
     options.threads = threads;
+    options.logical = logical;
     return options;
   }
+
+  std::shared_ptr<verify::KeptProgram> logical = verify::makeKeptProgram();
 };
 } // namespace
 } // namespace accel::driver

@@ -14,6 +14,10 @@ inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
 }
 
+/// The value without the ops that only say where it is placed, or where the
+/// update begins.
+mlir::Value skipPlacement(mlir::Value value);
+
 /// An op on whole tensors. Dimensions with the same index run along together: a
 /// piece of one belongs to the same piece of the others.
 struct OpMap {
