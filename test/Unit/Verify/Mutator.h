@@ -55,6 +55,7 @@ private:
   bool skipSum();
   bool keepSum();
   bool changeRuns();
+  static void unroll(dist::LoopOp loop);
   bool moveSplit();
   bool changePartial();
   bool dropReshard();
