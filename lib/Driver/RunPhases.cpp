@@ -13,9 +13,6 @@ namespace accel::driver {
 namespace {
 struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
   using Base::Base;
-  RunPhasesPass(RunPhasesPassOptions options,
-                std::shared_ptr<verify::KeptProgram> logical)
-      : Base(std::move(options)), logical(std::move(logical)) {}
 
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
@@ -48,10 +45,12 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
                          << stringifyPhase(**reached) << "'";
       return signalPassFailure();
     }
+    PhaseOptions options = phaseOptions();
+    options.logical = verify::makeKeptProgram();
     for (int phase = static_cast<int>(**reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());
-      buildPhase(static_cast<Phase>(phase), pipeline, phaseOptions());
+      buildPhase(static_cast<Phase>(phase), pipeline, options);
       if (failed(runPipeline(pipeline, module)))
         return signalPassFailure();
       module->setAttr(
@@ -78,18 +77,8 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.sharding.gatherOnce = zeroGatherOnce;
     options.target = target;
     options.threads = threads;
-    options.logical = logical;
     return options;
   }
-
-  std::shared_ptr<verify::KeptProgram> logical = verify::makeKeptProgram();
 };
 } // namespace
-
-std::unique_ptr<Pass>
-createRunPhasesPass(RunPhasesPassOptions options,
-                    std::shared_ptr<verify::KeptProgram> logical) {
-  return std::make_unique<RunPhasesPass>(std::move(options),
-                                         std::move(logical));
-}
 } // namespace accel::driver

@@ -131,14 +131,16 @@ LogicalResult Emitter::addModuleAttributes() {
 FailureOr<std::string> Emitter::relativePath(Location loc, StringRef path) {
   // Both folders as they are on disk: a relative path between links would lead
   // elsewhere. The file's own name is kept.
+  // Weights, and their folder, may be absent.
   auto realFolder = [&](StringRef file) -> FailureOr<std::string> {
-    SmallString<256> folder = llvm::sys::path::parent_path(file), real;
-    if (folder.empty())
-      folder = ".";
-    if (std::error_code error = llvm::sys::fs::real_path(folder, real))
-      return emitError(loc) << "cannot find the folder '" << folder
+    std::error_code error;
+    std::filesystem::path folder(llvm::sys::path::parent_path(file).str());
+    folder = std::filesystem::weakly_canonical(
+        folder.empty() ? std::filesystem::path(".") : folder, error);
+    if (error)
+      return emitError(loc) << "cannot find the folder of '" << file
                             << "': " << error.message();
-    return real.str().str();
+    return folder.string();
   };
   FailureOr<std::string> from = realFolder(outputPath), to = realFolder(path);
   if (failed(from) || failed(to))
@@ -316,14 +318,24 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     entry.name = entryOp.getSymName().str();
     if (entry.name == "step")
       executable.kind = "train";
-    for (auto segmentOp : entryOp.getOps<plan::SegmentOp>()) {
-      rt::Segment &segment = entry.segments.emplace_back();
+    auto addSegment = [&](plan::SegmentOp segmentOp) {
+      rt::Segment &segment = entry.loops.back().segments.emplace_back();
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();
       segment.capturable = segmentOp.getCapturable();
       for (auto run : segmentOp.getOps<plan::RunOp>())
         segment.runs.push_back({bodies.lookup(run.getTask()),
-                                static_cast<int64_t>(run.getMicroBatch()),
+                                static_cast<int64_t>(run.getOffset()),
                                 run.getSlots().vec()});
+    };
+    for (Operation &part : entryOp.getBody().front()) {
+      auto loop = dyn_cast<plan::LoopOp>(part);
+      // What stands between loops runs once.
+      if (loop || entry.loops.empty() || entry.loops.back().trips > 1)
+        entry.loops.push_back({loop ? int64_t(loop.getTrips()) : 1, {}});
+      if (auto segment = dyn_cast<plan::SegmentOp>(part))
+        addSegment(segment);
+      else
+        llvm::for_each(loop.getOps<plan::SegmentOp>(), addSegment);
     }
   }
   return success();

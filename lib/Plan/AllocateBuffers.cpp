@@ -55,13 +55,14 @@ struct Lifetime {
   bool persistent = false;
   SmallVector<Interval, 1> intervals;
   std::optional<unsigned> entry;
+  /// Read from the buffer once: every pair of buffers asks.
+  int64_t bytes = 0, offset = 0;
 
   void add(const Execution &execution, bool writesOnly) {
     // What one call leaves to another must outlive both.
     persistent |= entry && *entry != execution.entry;
     entry = execution.entry;
-    RunOp run = execution.run;
-    int64_t batch = run.getMicroBatch();
+    int64_t batch = execution.run.getMicroBatch();
     if (intervals.empty() ||
         (intervals.back().microBatch != batch && writesOnly &&
          intervals.back().endsWith(execution)))
@@ -86,11 +87,46 @@ struct Lifetime {
     }
     return true;
   }
+};
 
-  int64_t getBytes() {
-    return static_cast<int64_t>(
-        (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
+/// The buffers that have their place and may share it, by offset. Each next one
+/// looks at all of them: at an array of numbers, and at a lifetime only where
+/// the gap in front of it could matter.
+class PlacedBuffers {
+public:
+  void insert(Lifetime *lifetime) {
+    auto at = llvm::upper_bound(placed, lifetime->offset,
+                                [](int64_t offset, const Place &place) {
+                                  return offset < place.begin;
+                                });
+    placed.insert(
+        at, {lifetime->offset, lifetime->offset + lifetime->bytes, lifetime});
   }
+
+  /// The smallest gap from `start` on that holds the buffer between those that
+  /// it may not overlap; behind all of them if there is none.
+  int64_t findGap(const Lifetime &lifetime, int64_t start, int64_t alignment) {
+    int64_t best = -1, bestGap = 0;
+    for (const Place &place : placed) {
+      // What ends before others do moves nothing, and shuts no gap.
+      if (place.end <= start || lifetime.mayOverlap(*place.lifetime))
+        continue;
+      int64_t gap = place.begin - start;
+      if (gap >= lifetime.bytes && (best < 0 || gap < bestGap)) {
+        best = start;
+        bestGap = gap;
+      }
+      start = std::max<int64_t>(start, llvm::alignTo(place.end, alignment));
+    }
+    return best < 0 ? start : best;
+  }
+
+private:
+  struct Place {
+    int64_t begin, end;
+    Lifetime *lifetime;
+  };
+  std::vector<Place> placed;
 };
 
 struct AllocateBuffersPass
@@ -150,6 +186,8 @@ struct AllocateBuffersPass
         continue;
       Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
       lifetime.buffer = buffer;
+      lifetime.bytes = static_cast<int64_t>(
+          (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
       // Filled before anything runs, or kept from call to call.
       lifetime.persistent = llvm::is_contained(
           {Role::state, Role::packed, Role::constant}, buffer.getRole());
@@ -183,42 +221,24 @@ struct AllocateBuffersPass
     llvm::stable_sort(order, [](Lifetime *lhs, Lifetime *rhs) {
       if (lhs->persistent != rhs->persistent)
         return lhs->persistent;
-      return !lhs->persistent && lhs->getBytes() > rhs->getBytes();
+      return !lhs->persistent && lhs->bytes > rhs->bytes;
     });
     int64_t end = 0, persistentEnd = 0;
+    PlacedBuffers others;
     for (Lifetime *lifetime : order) {
-      int64_t offset = lifetime->persistent
-                           ? llvm::alignTo(persistentEnd, alignment)
-                           : findGap(*lifetime, placed,
-                                     llvm::alignTo(persistentEnd, alignment));
-      lifetime->buffer.setOffset(offset);
+      lifetime->offset = llvm::alignTo(persistentEnd, alignment);
+      if (!lifetime->persistent) {
+        lifetime->offset =
+            others.findGap(*lifetime, lifetime->offset, alignment);
+        others.insert(lifetime);
+      }
+      lifetime->buffer.setOffset(lifetime->offset);
       placed.push_back(lifetime);
-      end = std::max(end, offset + lifetime->getBytes());
+      end = std::max(end, lifetime->offset + lifetime->bytes);
       if (lifetime->persistent)
         persistentEnd = end;
     }
     return end;
-  }
-
-  int64_t findGap(Lifetime &lifetime, ArrayRef<Lifetime *> placed,
-                  int64_t start) {
-    SmallVector<std::pair<int64_t, int64_t>> taken; // [begin, end)
-    for (Lifetime *other : placed)
-      if (!other->persistent && !lifetime.mayOverlap(*other))
-        taken.push_back({other->buffer.getOffset(),
-                         static_cast<int64_t>(other->buffer.getOffset()) +
-                             other->getBytes()});
-    llvm::sort(taken);
-    int64_t bytes = lifetime.getBytes(), best = -1, bestGap = 0;
-    for (auto [begin, end] : taken) {
-      int64_t gap = begin - start;
-      if (gap >= bytes && (best < 0 || gap < bestGap)) {
-        best = start;
-        bestGap = gap;
-      }
-      start = std::max<int64_t>(start, llvm::alignTo(end, alignment));
-    }
-    return best < 0 ? start : best;
   }
 
   /// Lists, on the last access of each buffer that others may take the bytes

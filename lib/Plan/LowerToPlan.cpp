@@ -33,7 +33,7 @@ class EntryLowering {
 public:
   EntryLowering(ModuleOp module, func::FuncOp entry, dist::ScheduleOp schedule)
       : module(module), entry(entry), schedule(schedule),
-        context(module.getContext()), commands(context) {}
+        context(module.getContext()), commands(context), symbols(module) {}
   LogicalResult run();
 
 private:
@@ -45,7 +45,10 @@ private:
   LogicalResult lowerResults(func::FuncOp task, TaskBodies &bodies);
   BufferOp getStateBuffer(FlatSymbolRefAttr state, Location loc,
                           RankedTensorType type, PartAttr part);
-  func::FuncOp findTask(StringRef name);
+  /// The verifier has seen that the schedule's tasks are there.
+  func::FuncOp findTask(FlatSymbolRefAttr name) {
+    return symbols.lookup<func::FuncOp>(name.getAttr());
+  }
   Value findSource(func::FuncOp task, unsigned argument);
   PartAttr getPart(RankedTensorType type, Attribute layout);
   void createEntries();
@@ -55,6 +58,9 @@ private:
   dist::ScheduleOp schedule;
   MLIRContext *context;
   OpBuilder commands;
+  SymbolTable symbols; ///< of the module, before the program is in it
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   ProgramOp program;
   EntryOp loadEntry, callEntry;
   BodyOp load;
@@ -104,17 +110,17 @@ LogicalResult EntryLowering::run() {
   createProgram();
   if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
     return schedule.emitOpError() << "expected one stage";
-  SmallVector<func::FuncOp> order;
-  if (!schedule)
-    order.push_back(entry); // a test's: a function run once
-  else
-    schedule.walk([&](dist::RunOp run) {
-      func::FuncOp task = findTask(run.getTask());
-      if (!llvm::is_contained(order, task))
-        order.push_back(task);
-    });
-  for (func::FuncOp task : order)
-    if (failed(lowerTask(task)))
+  llvm::SetVector<Operation *> order;
+  if (!schedule) {
+    order.insert(entry); // a test's: a function run once
+  } else {
+    for (auto edge : schedule.getOps<dist::EdgeOp>())
+      edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    schedule.walk(
+        [&](dist::RunOp run) { order.insert(findTask(run.getTaskAttr())); });
+  }
+  for (Operation *task : order)
+    if (failed(lowerTask(cast<func::FuncOp>(task))))
       return failure();
   createEntries();
   return success();
@@ -138,7 +144,7 @@ void EntryLowering::createProgram() {
   loadEntry = createContainer<EntryOp>(builder, entry.getLoc(), "load");
   callEntry = createContainer<EntryOp>(builder, entry.getLoc(),
                                        writesStates ? "step" : "main");
-  lowering.emplace(program, commands);
+  lowering.emplace(program, symbols, commands);
   load = createBody("load_states");
 }
 
@@ -211,25 +217,14 @@ BufferOp EntryLowering::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   return buffer;
 }
 
-/// Not by symbol: the program has the entry's name.
-func::FuncOp EntryLowering::findTask(StringRef name) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function.getSymName() == name)
-      return function;
-  llvm_unreachable("the schedule's verifier has looked");
-}
-
 /// The value that an edge carries to an argument of a task.
 Value EntryLowering::findSource(func::FuncOp task, unsigned argument) {
-  if (!schedule)
+  auto name = FlatSymbolRefAttr::get(task.getSymNameAttr());
+  dist::EdgeOp edge = edges.lookup({name, argument});
+  if (!edge)
     return {};
-  for (auto edge : schedule.getOps<dist::EdgeOp>())
-    if (edge.getTarget() == task.getSymName() &&
-        edge.getArgument() == argument) {
-      func::FuncOp source = findTask(edge.getSource());
-      return source.front().getTerminator()->getOperand(edge.getResult());
-    }
-  return {};
+  func::FuncOp source = findTask(edge.getSourceAttr());
+  return source.front().getTerminator()->getOperand(edge.getResult());
 }
 
 LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
@@ -337,51 +332,85 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
   return success();
 }
 
-/// The run list: reading and writing files cannot be captured in a graph, what
-/// stands between can.
-void EntryLowering::createEntries() {
-  Location loc = entry.getLoc();
-  std::optional<OpBuilder> runs; // of the segment that is still open
-  bool open = false;             // whether it may be captured
-  EntryOp list;
-  auto run = [&](BodyOp body, int64_t microBatch, bool capturable) {
+namespace {
+/// Writes a run list: reading and writing files cannot be captured in a graph,
+/// what stands between can.
+class RunListWriter {
+public:
+  explicit RunListWriter(EntryOp entry)
+      : entry(entry), list(&entry.getBody()) {}
+
+  void run(BodyOp body, int64_t offset, bool capturable) {
     if (!body)
       return;
-    if (!runs || !capturable || !open) {
-      OpBuilder inner = OpBuilder::atBlockEnd(&list.getBody().front());
-      auto segment =
-          createContainer<SegmentOp>(inner, loc, Engine::cpu, capturable);
-      runs = OpBuilder::atBlockEnd(&segment.getBody().front());
+    if (!segment || !capturable || !segment.getCapturable()) {
+      OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
+      segment = createContainer<SegmentOp>(inner, entry.getLoc(), Engine::cpu,
+                                           capturable);
     }
-    open = capturable;
-    RunOp::create(*runs, loc, body.getSymName(), microBatch,
-                  ArrayRef<int64_t>());
-  };
+    OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
+    RunOp::create(runs, entry.getLoc(), body.getSymName(), offset,
+                  /*turn=*/list != &entry.getBody(), ArrayRef<int64_t>());
+  }
+
+  /// A task's bodies; inputs are read where their buffers have those of another
+  /// micro-batch.
+  void run(TaskBodies &bodies, int64_t offset) {
+    if (llvm::any_of(bodies.inputs, [&](StringRef input) {
+          auto found = current.find(input);
+          return found == current.end() || found->second != offset;
+        }))
+      run(bodies.read, offset, /*capturable=*/false);
+    for (StringRef input : bodies.inputs)
+      current[input] = offset;
+    run(bodies.body, offset, /*capturable=*/true);
+    run(bodies.write, offset, /*capturable=*/false);
+  }
+
+  /// What `runs` adds repeats. What inputs' buffers have when a turn begins,
+  /// its text does not know: the first turn finds another micro-batch than the
+  /// rest.
+  void loop(int64_t trips, llvm::function_ref<void()> runs) {
+    OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
+    auto loop = createContainer<LoopOp>(inner, entry.getLoc(), trips);
+    segment = {};
+    current.clear();
+    list = &loop.getBody();
+    runs();
+    list = &entry.getBody();
+    segment = {};
+    for (auto &input : current)
+      input.second += trips - 1; // as the last turn leaves it
+  }
+
+private:
+  EntryOp entry;
+  Region *list;      ///< the entry's, or that of the loop at hand
+  SegmentOp segment; ///< that is still open
+  /// The micro-batch that an input's buffer has; in a loop, beyond the turn.
+  llvm::StringMap<int64_t> current;
+};
+} // namespace
+
+void EntryLowering::createEntries() {
   Block &block = program.getBody().front();
   for (EntryOp each : {loadEntry, callEntry})
     each->moveBefore(&block, block.end());
-  list = loadEntry;
-  run(load, 0, /*capturable=*/false);
-  runs.reset();
-  list = callEntry;
-  llvm::StringMap<int64_t>
-      current; // the micro-batch that an input's buffer has
-  auto runTask = [&](TaskBodies &bodies, int64_t microBatch) {
-    if (llvm::any_of(bodies.inputs, [&](StringRef input) {
-          auto found = current.find(input);
-          return found == current.end() || found->second != microBatch;
-        }))
-      run(bodies.read, microBatch, /*capturable=*/false);
-    for (StringRef input : bodies.inputs)
-      current[input] = microBatch;
-    run(bodies.body, microBatch, /*capturable=*/true);
-    run(bodies.write, microBatch, /*capturable=*/false);
-  };
+  RunListWriter(loadEntry).run(load, 0, /*capturable=*/false);
+  RunListWriter list(callEntry);
   if (!schedule)
-    return runTask(tasks.front().second, 0);
-  schedule.walk([&](dist::RunOp op) {
-    runTask(tasks[op.getTaskAttr().getAttr()], op.getMicroBatch());
-  });
+    return list.run(tasks.front().second, 0);
+  auto runTask = [&](dist::RunOp run) {
+    list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
+  };
+  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      runTask(run);
+    else if (auto loop = dyn_cast<dist::LoopOp>(op))
+      list.loop(loop.getTrips(),
+                [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
+  }
   // Where others have read a task's inputs before it, nothing reads them again.
   for (auto &[name, bodies] : tasks)
     if (bodies.read && SymbolTable::symbolKnownUseEmpty(bodies.read, program))

@@ -77,8 +77,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
         for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
           sizes[axis.getName()] = axis.getSize();
     WalkResult runs = program.walk([&](RunOp run) {
-      sizes["mb"] = std::max<int64_t>(sizes.lookup("mb"),
-                                      int64_t(run.getMicroBatch()) + 1);
+      sizes["mb"] = std::max<int64_t>(
+          sizes.lookup("mb"), int64_t(run.getOffset()) + run.getTrips());
       BodyOp body = buffers.getBody(run);
       WalkResult result = body.walk([&](CommandOpInterface command) {
         SmallVector<ViewAttr> views = command.getReads();
@@ -173,12 +173,12 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
         if (auto send = dyn_cast<SendOp>(op)) {
           auto &entry = open[{send.getAxis().str(), int64_t(send.getDelta()),
                               int64_t(send.getTag())}];
-          ++entry.first;
+          entry.first += run.getTrips();
           entry.second = op;
         } else if (auto recv = dyn_cast<RecvOp>(op)) {
           auto &entry = open[{recv.getAxis().str(), -int64_t(recv.getDelta()),
                               int64_t(recv.getTag())}];
-          --entry.first;
+          entry.first -= run.getTrips();
           entry.second = op;
         }
       });

@@ -22,17 +22,26 @@ struct Accumulator {
   bool reset = false;
 };
 
+/// A run, or one turn of a run in a loop. Of a loop two turns are followed: a
+/// third finds what the second found, a micro-batch further on.
 struct Run {
   func::FuncOp task;
   int64_t microBatch;
+  dist::LoopOp loop; ///< null outside loops
+  int64_t left;      ///< the micro-batch of the last turn
+
+  /// The micro-batch that a run after this one sees as this one's.
+  int64_t seenBy(const Run &later) const {
+    return loop == later.loop ? microBatch : left;
+  }
 };
 
 class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh)
-      : logical(whole), local(local), entry(entry), schedule(schedule),
-        follower(logical, mesh),
+      : logical(whole), local(local), symbols(local), entry(entry),
+        schedule(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(StringAttr::get(local.getContext(),
@@ -62,8 +71,8 @@ private:
   LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
                             StringRef kind, StringRef name, Value wanted);
 
-  SmallVector<int64_t> runsOf(func::FuncOp task);
-  bool isInLoop(func::FuncOp task) { return runsOf(task).size() > 1; }
+  /// Whether it runs for each micro-batch, where there are several.
+  bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
   bool varies(const Piece &piece);
   bool varies(const Known &what);
   StringAttr getState(func::FuncOp task, unsigned argument) {
@@ -79,12 +88,16 @@ private:
 
   Logical logical;
   ModuleOp local;
+  SymbolTable symbols; ///< of `local`
   func::FuncOp entry;
   dist::ScheduleOp schedule;
   Follower follower;
   int64_t microBatches;
   StringAttr microBatch;
   std::vector<Run> runs;
+  llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
   llvm::StringMap<dist::LayoutAttr> layouts;     ///< of "input 'x'", …
   llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
@@ -94,14 +107,6 @@ private:
 
 static std::string join(StringRef kind, StringRef name) {
   return (kind + " '" + name + "'").str();
-}
-
-SmallVector<int64_t> Verifier::runsOf(func::FuncOp task) {
-  SmallVector<int64_t> found;
-  for (Run run : runs)
-    if (run.task == task)
-      found.push_back(run.microBatch);
-  return found;
 }
 
 bool Verifier::varies(const Piece &piece) {
@@ -184,37 +189,70 @@ LogicalResult Verifier::readEntry() {
 
 /// A task runs once, or once for each micro-batch.
 LogicalResult Verifier::checkRuns() {
-  schedule.walk([&](dist::RunOp op) {
-    runs.push_back({local.lookupSymbol<func::FuncOp>(op.getTask()),
-                    static_cast<int64_t>(op.getMicroBatch())});
+  // Of each task the micro-batches [first, end) of its runs.
+  llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
+  auto add = [&](dist::RunOp op, int64_t turn) {
+    auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
+    int64_t first = op.getOffset(), trips = op.getTrips();
+    runs.push_back({task, first + turn,
+                    dyn_cast<dist::LoopOp>(op->getParentOp()),
+                    first + trips - 1});
+    if (turn == 0)
+      spans[task].push_back({first, first + trips});
+  };
+  schedule.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<dist::LoopOp>(op)) {
+      for (int64_t turn = 0; turn < 2; ++turn)
+        for (auto run : loop.getOps<dist::RunOp>())
+          add(run, turn);
+      return WalkResult::skip();
+    }
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run, 0);
+    return WalkResult::advance();
   });
-  for (Run run : runs) {
-    SmallVector<int64_t> found = runsOf(run.task);
+  for (auto &[task, found] : spans) {
     llvm::sort(found);
-    if (found.size() != 1 &&
-        found != llvm::to_vector(llvm::seq<int64_t>(0, microBatches)))
-      return run.task.emitError()
-             << "expected a run for each of " << microBatches
-             << " micro-batches, found some twice or never";
+    int64_t end = 0;
+    bool follow = true;
+    for (auto [first, next] : found) {
+      follow &= first == end;
+      end = next;
+    }
+    bool once =
+        found.size() == 1 && found.front().second == found.front().first + 1;
+    if (!once && !(follow && end == microBatches))
+      return task->emitError() << "expected a run for each of " << microBatches
+                               << " micro-batches, found some twice or never";
+    if (!once)
+      repeated.insert(task);
   }
   return success();
 }
 
-/// What an edge carries is there, and of the same micro-batch.
+/// What an edge carries is there, and of the same micro-batch. One sweep over
+/// the runs for each pair of tasks that edges connect.
 LogicalResult Verifier::checkEdges() {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
-    std::optional<int64_t> last;
-    for (Run run : runs) {
-      if (run.task.getSymName() == edge.getTarget()) {
+    edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
+      continue;
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
+         target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
+    Run *last = nullptr;
+    for (Run &run : runs) {
+      if (run.task == target) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
-        if (isInLoop(run.task) && isInLoop(source) && *last != run.microBatch)
-          return edge.emitError() << "carries a value of micro-batch " << *last
-                                  << " to micro-batch " << run.microBatch;
+        int64_t carried = last->seenBy(run);
+        if (isInLoop(run.task) && isInLoop(source) && carried != run.microBatch)
+          return edge.emitError()
+                 << "carries a value of micro-batch " << carried
+                 << " to micro-batch " << run.microBatch;
       }
       if (run.task == source)
-        last = run.microBatch;
+        last = &run;
     }
   }
   return success();
@@ -357,10 +395,9 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
 }
 
 LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
-  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    if (edge.getTarget() != task.getSymName() || edge.getArgument() != number)
-      continue;
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+  if (dist::EdgeOp edge = edges.lookup(
+          {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr());
     Known what = follower.at(
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)
@@ -410,7 +447,7 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
     if (llvm::is_contained(piece.partial, microBatch))
       accumulator.term.push_back(piece);
   if (accumulator.term.empty() || accumulator.adds ||
-      static_cast<int64_t>(runsOf(task).size()) != microBatches)
+      (microBatches > 1 && !isInLoop(task)))
     return fail("one micro-batch's term, once for each");
   accumulator.adds = task;
   return success();

@@ -4,6 +4,7 @@
 
 #include "Core/Executor.h"
 #include "Data/Safetensors.h"
+#include "Format/Runs.h"
 #include "Format/SystemError.h"
 
 #include <cerrno>
@@ -54,14 +55,14 @@ HeldStates findHeld(const Program &program) {
   for (const Entry &entry : program.entries) {
     if (entry.name != "load")
       continue;
-    for (const Segment &segment : entry.segments)
-      for (const Run &run : segment.runs)
-        for (const Command &command : program.bodies[run.body].commands) {
-          auto *read = std::get_if<ReadCommand>(&command.what);
-          if (read && read->source == "state" &&
-              program.buffers[read->target.buffer].source == read->name)
-            held.emplace(read->name, read);
-        }
+    format::forEachRun(entry, [&](const Run &run, const Loop &) {
+      for (const Command &command : program.bodies[run.body].commands) {
+        auto *read = std::get_if<ReadCommand>(&command.what);
+        if (read && read->source == "state" &&
+            program.buffers[read->target.buffer].source == read->name)
+          held.emplace(read->name, read);
+      }
+    });
   }
   return held;
 }
@@ -168,9 +169,9 @@ Status SavedWeights::copyUnchanged(const Executable &plan,
     size_t number = static_cast<size_t>(tensor.state - plan.states.data());
     const OpenTensor &value = weights.values()[number];
     ACCEL_RT_RETURN_IF_ERROR(copyTensor(value.range, tensor.target, digest));
-    if (value.range.fill.empty() &&
-        digest.value() != weights.checkOf(number).hash)
-      return weights.checkOf(number).changed(value);
+    const Weights::Check &check = weights.checkOf(number);
+    if (check.hash && digest.value() != *check.hash)
+      return check.changed(value);
   }
   return Status();
 }

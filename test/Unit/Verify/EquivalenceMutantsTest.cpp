@@ -15,7 +15,7 @@ constexpr Setting kSettings[] = {
     {"forward on two ranks", "dp=2", 1, 0, false, false},
     {"DDP, two micro-batches", "dp=2", 2, 0, false, true},
     {"ZeRO-1", "dp=2", 2, 1, false, true},
-    {"ZeRO-2", "dp=2", 2, 2, false, true},
+    {"ZeRO-2", "dp=2", 4, 2, false, true},
     {"ZeRO-3, one micro-batch", "dp=2", 1, 3, false, true},
     {"ZeRO-3, hybrid", "dp_replicate=2,dp_shard=2", 2, 3, false, true},
     {"ZeRO-3, gathered once", "dp=2", 2, 3, true, true}};

@@ -331,22 +331,56 @@ bool Mutator::keepSum() {
 }
 
 bool Mutator::changeRuns() {
+  // As loops, or as what they mean.
+  if (random() % 2)
+    for (dist::LoopOp loop : all<dist::LoopOp>())
+      unroll(loop);
   auto ops = all<dist::RunOp>();
   if (ops.size() < 3)
     return false;
   dist::RunOp op = pick(ArrayRef(ops));
-  switch (random() % 4) {
+  auto loop = dyn_cast<dist::LoopOp>(op->getParentOp());
+  auto dropEmpty = [&] {
+    if (loop && loop.getBody().front().empty())
+      loop.erase();
+  };
+  switch (random() % 5) {
   case 0:
     op.erase();
+    dropEmpty();
     return true;
   case 1:
-    op.setMicroBatch(1 - op.getMicroBatch());
+    op.setOffset(op.getOffset() ? 0 : 1);
     return true;
   case 2:
     OpBuilder(op).clone(*op);
     return true;
-  default:
-    op->moveBefore(pick(ArrayRef(ops)));
+  case 3: {
+    dist::RunOp other = pick(ArrayRef(ops));
+    op->moveBefore(other);
+    op.setTurn(other.getTurn());
+    dropEmpty();
     return true;
   }
+  default:
+    if (!loop || loop.getTrips() < 3)
+      return false;
+    loop.setTrips(loop.getTrips() - 1);
+    if (random() % 2) // all but the first turn, not all but the last
+      for (dist::RunOp each : loop.getOps<dist::RunOp>())
+        each.setOffset(each.getOffset() + 1);
+    return true;
+  }
+}
+
+/// Writes a loop's turns one by one.
+void Mutator::unroll(dist::LoopOp loop) {
+  OpBuilder builder(loop);
+  for (int64_t turn = 0, trips = loop.getTrips(); turn < trips; ++turn)
+    for (dist::RunOp run : loop.getOps<dist::RunOp>()) {
+      auto clone = cast<dist::RunOp>(builder.clone(*run));
+      clone.setOffset(run.getOffset() + turn);
+      clone.setTurn(false);
+    }
+  loop.erase();
 }

@@ -62,6 +62,7 @@ private:
   bool skipSum();
   bool keepSum();
   bool changeRuns();
+  static void unroll(dist::LoopOp loop);
   bool moveSplit();
   bool changePartial();
   bool dropReshard();
