@@ -3,17 +3,30 @@
 
 #include "LocalValues.h"
 
+#include "dialects/Plan/RunList.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
-/// Which tasks run, in their order.
+/// Which tasks run on which micro-batch, in their order: of a loop as many
+/// turns as of the plan's.
 static std::vector<std::pair<StringAttr, int64_t>>
 listRuns(dist::ScheduleOp schedule) {
   std::vector<std::pair<StringAttr, int64_t>> runs;
-  schedule.walk([&](dist::RunOp run) {
-    runs.push_back({run.getTaskAttr().getAttr(), run.getMicroBatch()});
-  });
+  auto add = [&](Operation &parent, int64_t turn) {
+    for (auto run : parent.getRegion(0).getOps<dist::RunOp>())
+      runs.push_back({run.getTaskAttr().getAttr(),
+                      static_cast<int64_t>(run.getOffset()) + turn});
+  };
+  for (auto stage : schedule.getOps<dist::StageOp>())
+    for (Operation &op : stage.getBody().front()) {
+      if (auto run = dyn_cast<dist::RunOp>(op))
+        runs.push_back({run.getTaskAttr().getAttr(), run.getOffset()});
+      if (isa<dist::LoopOp>(op))
+        for (int64_t turn = 0; turn < plan::kProofTurns; ++turn)
+          add(op, turn);
+    }
   return runs;
 }
 

@@ -129,14 +129,12 @@ LogicalResult PlanReplay::checkOutputs() {
 }
 
 LogicalResult PlanReplay::runEntry(plan::EntryOp entry) {
-  for (auto segment : entry.getOps<plan::SegmentOp>()) {
-    auto steps = orderCommands(segment, bodies);
-    if (failed(steps))
+  auto steps = orderCommands(entry, bodies);
+  if (failed(steps))
+    return failure();
+  for (const PlannedStep &step : *steps)
+    if (failed(execute(step)))
       return failure();
-    for (const PlannedStep &step : *steps)
-      if (failed(execute(step)))
-        return failure();
-  }
   return success();
 }
 
@@ -154,8 +152,8 @@ void PlanReplay::noteForeign(unsigned known) {
 LogicalResult PlanReplay::execute(const PlannedStep &step) {
   plan::CommandOpInterface each = step.command;
   command = each;
-  currentRun = step.run;
-  meaning.setMicroBatch(currentRun.getMicroBatch());
+  currentRun = step.run.run;
+  meaning.setMicroBatch(step.run.getMicroBatch());
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)
