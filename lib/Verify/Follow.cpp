@@ -41,17 +41,12 @@ bool verify::agree(Operation *logical, Operation *local) {
   if (logical->getName() != local->getName() ||
       logical->getNumOperands() != local->getNumOperands())
     return false;
-  std::optional<OpMap> map = getOpMap(logical);
-  auto filter = [&](Operation *op) {
-    return llvm::filter_to_vector(
-        op->getAttrs(), [&](NamedAttribute attribute) {
-          StringRef name = attribute.getName().getValue();
-          // Those of other dialects say where an op comes from.
-          return !name.contains('.') &&
-                 !(map && llvm::is_contained(map->sizes, name));
-        });
-  };
-  return filter(logical) == filter(local);
+  if (auto slice = dyn_cast<nn::SliceOp>(logical)) {
+    auto other = cast<nn::SliceOp>(local);
+    return slice.getStarts() == other.getStarts() &&
+           slice.getSteps() == other.getSteps();
+  }
+  return haveSameAttributes(logical, local);
 }
 
 /// The results, each way, of `whole` on each choice of pieces. Zero is a term
@@ -91,24 +86,31 @@ std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
 void Follower::followOp(Operation *op) {
   // The op must read what each operand holds: the operand with the fewest
   // readers says which it can be.
-  std::optional<Logical::Ops> candidates;
+  SmallVector<const Logical::Ops *> fewest;
+  size_t fewestReaders = std::numeric_limits<size_t>::max();
   SmallVector<bool> zeros;
   for (Value operand : op->getOperands()) {
     const Known &what = known[operand];
-    Logical::Ops readers;
+    SmallVector<const Logical::Ops *> readers;
     for (const Piece &piece : what.pieces)
-      readers.insert_range(logical.getReaders(piece.logical));
+      readers.push_back(&logical.getReaders(piece.logical));
     if (what.splat)
-      readers.insert_range(logical.getReaders(what.splat));
-    if (!candidates || readers.size() < candidates->size())
-      candidates = std::move(readers);
+      readers.push_back(&logical.getReaders(what.splat));
+    size_t count = 0;
+    for (const Logical::Ops *each : readers)
+      count += each->size();
+    if (count < fewestReaders) {
+      fewest = std::move(readers);
+      fewestReaders = count;
+    }
     zeros.push_back(what.isZero());
   }
-  if (!candidates)
-    return;
-  for (Operation *candidate : *candidates) {
-    if (!agree(candidate, op))
-      continue;
+  Logical::Ops candidates;
+  for (const Logical::Ops *readers : fewest)
+    for (Operation *reader : *readers)
+      if (agree(reader, op))
+        candidates.insert(reader);
+  for (Operation *candidate : candidates) {
     Operands operands;
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       operands.push_back(
@@ -164,6 +166,12 @@ void Follower::followCounter(Operation *op, Known &result) {
 void Follower::followSource(Operation *op) {
   Value value = op->getResult(0);
   Known &result = known[value];
+  SplatElementsAttr splat;
+  if (matchPattern(op, m_Constant(&splat))) {
+    // Of any value whose elements are that.
+    result.splat = splat.getSplatValue<Attribute>();
+    return;
+  }
   for (Operation *whole : logical.getSources(op->getName())) {
     Piece piece;
     piece.logical = whole->getResult(0);
@@ -177,9 +185,6 @@ void Follower::followSource(Operation *op) {
         agree(whole, op) && maker.fits(piece, value.getType()))
       insert(result.pieces, piece);
   }
-  SplatElementsAttr splat;
-  if (matchPattern(op, m_Constant(&splat)))
-    result.splat = splat.getSplatValue<Attribute>();
 }
 
 LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {

@@ -4,6 +4,7 @@
 #include "Follow.h"
 
 #include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
@@ -119,10 +120,14 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
   if (change->before != own->before * first->size ||
       change->after != own->after * first->size)
     return std::nullopt;
-  if (auto pad = dyn_cast<nn::PadOp>(whole))
-    if (hold(local->getOperand(1), logical.rootOf(pad.getValue())).empty() ||
-        (!first->view.partial.empty() && !known[local->getOperand(1)].isZero()))
+  if (auto pad = dyn_cast<nn::PadOp>(whole)) {
+    const Known &value = known[local->getOperand(1)];
+    SplatElementsAttr number;
+    if (!matchPattern(logical.rootOf(pad.getValue()), m_Constant(&number)) ||
+        number.getSplatValue<Attribute>() != value.splat ||
+        (!first->view.partial.empty() && !value.isZero()))
       return std::nullopt;
+  }
   // The same positions in the result, whose parts are more or fewer.
   Value made = whole->getResult(0);
   View root = View::of(made), result;

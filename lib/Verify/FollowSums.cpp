@@ -89,7 +89,7 @@ std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
       for (const Piece &b : rhs) {
         bool adds = (left == a.logical && right == b.logical) ||
                     (left == b.logical && right == a.logical);
-        if (!adds || a.partial != b.partial)
+        if (!adds || a.partial != b.partial || !a.isSum() || !b.isSum())
           continue;
         std::optional<std::vector<Dim>> dims = joinDims(a.dims, b.dims);
         if (!dims)
@@ -143,11 +143,14 @@ bool Follower::collectTerms(Operation *op, Terms &terms) {
   return !term.empty();
 }
 
-/// What the logical program adds up to a value, in some order.
+/// What the logical program adds up to a value, in some order; nothing if that
+/// is too much to compare.
 static std::vector<Value> getLeaves(const Logical &logical,
                                     std::vector<Value> values) {
   std::vector<Value> leaves;
-  while (!values.empty() && leaves.size() < kTerms) {
+  while (!values.empty()) {
+    if (leaves.size() + values.size() > kTerms)
+      return {};
     Value value = values.back();
     values.pop_back();
     if (auto terms = logical.getTerms(value)) {
@@ -167,11 +170,13 @@ static std::vector<Value> getLeaves(const Logical &logical,
 std::vector<Piece> Follower::findSum(const Terms &terms) {
   std::vector<Piece> sums;
   for (Piece sum : terms.front()) {
+    if (!sum.isSum())
+      continue;
     std::vector<Value> values = {sum.logical};
     for (const std::vector<Piece> &term : ArrayRef(terms).drop_front())
       for (const Piece &piece : term) {
         auto dims = joinDims(sum.dims, piece.dims);
-        if (!dims || sum.partial != piece.partial)
+        if (!dims || sum.partial != piece.partial || !piece.isSum())
           continue;
         sum.dims = *dims;
         values.push_back(piece.logical);
@@ -180,6 +185,8 @@ std::vector<Piece> Follower::findSum(const Terms &terms) {
     if (values.size() != terms.size())
       continue;
     std::vector<Value> leaves = getLeaves(logical, std::move(values));
+    if (leaves.empty())
+      continue;
     llvm::SmallSetVector<Value, 8> added;
     added.insert(leaves.front());
     for (size_t next = 0; next < added.size() && next < kSums; ++next) {

@@ -20,20 +20,6 @@ Value Logical::rootOf(Value value) const {
   return same == roots.end() ? value : same->second;
 }
 
-/// Whether a discardable attribute says what an op computes. Those of other
-/// dialects say where it comes from.
-static bool matters(NamedAttribute attribute) {
-  return !attribute.getName().getValue().contains('.');
-}
-
-static bool haveSameAttributes(Operation *lhs, Operation *rhs) {
-  return lhs->getName().compareOpProperties(lhs->getPropertiesStorage(),
-                                            rhs->getPropertiesStorage()) &&
-         llvm::equal(
-             llvm::make_filter_range(lhs->getDiscardableAttrs(), matters),
-             llvm::make_filter_range(rhs->getDiscardableAttrs(), matters));
-}
-
 /// An op before it that is the same function of the same values; null if there
 /// is none.
 Operation *Logical::findSame(Operation *op) {

@@ -17,6 +17,20 @@ Value verify::skipPlacement(Value value) {
   return value;
 }
 
+/// Whether a discardable attribute says what an op computes. Those of other
+/// dialects say where it comes from.
+static bool matters(NamedAttribute attribute) {
+  return !attribute.getName().getValue().contains('.');
+}
+
+bool verify::haveSameAttributes(Operation *lhs, Operation *rhs) {
+  return lhs->getName().compareOpProperties(lhs->getPropertiesStorage(),
+                                            rhs->getPropertiesStorage()) &&
+         llvm::equal(
+             llvm::make_filter_range(lhs->getDiscardableAttrs(), matters),
+             llvm::make_filter_range(rhs->getDiscardableAttrs(), matters));
+}
+
 static bool isZero(Value value) {
   value = skipPlacement(value);
   return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
@@ -144,7 +158,6 @@ static OpMap getMap(nn::SliceOp op) {
         op.getSteps()[dim] == 1)
       map.results[0][dim] = map.operands[0][dim] = map.add();
   map.linear = {{0}};
-  map.sizes = {"sizes"};
   return map;
 }
 

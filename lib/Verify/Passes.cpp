@@ -1,4 +1,4 @@
-// Keeps the program of a phase while the next one changes it, and compares.
+// Keeps the program of a phase while later ones change it, and compares.
 
 #include "accel/Verify/Passes.h"
 

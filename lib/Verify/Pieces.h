@@ -50,6 +50,10 @@ struct Piece {
   Axes partial; ///< the axes whose terms make the value, in the mesh's order
   dist::Reduction reduction = dist::Reduction::sum; ///< and how they do
 
+  /// Whether terms, if it is one, are added up.
+  bool isSum() const {
+    return partial.empty() || reduction == dist::Reduction::sum;
+  }
   bool operator==(const Piece &other) const {
     return logical == other.logical && dims == other.dims &&
            partial == other.partial &&

@@ -360,6 +360,38 @@ static bool gather(View &view, unsigned dim, ArrayRef<StringAttr> axes) {
   return true;
 }
 
+/// What was split over an axis of the group is split over another one of it.
+static bool permute(View &view, dist::PermuteOp op, PieceMaker &maker) {
+  Axes group = maker.dropUnits(op.getAxes().getNames());
+  auto getCoordinate = [&](StringAttr of, int64_t member) {
+    for (StringAttr axis : llvm::reverse(group)) {
+      if (axis == of)
+        return member % maker.getSize(axis);
+      member /= maker.getSize(axis);
+    }
+    llvm_unreachable("an axis of the group");
+  };
+  for (StringAttr axis : view.partial)
+    if (llvm::is_contained(group, axis))
+      return false;
+  for (auto &[axis, digit] : view.ranks) {
+    if (!llvm::is_contained(group, axis))
+      continue;
+    StringAttr from = axis;
+    auto isNew = [&](StringAttr to) {
+      for (auto [member, source] : llvm::enumerate(op.getSources()))
+        if (getCoordinate(to, member) != getCoordinate(from, source))
+          return false;
+      return maker.getSize(to) == maker.getSize(from);
+    };
+    auto found = llvm::find_if(group, isNew);
+    if (found == group.end())
+      return false;
+    axis = *found;
+  }
+  return true;
+}
+
 bool verify::moveView(View &view, dist::CollectiveOpInterface op,
                       PieceMaker &maker) {
   Axes axes = maker.dropUnits(op.getAxes().getNames());
@@ -380,6 +412,9 @@ bool verify::moveView(View &view, dist::CollectiveOpInterface op,
       .Case([&](dist::AllToAllOp all) {
         return gather(view, all.getConcatDim(), axes) && isSame() &&
                split(view, all.getSplitDim(), axes, maker);
+      })
+      .Case([&](dist::PermuteOp permuted) {
+        return permute(view, permuted, maker);
       })
       .Default([](Operation *) { return false; });
 }

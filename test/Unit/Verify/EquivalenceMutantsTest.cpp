@@ -72,7 +72,7 @@ void EquivalenceTest::tryPlaced(ArrayRef<Setting> settings, unsigned seeds,
                                 Tally &tally) {
   int refused = 0;
   for (const Setting &setting : settings) {
-    SCOPED_TRACE(setting.name);
+    SCOPED_TRACE(setting.name + (" " + std::to_string(setting.constraints)));
     OwningOpRef<ModuleOp> logical = makeLogical(setting);
     ASSERT_TRUE(logical);
     if (setting.constraints && !canBePlaced(*logical, setting))

@@ -309,7 +309,7 @@ bool MutantsTest::accepts(ModuleOp logical, ModuleOp local,
 
 void MutantsTest::tryLocal(ModuleOp logical, const Setting &setting,
                            unsigned seeds, Tally &tally) {
-  SCOPED_TRACE(setting.name);
+  SCOPED_TRACE(setting.name + (" " + std::to_string(setting.constraints)));
   OwningOpRef<ModuleOp> local(logical.clone());
   ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
   std::string message;
