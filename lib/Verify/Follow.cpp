@@ -99,23 +99,34 @@ std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
 
 void Follower::followOp(Operation *op) {
   // The op must read what each operand holds: the operand with the fewest
-  // readers says which it can be.
-  std::optional<Logical::Ops> candidates;
+  // readers says which it can be. Those of a learning rate, which every update
+  // reads, are counted and not listed.
+  auto forEachReaders = [&](const Known &what, auto look) {
+    for (const Piece &piece : what.pieces)
+      look(logical.getReaders(piece.logical));
+    if (what.splat)
+      look(logical.getReaders(what.splat));
+  };
+  Value fewest;
+  size_t least = 0;
   SmallVector<bool> zeros;
   for (Value operand : op->getOperands()) {
     const Known &what = known[operand];
-    Logical::Ops readers;
-    for (const Piece &piece : what.pieces)
-      readers.insert_range(logical.getReaders(piece.logical));
-    if (what.splat)
-      readers.insert_range(logical.getReaders(what.splat));
-    if (!candidates || readers.size() < candidates->size())
-      candidates = std::move(readers);
+    size_t count = 0;
+    forEachReaders(what, [&](const Logical::Ops &ops) { count += ops.size(); });
+    if (!fewest || count < least) {
+      fewest = operand;
+      least = count;
+    }
     zeros.push_back(what.isZero());
   }
-  if (!candidates)
+  if (!fewest)
     return;
-  for (Operation *candidate : *candidates) {
+  Logical::Ops candidates;
+  forEachReaders(known[fewest], [&](const Logical::Ops &ops) {
+    candidates.insert_range(ops);
+  });
+  for (Operation *candidate : candidates) {
     if (!agree(candidate, op))
       continue;
     Operands operands;
