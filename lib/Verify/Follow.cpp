@@ -17,6 +17,18 @@ bool Known::isZero() const {
   return number && number.getValue().isZero();
 }
 
+bool Known::isIdentityOf(dist::Reduction kind) const {
+  if (kind == dist::Reduction::sum)
+    return isZero();
+  bool least = kind == dist::Reduction::max;
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isInfinity() &&
+           number.getValue().isNegative() == least;
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && (least ? number.getValue().isMinSignedValue()
+                          : number.getValue().isMaxSignedValue());
+}
+
 /// A piece of equal elements.
 static Piece makeFree(Value logical) {
   Piece piece;
@@ -233,7 +245,10 @@ bool Follower::followSum(Operation *op, Known &result) {
   const Known before = known[*sum];
   std::vector<Piece> term;
   unsigned number = std::distance(op->operand_begin(), sum);
-  if (isa<nn::AddOp>(op)) {
+  auto kind = isa<nn::MaxOp>(op)   ? dist::Reduction::max
+              : isa<nn::MinOp>(op) ? dist::Reduction::min
+                                   : dist::Reduction::sum;
+  if (isa<nn::AddOp, nn::MaxOp, nn::MinOp>(op)) {
     term = known[op->getOperand(1 - number)].pieces;
   } else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op);
              scatter && number == 0) {
@@ -241,12 +256,13 @@ bool Follower::followSum(Operation *op, Known &result) {
       for (const Piece &piece : applyScatter(whole, op))
         insert(term, piece);
   }
-  if (term.empty())
+  if (term.empty() || (!before.terms.empty() && before.combines != kind))
     return false;
   result.sum = before.sum;
   result.terms = before.terms;
+  result.combines = kind;
   // Two terms are one if the logical program adds them.
-  if (!result.terms.empty())
+  if (!result.terms.empty() && kind == dist::Reduction::sum)
     if (auto both = addTerms(result.terms.back(), term); !both.empty()) {
       result.terms.back() = both;
       return true;

@@ -26,9 +26,12 @@ struct Known {
   /// what it may be.
   mlir::StringAttr sum;
   std::vector<std::vector<Piece>> terms;
+  dist::Reduction combines = dist::Reduction::sum; ///< how terms came in
 
   bool isNothing() const { return pieces.empty() && !splat && !offset && !sum; }
   bool isZero() const;
+  /// Whether it changes nothing where it is combined with others.
+  bool isIdentityOf(dist::Reduction kind) const;
 };
 
 /// Follows one rank's ops in order.

@@ -11,7 +11,7 @@ using namespace accel;
 using namespace accel::verify;
 
 static bool isLookedThrough(Operation *op) {
-  return isa<dist::ReshardOp, nn::GradientOp>(op);
+  return isa<dist::ReshardOp, dist::AccumulateOp, nn::GradientOp>(op);
 }
 
 Value Logical::rootOf(Value value) {
