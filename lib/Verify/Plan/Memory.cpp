@@ -164,6 +164,8 @@ TermId Memory::readRange(plan::Space space, int64_t begin, int64_t end,
 }
 
 TermId Memory::read(const Place &place) {
+  if (place.begin >= place.end)
+    return terms.empty(place.element);
   if (!place.map.coordinates.empty())
     for (const OwnPiece &own : ownPieces)
       if (own.written >= scopes.back() && own.place.isSameAs(place))
