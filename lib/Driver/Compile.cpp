@@ -181,10 +181,12 @@ Compilation::runPipeline(StringRef name,
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
     return failure();
-  TimingScope scope = begin(name);
-  pm.enableTiming(scope);
   if (failed(fill(pm)))
     return failure();
+  if (pm.empty())
+    return success();
+  TimingScope scope = begin(name);
+  pm.enableTiming(scope);
   return pm.run(*module);
 }
 

@@ -221,7 +221,16 @@ FailureOr<TermId> Meaning::collective(const CollectiveKey &collective,
   }
   key.add(collective.wire.getAsOpaquePointer()).add(collective.sources);
   const Term &term = terms.get(operand);
-  int64_t count = term.count;
+  int64_t count = term.count, rank = shape.size();
+  bool scatters = collective.kind == "reduce_scatter",
+       exchanges = collective.kind == "all_to_all";
+  bool cuts = scatters || exchanges;
+  int64_t cutDim = scatters ? collective.dim : collective.splitDim;
+  if ((cuts && (cutDim >= rank || shape[cutDim] % ranks != 0)) ||
+      ((exchanges || collective.kind == "all_gather") &&
+       collective.dim >= rank))
+    return op->emitOpError() << "expected dimensions of its views that "
+                             << ranks << " ranks can share";
   // Only where the group's tensors are cut and joined does a shape matter.
   auto addDim = [&](int64_t dim) {
     key.add(ShapedType::getNumElements(shape.take_front(dim)));
@@ -230,10 +239,10 @@ FailureOr<TermId> Meaning::collective(const CollectiveKey &collective,
   if (collective.kind == "all_gather") {
     addDim(collective.dim);
     count *= ranks;
-  } else if (collective.kind == "reduce_scatter") {
+  } else if (scatters) {
     addDim(collective.dim);
     count /= ranks;
-  } else if (collective.kind == "all_to_all") {
+  } else if (exchanges) {
     key.add(shape).add(collective.dim).add(collective.splitDim);
   }
   return compute(key.add(int64_t(operand)), count, term.element, op);
