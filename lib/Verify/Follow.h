@@ -56,7 +56,12 @@ public:
   /// Finds what the op's results hold; an error if that is nothing of the
   /// logical program.
   mlir::LogicalResult follow(mlir::Operation *op);
-  Known &at(mlir::Value value) { return known[value]; }
+  Known &at(mlir::Value value) {
+    std::unique_ptr<Known> &what = known[value];
+    if (!what)
+      what = std::make_unique<Known>();
+    return *what;
+  }
   /// The pieces of `wanted`, a root of the logical program, that a value holds.
   std::vector<Piece> hold(mlir::Value value, mlir::Value wanted);
   PieceMaker &getMaker() { return maker; }
@@ -99,7 +104,8 @@ private:
   Logical &logical;
   dist::MeshOp mesh;
   PieceMaker maker;
-  llvm::DenseMap<mlir::Value, Known> known;
+  /// References to what is known stay good.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   std::string why; ///< the last thing that kept an op from following
 };
 
