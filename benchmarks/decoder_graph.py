@@ -1,13 +1,70 @@
 """The ONNX graph of a decoder of any size, as torch.onnx.export writes a Llama
 without optimisation: RMS norms, rotary positions, grouped-query attention, gated
 MLPs, a loss. Its weights are declared with their real shapes and either lie in a
-file beside it or are absent: what compiles a model need not read them."""
-import dataclasses
-import pathlib
+file beside it or are absent: what compiles a model need not read them. Written by
+hand, so that tests may use it: they have no onnx.
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+    benchmarks/decoder_graph.py DIR --preset toy --layers 126"""
+import argparse
+import array
+import dataclasses
+import math
+import pathlib
+import random
+import struct
+import sys
+
+
+def _varint(value):
+    value &= (1 << 64) - 1  # negative numbers are those of 64 bits
+    result = bytearray()
+    while value > 127:
+        result.append(value & 127 | 128)
+        value >>= 7
+    result.append(value)
+    return bytes(result)
+
+
+def _message(*fields):
+    """A protobuf message of (number, value): integers, floats, text or bytes."""
+    result = bytearray()
+    for number, value in fields:
+        if isinstance(value, int):
+            result += _varint(number << 3) + _varint(value)
+        elif isinstance(value, float):
+            result += _varint(number << 3 | 5) + struct.pack("<f", value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            result += _varint(number << 3 | 2) + _varint(len(value)) + value
+    return bytes(result)
+
+
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
+
+
+def _tensor(shape, data_type, *fields):
+    return _message(*((1, size) for size in shape), (2, data_type), *fields)
+
+
+def _attribute(name, value):
+    if isinstance(value, bytes):  # a tensor
+        return _message((1, name), (5, value), (20, 4))
+    if isinstance(value, str):
+        return _message((1, name), (4, value), (20, 3))
+    if isinstance(value, list):
+        return _message((1, name), *((8, each) for each in value), (20, 7))
+    return _message((1, name), (3 if isinstance(value, int) else 2, value),
+                    (20, 2 if isinstance(value, int) else 1))
+
+
+def _node(kind, inputs, result, name, **attributes):
+    return _message(*((1, each) for each in inputs), (2, result), (3, name), (4, kind),
+                    *((5, _attribute(*each)) for each in attributes.items()))
+
+
+def _value(name, data_type, shape):
+    dims = _message(*((1, _message((1, size))) for size in shape))
+    return _message((1, name), (2, _message((1, _message((1, data_type), (2, dims))))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,16 +113,17 @@ class _Graph:
     """Nodes in order, each with a name of its own."""
 
     def __init__(self):
-        self.nodes, self.initializers, self.count = [], [], 0
+        self.nodes, self.count = [], 0
 
     def op(self, kind, *inputs, **attributes):
         self.count += 1
         result = f"{kind.lower()}_{self.count}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [result], name=f"node_{result}", **attributes))
+        self.nodes.append(_node(kind, inputs, result, f"node_{result}", **attributes))
         return result
 
-    def constant(self, values, dtype=np.int64):
-        return self.op("Constant", value=numpy_helper.from_array(np.asarray(values, dtype)))
+    def constant(self, values):
+        return self.op("Constant", value=_tensor([len(values)], INT64,
+                                                 (9, struct.pack(f"<{len(values)}q", *values))))
 
 
 def _rotate(graph, x, half, width, cos, sin):
@@ -102,10 +160,11 @@ def make_graph(size):
     def norm(x, name):
         return graph.op("RMSNormalization", x, name + ".weight", axis=-1, epsilon=1e-5)
 
-    angles = np.outer(np.arange(size.sequence),
-                      10000.0 ** (-np.arange(0, size.head_width, 2) / size.head_width))
-    angles = np.concatenate([angles, angles], -1)[None, None]
-    cos, sin = (graph.constant(f(angles), np.float32) for f in (np.cos, np.sin))
+    speeds = [10000.0 ** (-at / size.head_width) for at in range(0, size.head_width, 2)] * 2
+    cos, sin = (graph.op("Constant", value=_tensor(
+        [1, 1, size.sequence, size.head_width], FLOAT,
+        (9, array.array("f", (f(at * speed) for at in range(size.sequence) for speed in speeds)).tobytes())))
+        for f in (math.cos, math.sin))
     x = graph.op("Gather", "model.embed_tokens.weight", "input_ids", axis=0)
     for layer in range(size.layers):
         at = f"model.layers.{layer}."
@@ -117,9 +176,17 @@ def make_graph(size):
     logits = linear(norm(x, "model.norm"), "lm_head")
     rows = graph.op("Reshape", logits, graph.constant([-1, size.vocabulary]))
     labels = graph.op("Reshape", "labels", graph.constant([-1]))
-    graph.nodes.append(helper.make_node("SoftmaxCrossEntropyLoss", [rows, labels], ["loss"], name="node_loss",
-                                        ignore_index=-100, reduction="mean"))
+    graph.nodes.append(_node("SoftmaxCrossEntropyLoss", [rows, labels], "loss", "node_loss",
+                             ignore_index=-100, reduction="mean"))
     return graph
+
+
+def _weights(shape, small):
+    """The bytes of a parameter: ones, or small numbers that repeat."""
+    count = math.prod(shape)
+    if len(shape) == 1:
+        return array.array("f", [1.0]) * count
+    return small[count % 61:] * (count // len(small) + 2)
 
 
 def write(size, folder, weights):
@@ -127,25 +194,39 @@ def write(size, folder, weights):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     graph = make_graph(size)
-    offset, rng = 0, np.random.default_rng(0)
+    draw = random.Random(0)
+    small = array.array("f", (draw.gauss(0, 0.02) for _ in range(65521))) if weights else None
+    offset, initializers = 0, []
     data = open(folder / "model.onnx.data", "wb") if weights else None
     for name, shape in size.parameters():
-        tensor = TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT,
-                             data_location=TensorProto.EXTERNAL)
-        length = 4 * int(np.prod(shape, dtype=np.int64))
-        for key, value in (("location", "model.onnx.data"), ("offset", offset), ("length", length)):
-            tensor.external_data.add(key=key, value=str(value))
-        graph.initializers.append(tensor)
+        length = 4 * math.prod(shape)
+        entries = (("location", "model.onnx.data"), ("offset", str(offset)), ("length", str(length)))
+        initializers.append(_tensor(shape, FLOAT, (8, name), *(
+            (13, _message((1, key), (2, value))) for key, value in entries), (14, 1)))
         offset += length
         if data:
-            values = np.ones(shape) if len(shape) == 1 else rng.normal(0, 0.02, shape)
-            data.write(values.astype(np.float32).tobytes())
+            data.write(_weights(shape, small)[:length // 4].tobytes())
     if data:
         data.close()
-    tokens = [helper.make_tensor_value_info(name, TensorProto.INT64, [size.batch, size.sequence])
-              for name in ("input_ids", "labels")]
-    loss = helper.make_tensor_value_info("loss", TensorProto.FLOAT, [])
-    model = helper.make_model(helper.make_graph(graph.nodes, "decoder", tokens, [loss], graph.initializers),
-                              opset_imports=[helper.make_opsetid("", 23)], producer_name="acc benchmarks",
-                              ir_version=10)
-    onnx.save(model, folder / "model.onnx")
+    tokens = [_value(name, INT64, [size.batch, size.sequence]) for name in ("input_ids", "labels")]
+    body = _message(*((1, node) for node in graph.nodes), (2, "decoder"), *((5, each) for each in initializers),
+                    *((11, each) for each in tokens), (12, _value("loss", FLOAT, [])))
+    (folder / "model.onnx").write_bytes(
+        _message((1, 10), (2, "acc benchmarks"), (7, body), (8, _message((1, ""), (2, 23)))))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--preset", choices=PRESETS, default="toy")
+    parser.add_argument("--weights", action="store_true", help="write them, too")
+    for field in dataclasses.fields(Decoder):
+        parser.add_argument("--" + field.name.replace("_", "-"), type=int)
+    args = parser.parse_args()
+    given = {field.name: getattr(args, field.name) for field in dataclasses.fields(Decoder)}
+    size = dataclasses.replace(PRESETS[args.preset], **{k: v for k, v in given.items() if v})
+    write(size, args.folder, args.weights)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -59,18 +59,21 @@ def NN_FileAttr : NN_Attr<"File", "file"> {
     `bytes` bytes at `offset` of `path`: little-endian raw data in row-major
     order, of the state's element type. `path` is as the tool was given it,
     relative paths being relative to the working directory; `hash` is XXH3-64 of
-    the range. If `permutation` is not the identity, the bytes hold the
+    the range where somebody has read it: weights may be larger than memory, or
+    absent where they are compiled for. If `permutation` is not the identity, the bytes hold the
     *transposed* value (file dim d = state dim permutation[d]).
 
     ```mlir
-    #nn.file<"model.onnx.data" [4096 : 3072] hash 81985529216486895 permutation []>
+    #nn.file<"model.onnx" [4096 : 3072] hash 81985529216486895 permutation []>
+    #nn.file<"model.onnx.data" [0 : 3072] permutation [1, 0]>
     ```
   }];
   let parameters = (ins StringRefParameter<>:$path, "uint64_t":$offset,
-                        "uint64_t":$bytes, "uint64_t":$hash,
+                        "uint64_t":$bytes,
+                        OptionalParameter<"std::optional<uint64_t>">:$hash,
                         OptionalArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = [{
-    `<` $path `[` $offset `:` $bytes `]` `hash` $hash `permutation`
+    `<` $path `[` $offset `:` $bytes `]` (`hash` $hash^)? `permutation`
     `[` (`]`) : ($permutation^ `]`)? `>`
   }];
 }

@@ -25,14 +25,15 @@ class StepBuilder {
 public:
   StepBuilder(ModuleOp module, func::FuncOp entry, UpdateRule rule)
       : module(module), entry(entry), rule(std::move(rule)),
-        builder(module.getContext()) {}
+        builder(module.getContext()), symbols(module) {}
 
   LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
                     ArrayRef<std::string> frozen, bool emitGradients);
 
 private:
-  FailureOr<Write> addState(StringRef name, RankedTensorType type,
-                            nn::StateRole role);
+  FailureOr<SmallVector<Write>>
+  addStates(ArrayRef<std::pair<std::string, RankedTensorType>> wanted,
+            nn::StateRole role);
   void keepOnly(Value loss);
   LogicalResult markGradients(Value loss);
   LogicalResult update(Value loss, bool emitGradients);
@@ -50,6 +51,7 @@ private:
   func::FuncOp entry;
   UpdateRule rule;
   OpBuilder builder;
+  SymbolTable symbols;
   BlockArgument counter;
   SmallVector<Trained> trained;
   /// Marked gradients of `trained`; null where the loss does not depend on it.
@@ -60,27 +62,43 @@ private:
 
 } // namespace
 
-/// Declares a state that is zero at first, and takes it as an argument.
-FailureOr<Write> StepBuilder::addState(StringRef name, RankedTensorType type,
-                                       nn::StateRole role) {
-  if (Operation *other = module.lookupSymbol(name))
-    return other->emitError()
-           << "expected no symbol '" << name
-           << "' in a forward program: training needs the name";
+/// Declares states that are zero at first, and takes them as arguments: all at
+/// once, since each argument added makes the function's type anew.
+FailureOr<SmallVector<Write>> StepBuilder::addStates(
+    ArrayRef<std::pair<std::string, RankedTensorType>> wanted,
+    nn::StateRole role) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(entry);
-  auto state = nn::StateOp::create(
-      builder, named(name), name, type,
-      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())),
-      /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
-      /*logical=*/nullptr, /*frozen=*/false, role);
+  SmallVector<Write> added;
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  SmallVector<Location> locations;
+  for (auto &[name, type] : wanted) {
+    if (Operation *other = symbols.lookup(name))
+      return other->emitError()
+             << "expected no symbol '" << name
+             << "' in a forward program: training needs the name";
+    auto state = nn::StateOp::create(
+        builder, named(name), name, type,
+        DenseElementsAttr::get(type,
+                               builder.getZeroAttr(type.getElementType())),
+        /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
+        /*logical=*/nullptr, /*frozen=*/false, role);
+    symbols.insert(state);
+    added.push_back({state, nullptr, nullptr});
+    types.push_back(type);
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
+    locations.push_back(state.getLoc());
+  }
   // The counter stays last.
   unsigned place = counter ? counter.getArgNumber() : entry.getNumArguments();
-  auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
-      nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr())));
-  if (failed(entry.insertArgument(place, type, attributes, state.getLoc())))
+  if (failed(entry.insertArguments(SmallVector<unsigned>(wanted.size(), place),
+                                   types, attributes, locations)))
     return failure();
-  return Write{state, entry.getArgument(place), nullptr};
+  for (Write &write : added)
+    write.old = entry.getArgument(place++);
+  return added;
 }
 
 /// Makes the loss the only result, and drops what it does not need.
@@ -156,19 +174,22 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   UpdateScalars scalars = buildUpdateScalars(emit, rule, lr, step);
 
   SmallVector<Write> parameters;
-  SmallVector<SmallVector<Write>> moments(momentNames(rule).size());
+  SmallVector<SmallVector<Write>> moments;
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (gradient)
       parameters.push_back({each.state, each.argument, gradient});
-  for (auto [group, prefix] : llvm::zip(moments, momentNames(rule)))
-    for (Write &write : parameters) {
-      FailureOr<Write> moment =
-          addState((prefix + "/" + write.state.getSymName()).str(),
-                   Emit::typeOf(write.old), nn::StateRole::moment);
-      if (failed(moment))
-        return failure();
-      group.push_back(*moment);
-    }
+  std::vector<std::pair<std::string, RankedTensorType>> wanted;
+  for (auto prefix : momentNames(rule))
+    for (Write &write : parameters)
+      wanted.emplace_back((prefix + "/" + write.state.getSymName()).str(),
+                          Emit::typeOf(write.old));
+  FailureOr<SmallVector<Write>> added =
+      addStates(wanted, nn::StateRole::moment);
+  if (failed(added))
+    return failure();
+  for (size_t group = 0; group < momentNames(rule).size(); ++group)
+    moments.emplace_back(
+        ArrayRef(*added).slice(group * parameters.size(), parameters.size()));
   for (auto [index, write] : llvm::enumerate(parameters)) {
     Emit own{builder, named("update of " + write.state.getSymName())};
     Value gradient = write.value;
@@ -202,7 +223,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   for (auto &group : moments)
     for (Write &write : group)
       addWrite(write.state, write.value);
-  addWrite(module.lookupSymbol<nn::StateOp>(kStepCounterName),
+  addWrite(symbols.lookup<nn::StateOp>(kStepCounterName),
            emit.select(isFinite, next, counter));
   return success();
 }
@@ -238,12 +259,13 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
   if (failed(chosen))
     return failure();
   trained = *chosen;
-  FailureOr<Write> count = addState(
-      kStepCounterName, RankedTensorType::get({}, builder.getI64Type()),
-      nn::StateRole::counter);
+  FailureOr<SmallVector<Write>> count =
+      addStates({{std::string(kStepCounterName),
+                  RankedTensorType::get({}, builder.getI64Type())}},
+                nn::StateRole::counter);
   if (failed(count))
     return failure();
-  counter = count->old;
+  counter = count->front().old;
   expandDropout(entry, counter, rule.seed);
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
   // Dropout may have replaced it.

@@ -6,7 +6,6 @@
 #include "accel/Driver/FixedBatch.h"
 #include "accel/Driver/OpenText.h"
 #include "accel/Driver/Overview.h"
-#include "accel/Driver/Passes.h"
 #include "accel/Driver/Progress.h"
 #include "accel/Emit/WriteExecutable.h"
 #include "accel/Import/Import.h"
@@ -47,7 +46,13 @@ private:
   LogicalResult load();
   LogicalResult applyConfig();
   LogicalResult runPhases();
-  LogicalResult runPipeline(function_ref<LogicalResult(PassManager &)> fill);
+  LogicalResult runPipeline(StringRef name,
+                            function_ref<LogicalResult(PassManager &)> fill);
+  /// Names what is being done, and times it until the scope ends.
+  TimingScope begin(const Twine &stage) {
+    progress.setStage(stage.str());
+    return root.nest(stage.str());
+  }
   LogicalResult emitExecutable();
   LogicalResult reportParameters();
   LogicalResult
@@ -57,6 +62,9 @@ private:
   MLIRContext context;
   DiagnosticPrinter diagnostics;
   Progress progress;
+  /// One tree of times for everything (`--mlir-timing`).
+  DefaultTimingManager timing;
+  TimingScope root;
   OwningOpRef<ModuleOp> module;
   /// The text of each phase that was run, for the executable.
   std::vector<std::pair<std::string, std::string>> phaseTexts;
@@ -74,6 +82,8 @@ Compilation::Compilation(const CompileOptions &options)
       progress("acc-opt") {
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false); // a module is no part of a sentence
+  applyDefaultTimingManagerCLOptions(timing);
+  root = timing.getRootScope();
 }
 
 LogicalResult Compilation::run() {
@@ -101,7 +111,7 @@ LogicalResult Compilation::run() {
 }
 
 LogicalResult Compilation::load() {
-  progress.setStage("reading " + options.input);
+  TimingScope reading = begin("reading " + options.input);
   if (!isModel()) {
     module = parseModule(options.input, &context);
     return success(static_cast<bool>(module));
@@ -114,16 +124,19 @@ LogicalResult Compilation::load() {
   auto parameters = onnxio::identifyParameters(**file, identifyOptions());
   if (failed(parameters))
     return failure();
-  progress.setStage("importing");
+  reading.stop();
+  TimingScope importing = begin("importing");
   import::ImportOptions importOptions;
   importOptions.dims = options.dims;
   importOptions.f64 = options.f64;
+  importOptions.hashWeights = options.hashWeights;
   importOptions.forTraining = options.phases.train.enabled;
   importOptions.allowFolded = options.phases.train.allowFolded;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
-  if (!module)
+  if (!module || failed((*file)->checkValuesRead()))
     return failure();
-  return runPipeline([&](PassManager &pm) {
+  importing.stop();
+  return runPipeline("compiling: nn", [&](PassManager &pm) {
     buildPhase(Phase::NN, pm, options.phases);
     return success();
   });
@@ -163,16 +176,17 @@ LogicalResult Compilation::applyConfig() {
 }
 
 LogicalResult
-Compilation::runPipeline(function_ref<LogicalResult(PassManager &)> fill) {
+Compilation::runPipeline(StringRef name,
+                         function_ref<LogicalResult(PassManager &)> fill) {
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
     return failure();
-  DefaultTimingManager timing;
-  applyDefaultTimingManagerCLOptions(timing);
-  TimingScope scope = timing.getRootScope();
-  pm.enableTiming(scope);
   if (failed(fill(pm)))
     return failure();
+  if (pm.empty())
+    return success();
+  TimingScope scope = begin(name);
+  pm.enableTiming(scope);
   return pm.run(*module);
 }
 
@@ -199,52 +213,39 @@ LogicalResult Compilation::runPhases() {
                 "cannot compile to phase '" + stringifyPhase(last) +
                     "': the module is past it, in phase '" +
                     stringifyPhase(**reached) + "'");
+  PhaseOptions phases = options.phases;
+  phases.logical = verify::makeKeptProgram();
+  // Of a model they were obeyed when its parameters were identified, where
+  // constants have names too.
+  if (isModel()) {
+    phases.train.trainable.clear();
+    phases.train.frozen.clear();
+  }
   for (int phase = static_cast<int>(**reached); phase <= static_cast<int>(last);
        ++phase) {
     StringRef name = stringifyPhase(static_cast<Phase>(phase));
     if (phase > static_cast<int>(**reached)) {
-      progress.setStage(("compiling: " + name).str());
-      RunPhasesPassOptions passOptions;
-      passOptions.to = name.str();
-      const autodiff::TrainOptions &train = options.phases.train;
-      passOptions.train = train.enabled;
-      passOptions.loss = train.loss;
-      passOptions.optimizer = train.optimizer;
-      llvm::append_range(passOptions.settings, train.settings);
-      // Of a model they were obeyed when its parameters were identified, where
-      // constants have names too.
-      if (!isModel()) {
-        llvm::append_range(passOptions.trainable, train.trainable);
-        llvm::append_range(passOptions.frozen, train.frozen);
-      }
-      passOptions.emitGradients = train.emitGradients;
-      passOptions.mixedPrecision = train.mixedPrecision;
-      passOptions.microBatches = train.microBatches;
-      passOptions.zeroStage = options.phases.sharding.stage;
-      passOptions.zeroGatherOnce = options.phases.sharding.gatherOnce;
-      passOptions.mesh = options.phases.mesh;
-      passOptions.batchDims.assign(options.phases.batchDims.begin(),
-                                   options.phases.batchDims.end());
-      passOptions.target = options.phases.target;
-      passOptions.threads = options.phases.threads;
-      if (failed(runPipeline([&](PassManager &pm) {
-            pm.addPass(createRunPhasesPass(passOptions));
-            return success();
-          })))
+      if (failed(
+              runPipeline(("compiling: " + name).str(), [&](PassManager &pm) {
+                buildPhase(static_cast<Phase>(phase), pm, phases);
+                return success();
+              })))
         return failure();
+      (*module)->setAttr(kPhaseAttr, StringAttr::get(&context, name));
     }
     if (wantsExecutable()) {
+      TimingScope printing = root.nest("text of " + name.str());
       std::string text;
       llvm::raw_string_ostream os(text);
       module->print(os);
       phaseTexts.emplace_back(name.str(), std::move(text));
     }
   }
-  return runPipeline(options.addUserPasses);
+  return runPipeline("passes of the command line", options.addUserPasses);
 }
 
 LogicalResult Compilation::emitExecutable() {
-  progress.setStage("generating kernels");
+  TimingScope generating = begin("generating kernels");
   FailureOr<cpu::CpuTarget> target =
       cpu::parseTarget(options.phases.target, [&] {
         return emitError(FileLineColLoc::get(&context, options.input, 0, 0));
@@ -255,7 +256,8 @@ LogicalResult Compilation::emitExecutable() {
   if (failed(kernels))
     return failure();
   cpu::addFormFeatures(*module, *target);
-  progress.setStage("writing " + options.output);
+  generating.stop();
+  TimingScope writing = begin("writing " + options.output);
   emit::EmitOptions emitOptions;
   emitOptions.target = target->text;
   emitOptions.features = target->features;

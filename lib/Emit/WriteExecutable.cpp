@@ -131,14 +131,16 @@ LogicalResult Emitter::addModuleAttributes() {
 FailureOr<std::string> Emitter::relativePath(Location loc, StringRef path) {
   // Both folders as they are on disk: a relative path between links would lead
   // elsewhere. The file's own name is kept.
+  // Weights, and their folder, may be absent.
   auto realFolder = [&](StringRef file) -> FailureOr<std::string> {
-    SmallString<256> folder = llvm::sys::path::parent_path(file), real;
-    if (folder.empty())
-      folder = ".";
-    if (std::error_code error = llvm::sys::fs::real_path(folder, real))
-      return emitError(loc) << "cannot find the folder '" << folder
+    std::error_code error;
+    std::filesystem::path folder(llvm::sys::path::parent_path(file).str());
+    folder = std::filesystem::weakly_canonical(
+        folder.empty() ? std::filesystem::path(".") : folder, error);
+    if (error)
+      return emitError(loc) << "cannot find the folder of '" << file
                             << "': " << error.message();
-    return real.str().str();
+    return folder.string();
   };
   FailureOr<std::string> from = realFolder(outputPath), to = realFolder(path);
   if (failed(from) || failed(to))

@@ -25,11 +25,13 @@ static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
            << file.getOffset() << " of '" << file.getPath()
            << "', found a file of " << bytes.size() << " bytes";
   bytes = bytes.substr(file.getOffset(), file.getBytes());
-  uint64_t hash = llvm::xxh3_64bits(bytes);
-  if (hash != file.getHash())
-    return state.emitOpError() << "expected bytes of hash " << file.getHash()
-                               << " at byte " << file.getOffset() << " of '"
-                               << file.getPath() << "', found hash " << hash;
+  if (std::optional<uint64_t> expected = file.getHash()) {
+    uint64_t hash = llvm::xxh3_64bits(bytes);
+    if (hash != *expected)
+      return state.emitOpError() << "expected bytes of hash " << *expected
+                                 << " at byte " << file.getOffset() << " of '"
+                                 << file.getPath() << "', found hash " << hash;
+  }
   ArrayRef<char> data(bytes.data(), bytes.size());
   ArrayRef<int64_t> perm = file.getPermutation();
   // Dimension d of the file is dimension perm[d] of the state.

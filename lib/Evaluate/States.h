@@ -9,7 +9,8 @@
 namespace accel::evaluate {
 
 /// The value of a state's `init`: elements, or a byte range of a file, whose
-/// size and hash are checked. Fails with an error at the state.
+/// size and, where there is one, hash are checked. Fails with an error at the
+/// state.
 mlir::FailureOr<Tensor> loadState(nn::StateOp state);
 
 } // namespace accel::evaluate

@@ -127,10 +127,12 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
     const onnxio::Payload &payload = file.payload(*tensor);
     bool identity = llvm::is_sorted(source->permutation);
     if (payload.byReference) {
-      init = nn::FileAttr::get(context, payload.path, payload.offset,
-                               payload.bytes, onnxio::hashBytes(payload.data),
-                               identity ? ArrayRef<int64_t>()
-                                        : ArrayRef(source->permutation));
+      std::optional<uint64_t> hash;
+      if (options.hashWeights || !payload.isExternal)
+        hash = onnxio::hashBytes(file.values(*tensor));
+      init = nn::FileAttr::get(
+          context, payload.path, payload.offset, payload.bytes, hash,
+          identity ? ArrayRef<int64_t>() : ArrayRef(source->permutation));
       if (stored != element)
         storedAs = TypeAttr::get(stored);
     } else {

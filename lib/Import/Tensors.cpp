@@ -70,7 +70,7 @@ DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
   }
   SmallVector<int64_t> shape(tensor.dims().begin(), tensor.dims().end());
   auto type = RankedTensorType::get(shape, element);
-  ArrayRef<char> data = file.payload(tensor).data;
+  ArrayRef<char> data = file.values(tensor);
   DenseElementsAttr value;
   if (element.isInteger(1)) {
     SmallVector<bool> bits(

@@ -24,7 +24,7 @@ bool Accountant::isMerged(unsigned parameter) const {
 /// The value of a tensor of one f32, or nothing.
 static std::optional<float> scalarOf(const OnnxFile &file,
                                      const onnx::TensorProto &tensor) {
-  ArrayRef<char> data = file.payload(tensor).data;
+  ArrayRef<char> data = file.values(tensor);
   if (tensor.data_type() != onnx::TensorProto::FLOAT ||
       tensor.dims_size() != 0 || data.size() != sizeof(float))
     return std::nullopt;
@@ -56,9 +56,9 @@ std::string Accountant::mergedWith(const Call &call, StringRef gone) const {
     for (int i = 0; i < node->input_size(); ++i) {
       const std::string &name = node->input(i);
       const onnx::TensorProto *tensor = file.findInitializer(name);
-      if (!tensor || !isFloatTensor(*tensor) || !isUniform(file, *tensor) ||
-          !owners.lookup(name).empty() ||
-          operatorOfName(name) == operatorOfName(gone))
+      if (!tensor || !isFloatTensor(*tensor) || !owners.lookup(name).empty() ||
+          operatorOfName(name) == operatorOfName(gone) ||
+          !isUniform(file, *tensor))
         continue;
       // A number may be a literal of the call as well, but where its place is
       // known.

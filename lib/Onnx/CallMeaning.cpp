@@ -13,8 +13,8 @@ namespace accel::onnxio {
 /// Whether a value is a constant, and zero or false.
 static bool isZero(const OnnxFile &file, StringRef value) {
   const onnx::TensorProto *tensor = file.findInitializer(value);
-  return tensor && all_of(file.payload(*tensor).data,
-                          [](char byte) { return byte == 0; });
+  return tensor &&
+         all_of(file.values(*tensor), [](char byte) { return byte == 0; });
 }
 
 bool drawsRandomNumbers(const onnx::NodeProto &node, const OnnxFile &file) {

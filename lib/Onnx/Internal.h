@@ -86,6 +86,7 @@ private:
   mlir::FailureOr<Payload>
   readExternal(const onnx::TensorProto &tensor, uint64_t bytes,
                llvm::function_ref<mlir::InFlightDiagnostic()> error);
+  /// The file of external data, null where there is none at all.
   mlir::FailureOr<const llvm::MemoryBuffer *>
   open(llvm::StringRef location, std::string &path,
        llvm::function_ref<mlir::InFlightDiagnostic()> error);

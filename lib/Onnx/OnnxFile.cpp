@@ -259,6 +259,22 @@ const Payload &OnnxFile::payload(const onnx::TensorProto &tensor) const {
   return it->second;
 }
 
+ArrayRef<char> OnnxFile::values(const onnx::TensorProto &tensor) const {
+  const Payload &found = payload(tensor);
+  if (found.isAbsent && !missing)
+    missing = &tensor;
+  return found.data;
+}
+
+LogicalResult OnnxFile::checkValuesRead() const {
+  if (!missing)
+    return success();
+  return emitError(location())
+         << "the values of initializer '" << missing->name()
+         << "' decide what is compiled, and there is no file '"
+         << payload(*missing).path << "'";
+}
+
 Location OnnxFile::location() const { return Source{ctx, filePath}.file(); }
 
 Location OnnxFile::location(const onnx::NodeProto &node) const {

@@ -66,7 +66,7 @@ bool isSingleElement(const onnx::TensorProto &tensor) {
 }
 
 bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor) {
-  ArrayRef<char> data = file.payload(tensor).data;
+  ArrayRef<char> data = file.values(tensor);
   std::optional<unsigned> bits = bitsOfElementType(tensor.data_type());
   if (!bits || *bits < 8)
     return false;
@@ -118,7 +118,7 @@ bool holdSame(const OnnxFile &file, const onnx::TensorProto &a,
   SmallVector<int64_t, 4> shape = originalShape(a, pa);
   if (a.data_type() != b.data_type() || shape != originalShape(b, pb))
     return false;
-  ArrayRef<char> dataA = file.payload(a).data, dataB = file.payload(b).data;
+  ArrayRef<char> dataA = file.values(a), dataB = file.values(b);
   if (dataA.size() != dataB.size())
     return false;
   if (pa == pb || dataA.empty())

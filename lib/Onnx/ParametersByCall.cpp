@@ -223,11 +223,12 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
   if (sources.size() != 1)
     return;
   // Of equal parameters one initializer is left, under the name of one.
-  if (isUniform(file, tensor) &&
-      any_of(program.signature(), [&](const SignatureInput &input) {
-        return input.kind == SignatureInput::Parameter &&
-               !file.findInitializer(input.target);
-      }))
+  if (any_of(program.signature(),
+             [&](const SignatureInput &input) {
+               return input.kind == SignatureInput::Parameter &&
+                      !file.findInitializer(input.target);
+             }) &&
+      isUniform(file, tensor))
     return;
   const onnx::TensorProto *source = file.findInitializer(sources.front());
   std::optional<unsigned> parameter = builder.find(sources.front());

@@ -127,11 +127,14 @@ std::optional<std::string> ByName::reason(const onnx::TensorProto &tensor,
 /// matrices that are not all one value count.
 const onnx::TensorProto *
 ByName::untransposed(const onnx::TensorProto &tensor) const {
-  if (tensor.dims_size() != 2 || isModuleName(tensor.name()) ||
-      isUniform(file, tensor))
+  if (tensor.dims_size() != 2 || isModuleName(tensor.name()))
     return nullptr;
+  // Values are asked for only where shapes leave it open.
   for (const onnx::TensorProto *named : namedMatrices)
-    if (holdSame(file, *named, {0, 1}, tensor, {1, 0}))
+    if (named->data_type() == tensor.data_type() &&
+        named->dims(0) == tensor.dims(1) && named->dims(1) == tensor.dims(0) &&
+        !isUniform(file, tensor) &&
+        holdSame(file, *named, {0, 1}, tensor, {1, 0}))
       return named;
   return nullptr;
 }
@@ -185,8 +188,7 @@ void ByName::run() {
     for (auto &[tensor, list] : uses)
       if (!list.empty() && isModuleName(tensor->name()) == named) {
         identify(*tensor, list);
-        if (named && tensor->dims_size() == 2 && builder.find(tensor->name()) &&
-            !isUniform(file, *tensor))
+        if (named && tensor->dims_size() == 2 && builder.find(tensor->name()))
           namedMatrices.push_back(tensor);
       }
 }

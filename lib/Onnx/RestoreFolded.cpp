@@ -119,7 +119,7 @@ public:
   Derivation(const OnnxFile &file, const onnx::TensorProto &parameter,
              const onnx::TensorProto &folded, const FoldedSteps &allowed)
       : parameter(parameter), folded(folded), allowed(allowed),
-        source(file.payload(parameter).data), target(file.payload(folded).data),
+        source(file.values(parameter)), target(file.values(folded)),
         elementSize(bitsOfElementType(parameter.data_type()).value_or(0) / 8) {}
   /// Whether there is a way, one or several.
   bool search();

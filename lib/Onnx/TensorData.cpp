@@ -157,7 +157,11 @@ PayloadReader::open(StringRef location, std::string &path, ErrorFn error) {
     return known->second.get();
 
   SmallString<128> realFolder, realFile;
-  if (std::error_code code = sys::fs::real_path(full, realFile))
+  std::error_code code = sys::fs::real_path(full, realFile);
+  // Weights may be elsewhere than where a model is compiled.
+  if (code == std::errc::no_such_file_or_directory)
+    return (files[path] = nullptr).get();
+  if (code)
     return error() << "cannot open external data '" << path
                    << "': " << code.message();
   if (std::error_code code = sys::fs::real_path(folder, realFolder))
@@ -211,6 +215,18 @@ FailureOr<Payload> PayloadReader::readExternal(const onnx::TensorProto &tensor,
       open(entries.lookup("location"), path, error);
   if (failed(file))
     return failure();
+  Payload payload;
+  payload.path = path;
+  payload.offset = offset;
+  payload.bytes = length;
+  payload.byReference = payload.isExternal = true;
+  payload.isAbsent = !*file;
+  if (payload.isAbsent) {
+    if (entries.contains("checksum"))
+      return error() << "expected '" << path << "' with SHA-1 "
+                     << entries["checksum"].lower() << ", found no such file";
+    return payload;
+  }
   uint64_t size = (*file)->getBufferSize();
   if (offset > size || length > size - offset)
     return error() << "expected " << length << " bytes at offset " << offset
@@ -225,11 +241,6 @@ FailureOr<Payload> PayloadReader::readExternal(const onnx::TensorProto &tensor,
       return error() << "expected '" << path << "' with SHA-1 "
                      << entries["checksum"].lower() << ", found " << found;
   }
-  Payload payload;
-  payload.path = path;
-  payload.offset = offset;
-  payload.bytes = length;
-  payload.byReference = true;
   payload.data =
       ArrayRef<char>((*file)->getBufferStart(), size).slice(offset, length);
   return payload;

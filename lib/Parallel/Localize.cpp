@@ -89,12 +89,20 @@ LogicalResult Localizer::run() {
   }
 
   unsigned arguments = block.getNumArguments();
+  // All at once: each set attribute makes the list of all of them anew.
+  SmallVector<DictionaryAttr> attributes;
+  auto withLayout = [&](DictionaryAttr given, Type type) {
+    NamedAttrList attrs(given);
+    attrs.set(dist::kLayoutAttr, layoutOf(type));
+    attributes.push_back(attrs.getDictionary(function.getContext()));
+  };
   for (unsigned index = 0; index < arguments; ++index) {
     BlockArgument argument = block.getArgument(index);
-    function.setArgAttr(index, dist::kLayoutAttr, layoutOf(argument.getType()));
+    withLayout(function.getArgAttrDict(index), argument.getType());
     mapping.map(argument, block.addArgument(localType(argument.getType()),
                                             argument.getLoc()));
   }
+  function.setAllArgAttrs(attributes);
   for (Operation *op : global) {
     if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
       localize(reshard);
@@ -102,11 +110,13 @@ LogicalResult Localizer::run() {
       if (failed(localize(shardable)))
         return failure();
     } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
+      attributes.clear();
       for (OpOperand &operand : exit->getOpOperands()) {
-        function.setResultAttr(operand.getOperandNumber(), dist::kLayoutAttr,
-                               layoutOf(operand.get().getType()));
+        withLayout(function.getResultAttrDict(operand.getOperandNumber()),
+                   operand.get().getType());
         operand.set(mapping.lookup(operand.get()));
       }
+      function.setAllResultAttrs(attributes);
     } else {
       return op->emitOpError() << "has no local form: it has no sharding rule";
     }

@@ -155,15 +155,18 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
 /// Results leave a function placed as they are, but never partial; a state in
 /// the sharding in which it came.
 void Materializer::rewriteReturn(func::ReturnOp op) {
+  llvm::DenseMap<Attribute, BlockArgument> states;
+  for (BlockArgument argument : function.getArguments())
+    if (Attribute state =
+            function.getArgAttr(argument.getArgNumber(), nn::kStateAttr))
+      states[state] = argument;
   for (OpOperand &operand : op->getOpOperands()) {
     auto sharding = dist::ShardingAttr::of(operand.get().getType());
     auto target = getSharding(symbol, getAxisLists(sharding));
     Attribute state =
         function.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
-    for (BlockArgument argument : function.getArguments())
-      if (state &&
-          state == function.getArgAttr(argument.getArgNumber(), nn::kStateAttr))
-        target = dist::ShardingAttr::of(argument.getType());
+    if (BlockArgument argument = states.lookup(state))
+      target = dist::ShardingAttr::of(argument.getType());
     operand.set(reshard(operand.get(), target, op));
   }
 }

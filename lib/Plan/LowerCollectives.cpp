@@ -25,22 +25,22 @@ static CombineAttr getCombine(dist::Reduction kind, MLIRContext *context) {
 }
 
 /// Whether a buffer is a sum over micro-batches.
-static bool isAccumulator(BufferOp buffer) {
+static bool isAccumulator(const SymbolTable &module, BufferOp buffer) {
   if (!buffer.getSource())
     return false;
-  auto state = buffer->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
-      buffer.getSourceAttr());
+  auto state = module.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
   return state && state.getRole() == nn::StateRole::accumulator;
 }
 
 /// Whether the ranks' terms in `value`, which lies in `buffer`, are read by
 /// nothing but the one reduction: their sum may take their place.
-static bool isReadOnce(Value value, BufferOp buffer) {
+static bool isReadOnce(const SymbolTable &module, Value value,
+                       BufferOp buffer) {
   if (!value.hasOneUse())
     return false;
   if (Operation *op = value.getDefiningOp())
     return buffer.getRole() == Role::activation && !isView(op);
-  return isAccumulator(buffer);
+  return isAccumulator(module, buffer);
 }
 
 Place Lowering::getShared(Value value, Location reader) {
@@ -78,7 +78,7 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   Place source = getShared(op->getOperand(0), loc);
   // Every rank reduces its part of an all_reduce into all results.
   bool reduces = *kind == Collective::all_reduce;
-  if (reduces && isReadOnce(op->getOperand(0), source.buffer))
+  if (reduces && isReadOnce(module, op->getOperand(0), source.buffer))
     setPlace(result, source);
   else
     setPlace(result,

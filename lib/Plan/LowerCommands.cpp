@@ -202,8 +202,7 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
 }
 
 LogicalResult Lowering::lowerCall(func::CallOp op) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-      op, op.getCalleeAttr());
+  auto kernel = module.lookup<func::FuncOp>(op.getCalleeAttr().getAttr());
   auto rows =
       kernel ? kernel->getAttrOfType<IntegerAttr>(kRowsAttr) : IntegerAttr();
   if (!rows || !kernel->hasAttr(kKernelAttr))

@@ -33,7 +33,7 @@ class EntryLowering {
 public:
   EntryLowering(ModuleOp module, func::FuncOp entry, dist::ScheduleOp schedule)
       : module(module), entry(entry), schedule(schedule),
-        context(module.getContext()), commands(context) {}
+        context(module.getContext()), commands(context), symbols(module) {}
   LogicalResult run();
 
 private:
@@ -45,7 +45,10 @@ private:
   LogicalResult lowerResults(func::FuncOp task, TaskBodies &bodies);
   BufferOp getStateBuffer(FlatSymbolRefAttr state, Location loc,
                           RankedTensorType type, PartAttr part);
-  func::FuncOp findTask(StringRef name);
+  /// The verifier has seen that the schedule's tasks are there.
+  func::FuncOp findTask(FlatSymbolRefAttr name) {
+    return symbols.lookup<func::FuncOp>(name.getAttr());
+  }
   Value findSource(func::FuncOp task, unsigned argument);
   PartAttr getPart(RankedTensorType type, Attribute layout);
   void createEntries();
@@ -55,6 +58,9 @@ private:
   dist::ScheduleOp schedule;
   MLIRContext *context;
   OpBuilder commands;
+  SymbolTable symbols; ///< of the module, before the program is in it
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   ProgramOp program;
   EntryOp loadEntry, callEntry;
   BodyOp load;
@@ -104,17 +110,17 @@ LogicalResult EntryLowering::run() {
   createProgram();
   if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
     return schedule.emitOpError() << "expected one stage";
-  SmallVector<func::FuncOp> order;
-  if (!schedule)
-    order.push_back(entry); // a test's: a function run once
-  else
-    schedule.walk([&](dist::RunOp run) {
-      func::FuncOp task = findTask(run.getTask());
-      if (!llvm::is_contained(order, task))
-        order.push_back(task);
-    });
-  for (func::FuncOp task : order)
-    if (failed(lowerTask(task)))
+  llvm::SetVector<Operation *> order;
+  if (!schedule) {
+    order.insert(entry); // a test's: a function run once
+  } else {
+    for (auto edge : schedule.getOps<dist::EdgeOp>())
+      edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    schedule.walk(
+        [&](dist::RunOp run) { order.insert(findTask(run.getTaskAttr())); });
+  }
+  for (Operation *task : order)
+    if (failed(lowerTask(cast<func::FuncOp>(task))))
       return failure();
   createEntries();
   return success();
@@ -138,7 +144,7 @@ void EntryLowering::createProgram() {
   loadEntry = createContainer<EntryOp>(builder, entry.getLoc(), "load");
   callEntry = createContainer<EntryOp>(builder, entry.getLoc(),
                                        writesStates ? "step" : "main");
-  lowering.emplace(program, commands);
+  lowering.emplace(program, symbols, commands);
   load = createBody("load_states");
 }
 
@@ -211,25 +217,14 @@ BufferOp EntryLowering::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   return buffer;
 }
 
-/// Not by symbol: the program has the entry's name.
-func::FuncOp EntryLowering::findTask(StringRef name) {
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function.getSymName() == name)
-      return function;
-  llvm_unreachable("the schedule's verifier has looked");
-}
-
 /// The value that an edge carries to an argument of a task.
 Value EntryLowering::findSource(func::FuncOp task, unsigned argument) {
-  if (!schedule)
+  auto name = FlatSymbolRefAttr::get(task.getSymNameAttr());
+  dist::EdgeOp edge = edges.lookup({name, argument});
+  if (!edge)
     return {};
-  for (auto edge : schedule.getOps<dist::EdgeOp>())
-    if (edge.getTarget() == task.getSymName() &&
-        edge.getArgument() == argument) {
-      func::FuncOp source = findTask(edge.getSource());
-      return source.front().getTerminator()->getOperand(edge.getResult());
-    }
-  return {};
+  func::FuncOp source = findTask(edge.getSourceAttr());
+  return source.front().getTerminator()->getOperand(edge.getResult());
 }
 
 LogicalResult EntryLowering::lowerArgument(func::FuncOp task,

@@ -15,8 +15,9 @@ static int64_t getElementBytes(Type element) {
   return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
-Lowering::Lowering(ProgramOp program, OpBuilder &commands)
-    : program(program), commands(commands), buffers(program) {}
+Lowering::Lowering(ProgramOp program, const SymbolTable &module,
+                   OpBuilder &commands)
+    : program(program), module(module), commands(commands), buffers(program) {}
 
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {

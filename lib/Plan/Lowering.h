@@ -26,7 +26,9 @@ struct Place {
 /// stands.
 class Lowering {
 public:
-  Lowering(ProgramOp program, mlir::OpBuilder &commands);
+  /// `module` has kernels and states by name; the program need not be in it.
+  Lowering(ProgramOp program, const mlir::SymbolTable &module,
+           mlir::OpBuilder &commands);
 
   /// Makes the commands of `op`. An op that no command executes is an error.
   mlir::LogicalResult lower(mlir::Operation *op);
@@ -76,6 +78,7 @@ private:
   Place createResult(mlir::Value value, mlir::Location loc);
 
   ProgramOp program;
+  const mlir::SymbolTable &module;
   mlir::OpBuilder &commands;
   BufferTable buffers;
   llvm::DenseMap<mlir::Value, Place> places;

@@ -40,8 +40,8 @@ class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh)
-      : logical(whole), local(local), entry(entry), schedule(schedule),
-        follower(logical, mesh),
+      : logical(whole), local(local), symbols(local), entry(entry),
+        schedule(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(StringAttr::get(local.getContext(),
@@ -57,6 +57,8 @@ private:
   LogicalResult checkAllGiven();
   LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
                             dist::LayoutAttr layout);
+  LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
+                             dist::LayoutAttr layout);
   LogicalResult bindArgument(func::FuncOp task, unsigned number);
   LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
                           StringRef name, Value wanted);
@@ -72,6 +74,7 @@ private:
   /// Whether it runs for each micro-batch, where there are several.
   bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
   bool varies(const Piece &piece);
+  bool varies(const Known &what);
   StringAttr getState(func::FuncOp task, unsigned argument) {
     auto state =
         task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
@@ -85,6 +88,7 @@ private:
 
   Logical logical;
   ModuleOp local;
+  SymbolTable symbols; ///< of `local`
   func::FuncOp entry;
   dist::ScheduleOp schedule;
   Follower follower;
@@ -92,8 +96,11 @@ private:
   StringAttr microBatch;
   std::vector<Run> runs;
   llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> layouts;     ///< of "input 'x'", …
+  llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
 };
 } // namespace
@@ -109,16 +116,38 @@ bool Verifier::varies(const Piece &piece) {
          });
 }
 
+bool Verifier::varies(const Known &what) {
+  auto any = [&](const std::vector<Piece> &pieces) {
+    return llvm::any_of(pieces,
+                        [&](const Piece &piece) { return varies(piece); });
+  };
+  return any(what.pieces) || llvm::any_of(what.terms, any) ||
+         llvm::any_of(what.views, [&](const View &view) {
+           return llvm::is_contained(view.partial, microBatch) ||
+                  llvm::any_of(view.ranks, [&](const auto &rank) {
+                    return rank.first == microBatch;
+                  });
+         });
+}
+
 /// States begin as in the logical program; sums over micro-batches, which it
 /// does not have, at 0.
 LogicalResult Verifier::checkStates(ModuleOp whole) {
   SymbolTable symbols(whole);
   for (auto state : local.getOps<nn::StateOp>()) {
+    heldShapes[state.getSymName()] =
+        cast<ShapedType>(state.getType()).getShape();
     if (logical.states.contains(state.getSymName())) {
       auto same = symbols.lookup<nn::StateOp>(state.getSymNameAttr());
       if (!same || same.getInit() != state.getInit())
         return state.emitOpError()
                << "begins with another value than in the logical program";
+      // What pads it is not part of its value.
+      RankedTensorType value = state.getLogicalType();
+      if (value.getShape() != same.getLogicalType().getShape())
+        return state.emitOpError()
+               << "expected a value of " << same.getLogicalType()
+               << " as in the logical program, found " << value;
       continue;
     }
     if (state.getRole() != nn::StateRole::accumulator)
@@ -163,7 +192,7 @@ LogicalResult Verifier::checkRuns() {
   // Of each task the micro-batches [first, end) of its runs.
   llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
   auto add = [&](dist::RunOp op, int64_t turn) {
-    auto task = local.lookupSymbol<func::FuncOp>(op.getTask());
+    auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
     int64_t first = op.getOffset(), trips = op.getTrips();
     runs.push_back({task, first + turn,
                     dyn_cast<dist::LoopOp>(op->getParentOp()),
@@ -201,13 +230,19 @@ LogicalResult Verifier::checkRuns() {
   return success();
 }
 
-/// What an edge carries is there, and of the same micro-batch.
+/// What an edge carries is there, and of the same micro-batch. One sweep over
+/// the runs for each pair of tasks that edges connect.
 LogicalResult Verifier::checkEdges() {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+    edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
+      continue;
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
+         target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
     Run *last = nullptr;
     for (Run &run : runs) {
-      if (run.task.getSymName() == edge.getTarget()) {
+      if (run.task == target) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
         int64_t carried = last->seenBy(run);
@@ -295,7 +330,27 @@ LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
     return emitError(loc) << "expected the layout " << known << " for " << kind
                           << " '" << name << "', found " << layout;
   known = layout;
-  return success();
+  return checkPadding(loc, kind, name, layout);
+}
+
+/// Of what the program takes and gives, states alone are padded, and say so.
+LogicalResult Verifier::checkPadding(Location loc, StringRef kind,
+                                     StringRef name, dist::LayoutAttr layout) {
+  Value value;
+  if (kind == "input")
+    value = logical.inputs.lookup(name);
+  else if (kind == "output")
+    value = logical.outputs.lookup(name);
+  ArrayRef<int64_t> shape = layout.getShape();
+  if (kind == "state") {
+    auto held = heldShapes.find(name);
+    if (held == heldShapes.end() || held->second == shape)
+      return success();
+  } else if (!value || shapeOf(value) == shape) {
+    return success();
+  }
+  return emitError(loc) << "expected the layout of all of " << kind << " '"
+                        << name << "', found " << layout;
 }
 
 LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
@@ -340,17 +395,14 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
 }
 
 LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
-  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    if (edge.getTarget() != task.getSymName() || edge.getArgument() != number)
-      continue;
-    auto source = local.lookupSymbol<func::FuncOp>(edge.getSource());
+  if (dist::EdgeOp edge = edges.lookup(
+          {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr());
     Known what = follower.at(
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)
       return edge.emitError() << "carries a sum that is not finished";
-    if (isInLoop(source) && !isInLoop(task) &&
-        llvm::any_of(what.pieces,
-                     [&](const Piece &piece) { return varies(piece); }))
+    if (isInLoop(source) && !isInLoop(task) && varies(what))
       return edge.emitError()
              << "carries a value of the last micro-batch alone";
     follower.at(task.getArgument(number)) = what;
@@ -428,7 +480,7 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
     bool same =
         piece.partial.empty() && maker.fits(expected, operand.get().getType());
     for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
-      same &= mine.free || mine.axes == theirs.axes;
+      same &= mine.free || mine.isSplitLike(theirs);
     if (same)
       return success();
     found = maker.describe(piece);
@@ -458,7 +510,8 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
     return meshes.empty() ? dist::MeshOp() : *meshes.begin();
   };
   dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
-  if (!mesh || !whole || mesh.getAxes() != whole.getAxes())
+  // What nothing has placed yet has no mesh.
+  if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
     return local.emitError()
            << "expected a mesh as in the logical program, found "
            << (mesh ? "another" : "none");

@@ -198,7 +198,9 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
             " bytes");
     }
     tensors.push_back(std::move(tensor));
-    checks.push_back({state.first.bytes, state.first.hash, "compiled"});
+    checks.push_back({state.first.bytes,
+                      range.fill.empty() ? state.first.hash : std::nullopt,
+                      "compiled"});
   }
   return Status();
 }
@@ -226,7 +228,7 @@ Weights::checkSplit(const Executable &executable, int64_t rank,
     Part part = executable.states[i].part();
     RangeBlocks whole,
         blocks(range, part, Coordinates::of(executable.mesh, rank));
-    if (!range.fill.empty() || !blocks.isSplit() || turn++ % ranks != rank)
+    if (!check.hash || !blocks.isSplit() || turn++ % ranks != rank)
       continue;
     RangeDigest all(whole), pieces(blocks);
     for (uint64_t done = 0; done < check.bytes;) {
@@ -238,7 +240,7 @@ Weights::checkSplit(const Executable &executable, int64_t rank,
       progress.fetch_add(1, std::memory_order_relaxed);
       done += step;
     }
-    if (all.value() != check.hash)
+    if (all.value() != *check.hash)
       return check.changed(tensors[i]);
     for (int64_t other = 0; other < ranks; ++other)
       pieceHash(other, i) = pieces.valueOf(
@@ -277,8 +279,8 @@ public:
     RangeDigest digest(blocks);
     ACCEL_RT_RETURN_IF_ERROR(
         mover.read(addresses[0], microBatch, &counter, &digest));
-    if (tensor.range.fill.empty() &&
-        digest.value() != (blocks.isSplit() ? *pieceHash : check.hash))
+    if (check.hash &&
+        digest.value() != (blocks.isSplit() ? *pieceHash : *check.hash))
       return check.changed(tensor);
     return Status();
   }

@@ -55,7 +55,8 @@ public:
 
   /// What is known of the bytes that a rank loads of one state.
   struct Check {
-    uint64_t bytes = 0, hash = 0; ///< Of the whole value.
+    uint64_t bytes = 0;           ///< Of the whole value.
+    std::optional<uint64_t> hash; ///< Of it; none: any bytes will do.
     const char *origin = "";      ///< For messages.
     Status changed(const OpenTensor &tensor) const;
   };

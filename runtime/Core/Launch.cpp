@@ -61,6 +61,12 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   const Executable &plan = file->plan();
   int64_t ranks = plan.numRanks();
   ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given));
+  // A file may be compiled where it will not be run.
+  constexpr int64_t mostHere = 4096;
+  if (ranks > mostHere)
+    return Status::error("expected at most " + std::to_string(mostHere) +
+                         " ranks, which are processes of this machine, found " +
+                         std::to_string(ranks));
   Resume resume;
   bool resumes = !given.resume.empty();
   if (resumes)

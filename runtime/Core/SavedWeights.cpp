@@ -169,9 +169,9 @@ Status SavedWeights::copyUnchanged(const Executable &plan,
     size_t number = static_cast<size_t>(tensor.state - plan.states.data());
     const OpenTensor &value = weights.values()[number];
     ACCEL_RT_RETURN_IF_ERROR(copyTensor(value.range, tensor.target, digest));
-    if (value.range.fill.empty() &&
-        digest.value() != weights.checkOf(number).hash)
-      return weights.checkOf(number).changed(value);
+    const Weights::Check &check = weights.checkOf(number);
+    if (check.hash && digest.value() != *check.hash)
+      return check.changed(value);
   }
   return Status();
 }

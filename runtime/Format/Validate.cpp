@@ -12,7 +12,7 @@
 namespace accel::rt {
 namespace {
 
-constexpr int64_t kMaxRanks = 4096;
+constexpr int64_t kMaxRanks = 1 << 20;
 constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 /// As enum StateRole of the nn dialect.
@@ -167,6 +167,8 @@ private:
       if (!section || first.offset > section->bytes ||
           first.bytes > section->bytes - first.offset)
         return Status::error("expected a range of a section for " + what);
+      if (!first.hash)
+        return Status::error("expected a hash of the first value of " + what);
     }
     if (first.permutation.empty())
       return Status();

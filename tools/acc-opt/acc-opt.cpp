@@ -49,6 +49,11 @@ static cl::opt<std::string>
           cl::desc("f64: compute in float64; a float32 model still rounds "
                    "where it casts to a narrower type"),
           cl::value_desc("f64"), cl::cat(category));
+static cl::opt<bool> hashWeights(
+    "hash-weights",
+    cl::desc("Read weights in files of external data, so that acc-run refuses "
+             "others; those in the model file are always held to it"),
+    cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
            cl::init("cpu"), cl::cat(category));
@@ -95,6 +100,7 @@ static LogicalResult readWords(CompileOptions &options) {
   if (!dtype.empty() && dtype != "f64")
     refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
+  options.hashWeights = hashWeights;
   if (!report.empty() && report != "parameters" && report != "memory" &&
       report != "sharding" && report != "collectives")
     refuse("expected --report=parameters, memory, sharding or collectives, "
@@ -149,6 +155,7 @@ static LogicalResult readOptions(CompileOptions &options) {
   const Reader readers[] = {{std::addressof(dims), Phase::NN},
                             {std::addressof(ties), Phase::NN},
                             {std::addressof(dtype), Phase::NN},
+                            {std::addressof(hashWeights), Phase::NN},
                             {std::addressof(mesh), Phase::Dist},
                             {std::addressof(batchDims), Phase::Dist},
                             {std::addressof(target), Phase::Plan},

@@ -18,6 +18,7 @@ struct CompileOptions {
   llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
+  bool hashWeights = false;                              ///< `--hash-weights`
   /// "", or "parameters", "memory", "sharding" or "collectives".
   std::string report;
   bool json = false; ///< reports for machines

@@ -28,6 +28,9 @@ struct ImportOptions {
   /// Parameters of which a use was folded are held constant, as the table says
   /// (`IdentifyOptions::allowFolded`), instead of being an error.
   bool allowFolded = false;
+  /// Takes hashes of weights in files of external data, too, which reads them.
+  /// Those in the model file have been read, and always have one.
+  bool hashWeights = false;
 };
 
 /// The newest opset of the default domain whose meaning the tables hold, and

@@ -76,6 +76,14 @@ public:
   /// The bytes of a tensor that is part of this model.
   const Payload &payload(const onnx::TensorProto &tensor) const;
 
+  /// The tensor's values, for whoever decides by them. Where their file is
+  /// absent there are none, and checkValuesRead fails.
+  llvm::ArrayRef<char> values(const onnx::TensorProto &tensor) const;
+
+  /// Fails, with an error for the first of them, if values were asked for that
+  /// are absent: what was decided without them may be wrong.
+  mlir::LogicalResult checkValuesRead() const;
+
   /// Location of the file as a whole.
   mlir::Location location() const;
 
@@ -98,6 +106,8 @@ private:
   llvm::DenseMap<const onnx::TensorProto *, Payload> payloads;
   llvm::StringMap<const onnx::TensorProto *> initializersByName;
   std::vector<const onnx::ValueInfoProto *> realInputs;
+  /// The first tensor whose absent values were asked for.
+  mutable const onnx::TensorProto *missing = nullptr;
 };
 
 } // namespace accel::onnxio

@@ -24,12 +24,18 @@ struct Payload {
   uint64_t bytes = 0;
   /// True when bytes [offset, offset + bytes) of `path` are these.
   bool byReference = false;
+  /// True when `path` is a file of external data, which nobody has read yet: it
+  /// may be larger than memory.
+  bool isExternal = false;
+  /// True when that file is not there: `data` is empty. Whoever needs values
+  /// asks OnnxFile::values.
+  bool isAbsent = false;
   /// The bytes, mapped from the file or owned by the OnnxFile, which must
   /// outlive every use of them. Not necessarily aligned to the element.
   llvm::ArrayRef<char> data;
 };
 
-/// XXH3-64 of a range of bytes: what the executable remembers of a weight.
+/// XXH3-64 of a range of bytes: what the executable may remember of a weight.
 uint64_t hashBytes(llvm::ArrayRef<char> data);
 
 /// Bits of one element of an ONNX element type (onnx::TensorProto::DataType):

@@ -11,6 +11,7 @@
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <map>
 
 using namespace mlir;
 
@@ -35,6 +36,55 @@ std::optional<rt::cpu::GemmType> getType(Type type) {
 
 rt::cpu::GemmDesc::Operand getOperand(plan::ViewAttr view) {
   return {view.getShape().vec(), view.getStrides().vec()};
+}
+
+/// What a preparation depends on, as numbers: products of equal shape, as the
+/// blocks of a model have, are prepared once.
+class Key {
+public:
+  template <class... Numbers> Key &add(Numbers... numbers) {
+    (values.push_back(static_cast<int64_t>(numbers)), ...);
+    return *this;
+  }
+  template <class List> Key &addList(const List &list) {
+    values.push_back(static_cast<int64_t>(list.size()));
+    values.insert(values.end(), list.begin(), list.end());
+    return *this;
+  }
+  bool operator<(const Key &other) const { return values < other.values; }
+
+private:
+  std::vector<int64_t> values;
+};
+
+Key keyOf(const rt::cpu::GemmDesc &desc, const GemmUse &use) {
+  return Key()
+      .add(desc.type, desc.outType, desc.m, desc.n, desc.k, desc.aRow,
+           desc.aCol, desc.bRow, desc.bCol, desc.cRow, desc.bias,
+           desc.accumulate, use.constantWeights)
+      .addList(desc.batch)
+      .addList(desc.aBatch)
+      .addList(desc.bBatch)
+      .addList(desc.cBatch);
+}
+
+Key keyOf(const rt::cpu::AttentionDesc &desc) {
+  return Key()
+      .add(desc.type, desc.batch, desc.heads, desc.groups, desc.queries,
+           desc.keys, desc.width, desc.valueWidth, desc.causal)
+      .addList(desc.query)
+      .addList(desc.key)
+      .addList(desc.value)
+      .addList(desc.output)
+      .addList(desc.mask);
+}
+
+Key keyOf(const rt::cpu::AttentionGradDesc &desc) {
+  return keyOf(desc.forward)
+      .addList(desc.queryGradient)
+      .addList(desc.keyGradient)
+      .addList(desc.valueGradient)
+      .add(desc.zeroMaskedRows);
 }
 
 /// Preparing an attention asks for its softmax; only running it calls it.
@@ -76,6 +126,9 @@ private:
   int64_t threads;
   bool measure;
   FormMemory memory;
+  std::map<Key, std::unique_ptr<rt::cpu::Gemm>> gemms;
+  std::map<Key, std::unique_ptr<rt::cpu::Attention>> attentions;
+  std::map<Key, std::unique_ptr<rt::cpu::AttentionGrad>> attentionGrads;
   /// The commands that read states which nothing else writes, by buffer.
   llvm::DenseMap<Attribute, plan::ReadOp> stateReads;
   llvm::MapVector<Operation *, plan::ReadOp> packedStates; ///< by buffer
@@ -138,14 +191,16 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
   GemmUse use;
   use.constantWeights = read != nullptr;
   use.threads = threads;
-  rt::cpu::GemmForm form =
-      measure ? chooseForm(desc, use, memory) : getDefaultForm(desc, use);
-  std::unique_ptr<rt::cpu::Gemm> made;
-  // One thread's worth is asked for here; its scratch is the same for all.
-  if (auto status = rt::cpu::Gemm::create(desc, form, 1, made); !status.ok())
-    return gemm.emitOpError() << status.message();
+  std::unique_ptr<rt::cpu::Gemm> &made = gemms[keyOf(desc, use)];
+  if (!made) {
+    rt::cpu::GemmForm form =
+        measure ? chooseForm(desc, use, memory) : getDefaultForm(desc, use);
+    // One thread's worth is asked for here; its scratch is the same for all.
+    if (auto status = rt::cpu::Gemm::create(desc, form, 1, made); !status.ok())
+      return gemm.emitOpError() << status.message();
+  }
   NamedAttrList attrs;
-  form = made->form();
+  const rt::cpu::GemmForm &form = made->form();
   attrs.set("chunk_rows", builder.getI64IntegerAttr(form.chunkRows));
   attrs.set("chunk_columns", builder.getI64IntegerAttr(form.chunkColumns));
   if (form.bf16x6)
@@ -239,11 +294,12 @@ LogicalResult FormChooser::choose(plan::AttentionOp attention) {
   auto desc = describe(attention, attention.getOutput());
   if (failed(desc))
     return failure();
-  std::unique_ptr<rt::cpu::Attention> made;
-  if (auto status = rt::cpu::Attention::create(*desc, {kBlockQueries},
-                                               neverCalled, 1, made);
-      !status.ok())
-    return attention.emitOpError() << status.message();
+  std::unique_ptr<rt::cpu::Attention> &made = attentions[keyOf(*desc)];
+  if (!made)
+    if (auto status = rt::cpu::Attention::create(*desc, {kBlockQueries},
+                                                 neverCalled, 1, made);
+        !status.ok())
+      return attention.emitOpError() << status.message();
   record(attention, *made);
   return success();
 }
@@ -258,11 +314,12 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
   copyStrides(grad.getKeyGradient(), desc.keyGradient);
   copyStrides(grad.getValueGradient(), desc.valueGradient);
   desc.zeroMaskedRows = grad.getZeroMaskedRows();
-  std::unique_ptr<rt::cpu::AttentionGrad> made;
-  if (auto status = rt::cpu::AttentionGrad::create(desc, {kBlockQueries},
-                                                   neverCalled, 1, made);
-      !status.ok())
-    return grad.emitOpError() << status.message();
+  std::unique_ptr<rt::cpu::AttentionGrad> &made = attentionGrads[keyOf(desc)];
+  if (!made)
+    if (auto status = rt::cpu::AttentionGrad::create(desc, {kBlockQueries},
+                                                     neverCalled, 1, made);
+        !status.ok())
+      return grad.emitOpError() << status.message();
   record(grad, *made);
   return success();
 }

@@ -264,9 +264,12 @@ struct Program {
 /// one, in memory order). `permutation` not the identity: the bytes hold the
 /// transposed value (file dimension d = state dimension permutation[d]).
 /// `stored` is the elements' type in the file where it is not the state's.
+/// `hash` is that of the range: always of a section, of a file where the
+/// compiler has read it.
 struct FirstValue {
   std::string path, section;
-  uint64_t offset = 0, bytes = 0, hash = 0;
+  uint64_t offset = 0, bytes = 0;
+  std::optional<uint64_t> hash = std::nullopt;
   std::vector<int64_t> permutation;
   std::vector<int64_t> fill = {};
   std::optional<DType> stored = std::nullopt;

@@ -272,9 +272,9 @@ TEST(ValidateFields, OfTables) {
   EXPECT_THAT(file([](Executable &e) { e.mesh.push_back(e.mesh[0]); }),
               HasSubstr("found mesh axis 'dp' twice"));
   EXPECT_THAT(file([](Executable &e) {
-                e.mesh = {{"dp", 4096}, {"tp", 2}};
+                e.mesh = {{"dp", 1 << 20}, {"tp", 2}};
               }),
-              HasSubstr("expected a mesh of 1 to 4096 ranks"));
+              HasSubstr("expected a mesh of 1 to 1048576 ranks"));
   EXPECT_THAT(file([](Executable &e) {
                 e.mesh.push_back({"pp", 2});
               }),
@@ -314,6 +314,8 @@ TEST(ValidateFields, OfStates) {
               HasSubstr("a conversion of f32 to f64, found one of bf16"));
   EXPECT_THAT(state([](StatePlan &s) { s.first.offset = 17; }),
               HasSubstr("expected a range of a section for state 'w'"));
+  EXPECT_THAT(state([](StatePlan &s) { s.first.hash.reset(); }),
+              HasSubstr("expected a hash of the first value of state 'w'"));
   EXPECT_THAT(state([](StatePlan &s) { s.first.section = "none"; }),
               HasSubstr("expected a range of a section for state 'w'"));
   for (std::vector<int64_t> permutation : {std::vector<int64_t>{0, 0}, {0}})
