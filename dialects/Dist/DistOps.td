@@ -187,6 +187,7 @@ def Dist_ScheduleOp : Dist_Container<"schedule", [Symbol]> {
       }
     }
     ```
+    A stage is a list of runs and of loops of runs.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry, I64Attr:$micro_batches);
   let assemblyFormat = "$sym_name `entry` $entry `micro_batches` $micro_batches attr-dict-with-keyword $body";
@@ -197,14 +198,45 @@ def Dist_StageOp : Dist_Container<"stage", [HasParent<"ScheduleOp">]> {
   let summary = "The runs of one stage, in their order";
   let arguments = (ins I64Attr:$index);
   let assemblyFormat = "$index attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
 }
 
-def Dist_RunOp : Dist_Op<"run", [HasParent<"StageOp">,
+def Dist_LoopOp : Dist_Container<"loop", [HasParent<"StageOp">]> {
+  let summary = "Runs that repeat, turn after turn";
+  let description = [{
+    `trips` turns, from 0: in turn t a run works on micro-batch t + its offset.
+    So a schedule is as long for a thousand micro-batches as for two: what comes
+    before a loop, the loop, what comes after it. At least two turns: a run that
+    has no loop around it is what a loop of one would be.
+
+    Runs of one loop may have different offsets (of a pipeline, a forward runs
+    ahead of its backward). Slots are the same in every turn.
+
+    ```mlir
+    dist.loop 16 {
+      dist.run @forward[turn + 0] slots []
+      dist.run @backward[turn + 0] slots []
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$trips);
+  let assemblyFormat = "$trips attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Dist_RunOp : Dist_Op<"run", [ParentOneOf<["StageOp", "LoopOp"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a task on a micro-batch";
-  let description = "`slots[k]` is the copy that the task's k-th slotted buffer uses.";
-  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$micro_batch, DenseI64ArrayAttr:$slots);
-  let assemblyFormat = "$task `[` $micro_batch `]` `slots` $slots attr-dict";
+  let description = [{
+    On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is
+    written so. `slots[k]` is the copy that the task's k-th slotted buffer uses.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn, DenseI64ArrayAttr:$slots);
+  let assemblyFormat = "$task `[` `` (`turn` `+` $turn^ ` `)? `` $offset `]` `slots` $slots attr-dict";
+  let extraClassDeclaration = [{
+    /// How often it runs: once for each turn of the loop around it.
+    int64_t getTrips();
+  }];
 }
 
 def Dist_EdgeOp : Dist_Op<"edge", [HasParent<"ScheduleOp">,

@@ -1,5 +1,6 @@
-// Verification of the schedule: stages in order, runs of tasks that exist, and
-// edges between values of the same type.
+// Verification of the schedule: stages in order, runs of tasks that exist on
+// micro-batches that exist, loops that repeat, and edges between values of the
+// same type.
 
 #include "dialects/Dist/Dist.h"
 
@@ -44,20 +45,53 @@ LogicalResult ScheduleOp::verifyRegions() {
   return success();
 }
 
+LogicalResult StageOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (!isa<RunOp, LoopOp>(op))
+      return op.emitOpError() << "expected runs and loops in a stage";
+  return success();
+}
+
+LogicalResult LoopOp::verifyRegions() {
+  if (static_cast<int64_t>(getTrips()) < 2)
+    return emitOpError() << "expected at least two turns, found "
+                         << static_cast<int64_t>(getTrips())
+                         << ": what runs once stands outside loops";
+  if (getBody().front().empty())
+    return emitOpError() << "expected runs, found none";
+  for (Operation &op : getBody().front())
+    if (!isa<RunOp>(op))
+      return op.emitOpError() << "expected runs alone in a loop";
+  return success();
+}
+
+int64_t RunOp::getTrips() {
+  auto loop = dyn_cast<LoopOp>((*this)->getParentOp());
+  return loop ? loop.getTrips() : 1;
+}
+
 LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FunctionOpInterface task = lookupTask(*this, symbols, getTaskAttr());
   if (!task)
     return failure();
-  auto stage = cast<StageOp>((*this)->getParentOp());
+  auto stage = (*this)->getParentOfType<StageOp>();
   int64_t home = task->getAttrOfType<TaskAttr>(kTaskAttr).getStage();
   if (home != static_cast<int64_t>(stage.getIndex()))
     return emitOpError() << "expected a task of stage " << stage.getIndex()
                          << ", found " << getTaskAttr() << " of stage " << home;
+  bool inLoop = isa<LoopOp>((*this)->getParentOp());
+  if (inLoop != getTurn())
+    return emitOpError() << (inLoop ? "expected 'turn + offset' in a loop"
+                                    : "expected a micro-batch outside loops, "
+                                      "found 'turn + offset'");
   auto schedule = cast<ScheduleOp>(stage->getParentOp());
-  if (getMicroBatch() >= schedule.getMicroBatches())
-    return emitOpError() << "expected a micro-batch below "
-                         << schedule.getMicroBatches() << ", found "
-                         << getMicroBatch();
+  int64_t count = schedule.getMicroBatches(), first = getOffset();
+  if (first < 0 || first >= count || getTrips() > count - first)
+    return emitOpError() << "expected a micro-batch below " << count
+                         << ", found " << first
+                         << (inLoop
+                                 ? " in turn 0 of " + std::to_string(getTrips())
+                                 : "");
   return success();
 }
 

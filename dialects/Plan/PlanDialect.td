@@ -13,7 +13,7 @@ def Plan_Dialect : Dialect {
     A `plan.program` serves every rank of one stage. It declares buffers at
     fixed offsets of arenas, writes each task's commands once (`plan.body`), and
     lists which body runs when, on which micro-batch and which slots
-    (`plan.entry`, `plan.segment`, `plan.run`).
+    (`plan.entry`, `plan.segment`, `plan.run`), what repeats once (`plan.loop`).
 
     An address is affine: buffer base + slot · slot stride + view offset +
     Σ coordinate(axis) · axis stride, so that one text serves every rank and

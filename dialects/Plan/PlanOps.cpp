@@ -51,6 +51,31 @@ LogicalResult BufferOp::verify() {
   return success();
 }
 
+LogicalResult EntryOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    if (!isa<SegmentOp, LoopOp>(op))
+      return op.emitOpError() << "expected segments and loops in an entry";
+  return success();
+}
+
+LogicalResult LoopOp::verifyRegions() {
+  if (static_cast<int64_t>(getTrips()) < 2)
+    return emitOpError() << "expected at least two turns, found "
+                         << static_cast<int64_t>(getTrips())
+                         << ": what runs once stands outside loops";
+  if (getBody().front().empty())
+    return emitOpError() << "expected segments, found none";
+  for (Operation &op : getBody().front())
+    if (!isa<SegmentOp>(op))
+      return op.emitOpError() << "expected segments alone in a loop";
+  return success();
+}
+
+int64_t RunOp::getTrips() {
+  auto loop = (*this)->getParentOfType<LoopOp>();
+  return loop ? loop.getTrips() : 1;
+}
+
 LogicalResult RunOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   auto body = program ? program.lookupSymbol<BodyOp>(getTask()) : BodyOp();
@@ -59,6 +84,11 @@ LogicalResult RunOp::verify() {
   if (body.getSlots() != getSlots().size())
     return emitOpError() << "expected " << body.getSlots() << " slots for "
                          << getTaskAttr() << ", found " << getSlots().size();
+  bool inLoop = bool((*this)->getParentOfType<LoopOp>());
+  if (inLoop != getTurn())
+    return emitOpError() << (inLoop ? "expected 'turn + offset' in a loop"
+                                    : "expected a micro-batch outside loops, "
+                                      "found 'turn + offset'");
   return success();
 }
 

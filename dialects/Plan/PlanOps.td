@@ -79,12 +79,39 @@ def Plan_BodyOp : Plan_Container<"body", [Symbol, HasParent<"ProgramOp">]> {
 
 def Plan_EntryOp : Plan_Container<"entry", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "A run list: what one call of the program does";
-  let description = "`load` runs once, after the arenas are made; the others (`main`, later `step`, `eval`…) once per call.";
+  let description = [{
+    `load` runs once, after the arenas are made; the others (`main`, later `step`,
+    `eval`…) once per call. Holds segments, and loops of segments.
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
 }
 
-def Plan_SegmentOp : Plan_Container<"segment", [HasParent<"EntryOp">]> {
+def Plan_LoopOp : Plan_Container<"loop", [HasParent<"EntryOp">]> {
+  let summary = "Segments that repeat, turn after turn";
+  let description = [{
+    `trips` turns, at least two, from 0: in turn t a run works on micro-batch t +
+    its offset, through the same slots. Each turn is a run of its own to events.
+
+    ```mlir
+    plan.loop 16 {
+      plan.segment cpu {
+        plan.run @read_inputs micro_batch turn + 0 slots []
+      }
+      plan.segment cpu capturable {
+        plan.run @forward micro_batch turn + 0 slots []
+        plan.run @backward micro_batch turn + 0 slots []
+      }
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$trips);
+  let assemblyFormat = "$trips attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
+}
+
+def Plan_SegmentOp : Plan_Container<"segment", [ParentOneOf<["EntryOp", "LoopOp"]>]> {
   let summary = "A stretch of an entry that can be captured as one graph, or not";
   let arguments = (ins Plan_EngineAttr:$engine, UnitAttr:$capturable);
   let assemblyFormat = "`` $engine (`capturable` $capturable^)? attr-dict-with-keyword $body";
@@ -92,9 +119,14 @@ def Plan_SegmentOp : Plan_Container<"segment", [HasParent<"EntryOp">]> {
 
 def Plan_RunOp : Plan_Op<"run", [HasParent<"SegmentOp">]> {
   let summary = "Runs a body on a micro-batch with given slots";
-  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$micro_batch, DenseI64ArrayAttr:$slots);
-  let assemblyFormat = "$task `micro_batch` $micro_batch `slots` $slots attr-dict";
+  let description = "On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is written so.";
+  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn, DenseI64ArrayAttr:$slots);
+  let assemblyFormat = "$task `micro_batch` (`turn` `+` $turn^)? $offset `slots` $slots attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How often it runs in a call: once for each turn of the loop around it.
+    int64_t getTrips();
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,6 +34,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // A forward program stays as it is.
     return autodiff::buildTrainPipeline(pm, options.train);
   case Phase::Dist: {
+    // What is proved of one rank's program is held against this one.
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     parallel::PlaceOptions place;
     place.mesh = options.mesh;
     place.batchDims = options.batchDims;
@@ -44,11 +46,11 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     pm.addPass(search::createDecidePass());
     return;
   case Phase::Local: {
-    auto logical = verify::makeKeptProgram();
-    pm.addPass(verify::createKeepLogicalPass(logical));
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
     pm.addPass(pipeline::createSplitTasksPass());
@@ -56,12 +58,14 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addPass(pipeline::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
     // Whoever split it, it must compute what the whole program computes.
-    pm.addPass(verify::createVerifyEquivalencePass(logical));
+    pm.addPass(verify::createVerifyEquivalencePass(options.logical));
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());
     return;
   }
   case Phase::Plan: {
+    auto local = verify::makeKeptProgram();
+    pm.addPass(verify::createKeepProgramPass(local));
     plan::PlanOptions plan;
     plan::buildLowerToPlanPipeline(pm, plan);
     // Forms ask for scratch and packed weights, so they come before addresses.
@@ -70,6 +74,9 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     forms.threads = options.threads;
     pm.addPass(cpu::createChooseGemmFormsPass(forms));
     plan::buildSchedulePlanPipeline(pm, plan);
+    // However it was fused, shared and moved, its bytes must hold what the
+    // tasks compute.
+    pm.addPass(verify::createVerifyPlanEquivalencePass(local));
     // What is prepared at load is known now.
     cpu::ReserveForLibrariesPassOptions reserve;
     reserve.threads = options.threads;

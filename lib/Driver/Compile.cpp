@@ -214,6 +214,7 @@ LogicalResult Compilation::runPhases() {
                     "': the module is past it, in phase '" +
                     stringifyPhase(**reached) + "'");
   PhaseOptions phases = options.phases;
+  phases.logical = verify::makeKeptProgram();
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

@@ -17,7 +17,7 @@ countCommands(plan::ProgramOp program, plan::EntryOp entry) {
   entry.walk([&](plan::RunOp run) {
     program.lookupSymbol<plan::BodyOp>(run.getTask())
         .walk([&](plan::CommandOpInterface command) {
-          ++kinds[command->getName().stripDialect()];
+          kinds[command->getName().stripDialect()] += run.getTrips();
         });
   });
   return kinds;

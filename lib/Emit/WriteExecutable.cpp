@@ -318,14 +318,24 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     entry.name = entryOp.getSymName().str();
     if (entry.name == "step")
       executable.kind = "train";
-    for (auto segmentOp : entryOp.getOps<plan::SegmentOp>()) {
-      rt::Segment &segment = entry.segments.emplace_back();
+    auto addSegment = [&](plan::SegmentOp segmentOp) {
+      rt::Segment &segment = entry.loops.back().segments.emplace_back();
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();
       segment.capturable = segmentOp.getCapturable();
       for (auto run : segmentOp.getOps<plan::RunOp>())
         segment.runs.push_back({bodies.lookup(run.getTask()),
-                                static_cast<int64_t>(run.getMicroBatch()),
+                                static_cast<int64_t>(run.getOffset()),
                                 run.getSlots().vec()});
+    };
+    for (Operation &part : entryOp.getBody().front()) {
+      auto loop = dyn_cast<plan::LoopOp>(part);
+      // What stands between loops runs once.
+      if (loop || entry.loops.empty() || entry.loops.back().trips > 1)
+        entry.loops.push_back({loop ? int64_t(loop.getTrips()) : 1, {}});
+      if (auto segment = dyn_cast<plan::SegmentOp>(part))
+        addSegment(segment);
+      else
+        llvm::for_each(loop.getOps<plan::SegmentOp>(), addSegment);
     }
   }
   return success();

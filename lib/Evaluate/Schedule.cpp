@@ -27,7 +27,7 @@ public:
         lockstep(lockstep), mesh(mesh), assemblies(assemblies) {}
 
   LogicalResult start(ArrayRef<Tensor> arguments);
-  LogicalResult run(dist::RunOp run);
+  LogicalResult run(dist::RunOp run, int64_t turn);
   LogicalResult finish();
 
 private:
@@ -131,13 +131,13 @@ LogicalResult ScheduleRun::takeResult(func::FuncOp task, unsigned index,
                           << "', which is no output of the entry";
 }
 
-LogicalResult ScheduleRun::run(dist::RunOp run) {
+LogicalResult ScheduleRun::run(dist::RunOp run, int64_t turn) {
   auto task = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       run, run.getTaskAttr());
   FailureOr<Bindings> local = getBindings(task);
   if (failed(local))
     return failure();
-  int64_t batch = run.getMicroBatch();
+  int64_t batch = static_cast<int64_t>(run.getOffset()) + turn;
   SmallVector<GroupTensors> arguments, results;
   for (auto [index, binding] : llvm::enumerate(local->arguments)) {
     FailureOr<GroupTensors> value = getArgument(task, index, binding, batch);
@@ -193,8 +193,15 @@ LogicalResult evaluate::evaluateSchedule(dist::ScheduleOp schedule,
   ScheduleRun all(schedule, entry, bindings, lockstep, mesh, assemblies);
   if (failed(all.start(arguments)))
     return failure();
-  for (auto run : (*stages.begin()).getOps<dist::RunOp>())
-    if (failed(all.run(run)))
+  for (Operation &op : (*stages.begin()).getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op); run && failed(all.run(run, 0)))
       return failure();
+    auto loop = dyn_cast<dist::LoopOp>(op);
+    int64_t trips = loop ? int64_t(loop.getTrips()) : 0;
+    for (int64_t turn = 0; turn < trips; ++turn)
+      for (auto run : loop.getOps<dist::RunOp>())
+        if (failed(all.run(run, turn)))
+          return failure();
+  }
   return all.finish();
 }

@@ -23,6 +23,9 @@ std::optional<unsigned> bitsOfElementType(int32_t dataType) {
   case T::INT4:
   case T::FLOAT4E2M1:
     return 4;
+  case T::FLOAT6E2M3:
+  case T::FLOAT6E3M2:
+    return 6;
   case T::BOOL:
   case T::UINT8:
   case T::INT8:

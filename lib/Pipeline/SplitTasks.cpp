@@ -320,21 +320,25 @@ void Splitter::createSchedule() {
       entry.getSymName(), microBatches);
   builder.createBlock(&schedule.getBody());
   auto stage = dist::StageOp::create(builder, loc, 0);
-  OpBuilder runs = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
-  auto run = [&](Home home, int64_t microBatch) {
-    Task &task = taskOf(home);
-    if (!task.results.empty())
-      dist::RunOp::create(runs, loc, task.function.getSymName(), microBatch,
+  OpBuilder list = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
+  auto run = [&](ArrayRef<Home> all, int64_t trips) {
+    auto isThere = [&](Home home) { return !taskOf(home).results.empty(); };
+    if (llvm::none_of(all, isThere))
+      return;
+    OpBuilder runs = list;
+    if (trips > 1) {
+      auto loop = dist::LoopOp::create(list, loc, trips);
+      runs = OpBuilder::atBlockEnd(&loop.getBody().emplaceBlock());
+    }
+    for (Home home : llvm::make_filter_range(all, isThere))
+      dist::RunOp::create(runs, loc, taskOf(home).function.getSymName(),
+                          /*offset=*/0, /*turn=*/trips > 1,
                           ArrayRef<int64_t>());
   };
-  for (int64_t batch = 0; batch < microBatches; ++batch)
-    run(Home::Count, batch);
-  run(Home::Prepare, 0);
-  for (int64_t batch = 0; batch < microBatches; ++batch) {
-    run(Home::Forward, batch);
-    run(Home::Backward, batch);
-  }
-  run(Home::Update, 0);
+  run({Home::Count}, microBatches);
+  run({Home::Prepare}, 1);
+  run({Home::Forward, Home::Backward}, microBatches);
+  run({Home::Update}, 1);
   for (const Edge &edge : edges)
     dist::EdgeOp::create(
         builder, edge.loc, taskOf(edge.source).function.getSymName(),
@@ -354,7 +358,8 @@ static void addSchedule(func::FuncOp entry) {
   builder.createBlock(&schedule.getBody());
   auto stage = dist::StageOp::create(builder, entry.getLoc(), 0);
   builder.createBlock(&stage.getBody());
-  dist::RunOp::create(builder, entry.getLoc(), name, 0, ArrayRef<int64_t>());
+  dist::RunOp::create(builder, entry.getLoc(), name, /*offset=*/0,
+                      /*turn=*/false, ArrayRef<int64_t>());
 }
 
 namespace {

@@ -58,8 +58,7 @@ struct Lifetime {
     // What one call leaves to another must outlive both.
     persistent |= entry && *entry != execution.entry;
     entry = execution.entry;
-    RunOp run = execution.run;
-    int64_t batch = run.getMicroBatch();
+    int64_t batch = execution.run.getMicroBatch();
     if (intervals.empty() ||
         (intervals.back().microBatch != batch && writesOnly &&
          intervals.back().endsWith(execution)))

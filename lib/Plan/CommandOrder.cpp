@@ -1,4 +1,4 @@
-// Computes happens-before by letting the streams of each segment run: a stream
+// Computes happens-before by letting the streams of each entry run: a stream
 // goes on until it meets a wait for an event that is not recorded yet.
 
 #include "CommandOrder.h"
@@ -22,10 +22,6 @@ SmallVector<ViewAttr> accel::plan::getViews(CommandOpInterface command) {
   return views;
 }
 
-int64_t accel::plan::getSlot(ViewAttr view, RunOp run) {
-  return view.getSlot() < 0 ? 0 : run.getSlots()[view.getSlot()];
-}
-
 FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
   CommandOrder order;
   program.walk([&](CommandOpInterface command) {
@@ -37,9 +33,8 @@ FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
   order.clocks.assign(order.numStreams,
                       SmallVector<unsigned, 4>(order.numStreams, 0));
   for (auto [number, entry] : llvm::enumerate(getEntriesInOrder(program)))
-    for (auto segment : entry.getOps<SegmentOp>())
-      if (failed(order.addSegment(segment, number)))
-        return failure();
+    if (failed(order.addEntry(entry, number)))
+      return failure();
   return order;
 }
 
@@ -48,23 +43,26 @@ static void join(SmallVectorImpl<unsigned> &clock, ArrayRef<unsigned> other) {
     mine = std::max(mine, theirs);
 }
 
-LogicalResult CommandOrder::addSegment(SegmentOp segment, unsigned entry) {
+LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
   // All streams begin when all have ended.
   SmallVector<unsigned, 4> start(lengths.begin(), lengths.end());
   clocks.assign(numStreams, start);
 
-  std::vector<std::vector<std::pair<CommandOpInterface, RunOp>>> queues(
-      numStreams);
-  for (auto run : segment.getOps<RunOp>()) {
-    auto body =
-        run->getParentOfType<ProgramOp>().lookupSymbol<BodyOp>(run.getTask());
-    body.walk([&](CommandOpInterface command) {
-      queues[streamNumbers.lookup(command.getStreamName())].push_back(
-          {command, run});
-    });
-  }
+  struct Queued {
+    CommandOpInterface command;
+    size_t run; // events are those of a run in one turn
+  };
+  SmallVector<RunTurn> runs = listRuns(entry, kProofTurns);
+  std::vector<std::vector<Queued>> queues(numStreams);
+  auto program = entry->getParentOfType<ProgramOp>();
+  for (size_t number = 0; number < runs.size(); ++number)
+    program.lookupSymbol<BodyOp>(runs[number].run.getTask())
+        .walk([&](CommandOpInterface command) {
+          queues[streamNumbers.lookup(command.getStreamName())].push_back(
+              {command, number});
+        });
   std::vector<size_t> next(numStreams, 0);
-  llvm::DenseMap<std::pair<Operation *, StringAttr>, SmallVector<unsigned, 4>>
+  llvm::DenseMap<std::pair<size_t, StringAttr>, SmallVector<unsigned, 4>>
       events; // of each run
   auto advance = [&](unsigned stream) {
     auto [command, run] = queues[stream][next[stream]];
@@ -77,7 +75,7 @@ LogicalResult CommandOrder::addSegment(SegmentOp segment, unsigned entry) {
     }
     ++next[stream];
     unsigned ordinal = ++lengths[stream];
-    executions.push_back({command, run, entry, stream, ordinal, clock});
+    executions.push_back({command, runs[run], number, stream, ordinal, clock});
     clock[stream] = ordinal;
     if (auto record = dyn_cast<RecordOp>(command.getOperation()))
       events[{run, record.getEventAttr()}] = clock;
@@ -92,7 +90,7 @@ LogicalResult CommandOrder::addSegment(SegmentOp segment, unsigned entry) {
   }
   for (unsigned stream = 0; stream < numStreams; ++stream)
     if (next[stream] < queues[stream].size())
-      return queues[stream][next[stream]].first.emitOpError()
+      return queues[stream][next[stream]].command.emitOpError()
              << "waits for an event that this run never records before";
   return success();
 }

@@ -4,14 +4,14 @@
 #ifndef ACCEL_LIB_PLAN_COMMANDORDER_H
 #define ACCEL_LIB_PLAN_COMMANDORDER_H
 
-#include "dialects/Plan/Plan.h"
+#include "dialects/Plan/RunList.h"
 
 namespace accel::plan {
 
-/// One execution of a command: by one run of its body.
+/// One execution of a command: by one run of its body, in one turn.
 struct Execution {
   CommandOpInterface command;
-  RunOp run;
+  RunTurn run;
   unsigned entry;   ///< position of the entry in the order of execution
   unsigned stream;  ///< number of the command's stream
   unsigned ordinal; ///< position on its stream, from 1
@@ -20,10 +20,11 @@ struct Execution {
 };
 
 /// All executions of a program in an order in which they can happen, with
-/// vector clocks (Fidge 1988, Mattern 1989). Executions of one stream follow
-/// the run list; a wait comes after the record of its event in the same run; a
-/// segment begins when all streams have ended the one before it; `load` comes
-/// before the other entries, which are taken in the order written.
+/// vector clocks (Fidge 1988, Mattern 1989), of loops those of kProofTurns
+/// turns. Executions of one stream follow the run list; a wait comes after the
+/// record of its event in the same run; segments hold no stream up; an entry
+/// begins when all streams have ended the one before it: `load` first, then the
+/// others in the order written.
 class CommandOrder {
 public:
   /// Fails, with an error at the op, if a wait can never end.
@@ -38,7 +39,7 @@ public:
   }
 
 private:
-  mlir::LogicalResult addSegment(SegmentOp segment, unsigned entry);
+  mlir::LogicalResult addEntry(EntryOp entry, unsigned number);
 
   std::vector<Execution> executions;
   unsigned numStreams = 0;
@@ -53,9 +54,6 @@ llvm::SmallVector<EntryOp> getEntriesInOrder(ProgramOp program);
 
 /// All views that a command reads, then all that it writes.
 llvm::SmallVector<ViewAttr> getViews(CommandOpInterface command);
-
-/// The slot of its buffer that a view means in a run.
-int64_t getSlot(ViewAttr view, RunOp run);
 
 } // namespace accel::plan
 

@@ -332,51 +332,85 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
   return success();
 }
 
-/// The run list: reading and writing files cannot be captured in a graph, what
-/// stands between can.
-void EntryLowering::createEntries() {
-  Location loc = entry.getLoc();
-  std::optional<OpBuilder> runs; // of the segment that is still open
-  bool open = false;             // whether it may be captured
-  EntryOp list;
-  auto run = [&](BodyOp body, int64_t microBatch, bool capturable) {
+namespace {
+/// Writes a run list: reading and writing files cannot be captured in a graph,
+/// what stands between can.
+class RunListWriter {
+public:
+  explicit RunListWriter(EntryOp entry)
+      : entry(entry), list(&entry.getBody()) {}
+
+  void run(BodyOp body, int64_t offset, bool capturable) {
     if (!body)
       return;
-    if (!runs || !capturable || !open) {
-      OpBuilder inner = OpBuilder::atBlockEnd(&list.getBody().front());
-      auto segment =
-          createContainer<SegmentOp>(inner, loc, Engine::cpu, capturable);
-      runs = OpBuilder::atBlockEnd(&segment.getBody().front());
+    if (!segment || !capturable || !segment.getCapturable()) {
+      OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
+      segment = createContainer<SegmentOp>(inner, entry.getLoc(), Engine::cpu,
+                                           capturable);
     }
-    open = capturable;
-    RunOp::create(*runs, loc, body.getSymName(), microBatch,
-                  ArrayRef<int64_t>());
-  };
+    OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
+    RunOp::create(runs, entry.getLoc(), body.getSymName(), offset,
+                  /*turn=*/list != &entry.getBody(), ArrayRef<int64_t>());
+  }
+
+  /// A task's bodies; inputs are read where their buffers have those of another
+  /// micro-batch.
+  void run(TaskBodies &bodies, int64_t offset) {
+    if (llvm::any_of(bodies.inputs, [&](StringRef input) {
+          auto found = current.find(input);
+          return found == current.end() || found->second != offset;
+        }))
+      run(bodies.read, offset, /*capturable=*/false);
+    for (StringRef input : bodies.inputs)
+      current[input] = offset;
+    run(bodies.body, offset, /*capturable=*/true);
+    run(bodies.write, offset, /*capturable=*/false);
+  }
+
+  /// What `runs` adds repeats. What inputs' buffers have when a turn begins,
+  /// its text does not know: the first turn finds another micro-batch than the
+  /// rest.
+  void loop(int64_t trips, llvm::function_ref<void()> runs) {
+    OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
+    auto loop = createContainer<LoopOp>(inner, entry.getLoc(), trips);
+    segment = {};
+    current.clear();
+    list = &loop.getBody();
+    runs();
+    list = &entry.getBody();
+    segment = {};
+    for (auto &input : current)
+      input.second += trips - 1; // as the last turn leaves it
+  }
+
+private:
+  EntryOp entry;
+  Region *list;      ///< the entry's, or that of the loop at hand
+  SegmentOp segment; ///< that is still open
+  /// The micro-batch that an input's buffer has; in a loop, beyond the turn.
+  llvm::StringMap<int64_t> current;
+};
+} // namespace
+
+void EntryLowering::createEntries() {
   Block &block = program.getBody().front();
   for (EntryOp each : {loadEntry, callEntry})
     each->moveBefore(&block, block.end());
-  list = loadEntry;
-  run(load, 0, /*capturable=*/false);
-  runs.reset();
-  list = callEntry;
-  llvm::StringMap<int64_t>
-      current; // the micro-batch that an input's buffer has
-  auto runTask = [&](TaskBodies &bodies, int64_t microBatch) {
-    if (llvm::any_of(bodies.inputs, [&](StringRef input) {
-          auto found = current.find(input);
-          return found == current.end() || found->second != microBatch;
-        }))
-      run(bodies.read, microBatch, /*capturable=*/false);
-    for (StringRef input : bodies.inputs)
-      current[input] = microBatch;
-    run(bodies.body, microBatch, /*capturable=*/true);
-    run(bodies.write, microBatch, /*capturable=*/false);
-  };
+  RunListWriter(loadEntry).run(load, 0, /*capturable=*/false);
+  RunListWriter list(callEntry);
   if (!schedule)
-    return runTask(tasks.front().second, 0);
-  schedule.walk([&](dist::RunOp op) {
-    runTask(tasks[op.getTaskAttr().getAttr()], op.getMicroBatch());
-  });
+    return list.run(tasks.front().second, 0);
+  auto runTask = [&](dist::RunOp run) {
+    list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
+  };
+  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      runTask(run);
+    else if (auto loop = dyn_cast<dist::LoopOp>(op))
+      list.loop(loop.getTrips(),
+                [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
+  }
   // Where others have read a task's inputs before it, nothing reads them again.
   for (auto &[name, bodies] : tasks)
     if (bodies.read && SymbolTable::symbolKnownUseEmpty(bodies.read, program))

@@ -28,32 +28,30 @@ LogicalResult Replay::run() {
 }
 
 LogicalResult Replay::runEntry(EntryOp entry) {
-  for (auto segment : entry.getOps<SegmentOp>()) {
-    auto known = orders.find(segment);
-    if (known == orders.end()) {
-      FailureOr<std::vector<Step>> steps = order(segment);
-      if (failed(steps))
-        return failure();
-      known = orders.try_emplace(segment, std::move(*steps)).first;
-    }
-    for (const Step &step : known->second)
-      if (failed(execute(step)))
-        return failure();
+  auto known = orders.find(entry);
+  if (known == orders.end()) {
+    FailureOr<std::vector<Step>> steps = order(entry);
+    if (failed(steps))
+      return failure();
+    known = orders.try_emplace(entry, std::move(*steps)).first;
   }
+  for (const Step &step : known->second)
+    if (failed(execute(step)))
+      return failure();
   return success();
 }
 
-FailureOr<std::vector<Step>> Replay::order(SegmentOp segment) {
+FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
   llvm::MapVector<StringAttr, std::vector<Step>> queues;
-  for (auto run : segment.getOps<RunOp>())
-    buffers.getBody(run).walk([&](CommandOpInterface command) {
-      auto name =
-          StringAttr::get(segment.getContext(), command.getStreamName());
-      queues[name].push_back({command, run, 0, 0, {}});
+  SmallVector<RunTurn> runs = listRuns(entry, kProofTurns);
+  for (size_t number = 0; number < runs.size(); ++number)
+    buffers.getBody(runs[number].run).walk([&](CommandOpInterface command) {
+      auto name = StringAttr::get(entry.getContext(), command.getStreamName());
+      queues[name].push_back({command, runs[number].run, number, 0, 0, {}});
     });
   // Clocks at the records that have been passed, by run and event.
   using Clock = SmallVector<int64_t, 2>;
-  llvm::DenseMap<std::pair<Operation *, StringAttr>, Clock> records;
+  llvm::DenseMap<std::pair<size_t, StringAttr>, Clock> records;
   std::vector<Clock> clocks(queues.size(), Clock(queues.size()));
   SmallVector<size_t> next(queues.size());
   std::vector<Step> steps;
@@ -65,7 +63,7 @@ FailureOr<std::vector<Step>> Replay::order(SegmentOp segment) {
         Step &step = queue[next[stream]];
         Clock &clock = clocks[stream];
         if (auto wait = dyn_cast<WaitOp>(step.command.getOperation())) {
-          auto record = records.find({step.run, wait.getEventAttr()});
+          auto record = records.find({step.number, wait.getEventAttr()});
           if (record == records.end())
             break;
           for (auto [mine, theirs] : llvm::zip_equal(clock, record->second))
@@ -76,7 +74,7 @@ FailureOr<std::vector<Step>> Replay::order(SegmentOp segment) {
         step.before = clock;
         clock[stream] = ++next[stream];
         if (auto record = dyn_cast<RecordOp>(step.command.getOperation()))
-          records[{step.run, record.getEventAttr()}] = clock;
+          records[{step.number, record.getEventAttr()}] = clock;
         steps.push_back(step);
       }
     }

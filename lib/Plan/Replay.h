@@ -6,15 +6,17 @@
 #define ACCEL_LIB_PLAN_REPLAY_H
 
 #include "accel/Plan/BufferTable.h"
+#include "dialects/Plan/RunList.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
 
 namespace accel::plan {
 
-/// A command of one run.
+/// A command of one run, in one turn.
 struct Step {
   mutable CommandOpInterface command; // op handles are pointers
   RunOp run;
+  size_t number;        ///< of the run, a turn counting as one
   unsigned stream;      ///< its number
   int64_t position = 0; ///< among the steps of its stream
   /// Streams' clocks: how many steps of each stream happen before this one.
@@ -32,8 +34,8 @@ struct Bytes {
   BufferOp buffer;
 };
 
-/// Replays `load` once and every other entry twice, segment by segment. Each
-/// function returns failure after one located error.
+/// Replays `load` once and every other entry twice, kProofTurns turns of each
+/// loop. Each function returns failure after one located error.
 class Replay {
 public:
   Replay(ProgramOp program, const BufferTable &buffers)
@@ -50,9 +52,10 @@ private:
   using Contents = std::map<int64_t, std::pair<int64_t, Content>>;
 
   mlir::LogicalResult runEntry(EntryOp entry);
-  /// The steps of a segment in an order in which they can happen, checked once
-  /// for all that does not depend on what came before.
-  mlir::FailureOr<std::vector<Step>> order(SegmentOp segment);
+  /// The steps of an entry in an order in which they can happen, checked once
+  /// for all that does not depend on what came before. Segments hold no stream
+  /// up.
+  mlir::FailureOr<std::vector<Step>> order(EntryOp entry);
   mlir::LogicalResult checkRaces(llvm::ArrayRef<Step> steps);
   mlir::LogicalResult checkCollectives(llvm::ArrayRef<Step> steps);
   mlir::LogicalResult execute(const Step &step);
@@ -63,7 +66,7 @@ private:
   ProgramOp program;
   const BufferTable &buffers;
   std::map<Space, Contents> arenas;
-  llvm::DenseMap<mlir::Operation *, std::vector<Step>> orders; ///< of segments
+  llvm::DenseMap<mlir::Operation *, std::vector<Step>> orders; ///< of entries
 };
 
 } // namespace accel::plan

@@ -212,8 +212,8 @@ bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
   std::optional<std::pair<unsigned, int64_t>> current;
   for (const Execution *access : list) {
     CommandOpInterface command = access->command;
-    RunOp run = access->run;
-    std::pair<unsigned, int64_t> batch{access->entry, run.getMicroBatch()};
+    std::pair<unsigned, int64_t> batch{access->entry,
+                                       access->run.getMicroBatch()};
     if (current == batch)
       continue;
     current = batch;
@@ -225,9 +225,8 @@ bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
     if (last->command != CommandOpInterface(kernel))
       continue;
     for (const Execution *access : list) {
-      RunOp one = access->run, other = last->run;
       if (access != last && access->entry == last->entry &&
-          one.getMicroBatch() == other.getMicroBatch() &&
+          access->run.getMicroBatch() == last->run.getMicroBatch() &&
           !CommandOrder::happensBefore(*access, *last))
         return false;
     }

@@ -79,8 +79,8 @@ static Kinds countCommands(ProgramOp program, EntryOp entry) {
     program.lookupSymbol<BodyOp>(run.getTask())
         .walk([&](CommandOpInterface command) {
           Commands &kind = kinds[command->getName().stripDialect()];
-          ++kind.count;
-          kind.flops += countFlops(command, module);
+          kind.count += run.getTrips();
+          kind.flops += run.getTrips() * countFlops(command, module);
         });
   });
   return kinds;

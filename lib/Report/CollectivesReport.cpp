@@ -27,7 +27,9 @@ struct Totals {
 };
 } // namespace
 
-static void addCommand(CollectiveOp op, StringRef task, Totals &totals) {
+/// Adds a collective of a body that runs `times` in a call.
+static void addCommand(CollectiveOp op, StringRef task, int64_t times,
+                       Totals &totals) {
   MLIRContext *context = op.getContext();
   auto first = cast<ViewAttr>(op.getInputs()[0]);
   Row row;
@@ -47,10 +49,10 @@ static void addCommand(CollectiveOp op, StringRef task, Totals &totals) {
       StringAttr::get(context, row.kind + "|" + row.axes + "|" + row.dtype +
                                    "|" + row.cause + "|" + row.task);
   Row &total = totals.rows.try_emplace(key, row).first->second;
-  ++total.count;
+  total.count += times;
   for (auto view : op.getInputs().getAsRange<ViewAttr>()) {
-    ++total.tensors;
-    total.bytes += view.getNumElements() * view.getElementBytes();
+    total.tensors += times;
+    total.bytes += times * view.getNumElements() * view.getElementBytes();
   }
   if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr);
       unit && op.getKind() == Collective::all_gather)
@@ -64,7 +66,7 @@ static Totals addUp(ProgramOp program) {
       continue;
     entry.walk([&](RunOp run) {
       program.lookupSymbol<BodyOp>(run.getTask()).walk([&](CollectiveOp op) {
-        addCommand(op, run.getTask(), totals);
+        addCommand(op, run.getTask(), run.getTrips(), totals);
       });
     });
   }

@@ -1,6 +1,11 @@
-// Walks the run list of a plan once and notes when buffers are used.
+// Walks the run list of a plan once and notes when buffers are used. Of a loop
+// three turns: the first, which begins what later ones use, the last, which
+// ends it, and one in between, where all of it is alive; every other turn is as
+// that one.
 
 #include "Liveness.h"
+
+#include "dialects/Plan/RunList.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -27,7 +32,7 @@ public:
         result.buffers[buffer];
       }
   }
-  void run(RunOp run);
+  void run(const RunTurn &run);
   void finish();
 
 private:
@@ -74,6 +79,8 @@ private:
 
 static constexpr StringLiteral kFirstStream = "compute";
 static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+/// Of each loop.
+static constexpr int64_t kTurns = 3;
 
 void Walk::use(Operation *buffer, int64_t batch, bool reads, bool writes,
                bool writesAll) {
@@ -170,8 +177,8 @@ void Walk::note(CommandOpInterface command, int64_t batch) {
   wait(command, used.getArrayRef());
   ++result.moments;
 }
-void Walk::run(RunOp run) {
-  auto body = program.lookupSymbol<BodyOp>(run.getTask());
+void Walk::run(const RunTurn &run) {
+  auto body = program.lookupSymbol<BodyOp>(run.run.getTask());
   updateStart.reset();
   if (body.getSymName() == kUpdate)
     updateStart = result.moments;
@@ -210,7 +217,8 @@ Liveness Liveness::compute(ProgramOp program) {
   Walk walk(program, result);
   for (auto entry : program.getOps<EntryOp>())
     if (entry.getSymName() != kLoad)
-      entry.walk([&](RunOp run) { walk.run(run); });
+      for (const RunTurn &run : listRuns(entry, kTurns))
+        walk.run(run);
   walk.finish();
   return result;
 }

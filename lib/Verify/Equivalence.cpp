@@ -22,9 +22,18 @@ struct Accumulator {
   bool reset = false;
 };
 
+/// A run, or one turn of a run in a loop. Of a loop two turns are followed: a
+/// third finds what the second found, a micro-batch further on.
 struct Run {
   func::FuncOp task;
   int64_t microBatch;
+  dist::LoopOp loop; ///< null outside loops
+  int64_t left;      ///< the micro-batch of the last turn
+
+  /// The micro-batch that a run after this one sees as this one's.
+  int64_t seenBy(const Run &later) const {
+    return loop == later.loop ? microBatch : left;
+  }
 };
 
 class Verifier {
@@ -48,6 +57,8 @@ private:
   LogicalResult checkAllGiven();
   LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
                             dist::LayoutAttr layout);
+  LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
+                             dist::LayoutAttr layout);
   LogicalResult bindArgument(func::FuncOp task, unsigned number);
   LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
                           StringRef name, Value wanted);
@@ -60,9 +71,10 @@ private:
   LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
                             StringRef kind, StringRef name, Value wanted);
 
-  ArrayRef<int64_t> runsOf(func::FuncOp task) { return runsOfTask[task]; }
-  bool isInLoop(func::FuncOp task) { return runsOf(task).size() > 1; }
+  /// Whether it runs for each micro-batch, where there are several.
+  bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
   bool varies(const Piece &piece);
+  bool varies(const Known &what);
   StringAttr getState(func::FuncOp task, unsigned argument) {
     auto state =
         task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
@@ -83,11 +95,12 @@ private:
   int64_t microBatches;
   StringAttr microBatch;
   std::vector<Run> runs;
-  llvm::DenseMap<Operation *, SmallVector<int64_t, 1>> runsOfTask;
+  llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> layouts;     ///< of "input 'x'", …
+  llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
 };
 } // namespace
@@ -103,16 +116,38 @@ bool Verifier::varies(const Piece &piece) {
          });
 }
 
+bool Verifier::varies(const Known &what) {
+  auto any = [&](const std::vector<Piece> &pieces) {
+    return llvm::any_of(pieces,
+                        [&](const Piece &piece) { return varies(piece); });
+  };
+  return any(what.pieces) || llvm::any_of(what.terms, any) ||
+         llvm::any_of(what.views, [&](const View &view) {
+           return llvm::is_contained(view.partial, microBatch) ||
+                  llvm::any_of(view.ranks, [&](const auto &rank) {
+                    return rank.first == microBatch;
+                  });
+         });
+}
+
 /// States begin as in the logical program; sums over micro-batches, which it
 /// does not have, at 0.
 LogicalResult Verifier::checkStates(ModuleOp whole) {
   SymbolTable symbols(whole);
   for (auto state : local.getOps<nn::StateOp>()) {
+    heldShapes[state.getSymName()] =
+        cast<ShapedType>(state.getType()).getShape();
     if (logical.states.contains(state.getSymName())) {
       auto same = symbols.lookup<nn::StateOp>(state.getSymNameAttr());
       if (!same || same.getInit() != state.getInit())
         return state.emitOpError()
                << "begins with another value than in the logical program";
+      // What pads it is not part of its value.
+      RankedTensorType value = state.getLogicalType();
+      if (value.getShape() != same.getLogicalType().getShape())
+        return state.emitOpError()
+               << "expected a value of " << same.getLogicalType()
+               << " as in the logical program, found " << value;
       continue;
     }
     if (state.getRole() != nn::StateRole::accumulator)
@@ -154,20 +189,43 @@ LogicalResult Verifier::readEntry() {
 
 /// A task runs once, or once for each micro-batch.
 LogicalResult Verifier::checkRuns() {
-  llvm::SetVector<Operation *> tasks;
-  schedule.walk([&](dist::RunOp op) {
+  // Of each task the micro-batches [first, end) of its runs.
+  llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
+  auto add = [&](dist::RunOp op, int64_t turn) {
     auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
-    runs.push_back({task, static_cast<int64_t>(op.getMicroBatch())});
-    runsOfTask[task].push_back(runs.back().microBatch);
-    tasks.insert(task);
+    int64_t first = op.getOffset(), trips = op.getTrips();
+    runs.push_back({task, first + turn,
+                    dyn_cast<dist::LoopOp>(op->getParentOp()),
+                    first + trips - 1});
+    if (turn == 0)
+      spans[task].push_back({first, first + trips});
+  };
+  schedule.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<dist::LoopOp>(op)) {
+      for (int64_t turn = 0; turn < 2; ++turn)
+        for (auto run : loop.getOps<dist::RunOp>())
+          add(run, turn);
+      return WalkResult::skip();
+    }
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run, 0);
+    return WalkResult::advance();
   });
-  for (Operation *task : tasks) {
-    auto found = llvm::to_vector(runsOfTask[task]);
+  for (auto &[task, found] : spans) {
     llvm::sort(found);
-    if (found.size() != 1 &&
-        found != llvm::to_vector(llvm::seq<int64_t>(0, microBatches)))
+    int64_t end = 0;
+    bool follow = true;
+    for (auto [first, next] : found) {
+      follow &= first == end;
+      end = next;
+    }
+    bool once =
+        found.size() == 1 && found.front().second == found.front().first + 1;
+    if (!once && !(follow && end == microBatches))
       return task->emitError() << "expected a run for each of " << microBatches
                                << " micro-batches, found some twice or never";
+    if (!once)
+      repeated.insert(task);
   }
   return success();
 }
@@ -182,17 +240,19 @@ LogicalResult Verifier::checkEdges() {
       continue;
     auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
          target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
-    std::optional<int64_t> last;
-    for (Run run : runs) {
+    Run *last = nullptr;
+    for (Run &run : runs) {
       if (run.task == target) {
         if (!last)
           return edge.emitError() << "carries a value that is not made yet";
-        if (isInLoop(run.task) && isInLoop(source) && *last != run.microBatch)
-          return edge.emitError() << "carries a value of micro-batch " << *last
-                                  << " to micro-batch " << run.microBatch;
+        int64_t carried = last->seenBy(run);
+        if (isInLoop(run.task) && isInLoop(source) && carried != run.microBatch)
+          return edge.emitError()
+                 << "carries a value of micro-batch " << carried
+                 << " to micro-batch " << run.microBatch;
       }
       if (run.task == source)
-        last = run.microBatch;
+        last = &run;
     }
   }
   return success();
@@ -270,7 +330,27 @@ LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
     return emitError(loc) << "expected the layout " << known << " for " << kind
                           << " '" << name << "', found " << layout;
   known = layout;
-  return success();
+  return checkPadding(loc, kind, name, layout);
+}
+
+/// Of what the program takes and gives, states alone are padded, and say so.
+LogicalResult Verifier::checkPadding(Location loc, StringRef kind,
+                                     StringRef name, dist::LayoutAttr layout) {
+  Value value;
+  if (kind == "input")
+    value = logical.inputs.lookup(name);
+  else if (kind == "output")
+    value = logical.outputs.lookup(name);
+  ArrayRef<int64_t> shape = layout.getShape();
+  if (kind == "state") {
+    auto held = heldShapes.find(name);
+    if (held == heldShapes.end() || held->second == shape)
+      return success();
+  } else if (!value || shapeOf(value) == shape) {
+    return success();
+  }
+  return emitError(loc) << "expected the layout of all of " << kind << " '"
+                        << name << "', found " << layout;
 }
 
 LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
@@ -322,9 +402,7 @@ LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)
       return edge.emitError() << "carries a sum that is not finished";
-    if (isInLoop(source) && !isInLoop(task) &&
-        llvm::any_of(what.pieces,
-                     [&](const Piece &piece) { return varies(piece); }))
+    if (isInLoop(source) && !isInLoop(task) && varies(what))
       return edge.emitError()
              << "carries a value of the last micro-batch alone";
     follower.at(task.getArgument(number)) = what;
@@ -369,7 +447,7 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
     if (llvm::is_contained(piece.partial, microBatch))
       accumulator.term.push_back(piece);
   if (accumulator.term.empty() || accumulator.adds ||
-      static_cast<int64_t>(runsOf(task).size()) != microBatches)
+      (microBatches > 1 && !isInLoop(task)))
     return fail("one micro-batch's term, once for each");
   accumulator.adds = task;
   return success();
@@ -402,7 +480,7 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
     bool same =
         piece.partial.empty() && maker.fits(expected, operand.get().getType());
     for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
-      same &= mine.free || mine.axes == theirs.axes;
+      same &= mine.free || mine.isSplitLike(theirs);
     if (same)
       return success();
     found = maker.describe(piece);
@@ -432,7 +510,8 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
     return meshes.empty() ? dist::MeshOp() : *meshes.begin();
   };
   dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
-  if (!mesh || !whole || mesh.getAxes() != whole.getAxes())
+  // What nothing has placed yet has no mesh.
+  if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
     return local.emitError()
            << "expected a mesh as in the logical program, found "
            << (mesh ? "another" : "none");

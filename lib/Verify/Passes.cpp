@@ -1,10 +1,12 @@
-// Keeps the logical program while the split pipeline changes it, and compares.
+// Keeps the program of a phase while later ones change it, and compares.
 
 #include "accel/Verify/Passes.h"
 
 #include "accel/Verify/Equivalence.h"
+#include "accel/Verify/PlanEquivalence.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Plan/Plan.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 
@@ -12,6 +14,7 @@ using namespace mlir;
 
 namespace accel::verify {
 #define GEN_PASS_DEF_VERIFYEQUIVALENCEPASS
+#define GEN_PASS_DEF_VERIFYPLANEQUIVALENCEPASS
 #include "accel/Verify/Passes.h.inc"
 
 struct KeptProgram {
@@ -23,21 +26,36 @@ std::shared_ptr<KeptProgram> makeKeptProgram() {
 }
 
 namespace {
-struct KeepLogicalPass : PassWrapper<KeepLogicalPass, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepLogicalPass)
-  explicit KeepLogicalPass(std::shared_ptr<KeptProgram> program)
+struct KeepProgramPass : PassWrapper<KeepProgramPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepProgramPass)
+  explicit KeepProgramPass(std::shared_ptr<KeptProgram> program)
       : program(std::move(program)) {}
-  StringRef getName() const override { return "KeepLogicalPass"; }
-  StringRef getArgument() const override { return "dist-keep-logical"; }
+  StringRef getName() const override { return "KeepProgramPass"; }
+  StringRef getArgument() const override { return "keep-program"; }
   StringRef getDescription() const override {
-    return "Copies the logical program for dist-verify-equivalence";
+    return "Copies the program that a proof compares the next phase with";
   }
   void runOnOperation() override {
-    program->module = getOperation().clone();
+    // The first phase that runs has the program that all others follow from.
+    if (!program->module)
+      program->module = getOperation().clone();
     markAllAnalysesPreserved();
   }
   std::shared_ptr<KeptProgram> program;
 };
+
+/// The program that was kept, or that `file` holds; null, with an error, if
+/// there is none.
+OwningOpRef<ModuleOp> getProgram(ModuleOp module,
+                                 const std::shared_ptr<KeptProgram> &kept,
+                                 StringRef file, StringRef missing) {
+  if (kept)
+    return std::move(kept->module);
+  if (!file.empty())
+    return parseSourceFile<ModuleOp>(file, module.getContext());
+  module.emitError() << missing;
+  return nullptr;
+}
 
 struct VerifyEquivalencePass
     : impl::VerifyEquivalencePassBase<VerifyEquivalencePass> {
@@ -50,16 +68,34 @@ struct VerifyEquivalencePass
   }
 
   void runOnOperation() override {
-    OwningOpRef<ModuleOp> program;
-    if (kept)
-      program = std::move(kept->module);
-    else if (logical.empty())
-      getOperation().emitError()
-          << "dist-verify-equivalence: expected logical=FILE, the program in "
-             "phase 'decided' that this one was made from";
-    else
-      program = parseSourceFile<ModuleOp>(logical, &getContext());
+    OwningOpRef<ModuleOp> program =
+        getProgram(getOperation(), kept, logical,
+                   "dist-verify-equivalence: expected logical=FILE, the "
+                   "program in phase 'train' that this one was made from");
     if (!program || failed(verifyEquivalence(*program, getOperation())))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  std::shared_ptr<KeptProgram> kept;
+};
+
+struct VerifyPlanEquivalencePass
+    : impl::VerifyPlanEquivalencePassBase<VerifyPlanEquivalencePass> {
+  using Base::Base;
+  explicit VerifyPlanEquivalencePass(std::shared_ptr<KeptProgram> kept)
+      : kept(std::move(kept)) {}
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<dist::DistDialect, nn::NNDialect, plan::PlanDialect>();
+  }
+
+  void runOnOperation() override {
+    OwningOpRef<ModuleOp> program =
+        getProgram(getOperation(), kept, local,
+                   "plan-verify-equivalence: expected local=FILE, the program "
+                   "in phase 'local' that this one was made from");
+    if (!program || failed(verifyPlanEquivalence(*program, getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
   }
@@ -69,12 +105,17 @@ struct VerifyEquivalencePass
 } // namespace
 
 std::unique_ptr<Pass>
-createKeepLogicalPass(std::shared_ptr<KeptProgram> program) {
-  return std::make_unique<KeepLogicalPass>(std::move(program));
+createKeepProgramPass(std::shared_ptr<KeptProgram> program) {
+  return std::make_unique<KeepProgramPass>(std::move(program));
 }
 
 std::unique_ptr<Pass>
 createVerifyEquivalencePass(std::shared_ptr<KeptProgram> program) {
   return std::make_unique<VerifyEquivalencePass>(std::move(program));
+}
+
+std::unique_ptr<Pass>
+createVerifyPlanEquivalencePass(std::shared_ptr<KeptProgram> program) {
+  return std::make_unique<VerifyPlanEquivalencePass>(std::move(program));
 }
 } // namespace accel::verify

@@ -105,11 +105,15 @@ Status Executor::prepare(const ExecutableFile &file) {
   for (const Entry &entry : program.entries) {
     BoundEntry &bound = entries.emplace_back();
     size_t events = 0;
-    for (const Segment &segment : entry.segments)
-      for (const Run &run : segment.runs) {
-        bound.runs.push_back({&run, events});
-        events += eventsInBody[run.body];
-      }
+    for (const Loop &loop : entry.loops) {
+      BoundLoop &turns = bound.loops.emplace_back();
+      turns.trips = static_cast<uint32_t>(loop.trips);
+      for (const Segment &segment : loop.segments)
+        for (const Run &run : segment.runs) {
+          turns.runs.push_back({&run, events});
+          events += eventsInBody[run.body];
+        }
+    }
     bound.events = std::make_unique<Word[]>(events);
     for (size_t i = 0; i < events; ++i)
       bound.events[i] = 0;
@@ -253,11 +257,28 @@ void Executor::streamThread(size_t stream) {
   }
 }
 
+/// Where the watchdog looks for what a stream does.
+static size_t placeOf(size_t stream) {
+  return std::min<size_t>(stream, RankControl::kStreams - 1);
+}
+
 Status Executor::runStream(const BoundEntry &entry, size_t stream) {
-  std::atomic<int64_t> &place =
-      parts.rankControl
-          ->command[std::min<size_t>(stream, RankControl::kStreams - 1)];
-  for (const RunRef &ref : entry.runs) {
+  for (const BoundLoop &loop : entry.loops)
+    for (uint32_t turn = 0; turn < loop.trips; ++turn)
+      ACCEL_RT_RETURN_IF_ERROR(runTurn(entry, loop, turn, stream));
+  parts.rankControl->command[placeOf(stream)] = RankControl::kIdle;
+  return Status();
+}
+
+Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
+                         uint32_t turn, size_t stream) {
+  std::atomic<int64_t> &place = parts.rankControl->command[placeOf(stream)];
+  // Wraps with the calls; what is compared lies close together.
+  uint32_t now = call.load() * loop.trips + turn;
+  for (const RunRef &ref : loop.runs) {
+    int64_t microBatch = ref.run->microBatch + turn;
+    parts.rankControl->microBatch[placeOf(stream)].store(
+        loop.trips > 1 ? microBatch : -1, std::memory_order_relaxed);
     for (BoundCommand &command : bodies[ref.run->body]) {
       if (command.stream != stream)
         continue;
@@ -269,14 +290,15 @@ Status Executor::runStream(const BoundEntry &entry, size_t stream) {
         Word &event =
             entry.events[ref.firstEvent + static_cast<size_t>(command.event)];
         if (std::holds_alternative<RecordCommand>(command.command->what)) {
-          event.store(call.load());
+          event.store(now);
           wakeWaiters(event);
         } else {
-          ACCEL_RT_RETURN_IF_ERROR(waitForEvent(event));
+          ACCEL_RT_RETURN_IF_ERROR(waitForEvent(event, now));
         }
         continue;
       }
-      Status status = runCommand(command, *ref.run, addresses[stream].data());
+      Status status =
+          runCommand(command, *ref.run, microBatch, addresses[stream].data());
       if (!status.ok()) {
         if (status.message() == kAbortedMessage)
           return status;
@@ -287,13 +309,14 @@ Status Executor::runStream(const BoundEntry &entry, size_t stream) {
       }
     }
   }
-  place = RankControl::kIdle;
   return Status();
 }
 
-Status Executor::waitForEvent(Word &event) {
-  uint32_t now = call.load(), value;
-  for (uint32_t look = 0; (value = event.load()) != now; ++look) {
+/// The stream that records may be turns ahead.
+Status Executor::waitForEvent(Word &event, uint32_t turn) {
+  uint32_t value;
+  for (uint32_t look = 0;
+       static_cast<int32_t>((value = event.load()) - turn) < 0; ++look) {
     if (look < parts.control->spin)
       pauseCore();
     else if (parts.control->aborted())
@@ -304,19 +327,19 @@ Status Executor::waitForEvent(Word &event) {
   return Status();
 }
 
-static char *addressOf(char *base, int64_t slot, int64_t slotStride,
-                       int64_t microBatchStride, const Run &run) {
-  if (slot >= 0)
-    base += run.slots[static_cast<size_t>(slot)] * slotStride;
-  return base + run.microBatch * microBatchStride;
+/// Of a view (BoundView) in a run.
+template <class View>
+static char *addressOf(const View &view, const Run &run, int64_t microBatch) {
+  int64_t slot = view.slot < 0 ? 0 : run.slots[static_cast<size_t>(view.slot)];
+  return view.base + slot * view.slotStride +
+         microBatch * view.microBatchStride;
 }
 
 Status Executor::runCommand(BoundCommand &command, const Run &run,
-                            void **scratch) {
+                            int64_t microBatch, void **scratch) {
   for (size_t i = 0; i < command.views.size(); ++i) {
     const BoundView &view = command.views[i];
-    char *address = addressOf(view.base, view.slot, view.slotStride,
-                              view.microBatchStride, run);
+    char *address = addressOf(view, run, microBatch);
     scratch[i] = address;
     ArenaMemory &arena = *arenas[view.arena];
     uint64_t end = static_cast<uint64_t>(address - arena.base + view.bytes);
@@ -324,17 +347,16 @@ Status Executor::runCommand(BoundCommand &command, const Run &run,
     while (end > before && !arena.touched.compare_exchange_weak(before, end)) {
     }
   }
-  ACCEL_RT_RETURN_IF_ERROR(command.task->run(scratch, run.microBatch));
+  ACCEL_RT_RETURN_IF_ERROR(command.task->run(scratch, microBatch));
   if (poison)
-    poisonReleased(command, run);
+    poisonReleased(command, run, microBatch);
   return Status();
 }
 
-void Executor::poisonReleased(const BoundCommand &command, const Run &run) {
+void Executor::poisonReleased(const BoundCommand &command, const Run &run,
+                              int64_t microBatch) {
   for (size_t i = 0; i < command.releases.size(); ++i) {
-    const BoundView &view = command.releases[i];
-    char *address = addressOf(view.base, view.slot, view.slotStride,
-                              view.microBatchStride, run);
+    char *address = addressOf(command.releases[i], run, microBatch);
     int64_t bytes = dtypeBytes(command.command->releases[i].dtype);
     const PairLayout &layout = command.releaseLayouts[i];
     layout.forRange(

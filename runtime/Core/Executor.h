@@ -69,8 +69,14 @@ private:
     const Run *run;
     size_t firstEvent;
   };
-  struct BoundEntry {
+  struct BoundLoop {
+    uint32_t trips;
     std::vector<RunRef> runs;
+  };
+  /// An event holds the number of the turn in which it was recorded last, all
+  /// turns of all calls counted.
+  struct BoundEntry {
+    std::vector<BoundLoop> loops;
     std::unique_ptr<Word[]> events;
   };
 
@@ -79,9 +85,13 @@ private:
   void poisonArena(char *base, int64_t bytes);
   Status fillConstants(const ExecutableFile &file);
   Status runStream(const BoundEntry &entry, size_t stream);
-  Status runCommand(BoundCommand &command, const Run &run, void **addresses);
-  Status waitForEvent(Word &event);
-  void poisonReleased(const BoundCommand &command, const Run &run);
+  Status runTurn(const BoundEntry &entry, const BoundLoop &loop, uint32_t turn,
+                 size_t stream);
+  Status runCommand(BoundCommand &command, const Run &run, int64_t microBatch,
+                    void **addresses);
+  Status waitForEvent(Word &event, uint32_t turn);
+  void poisonReleased(const BoundCommand &command, const Run &run,
+                      int64_t microBatch);
   void streamThread(size_t stream);
 
   const Program &program;

@@ -4,6 +4,7 @@
 
 #include "Core/Executor.h"
 #include "Data/Safetensors.h"
+#include "Format/Runs.h"
 #include "Format/SystemError.h"
 
 #include <cerrno>
@@ -54,14 +55,14 @@ HeldStates findHeld(const Program &program) {
   for (const Entry &entry : program.entries) {
     if (entry.name != "load")
       continue;
-    for (const Segment &segment : entry.segments)
-      for (const Run &run : segment.runs)
-        for (const Command &command : program.bodies[run.body].commands) {
-          auto *read = std::get_if<ReadCommand>(&command.what);
-          if (read && read->source == "state" &&
-              program.buffers[read->target.buffer].source == read->name)
-            held.emplace(read->name, read);
-        }
+    format::forEachRun(entry, [&](const Run &run, const Loop &) {
+      for (const Command &command : program.bodies[run.body].commands) {
+        auto *read = std::get_if<ReadCommand>(&command.what);
+        if (read && read->source == "state" &&
+            program.buffers[read->target.buffer].source == read->name)
+          held.emplace(read->name, read);
+      }
+    });
   }
   return held;
 }

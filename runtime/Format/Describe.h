@@ -179,9 +179,13 @@ template <class IO> void describe(IO &io, Segment &segment) {
   io.field("capturable", segment.capturable);
   io.field("runs", segment.runs);
 }
+template <class IO> void describe(IO &io, Loop &loop) {
+  io.field("trips", loop.trips);
+  io.field("segments", loop.segments);
+}
 template <class IO> void describe(IO &io, Entry &entry) {
   io.field("name", entry.name);
-  io.field("segments", entry.segments);
+  io.field("loops", entry.loops);
 }
 template <class IO> void describe(IO &io, Program &program) {
   io.field("name", program.name);

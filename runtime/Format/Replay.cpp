@@ -16,6 +16,13 @@ constexpr size_t kMaxStreams = 8;
 /// Ranges that one access may meet, on average, before the plan is refused:
 /// what keeps the time of the check in proportion to the file.
 constexpr int64_t kWorkPerAccess = 256, kWorkToStart = 1 << 20;
+/// Turns of a loop that are run. Each does the same at the same places: views
+/// that depend on the micro-batch count as all of their buffer, slots are those
+/// of the run. So a turn leaves what the one before it left, the second finds
+/// what every later one finds, and nothing but streams orders turns, so that
+/// of two commands that race, whatever lies between their turns, the first one
+/// races in the turn before the second's as well.
+constexpr int64_t kProofTurns = 2;
 
 /// How many commands of each stream have happened.
 using Clock = std::array<int64_t, kMaxStreams>;
@@ -176,16 +183,18 @@ private:
     struct Queued {
       const Step *step;
       const Run *run;
-      size_t number; ///< Of the run: its events are its own.
+      size_t number; ///< Of the run in its turn: its events are its own.
     };
     std::vector<std::vector<Queued>> queues(streams.size());
     size_t number = 0;
-    for (const Segment &segment : entry.segments)
-      for (const Run &run : segment.runs) {
-        for (const Step &step : bodies[run.body])
-          queues[step.stream].push_back({&step, &run, number});
-        ++number;
-      }
+    for (const Loop &loop : entry.loops)
+      for (int64_t turn = 0; turn < std::min(loop.trips, kProofTurns); ++turn)
+        for (const Segment &segment : loop.segments)
+          for (const Run &run : segment.runs) {
+            for (const Step &step : bodies[run.body])
+              queues[step.stream].push_back({&step, &run, number});
+            ++number;
+          }
     clocks.assign(streams.size(), lengths);
     lastCollective.reset();
     std::map<std::pair<size_t, std::string>, Clock> events;

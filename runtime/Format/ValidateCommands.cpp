@@ -1,5 +1,6 @@
 // What each command says of itself, and messages between programs.
 
+#include "Format/Runs.h"
 #include "Format/Tables.h"
 #include "Format/Views.h"
 
@@ -154,6 +155,7 @@ Status checkMessages(const Executable &executable) {
   };
   std::map<std::tuple<std::string, int64_t, int64_t>, Message> messages;
   Status status;
+  int64_t trips = 1; // of the loop at hand
   auto add = [&](const std::string &axis, int64_t delta, int64_t tag,
                  int64_t count, const View &view, const std::string &node) {
     Message &message = messages[{axis, delta, tag}];
@@ -164,7 +166,7 @@ Status checkMessages(const Executable &executable) {
       status = Status::error("expected what node " + inQuotes(node) +
                              " receives to have the shape that node " +
                              inQuotes(message.node) + " sends");
-    message.open += count;
+    message.open += count * trips;
     message.view = &view;
     message.node = node;
   };
@@ -179,20 +181,21 @@ Status checkMessages(const Executable &executable) {
   };
   for (const Program &program : executable.programs)
     for (const Entry &entry : program.entries)
-      for (const Segment &segment : entry.segments)
-        for (const Run &run : segment.runs)
-          for (const Command &command : program.bodies[run.body].commands) {
-            if (auto *one = std::get_if<SendCommand>(&command.what))
-              send(*one, command.node);
-            if (auto *one = std::get_if<RecvCommand>(&command.what))
-              recv(*one, command.node);
-            if (auto *group = std::get_if<GroupCommand>(&command.what)) {
-              for (const SendCommand &one : group->sends)
-                send(one, command.node);
-              for (const RecvCommand &one : group->recvs)
-                recv(one, command.node);
-            }
+      format::forEachRun(entry, [&](const Run &run, const Loop &loop) {
+        trips = loop.trips;
+        for (const Command &command : program.bodies[run.body].commands) {
+          if (auto *one = std::get_if<SendCommand>(&command.what))
+            send(*one, command.node);
+          if (auto *one = std::get_if<RecvCommand>(&command.what))
+            recv(*one, command.node);
+          if (auto *group = std::get_if<GroupCommand>(&command.what)) {
+            for (const SendCommand &one : group->sends)
+              send(one, command.node);
+            for (const RecvCommand &one : group->recvs)
+              recv(one, command.node);
           }
+        }
+      });
   for (auto &[key, message] : messages)
     if (message.open && status.ok())
       status =

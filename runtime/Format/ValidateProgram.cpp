@@ -2,6 +2,7 @@
 // every coordinate and slot, and entries name bodies that there are.
 
 #include "Format/Replay.h"
+#include "Format/Runs.h"
 #include "Format/Tables.h"
 #include "Format/Views.h"
 
@@ -16,7 +17,7 @@ constexpr const char *kRoles[] = {"state",   "packed",       "constant",
                                   "scratch", "communication"};
 /// The widest elements: what starts on their multiples serves all others.
 constexpr int64_t kMinAlignment = 8;
-/// Commands that one call of every entry runs.
+/// Commands in the runs of all entries, each loop taken once.
 constexpr size_t kMaxCommands = size_t(1) << 24;
 constexpr int64_t kMaxAlignment = 1 << 22;
 
@@ -202,9 +203,11 @@ private:
         return Status::error(
             "expected the entries 'load' and " + inQuotes(main) + ", found " +
             inQuotes(entry.name) + " in program " + inQuotes(program.name));
-      for (const Segment &segment : entry.segments)
-        for (const Run &run : segment.runs)
-          ACCEL_RT_RETURN_IF_ERROR(checkRun(run, entry.name == "load"));
+      for (const Loop &loop : entry.loops)
+        for (const Segment &segment : loop.segments)
+          for (const Run &run : segment.runs)
+            ACCEL_RT_RETURN_IF_ERROR(
+                checkRun(run, loop.trips, entry.name == "load"));
       ACCEL_RT_RETURN_IF_ERROR(checkRepeats(entry));
     }
     if (found != 1 || loads > 1)
@@ -217,26 +220,35 @@ private:
   /// Runs name bodies, and what they come to can be checked in seconds.
   Status checkLength() {
     size_t commands = 0;
-    for (const Entry &entry : program.entries)
-      for (const Segment &segment : entry.segments)
-        for (const Run &run : segment.runs) {
-          if (!inRange(run.body, 0, program.bodies.size()))
-            return Status::error("found a run of no body");
+    bool exist = true;
+    for (const Entry &entry : program.entries) {
+      for (const Loop &loop : entry.loops)
+        if (!inRange(loop.trips, 1, tables.executable.microBatches + 1))
+          return Status::error("expected a loop of 1 to " +
+                               std::to_string(tables.executable.microBatches) +
+                               " turns in entry " + inQuotes(entry.name) +
+                               ", found " + std::to_string(loop.trips));
+      format::forEachRun(entry, [&](const Run &run, const Loop &) {
+        exist &= inRange(run.body, 0, program.bodies.size());
+        if (exist)
           commands += program.bodies[run.body].commands.size();
-        }
+      });
+    }
+    if (!exist)
+      return Status::error("found a run of no body");
     return commands <= kMaxCommands
                ? Status()
                : Status::error("expected at most " +
                                std::to_string(kMaxCommands) +
-                               " commands in one call of program " +
+                               " commands in the runs of program " +
                                inQuotes(program.name) + ", found " +
                                std::to_string(commands));
   }
 
-  Status checkRun(const Run &run, bool isLoad) {
+  Status checkRun(const Run &run, int64_t trips, bool isLoad) {
     const Body &body = program.bodies[run.body];
     if (static_cast<int64_t>(run.slots.size()) != body.slots ||
-        !inRange(run.microBatch, 0, tables.executable.microBatches))
+        !inRange(run.microBatch, 0, tables.executable.microBatches - trips + 1))
       return Status::error("expected " + std::to_string(body.slots) +
                            " slots and a micro-batch of " +
                            std::to_string(tables.executable.microBatches) +
@@ -267,23 +279,50 @@ private:
     return status;
   }
 
-  /// A body that runs more than once runs once for each micro-batch.
+  /// A body that runs more than once runs once for each micro-batch. So does
+  /// one that reads or writes a micro-batch's own part of anything.
   Status checkRepeats(const Entry &entry) {
-    std::unordered_map<int64_t, std::vector<int64_t>> batches;
-    for (const Segment &segment : entry.segments)
-      for (const Run &run : segment.runs)
-        batches[run.body].push_back(run.microBatch);
-    for (auto &[body, list] : batches) {
+    // Of each body the micro-batches [first, end) of its runs.
+    std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>> spans;
+    format::forEachRun(entry, [&](const Run &run, const Loop &loop) {
+      spans[run.body].push_back({run.microBatch, run.microBatch + loop.trips});
+    });
+    for (auto &[index, list] : spans) {
+      const Body &body = program.bodies[index];
       std::sort(list.begin(), list.end());
-      bool distinct =
-          std::adjacent_find(list.begin(), list.end()) == list.end();
-      if (!distinct || (list.size() > 1 && static_cast<int64_t>(list.size()) !=
-                                               tables.executable.microBatches))
-        return Status::error("expected body " +
-                             inQuotes(program.bodies[body].name) +
+      int64_t count = 0, end = 0;
+      bool distinct = true;
+      for (auto [first, next] : list) {
+        distinct &= first >= end;
+        end = next;
+        count += next - first;
+      }
+      bool all = count == tables.executable.microBatches;
+      if (!distinct || (count > 1 && !all))
+        return Status::error("expected body " + inQuotes(body.name) +
                              " to run once, or once for each micro-batch");
+      if (!all && movesMicroBatch(body))
+        return Status::error("expected body " + inQuotes(body.name) +
+                             ", which reads or writes a micro-batch's part, "
+                             "to run once for each micro-batch");
     }
     return Status();
+  }
+
+  /// Whether a command reads or writes what is split over micro-batches.
+  static bool movesMicroBatch(const Body &body) {
+    auto isSplit = [](const Part &part) {
+      return std::any_of(part.axes.begin(), part.axes.end(), [](auto &axes) {
+        return std::find(axes.begin(), axes.end(), "mb") != axes.end();
+      });
+    };
+    return std::any_of(body.commands.begin(), body.commands.end(),
+                       [&](const Command &each) {
+                         auto *read = std::get_if<ReadCommand>(&each.what);
+                         auto *write = std::get_if<WriteCommand>(&each.what);
+                         return (read && isSplit(read->part)) ||
+                                (write && isSplit(write->part));
+                       });
   }
 
   const Tables &tables;

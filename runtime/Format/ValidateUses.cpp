@@ -2,6 +2,7 @@
 // what is left over belongs to a command that has come to name another. States
 // are an exception: parameters that a model has and does not use are its own.
 
+#include "Format/Runs.h"
 #include "Format/Tables.h"
 
 #include <string_view>
@@ -19,13 +20,12 @@ public:
       for (const BufferPlan &buffer : program.buffers)
         sections.insert(buffer.section);
       for (const Entry &entry : program.entries)
-        for (const Segment &segment : entry.segments)
-          for (const Run &run : segment.runs) {
-            const Body &body = program.bodies[run.body];
-            if (bodies.insert(&body).second)
-              for (const Command &command : body.commands)
-                add(program, command);
-          }
+        format::forEachRun(entry, [&](const Run &run, const Loop &) {
+          const Body &body = program.bodies[run.body];
+          if (bodies.insert(&body).second)
+            for (const Command &command : body.commands)
+              add(program, command);
+        });
     }
   }
 

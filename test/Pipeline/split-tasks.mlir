@@ -38,13 +38,15 @@
 // CHECK-NOT: nn.gradient
 // CHECK: nn.constant dense<0.000000e+00> : tensor<4x2xf32>
 // CHECK: dist.schedule @main_schedule entry @main micro_batches 2
-// CHECK: dist.run @count[0]
-// CHECK-NEXT: dist.run @count[1]
+// CHECK-NEXT: dist.stage 0 {
+// CHECK-NEXT: dist.loop 2 {
+// CHECK-NEXT: dist.run @count[turn + 0] slots []
+// CHECK-NEXT: }
 // CHECK-NEXT: dist.run @prepare[0]
-// CHECK-NEXT: dist.run @forward[0]
-// CHECK-NEXT: dist.run @backward[0]
-// CHECK-NEXT: dist.run @forward[1]
-// CHECK-NEXT: dist.run @backward[1]
+// CHECK-NEXT: dist.loop 2 {
+// CHECK-NEXT: dist.run @forward[turn + 0]
+// CHECK-NEXT: dist.run @backward[turn + 0]
+// CHECK-NEXT: }
 // CHECK-NEXT: dist.run @update[0]
 // CHECK: dist.edge @forward {{.*}} -> @backward 0
 
@@ -55,6 +57,7 @@
 // ONE: func.func private @backward
 // ONE: dist.all_reduce sum
 // ONE: func.func private @update
+// ONE-NOT: dist.loop
 // ONE: dist.run @forward[0]
 // ONE-NEXT: dist.run @backward[0]
 // ONE-NEXT: dist.run @update[0]

@@ -56,13 +56,14 @@ plan.program @unordered stage 0 ranks 1 {
 
 // -----
 
-// With it, @c takes the bytes of @a. A segment's end orders all streams.
+// With it, @c takes the bytes of @a. A segment's end orders no streams: @d may be
+// written while @c is.
 // CHECK-LABEL: plan.program @ordered
 // CHECK-NEXT: plan.arena device bytes 128
 // CHECK: plan.buffer @a {{.*}}offset 0
 // CHECK: plan.buffer @b {{.*}}offset 64
 // CHECK: plan.buffer @c {{.*}}offset 0
-// CHECK: plan.buffer @d {{.*}}offset 0
+// CHECK: plan.buffer @d {{.*}}offset 64
 plan.program @ordered stage 0 ranks 1 {
   plan.buffer @a role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset -1 bytes 64 slots 1 stride 64

@@ -215,3 +215,185 @@ plan.program @meeting stage 0 ranks 2 mesh @m {
   }
   plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
 }
+
+// -----
+
+// A segment's end holds no stream up.
+plan.program @segments stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-note @below {{the other command}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+  }
+  plan.body @g engine cpu slots 0 {
+    // expected-error @below {{races: it and a command of stream 'comm' touch the same bytes}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @g micro_batch 0 slots [] }
+  }
+}
+
+// -----
+
+// In one turn the copy waits for the fill; the next turn's fill waits for nobody.
+dist.mesh @m ["mb" = 3]
+plan.program @back_edge stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    // expected-note @below {{the other command}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.record "filled"
+    plan.wait "filled" {stream = "comm"}
+    // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+  }
+  plan.entry @main {
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 slots [] } }
+  }
+}
+
+// -----
+
+plan.program @one_turn stage 0 ranks 1 {
+  plan.arena device bytes 128 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.record "filled"
+    plan.wait "filled" {stream = "comm"}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+  }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+}
+
+// -----
+
+// What stood before the loop the first turn finds, and the second does not.
+dist.mesh @m ["mb" = 2]
+plan.program @second_turn stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.body @g engine cpu slots 0 {
+    // expected-error @below {{reads byte 0 of @a, which @b has overwritten}}
+    // expected-note @below {{overwritten here}}
+    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.loop 2 { plan.segment cpu { plan.run @g micro_batch turn + 0 slots [] } }
+  }
+}
+
+// -----
+
+// A view by micro-batch lies in its buffer for the last turn too.
+dist.mesh @m ["mb" = 4, "dp" = 1]
+plan.program @last_turn stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 48 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 48 slots 1 stride 48
+  plan.body @f engine cpu slots 0 {
+    // expected-error @below {{expected a view within the 48 bytes of @a for every rank, found one that ends at byte 64}}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 axes [<"mb" * 16>] : f32[4] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+  }
+}
+
+// -----
+
+// As many messages come as go: three are sent, one is received.
+dist.mesh @m ["mb" = 3, "dp" = 2]
+plan.program @messages stage 0 ranks 2 mesh @m {
+  plan.arena shared bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+  }
+  plan.body @g engine cpu slots 0 {
+    // expected-error @below {{sends what no rank receives}}
+    plan.recv #plan.view<@a + 0 slot -1 : f32[16] strides[1]> from "dp" -1 tag 0
+  }
+  plan.entry @main {
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 slots [] } }
+    plan.segment cpu { plan.run @g micro_batch 0 slots [] }
+  }
+}
+
+// -----
+
+// A micro-batch is lost.
+dist.mesh @m ["mb" = 4]
+plan.program @lost stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.loop 2 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+  }
+}
+
+// -----
+
+// As many runs as micro-batches, one of which comes twice.
+dist.mesh @m ["mb" = 4]
+plan.program @shifted stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 1 slots [] }
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+  }
+}
+
+// -----
+
+// Once would be well, if it did not read one micro-batch of four.
+dist.mesh @m ["mb" = 4]
+plan.program @part stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.read input "x" <[64] by [["mb"]]> -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+  }
+}
+
+// -----
+
+dist.mesh @m ["mb" = 4]
+plan.program @beyond stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    // expected-error @below {{expected one of 4 micro-batches in every turn, found 2 in the first of 3}}
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 slots [] } }
+  }
+}

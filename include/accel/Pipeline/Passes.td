@@ -31,7 +31,8 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     (constants, views, indices) is computed again where it is read, and what the
     forward widens is widened again in the backward: half as much is kept. The entry
     stays as a declaration that says what the program takes and gives. States are
-    read and written in the order of the runs.
+    read and written in the order of the runs. What runs per micro-batch is a loop
+    of the schedule: `count` one, `forward` and `backward` the other.
 
     ```mlir
     func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry} {
@@ -51,8 +52,9 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
       %n = nn.sub %w, %d
       %z = nn.constant dense<0.0>
       return %n, %z
-    dist.schedule @step_schedule entry @step micro_batches 2 { dist.stage 0 {
-      dist.run @backward[0] slots []  dist.run @backward[1] slots []  dist.run @update[0] slots [] } }
+    dist.schedule @step_schedule entry @step micro_batches 16 { dist.stage 0 {
+      dist.loop 16 { dist.run @backward[turn + 0] slots [] }
+      dist.run @update[0] slots [] } }
     ```
   }];
   let dependentDialects = ["::accel::dist::DistDialect", "::mlir::func::FuncDialect"];

@@ -46,7 +46,8 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     Each task becomes a body. States are read by the entry `load`; the entry
     `main` (`step`, if states are written) runs the bodies as the schedule says,
     with `read_inputs` before those that need inputs of another micro-batch and
-    `write_outputs` after those that give outputs. New values of states are
+    `write_outputs` after those that give outputs; a loop of the schedule is a
+    loop of the entry, whose turns read their inputs anew. New values of states are
     copied to the states' buffers at the end of a body (`plan-reuse-buffers`
     takes the copies out where it can). What a target needs beside (scratch, packed
     weights, kernels for attention) its own passes add after this one.
@@ -147,8 +148,8 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
   let description = [{
     States, packed weights, constants and what outlives an entry lie side by side;
     the others share bytes where all accesses of one happen before all accesses of
-    the other, under every order that streams, events and segments allow. Arenas
-    get as many bytes as that needs. The command after which a shared buffer is
+    the other, under every order that streams and events allow (the end of a
+    segment orders nothing), in every turn of a loop. Arenas get as many bytes as that needs. The command after which a shared buffer is
     dead says so (`plan.releases`), for poison mode.
 
     Runs when all buffers and the order of commands are final. Refuses a wait that
@@ -175,10 +176,13 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
       access outside space `shared`;
+    - a body that runs more than once, or that reads or writes a part of what is
+      split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has
       overwritten or that were released. Entries are replayed in the order that
       streams and events give: `load` once, the others twice, so that what they
-      leave behind still serves them.
+      leave behind still serves them, and of each loop two turns
+      (`dialects/Plan/RunList.h` says why two tell of all).
 
     A view counts as all bytes between its first and last element.
 

@@ -12,18 +12,22 @@ namespace accel::verify {
 #define GEN_PASS_REGISTRATION
 #include "accel/Verify/Passes.h.inc"
 
-/// The logical program, between the pass that keeps it and the one that
-/// compares.
+/// A program of an earlier phase, between the pass that keeps it and the one
+/// that compares.
 struct KeptProgram;
 std::shared_ptr<KeptProgram> makeKeptProgram();
 
-/// Before the split: copies the module.
+/// Before the module is changed: copies it, unless an earlier phase has.
 std::unique_ptr<mlir::Pass>
-createKeepLogicalPass(std::shared_ptr<KeptProgram> program);
+createKeepProgramPass(std::shared_ptr<KeptProgram> program);
 
 /// After it: `dist-verify-equivalence` against the copy.
 std::unique_ptr<mlir::Pass>
 createVerifyEquivalencePass(std::shared_ptr<KeptProgram> program);
+
+/// After lowering: `plan-verify-equivalence` against the copy.
+std::unique_ptr<mlir::Pass>
+createVerifyPlanEquivalencePass(std::shared_ptr<KeptProgram> program);
 
 } // namespace accel::verify
 

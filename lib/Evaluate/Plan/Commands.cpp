@@ -14,7 +14,7 @@ namespace {
 /// One command on one rank.
 class CommandEvaluator {
 public:
-  CommandEvaluator(Operation *op, plan::RunOp run, RankMemory &memory,
+  CommandEvaluator(Operation *op, const plan::RunTurn &run, RankMemory &memory,
                    PlanWorld &world)
       : op(op), run(run), memory(memory), world(world) {}
 
@@ -68,7 +68,7 @@ private:
              llvm::function_ref<Operation *(OpBuilder &, ValueRange)> build);
 
   Operation *op;
-  plan::RunOp run;
+  plan::RunTurn run;
   RankMemory &memory;
   PlanWorld &world;
 };
@@ -248,7 +248,7 @@ LogicalResult CommandEvaluator::evaluate(plan::WriteOp command) {
   return world.addOutput(command, memory.pointOf(run), *tensor);
 }
 
-LogicalResult evaluate::executeCommand(Operation *op, plan::RunOp run,
+LogicalResult evaluate::executeCommand(Operation *op, const plan::RunTurn &run,
                                        RankMemory &memory, PlanWorld &world) {
   return CommandEvaluator(op, run, memory, world).execute();
 }
@@ -316,7 +316,7 @@ LogicalResult evaluate::executeCollective(ArrayRef<Member> members) {
   return success();
 }
 
-LogicalResult evaluate::poisonAfter(Operation *op, plan::RunOp run,
+LogicalResult evaluate::poisonAfter(Operation *op, const plan::RunTurn &run,
                                     RankMemory &memory) {
   SmallVector<plan::ViewAttr> views;
   if (auto releases = op->getAttrOfType<ArrayAttr>("plan.releases"))

@@ -41,19 +41,21 @@ private:
 
 /// Executes a command that involves one rank only. Requires that it is no
 /// event, collective, send or receive.
-mlir::LogicalResult executeCommand(mlir::Operation *op, plan::RunOp run,
-                                   RankMemory &memory, PlanWorld &world);
+mlir::LogicalResult executeCommand(mlir::Operation *op,
+                                   const plan::RunTurn &run, RankMemory &memory,
+                                   PlanWorld &world);
 
 /// executeCommand of a kernel. Where it writes bytes that it reads, it is
 /// checked that rows which threads have finished do not change the others.
-mlir::LogicalResult executeKernel(plan::KernelOp kernel, plan::RunOp run,
-                                  RankMemory &memory, PlanWorld &world);
+mlir::LogicalResult executeKernel(plan::KernelOp kernel,
+                                  const plan::RunTurn &run, RankMemory &memory,
+                                  PlanWorld &world);
 
 /// A member of a collective: its command, which may stand in another program
 /// than the others', the run it belongs to, and its bytes.
 struct Member {
   plan::CollectiveOp op;
-  plan::RunOp run;
+  plan::RunTurn run;
   RankMemory *memory;
 };
 
@@ -62,7 +64,7 @@ mlir::LogicalResult executeCollective(llvm::ArrayRef<Member> members);
 
 /// Poisons the views that the command releases (`plan.releases`) and its
 /// scratch.
-mlir::LogicalResult poisonAfter(mlir::Operation *op, plan::RunOp run,
+mlir::LogicalResult poisonAfter(mlir::Operation *op, const plan::RunTurn &run,
                                 RankMemory &memory);
 
 /// The placement that a part means.

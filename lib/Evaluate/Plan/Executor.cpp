@@ -48,9 +48,9 @@ LogicalResult PlanExecutor::addStates() {
   for (int64_t index = 0, count = ranks.size(); index < count; ++index) {
     Rank &rank = ranks[index];
     llvm::DenseSet<StringAttr> written;
-    plan::RunOp anyRun;
+    plan::RunTurn anyRun;
     rank.program.walk([&](plan::RunOp run) {
-      anyRun = run;
+      anyRun.run = run;
       if (run->getParentOfType<plan::EntryOp>().getSymName() != "load")
         rank.program.lookupSymbol<plan::BodyOp>(run.getTask())
             .walk([&](plan::CommandOpInterface command) {
@@ -92,55 +92,62 @@ uint64_t PlanExecutor::nextRandom() {
   return z ^ (z >> 31);
 }
 
-void PlanExecutor::beginSegment(Rank &rank) {
+/// The stream whose commands a group of messages is queued among is that of its
+/// first message.
+static StringAttr getStream(Operation *op) {
+  auto group = dyn_cast<plan::GroupOp>(op);
+  bool isEmpty = group && group.getBody().front().empty();
+  auto command = dyn_cast<plan::CommandOpInterface>(
+      group && !isEmpty ? &group.getBody().front().front() : op);
+  return StringAttr::get(op->getContext(),
+                         command ? command.getStreamName() : "compute");
+}
+
+void PlanExecutor::begin(Rank &rank, plan::EntryOp entry) {
+  rank.recorded.clear();
   rank.streams.clear();
-  if (rank.segments.empty())
+  rank.runs.clear();
+  if (!entry)
     return;
-  plan::SegmentOp segment = rank.segments.front();
-  rank.segments.pop_front();
-  for (auto run : segment.getOps<plan::RunOp>()) {
+  rank.runs = plan::listRuns(entry);
+  entry.walk([&](plan::RunOp run) {
     auto body = rank.program.lookupSymbol<plan::BodyOp>(run.getTask());
+    for (Operation &op : body.getBody().front())
+      rank.streams[getStream(&op)];
+  });
+}
+
+/// Queues what the next run has for a stream that has done all of the last.
+void PlanExecutor::goOn(Rank &rank, StringAttr name, Stream &stream) {
+  for (; stream.items.empty() && stream.next < rank.runs.size();
+       ++stream.next) {
+    plan::RunTurn &run = rank.runs[stream.next];
+    auto body = rank.program.lookupSymbol<plan::BodyOp>(run.run.getTask());
     for (Operation &op : body.getBody().front()) {
-      Item item{&op, run, {}};
+      if (getStream(&op) != name)
+        continue;
+      Item &item = stream.items.emplace_back(Item{&op, run, stream.next, {}});
       if (auto group = dyn_cast<plan::GroupOp>(op))
         for (Operation &message : group.getBody().front())
           item.messages.push_back(&message);
       else if (isa<plan::SendOp, plan::RecvOp>(op))
         item.messages.push_back(&op);
-      // A group is queued where its first message is.
-      auto command = dyn_cast<plan::CommandOpInterface>(
-          item.messages.empty() ? &op : item.messages.front());
-      StringRef stream = command ? command.getStreamName() : "compute";
-      rank.streams[StringAttr::get(op.getContext(), stream)].push_back(
-          std::move(item));
     }
   }
 }
 
 LogicalResult PlanExecutor::execute(StringRef entry) {
-  for (Rank &rank : ranks) {
-    rank.recorded.clear();
-    if (auto found = rank.program.lookupSymbol<plan::EntryOp>(entry))
-      for (auto segment : found.getOps<plan::SegmentOp>())
-        rank.segments.push_back(segment);
-    beginSegment(rank);
-  }
+  for (Rank &rank : ranks)
+    begin(rank, rank.program.lookupSymbol<plan::EntryOp>(entry));
   while (true) {
-    // Streams that have something left, in the order of preference. A rank
-    // begins a segment when all its streams have ended the one before.
+    // Streams that have something left, in the order of preference.
     SmallVector<std::pair<int64_t, std::deque<Item> *>> choices;
-    for (int64_t index = 0, count = ranks.size(); index < count; ++index) {
-      Rank &rank = ranks[index];
-      auto isIdle = [&rank] {
-        return llvm::all_of(rank.streams,
-                            [](auto &each) { return each.second.empty(); });
-      };
-      while (isIdle() && !rank.segments.empty())
-        beginSegment(rank);
-      for (auto &[name, stream] : rank.streams)
-        if (!stream.empty())
-          choices.push_back({index, &stream});
-    }
+    for (int64_t index = 0, count = ranks.size(); index < count; ++index)
+      for (auto &[name, stream] : ranks[index].streams) {
+        goOn(ranks[index], name, stream);
+        if (!stream.items.empty())
+          choices.push_back({index, &stream.items});
+      }
     if (choices.empty())
       return success();
     if (policy == Policy::LastStreamAhead)
@@ -164,8 +171,8 @@ LogicalResult PlanExecutor::execute(StringRef entry) {
 LogicalResult PlanExecutor::reportDeadlock() {
   for (auto [index, rank] : llvm::enumerate(ranks))
     for (auto &[name, stream] : rank.streams)
-      if (!stream.empty())
-        return stream.front().op->emitOpError()
+      if (!stream.items.empty())
+        return stream.items.front().op->emitOpError()
                << "expected to run some time, found rank " << index
                << " and all others waiting for ever";
   llvm_unreachable("a deadlock without a waiting stream");
@@ -185,11 +192,11 @@ PlanExecutor::Outcome PlanExecutor::attempt(int64_t index,
   Rank &rank = ranks[index];
   Item &head = stream.front();
   if (auto record = dyn_cast<plan::RecordOp>(head.op)) {
-    rank.recorded.insert({head.run, record.getEventAttr()});
+    rank.recorded.insert({head.number, record.getEventAttr()});
     return finish(index, stream);
   }
   if (auto wait = dyn_cast<plan::WaitOp>(head.op))
-    return rank.recorded.contains({head.run, wait.getEventAttr()})
+    return rank.recorded.contains({head.number, wait.getEventAttr()})
                ? finish(index, stream)
                : Outcome::Blocked;
   if (isa<plan::CollectiveOp>(head.op))
@@ -204,8 +211,8 @@ PlanExecutor::Outcome PlanExecutor::attempt(int64_t index,
 std::deque<PlanExecutor::Item> *
 PlanExecutor::findHead(int64_t rank, llvm::function_ref<bool(Item &)> matches) {
   for (auto &[name, stream] : ranks[rank].streams)
-    if (!stream.empty() && matches(stream.front()))
-      return &stream;
+    if (!stream.items.empty() && matches(stream.items.front()))
+      return &stream.items;
   return nullptr;
 }
 
@@ -230,7 +237,7 @@ PlanExecutor::Outcome PlanExecutor::attemptCollective(int64_t index,
     std::deque<Item> *stream = findHead(member, [&](Item &item) {
       auto other = dyn_cast<plan::CollectiveOp>(item.op);
       if (rank.program == ranks[index].program)
-        return item.op == head.op && item.run == head.run;
+        return item.op == head.op && item.number == head.number;
       return other && other.getKind() == op.getKind() &&
              other.getAxes() == op.getAxes() &&
              other.getInputs().size() == op.getInputs().size();

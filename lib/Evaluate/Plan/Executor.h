@@ -1,5 +1,5 @@
 // Executes the plans of all ranks: streams in an order that a policy chooses
-// among those which waits, segments, collectives and messages allow.
+// among those which waits, collectives and messages allow.
 
 #ifndef ACCEL_LIB_EVALUATE_PLAN_EXECUTOR_H
 #define ACCEL_LIB_EVALUATE_PLAN_EXECUTOR_H
@@ -37,21 +37,28 @@ private:
   /// One execution of a command, or of a group of messages.
   struct Item {
     mlir::Operation *op;
-    plan::RunOp run;
+    plan::RunTurn run;
+    size_t number; ///< of the run, a turn counting as one
     llvm::SmallVector<mlir::Operation *> messages; ///< not yet exchanged
   };
-  using Streams = llvm::MapVector<mlir::StringAttr, std::deque<Item>>;
+  /// The commands of a stream that are left: of the run at hand, and of the
+  /// runs from number `next` on.
+  struct Stream {
+    std::deque<Item> items;
+    size_t next = 0;
+  };
   struct Rank {
     plan::ProgramOp program;
     RankMemory memory;
-    std::deque<plan::SegmentOp> segments; ///< not yet begun
-    Streams streams;                      ///< of the segment being executed
-    llvm::DenseSet<std::pair<mlir::Operation *, mlir::Attribute>> recorded;
+    llvm::SmallVector<plan::RunTurn> runs; ///< of the entry being executed
+    llvm::MapVector<mlir::StringAttr, Stream> streams;
+    llvm::DenseSet<std::pair<size_t, mlir::Attribute>> recorded; ///< by run
   };
   /// What became of an attempt to execute the head of a stream.
   enum class Outcome { Done, Blocked, Failed };
 
-  void beginSegment(Rank &rank);
+  void begin(Rank &rank, plan::EntryOp entry);
+  void goOn(Rank &rank, mlir::StringAttr name, Stream &stream);
   Outcome attempt(int64_t rank, std::deque<Item> &stream);
   Outcome attemptCollective(int64_t rank, Item &head);
   Outcome attemptMessages(int64_t rank, Item &head);

@@ -11,8 +11,8 @@ using namespace accel::evaluate;
 namespace {
 class KernelEvaluator {
 public:
-  KernelEvaluator(plan::KernelOp kernel, plan::RunOp run, RankMemory &memory,
-                  PlanWorld &world)
+  KernelEvaluator(plan::KernelOp kernel, const plan::RunTurn &run,
+                  RankMemory &memory, PlanWorld &world)
       : kernel(kernel), run(run), memory(memory), world(world) {}
 
   LogicalResult execute();
@@ -23,7 +23,7 @@ private:
   LogicalResult checkInPlace(ArrayRef<Tensor> results);
 
   plan::KernelOp kernel;
-  plan::RunOp run;
+  plan::RunTurn run;
   RankMemory &memory;
   PlanWorld &world;
 };
@@ -151,7 +151,8 @@ LogicalResult KernelEvaluator::execute() {
   return success();
 }
 
-LogicalResult evaluate::executeKernel(plan::KernelOp kernel, plan::RunOp run,
+LogicalResult evaluate::executeKernel(plan::KernelOp kernel,
+                                      const plan::RunTurn &run,
                                       RankMemory &memory, PlanWorld &world) {
   return KernelEvaluator(kernel, run, memory, world).execute();
 }

@@ -70,14 +70,14 @@ FailureOr<RankMemory> RankMemory::create(plan::ProgramOp program,
   return memory;
 }
 
-MeshPoint RankMemory::pointOf(plan::RunOp run) const {
+MeshPoint RankMemory::pointOf(const plan::RunTurn &run) const {
   MeshPoint result = point;
   result.microBatch = run.getMicroBatch();
   return result;
 }
 
 FailureOr<char *> RankMemory::resolve(Operation *at, plan::ViewAttr view,
-                                      plan::RunOp run) {
+                                      const plan::RunTurn &run) {
   auto it = buffers.find(view.getBuffer().getValue());
   if (it == buffers.end())
     return at->emitOpError() << "names no buffer " << view.getBuffer();
@@ -96,7 +96,7 @@ FailureOr<char *> RankMemory::resolve(Operation *at, plan::ViewAttr view,
            << offset << " to " << offset + view.getSpanBytes();
   int64_t slot = 0;
   if (view.getSlot() >= 0) {
-    ArrayRef<int64_t> slots = run.getSlots();
+    ArrayRef<int64_t> slots = run.run.getSlots();
     if (view.getSlot() >= static_cast<int64_t>(slots.size()) ||
         slots[view.getSlot()] < 0 || slots[view.getSlot()] >= buffer.slots)
       return at->emitOpError()
@@ -119,7 +119,7 @@ static void forEachElement(plan::ViewAttr view,
 }
 
 FailureOr<Tensor> RankMemory::read(Operation *at, plan::ViewAttr view,
-                                   plan::RunOp run) {
+                                   const plan::RunTurn &run) {
   FailureOr<char *> base = resolve(at, view, run);
   if (failed(base))
     return failure();
@@ -136,7 +136,8 @@ FailureOr<Tensor> RankMemory::read(Operation *at, plan::ViewAttr view,
 }
 
 LogicalResult RankMemory::write(Operation *at, plan::ViewAttr view,
-                                plan::RunOp run, const Tensor &tensor) {
+                                const plan::RunTurn &run,
+                                const Tensor &tensor) {
   FailureOr<char *> base = resolve(at, view, run);
   if (failed(base))
     return failure();
@@ -156,7 +157,7 @@ LogicalResult RankMemory::write(Operation *at, plan::ViewAttr view,
 }
 
 LogicalResult RankMemory::poison(Operation *at, plan::ViewAttr view,
-                                 plan::RunOp run) {
+                                 const plan::RunTurn &run) {
   FailureOr<char *> base = resolve(at, view, run);
   if (failed(base))
     return failure();
@@ -168,8 +169,9 @@ LogicalResult RankMemory::poison(Operation *at, plan::ViewAttr view,
 }
 
 bool RankMemory::overlap(plan::ViewAttr one, plan::ViewAttr other,
-                         plan::RunOp run) {
-  char *first = *resolve(run, one, run), *second = *resolve(run, other, run);
+                         const plan::RunTurn &run) {
+  char *first = *resolve(run.run, one, run),
+       *second = *resolve(run.run, other, run);
   return first < second + other.getSpanBytes() &&
          second < first + one.getSpanBytes();
 }

@@ -4,7 +4,7 @@
 #ifndef ACCEL_LIB_EVALUATE_PLAN_RANKMEMORY_H
 #define ACCEL_LIB_EVALUATE_PLAN_RANKMEMORY_H
 
-#include "dialects/Plan/Plan.h"
+#include "dialects/Plan/RunList.h"
 #include "lib/Evaluate/Placement.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -21,22 +21,23 @@ public:
   /// The elements of a view in a run. Fails, with an error at `at`, where the
   /// view leaves its buffer at this rank, micro-batch and slot.
   mlir::FailureOr<Tensor> read(mlir::Operation *at, plan::ViewAttr view,
-                               plan::RunOp run);
+                               const plan::RunTurn &run);
 
   /// Writes elements, rounded to the view's type. The tensor may have another
   /// shape of as many elements. Fails as `read` does.
   mlir::LogicalResult write(mlir::Operation *at, plan::ViewAttr view,
-                            plan::RunOp run, const Tensor &tensor);
+                            const plan::RunTurn &run, const Tensor &tensor);
 
   /// Overwrites the view's bytes with 0xFF: NaN in every float type.
   mlir::LogicalResult poison(mlir::Operation *at, plan::ViewAttr view,
-                             plan::RunOp run);
+                             const plan::RunTurn &run);
 
   /// Whether two views share bytes, gaps between elements counted as theirs.
   /// Requires that both can be read.
-  bool overlap(plan::ViewAttr one, plan::ViewAttr other, plan::RunOp run);
+  bool overlap(plan::ViewAttr one, plan::ViewAttr other,
+               const plan::RunTurn &run);
 
-  MeshPoint pointOf(plan::RunOp run) const;
+  MeshPoint pointOf(const plan::RunTurn &run) const;
 
 private:
   struct Buffer {
@@ -46,7 +47,7 @@ private:
 
   /// The first byte of a view.
   mlir::FailureOr<char *> resolve(mlir::Operation *at, plan::ViewAttr view,
-                                  plan::RunOp run);
+                                  const plan::RunTurn &run);
   mlir::LogicalResult place(plan::ProgramOp program, plan::BufferOp buffer);
 
   MeshPoint point;

@@ -27,7 +27,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 4;
+inline constexpr int64_t kFormatVersion = 5;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// The section that holds the shared library of generated kernels.
 inline constexpr const char *kKernelSection = "cpu.so";
@@ -232,6 +232,7 @@ struct Body {
 };
 struct Run {
   int64_t body = 0; ///< Index into Program::bodies.
+  /// In turn 0 of the loop; in each later turn the next.
   int64_t microBatch = 0;
   std::vector<int64_t> slots;
 };
@@ -240,9 +241,14 @@ struct Segment {
   bool capturable = false;
   std::vector<Run> runs;
 };
+/// Segments that repeat, `trips` times; what runs once is a loop of one turn.
+struct Loop {
+  int64_t trips = 1;
+  std::vector<Segment> segments;
+};
 struct Entry {
   std::string name;
-  std::vector<Segment> segments;
+  std::vector<Loop> loops;
 };
 struct Program {
   std::string name;
@@ -376,7 +382,8 @@ std::optional<KernelPlan> kernelSignature(const Program &program,
 /// Checks `executable` as a program, so that the runtime need not: every index,
 /// view, section and name is in range, entries are there, streams are ordered,
 /// and what is read was written. `executable.sections` and `kernels` must be
-/// filled. Takes time n log n in the commands that entries run.
+/// filled. Takes time n log n in the commands of the runs that entries list,
+/// however many turns their loops have.
 Status validate(const Executable &executable);
 
 /// Writes `path` atomically: a temporary beside it, fsync, rename. On an error

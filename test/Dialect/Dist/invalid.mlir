@@ -259,6 +259,72 @@ dist.schedule @s entry @t micro_batches 1 {
   }
 }
 // -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
+    dist.loop 1 { dist.run @t[turn + 0] slots [] }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected runs, found none}}
+    dist.loop 2 { }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected a micro-batch below 2, found 1 in turn 0 of 2}}
+    dist.loop 2 { dist.run @t[turn + 1] slots [] }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected a micro-batch below 2, found 0 in turn 0 of 3}}
+    dist.loop 3 { dist.run @t[turn + 0] slots [] }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected 'turn + offset' in a loop}}
+    dist.loop 2 { dist.run @t[0] slots [] }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
+    dist.run @t[turn + 0] slots []
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    dist.loop 2 {
+      // expected-error @below {{expected runs alone in a loop}}
+      builtin.module { }
+    }
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    // expected-error @below {{expected runs and loops in a stage}}
+    builtin.module { }
+  }
+}
+// -----
 func.func private @t(tensor<2xf32>) -> tensor<4xf32> attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 1 {
   // expected-error @below {{expected one type at both ends, found 'tensor<4xf32>' and 'tensor<2xf32>'}}

@@ -26,6 +26,85 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
+    plan.loop 1 {
+      plan.segment cpu {
+        plan.run @f micro_batch turn + 0 slots []
+      }
+    }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    // expected-error @below {{expected segments, found none}}
+    plan.loop 2 {
+    }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    plan.loop 2 {
+      plan.segment cpu {
+        // expected-error @below {{expected 'turn + offset' in a loop}}
+        plan.run @f micro_batch 0 slots []
+      }
+    }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    plan.segment cpu {
+      // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
+      plan.run @f micro_batch turn + 0 slots []
+    }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    plan.loop 2 {
+      // expected-error @below {{expected segments alone in a loop}}
+      builtin.module { }
+    }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu slots 0 {
+  }
+  plan.entry @main {
+    // expected-error @below {{expected segments and loops in an entry}}
+    builtin.module { }
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu slots 2 {
   }
   plan.entry @main {

@@ -63,5 +63,13 @@ plan.program @main stage 1 ranks 2 mesh @m {
       // CHECK-NEXT: plan.run @step micro_batch 1 slots [1]
       plan.run @step micro_batch 1 slots [1]
     }
+    // CHECK: plan.loop 3 {
+    // CHECK-NEXT: plan.segment cpu {
+    // CHECK-NEXT: plan.run @step micro_batch turn + 2 slots [0]
+    plan.loop 3 {
+      plan.segment cpu {
+        plan.run @step micro_batch turn + 2 slots [0]
+      }
+    }
   }
 }

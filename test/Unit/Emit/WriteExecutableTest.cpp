@@ -136,9 +136,10 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(program.arenas[0].reserve, 1048576);
   EXPECT_EQ(program.buffers[0].slots, 2);
   EXPECT_EQ(program.buffers[1].source, "w");
-  EXPECT_TRUE(program.entries[1].segments[0].capturable);
-  EXPECT_EQ(program.entries[1].segments[0].runs[0].slots,
-            std::vector<int64_t>{1});
+  ASSERT_EQ(program.entries[1].loops.size(), 1u);
+  const rt::Segment &segment = program.entries[1].loops[0].segments[0];
+  EXPECT_TRUE(segment.capturable);
+  EXPECT_EQ(segment.runs[0].slots, std::vector<int64_t>{1});
 
   const auto &commands = program.bodies[1].commands;
   ASSERT_EQ(commands.size(), 10u);

@@ -194,7 +194,7 @@ TEST_F(OnnxFileTest, refusesUnknownFieldsAtAnyDepth) {
 TEST_F(OnnxFileTest, refusesModelsItCannotMean) {
   onnx::ModelProto model = smallModel();
   model.set_ir_version(99);
-  expectError(model, "unsupported IR version 99, expected 3 to 13");
+  expectError(model, "unsupported IR version 99, expected 3 to 14");
   model = smallModel();
   model.clear_graph();
   expectError(model, "expected a graph");

@@ -73,6 +73,9 @@ TEST_F(PayloadTest, typedDataOfEveryType) {
   EXPECT_EQ(int32(T::FLOAT8E5M2, {1}, {0x3c}), "\x3c"s);
   EXPECT_EQ(int32(T::INT4, {3}, {0x21, 0x3}), "\x21\x03"s);
   EXPECT_EQ(int32(T::UINT4, {2}, {0xf1}), "\xf1"s);
+  onnx::TensorProto packed = tensorOf(T::FLOAT6E2M3, {5});
+  packed.set_raw_data("1234"s); // four elements in three bytes
+  EXPECT_EQ(bytesOf(packed), "1234"s);
 
   onnx::TensorProto tensor = tensorOf(T::FLOAT, {1});
   tensor.add_float_data(1.5f);

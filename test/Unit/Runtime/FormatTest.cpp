@@ -144,11 +144,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"4\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"5\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"4\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"5\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"4\"", "\"version\":4", "expected format version 4"},
+      {"\"version\":\"5\"", "\"version\":5", "expected format version 5"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -253,8 +253,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"4\"", "\"version\":\"9\"",
-       "expected format version 4, found 9"},
+      {"\"version\":\"5\"", "\"version\":\"9\"",
+       "expected format version 5, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -360,10 +360,11 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
               HasSubstr("micro-batches, found 0"));
   EXPECT_THAT(error([](Executable &e) { e.microBatches = 2; }),
               HasSubstr("expected a view of the part's shape"));
-  EXPECT_THAT(error([](Executable &e) {
-                e.programs[0].entries[1].segments[0].runs[4].microBatch = 3;
-              }),
-              HasSubstr("a micro-batch of 3 for body 'update'"));
+  EXPECT_THAT(
+      error([](Executable &e) {
+        e.programs[0].entries[1].loops[2].segments[0].runs[0].microBatch = 3;
+      }),
+      HasSubstr("a micro-batch of 3 for body 'update'"));
   EXPECT_THAT(error([](Executable &e) {
                 e.mesh.push_back({"mb", 2});
               }),
@@ -437,7 +438,7 @@ TEST(Format, NamesEachInputOfAKernelOrNone) {
 TEST(Format, LeavesNothingBehindWhenItCannotWrite) {
   TemporaryFolder folder;
   Executable bad = tinyExecutable();
-  bad.programs[0].entries[0].segments[0].runs[0].body = 7;
+  bad.programs[0].entries[0].loops[0].segments[0].runs[0].body = 7;
   EXPECT_FALSE(
       writeExecutableFile(bad, tinySections(), folder / "a.accx").ok());
   Status status = writeExecutableFile(tinyExecutable(), tinySections(),

@@ -167,12 +167,12 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
   output(update, "kept", {{ranks, microBatches, 2}, {{"dp"}, {}, {}}}, kept);
 
   program.bodies = {load, prepare, forward, update};
-  Segment runs{"cpu", false, {{1, 0, {}}}};
-  for (int64_t m = 0; m < microBatches; ++m)
-    runs.runs.push_back({2, m, {}});
-  runs.runs.push_back({3, 0, {}});
-  program.entries = {{"load", {{"cpu", false, {{0, 0, {}}}}}},
-                     {"step", {runs}}};
+  auto once = [](int64_t body) {
+    return Loop{1, {{"cpu", false, {{body, 0, {}}}}}};
+  };
+  Loop loop = once(2);
+  loop.trips = microBatches;
+  program.entries = {{"load", {once(0)}}, {"step", {once(1), loop, once(3)}}};
   executable.programs = {program};
   return executable;
 }

@@ -150,7 +150,7 @@ TEST(ValidateFields, OfViews) {
       z.slot = slot;
       commandsOf(p).push_back(command(FillCommand{{0, 0, 0, 0}, z}, "Fill"));
       p.bodies[1].slots = count;
-      p.entries[1].segments[0].runs[0].slots = run;
+      p.entries[1].loops[0].segments[0].runs[0].slots = run;
     });
   };
   EXPECT_EQ(slots(0, {1}), "");
@@ -341,21 +341,15 @@ TEST(ValidateFields, OfTrainingSteps) {
               HasSubstr(number));
   EXPECT_THAT(report([](TensorPlan &t) { t.dtype = DType::I32; }),
               HasSubstr(number));
-  EXPECT_THAT(training([](Executable &e) {
-                e.programs[0].entries[1].segments[0].runs.erase(
-                    e.programs[0].entries[1].segments[0].runs.begin() + 1);
-              }),
-              HasSubstr("expected body 'forward' to run once, or once for "
-                        "each micro-batch"));
   // More commands than can be checked in seconds.
   EXPECT_THAT(file([](Executable &e) {
                 e.microBatches = 1 << 20;
                 auto &commands = commandsOf(e.programs[0]);
                 commands.resize(17, commands[1]);
-                auto &runs = e.programs[0].entries[1].segments[0].runs;
+                auto &runs = e.programs[0].entries[1].loops[0].segments[0].runs;
                 runs.assign(1 << 20, {1, 0, {}});
               }),
-              HasSubstr("expected at most 16777216 commands in one call"));
+              HasSubstr("expected at most 16777216 commands in the runs"));
 }
 
 TEST(ValidateFields, OfSignatures) {

@@ -85,19 +85,16 @@ TEST(Validate, Entries) {
               HasSubstr("expected an entry 'main'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
               HasSubstr("and no entry twice"));
-  EXPECT_THAT(tiny([](Program &p) { p.entries[1].segments.clear(); }),
+  EXPECT_THAT(tiny([](Program &p) { p.entries[1].loops.clear(); }),
               HasSubstr("expected a run of body 'body', found none"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
               HasSubstr("reads of states in the entry 'load'"));
   EXPECT_THAT(tiny([](Program &p) {
-                auto &runs = p.entries[1].segments[0].runs;
+                auto &runs = p.entries[1].loops[0].segments[0].runs;
                 runs.push_back(runs[0]);
               }),
               HasSubstr("body 'body' to run once, or once for each micro-"));
-  Executable training = tinyTraining(1, 3);
-  training.programs[0].entries[1].segments[0].runs[2].microBatch = 0;
-  EXPECT_THAT(check(training), HasSubstr("body 'forward' to run once"));
-  training = tinyTraining();
+  Executable training = tinyTraining();
   training.unshiftedLabels = "labels";
   EXPECT_THAT(check(training), HasSubstr("the input of labels 'labels'"));
   // Of several programs.
@@ -251,14 +248,15 @@ TEST(Validate, StreamsAndEvents) {
       }),
       HasSubstr("found a race"));
   // A segment's end holds no stream up.
-  EXPECT_THAT(streams([](Program &p) {
-                Body second{"second", "cpu", 0, {commandsOf(p).back()}};
-                commandsOf(p).pop_back();
-                commandsOf(p).pop_back();
-                p.bodies.push_back(second);
-                p.entries[1].segments.push_back({"cpu", false, {{2, 0, {}}}});
-              }),
-              HasSubstr("in buffer 'y'"));
+  EXPECT_THAT(
+      streams([](Program &p) {
+        Body second{"second", "cpu", 0, {commandsOf(p).back()}};
+        commandsOf(p).pop_back();
+        commandsOf(p).pop_back();
+        p.bodies.push_back(second);
+        p.entries[1].loops[0].segments.push_back({"cpu", false, {{2, 0, {}}}});
+      }),
+      HasSubstr("in buffer 'y'"));
 }
 
 TEST(Validate, IsDoneInTimeOrRefused) {

@@ -26,6 +26,9 @@ std::string Mutator::changeLocal() {
       {"shifted offset", &Mutator::shiftSlice},
       {"exchanged operand", &Mutator::exchangeOperand},
       {"exchanged results", &Mutator::exchangeResults},
+      {"other permutation", &Mutator::changePermute},
+      {"other exchange", &Mutator::changeAllToAll},
+      {"other padding", &Mutator::changePadding},
       {"changed edge", &Mutator::changeEdge},
       {"mb: sum begun anew", &Mutator::resetSum},
       {"mb: doubled term", &Mutator::doubleSum},
@@ -34,22 +37,6 @@ std::string Mutator::changeLocal() {
       {"mb: changed runs", &Mutator::changeRuns}};
   auto [name, change] = kChanges[random() % std::size(kChanges)];
   return (this->*change)() ? name : "";
-}
-
-std::string Mutator::changePlacement() {
-  using Change = bool (Mutator::*)();
-  static constexpr std::pair<const char *, Change> kChanges[] = {
-      {"another split", &Mutator::moveSplit},
-      {"partial or not", &Mutator::changePartial},
-      {"missing reshard", &Mutator::dropReshard}};
-  auto [name, change] = kChanges[random() % std::size(kChanges)];
-  return (this->*change)() ? name : "";
-}
-
-template <class Op> SmallVector<Op> Mutator::all() {
-  SmallVector<Op> ops;
-  module.walk([&](Op op) { ops.push_back(op); });
-  return ops;
 }
 
 Operation *Mutator::pickOp(function_ref<bool(Operation *)> isWanted) {
@@ -344,85 +331,56 @@ bool Mutator::keepSum() {
 }
 
 bool Mutator::changeRuns() {
+  // As loops, or as what they mean.
+  if (random() % 2)
+    for (dist::LoopOp loop : all<dist::LoopOp>())
+      unroll(loop);
   auto ops = all<dist::RunOp>();
   if (ops.size() < 3)
     return false;
   dist::RunOp op = pick(ArrayRef(ops));
-  switch (random() % 4) {
+  auto loop = dyn_cast<dist::LoopOp>(op->getParentOp());
+  auto dropEmpty = [&] {
+    if (loop && loop.getBody().front().empty())
+      loop.erase();
+  };
+  switch (random() % 5) {
   case 0:
     op.erase();
+    dropEmpty();
     return true;
   case 1:
-    op.setMicroBatch(1 - op.getMicroBatch());
+    op.setOffset(op.getOffset() ? 0 : 1);
     return true;
   case 2:
     OpBuilder(op).clone(*op);
     return true;
+  case 3: {
+    dist::RunOp other = pick(ArrayRef(ops));
+    op->moveBefore(other);
+    op.setTurn(other.getTurn());
+    dropEmpty();
+    return true;
+  }
   default:
-    op->moveBefore(pick(ArrayRef(ops)));
+    if (!loop || loop.getTrips() < 3)
+      return false;
+    loop.setTrips(loop.getTrips() - 1);
+    if (random() % 2) // all but the first turn, not all but the last
+      for (dist::RunOp each : loop.getOps<dist::RunOp>())
+        each.setOffset(each.getOffset() + 1);
     return true;
   }
 }
 
-Value Mutator::pickPlaced() {
-  SmallVector<Value> values;
-  module.walk([&](Operation *op) {
-    for (Value result : op->getResults())
-      if (dist::ShardingAttr::of(result.getType()))
-        values.push_back(result);
-  });
-  return pick(ArrayRef(values));
-}
-
-bool Mutator::place(Value value, ArrayRef<dist::AxesAttr> dims,
-                    dist::AxesAttr partial) {
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  // An axis named twice is no sharding.
-  auto changed = dist::ShardingAttr::getChecked(
-      [&] { return emitError(value.getLoc()); }, module.getContext(),
-      sharding.getMesh(), dims, partial, dist::Reduction::sum);
-  if (!changed || changed == sharding)
-    return false;
-  value.setType(
-      RankedTensorType::get(type.getShape(), type.getElementType(), changed));
-  return true;
-}
-
-bool Mutator::moveSplit() {
-  Value value = pickPlaced();
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  if (type.getRank() == 0)
-    return false;
-  dist::AxesAttr group = pick(ArrayRef(getGroups()));
-  SmallVector<dist::AxesAttr> dims(sharding.getDims());
-  size_t dim = random() % dims.size();
-  bool wasSplit = !dims[dim].empty();
-  for (dist::AxesAttr &axes : dims)
-    axes = getAxes({});
-  if (!wasSplit)
-    dims[dim] = group;
-  return place(value, dims, sharding.getPartial());
-}
-
-bool Mutator::changePartial() {
-  Value value = pickPlaced();
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  if (!sharding.isPartial() && value.getDefiningOp<dist::ReshardOp>())
-    return false; // nothing reshards to terms
-  dist::AxesAttr partial =
-      sharding.isPartial() ? getAxes({}) : pick(ArrayRef(getGroups()));
-  return place(value, sharding.getDims(), partial);
-}
-
-bool Mutator::dropReshard() {
-  auto ops = all<dist::ReshardOp>();
-  if (ops.empty())
-    return false;
-  dist::ReshardOp op = pick(ArrayRef(ops));
-  op.getResult().replaceAllUsesWith(op.getInput());
-  op.erase();
-  return true;
+/// Writes a loop's turns one by one.
+void Mutator::unroll(dist::LoopOp loop) {
+  OpBuilder builder(loop);
+  for (int64_t turn = 0, trips = loop.getTrips(); turn < trips; ++turn)
+    for (dist::RunOp run : loop.getOps<dist::RunOp>()) {
+      auto clone = cast<dist::RunOp>(builder.clone(*run));
+      clone.setOffset(run.getOffset() + turn);
+      clone.setTurn(false);
+    }
+  loop.erase();
 }

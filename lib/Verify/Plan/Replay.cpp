@@ -1,0 +1,306 @@
+// Entries, states and outputs of a replayed plan: what must hold when a run
+// begins, and what must have come of it.
+
+#include "Replay.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::verify;
+
+static constexpr StringLiteral kLoadEntry = "load";
+
+PlanReplay::PlanReplay(ModuleOp module, plan::ProgramOp program,
+                       Meaning &meaning, LocalValues &local)
+    : module(module), program(program), meaning(meaning), terms(meaning.terms),
+      local(local), memory(meaning.terms) {
+  for (auto buffer : program.getOps<plan::BufferOp>())
+    buffers[buffer.getSymNameAttr()] = buffer;
+  for (auto body : program.getOps<plan::BodyOp>())
+    bodies[body.getSymNameAttr()] = body;
+  for (auto function : module.getOps<func::FuncOp>())
+    functions[function.getSymNameAttr()] = function;
+}
+
+InFlightDiagnostic PlanReplay::refuse(Operation *op) {
+  InFlightDiagnostic error = op->emitOpError()
+                             << "does not follow from the local program: ";
+  if (foreign && foreign != op)
+    error.attachNote(foreign->getLoc())
+        << "the first command that computes what the local program does not";
+  return error;
+}
+
+LogicalResult PlanReplay::run() {
+  plan::EntryOp load, call;
+  for (auto entry : program.getOps<plan::EntryOp>()) {
+    plan::EntryOp &which = entry.getSymName() == kLoadEntry ? load : call;
+    if (which)
+      return entry.emitOpError()
+             << "expected one entry beside 'load', as phase local has one";
+    which = entry;
+  }
+  if (!call)
+    return program.emitOpError() << "expected an entry beside 'load'";
+  if (failed(placeConstants()))
+    return failure();
+  loading = true;
+  if (load && failed(runEntry(load)))
+    return failure();
+  loading = false;
+  if (failed(beginEntry()) || failed(runEntry(call)))
+    return failure();
+  return failure(failed(checkStates()) || failed(checkOutputs()));
+}
+
+LogicalResult PlanReplay::placeConstants() {
+  for (auto buffer : program.getOps<plan::BufferOp>()) {
+    command = buffer;
+    if (static_cast<int64_t>(buffer.getOffset()) < 0)
+      return buffer.emitOpError()
+             << "expected a plan whose buffers have places";
+    ElementsAttr value = buffer.getValueAttr();
+    if (!value)
+      continue;
+    auto type = cast<RankedTensorType>(value.getType());
+    auto view = plan::ViewAttr::get(
+        module.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
+        /*offset=*/0, /*slot=*/-1, /*axes=*/{}, type.getElementType(),
+        type.getShape(), denseStrides(type.getShape()));
+    if (failed(write(view, meaning.constant(value, buffer))))
+      return failure();
+  }
+  return success();
+}
+
+/// States that are written are another value each time; everything else is as
+/// `load` has left it, and must stay so where it is read.
+LogicalResult PlanReplay::beginEntry() {
+  memory.beginRound();
+  meaning.setMicroBatch(0);
+  for (auto &[name, state] : local.states) {
+    auto home = homes.find(name);
+    if (home == homes.end()) {
+      if (!state.changes)
+        continue; // packed, or not used
+      return program.emitOpError()
+             << "expected a buffer that keeps state '" << name.getValue()
+             << "', which the local program writes";
+    }
+    Home &kept = home->second;
+    if (kept.piece.key.get() != state.piece.key.get())
+      return refuse(kept.read) << "expected the piece of state '"
+                               << name.getValue() << "' that tasks have";
+    if (!state.changes)
+      continue;
+    int64_t count = kept.place.map.count();
+    TermId now = meaning.given(Source::State, name, kept.piece, count,
+                               kept.place.element, kept.read);
+    if (failed(memory.write(kept.place, now, kept.read)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult PlanReplay::checkStates() {
+  for (auto &[name, home] : homes) {
+    auto state = local.states.find(name);
+    TermId expected = state != local.states.end()
+                          ? state->second.term
+                          : meaning.given(Source::FirstState, name, home.piece,
+                                          home.place.map.count(),
+                                          home.place.element, home.read);
+    if (memory.read(home.place) != expected)
+      return refuse(home.read)
+             << "in the end the bytes of state '" << name.getValue()
+             << "' do not hold the value that the tasks give it";
+  }
+  return success();
+}
+
+LogicalResult PlanReplay::checkOutputs() {
+  for (auto &[key, output] : local.outputs)
+    if (!output.written)
+      return refuse(program)
+             << "expected output '" << key.first.getValue()
+             << "' of micro-batch " << key.second << " to be written";
+  return success();
+}
+
+LogicalResult PlanReplay::runEntry(plan::EntryOp entry) {
+  auto steps = orderCommands(entry, bodies);
+  if (failed(steps))
+    return failure();
+  for (const PlannedStep &step : *steps)
+    if (failed(execute(step)))
+      return failure();
+  return success();
+}
+
+/// Remembers who made the first value, of those after `known`, that is computed
+/// and not just given.
+void PlanReplay::noteForeign(unsigned known) {
+  for (ValueId id = known; id < terms.size() && !foreign; ++id) {
+    ValueKind kind = terms.at(id).kind;
+    if (kind == ValueKind::Computed || kind == ValueKind::Product ||
+        kind == ValueKind::Cast)
+      foreign = command;
+  }
+}
+
+LogicalResult PlanReplay::execute(const PlannedStep &step) {
+  plan::CommandOpInterface each = step.command;
+  command = each;
+  currentRun = step.run.run;
+  meaning.setMicroBatch(step.run.getMicroBatch());
+  unsigned known = terms.size();
+  LogicalResult executed =
+      llvm::TypeSwitch<Operation *, LogicalResult>(command)
+          .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp,
+                plan::KernelOp, plan::CollectiveOp, plan::CopyOp, plan::FillOp,
+                plan::PackOp, plan::CoordinateOp, plan::ReadOp, plan::WriteOp>(
+              [&](auto op) { return execute(op); })
+          .Case<plan::RecordOp, plan::WaitOp>([](auto) { return success(); })
+          .Default([](Operation *op) {
+            return op->emitOpError()
+                   << "has no meaning to the proof, which follows one stage";
+          });
+  if (failed(executed))
+    return failure();
+  noteForeign(known);
+  if (auto releases = command->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
+    for (auto view : releases.getAsRange<plan::ViewAttr>()) {
+      FailureOr<Place> place = locate(view);
+      if (failed(place) || failed(memory.release(*place, command)))
+        return failure();
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+FailureOr<Place> PlanReplay::locate(plan::ViewAttr view) {
+  plan::BufferOp buffer = buffers.lookup(view.getBuffer().getAttr());
+  if (!buffer)
+    return command->emitOpError() << "names no buffer: " << view.getBuffer();
+  Place place;
+  place.space = buffer.getSpace();
+  place.element = view.getElement();
+  place.elementBytes = view.getElementBytes();
+  place.base = buffer.getOffset();
+  if (view.getSlot() >= 0) {
+    ArrayRef<int64_t> slots =
+        currentRun ? currentRun.getSlots() : ArrayRef<int64_t>();
+    int64_t number = view.getSlot();
+    if (number >= int64_t(slots.size()) || slots[number] < 0 ||
+        slots[number] >= int64_t(buffer.getSlots()))
+      return command->emitOpError()
+             << "expected a slot of " << view.getBuffer();
+    place.base += slots[number] * int64_t(buffer.getSlotStride());
+  }
+  place.limit = place.base + int64_t(buffer.getBytes());
+  place.map = IndexMap::strided(0, view.getShape(), view.getStrides());
+  for (plan::AxisStrideAttr axis : view.getAxes()) {
+    if (axis.getBytes() % place.elementBytes != 0)
+      return command->emitOpError()
+             << "expected strides of whole elements, found " << axis;
+    auto name = StringAttr::get(module.getContext(), axis.getAxis());
+    if (failed(meaning.addCoordinate(
+            place.map, name, axis.getBytes() / place.elementBytes, command)))
+      return failure();
+  }
+  // The fixed part of it moves the beginning.
+  place.begin =
+      place.base + view.getOffset() + place.map.offset * place.elementBytes;
+  place.map.offset = 0;
+  auto [low, high] = place.map.range();
+  place.end = place.begin + (high + 1) * place.elementBytes;
+  if (view.getNumElements() == 0)
+    place.end = place.begin;
+  if (low < 0 || place.begin < place.base || place.end > place.limit)
+    return command->emitOpError() << "expected a view within "
+                                  << view.getBuffer() << ", found " << view;
+  return place;
+}
+
+FailureOr<TermId> PlanReplay::read(plan::ViewAttr view) {
+  FailureOr<Place> place = locate(view);
+  if (failed(place))
+    return failure();
+  TermId term = memory.read(*place);
+  if (!terms.get(term).defined)
+    return refuse(command)
+           << "reads bytes of " << view.getBuffer() << " that hold no "
+           << view.getElement()
+           << " which this run, or its beginning, has put there";
+  return term;
+}
+
+LogicalResult PlanReplay::write(plan::ViewAttr view, TermId term) {
+  FailureOr<Place> place = locate(view);
+  if (failed(place))
+    return failure();
+  const Term &written = terms.get(term);
+  if (written.count != view.getNumElements() ||
+      written.element != view.getElement())
+    return refuse(command) << "computes " << written.count << " elements of "
+                           << written.element << ", where " << view
+                           << " stands";
+  return memory.write(*place, term, command);
+}
+
+LogicalResult PlanReplay::overwrite(std::optional<plan::ViewAttr> scratch) {
+  if (!scratch)
+    return success();
+  FailureOr<Place> place = locate(*scratch);
+  return failed(place) ? failure() : memory.release(*place, command);
+}
+
+namespace {
+struct Range {
+  Place place;
+  unsigned number;
+  bool isWrite;
+};
+} // namespace
+
+LogicalResult
+PlanReplay::checkApart(ArrayRef<plan::ViewAttr> reads,
+                       ArrayRef<plan::ViewAttr> writes,
+                       llvm::function_ref<bool(unsigned, unsigned)> mayShare) {
+  SmallVector<Range> ranges;
+  for (auto views : {reads, writes})
+    for (auto [number, view] : llvm::enumerate(views)) {
+      FailureOr<Place> place = locate(view);
+      if (failed(place))
+        return failure();
+      ranges.push_back(
+          {*place, unsigned(number), views.data() == writes.data()});
+    }
+  llvm::sort(ranges, [](const Range &lhs, const Range &rhs) {
+    return std::tuple(lhs.place.space, lhs.place.begin) <
+           std::tuple(rhs.place.space, rhs.place.begin);
+  });
+  for (auto [at, range] : llvm::enumerate(ranges))
+    for (const Range &other : ArrayRef(ranges).drop_front(at + 1)) {
+      if (other.place.space != range.place.space ||
+          other.place.begin >= range.place.end)
+        break;
+      if (!(range.isWrite || other.isWrite) ||
+          !range.place.touches(other.place))
+        continue;
+      const Range &input = range.isWrite ? other : range,
+                  &output = range.isWrite ? range : other;
+      if (!input.isWrite && mayShare && input.place.isSameAs(output.place) &&
+          mayShare(input.number, output.number))
+        continue;
+      return refuse(command)
+             << "writes bytes that it "
+             << (input.isWrite ? "writes as another result"
+                               : "still reads as another element");
+    }
+  return success();
+}

@@ -1,0 +1,54 @@
+// Streams as queues: each goes on until it meets a wait for what is not
+// recorded yet.
+
+#include "StreamOrder.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::verify;
+
+FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
+    plan::EntryOp entry,
+    const llvm::DenseMap<StringAttr, plan::BodyOp> &bodies) {
+  struct Queue {
+    std::vector<PlannedStep> steps;
+    size_t next = 0;
+  };
+  llvm::MapVector<StringRef, Queue> queues;
+  for (plan::RunTurn run : plan::listRuns(entry, plan::kProofTurns)) {
+    plan::BodyOp body = bodies.lookup(run.run.getTaskAttr().getAttr());
+    if (!body)
+      return run.run.emitOpError()
+             << "names no body: " << run.run.getTaskAttr();
+    body.walk([&](plan::CommandOpInterface command) {
+      queues[command.getStreamName()].steps.push_back({command, run});
+    });
+  }
+  std::vector<PlannedStep> order;
+  llvm::DenseSet<std::pair<std::pair<Operation *, int64_t>, StringAttr>>
+      recorded;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (auto &[name, queue] : queues)
+      for (; queue.next < queue.steps.size(); ++queue.next, moved = true) {
+        PlannedStep step = queue.steps[queue.next];
+        Operation *op = step.command;
+        if (auto wait = dyn_cast<plan::WaitOp>(op);
+            wait && !recorded.contains({{step.run.run, step.run.turn},
+                                        wait.getEventAttr()}))
+          break;
+        if (auto record = dyn_cast<plan::RecordOp>(op))
+          recorded.insert(
+              {{step.run.run, step.run.turn}, record.getEventAttr()});
+        order.push_back(step);
+      }
+  }
+  for (auto &[name, queue] : queues)
+    if (queue.next < queue.steps.size())
+      return queue.steps[queue.next].command.emitOpError()
+             << "waits for an event that its run never records before";
+  return order;
+}

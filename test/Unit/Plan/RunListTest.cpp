@@ -1,0 +1,74 @@
+// The analyses of a plan look at as many executions for a million turns of a
+// loop as for two: counted, since seconds would tell of the machine.
+
+#include "dialects/Plan/RunList.h"
+#include "lib/Plan/CommandOrder.h"
+#include "mlir/Parser/Parser.h"
+
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace accel;
+
+namespace {
+constexpr const char *kPlan = R"mlir(
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a role activation space device offset -1 bytes 4 slots 1 stride 4
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32 [1] strides [1]>
+    plan.record "filled"
+    plan.wait "filled" {stream = "comm"}
+  }
+  plan.entry @step {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.loop TURNS {
+      plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] }
+      plan.segment cpu { plan.run @f micro_batch turn + 2 slots [] }
+    }
+  }
+})mlir";
+
+class RunList : public ::testing::Test {
+protected:
+  RunList() { context.loadDialect<plan::PlanDialect>(); }
+
+  /// Null if the text is refused.
+  plan::ProgramOp parse(int64_t turns) {
+    std::string text = kPlan;
+    text.replace(text.find("TURNS"), 5, std::to_string(turns));
+    module = parseSourceString<ModuleOp>(text, &context);
+    return module ? module->lookupSymbol<plan::ProgramOp>("p")
+                  : plan::ProgramOp();
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+} // namespace
+
+TEST_F(RunList, ListsTurnByTurn) {
+  plan::ProgramOp program = parse(3);
+  ASSERT_TRUE(program);
+  auto entry = program.lookupSymbol<plan::EntryOp>("step");
+  SmallVector<int64_t> batches, turns;
+  for (const plan::RunTurn &run : plan::listRuns(entry)) {
+    batches.push_back(run.getMicroBatch());
+    turns.push_back(run.turn);
+  }
+  EXPECT_EQ(batches, (SmallVector<int64_t>{0, 1, 2, 2, 3, 3, 4}));
+  EXPECT_EQ(turns, (SmallVector<int64_t>{0, 0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(plan::listRuns(entry, plan::kProofTurns).size(), 5u);
+  int64_t calls = 0;
+  entry.walk([&](plan::RunOp run) { calls += run.getTrips(); });
+  EXPECT_EQ(calls, 7);
+}
+
+TEST_F(RunList, AnalysesDoNotUnroll) {
+  for (int64_t turns : {2, 3, 64, 1000000}) {
+    plan::ProgramOp program = parse(turns);
+    ASSERT_TRUE(program);
+    FailureOr<plan::CommandOrder> order = plan::CommandOrder::compute(program);
+    ASSERT_TRUE(succeeded(order));
+    EXPECT_EQ(order->getExecutions().size(), 5u * 3u) << turns << " turns";
+  }
+}

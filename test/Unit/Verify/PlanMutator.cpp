@@ -1,0 +1,618 @@
+// The changes that make a right plan a wrong one, or leave it right in other
+// words: which it is, evaluation says.
+
+#include "PlanMutator.h"
+
+#include "mlir/IR/AttrTypeSubElements.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::test;
+
+PlanMutator::PlanMutator(ModuleOp module, unsigned seed)
+    : module(module), seed(seed), random(seed) {}
+
+std::string PlanMutator::change() {
+  using Change = bool (PlanMutator::*)();
+  static constexpr std::pair<const char *, Change> kChanges[] = {
+      {"moved view", &PlanMutator::moveView},
+      {"turned view", &PlanMutator::turnView},
+      {"other rank's bytes", &PlanMutator::changeRankStride},
+      {"exchanged view", &PlanMutator::exchangeView},
+      {"swapped operands", &PlanMutator::swapOperands},
+      {"merged buffers", &PlanMutator::mergeBuffers},
+      {"moved buffer", &PlanMutator::moveBuffer},
+      {"reordered bucket", &PlanMutator::reorderBucket},
+      {"wrong collective", &PlanMutator::changeCollective},
+      {"dropped bias", &PlanMutator::dropBias},
+      {"sum begun anew", &PlanMutator::changeSum},
+      {"wrong product", &PlanMutator::changeProduct},
+      {"dropped wait", &PlanMutator::dropSync},
+      {"dropped command", &PlanMutator::dropCommand},
+      {"repeated command", &PlanMutator::repeatCommand},
+      {"moved command", &PlanMutator::moveCommand},
+      {"swapped kernels", &PlanMutator::swapKernels},
+      {"changed runs", &PlanMutator::changeRuns},
+      {"shifted turn", &PlanMutator::shiftTurn},
+      {"changed constant", &PlanMutator::changeConstant},
+      {"changed attribute", &PlanMutator::changeAttribute},
+      {"changed op", &PlanMutator::changeOp},
+      {"added cast", &PlanMutator::addCast},
+      {"wrong read", &PlanMutator::changeRead},
+      {"wrong part", &PlanMutator::changePart},
+      {"early release", &PlanMutator::releaseEarly}};
+  auto [name, change] = kChanges[seed % std::size(kChanges)];
+  return (this->*change)() ? name : "";
+}
+
+template <class Op> SmallVector<Op> PlanMutator::all() {
+  SmallVector<Op> ops;
+  module.walk([&](Op op) { ops.push_back(op); });
+  return ops;
+}
+
+SmallVector<Operation *> PlanMutator::getCommands() {
+  SmallVector<Operation *> commands;
+  module.walk([&](plan::CommandOpInterface command) {
+    if (!isa<plan::RecordOp, plan::WaitOp>(*command))
+      commands.push_back(command);
+  });
+  return commands;
+}
+
+SmallVector<Operation *> PlanMutator::getKernelOps() {
+  SmallVector<Operation *> ops;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.front().without_terminator())
+      ops.push_back(&op);
+  return ops;
+}
+
+SmallVector<PlanMutator::Use> PlanMutator::getUses(Operation *op) {
+  SmallVector<Use> uses;
+  for (NamedAttribute named : op->getAttrs()) {
+    if (auto view = dyn_cast<plan::ViewAttr>(named.getValue()))
+      uses.push_back({op, named.getName(), -1, view});
+    auto list = dyn_cast<ArrayAttr>(named.getValue());
+    if (!list || named.getName() == plan::kReleasesAttr)
+      continue;
+    for (auto [index, each] : llvm::enumerate(list))
+      if (auto view = dyn_cast<plan::ViewAttr>(each))
+        uses.push_back({op, named.getName(), int(index), view});
+  }
+  return uses;
+}
+
+SmallVector<PlanMutator::Use> PlanMutator::getUses() {
+  SmallVector<Use> uses;
+  for (Operation *op : getCommands())
+    llvm::append_range(uses, getUses(op));
+  return uses;
+}
+
+bool PlanMutator::setView(const Use &use, plan::ViewAttr view) {
+  if (!view)
+    return false;
+  if (use.index < 0) {
+    use.op->setAttr(use.attribute, view);
+    return true;
+  }
+  SmallVector<Attribute> list(
+      use.op->getAttrOfType<ArrayAttr>(use.attribute).getValue());
+  list[use.index] = view;
+  use.op->setAttr(use.attribute, ArrayAttr::get(module.getContext(), list));
+  return true;
+}
+
+SmallVector<StringAttr> PlanMutator::getAxes() {
+  SmallVector<StringAttr> names;
+  for (auto mesh : module.getOps<dist::MeshOp>())
+    for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+      names.push_back(StringAttr::get(module.getContext(), axis.getName()));
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+/// Null where that is no view.
+static plan::ViewAttr rebuild(plan::ViewAttr view, int64_t offset,
+                              ArrayRef<plan::AxisStrideAttr> axes,
+                              ArrayRef<int64_t> strides) {
+  return plan::ViewAttr::getChecked(
+      [&] { return emitError(UnknownLoc::get(view.getContext())); },
+      view.getContext(), view.getBuffer(), offset, view.getSlot(), axes,
+      view.getElement(), view.getShape(), strides);
+}
+
+/// By an element or by a row, as far as the buffer goes.
+bool PlanMutator::moveView() {
+  llvm::StringMap<int64_t> sizes;
+  for (plan::BufferOp buffer : all<plan::BufferOp>())
+    sizes[buffer.getSymName()] = buffer.getBytes();
+  SmallVector<std::pair<Use, int64_t>> found;
+  for (Use use : getUses()) {
+    int64_t bytes = use.view.getElementBytes(), offset = use.view.getOffset();
+    int64_t row = use.view.getShape().empty() ? 1 : use.view.getShape().back();
+    for (int64_t by : {bytes, -bytes, row * bytes, -row * bytes})
+      if (offset + by >= 0 && offset + by + use.view.getSpanBytes() <=
+                                  sizes[use.view.getBuffer().getValue()])
+        found.push_back({use, offset + by});
+  }
+  if (found.empty())
+    return false;
+  auto [use, offset] = pick(ArrayRef(found));
+  return setView(use, rebuild(use.view, offset, use.view.getAxes(),
+                              use.view.getStrides()));
+}
+
+/// Exchanges the strides of two dimensions of one size.
+bool PlanMutator::turnView() {
+  SmallVector<std::tuple<Use, size_t, size_t>> found;
+  for (const Use &use : getUses())
+    for (size_t one = 0; one < use.view.getShape().size(); ++one)
+      for (size_t other = 0; other < one; ++other)
+        if (use.view.getShape()[one] == use.view.getShape()[other])
+          found.push_back({use, one, other});
+  if (found.empty())
+    return false;
+  auto [use, one, other] = pick(ArrayRef(found));
+  SmallVector<int64_t> strides(use.view.getStrides());
+  std::swap(strides[one], strides[other]);
+  setView(use,
+          rebuild(use.view, use.view.getOffset(), use.view.getAxes(), strides));
+  return true;
+}
+
+bool PlanMutator::changeRankStride() {
+  SmallVector<Use> uses;
+  for (const Use &use : getUses())
+    if (!use.view.getAxes().empty())
+      uses.push_back(use);
+  if (uses.empty())
+    return false;
+  Use use = pick(ArrayRef(uses));
+  SmallVector<plan::AxisStrideAttr> axes(use.view.getAxes());
+  plan::AxisStrideAttr &axis = axes[random() % axes.size()];
+  if (flip())
+    axis = plan::AxisStrideAttr::get(module.getContext(),
+                                     pick(ArrayRef(getAxes())).getValue(),
+                                     axis.getBytes());
+  else
+    axis = plan::AxisStrideAttr::get(module.getContext(), axis.getAxis(),
+                                     axis.getBytes() / 2);
+  setView(use,
+          rebuild(use.view, use.view.getOffset(), axes, use.view.getStrides()));
+  return true;
+}
+
+/// A view of another buffer that looks the same.
+bool PlanMutator::exchangeView() {
+  SmallVector<Use> uses = getUses(), others;
+  Use use = pick(ArrayRef(uses));
+  for (const Use &other : uses)
+    if (other.view != use.view &&
+        other.view.getShape() == use.view.getShape() &&
+        other.view.getElement() == use.view.getElement())
+      others.push_back(other);
+  if (others.empty())
+    return false;
+  return setView(use, pick(ArrayRef(others)).view);
+}
+
+bool PlanMutator::swapOperands() {
+  SmallVector<std::pair<Use, Use>> pairs;
+  for (Operation *op : getCommands()) {
+    SmallVector<Use> uses = getUses(op);
+    for (const Use &one : uses)
+      for (const Use &other : uses)
+        if (one.view != other.view &&
+            one.view.getShape() == other.view.getShape() &&
+            one.view.getElement() == other.view.getElement())
+          pairs.push_back({one, other});
+  }
+  if (pairs.empty())
+    return false;
+  auto [one, other] = pick(ArrayRef(pairs));
+  setView(one, other.view);
+  other.view = one.view;
+  setView(other, one.view);
+  return true;
+}
+
+bool PlanMutator::mergeBuffers() {
+  auto buffers = all<plan::BufferOp>();
+  plan::BufferOp buffer = pick(ArrayRef(buffers)),
+                 other = pick(ArrayRef(buffers));
+  if (buffer.getSpace() != other.getSpace() ||
+      buffer.getOffset() == other.getOffset())
+    return false;
+  buffer.setOffset(other.getOffset());
+  return true;
+}
+
+bool PlanMutator::moveBuffer() {
+  plan::BufferOp buffer = pick(ArrayRef(all<plan::BufferOp>()));
+  int64_t offset = buffer.getOffset();
+  int64_t moved = offset + (flip() ? 64 : -64) * int64_t(1 + random() % 4);
+  if (moved < 0)
+    return false;
+  buffer.setOffset(moved);
+  return true;
+}
+
+bool PlanMutator::releaseEarly() {
+  SmallVector<Operation *> commands = getCommands();
+  Operation *op = pick(ArrayRef(commands));
+  plan::BufferOp buffer = pick(ArrayRef(all<plan::BufferOp>()));
+  int64_t bytes = buffer.getBytes();
+  SmallVector<Attribute> releases;
+  if (auto list = op->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
+    llvm::append_range(releases, list);
+  releases.push_back(plan::ViewAttr::get(
+      module.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0,
+      -1, {}, IntegerType::get(module.getContext(), 8), {bytes}, {1}));
+  op->setAttr(plan::kReleasesAttr,
+              ArrayAttr::get(module.getContext(), releases));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+bool PlanMutator::reorderBucket() {
+  SmallVector<plan::CollectiveOp> buckets;
+  for (plan::CollectiveOp op : all<plan::CollectiveOp>())
+    if (op.getInputs().size() > 1)
+      buckets.push_back(op);
+  if (buckets.empty())
+    return false;
+  plan::CollectiveOp op = pick(ArrayRef(buckets));
+  bool isInput = flip();
+  SmallVector<Attribute> views(
+      (isInput ? op.getInputs() : op.getOutputs()).getValue());
+  size_t one = random() % views.size(), other = random() % views.size();
+  if (one == other)
+    return false;
+  std::swap(views[one], views[other]);
+  op->setAttr(isInput ? "inputs" : "outputs",
+              ArrayAttr::get(op.getContext(), views));
+  return true;
+}
+
+bool PlanMutator::changeCollective() {
+  auto ops = all<plan::CollectiveOp>();
+  if (ops.empty())
+    return false;
+  plan::CollectiveOp op = pick(ArrayRef(ops));
+  Builder builder(module.getContext());
+  switch (random() % 4) {
+  case 0: {
+    StringAttr axis = pick(ArrayRef(getAxes()));
+    op.setAxesAttr(builder.getArrayAttr({axis}));
+    return true;
+  }
+  case 1: {
+    static constexpr plan::Collective kKinds[] = {
+        plan::Collective::all_reduce, plan::Collective::broadcast,
+        plan::Collective::all_gather, plan::Collective::reduce_scatter};
+    op.setKind(pick(ArrayRef(kKinds)));
+    return true;
+  }
+  case 2:
+    if (!op.getCombine())
+      return false;
+    op.setCombine(plan::Combine::max);
+    return true;
+  default:
+    op.setDim(op.getDim() ? 0 : 1);
+    return true;
+  }
+}
+
+bool PlanMutator::dropBias() {
+  SmallVector<plan::GemmOp> ops;
+  for (plan::GemmOp op : all<plan::GemmOp>())
+    if (op.getBias())
+      ops.push_back(op);
+  if (ops.empty())
+    return false;
+  pick(ArrayRef(ops)).removeBiasAttr();
+  return true;
+}
+
+bool PlanMutator::changeSum() {
+  auto ops = all<plan::GemmOp>();
+  if (ops.empty())
+    return false;
+  plan::GemmOp op = pick(ArrayRef(ops));
+  op.setAccumulate(!op.getAccumulate());
+  return true;
+}
+
+bool PlanMutator::changeProduct() {
+  auto ops = all<plan::GemmOp>();
+  if (ops.empty())
+    return false;
+  plan::GemmOp op = pick(ArrayRef(ops));
+  plan::ViewAttr a = op.getA(), b = op.getB();
+  op.setAAttr(b);
+  op.setBAttr(a);
+  return true;
+}
+
+bool PlanMutator::dropSync() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<plan::RecordOp, plan::WaitOp>(op))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  pick(ArrayRef(ops))->erase();
+  return true;
+}
+
+bool PlanMutator::dropCommand() {
+  pick(ArrayRef(getCommands()))->erase();
+  return true;
+}
+
+bool PlanMutator::repeatCommand() {
+  Operation *op = pick(ArrayRef(getCommands()));
+  OpBuilder(op).clone(*op);
+  return true;
+}
+
+bool PlanMutator::moveCommand() {
+  Operation *op = pick(ArrayRef(getCommands()));
+  Operation *to = op;
+  for (unsigned steps = 1 + random() % 3; steps-- && to->getPrevNode();)
+    to = to->getPrevNode();
+  if (to == op)
+    return false;
+  op->moveBefore(to);
+  return true;
+}
+
+/// Two kernels of one type do each other's work.
+bool PlanMutator::swapKernels() {
+  auto ops = all<plan::KernelOp>();
+  SmallVector<std::pair<plan::KernelOp, StringAttr>> found;
+  for (plan::KernelOp op : ops) {
+    auto function = module.lookupSymbol<func::FuncOp>(op.getFunction());
+    for (auto other : module.getOps<func::FuncOp>())
+      if (other != function &&
+          other.getFunctionType() == function.getFunctionType() &&
+          other->getAttr(plan::kRowsAttr) == function->getAttr(plan::kRowsAttr))
+        found.push_back({op, other.getSymNameAttr()});
+  }
+  if (found.empty())
+    return false;
+  auto [op, name] = pick(ArrayRef(found));
+  plan::KernelOp(op).setFunction(name.getValue());
+  return true;
+}
+
+bool PlanMutator::changeRead() {
+  auto ops = all<plan::ReadOp>();
+  plan::ReadOp op = pick(ArrayRef(ops)), other = pick(ArrayRef(ops));
+  if (op.getSource() != other.getSource() || op.getName() == other.getName() ||
+      op.getPart() != other.getPart() ||
+      op.getTarget().getElement() != other.getTarget().getElement())
+    return false;
+  op.setName(other.getName());
+  return true;
+}
+
+bool PlanMutator::changePart() {
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    if (isa<plan::ReadOp, plan::WriteOp>(op))
+      ops.push_back(op);
+  });
+  Operation *op = pick(ArrayRef(ops));
+  auto part = op->getAttrOfType<plan::PartAttr>("part");
+  if (part.getShape().empty())
+    return false;
+  SmallVector<Attribute> dims(part.getAxes().getValue());
+  Attribute &dim = dims[random() % dims.size()];
+  SmallVector<Attribute> axes(cast<ArrayAttr>(dim).getValue());
+  if (axes.size() > 1)
+    std::swap(axes[0], axes[1]);
+  else if (axes.size() == 1 && flip())
+    axes.clear();
+  else if (!getAxes().empty())
+    axes = {pick(ArrayRef(getAxes()))};
+  dim = ArrayAttr::get(module.getContext(), axes);
+  auto changed = plan::PartAttr::get(module.getContext(), part.getShape(),
+                                     ArrayAttr::get(module.getContext(), dims));
+  op->setAttr("part", changed);
+  return changed != part;
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+bool PlanMutator::changeRuns() {
+  plan::RunOp op = pick(ArrayRef(all<plan::RunOp>()));
+  switch (random() % 3) {
+  case 0:
+    op.erase();
+    return true;
+  case 1:
+    OpBuilder(op).clone(*op);
+    return true;
+  default: {
+    Operation *segment = op->getParentOp(), *previous = segment->getPrevNode();
+    if (op->getPrevNode())
+      op->moveBefore(op->getPrevNode());
+    else if (previous)
+      op->moveBefore(&previous->getRegion(0).front(),
+                     previous->getRegion(0).front().end());
+    else
+      return false;
+    return true;
+  }
+  }
+}
+
+bool PlanMutator::shiftTurn() {
+  plan::RunOp op = pick(ArrayRef(all<plan::RunOp>()));
+  op.setMicroBatch(op.getMicroBatch() ? 0 : 1);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and constants
+//===----------------------------------------------------------------------===//
+
+/// Another number of the type; null if there is none to be had.
+static TypedAttr makeOther(Attribute value) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return FloatAttr::get(number.getType(),
+                          number.getValueAsDouble() * 0.5 + 1);
+  if (auto number = dyn_cast<IntegerAttr>(value))
+    return IntegerAttr::get(number.getType(), number.getValue() ^ 1);
+  return {};
+}
+
+bool PlanMutator::changeConstant() {
+  auto replace = [](ElementsAttr value) -> ElementsAttr {
+    auto splat = dyn_cast<SplatElementsAttr>(value);
+    TypedAttr other =
+        splat ? makeOther(splat.getSplatValue<Attribute>()) : TypedAttr();
+    return other ? SplatElementsAttr::get(value.getShapedType(), other)
+                 : ElementsAttr();
+  };
+  SmallVector<Operation *> ops;
+  module.walk([&](Operation *op) {
+    auto buffer = dyn_cast<plan::BufferOp>(op);
+    if (isa<nn::ConstantOp, plan::FillOp>(op) || (buffer && buffer.getValue()))
+      ops.push_back(op);
+  });
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  if (auto fill = dyn_cast<plan::FillOp>(op)) {
+    fill.setValueAttr(makeOther(fill.getValue()));
+    return true;
+  }
+  ElementsAttr other = replace(op->getAttrOfType<ElementsAttr>("value"));
+  if (other)
+    op->setAttr("value", other);
+  return bool(other);
+}
+
+bool PlanMutator::changeAttribute() {
+  SmallVector<std::pair<Operation *, StringAttr>> found;
+  SmallVector<Operation *> ops = getKernelOps();
+  for (Operation *op : getCommands())
+    if (isa<plan::AttentionOp, plan::AttentionGradOp>(op))
+      ops.push_back(op);
+  for (Operation *op : ops)
+    for (StringRef name : {"scale", "causal", "epsilon", "kind", "predicate",
+                           "dim", "dims", "starts", "permutation"})
+      if (op->hasAttr(name) || (isa<plan::AttentionOp>(op) && name == "causal"))
+        found.push_back({op, StringAttr::get(op->getContext(), name)});
+  if (found.empty())
+    return false;
+  auto [op, name] = pick(ArrayRef(found));
+  Attribute value = op->getAttr(name);
+  if (!value || isa<UnitAttr>(value)) {
+    if (value)
+      op->removeAttr(name);
+    else
+      op->setAttr(name, UnitAttr::get(op->getContext()));
+    return true;
+  }
+  if (auto list = dyn_cast<DenseI64ArrayAttr>(value)) {
+    SmallVector<int64_t> numbers(list.asArrayRef());
+    if (numbers.empty())
+      return false;
+    if (name == "permutation" && numbers.size() > 1)
+      std::swap(numbers[numbers.size() - 1], numbers[numbers.size() - 2]);
+    else
+      numbers[random() % numbers.size()] += name == "dims" && flip() ? -1 : 1;
+    op->setAttr(name, DenseI64ArrayAttr::get(op->getContext(), numbers));
+    return true;
+  }
+  if (isa<nn::ReductionKindAttr>(value)) {
+    op->setAttr(name, nn::ReductionKindAttr::get(op->getContext(),
+                                                 nn::ReductionKind::max));
+    return true;
+  }
+  if (isa<nn::ComparePredicateAttr>(value)) {
+    op->setAttr(name, nn::ComparePredicateAttr::get(op->getContext(),
+                                                    nn::ComparePredicate::ge));
+    return true;
+  }
+  TypedAttr other = makeOther(value);
+  if (other)
+    op->setAttr(name, other);
+  return bool(other);
+}
+
+/// One op of a kernel is another one, or reads its operands the other way
+/// round, or another value of the same type.
+bool PlanMutator::changeOp() {
+  SmallVector<Operation *> ops;
+  for (Operation *op : getKernelOps())
+    if (op->getNumOperands() > 0)
+      ops.push_back(op);
+  if (ops.empty())
+    return false;
+  Operation *op = pick(ArrayRef(ops));
+  if (isa<nn::AddOp, nn::MulOp>(op) && flip()) {
+    OpBuilder builder(op);
+    Value instead =
+        isa<nn::AddOp>(op)
+            ? Value(nn::SubOp::create(builder, op->getLoc(), op->getOperand(0),
+                                      op->getOperand(1)))
+            : Value(nn::AddOp::create(builder, op->getLoc(), op->getOperand(0),
+                                      op->getOperand(1)));
+    op->replaceAllUsesWith(ValueRange(instead));
+    op->erase();
+    return true;
+  }
+  OpOperand &operand = op->getOpOperand(random() % op->getNumOperands());
+  SmallVector<Value> others;
+  auto offer = [&](Value value) {
+    if (value.getType() == operand.get().getType() && value != operand.get())
+      others.push_back(value);
+  };
+  llvm::for_each(op->getBlock()->getArguments(), offer);
+  for (Operation &before : *op->getBlock()) {
+    if (&before == op)
+      break;
+    llvm::for_each(before.getResults(), offer);
+  }
+  if (others.empty())
+    return false;
+  operand.set(pick(ArrayRef(others)));
+  return true;
+}
+
+/// What a kernel reads is rounded first, or what bf16 held is not.
+bool PlanMutator::addCast() {
+  SmallVector<OpOperand *> operands;
+  for (Operation *op : getKernelOps())
+    for (OpOperand &operand : op->getOpOperands())
+      if (cast<RankedTensorType>(operand.get().getType())
+              .getElementType()
+              .isF32())
+        operands.push_back(&operand);
+  if (operands.empty())
+    return false;
+  OpOperand *operand = pick(ArrayRef(operands));
+  OpBuilder builder(operand->getOwner());
+  Value value = operand->get();
+  auto type = cast<RankedTensorType>(value.getType());
+  Type narrow = RankedTensorType::get(type.getShape(), builder.getBF16Type());
+  Value rounded = nn::CastOp::create(builder, value.getLoc(), narrow, value);
+  operand->set(nn::CastOp::create(builder, value.getLoc(), type, rounded));
+  return true;
+}
