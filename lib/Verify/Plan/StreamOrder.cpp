@@ -37,8 +37,8 @@ FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
         PlannedStep step = queue.steps[queue.next];
         Operation *op = step.command;
         if (auto wait = dyn_cast<plan::WaitOp>(op);
-            wait && !recorded.contains({{step.run.run, step.run.turn},
-                                        wait.getEventAttr()}))
+            wait && !recorded.contains(
+                        {{step.run.run, step.run.turn}, wait.getEventAttr()}))
           break;
         if (auto record = dyn_cast<plan::RecordOp>(op))
           recorded.insert(
