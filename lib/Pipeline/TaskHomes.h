@@ -68,8 +68,6 @@ private:
   void placeInvariants();
   mlir::LogicalResult placeReductions();
   void findLive();
-  bool reaches(mlir::Operation *op,
-               llvm::function_ref<bool(mlir::Operation *)> wanted) const;
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;
