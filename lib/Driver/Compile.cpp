@@ -2,6 +2,7 @@
 
 #include "accel/Driver/Compile.h"
 
+#include "ProveStart.h"
 #include "accel/Driver/Diagnostics.h"
 #include "accel/Driver/FixedBatch.h"
 #include "accel/Driver/OpenText.h"
@@ -46,7 +47,7 @@ private:
   LogicalResult load();
   LogicalResult applyConfig();
   LogicalResult runPhases();
-  LogicalResult runPipeline(StringRef name,
+  LogicalResult runPipeline(ModuleOp on, StringRef name,
                             function_ref<LogicalResult(PassManager &)> fill);
   /// Names what is being done, and times it until the scope ends.
   TimingScope begin(const Twine &stage) {
@@ -116,6 +117,10 @@ LogicalResult Compilation::load() {
     module = parseModule(options.input, &context);
     return success(static_cast<bool>(module));
   }
+  if (!options.provedAgainst.empty())
+    return fail(context, options.input,
+                "cannot use '--proved-against' with a model: all that is made "
+                "of it is proved");
   auto file = onnxio::OnnxFile::load(options.input, &context);
   if (failed(file))
     return failure();
@@ -136,7 +141,7 @@ LogicalResult Compilation::load() {
   if (!module || failed((*file)->checkValuesRead()))
     return failure();
   importing.stop();
-  return runPipeline("compiling: nn", [&](PassManager &pm) {
+  return runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
     buildPhase(Phase::NN, pm, options.phases);
     return success();
   });
@@ -176,7 +181,7 @@ LogicalResult Compilation::applyConfig() {
 }
 
 LogicalResult
-Compilation::runPipeline(StringRef name,
+Compilation::runPipeline(ModuleOp on, StringRef name,
                          function_ref<LogicalResult(PassManager &)> fill) {
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
@@ -187,7 +192,7 @@ Compilation::runPipeline(StringRef name,
     return success();
   TimingScope scope = begin(name);
   pm.enableTiming(scope);
-  return pm.run(*module);
+  return pm.run(on);
 }
 
 LogicalResult Compilation::runPhases() {
@@ -221,12 +226,24 @@ LogicalResult Compilation::runPhases() {
     phases.train.trainable.clear();
     phases.train.frozen.clear();
   }
+  bool goesOn = last > **reached || wantsExecutable();
+  if (!isModel() && goesOn &&
+      failed(proveStart(
+          *module,
+          {options.input, **reached, options.provedAgainst, wantsExecutable()},
+          phases, [&](ModuleOp text, StringRef name, auto add) {
+            return runPipeline(text, name, [&](PassManager &pm) {
+              add(pm);
+              return success();
+            });
+          })))
+    return failure();
   for (int phase = static_cast<int>(**reached); phase <= static_cast<int>(last);
        ++phase) {
     StringRef name = stringifyPhase(static_cast<Phase>(phase));
     if (phase > static_cast<int>(**reached)) {
-      if (failed(
-              runPipeline(("compiling: " + name).str(), [&](PassManager &pm) {
+      if (failed(runPipeline(
+              *module, ("compiling: " + name).str(), [&](PassManager &pm) {
                 buildPhase(static_cast<Phase>(phase), pm, phases);
                 return success();
               })))
@@ -241,7 +258,8 @@ LogicalResult Compilation::runPhases() {
       phaseTexts.emplace_back(name.str(), std::move(text));
     }
   }
-  return runPipeline("passes of the command line", options.addUserPasses);
+  return runPipeline(*module, "passes of the command line",
+                     options.addUserPasses);
 }
 
 LogicalResult Compilation::emitExecutable() {

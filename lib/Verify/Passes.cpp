@@ -21,8 +21,8 @@ struct KeptProgram {
   OwningOpRef<ModuleOp> module;
 };
 
-std::shared_ptr<KeptProgram> makeKeptProgram() {
-  return std::make_shared<KeptProgram>();
+std::shared_ptr<KeptProgram> makeKeptProgram(OwningOpRef<ModuleOp> module) {
+  return std::make_shared<KeptProgram>(KeptProgram{std::move(module)});
 }
 
 namespace {

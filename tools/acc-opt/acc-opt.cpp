@@ -54,6 +54,11 @@ static cl::opt<bool> hashWeights(
     cl::desc("Read weights in files of external data, so that acc-run refuses "
              "others; those in the model file are always held to it"),
     cl::cat(category));
+static cl::list<std::string> provedAgainst(
+    "proved-against",
+    cl::desc("For an executable of IR that is past phase 'train': what that "
+             "phase ended with, and of a plan what 'local' did; repeatable"),
+    cl::value_desc("file"), cl::cat(category));
 static cl::opt<std::string>
     target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
            cl::init("cpu"), cl::cat(category));
@@ -146,6 +151,7 @@ static LogicalResult readOptions(CompileOptions &options) {
   if (failed(words))
     return failure();
   options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
+  options.provedAgainst.assign(provedAgainst.begin(), provedAgainst.end());
   options.phases.target = target;
   options.phases.threads = threads;
   struct Reader {

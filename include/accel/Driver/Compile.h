@@ -38,6 +38,9 @@ struct CompileOptions {
   /// that is at that phase or past it they would change nothing, and are
   /// refused. Import reads a flag of phase `nn`.
   std::vector<std::pair<std::string, Phase>> given;
+  /// `--proved-against`: the text of phases before that of `input`, if that is
+  /// text: what phases `train` and `local` ended with.
+  std::vector<std::string> provedAgainst;
   /// Adds the passes that the user named on the command line; they run when the
   /// last phase is reached.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;

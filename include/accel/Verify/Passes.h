@@ -5,6 +5,7 @@
 #define ACCEL_VERIFY_PASSES_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
 
 namespace accel::verify {
@@ -15,7 +16,8 @@ namespace accel::verify {
 /// A program of an earlier phase, between the pass that keeps it and the one
 /// that compares.
 struct KeptProgram;
-std::shared_ptr<KeptProgram> makeKeptProgram();
+std::shared_ptr<KeptProgram>
+makeKeptProgram(mlir::OwningOpRef<mlir::ModuleOp> module = {});
 
 /// Before the module is changed: copies it, unless an earlier phase has.
 std::unique_ptr<mlir::Pass>
