@@ -34,6 +34,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // A forward program stays as it is.
     return autodiff::buildTrainPipeline(pm, options.train);
   case Phase::Dist: {
+    // What is proved of one rank's program is held against this one.
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     parallel::PlaceOptions place;
     place.mesh = options.mesh;
     place.batchDims = options.batchDims;
@@ -44,11 +46,11 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     pm.addPass(search::createDecidePass());
     return;
   case Phase::Local: {
-    auto logical = verify::makeKeptProgram();
-    pm.addPass(verify::createKeepProgramPass(logical));
+    pm.addPass(verify::createKeepProgramPass(options.logical));
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
     pm.addPass(pipeline::createSplitTasksPass());
@@ -56,7 +58,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addPass(pipeline::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
     // Whoever split it, it must compute what the whole program computes.
-    pm.addPass(verify::createVerifyEquivalencePass(logical));
+    pm.addPass(verify::createVerifyEquivalencePass(options.logical));
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());
     return;

@@ -181,10 +181,12 @@ Compilation::runPipeline(StringRef name,
   PassManager pm(&context);
   if (failed(applyPassManagerCLOptions(pm)))
     return failure();
-  TimingScope scope = begin(name);
-  pm.enableTiming(scope);
   if (failed(fill(pm)))
     return failure();
+  if (pm.empty())
+    return success();
+  TimingScope scope = begin(name);
+  pm.enableTiming(scope);
   return pm.run(*module);
 }
 
@@ -212,6 +214,7 @@ LogicalResult Compilation::runPhases() {
                     "': the module is past it, in phase '" +
                     stringifyPhase(**reached) + "'");
   PhaseOptions phases = options.phases;
+  phases.logical = verify::makeKeptProgram();
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

@@ -45,10 +45,12 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
                          << stringifyPhase(**reached) << "'";
       return signalPassFailure();
     }
+    PhaseOptions options = phaseOptions();
+    options.logical = verify::makeKeptProgram();
     for (int phase = static_cast<int>(**reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());
-      buildPhase(static_cast<Phase>(phase), pipeline, phaseOptions());
+      buildPhase(static_cast<Phase>(phase), pipeline, options);
       if (failed(runPipeline(pipeline, module)))
         return signalPassFailure();
       module->setAttr(

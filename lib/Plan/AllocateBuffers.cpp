@@ -3,6 +3,7 @@
 // is added to it.
 
 #include "CommandOrder.h"
+#include "GapFinder.h"
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
@@ -18,10 +19,13 @@ namespace {
 /// execution that accesses it, and what surely comes before every access.
 struct Interval {
   SmallVector<unsigned, 4> last, before;
+  unsigned firstPosition = 0, lastPosition = 0;
   int64_t microBatch = 0;
 
-  void add(const Execution &execution) {
+  void add(const Execution &execution, unsigned position) {
+    lastPosition = position;
     if (last.empty()) {
+      firstPosition = position;
       last.assign(execution.clock.size(), 0);
       before.assign(execution.clock.begin(), execution.clock.end());
     }
@@ -29,13 +33,6 @@ struct Interval {
         std::max(last[execution.stream], execution.ordinal);
     for (auto [mine, theirs] : llvm::zip_equal(before, execution.clock))
       mine = std::min(mine, theirs);
-  }
-
-  /// Whether every access of this one happens before every one of `other`.
-  bool endsBefore(const Interval &other) const {
-    return llvm::all_of(llvm::zip_equal(last, other.before), [](auto pair) {
-      return std::get<0>(pair) <= std::get<1>(pair);
-    });
   }
 
   /// Whether all other accesses happen before `execution`.
@@ -55,10 +52,9 @@ struct Lifetime {
   bool persistent = false;
   SmallVector<Interval, 1> intervals;
   std::optional<unsigned> entry;
-  /// Read from the buffer once: every pair of buffers asks.
-  int64_t bytes = 0, offset = 0;
+  int64_t bytes = 0;
 
-  void add(const Execution &execution, bool writesOnly) {
+  void add(const Execution &execution, unsigned position, bool writesOnly) {
     // What one call leaves to another must outlive both.
     persistent |= entry && *entry != execution.entry;
     entry = execution.entry;
@@ -68,65 +64,17 @@ struct Lifetime {
          intervals.back().endsWith(execution)))
       intervals.emplace_back();
     intervals.back().microBatch = batch;
-    intervals.back().add(execution);
+    intervals.back().add(execution, position);
   }
 
-  bool mayOverlap(const Lifetime &other) const {
-    if (persistent || other.persistent)
-      return false;
-    // Both lists are in order; each interval must end before the next one of
-    // the other list begins.
-    size_t mine = 0, theirs = 0;
-    while (mine < intervals.size() && theirs < other.intervals.size()) {
-      if (intervals[mine].endsBefore(other.intervals[theirs]))
-        ++mine;
-      else if (other.intervals[theirs].endsBefore(intervals[mine]))
-        ++theirs;
-      else
-        return false;
-    }
-    return true;
+  /// Buffers may share bytes if each stretch of one surely ends before each of
+  /// the other begins, or the other way around.
+  SmallVector<Stretch, 1> getStretches() const {
+    return llvm::map_to_vector<1>(intervals, [](const Interval &interval) {
+      return Stretch{interval.firstPosition, interval.lastPosition,
+                     interval.last, interval.before};
+    });
   }
-};
-
-/// The buffers that have their place and may share it, by offset. Each next one
-/// looks at all of them: at an array of numbers, and at a lifetime only where
-/// the gap in front of it could matter.
-class PlacedBuffers {
-public:
-  void insert(Lifetime *lifetime) {
-    auto at = llvm::upper_bound(placed, lifetime->offset,
-                                [](int64_t offset, const Place &place) {
-                                  return offset < place.begin;
-                                });
-    placed.insert(
-        at, {lifetime->offset, lifetime->offset + lifetime->bytes, lifetime});
-  }
-
-  /// The smallest gap from `start` on that holds the buffer between those that
-  /// it may not overlap; behind all of them if there is none.
-  int64_t findGap(const Lifetime &lifetime, int64_t start, int64_t alignment) {
-    int64_t best = -1, bestGap = 0;
-    for (const Place &place : placed) {
-      // What ends before others do moves nothing, and shuts no gap.
-      if (place.end <= start || lifetime.mayOverlap(*place.lifetime))
-        continue;
-      int64_t gap = place.begin - start;
-      if (gap >= lifetime.bytes && (best < 0 || gap < bestGap)) {
-        best = start;
-        bestGap = gap;
-      }
-      start = std::max<int64_t>(start, llvm::alignTo(place.end, alignment));
-    }
-    return best < 0 ? start : best;
-  }
-
-private:
-  struct Place {
-    int64_t begin, end;
-    Lifetime *lifetime;
-  };
-  std::vector<Place> placed;
 };
 
 struct AllocateBuffersPass
@@ -157,7 +105,7 @@ struct AllocateBuffersPass
     for (Space space : {Space::device, Space::pinned, Space::host,
                         Space::shared, Space::nvme}) {
       SmallVector<Lifetime *> placed;
-      int64_t bytes = place(lifetimes, space, placed);
+      int64_t bytes = place(lifetimes, *order, space, placed);
       if (placed.empty())
         continue;
       ArenaOp::create(builder, program.getLoc(), space, bytes, alignment,
@@ -192,7 +140,7 @@ struct AllocateBuffersPass
       lifetime.persistent = llvm::is_contained(
           {Role::state, Role::packed, Role::constant}, buffer.getRole());
     }
-    for (const Execution &execution : order.getExecutions()) {
+    for (auto [position, execution] : llvm::enumerate(order.getExecutions())) {
       CommandOpInterface command = execution.command;
       llvm::SmallDenseSet<StringAttr> read;
       for (ViewAttr view : command.getReads())
@@ -202,7 +150,7 @@ struct AllocateBuffersPass
         // Scratch is read as it is written, and never from before.
         bool writesOnly = !read.contains(owner) ||
                           lifetimes[owner].buffer.getRole() == Role::scratch;
-        lifetimes[owner].add(execution, writesOnly);
+        lifetimes[owner].add(execution, position, writesOnly);
       }
     }
     return lifetimes;
@@ -212,7 +160,8 @@ struct AllocateBuffersPass
   /// ones first, side by side; of the others the largest first, each into the
   /// smallest gap that holds it between those whose lifetimes meet its own
   /// (greedy by size: Pisarchyk and Lee, arXiv:2001.03288).
-  int64_t place(llvm::MapVector<StringAttr, Lifetime> &lifetimes, Space space,
+  int64_t place(llvm::MapVector<StringAttr, Lifetime> &lifetimes,
+                const CommandOrder &executions, Space space,
                 SmallVectorImpl<Lifetime *> &placed) {
     SmallVector<Lifetime *> order;
     for (auto &[name, lifetime] : lifetimes)
@@ -224,17 +173,17 @@ struct AllocateBuffersPass
       return !lhs->persistent && lhs->bytes > rhs->bytes;
     });
     int64_t end = 0, persistentEnd = 0;
-    PlacedBuffers others;
+    GapFinder gaps(executions, alignment);
     for (Lifetime *lifetime : order) {
-      lifetime->offset = llvm::alignTo(persistentEnd, alignment);
+      int64_t offset = llvm::alignTo(persistentEnd, alignment);
       if (!lifetime->persistent) {
-        lifetime->offset =
-            others.findGap(*lifetime, lifetime->offset, alignment);
-        others.insert(lifetime);
+        SmallVector<Stretch, 1> stretches = lifetime->getStretches();
+        offset = gaps.find(stretches, lifetime->bytes, offset);
+        gaps.insert(stretches, lifetime->bytes, offset);
       }
-      lifetime->buffer.setOffset(lifetime->offset);
+      lifetime->buffer.setOffset(offset);
       placed.push_back(lifetime);
-      end = std::max(end, lifetime->offset + lifetime->bytes);
+      end = std::max(end, offset + lifetime->bytes);
       if (lifetime->persistent)
         persistentEnd = end;
     }

@@ -179,8 +179,14 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
     builder.setInsertionPointToStart(block);
     IRMapping mapping;
     mapping.map(body.inputs.getArrayRef(), block->getArguments());
-    for (Operation *op : body.ops)
-      builder.clone(*op, mapping);
+    for (Operation *op : body.ops) {
+      Operation *clone = builder.clone(*op, mapping);
+      // Which of many an op was does not change what it computes: the kernels
+      // of all blocks of a model are one.
+      for (StringRef origin :
+           {dist::kInstanceAttr, dist::kUnitAttr, dist::kInsertedByAttr})
+        clone->removeDiscardableAttr(origin);
+    }
     SmallVector<Value> results;
     for (Value output : outputs)
       results.push_back(mapping.lookup(output));

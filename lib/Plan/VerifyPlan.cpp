@@ -20,7 +20,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
-      if (failed(checkPlaces(program)) ||
+      if (failed(checkPlaces(program)) || failed(checkRuns(program, buffers)) ||
           failed(checkViews(program, buffers)) ||
           failed(checkShared(program, buffers)) ||
           failed(Replay(program, buffers).run()))
@@ -66,6 +66,70 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                << " bytes that its buffers need, found "
                << entry.first.getBytes();
     return success();
+  }
+
+  /// In each entry a body runs once, or once for each micro-batch, as one must
+  /// that reads or writes a part of what is split over them.
+  LogicalResult checkRuns(ProgramOp program, const BufferTable &buffers) {
+    int64_t count = 1;
+    if (auto name = program.getMeshAttr())
+      if (dist::MeshOp mesh =
+              dist::MeshOp::lookup(program->getParentOp(), name))
+        count = mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    for (auto entry : program.getOps<EntryOp>()) {
+      // Of each body the micro-batches [first, end) of its runs, and one run.
+      llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>>
+          spans;
+      llvm::DenseMap<Operation *, RunOp> lastRuns;
+      WalkResult inRange = entry.walk([&](RunOp run) {
+        int64_t first = run.getOffset(), trips = run.getTrips();
+        if (first < 0 || first >= count || trips > count - first) {
+          run.emitOpError() << "expected one of " << count
+                            << " micro-batches in every turn, found " << first
+                            << " in the first of " << trips;
+          return WalkResult::interrupt();
+        }
+        BodyOp body = buffers.getBody(run);
+        spans[body].push_back({first, first + trips});
+        lastRuns[body] = run;
+        return WalkResult::advance();
+      });
+      if (inRange.wasInterrupted())
+        return failure();
+      for (auto &[body, list] : spans) {
+        llvm::sort(list);
+        int64_t end = 0, runs = 0;
+        bool distinct = true;
+        for (auto [first, next] : list) {
+          distinct &= first >= end;
+          runs += next - first;
+          end = next;
+        }
+        bool all = distinct && runs == count;
+        if (!all && (runs > 1 || movesMicroBatch(cast<BodyOp>(body))))
+          return lastRuns[body].emitOpError()
+                 << "expected @" << cast<BodyOp>(body).getSymName()
+                 << " to run once for each of " << count
+                 << " micro-batches, found some twice or never";
+      }
+    }
+    return success();
+  }
+
+  /// Whether a command reads or writes what is split over micro-batches.
+  static bool movesMicroBatch(BodyOp body) {
+    auto isSplit = [](PartAttr part) {
+      return llvm::any_of(part.getAxes().getAsRange<ArrayAttr>(), [](auto dim) {
+        return llvm::any_of(
+            dim.template getAsRange<StringAttr>(), [](auto axis) {
+              return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
+            });
+      });
+    };
+    return llvm::any_of(body.getOps<ReadOp>(),
+                        [&](ReadOp op) { return isSplit(op.getPart()); }) ||
+           llvm::any_of(body.getOps<WriteOp>(),
+                        [&](WriteOp op) { return isSplit(op.getPart()); });
   }
 
   /// Every view lies in its buffer for every slot and every coordinate.

@@ -18,7 +18,8 @@ namespace {
 struct Accumulator {
   nn::StateOp state;
   std::vector<Piece> term; ///< what each micro-batch adds, as it may be read
-  func::FuncOp adds;       ///< the task that does
+  dist::Reduction combines = dist::Reduction::sum; ///< how
+  func::FuncOp adds;                               ///< the task that does
   bool reset = false;
 };
 
@@ -57,6 +58,8 @@ private:
   LogicalResult checkAllGiven();
   LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
                             dist::LayoutAttr layout);
+  LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
+                             dist::LayoutAttr layout);
   LogicalResult bindArgument(func::FuncOp task, unsigned number);
   LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
                           StringRef name, Value wanted);
@@ -72,6 +75,7 @@ private:
   /// Whether it runs for each micro-batch, where there are several.
   bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
   bool varies(const Piece &piece);
+  bool varies(const Known &what);
   StringAttr getState(func::FuncOp task, unsigned argument) {
     auto state =
         task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
@@ -96,7 +100,8 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringMap<dist::LayoutAttr> layouts; ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> layouts;     ///< of "input 'x'", …
+  llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
 };
 } // namespace
@@ -112,25 +117,41 @@ bool Verifier::varies(const Piece &piece) {
          });
 }
 
-/// States begin as in the logical program; sums over micro-batches, which it
-/// does not have, at 0.
+bool Verifier::varies(const Known &what) {
+  auto any = [&](const std::vector<Piece> &pieces) {
+    return llvm::any_of(pieces,
+                        [&](const Piece &piece) { return varies(piece); });
+  };
+  return any(what.pieces) || llvm::any_of(what.terms, any) ||
+         llvm::any_of(what.views, [&](const View &view) {
+           return llvm::is_contained(view.partial, microBatch) ||
+                  llvm::any_of(view.ranks, [&](const auto &rank) {
+                    return rank.first == microBatch;
+                  });
+         });
+}
+
+/// States begin as in the logical program; it has no sums over micro-batches.
 LogicalResult Verifier::checkStates(ModuleOp whole) {
   SymbolTable symbols(whole);
   for (auto state : local.getOps<nn::StateOp>()) {
+    heldShapes[state.getSymName()] =
+        cast<ShapedType>(state.getType()).getShape();
     if (logical.states.contains(state.getSymName())) {
       auto same = symbols.lookup<nn::StateOp>(state.getSymNameAttr());
       if (!same || same.getInit() != state.getInit())
         return state.emitOpError()
                << "begins with another value than in the logical program";
+      // What pads it is not part of its value.
+      RankedTensorType value = state.getLogicalType();
+      if (value.getShape() != same.getLogicalType().getShape())
+        return state.emitOpError()
+               << "expected a value of " << same.getLogicalType()
+               << " as in the logical program, found " << value;
       continue;
     }
     if (state.getRole() != nn::StateRole::accumulator)
       continue;
-    auto zero = dyn_cast_if_present<SplatElementsAttr>(state.getInit());
-    Known init;
-    init.splat = zero ? zero.getSplatValue<Attribute>() : Attribute();
-    if (!init.isZero())
-      return state.emitOpError() << "expected an accumulator to begin at 0";
     accumulators[state.getSymNameAttr()].state = state;
   }
   return success();
@@ -256,7 +277,7 @@ LogicalResult Verifier::checkAllGiven() {
   for (auto &[name, accumulator] : accumulators)
     if (accumulator.adds && !accumulator.reset)
       return accumulator.state.emitOpError()
-             << "is not set back to 0 after the step";
+             << "is not set back after the step";
   auto check = [&](StringRef kind, StringRef name, Value value,
                    Value old) -> LogicalResult {
     if (given.contains(join(kind, name)) || value == old)
@@ -304,7 +325,27 @@ LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
     return emitError(loc) << "expected the layout " << known << " for " << kind
                           << " '" << name << "', found " << layout;
   known = layout;
-  return success();
+  return checkPadding(loc, kind, name, layout);
+}
+
+/// Of what the program takes and gives, states alone are padded, and say so.
+LogicalResult Verifier::checkPadding(Location loc, StringRef kind,
+                                     StringRef name, dist::LayoutAttr layout) {
+  Value value;
+  if (kind == "input")
+    value = logical.inputs.lookup(name);
+  else if (kind == "output")
+    value = logical.outputs.lookup(name);
+  ArrayRef<int64_t> shape = layout.getShape();
+  if (kind == "state") {
+    auto held = heldShapes.find(name);
+    if (held == heldShapes.end() || held->second == shape)
+      return success();
+  } else if (!value || shapeOf(value) == shape) {
+    return success();
+  }
+  return emitError(loc) << "expected the layout of all of " << kind << " '"
+                        << name << "', found " << layout;
 }
 
 LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
@@ -341,10 +382,28 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
                               << " before its last term is added";
     isRead |= run.task == task;
   }
+  BlockArgument argument = task.getArgument(number);
+  auto layout =
+      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
+  StringRef name = accumulator.state.getSymName();
+  if (failed(checkLayout(argument.getLoc(), "state", name, layout)))
+    return failure();
+  PieceMaker &maker = follower.getMaker();
+  std::vector<Piece> &pieces = follower.at(argument).pieces;
+  std::string found;
   for (Piece piece : accumulator.term) {
     llvm::erase(piece.partial, microBatch);
-    follower.at(task.getArgument(number)).pieces.push_back(piece);
+    bool same =
+        piece.partial == maker.dropUnits(layout.getPartial().getNames());
+    for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
+      same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
+    if (same)
+      pieces.push_back(piece);
+    found = maker.describe(piece);
   }
+  if (pieces.empty())
+    return emitError(argument.getLoc()) << "expected @" << name << " to be "
+                                        << layout << ", found " << found;
   return success();
 }
 
@@ -356,9 +415,7 @@ LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
         source.front().getTerminator()->getOperand(edge.getResult()));
     if (what.sum)
       return edge.emitError() << "carries a sum that is not finished";
-    if (isInLoop(source) && !isInLoop(task) &&
-        llvm::any_of(what.pieces,
-                     [&](const Piece &piece) { return varies(piece); }))
+    if (isInLoop(source) && !isInLoop(task) && varies(what))
       return edge.emitError()
              << "carries a value of the last micro-batch alone";
     follower.at(task.getArgument(number)) = what;
@@ -388,7 +445,8 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
                                   Accumulator &accumulator) {
   const Known &what = follower.at(operand.get());
   StringRef name = accumulator.state.getSymName();
-  if (what.isZero() && accumulator.adds && !isInLoop(task)) {
+  if (what.isIdentityOf(accumulator.combines) && accumulator.adds &&
+      !isInLoop(task)) {
     accumulator.reset = true;
     return success();
   }
@@ -399,8 +457,17 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
   };
   if (what.sum != accumulator.state.getSymNameAttr() || what.terms.size() != 1)
     return fail("the sum so far and one term of the logical program");
+  Known init;
+  if (auto splat =
+          dyn_cast_if_present<SplatElementsAttr>(accumulator.state.getInit()))
+    init.splat = splat.getSplatValue<Attribute>();
+  if (!init.isIdentityOf(what.combines))
+    return accumulator.state.emitOpError()
+           << "expected an accumulator to begin with what changes nothing";
+  accumulator.combines = what.combines;
   for (const Piece &piece : what.terms.front())
-    if (llvm::is_contained(piece.partial, microBatch))
+    if (llvm::is_contained(piece.partial, microBatch) &&
+        piece.reduction == what.combines)
       accumulator.term.push_back(piece);
   if (accumulator.term.empty() || accumulator.adds ||
       (microBatches > 1 && !isInLoop(task)))
@@ -436,7 +503,7 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
     bool same =
         piece.partial.empty() && maker.fits(expected, operand.get().getType());
     for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
-      same &= mine.free || mine.axes == theirs.axes;
+      same &= mine.free || mine.isSplitLike(theirs);
     if (same)
       return success();
     found = maker.describe(piece);
@@ -466,7 +533,8 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
     return meshes.empty() ? dist::MeshOp() : *meshes.begin();
   };
   dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
-  if (!mesh || !whole || mesh.getAxes() != whole.getAxes())
+  // What nothing has placed yet has no mesh.
+  if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
     return local.emitError()
            << "expected a mesh as in the logical program, found "
            << (mesh ? "another" : "none");

@@ -17,17 +17,20 @@ bool Known::isZero() const {
   return number && number.getValue().isZero();
 }
 
-/// A piece of equal elements.
-static Piece makeFree(Value logical) {
-  Piece piece;
-  piece.logical = logical;
-  piece.dims.resize(cast<RankedTensorType>(logical.getType()).getRank(),
-                    Dim{{}, true});
-  return piece;
+bool Known::isIdentityOf(dist::Reduction kind) const {
+  if (kind == dist::Reduction::sum)
+    return isZero();
+  bool least = kind == dist::Reduction::max;
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isInfinity() &&
+           number.getValue().isNegative() == least;
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && (least ? number.getValue().isMinSignedValue()
+                          : number.getValue().isMaxSignedValue());
 }
 
 /// Adds what is not there yet.
-static void insert(std::vector<Piece> &pieces, const Piece &piece) {
+void verify::insert(std::vector<Piece> &pieces, const Piece &piece) {
   if (!llvm::is_contained(pieces, piece))
     pieces.push_back(piece);
 }
@@ -46,21 +49,16 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
 }
 
 /// Whether two ops are the same function, sizes aside.
-static bool agree(Operation *logical, Operation *local) {
+bool verify::agree(Operation *logical, Operation *local) {
   if (logical->getName() != local->getName() ||
       logical->getNumOperands() != local->getNumOperands())
     return false;
-  std::optional<OpMap> map = getOpMap(logical);
-  auto filter = [&](Operation *op) {
-    return llvm::filter_to_vector(
-        op->getAttrs(), [&](NamedAttribute attribute) {
-          StringRef name = attribute.getName().getValue();
-          // Those of other dialects say where an op comes from.
-          return !name.contains('.') &&
-                 !(map && llvm::is_contained(map->sizes, name));
-        });
-  };
-  return filter(logical) == filter(local);
+  if (auto slice = dyn_cast<nn::SliceOp>(logical)) {
+    auto other = cast<nn::SliceOp>(local);
+    return slice.getStarts() == other.getStarts() &&
+           slice.getSteps() == other.getSteps();
+  }
+  return haveSameAttributes(logical, local);
 }
 
 /// The results, each way, of `whole` on each choice of pieces. Zero is a term
@@ -100,159 +98,39 @@ std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
 void Follower::followOp(Operation *op) {
   // The op must read what each operand holds: the operand with the fewest
   // readers says which it can be.
-  std::optional<Logical::Ops> candidates;
+  SmallVector<const Logical::Ops *> fewest;
+  size_t fewestReaders = std::numeric_limits<size_t>::max();
   SmallVector<bool> zeros;
   for (Value operand : op->getOperands()) {
     const Known &what = known[operand];
-    Logical::Ops readers;
+    SmallVector<const Logical::Ops *> readers;
     for (const Piece &piece : what.pieces)
-      readers.insert_range(logical.getReaders(piece.logical));
+      readers.push_back(&logical.getReaders(piece.logical));
     if (what.splat)
-      readers.insert_range(logical.getReaders(what.splat));
-    if (!candidates || readers.size() < candidates->size())
-      candidates = std::move(readers);
+      readers.push_back(&logical.getReaders(what.splat));
+    size_t count = 0;
+    for (const Logical::Ops *each : readers)
+      count += each->size();
+    if (count < fewestReaders) {
+      fewest = std::move(readers);
+      fewestReaders = count;
+    }
     zeros.push_back(what.isZero());
   }
-  if (!candidates)
-    return;
-  for (Operation *candidate : *candidates) {
-    if (!agree(candidate, op))
-      continue;
+  Logical::Ops candidates;
+  for (const Logical::Ops *readers : fewest)
+    for (Operation *reader : *readers)
+      if (agree(reader, op))
+        candidates.insert(reader);
+  for (Operation *candidate : candidates) {
     Operands operands;
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       operands.push_back(
-          hold(operand, Logical::rootOf(candidate->getOperand(number))));
+          hold(operand, logical.rootOf(candidate->getOperand(number))));
     for (auto &results : apply(candidate, operands, zeros, op))
       for (auto [piece, result] : llvm::zip_equal(results, op->getResults()))
-        insert(known[result].pieces, piece);
+        insertSum(known[result].pieces, piece);
   }
-}
-
-/// The logical program's scatters of what `updates` may be.
-Logical::Ops Follower::findScatters(Value updates) {
-  const Known &what = known[updates];
-  Logical::Ops found;
-  auto add = [&](const Logical::Ops &readers) {
-    for (Operation *reader : readers)
-      if (isa<nn::ScatterAddOp>(reader))
-        found.insert(reader);
-  };
-  for (const Piece &piece : what.pieces)
-    add(logical.getReaders(piece.logical));
-  if (what.splat)
-    add(logical.getReaders(what.splat));
-  return found;
-}
-
-/// What a local scatter onto anything adds to it, read as `whole`'s, onto
-/// zeros.
-std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
-  auto scatter = cast<nn::ScatterAddOp>(local);
-  auto onto = cast<nn::ScatterAddOp>(whole);
-  std::vector<Piece> terms;
-  if (scatter.getDim() != onto.getDim() ||
-      scatter.getBatchDims() != onto.getBatchDims() ||
-      (!matchPattern(onto.getInit(), m_AnyZeroFloat()) &&
-       !matchPattern(onto.getInit(), m_Zero())))
-    return terms;
-  Operands operands = {
-      {makeFree(Logical::rootOf(onto.getInit()))},
-      hold(scatter.getIndices(), Logical::rootOf(onto.getIndices())),
-      hold(scatter.getUpdates(), Logical::rootOf(onto.getUpdates()))};
-  for (auto &results : apply(whole, operands, {true, false, false}, local))
-    insert(terms, results.front());
-  return terms;
-}
-
-/// The dimensions of two pieces that are added element by element: where one's
-/// elements are equal, those of the other. None if they are split differently.
-static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
-                                                ArrayRef<Dim> rhs) {
-  std::vector<Dim> joined;
-  for (auto [a, b] : llvm::zip_equal(lhs, rhs)) {
-    if (!a.free && !b.free && !(a == b))
-      return std::nullopt;
-    joined.push_back(a.free ? b : a);
-  }
-  return joined;
-}
-
-/// Sums that the logical program makes of two values.
-std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
-                                      ArrayRef<Piece> rhs) {
-  std::vector<Piece> sums;
-  for (const Piece &a : lhs)
-    for (Operation *reader : logical.getReaders(a.logical)) {
-      auto add = dyn_cast<nn::AddOp>(reader);
-      if (!add)
-        continue;
-      Value left = Logical::rootOf(add.getLhs()),
-            right = Logical::rootOf(add.getRhs());
-      for (const Piece &b : rhs) {
-        bool adds = (left == a.logical && right == b.logical) ||
-                    (left == b.logical && right == a.logical);
-        if (!adds || a.partial != b.partial)
-          continue;
-        std::optional<std::vector<Dim>> dims = joinDims(a.dims, b.dims);
-        if (!dims)
-          continue;
-        Piece sum = a;
-        sum.logical = add;
-        sum.dims = *dims;
-        insert(sums, sum);
-      }
-    }
-  return sums;
-}
-
-/// x + scatter_add(0, i, u) is scatter_add(x, i, u) in one rank's program.
-void Follower::followMerged(Operation *op, Known &result) {
-  auto scatter = dyn_cast<nn::ScatterAddOp>(op);
-  if (!scatter)
-    return;
-  for (Operation *whole : findScatters(scatter.getUpdates())) {
-    std::vector<Piece> terms = applyScatter(whole, op),
-                       onto = known[scatter.getInit()].pieces;
-    // What is all equal is any of the values that the logical program adds.
-    for (Operation *sum : logical.getReaders(whole->getResult(0)))
-      for (Value term : sum->getOperands())
-        for (const Piece &piece :
-             hold(scatter.getInit(), Logical::rootOf(term)))
-          insert(onto, piece);
-    for (const Piece &sum : addTerms(onto, terms))
-      insert(result.pieces, sum);
-  }
-}
-
-/// A sum over micro-batches, and one more term.
-bool Follower::followSum(Operation *op, Known &result) {
-  auto sum = llvm::find_if(op->getOperands(),
-                           [&](Value each) { return known[each].sum; });
-  if (sum == op->operand_end())
-    return false;
-  const Known before = known[*sum];
-  std::vector<Piece> term;
-  unsigned number = std::distance(op->operand_begin(), sum);
-  if (isa<nn::AddOp>(op)) {
-    term = known[op->getOperand(1 - number)].pieces;
-  } else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op);
-             scatter && number == 0) {
-    for (Operation *whole : findScatters(scatter.getUpdates()))
-      for (const Piece &piece : applyScatter(whole, op))
-        insert(term, piece);
-  }
-  if (term.empty())
-    return false;
-  result.sum = before.sum;
-  result.terms = before.terms;
-  // Two terms are one if the logical program adds them.
-  if (!result.terms.empty())
-    if (auto both = addTerms(result.terms.back(), term); !both.empty()) {
-      result.terms.back() = both;
-      return true;
-    }
-  result.terms.push_back(term);
-  return true;
 }
 
 /// Where a rank's piece begins: its number along axes, times a size.
@@ -300,6 +178,12 @@ void Follower::followCounter(Operation *op, Known &result) {
 void Follower::followSource(Operation *op) {
   Value value = op->getResult(0);
   Known &result = known[value];
+  SplatElementsAttr splat;
+  if (matchPattern(op, m_Constant(&splat))) {
+    // Of any value whose elements are that.
+    result.splat = splat.getSplatValue<Attribute>();
+    return;
+  }
   for (Operation *whole : logical.getSources(op->getName())) {
     Piece piece;
     piece.logical = whole->getResult(0);
@@ -313,9 +197,6 @@ void Follower::followSource(Operation *op) {
         agree(whole, op) && maker.fits(piece, value.getType()))
       insert(result.pieces, piece);
   }
-  SplatElementsAttr splat;
-  if (matchPattern(op, m_Constant(&splat)))
-    result.splat = splat.getSplatValue<Attribute>();
 }
 
 LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
@@ -330,9 +211,22 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   // Equal elements stay what they are wherever they are sent.
   if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
     result.splat = from.splat;
-  for (const Piece &piece : from.pieces)
-    if (auto made = maker.applyCollective(op, piece, why); succeeded(made))
-      insert(result.pieces, *made);
+  auto apply = [&](const std::vector<Piece> &pieces) {
+    std::vector<Piece> results;
+    for (const Piece &piece : pieces)
+      if (auto made = maker.applyCollective(op, piece, why); succeeded(made))
+        insert(results, *made);
+    return results;
+  };
+  result.pieces = apply(from.pieces);
+  for (const std::vector<Piece> &term : from.terms)
+    result.terms.push_back(apply(term));
+  // What is done to a sum is done to each term.
+  if (llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
+    result.terms.clear();
+  for (View view : from.views)
+    if (moveView(view, op, maker))
+      result.views.push_back(std::move(view));
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
                           << why;
@@ -359,6 +253,7 @@ LogicalResult Follower::follow(Operation *op) {
     if (!followOffset(op, result) && !followSum(op, result)) {
       followCounter(op, result);
       followMerged(op, result);
+      followPadding(op, result);
       // What does nothing but move equal elements leaves them equal.
       if (isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
         result.splat = known[op->getOperand(0)].splat;
@@ -366,8 +261,24 @@ LogicalResult Follower::follow(Operation *op) {
     known[op->getResult(0)] = std::move(result);
   }
   followOp(op);
-  for (Value result : op->getResults())
-    if (!known[result].isNothing())
-      return success();
+  auto isFollowed = [&] {
+    return llvm::any_of(op->getResults(), [&](Value result) {
+      return !known[result].isNothing();
+    });
+  };
+  // Otherwise it is said in other words.
+  if (!isFollowed() && distribute(op))
+    followOp(op);
+  if (!isFollowed() && addViews(op))
+    followOp(op);
+  if (!isFollowed() && op->getNumResults() == 1) {
+    Known result;
+    followView(op, result);
+    followParts(op, result);
+    followTerms(op, result);
+    known[op->getResult(0)] = std::move(result);
+  }
+  if (isFollowed())
+    return success();
   return op->emitError() << "does not follow from the logical program: " << why;
 }

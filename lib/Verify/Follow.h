@@ -23,18 +23,34 @@ struct Known {
   mlir::Attribute splat;        ///< all elements are this
   std::optional<Offset> offset; ///< all elements are this
   /// The sum over micro-batches that it is, so far, with further terms: of each
-  /// what it may be.
+  /// what it may be. Without one a sum of terms that the logical program adds
+  /// in another order.
   mlir::StringAttr sum;
   std::vector<std::vector<Piece>> terms;
+  dist::Reduction combines = dist::Reduction::sum; ///< how terms came in
+  /// What it is of a value whose elements the logical program has nowhere in
+  /// this shape.
+  std::vector<View> views;
 
-  bool isNothing() const { return pieces.empty() && !splat && !offset && !sum; }
+  bool isNothing() const {
+    return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
+           views.empty();
+  }
   bool isZero() const;
+  /// Whether it changes nothing where it is combined with others.
+  bool isIdentityOf(dist::Reduction kind) const;
 };
+
+/// Whether two ops are the same function, sizes aside.
+bool agree(mlir::Operation *logical, mlir::Operation *local);
+
+/// Adds what is not there yet.
+void insert(std::vector<Piece> &pieces, const Piece &piece);
 
 /// Follows one rank's ops in order.
 class Follower {
 public:
-  Follower(const Logical &logical, dist::MeshOp mesh)
+  Follower(Logical &logical, dist::MeshOp mesh)
       : logical(logical), mesh(mesh), maker(mesh) {}
 
   /// Finds what the op's results hold; an error if that is nothing of the
@@ -54,6 +70,14 @@ private:
   bool followSum(mlir::Operation *op, Known &result);
   void followCounter(mlir::Operation *op, Known &result);
   void followMerged(mlir::Operation *op, Known &result);
+  void followPadding(mlir::Operation *op, Known &result);
+  void followView(mlir::Operation *op, Known &result);
+  void followParts(mlir::Operation *op, Known &result);
+  std::optional<View> applyParts(mlir::Operation *whole,
+                                 mlir::Operation *local);
+  void followTerms(mlir::Operation *op, Known &result);
+  bool distribute(mlir::Operation *op);
+  bool addViews(mlir::Operation *op);
   void followOp(mlir::Operation *op);
   std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
                                         const Operands &operands,
@@ -62,10 +86,17 @@ private:
   Logical::Ops findScatters(mlir::Value updates);
   std::vector<Piece> applyScatter(mlir::Operation *whole,
                                   mlir::Operation *local);
+  using Terms = std::vector<std::vector<Piece>>;
+  bool collectTerms(mlir::Operation *op, Terms &terms);
+  Terms join(Terms terms);
+  std::vector<Piece> findSum(const Terms &terms);
+  void insertSum(std::vector<Piece> &pieces, const Piece &piece);
+  std::vector<View> getViews(mlir::Value value);
+  void addPieces(const View &view, mlir::Value value, Known &result);
   std::vector<Piece> addTerms(llvm::ArrayRef<Piece> lhs,
                               llvm::ArrayRef<Piece> rhs);
 
-  const Logical &logical;
+  Logical &logical;
   dist::MeshOp mesh;
   PieceMaker maker;
   llvm::DenseMap<mlir::Value, Known> known;

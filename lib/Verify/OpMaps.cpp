@@ -10,6 +10,33 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
+Value verify::skipPlacement(Value value) {
+  while (
+      isa_and_nonnull<dist::ReshardOp, dist::AccumulateOp, dist::ConstraintOp,
+                      nn::GradientOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// Whether a discardable attribute says what an op computes. Those of other
+/// dialects say where it comes from.
+static bool matters(NamedAttribute attribute) {
+  return !attribute.getName().getValue().contains('.');
+}
+
+bool verify::haveSameAttributes(Operation *lhs, Operation *rhs) {
+  return lhs->getName().compareOpProperties(lhs->getPropertiesStorage(),
+                                            rhs->getPropertiesStorage()) &&
+         llvm::equal(
+             llvm::make_filter_range(lhs->getDiscardableAttrs(), matters),
+             llvm::make_filter_range(rhs->getDiscardableAttrs(), matters));
+}
+
+static bool isZero(Value value) {
+  value = skipPlacement(value);
+  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
+}
+
 /// Every dimension of every operand and result must be whole.
 static OpMap getWholeMap(Operation *op) {
   OpMap map;
@@ -132,7 +159,6 @@ static OpMap getMap(nn::SliceOp op) {
         op.getSteps()[dim] == 1)
       map.results[0][dim] = map.operands[0][dim] = map.add();
   map.linear = {{0}};
-  map.sizes = {"sizes"};
   return map;
 }
 
@@ -156,7 +182,7 @@ static OpMap getMap(nn::PadOp op) {
   for (size_t dim = 0; dim < map.results[0].size(); ++dim)
     if (op.getLow()[dim] == 0 && op.getHigh()[dim] == 0)
       map.results[0][dim] = map.operands[0][dim] = map.add();
-  if (matchPattern(op.getValue(), m_AnyZeroFloat()))
+  if (isZero(op.getValue()))
     map.linear = {{0}};
   return map;
 }
@@ -203,8 +229,7 @@ static OpMap getMap(nn::ScatterAddOp op) {
         map.operands[1][dim] = map.operands[0][dim];
     }
   map.linear = {{0, 2}};
-  if (!matchPattern(op.getInit(), m_AnyZeroFloat()) &&
-      !matchPattern(op.getInit(), m_Zero()))
+  if (!isZero(op.getInit()))
     return map;
   for (size_t dim = 0; dim < rank; ++dim) {
     int index = map.operands[1][batch + dim] = map.operands[2][at + dim] =

@@ -14,6 +14,13 @@ inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
 }
 
+/// The value without the ops that only say where it is placed, or where the
+/// update begins.
+mlir::Value skipPlacement(mlir::Value value);
+
+/// Whether two ops of one name are the same function.
+bool haveSameAttributes(mlir::Operation *lhs, mlir::Operation *rhs);
+
 /// An op on whole tensors. Dimensions with the same index run along together: a
 /// piece of one belongs to the same piece of the others.
 struct OpMap {
@@ -33,8 +40,6 @@ struct OpMap {
   std::vector<std::pair<unsigned, unsigned>> shared;
   /// Sets of operands in which the op is linear together.
   std::vector<std::vector<unsigned>> linear;
-  /// Attributes in which a local op may differ, having been checked otherwise.
-  std::vector<llvm::StringRef> sizes;
 
   int add() { return indices++; }
 };

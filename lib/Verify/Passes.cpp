@@ -1,4 +1,4 @@
-// Keeps the program of a phase while the next one changes it, and compares.
+// Keeps the program of a phase while later ones change it, and compares.
 
 #include "accel/Verify/Passes.h"
 
@@ -36,7 +36,9 @@ struct KeepProgramPass : PassWrapper<KeepProgramPass, OperationPass<ModuleOp>> {
     return "Copies the program that a proof compares the next phase with";
   }
   void runOnOperation() override {
-    program->module = getOperation().clone();
+    // The first phase that runs has the program that all others follow from.
+    if (!program->module)
+      program->module = getOperation().clone();
     markAllAnalysesPreserved();
   }
   std::shared_ptr<KeptProgram> program;
@@ -69,7 +71,7 @@ struct VerifyEquivalencePass
     OwningOpRef<ModuleOp> program =
         getProgram(getOperation(), kept, logical,
                    "dist-verify-equivalence: expected logical=FILE, the "
-                   "program in phase 'decided' that this one was made from");
+                   "program in phase 'train' that this one was made from");
     if (!program || failed(verifyEquivalence(*program, getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();

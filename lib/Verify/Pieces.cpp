@@ -46,6 +46,17 @@ Piece PieceMaker::get(Value logical, dist::LayoutAttr layout) {
   piece.logical = logical;
   for (dist::AxesAttr axes : layout.getDims())
     piece.dims.push_back({dropUnits(axes.getNames()), false});
+  // What is laid out may be larger than the value: the rest is not known.
+  for (auto [dim, held, size] :
+       llvm::zip(piece.dims, layout.getShape(), shapeOf(logical)))
+    dim.padding = held - size;
+  return piece;
+}
+
+Piece verify::makeFree(Value logical) {
+  Piece piece;
+  piece.logical = logical;
+  piece.dims.resize(shapeOf(logical).size(), Dim{{}, true});
   return piece;
 }
 
@@ -56,8 +67,11 @@ bool PieceMaker::fits(const Piece &piece, Type local) {
       getElementTypeOrSelf(piece.logical) != getElementTypeOrSelf(local))
     return false;
   for (auto [dim, size] : llvm::enumerate(whole))
-    if (!piece.dims[dim].free &&
-        part[dim] * countRanks(piece.dims[dim].axes) != size)
+    if (piece.dims[dim].padding < 0)
+      return false;
+    else if (!piece.dims[dim].free &&
+             part[dim] * countRanks(piece.dims[dim].axes) !=
+                 size + piece.dims[dim].padding)
       return false;
   return true;
 }
@@ -68,8 +82,13 @@ std::string PieceMaker::describe(const Piece &piece) {
     return "{" + llvm::join(names, ",") + "}";
   };
   std::vector<std::string> dims;
-  for (const Dim &dim : piece.dims)
-    dims.push_back(dim.free ? "any" : join(dim.axes));
+  for (const Dim &dim : piece.dims) {
+    std::string &text = dims.emplace_back(dim.free ? "any" : join(dim.axes));
+    if (!dim.order.empty())
+      text += " in another order";
+    if (dim.padding)
+      text += " and " + std::to_string(dim.padding) + " more";
+  }
   std::string text = "[" + llvm::join(dims, ", ") + "]";
   if (!piece.partial.empty())
     text += " partial " + join(piece.partial);
@@ -90,7 +109,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
   if (!map)
     return fail("nothing is known of what it computes of pieces");
   // What each index is split over: the operands must agree.
-  std::vector<std::optional<Axes>> splits(map->indices);
+  std::vector<std::optional<Dim>> splits(map->indices);
   auto forEachDim = [&](auto look) {
     for (auto [number, dims] : llvm::enumerate(map->operands))
       for (auto [dim, index] : llvm::enumerate(dims))
@@ -110,23 +129,35 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
   bool agrees = forEachDim([&](unsigned number, unsigned dim, int index,
                                int64_t whole, int64_t part) {
     const Dim &held = operands[number].dims[dim];
-    if (index == OpMap::kWhole)
+    if (index == OpMap::kWhole) {
+      if (!held.free && !held.isPlain()) {
+        why = "expected all of dimension " + std::to_string(dim) +
+              " of operand " + std::to_string(number) +
+              " in its order and without padding, found " +
+              describe(operands[number]);
+        return false;
+      }
       return part == whole || notAll(number, dim, whole, part);
+    }
     if (held.free)
       return true;
-    bool shares = part == 1 && splits[index] &&
+    bool shares = part == 1 && splits[index] && held.isPlain() &&
+                  splits[index]->isPlain() &&
                   llvm::is_contained(map->shared, std::pair(number, dim)) &&
-                  held.axes.size() <= splits[index]->size() &&
-                  ArrayRef(*splits[index]).take_front(held.axes.size()) ==
+                  held.axes.size() <= splits[index]->axes.size() &&
+                  ArrayRef(splits[index]->axes).take_front(held.axes.size()) ==
                       ArrayRef(held.axes);
-    if (!shares && splits[index] && *splits[index] != held.axes) {
+    if (!shares && splits[index] && !splits[index]->isSplitLike(held)) {
       why = "expected operand " + std::to_string(number) +
             " to be split like the operands before it, found " +
             describe(operands[number]);
       return false;
     }
-    if (!shares)
-      splits[index] = held.axes;
+    if (!shares) {
+      if (!splits[index])
+        splits[index] = held;
+      splits[index]->zeros &= held.zeros;
+    }
     return true;
   });
   // Of equal elements any are as good; but their number counts where they are
@@ -137,16 +168,17 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
                  !llvm::is_contained(map->reduced, index))
                return true;
              if (!splits[index])
-               splits[index] = Axes();
-             return part * countRanks(*splits[index]) == whole ||
+               splits[index] = Dim();
+             return (splits[index]->padding == 0 &&
+                     part * countRanks(splits[index]->axes) == whole) ||
                     notAll(number, dim, whole, part);
            });
-  if (!agrees)
+  if (!agrees || failed(passPadding(logical, *map, operands, splits, why)))
     return failure();
   Axes used;
-  for (const auto &axes : splits)
-    if (axes)
-      for (StringAttr axis : *axes) {
+  for (const auto &split : splits)
+    if (split)
+      for (StringAttr axis : split->axes) {
         if (llvm::is_contained(used, axis))
           return fail("axis '" + axis.getValue() +
                       "' splits two of its dimensions");
@@ -174,7 +206,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
   }
   for (int index : map->reduced)
     if (splits[index])
-      partial.append(splits[index]->begin(), splits[index]->end());
+      partial.append(splits[index]->axes.begin(), splits[index]->axes.end());
   normalize(partial);
   std::vector<Piece> pieces;
   for (auto [number, dims] : llvm::enumerate(map->results)) {
@@ -186,7 +218,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
       Dim dim;
       dim.free = index == OpMap::kFree || (index >= 0 && !splits[index]);
       if (!dim.free && index >= 0)
-        dim.axes = *splits[index];
+        dim = *splits[index];
       piece.dims.push_back(dim);
     }
     if (!fits(piece, local->getResult(number).getType()))

@@ -10,13 +10,36 @@ namespace accel::verify {
 
 using Axes = llvm::SmallVector<mlir::StringAttr, 3>;
 
+/// A range of a position in row-major order, as a digit of it: `size` steps of
+/// `stride` elements.
+struct Digit {
+  int64_t size, stride;
+  bool operator==(const Digit &other) const {
+    return size == other.size && stride == other.stride;
+  }
+};
+
 /// A dimension of a piece: the axes that split it, major to minor; or all
 /// elements along it are equal, and any part is as good as another.
 struct Dim {
   Axes axes;
   bool free = false;
+  /// The order in which the logical dimension's elements come before axes split
+  /// them, major to minor; empty: the logical one.
+  std::vector<Digit> order = {};
+  /// How many elements stand behind the logical ones, and whether they are
+  /// known to be 0. Else they may be anything.
+  int64_t padding = 0;
+  bool zeros = false;
+
+  /// Whether pieces of either are pieces of both, what pads them aside.
+  bool isSplitLike(const Dim &other) const {
+    return free == other.free && axes == other.axes && order == other.order &&
+           padding == other.padding;
+  }
+  bool isPlain() const { return order.empty() && padding == 0; }
   bool operator==(const Dim &other) const {
-    return free == other.free && axes == other.axes;
+    return isSplitLike(other) && zeros == other.zeros;
   }
 };
 
@@ -27,12 +50,19 @@ struct Piece {
   Axes partial; ///< the axes whose terms make the value, in the mesh's order
   dist::Reduction reduction = dist::Reduction::sum; ///< and how they do
 
+  /// Whether terms, if it is one, are added up.
+  bool isSum() const {
+    return partial.empty() || reduction == dist::Reduction::sum;
+  }
   bool operator==(const Piece &other) const {
     return logical == other.logical && dims == other.dims &&
            partial == other.partial &&
            (partial.empty() || reduction == other.reduction);
   }
 };
+
+/// A piece of equal elements.
+Piece makeFree(mlir::Value logical);
 
 /// Pieces as ops and collectives make them, on one mesh.
 class PieceMaker {
@@ -63,6 +93,9 @@ public:
   /// "[{dp}, {}] partial {mb} of 'node'".
   std::string describe(const Piece &piece);
   Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
+  int64_t getSize(mlir::StringAttr axis) {
+    return mesh.findAxisSize(axis).value_or(1);
+  }
 
 private:
   void findSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
@@ -74,6 +107,10 @@ private:
                                                    const Piece &operand,
                                                    mlir::Operation *local,
                                                    std::string &why);
+  mlir::LogicalResult passPadding(mlir::Operation *logical, const OpMap &map,
+                                  llvm::ArrayRef<Piece> operands,
+                                  std::vector<std::optional<Dim>> &splits,
+                                  std::string &why);
   mlir::LogicalResult permute(dist::PermuteOp op, Piece &piece);
 
   dist::MeshOp mesh;

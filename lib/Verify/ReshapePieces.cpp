@@ -9,7 +9,7 @@ using namespace accel;
 using namespace accel::verify;
 
 namespace {
-struct Digit {
+struct RankDigit {
   int64_t size;
   StringAttr axis;   ///< null: a rank holds all of it
   bool free = false; ///< elements along it are equal
@@ -17,10 +17,10 @@ struct Digit {
 };
 } // namespace
 
-static std::vector<Digit> getDigits(dist::MeshOp mesh, const Piece &piece,
-                                    ArrayRef<int64_t> whole,
-                                    ArrayRef<int64_t> part) {
-  std::vector<Digit> digits;
+static std::vector<RankDigit> getDigits(dist::MeshOp mesh, const Piece &piece,
+                                        ArrayRef<int64_t> whole,
+                                        ArrayRef<int64_t> part) {
+  std::vector<RankDigit> digits;
   for (auto [size, held, dim] : llvm::zip_equal(whole, part, piece.dims)) {
     int64_t rest = size;
     for (StringAttr axis : dim.axes) {
@@ -43,7 +43,9 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
           describe(operand);
     return failure();
   };
-  std::vector<Digit> digits =
+  if (!llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
+    return fail();
+  std::vector<RankDigit> digits =
       getDigits(mesh, operand, shapeOf(logical->getOperand(0)),
                 shapeOf(local->getOperand(0)));
   ArrayRef<int64_t> made = shapeOf(local->getResult(0));

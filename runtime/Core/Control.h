@@ -28,6 +28,8 @@ struct alignas(64) RankControl {
                            kSaving = -3;
   std::atomic<int64_t> command[kStreams] = {
       {kLoading}, {kIdle}, {kIdle}, {kIdle}};
+  /// The micro-batch that each is of, where a loop turns; -1 outside loops.
+  std::atomic<int64_t> microBatch[kStreams] = {{-1}, {-1}, {-1}, {-1}};
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
   /// How many barriers it came to: ranks of a program come to the same ones.

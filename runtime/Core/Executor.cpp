@@ -257,27 +257,28 @@ void Executor::streamThread(size_t stream) {
   }
 }
 
+/// Where the watchdog looks for what a stream does.
+static size_t placeOf(size_t stream) {
+  return std::min<size_t>(stream, RankControl::kStreams - 1);
+}
+
 Status Executor::runStream(const BoundEntry &entry, size_t stream) {
   for (const BoundLoop &loop : entry.loops)
     for (uint32_t turn = 0; turn < loop.trips; ++turn)
       ACCEL_RT_RETURN_IF_ERROR(runTurn(entry, loop, turn, stream));
-  placeOf(stream) = RankControl::kIdle;
+  parts.rankControl->command[placeOf(stream)] = RankControl::kIdle;
   return Status();
-}
-
-/// Where the watchdog looks for what the stream does.
-std::atomic<int64_t> &Executor::placeOf(size_t stream) {
-  return parts.rankControl
-      ->command[std::min<size_t>(stream, RankControl::kStreams - 1)];
 }
 
 Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
                          uint32_t turn, size_t stream) {
-  std::atomic<int64_t> &place = placeOf(stream);
+  std::atomic<int64_t> &place = parts.rankControl->command[placeOf(stream)];
   // Wraps with the calls; what is compared lies close together.
   uint32_t now = call.load() * loop.trips + turn;
   for (const RunRef &ref : loop.runs) {
     int64_t microBatch = ref.run->microBatch + turn;
+    parts.rankControl->microBatch[placeOf(stream)].store(
+        loop.trips > 1 ? microBatch : -1, std::memory_order_relaxed);
     for (BoundCommand &command : bodies[ref.run->body]) {
       if (command.stream != stream)
         continue;

@@ -85,7 +85,6 @@ private:
   void poisonArena(char *base, int64_t bytes);
   Status fillConstants(const ExecutableFile &file);
   Status runStream(const BoundEntry &entry, size_t stream);
-  std::atomic<int64_t> &placeOf(size_t stream);
   Status runTurn(const BoundEntry &entry, const BoundLoop &loop, uint32_t turn,
                  size_t stream);
   Status runCommand(BoundCommand &command, const Run &run, int64_t microBatch,

@@ -19,8 +19,8 @@ const Command *findCommand(const Program &program, int64_t index) {
   return nullptr;
 }
 
-/// "a gemm of node 'MatMul#17'".
-std::string commandText(const Command &command) {
+/// "a gemm of node 'MatMul#17' (micro-batch 3)".
+std::string commandText(const Command &command, int64_t microBatch) {
   std::string text = std::string("a ") + commandKind(command);
   if (auto *collective = std::get_if<CollectiveCommand>(&command.what)) {
     text += " (" + collective->kind + " over ";
@@ -28,7 +28,10 @@ std::string commandText(const Command &command) {
       text += (i ? ", " : "") + collective->axes[i];
     text += ")";
   }
-  return text + " of node " + inQuotes(command.node);
+  text += " of node " + inQuotes(command.node);
+  if (microBatch >= 0)
+    text += " (micro-batch " + std::to_string(microBatch) + ")";
+  return text;
 }
 
 struct ProcessState {
@@ -67,10 +70,11 @@ std::string whereIs(const Executable &plan, const RankControl &control,
   if (!program)
     return text + ", while loading";
   std::string places;
-  for (const auto &stream : control.command)
-    if (int64_t at = stream.load(); at >= 0)
+  for (int stream = 0; stream < RankControl::kStreams; ++stream)
+    if (int64_t at = control.command[stream].load(); at >= 0)
       if (const Command *command = findCommand(*program, at))
-        places += (places.empty() ? ", in " : " and ") + commandText(*command);
+        places += (places.empty() ? ", in " : " and ") +
+                  commandText(*command, control.microBatch[stream].load());
   return text + (places.empty() ? ", while loading" : places);
 }
 

@@ -5,7 +5,8 @@
 
 For each seed, constraints of random axes are put on random values of the `nn`
 program of MODEL. It must place and split, and the reference evaluator must find
-both phases, on all virtual ranks, to mean what the unconstrained program means.
+both phases, on all virtual ranks, to mean what the unconstrained program means;
+the proof must find so too, of the split against the unconstrained program.
 Prints how many of each collective the programs had in all."""
 
 import collections
@@ -78,6 +79,7 @@ def main():
             asked.write_text("\n".join(Constrainer(seed).lines(program)))
             run("acc-opt", asked, "--compile-to=dist", "-o", placed)
             run("acc-opt", placed, "--compile-to=local", "-o", split)
+            run("acc-opt", split, f"--dist-verify-equivalence=logical={plain}", "-o", folder / "proved.mlir")
             for phase in (placed, split):
                 run("acc-eval", phase, "--compare", plain, "--tolerance", TOLERANCE)
             counts.update(re.findall(r" = dist\.(\w+)", split.read_text()))

@@ -185,3 +185,18 @@ func.func @late(%x: tensor<4x8xf32> {nn.input = "x"}, %w: tensor<8x8xf32> {nn.in
   %y = nn.matmul %d, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   return %y, %s : tensor<4x8xf32>, tensor<2x8xf32>
 }
+
+// -----
+
+// Which of the blocks of a model an op serves is no part of what it computes.
+// CHECK-LABEL: func.func @blocks
+// CHECK: call @kernel_0(
+// CHECK: call @kernel_0(
+// CHECK: func.func private @kernel_0
+// CHECK-NEXT: nn.cast %{{[^ ]*}} :
+// CHECK-NOT: @kernel_1
+func.func @blocks(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> (tensor<8x8xbf16>, tensor<8x8xbf16>) attributes {nn.entry} {
+  %c = nn.cast %a {dist.instance = 1 : i64} : (tensor<8x8xf32>) -> tensor<8x8xbf16>
+  %d = nn.cast %b {dist.instance = 2 : i64} : (tensor<8x8xf32>) -> tensor<8x8xbf16>
+  return %c, %d : tensor<8x8xbf16>, tensor<8x8xbf16>
+}

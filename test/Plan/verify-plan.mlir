@@ -240,7 +240,8 @@ plan.program @segments stage 0 ranks 1 {
 // -----
 
 // In one turn the copy waits for the fill; the next turn's fill waits for nobody.
-plan.program @back_edge stage 0 ranks 1 {
+dist.mesh @m ["mb" = 3]
+plan.program @back_edge stage 0 ranks 1 mesh @m {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
@@ -275,7 +276,8 @@ plan.program @one_turn stage 0 ranks 1 {
 // -----
 
 // What stood before the loop the first turn finds, and the second does not.
-plan.program @second_turn stage 0 ranks 1 {
+dist.mesh @m ["mb" = 2]
+plan.program @second_turn stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 0 bytes 64 slots 1 stride 64
@@ -305,6 +307,7 @@ plan.program @last_turn stage 0 ranks 1 mesh @m {
     plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 axes [<"mb" * 16>] : f32[4] strides[1]>
   }
   plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
   }
 }
@@ -312,7 +315,7 @@ plan.program @last_turn stage 0 ranks 1 mesh @m {
 // -----
 
 // As many messages come as go: three are sent, one is received.
-dist.mesh @m ["dp" = 2]
+dist.mesh @m ["mb" = 3, "dp" = 2]
 plan.program @messages stage 0 ranks 2 mesh @m {
   plan.arena shared bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
@@ -327,5 +330,70 @@ plan.program @messages stage 0 ranks 2 mesh @m {
   plan.entry @main {
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 slots [] } }
     plan.segment cpu { plan.run @g micro_batch 0 slots [] }
+  }
+}
+
+// -----
+
+// A micro-batch is lost.
+dist.mesh @m ["mb" = 4]
+plan.program @lost stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.loop 2 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+  }
+}
+
+// -----
+
+// As many runs as micro-batches, one of which comes twice.
+dist.mesh @m ["mb" = 4]
+plan.program @shifted stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @f micro_batch 1 slots [] }
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+  }
+}
+
+// -----
+
+// Once would be well, if it did not read one micro-batch of four.
+dist.mesh @m ["mb" = 4]
+plan.program @part stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.read input "x" <[64] by [["mb"]]> -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
+    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+  }
+}
+
+// -----
+
+dist.mesh @m ["mb" = 4]
+plan.program @beyond stage 0 ranks 1 mesh @m {
+  plan.arena device bytes 64 alignment 64 reserve 0
+  plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
+  plan.body @f engine cpu slots 0 {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  }
+  plan.entry @main {
+    // expected-error @below {{expected one of 4 micro-batches in every turn, found 2 in the first of 3}}
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 slots [] } }
   }
 }

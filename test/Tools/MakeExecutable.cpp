@@ -66,6 +66,13 @@ int main(int argc, char **argv) {
   } else if (kind == "hang") {
     commands.push_back(
         command(KernelCommand{"tiny_hang", {}, {}, 1, 1}, "Conv#4"));
+    if (microBatches > 1) { // the first of them last
+      executable.microBatches = microBatches;
+      std::vector<Loop> &loops = program.entries[1].loops;
+      loops.push_back(loops[0]);
+      loops[0].trips = microBatches - 1;
+      loops[0].segments[0].runs[0].microBatch = 1;
+    }
     sections = tinyTrainingSections(kernels);
   } else if (kind == "large") {
     constexpr int64_t bytes = int64_t(4) << 30;

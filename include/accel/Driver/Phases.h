@@ -6,6 +6,7 @@
 
 #include "accel/Autodiff/TrainOptions.h"
 #include "accel/Parallel/Passes.h"
+#include "accel/Verify/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -34,6 +35,9 @@ struct PhaseOptions {
   parallel::StateSharding sharding;   ///< of a step's states
   std::string target = "cpu";         ///< as cpu::parseTarget reads it
   int64_t threads = 0;                ///< per rank; 0: cores / ranks
+  /// The program as `train` left it, for the proof in `local`: the same for all
+  /// phases of one compilation, and of its context.
+  std::shared_ptr<verify::KeptProgram> logical;
 };
 
 /// Adds the passes that lead from the phase before `phase` to `phase`, the last

@@ -176,6 +176,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
       access outside space `shared`;
+    - a body that runs more than once, or that reads or writes a part of what is
+      split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has
       overwritten or that were released. Entries are replayed in the order that
       streams and events give: `load` once, the others twice, so that what they

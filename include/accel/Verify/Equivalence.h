@@ -9,16 +9,16 @@
 namespace accel::verify {
 
 /// Derives, for each value of `local` (a module in phase `local`), which piece
-/// of which value of `logical` (the same program in phase `dist`) it holds, or
+/// of which value of `logical` (the same program in phase `train`) it holds, or
 /// which term of a sum over which axes, and fails with one located error where
 /// an op does not follow: its operands hold nothing that the logical program
 /// computes with, a sum is missing or made twice, a piece is another rank's.
 ///
-/// Shares no code with propagation, planning or localisation: it knows what ops
+/// Shares no code with placement, planning or localisation: it knows what ops
 /// of `nn` mean for pieces (lib/Verify/OpMaps.cpp), what collectives move, and
 /// what a schedule runs. It believes dist.layout of arguments (which the
-/// runtime reads) and the types of `logical` for shapes alone, not for
-/// shardings.
+/// runtime reads). Where `logical` has been placed (phase `dist` or `decided`),
+/// its types count for shapes alone, not for shardings.
 mlir::LogicalResult verifyEquivalence(mlir::ModuleOp logical,
                                       mlir::ModuleOp local);
 

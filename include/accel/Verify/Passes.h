@@ -17,7 +17,7 @@ namespace accel::verify {
 struct KeptProgram;
 std::shared_ptr<KeptProgram> makeKeptProgram();
 
-/// Before the module is changed: copies it.
+/// Before the module is changed: copies it, unless an earlier phase has.
 std::unique_ptr<mlir::Pass>
 createKeepProgramPass(std::shared_ptr<KeptProgram> program);
 

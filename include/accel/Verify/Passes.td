@@ -17,21 +17,23 @@ def VerifyEquivalencePass : Pass<"dist-verify-equivalence", "::mlir::ModuleOp"> 
     shares no code with propagation, planning or localisation.
     docs/Equivalence.md says what is proved, and what is believed.
 
-    The logical program is the one that phase `decided` ended with; `logical`
-    names a file with it where the pass stands alone:
-    `acc-opt local.mlir --dist-verify-equivalence=logical=decided.mlir`.
+    The logical program is the one that phase `train` ended with (of a module
+    that starts in a later phase, that module); `logical` names a file with it
+    where the pass stands alone:
+    `acc-opt local.mlir --dist-verify-equivalence=logical=train.mlir`.
 
     ```mlir
-    // logical: %2 = dist.reshard %1 : (…, partial = {dp}) -> …
+    // logical: %2 = nn.matmul %x, %dy {transpose_lhs}
     //          %3 = nn.exp %2
-    // local, with its all_reduce forgotten:
-    %3 = nn.exp %1
+    // local, with its all_reduce over the batch's pieces forgotten:
+    %2 = nn.matmul %x, %dy {transpose_lhs}
+    %3 = nn.exp %2
     // error: does not follow from the logical program: is not linear in what is
     // partial over axis 'dp': a sum is missing
     ```
   }];
   let options = [Option<"logical", "logical", "std::string", "\"\"",
-                        "A file with the program in phase decided">];
+                        "A file with the program in phase train">];
 }
 
 def VerifyPlanEquivalencePass : Pass<"plan-verify-equivalence", "::mlir::ModuleOp"> {

@@ -26,6 +26,9 @@ std::string Mutator::changeLocal() {
       {"shifted offset", &Mutator::shiftSlice},
       {"exchanged operand", &Mutator::exchangeOperand},
       {"exchanged results", &Mutator::exchangeResults},
+      {"other permutation", &Mutator::changePermute},
+      {"other exchange", &Mutator::changeAllToAll},
+      {"other padding", &Mutator::changePadding},
       {"changed edge", &Mutator::changeEdge},
       {"mb: sum begun anew", &Mutator::resetSum},
       {"mb: doubled term", &Mutator::doubleSum},
@@ -34,22 +37,6 @@ std::string Mutator::changeLocal() {
       {"mb: changed runs", &Mutator::changeRuns}};
   auto [name, change] = kChanges[random() % std::size(kChanges)];
   return (this->*change)() ? name : "";
-}
-
-std::string Mutator::changePlacement() {
-  using Change = bool (Mutator::*)();
-  static constexpr std::pair<const char *, Change> kChanges[] = {
-      {"another split", &Mutator::moveSplit},
-      {"partial or not", &Mutator::changePartial},
-      {"missing reshard", &Mutator::dropReshard}};
-  auto [name, change] = kChanges[random() % std::size(kChanges)];
-  return (this->*change)() ? name : "";
-}
-
-template <class Op> SmallVector<Op> Mutator::all() {
-  SmallVector<Op> ops;
-  module.walk([&](Op op) { ops.push_back(op); });
-  return ops;
 }
 
 Operation *Mutator::pickOp(function_ref<bool(Operation *)> isWanted) {
@@ -396,67 +383,4 @@ void Mutator::unroll(dist::LoopOp loop) {
       clone.setTurn(false);
     }
   loop.erase();
-}
-
-Value Mutator::pickPlaced() {
-  SmallVector<Value> values;
-  module.walk([&](Operation *op) {
-    for (Value result : op->getResults())
-      if (dist::ShardingAttr::of(result.getType()))
-        values.push_back(result);
-  });
-  return pick(ArrayRef(values));
-}
-
-bool Mutator::place(Value value, ArrayRef<dist::AxesAttr> dims,
-                    dist::AxesAttr partial) {
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  // An axis named twice is no sharding.
-  auto changed = dist::ShardingAttr::getChecked(
-      [&] { return emitError(value.getLoc()); }, module.getContext(),
-      sharding.getMesh(), dims, partial, dist::Reduction::sum);
-  if (!changed || changed == sharding)
-    return false;
-  value.setType(
-      RankedTensorType::get(type.getShape(), type.getElementType(), changed));
-  return true;
-}
-
-bool Mutator::moveSplit() {
-  Value value = pickPlaced();
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  if (type.getRank() == 0)
-    return false;
-  dist::AxesAttr group = pick(ArrayRef(getGroups()));
-  SmallVector<dist::AxesAttr> dims(sharding.getDims());
-  size_t dim = random() % dims.size();
-  bool wasSplit = !dims[dim].empty();
-  for (dist::AxesAttr &axes : dims)
-    axes = getAxes({});
-  if (!wasSplit)
-    dims[dim] = group;
-  return place(value, dims, sharding.getPartial());
-}
-
-bool Mutator::changePartial() {
-  Value value = pickPlaced();
-  auto type = cast<RankedTensorType>(value.getType());
-  auto sharding = dist::ShardingAttr::of(type);
-  if (!sharding.isPartial() && value.getDefiningOp<dist::ReshardOp>())
-    return false; // nothing reshards to terms
-  dist::AxesAttr partial =
-      sharding.isPartial() ? getAxes({}) : pick(ArrayRef(getGroups()));
-  return place(value, sharding.getDims(), partial);
-}
-
-bool Mutator::dropReshard() {
-  auto ops = all<dist::ReshardOp>();
-  if (ops.empty())
-    return false;
-  dist::ReshardOp op = pick(ArrayRef(ops));
-  op.getResult().replaceAllUsesWith(op.getInput());
-  op.erase();
-  return true;
 }

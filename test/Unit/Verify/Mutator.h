@@ -21,9 +21,16 @@ public:
   /// Where values of a program in phase `dist` or `decided` are said to be;
   /// what it computes as a whole stays as it is.
   std::string changePlacement();
+  /// What placement has written into such a program: padding and its cutting,
+  /// gathers, casts, sums and their order, rows that ranks exchange.
+  std::string changeWritten();
 
 private:
-  template <class Op> llvm::SmallVector<Op> all();
+  template <class Op> llvm::SmallVector<Op> all() {
+    llvm::SmallVector<Op> ops;
+    module.walk([&](Op op) { ops.push_back(op); });
+    return ops;
+  }
   template <class T> T pick(llvm::ArrayRef<T> list) {
     return list[random() % list.size()];
   }
@@ -59,6 +66,15 @@ private:
   bool moveSplit();
   bool changePartial();
   bool dropReshard();
+  bool changePadding();
+  bool changeCut();
+  bool takeOther();
+  bool roundValue();
+  bool takeBeforeReshard();
+  bool dropTerm();
+  bool doubleTerm();
+  bool changePermute();
+  bool changeAllToAll();
 
   mlir::ModuleOp module;
   std::mt19937 random;
