@@ -16,7 +16,8 @@ struct PlannedStep {
 
 /// The commands of a segment in an order that streams and events allow; an
 /// error if a wait can never end. Any such order gives the same bytes, once
-/// plan-verify has found no two commands that race.
+/// plan-verify has found no two commands that race: one segment after the other
+/// is one of them, though its end holds no stream up.
 mlir::FailureOr<std::vector<PlannedStep>>
 orderCommands(plan::SegmentOp segment,
               const llvm::DenseMap<mlir::StringAttr, plan::BodyOp> &bodies);
