@@ -55,19 +55,6 @@ bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
   return from && to && from.getWidth() < to.getWidth();
 }
 
-/// Whether some op that reads `op`, directly or through others, is wanted.
-bool TaskHomes::reaches(Operation *op,
-                        function_ref<bool(Operation *)> wanted) const {
-  llvm::SetVector<Operation *> work;
-  work.insert(op->user_begin(), op->user_end());
-  for (size_t next = 0; next < work.size(); ++next) {
-    if (wanted(work[next]))
-      return true;
-    work.insert(work[next]->user_begin(), work[next]->user_end());
-  }
-  return false;
-}
-
 /// Everything after a finished gradient.
 void TaskHomes::findUpdate() {
   for (Operation &op : entry.front().without_terminator()) {
@@ -99,17 +86,12 @@ LogicalResult TaskHomes::findVarying() {
                    llvm::any_of(op.getOperands(), [&](Value value) {
                      return repeated.contains(value.getDefiningOp());
                    });
+    if (auto sum = dyn_cast<dist::AccumulateOp>(op)) {
+      reductions[&op] = {sum, Home::Backward, Home::Update};
+      continue;
+    }
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
     if (collective && collective.getAxes().contains(kMicroBatch)) {
-      if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {
-        if (reduce.getKind() != dist::Reduction::sum)
-          return refuse(
-              &op, "needs the " + dist::stringifyReduction(reduce.getKind()) +
-                       " over the samples of all micro-batches, which "
-                       "run one after another");
-        reductions[&op] = {reduce, Home::Backward, Home::Update};
-        continue;
-      }
       if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
         return refuse(&op, "needs the samples of all micro-batches at once, "
                            "which run one after another");
@@ -186,12 +168,18 @@ void TaskHomes::placeInvariants() {
     auto home = homes.find(user);
     return home != homes.end() && home->second != Home::Update;
   };
+  DenseSet<Operation *> needed; // by the loop, directly or through others
   DenseMap<Operation *, Home> once;
-  for (Operation &op : entry.front().without_terminator())
+  for (Operation &op : llvm::reverse(entry.front().without_terminator())) {
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return needed.contains(user) || isInLoop(user);
+        }))
+      needed.insert(&op);
     if (!homes.count(&op))
-      once[&op] = !reaches(&op, isInLoop) ? Home::Update
-                  : microBatches == 1     ? Home::Forward
-                                          : Home::Prepare;
+      once[&op] = !needed.contains(&op) ? Home::Update
+                  : microBatches == 1   ? Home::Forward
+                                        : Home::Prepare;
+  }
   for (auto [op, home] : once)
     homes[op] = home;
 }
@@ -214,10 +202,12 @@ LogicalResult TaskHomes::placeReductions() {
         auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
             argument.getArgNumber(), nn::kStateAttr);
         if (state)
-          return refuse(op, "is not additive over the batch: its sum over all "
-                            "micro-batches is needed before the backward can "
-                            "begin, and depends on @" +
-                                state.getValue());
+          return refuse(op,
+                        "is not additive over the batch: its " +
+                            dist::stringifyReduction(reduction.op.getKind()) +
+                            " over all micro-batches is needed before the "
+                            "backward can begin, and depends on @" +
+                            state.getValue());
         continue;
       }
       Operation *definition = value.getDefiningOp();

@@ -17,6 +17,18 @@ bool Known::isZero() const {
   return number && number.getValue().isZero();
 }
 
+bool Known::isIdentityOf(dist::Reduction kind) const {
+  if (kind == dist::Reduction::sum)
+    return isZero();
+  bool least = kind == dist::Reduction::max;
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isInfinity() &&
+           number.getValue().isNegative() == least;
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && (least ? number.getValue().isMinSignedValue()
+                          : number.getValue().isMaxSignedValue());
+}
+
 /// Adds what is not there yet.
 void verify::insert(std::vector<Piece> &pieces, const Piece &piece) {
   if (!llvm::is_contained(pieces, piece))

@@ -27,6 +27,7 @@ struct Known {
   /// in another order.
   mlir::StringAttr sum;
   std::vector<std::vector<Piece>> terms;
+  dist::Reduction combines = dist::Reduction::sum; ///< how terms came in
   /// What it is of a value whose elements the logical program has nowhere in
   /// this shape.
   std::vector<View> views;
@@ -36,6 +37,8 @@ struct Known {
            views.empty();
   }
   bool isZero() const;
+  /// Whether it changes nothing where it is combined with others.
+  bool isIdentityOf(dist::Reduction kind) const;
 };
 
 /// Whether two ops are the same function, sizes aside.

@@ -218,8 +218,22 @@ Follower::Terms Follower::join(Terms terms) {
 bool Follower::followSum(Operation *op, Known &result) {
   auto sum = llvm::find_if(op->getOperands(),
                            [&](Value each) { return at(each).sum; });
+  if (sum != op->operand_end() && isa<nn::MaxOp, nn::MinOp>(op)) {
+    const Known before = at(*sum);
+    std::vector<Piece> term =
+        at(op->getOperand(*sum == op->getOperand(0))).pieces;
+    if (!before.terms.empty() || term.empty())
+      return false;
+    result.sum = before.sum;
+    result.terms = {std::move(term)};
+    result.combines =
+        isa<nn::MaxOp>(op) ? dist::Reduction::max : dist::Reduction::min;
+    return true;
+  }
   Terms terms;
-  if (sum == op->operand_end() || !collectTerms(op, terms) ||
+  if (sum == op->operand_end() ||
+      at(*sum).combines != dist::Reduction::sum ||
+      !collectTerms(op, terms) ||
       llvm::count_if(op->getOperands(),
                      [&](Value each) { return at(each).sum; }) != 1)
     return false;

@@ -44,7 +44,7 @@ static llvm::ErrorOr<std::string> readFile(StringRef path) {
   return content;
 }
 
-FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
+FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
                                                Location loc) {
   llvm::ErrorOr<std::string> linker = llvm::sys::findProgramByName("ld.lld");
   if (!linker)
@@ -54,31 +54,42 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<char> object,
                       "'/usr/lib/llvm-22/bin', found none";
     return failure();
   }
-  SmallString<128> input, output, messages;
+  SmallVector<SmallString<128>> inputs;
+  SmallString<128> output, messages;
   llvm::scope_exit cleanUp([&] {
-    for (const auto &path : {input, output, messages})
+    for (const auto &path : inputs)
+      fs::remove(path);
+    for (const auto &path : {output, messages})
       if (!path.empty())
         fs::remove(path);
   });
-  int descriptor = -1;
-  std::error_code error =
-      fs::createTemporaryFile("acc-kernels", "o", descriptor, input);
-  if (!error)
+  std::error_code error;
+  for (ArrayRef<char> object : objects) {
+    int descriptor = -1;
+    SmallString<128> input;
+    error = fs::createTemporaryFile("acc-kernels", "o", descriptor, input);
+    if (error)
+      break;
+    inputs.push_back(input);
     error = writeFile(descriptor, StringRef(object.data(), object.size()));
+    if (error)
+      break;
+  }
   if (!error)
     error = fs::createTemporaryFile("acc-kernels", "so", output);
   if (!error)
     error = fs::createTemporaryFile("acc-kernels", "txt", messages);
   if (error) {
-    emitError(loc) << "expected to write temporary files, found that '" << input
+    emitError(loc) << "expected to write temporary files, found that '"
+                   << (inputs.empty() ? StringRef() : StringRef(inputs.back()))
                    << "' cannot be written: " << error.message();
     return failure();
   }
   // Functions of the C library stay open: the process that loads it has them.
-  StringRef arguments[] = {*linker, "-shared", "--hash-style=gnu",
-                           "-z",    "now",     "--build-id=none",
-                           "-s",    "-o",      output,
-                           input};
+  SmallVector<StringRef> arguments = {*linker, "-shared", "--hash-style=gnu",
+                                      "-z",    "now",     "--build-id=none",
+                                      "-s",    "-o",      output};
+  llvm::append_range(arguments, inputs);
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(messages),
                                           StringRef(messages)};
   std::string problem;

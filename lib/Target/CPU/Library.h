@@ -1,4 +1,4 @@
-// Shared libraries of kernels, linked from an object.
+// Shared libraries of kernels, linked from objects.
 
 #ifndef ACCEL_LIB_TARGET_CPU_LIBRARY_H
 #define ACCEL_LIB_TARGET_CPU_LIBRARY_H
@@ -9,10 +9,10 @@
 
 namespace accel::cpu {
 
-/// Links an object file into a shared library with lld. Errors: no lld on PATH
+/// Links object files into a shared library with lld. Errors: no lld on PATH
 /// or beside LLVM; what lld says.
-llvm::FailureOr<std::string> linkLibrary(llvm::ArrayRef<char> object,
-                                         mlir::Location loc);
+llvm::FailureOr<std::string>
+linkLibrary(llvm::ArrayRef<llvm::ArrayRef<char>> objects, mlir::Location loc);
 
 } // namespace accel::cpu
 
