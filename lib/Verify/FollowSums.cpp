@@ -231,8 +231,7 @@ bool Follower::followSum(Operation *op, Known &result) {
     return true;
   }
   Terms terms;
-  if (sum == op->operand_end() ||
-      at(*sum).combines != dist::Reduction::sum ||
+  if (sum == op->operand_end() || at(*sum).combines != dist::Reduction::sum ||
       !collectTerms(op, terms) ||
       llvm::count_if(op->getOperands(),
                      [&](Value each) { return at(each).sum; }) != 1)

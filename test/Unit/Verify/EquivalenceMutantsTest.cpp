@@ -75,6 +75,23 @@ protected:
 };
 } // namespace
 
+/// Whether there is a way from each sharding to the next: to one that divides
+/// the tensor, and to no terms that it does not get.
+static bool canBeResharded(ModuleOp module) {
+  bool can = true;
+  module.walk([&](dist::ReshardOp op) {
+    auto from = dist::ShardingAttr::of(op.getInput().getType()),
+         to = dist::ShardingAttr::of(op.getType());
+    for (dist::ShardingAttr sharding : {from, to})
+      can &= succeeded(
+          dist::verifySharding(op, sharding, op.getType().getShape()));
+    for (StringAttr axis : to.getPartial().getNames())
+      can &= from.getPartial().contains(axis);
+    can &= !to.isPartial() || from.getReduction() == to.getReduction();
+  });
+  return can;
+}
+
 void EquivalenceTest::tryPlaced(ArrayRef<Setting> settings, unsigned seeds,
                                 std::string (Mutator::*change)(),
                                 Tally &tally) {
@@ -99,7 +116,8 @@ void EquivalenceTest::tryPlaced(ArrayRef<Setting> settings, unsigned seeds,
                                       [](Diagnostic &) { return success(); });
         Mutator mutator(*mutant, seed);
         what = (mutator.*change)();
-        if (what.empty() || failed(mlir::verify(*mutant)))
+        if (what.empty() || failed(mlir::verify(*mutant)) ||
+            !canBeResharded(*mutant))
           continue;
       }
       if (failed(split(*mutant)))
