@@ -22,12 +22,19 @@ constexpr Setting kSettings[] = {
 
 /// Padded states, rows in another order, sums in another type.
 constexpr Setting kUneven[] = {
-    {"padded, ZeRO-1", "dp=2", 2, 1, false, true, true},
-    {"padded, ZeRO-2", "dp=2", 1, 2, false, true, true},
-    {"padded, ZeRO-3", "dp=2", 2, 3, false, true, true},
-    {"padded, ZeRO-3 in bf16", "dp=2", 2, 3, false, true, true, "bf16"},
+    {"padded, ZeRO-1", "dp=2", 2, 1, false, true, Program::Uneven},
+    {"padded, ZeRO-2", "dp=2", 1, 2, false, true, Program::Uneven},
+    {"padded, ZeRO-3", "dp=2", 2, 3, false, true, Program::Uneven},
+    {"padded, ZeRO-3 in bf16", "dp=2", 2, 3, false, true, Program::Uneven,
+     "bf16"},
     {"padded, ZeRO-3, hybrid", "dp_replicate=2,dp_shard=2", 1, 3, false, true,
-     true}};
+     Program::Uneven}};
+
+/// Gradients of tables, of which ranks exchange the rows.
+constexpr Setting kRows[] = {
+    {"rows, ZeRO-2", "dp=2", 1, 2, false, false, Program::Rows},
+    {"rows, ZeRO-3, hybrid", "dp_replicate=2,dp_shard=2", 2, 3, false, false,
+     Program::Rows}};
 
 /// Meshes of batches, sequences and tensors: values are asked to be split as
 /// seeds say.
@@ -36,7 +43,8 @@ constexpr Setting kConstrained[] = {
     {"dp x sp x tp, forward", "", 1, 0, false, false},
     {"dp x sp x tp, two micro-batches", "", 2, 0, false, true},
     {"dp_shard x sp x tp, ZeRO-3", "", 1, 3, false, true},
-    {"dp_shard x sp x tp, ZeRO-2, padded", "", 1, 2, false, true, true}};
+    {"dp_shard x sp x tp, ZeRO-2, padded", "", 1, 2, false, true,
+     Program::Uneven}};
 
 std::vector<Setting> constrain(unsigned seeds) {
   std::vector<Setting> settings;
@@ -67,6 +75,23 @@ protected:
 };
 } // namespace
 
+/// Whether there is a way from each sharding to the next: to one that divides
+/// the tensor, and to no terms that it does not get.
+static bool canBeResharded(ModuleOp module) {
+  bool can = true;
+  module.walk([&](dist::ReshardOp op) {
+    auto from = dist::ShardingAttr::of(op.getInput().getType()),
+         to = dist::ShardingAttr::of(op.getType());
+    for (dist::ShardingAttr sharding : {from, to})
+      can &= succeeded(
+          dist::verifySharding(op, sharding, op.getType().getShape()));
+    for (StringAttr axis : to.getPartial().getNames())
+      can &= from.getPartial().contains(axis);
+    can &= !to.isPartial() || from.getReduction() == to.getReduction();
+  });
+  return can;
+}
+
 void EquivalenceTest::tryPlaced(ArrayRef<Setting> settings, unsigned seeds,
                                 std::string (Mutator::*change)(),
                                 Tally &tally) {
@@ -91,7 +116,8 @@ void EquivalenceTest::tryPlaced(ArrayRef<Setting> settings, unsigned seeds,
                                       [](Diagnostic &) { return success(); });
         Mutator mutator(*mutant, seed);
         what = (mutator.*change)();
-        if (what.empty() || failed(mlir::verify(*mutant)))
+        if (what.empty() || failed(mlir::verify(*mutant)) ||
+            !canBeResharded(*mutant))
           continue;
       }
       if (failed(split(*mutant)))
@@ -125,6 +151,20 @@ TEST_F(EquivalenceTest, RejectsLocalMutantsOnTensorParallelMeshes) {
   tryLocals(constrain(6), 25, tally);
   tally.print();
   EXPECT_GE(tally.count(), 150);
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfExchangedRows) {
+  for (const Setting &setting : kRows) {
+    OwningOpRef<ModuleOp> module = makeLogical(setting);
+    ASSERT_TRUE(module && succeeded(compile(*module, setting, "local")));
+    bool exchanges = false;
+    module->walk([&](dist::AllToAllOp) { exchanges = true; });
+    EXPECT_TRUE(exchanges) << setting.name;
+  }
+  Tally tally;
+  tryLocals(kRows, countSeeds(60), tally);
+  tryPlaced(kRows, countSeeds(40), &Mutator::changeWritten, tally);
+  EXPECT_GE(tally.count(), 70);
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfGpt2) {

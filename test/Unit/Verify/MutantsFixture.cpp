@@ -1,4 +1,4 @@
-// Two small programs with what placement can get wrong, placed in every way.
+// Small programs with what placement can get wrong, placed in every way.
 
 #include "MutantsFixture.h"
 
@@ -91,8 +91,39 @@ func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> 
 }
 )";
 
-static std::string randomElements(std::mt19937 &random,
-                                  ArrayRef<int64_t> shape) {
+/// A step as `train` leaves it: a tied table whose rows ranks do not divide,
+/// and one whose rows they do; squares of both gradients.
+static constexpr const char *kRows = R"(
+module attributes {accel.phase = "train"} {
+nn.state @table : tensor<401x32xf64> {init = #init_table}
+nn.state @types : tensor<400x32xf64> {init = #init_types}
+func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x401xf64> {nn.input = "y"},
+    %table: tensor<401x32xf64> {nn.state = @table}, %types: tensor<400x32xf64> {nn.state = @types})
+    -> (tensor<f64> {nn.output = "loss"}, tensor<401x32xf64> {nn.state = @table}, tensor<400x32xf64> {nn.state = @types}) attributes {nn.entry} {
+  %a = nn.gather %table, %ids dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
+  %b = nn.gather %types, %ids dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
+  %c = nn.mul %a, %b : (tensor<8x2x32xf64>, tensor<8x2x32xf64>) -> tensor<8x2x32xf64>
+  %loss = nn.reduce sum %c dims [0, 1, 2] : (tensor<8x2x32xf64>) -> tensor<f64>
+  %x = nn.reduce sum %c dims [1] : (tensor<8x2x32xf64>) -> tensor<8x32xf64>
+  %none = nn.constant dense<0.0> : tensor<401x32xf64> : tensor<401x32xf64>
+  %zero = nn.constant dense<0.0> : tensor<400x32xf64> : tensor<400x32xf64>
+  %d1 = nn.matmul %y, %x {transpose_lhs} : (tensor<8x401xf64>, tensor<8x32xf64>) -> tensor<401x32xf64>
+  %d0 = nn.scatter_add %none, %ids, %b dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<401x32xf64>
+  %d = nn.add %d1, %d0 : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
+  %e = nn.scatter_add %zero, %ids, %a dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<400x32xf64>
+  %g = nn.gradient %d of @table : (tensor<401x32xf64>) -> tensor<401x32xf64>
+  %h = nn.gradient %e of @types : (tensor<400x32xf64>) -> tensor<400x32xf64>
+  %g2 = nn.mul %g, %g : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
+  %h2 = nn.mul %h, %h : (tensor<400x32xf64>, tensor<400x32xf64>) -> tensor<400x32xf64>
+  %t1 = nn.sub %table, %g2 : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
+  %p1 = nn.sub %types, %h2 : (tensor<400x32xf64>, tensor<400x32xf64>) -> tensor<400x32xf64>
+  return %loss, %t1, %p1 : tensor<f64>, tensor<401x32xf64>, tensor<400x32xf64>
+}
+}
+)";
+
+static std::string randomElements(std::mt19937 &random, ArrayRef<int64_t> shape,
+                                  const std::string &type) {
   std::string text = "dense<";
   auto number = [&] {
     return std::to_string(static_cast<int>(random() % 33) - 16) + ".0e-2";
@@ -114,7 +145,7 @@ static std::string randomElements(std::mt19937 &random,
   text += "> : tensor<";
   for (int64_t size : shape)
     text += std::to_string(size) + "x";
-  return text + "f32>";
+  return text + type + ">";
 }
 
 int Tally::count(StringRef prefix) const {
@@ -154,18 +185,28 @@ MutantsTest::MutantsTest() {
 
 OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
   std::mt19937 random(7);
-  std::string text = setting.uneven ? kUneven : kProgram;
+  const char *programs[] = {kProgram, kUneven, kRows};
+  std::string text = programs[static_cast<int>(setting.program)];
   const std::string dropout = "nn.dropout %a ratio 2.5e-01 site 0";
-  if (!setting.train) // draws in training alone
-    text.replace(text.find(dropout), dropout.size(), "nn.abs %a");
+  // Draws in training alone.
+  if (size_t at = text.find(dropout); at != std::string::npos && !setting.train)
+    text.replace(at, dropout.size(), "nn.abs %a");
   using Shape = SmallVector<int64_t>;
-  int64_t rows = setting.uneven ? 7 : 16, width = setting.uneven ? 5 : 16;
-  for (auto [name, shape] : {std::pair("#init_table", Shape{rows, width}),
-                             std::pair("#init_w1", Shape{width, width}),
-                             std::pair("#init_b1", Shape{width}),
-                             std::pair("#init_w2", Shape{width, width})})
+  std::vector<std::pair<const char *, Shape>> states;
+  if (setting.program == Program::Rows) {
+    states = {{"#init_table", {401, 32}}, {"#init_types", {400, 32}}};
+  } else {
+    bool isUneven = setting.program == Program::Uneven;
+    int64_t rows = isUneven ? 7 : 16, width = isUneven ? 5 : 16;
+    states = {{"#init_table", {rows, width}},
+              {"#init_w1", {width, width}},
+              {"#init_b1", {width}},
+              {"#init_w2", {width, width}}};
+  }
+  const std::string type = setting.program == Program::Rows ? "f64" : "f32";
+  for (auto &[name, shape] : states)
     if (size_t at = text.find(name); at != std::string::npos)
-      text.replace(at, strlen(name), randomElements(random, shape));
+      text.replace(at, strlen(name), randomElements(random, shape, type));
   return parseSourceString<ModuleOp>(text, &context);
 }
 

@@ -9,14 +9,17 @@
 
 namespace accel::test {
 
+/// Square: of tensors with the same sizes. Uneven: states that ranks cannot
+/// split evenly, and rows in another order than the batch's. Rows: large tables
+/// of which few rows are read.
+enum class Program { Square, Uneven, Rows };
+
 /// A program, and how it is placed.
 struct Setting {
   const char *name, *mesh;
   int64_t microBatches, stage;
   bool once, train;
-  /// States that ranks cannot split evenly, and rows in another order than the
-  /// batch's.
-  bool uneven = false;
+  Program program = Program::Square;
   const char *precision = "";
   /// Not 0: the mesh, "mb" and "tp" with it, is the module's own, and values
   /// are asked to be split over "tp" as this seed says.
