@@ -146,11 +146,36 @@ TEST(ValidateLoops, BuffersReusedAcrossTurns) {
       HasSubstr("in buffer 'z', which buffer 'out' has overwritten,"));
 }
 
-/// The check takes no longer for more turns: a file of a million of them is
-/// accepted at once.
+/// A loop sends as often as it turns.
+TEST(ValidateLoops, CountsMessagesOfEveryTurn) {
+  Change sent = [](Program &p) {
+    p.arenas[0].bytes = 256;
+    p.buffers.push_back(
+        {"z", "communication", "device", 192, 16, 1, 16, "", ""});
+    commandsOf(p).push_back(
+        command(SendCommand{contiguousView(0, {4}), "dp", 1, 0}, "S"));
+    p.bodies.push_back(
+        {"last",
+         "cpu",
+         0,
+         {command(RecvCommand{contiguousView(3, {4}), "dp", -1, 0}, "R")}});
+    p.entries[1].loops.push_back({1, {{"cpu", false, {{2, 0, {}}}}}});
+  };
+  EXPECT_EQ(turns(tinyExecutable(), 1, sent), "");
+  EXPECT_THAT(turns(tinyExecutable(), 2, sent),
+              HasSubstr("that no rank receives"));
+}
+
+/// Turn by turn this would be a thousand million commands, and no test would
+/// see its end.
 TEST(ValidateLoops, AreNotUnrolled) {
   Executable executable = twoStreams();
+  Program &program = executable.programs[0];
+  program.arenas[0].bytes = 320;
+  program.buffers.push_back(
+      {"out", "communication", "device", 256, 16, 1, 16, "", ""});
+  commandsOf(program).insert(commandsOf(program).end(), 1000, fillOf(4));
   executable.microBatches = 1 << 20;
-  executable.programs[0].entries[1].loops[0].trips = 1 << 20;
+  program.entries[1].loops[0].trips = 1 << 20;
   EXPECT_EQ(check(executable), "");
 }
