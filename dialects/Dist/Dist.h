@@ -69,6 +69,13 @@ namespace accel::dist {
 mlir::LogicalResult verifySharding(mlir::Operation *op, ShardingAttr sharding,
                                    llvm::ArrayRef<int64_t> shape);
 
+/// The sharding of what terms that are partial over micro-batches add up to.
+ShardingAttr getAccumulatedSharding(ShardingAttr term);
+
+/// The element that changes nothing where others are combined with it: 0 of a
+/// sum, the least number of a max, the largest of a min.
+mlir::TypedAttr getIdentity(Reduction kind, mlir::Type element);
+
 } // namespace accel::dist
 
 #endif // ACCEL_DIALECTS_DIST_DIST_H

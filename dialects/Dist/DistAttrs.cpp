@@ -209,17 +209,25 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr mesh;
   SmallVector<int64_t> shape;
   SmallVector<AxesAttr> dims;
+  auto partial =
+      AxesAttr::get(parser.getContext(), ArrayRef<StringRef>(), false);
   auto loc = parser.getCurrentLocation();
   auto parseSize = [&] { return parser.parseInteger(shape.emplace_back()); };
   if (parser.parseLess() || parser.parseAttribute(mesh) ||
       parser.parseComma() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
-      parser.parseComma() || parseDims(parser, dims) || parser.parseGreater())
+      parser.parseComma() || parseDims(parser, dims))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("partial") || parser.parseEqual() ||
+       parseAxisList(parser, partial)))
+    return {};
+  if (parser.parseGreater())
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   return LayoutAttr::getChecked(
       function_ref<InFlightDiagnostic()>(emitError), parser.getContext(), mesh,
-      ArrayRef<int64_t>(shape), ArrayRef<AxesAttr>(dims));
+      ArrayRef<int64_t>(shape), ArrayRef<AxesAttr>(dims), partial);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -227,16 +235,22 @@ void LayoutAttr::print(AsmPrinter &printer) const {
   llvm::interleaveComma(getShape(), printer.getStream());
   printer << "], ";
   printDims(printer, getDims());
+  if (!getPartial().empty()) {
+    printer << ", partial = ";
+    printAxisList(printer, getPartial());
+  }
   printer << '>';
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  FlatSymbolRefAttr, ArrayRef<int64_t> shape,
-                                 ArrayRef<AxesAttr> dims) {
+                                 ArrayRef<AxesAttr> dims, AxesAttr partial) {
   if (shape.size() != dims.size())
     return emitError() << "expected a layout of " << shape.size()
                        << " dimensions, found " << dims.size();
-  if (llvm::any_of(dims, [](AxesAttr axes) { return axes.getOpen(); }))
+  SmallVector<AxesAttr> lists(dims);
+  lists.push_back(partial);
+  if (llvm::any_of(lists, [](AxesAttr axes) { return axes.getOpen(); }))
     return emitError() << "expected closed lists of axes in a layout";
-  return verifyUniqueAxes(emitError, dims);
+  return verifyUniqueAxes(emitError, lists);
 }

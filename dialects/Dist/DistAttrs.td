@@ -103,16 +103,25 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
   let description = [{
     Put by localisation on arguments and results, whose types are then one rank's:
     the global shape, and the axes that split each dimension, major to minor.
-    Axes of size 1 are left out.
+    Axes of size 1 are left out. Over the axes in `partial`, which only an
+    accumulator has, each rank holds a term of its own.
 
     ```mlir
     %x: tensor<2x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp}, {} ]>}
+    %a: tensor<2x64xf32> {dist.layout = #dist.layout<@m, [2, 64], [{}, {} ], partial = {dp}>}
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
-      OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"AxesAttr">:$dims);
+      OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"AxesAttr">:$dims,
+      "AxesAttr":$partial);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<int64_t>":$shape,
+                     "::llvm::ArrayRef<AxesAttr>":$dims), [{
+      return $_get($_ctxt, mesh, shape, dims, AxesAttr::get($_ctxt, ::llvm::ArrayRef<::llvm::StringRef>()));
+    }]>,
+  ];
 }
 
 def Dist_TaskAttr : Dist_Attr<"Task", "task"> {

@@ -70,6 +70,10 @@ static LogicalResult verifyLayout(Operation *op, NamedAttribute attribute,
     fits = tensor.getDimSize(dim) * mesh.getGroupSize(layout.getDims()[dim]) ==
            layout.getShape()[dim];
   }
+  for (StringAttr axis : layout.getPartial().getNames())
+    if (!mesh.findAxisSize(axis))
+      return op->emitError()
+             << "mesh " << layout.getMesh() << " has no axis " << axis;
   if (!fits)
     return op->emitError() << "expected a piece of " << layout << ", found "
                            << type;

@@ -94,6 +94,34 @@ def Dist_ReshardOp : Dist_Op<"reshard", [Pure]> {
   let hasFolder = 1;
 }
 
+def Dist_AccumulateOp : Dist_Op<"accumulate", [Pure]> {
+  let summary = "What the micro-batches' terms come to, in an accumulator";
+  let description = [{
+    Micro-batches run one after another: what is partial over `mb` is combined
+    where it is kept, in a state of role `accumulator` that has a sharding of its
+    own, the result's: it may still be partial over ranks. The state holds what
+    changes nothing (0 of a sum) before the first micro-batch and after the step.
+
+    Lifetime: made by `dist-declare-accumulators`; `local-split-tasks` puts one
+    addition into the loop and a read behind it. On one rank's tensors `layout`
+    says what the sharding said.
+
+    ```mlir
+    %a = dist.accumulate sum %dw in @"accumulator/w"
+        : tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {mb, dp}, reduce = sum>>
+       -> tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {dp}, reduce = sum>>
+    // of one rank
+    %a = dist.accumulate sum %dw in @"accumulator/w" layout <@m, [4, 4], [{}, {} ], partial = {dp}>
+        : tensor<4x4xf32> -> tensor<4x4xf32>
+    ```
+  }];
+  let arguments = (ins Dist_ReductionAttr:$kind, Dist_Tensor:$input,
+      FlatSymbolRefAttr:$state, OptionalAttr<Dist_LayoutAttr>:$layout);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "`` $kind $input `in` $state (`layout` $layout^)? attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Collectives, on one rank's tensors
 //===----------------------------------------------------------------------===//

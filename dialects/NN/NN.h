@@ -39,6 +39,8 @@ public:
 inline constexpr llvm::StringLiteral kInputAttr = "nn.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "nn.output";
 inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
+/// Of a result that is a state's new value: a WriteKind, when it is written.
+inline constexpr llvm::StringLiteral kWriteAttr = "nn.write";
 /// Of a cast that mixed precision put there: why, in a few words.
 inline constexpr llvm::StringLiteral kReasonAttr = "nn.reason";
 /// Unit attribute of a function that is an entry of the program.

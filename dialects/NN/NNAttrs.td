@@ -34,6 +34,10 @@ def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is t
     ["parameter", "moment", "accumulator", "counter", "buffer"]>;
 def NN_StateRoleAttr : NN_EnumAttr<NN_StateRole, "role">;
 
+def NN_WriteKind : NN_Enum<"WriteKind", "when a state gets its new value: once, in the update, or from each micro-batch, combined with what it holds in any order",
+    ["step", "accumulate_sum", "accumulate_max", "accumulate_min"]>;
+def NN_WriteKindAttr : NN_EnumAttr<NN_WriteKind, "write">;
+
 class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
   let mnemonic = mnem;
 }

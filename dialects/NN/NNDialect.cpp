@@ -104,8 +104,20 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned,
 }
 
 LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned,
-                                                     unsigned,
+                                                     unsigned result,
                                                      NamedAttribute attribute) {
+  if (attribute.getName() == kWriteAttr) {
+    if (!isa<WriteKindAttr>(attribute.getValue()))
+      return op->emitError()
+             << "expected a kind of write, #nn<write step>, as '" << kWriteAttr
+             << "', found " << attribute.getValue();
+    auto function = cast<FunctionOpInterface>(op);
+    if (!function.getResultAttr(result, kStateAttr))
+      return op->emitError()
+             << "expected '" << kWriteAttr
+             << "' on a state's new value, found it on result " << result;
+    return success();
+  }
   return verifyBinding(op, attribute, kOutputAttr);
 }
 

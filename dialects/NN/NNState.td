@@ -26,8 +26,8 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     a `#nn.file` range or an elements attribute. `frozen` states are never
     trained (buffers).
 
-    Lifetime: created by import (parameters) and by `train` (moments and
-    accumulators); becomes a buffer with role `state` in `plan`.
+    Lifetime: created by import (parameters), by `train` (moments) and by
+    `dist-declare-accumulators`; becomes a buffer with role `state` in `plan`.
 
     ```mlir
     nn.state @"wte.weight" : tensor<96x32xf32> {

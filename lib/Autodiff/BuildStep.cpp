@@ -215,8 +215,12 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
                 (each.state.getSymName() + ".grad").str());
   auto addWrite = [&](nn::StateOp state, Value value) {
     results.push_back(value);
-    resultAttributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
+    resultAttributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr(nn::kStateAttr,
+                              FlatSymbolRefAttr::get(state.getSymNameAttr())),
+         builder.getNamedAttr(nn::kWriteAttr,
+                              nn::WriteKindAttr::get(builder.getContext(),
+                                                     nn::WriteKind::step))}));
   };
   for (Write &write : parameters)
     addWrite(write.state, write.value);

@@ -22,6 +22,7 @@ public:
   bool verify() {
     collectWrites();
     bool valid = verifyOps();
+    valid = verifyKinds() && valid;
     if (entry.getSymName() == kStepName) {
       valid = verifyOutputs() && valid;
       valid = verifyWrites() && valid;
@@ -45,6 +46,29 @@ private:
               index, nn::kStateAttr))
         writes.emplace_back(symbols.lookup<nn::StateOp>(symbol.getAttr()),
                             terminator->getOperand(index));
+  }
+
+  /// Accumulators arise where micro-batches do.
+  bool verifyKinds() {
+    bool valid = true;
+    for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+      if (!entry.getResultAttr(index, nn::kStateAttr))
+        continue;
+      auto kind =
+          entry.getResultAttrOfType<nn::WriteKindAttr>(index, nn::kWriteAttr);
+      if (kind && kind.getValue() == nn::WriteKind::step)
+        continue;
+      auto error = entry.emitOpError()
+                   << "expected '" << nn::kWriteAttr
+                   << "' = #nn<write step> on result " << index
+                   << ", a state's new value, found ";
+      if (kind)
+        error << kind;
+      else
+        error << "none";
+      valid = false;
+    }
+    return valid;
   }
 
   bool verifyOps() {

@@ -55,7 +55,7 @@ LogicalResult Lockstep::execute(Operation *op, ArrayRef<GroupTensors> operands,
     return call(callee, operands, results);
   }
   // Whole tensors mean the same wherever they are.
-  if (isa<dist::ConstraintOp, dist::ReshardOp>(op)) {
+  if (isa<dist::ConstraintOp, dist::ReshardOp, dist::AccumulateOp>(op)) {
     results.push_back(operands[0]);
     return success();
   }

@@ -65,14 +65,25 @@ LogicalResult ScheduleRun::start(ArrayRef<Tensor> arguments) {
       inputs[binding.name] = tensor;
   }
   // What the entry does not show: accumulators.
-  for (auto state : entry->getParentOfType<ModuleOp>().getOps<nn::StateOp>()) {
-    GroupTensors &group = states[("@" + state.getSymName()).str()];
-    if (!group.empty())
-      continue;
-    FailureOr<Tensor> value = loadState(state);
-    if (failed(value))
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  llvm::SmallSetVector<StringAttr, 8> tasks;
+  schedule.walk(
+      [&](dist::RunOp run) { tasks.insert(run.getTaskAttr().getAttr()); });
+  for (StringAttr name : tasks) {
+    FailureOr<Bindings> task = getBindings(symbols.lookup<func::FuncOp>(name));
+    if (failed(task))
       return failure();
-    group.assign(lockstep.getRankCount(), *value);
+    for (const Binding &binding : task->arguments) {
+      auto state = binding.isState ? symbols.lookup<nn::StateOp>(
+                                         StringRef(binding.name).drop_front())
+                                   : nn::StateOp();
+      if (!state || states.contains(binding.name))
+        continue;
+      FailureOr<Tensor> value = loadState(state);
+      if (failed(value))
+        return failure();
+      states[binding.name] = cut(binding, *value, 0);
+    }
   }
   return success();
 }
@@ -155,10 +166,13 @@ LogicalResult ScheduleRun::run(dist::RunOp run, int64_t turn) {
   return success();
 }
 
-static bool isZero(const Tensor &tensor) {
+/// Whether all elements are the first one of `first`.
+static bool isSplatOf(const Tensor &tensor, const Tensor &first) {
   if (tensor.isFloat())
-    return llvm::all_of(tensor.floats(), [](double x) { return x == 0; });
-  return llvm::all_of(tensor.ints(), [](int64_t x) { return x == 0; });
+    return llvm::all_of(tensor.floats(),
+                        [&](double x) { return x == first.floats()[0]; });
+  return llvm::all_of(tensor.ints(),
+                      [&](int64_t x) { return x == first.ints()[0]; });
 }
 
 LogicalResult ScheduleRun::finish() {
@@ -171,11 +185,16 @@ LogicalResult ScheduleRun::finish() {
         return failure();
   }
   // The next step adds to what this one leaves.
-  for (auto state : entry->getParentOfType<ModuleOp>().getOps<nn::StateOp>())
-    if (state.getRole() == nn::StateRole::accumulator)
-      for (const Tensor &sum : states[("@" + state.getSymName()).str()])
-        if (!isZero(sum))
-          return state.emitOpError() << "expected 0 after the step";
+  for (auto state : entry->getParentOfType<ModuleOp>().getOps<nn::StateOp>()) {
+    if (state.getRole() != nn::StateRole::accumulator)
+      continue;
+    FailureOr<Tensor> first = loadState(state);
+    if (failed(first))
+      return failure();
+    for (const Tensor &sum : states[("@" + state.getSymName()).str()])
+      if (!isSplatOf(sum, *first))
+        return state.emitOpError() << "expected its first value after the step";
+  }
   return success();
 }
 

@@ -62,17 +62,18 @@ RankedTensorType Localizer::localType(Type type) {
 
 dist::LayoutAttr Localizer::layoutOf(Type type) {
   auto sharding = dist::ShardingAttr::of(type);
-  SmallVector<dist::AxesAttr> dims;
-  for (dist::AxesAttr axes : sharding.getDims()) {
+  auto dropUnits = [&](dist::AxesAttr axes) {
     AxisList kept;
     for (StringAttr axis : axes.getNames())
       if (*mesh.findAxisSize(axis) > 1)
         kept.push_back(axis);
-    dims.push_back(
-        dist::AxesAttr::get(type.getContext(), kept, /*open=*/false));
-  }
+    return dist::AxesAttr::get(type.getContext(), kept, /*open=*/false);
+  };
+  SmallVector<dist::AxesAttr> dims =
+      llvm::map_to_vector(sharding.getDims(), dropUnits);
   return dist::LayoutAttr::get(type.getContext(), sharding.getMesh(),
-                               cast<RankedTensorType>(type).getShape(), dims);
+                               cast<RankedTensorType>(type).getShape(), dims,
+                               dropUnits(sharding.getPartial()));
 }
 
 LogicalResult Localizer::run() {
@@ -106,6 +107,14 @@ LogicalResult Localizer::run() {
   for (Operation *op : global) {
     if (auto reshard = dyn_cast<dist::ReshardOp>(op)) {
       localize(reshard);
+    } else if (auto sum = dyn_cast<dist::AccumulateOp>(op)) {
+      OpBuilder builder(sum);
+      mapping.map(sum.getResult(),
+                  dist::AccumulateOp::create(
+                      builder, sum.getLoc(), localType(sum.getType()),
+                      sum.getKind(), mapping.lookup(sum.getInput()),
+                      sum.getState(), layoutOf(sum.getType()))
+                      .getResult());
     } else if (auto shardable = dyn_cast<ShardingRuleOpInterface>(op)) {
       if (failed(localize(shardable)))
         return failure();

@@ -36,6 +36,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     pm.addPass(createScatterGradientsPass());
   // Weights that nothing gathers are rounded by unit as well.
   pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
+  // Now that every sum stands where it will be made.
+  pm.addPass(createDeclareAccumulatorsPass());
   pm.addPass(createVerifyPass());
 }
 

@@ -100,12 +100,40 @@ static LogicalResult verifyOp(dist::MeshOp mesh, ShardingRuleOpInterface op) {
   return success();
 }
 
+/// An accumulator is of one sum, has its sharding, and begins with what changes
+/// nothing.
+static LogicalResult
+verifyAccumulator(dist::AccumulateOp op,
+                  llvm::StringMap<dist::AccumulateOp> &known,
+                  const SymbolTable &symbols) {
+  auto state = symbols.lookup<nn::StateOp>(op.getState());
+  if (!state || state.getRole() != nn::StateRole::accumulator)
+    return op.emitOpError()
+           << "expected an accumulator, found @" << op.getState();
+  if (!known.try_emplace(op.getState(), op).second)
+    return op.emitOpError() << "is a second sum in @" << op.getState();
+  if (state.getType() != op.getType())
+    return op.emitOpError() << "expected @" << op.getState() << " of type "
+                            << op.getType() << ", found " << state.getType();
+  Type element = op.getType().getElementType();
+  auto init = dyn_cast<SplatElementsAttr>(state.getInit());
+  if (!init || init.getSplatValue<Attribute>() !=
+                   dist::getIdentity(op.getKind(), element))
+    return op.emitOpError() << "expected @" << op.getState()
+                            << " to begin with what changes nothing, "
+                            << dist::getIdentity(op.getKind(), element)
+                            << ", found " << state.getInit();
+  return success();
+}
+
 namespace {
 struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
   using Base::Base;
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
+    symbols.emplace(getOperation());
+    accumulators.clear();
     WalkResult result = getOperation().walk([&](Operation *op) {
       return failed(verify(op)) ? WalkResult::interrupt()
                                 : WalkResult::advance();
@@ -130,6 +158,8 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
         return failure();
     if (isa<dist::ReshardOp>(op))
       return success();
+    if (auto sum = dyn_cast<dist::AccumulateOp>(op))
+      return verifyAccumulator(sum, accumulators, *symbols);
     if (isa<func::ReturnOp>(op)) {
       for (Value value : op->getOperands())
         if (dist::ShardingAttr::of(value.getType()).isPartial())
@@ -150,6 +180,9 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
                << "expected one mesh, found " << mesh << " and " << other;
     return verifyOp(dist::MeshOp::lookup(op, mesh), shardable);
   }
+
+  std::optional<SymbolTable> symbols;
+  llvm::StringMap<dist::AccumulateOp> accumulators; ///< by their state
 };
 } // namespace
 } // namespace accel::parallel

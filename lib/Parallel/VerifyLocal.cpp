@@ -60,6 +60,9 @@ static LogicalResult verifyOp(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect != "nn" && dialect != "dist" && dialect != "func")
     return op->emitOpError() << "is not legal in phase local";
+  if (isa<dist::AccumulateOp>(op))
+    return op->emitOpError() << "is not legal in phase local: the tasks that "
+                                "add and read do it";
   if (isa<dist::ConstraintOp, dist::ReshardOp>(op))
     return op->emitOpError() << "is not legal in phase local: it is a "
                                 "statement about whole tensors";

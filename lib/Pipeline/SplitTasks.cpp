@@ -51,16 +51,13 @@ public:
 private:
   Task &taskOf(Home home) { return tasks[static_cast<int>(home)]; }
   void createTasks();
-  void declareAccumulator(const Reduction &reduction);
   void add(const Reduction &reduction);
-  Value read(const Reduction &reduction);
-  Value getState(Task &task, nn::StateOp state);
+  Value getAccumulator(Task &task, const Reduction &reduction);
   Value get(Home home, Value value);
   void clone(Home home, Operation *op);
   void giveResults();
   void finishTasks();
   void createSchedule();
-  DictionaryAttr stateAttrs(nn::StateOp state);
 
   func::FuncOp entry;
   dist::MeshOp mesh;
@@ -69,7 +66,6 @@ private:
   MLIRContext *context;
   Task tasks[kHomes];
   SmallVector<Edge> edges;
-  llvm::DenseMap<Operation *, nn::StateOp> accumulators;
 };
 } // namespace
 
@@ -84,9 +80,6 @@ static constexpr dist::TaskKind kKinds[kHomes] = {
 
 void Splitter::run() {
   createTasks();
-  for (auto &[op, reduction] : homes.getReductions())
-    if (homes.isLive(op))
-      declareAccumulator(reduction);
   for (Operation &op : entry.front().without_terminator()) {
     if (TaskHomes::isFree(&op) || isa<nn::GradientOp>(op))
       continue; // where something reads it
@@ -124,95 +117,51 @@ void Splitter::createTasks() {
   }
 }
 
-/// What a sum over micro-batches is called after: the state whose gradient it
-/// is, the output, or the count.
-static std::string nameOf(const Reduction &reduction, func::FuncOp entry) {
-  if (reduction.adds == Home::Count)
-    return "count";
-  llvm::SetVector<Operation *> work;
-  work.insert(reduction.op->user_begin(), reduction.op->user_end());
-  for (size_t next = 0; next < work.size(); ++next) {
-    if (auto gradient = dyn_cast<nn::GradientOp>(work[next]))
-      return gradient.getState().str();
-    if (auto exit = dyn_cast<func::ReturnOp>(work[next]))
-      for (OpOperand &operand : exit->getOpOperands())
-        if (auto output = entry.getResultAttrOfType<StringAttr>(
-                operand.getOperandNumber(), nn::kOutputAttr);
-            output && operand.get() == reduction.op.getResult())
-          return output.str();
-    work.insert(work[next]->user_begin(), work[next]->user_end());
-  }
-  return "sum";
+/// The attributes of an argument that stands for an accumulator, or of a result
+/// that writes it.
+static DictionaryAttr getAttrs(dist::AccumulateOp op,
+                               std::optional<nn::WriteKind> write = {}) {
+  Builder builder(op.getContext());
+  NamedAttrList attributes;
+  attributes.set(dist::kLayoutAttr, op.getLayoutAttr());
+  attributes.set(nn::kStateAttr, op.getStateAttr());
+  if (write)
+    attributes.set(nn::kWriteAttr,
+                   nn::WriteKindAttr::get(op.getContext(), *write));
+  return attributes.getDictionary(op.getContext());
 }
 
-void Splitter::declareAccumulator(const Reduction &reduction) {
-  OpBuilder builder(entry);
-  auto type = cast<RankedTensorType>(reduction.op.getType());
-  auto zero =
-      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType()));
-  auto state = nn::StateOp::create(
-      builder, reduction.op.getLoc(), "accumulator/" + nameOf(reduction, entry),
-      type, zero, nullptr, nullptr, nullptr, nullptr, /*frozen=*/false,
-      nn::StateRole::accumulator);
-  symbols.insert(state);
-  accumulators[reduction.op] = state;
-}
-
-/// The attributes of an argument or result that stands for an accumulator: each
-/// rank has its own terms, which nobody cuts out of anything.
-DictionaryAttr Splitter::stateAttrs(nn::StateOp state) {
-  Builder builder(context);
-  auto type = cast<RankedTensorType>(state.getType());
-  SmallVector<dist::AxesAttr> dims(
-      type.getRank(), dist::AxesAttr::get(context, ArrayRef<StringRef>()));
-  return builder.getDictionaryAttr(
-      {builder.getNamedAttr(
-           dist::kLayoutAttr,
-           dist::LayoutAttr::get(context,
-                                 FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
-                                 type.getShape(), dims)),
-       builder.getNamedAttr(nn::kStateAttr,
-                            FlatSymbolRefAttr::get(state.getSymNameAttr()))});
-}
-
-Value Splitter::getState(Task &task, nn::StateOp state) {
-  Value &value = task.states[state.getSymName()];
+Value Splitter::getAccumulator(Task &task, const Reduction &reduction) {
+  Value &value = task.states[reduction.op.getState()];
   if (!value)
-    value =
-        task.addArgument(state.getType(), state.getLoc(), stateAttrs(state));
+    value = task.addArgument(reduction.op.getType(), reduction.op.getLoc(),
+                             getAttrs(reduction.op));
   return value;
 }
 
 void Splitter::add(const Reduction &reduction) {
   Task &task = taskOf(reduction.adds);
-  nn::StateOp state = accumulators[reduction.op];
-  Value term = get(reduction.adds, reduction.op.getInput());
-  Value before = getState(task, state);
+  dist::AccumulateOp op = reduction.op;
+  Value term = get(reduction.adds, op.getInput());
+  Value before = getAccumulator(task, reduction);
   // As soon as it can be: what the term is made of need not live until the end.
   OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
-  if (Operation *op = term.getDefiningOp())
-    builder.setInsertionPointAfter(op);
-  Value after = nn::AddOp::create(builder, reduction.op.getLoc(), before, term);
-  task.addResult(after, stateAttrs(state));
-}
-
-/// The sum over micro-batches, and over the ranks that shared them.
-Value Splitter::read(const Reduction &reduction) {
-  Task &task = taskOf(reduction.reads);
-  Value value = getState(task, accumulators[reduction.op]);
-  SmallVector<StringRef> others;
-  for (StringAttr axis : reduction.op.getAxes().getNames())
-    if (axis.getValue() != dist::MeshOp::kMicroBatchAxis)
-      others.push_back(axis);
-  if (others.empty())
-    return value;
-  OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
-  auto reduce = dist::AllReduceOp::create(
-      builder, reduction.op.getLoc(), value.getType(), reduction.op.getKind(),
-      value, reduction.op.getMesh(), dist::AxesAttr::get(context, others),
-      reduction.op.getWireAttr());
-  reduce->setDiscardableAttrs(reduction.op->getDiscardableAttrDictionary());
-  return reduce;
+  if (Operation *made = term.getDefiningOp())
+    builder.setInsertionPointAfter(made);
+  switch (op.getKind()) {
+  case dist::Reduction::sum:
+    task.addResult(nn::AddOp::create(builder, op.getLoc(), before, term),
+                   getAttrs(op, nn::WriteKind::accumulate_sum));
+    return;
+  case dist::Reduction::max:
+    task.addResult(nn::MaxOp::create(builder, op.getLoc(), before, term),
+                   getAttrs(op, nn::WriteKind::accumulate_max));
+    return;
+  case dist::Reduction::min:
+    task.addResult(nn::MinOp::create(builder, op.getLoc(), before, term),
+                   getAttrs(op, nn::WriteKind::accumulate_min));
+    return;
+  }
 }
 
 Value Splitter::get(Home home, Value value) {
@@ -235,7 +184,7 @@ Value Splitter::get(Home home, Value value) {
     bool isSum = reduction != homes.getReductions().end();
     Home source = isSum ? reduction->second.reads : homes.getHome(value);
     if (isSum && source == home) {
-      made = read(reduction->second);
+      made = getAccumulator(task, reduction->second);
     } else {
       Task &from = taskOf(source);
       Value kept = get(source, value);
@@ -275,16 +224,19 @@ void Splitter::giveResults() {
                     : homes.getHome(value);
     taskOf(home).addResult(get(home, value), attributes);
   }
-  // Accumulators are zero between steps.
+  // Between steps accumulators hold what changes nothing.
   Task &update = taskOf(Home::Update);
   for (auto &[op, reduction] : homes.getReductions()) {
-    nn::StateOp state = accumulators.lookup(op);
-    if (!state)
+    if (!homes.isLive(op))
       continue; // nothing needs it
+    auto type = cast<RankedTensorType>(reduction.op.getType());
+    Attribute identity =
+        dist::getIdentity(reduction.op.getKind(), type.getElementType());
     OpBuilder builder = OpBuilder::atBlockEnd(&update.block());
-    Value zero = nn::ConstantOp::create(builder, state.getLoc(),
-                                        cast<ElementsAttr>(state.getInit()));
-    update.addResult(zero, stateAttrs(state));
+    update.addResult(
+        nn::ConstantOp::create(builder, reduction.op.getLoc(),
+                               DenseElementsAttr::get(type, identity)),
+        getAttrs(reduction.op, nn::WriteKind::step));
   }
 }
 

@@ -86,17 +86,12 @@ LogicalResult TaskHomes::findVarying() {
                    llvm::any_of(op.getOperands(), [&](Value value) {
                      return repeated.contains(value.getDefiningOp());
                    });
+    if (auto sum = dyn_cast<dist::AccumulateOp>(op)) {
+      reductions[&op] = {sum, Home::Backward, Home::Update};
+      continue;
+    }
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
     if (collective && collective.getAxes().contains(kMicroBatch)) {
-      if (auto reduce = dyn_cast<dist::AllReduceOp>(op)) {
-        if (reduce.getKind() != dist::Reduction::sum)
-          return refuse(
-              &op, "needs the " + dist::stringifyReduction(reduce.getKind()) +
-                       " over the samples of all micro-batches, which "
-                       "run one after another");
-        reductions[&op] = {reduce, Home::Backward, Home::Update};
-        continue;
-      }
       if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
         return refuse(&op, "needs the samples of all micro-batches at once, "
                            "which run one after another");
@@ -207,10 +202,12 @@ LogicalResult TaskHomes::placeReductions() {
         auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
             argument.getArgNumber(), nn::kStateAttr);
         if (state)
-          return refuse(op, "is not additive over the batch: its sum over all "
-                            "micro-batches is needed before the backward can "
-                            "begin, and depends on @" +
-                                state.getValue());
+          return refuse(op,
+                        "is not additive over the batch: its " +
+                            dist::stringifyReduction(reduction.op.getKind()) +
+                            " over all micro-batches is needed before the "
+                            "backward can begin, and depends on @" +
+                            state.getValue());
         continue;
       }
       Operation *definition = value.getDefiningOp();

@@ -13,11 +13,11 @@ namespace accel::pipeline {
 enum class Home { Count, Prepare, Forward, Backward, Update };
 inline constexpr int kHomes = 5;
 
-/// A sum over micro-batches.
+/// What the terms of micro-batches are combined to.
 struct Reduction {
-  mutable dist::AllReduceOp op; // op handles are pointers
-  Home adds;                    ///< the task that adds a micro-batch's term
-  Home reads;                   ///< the first task that reads the sum
+  mutable dist::AccumulateOp op; // op handles are pointers
+  Home adds;                     ///< the task that adds a micro-batch's term
+  Home reads;                    ///< the first task that reads the sum
 };
 
 /// The homes of the ops of an entry in one block, of local shapes. Ops that are
@@ -48,7 +48,7 @@ public:
   /// Not so the update: a gradient is summed in the wide type.
   bool isWidenedAgain(mlir::Operation *op, Home reader) const;
 
-  /// The sums over micro-batches, by their op.
+  /// What is combined over micro-batches, by its op.
   const llvm::MapVector<mlir::Operation *, Reduction> &getReductions() const {
     return reductions;
   }

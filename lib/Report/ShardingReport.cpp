@@ -139,7 +139,7 @@ static void printJson(ArrayRef<Row> rows,
         if (row.accumulator)
           integers(
               "accumulator_local_shape",
-              cast<RankedTensorType>(row.accumulator.getType()).getShape());
+              places.lookup(row.accumulator.getSymNameAttr()).local.getShape());
       });
   });
   os << "\n";
@@ -168,15 +168,14 @@ LogicalResult report::printSharding(ModuleOp module, llvm::raw_ostream &os,
       if (moment == row.moments.front())
         moments = formatShape(
             places.lookup(moment.getSymNameAttr()).local.getShape());
-    table.add(
-        {row.state.getSymName().str(), formatShape(shape) + padding,
-         formatAxes(placed.layout), formatShape(placed.local.getShape()),
-         moments,
-         row.accumulator
-             ? formatShape(
-                   cast<RankedTensorType>(row.accumulator.getType()).getShape())
-             : "",
-         llvm::join(placed.units, ", ")});
+    table.add({row.state.getSymName().str(), formatShape(shape) + padding,
+               formatAxes(placed.layout), formatShape(placed.local.getShape()),
+               moments,
+               row.accumulator
+                   ? formatShape(places.lookup(row.accumulator.getSymNameAttr())
+                                     .local.getShape())
+                   : "",
+               llvm::join(placed.units, ", ")});
   }
   table.print(os);
   return success();

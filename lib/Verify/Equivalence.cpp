@@ -18,7 +18,8 @@ namespace {
 struct Accumulator {
   nn::StateOp state;
   std::vector<Piece> term; ///< what each micro-batch adds, as it may be read
-  func::FuncOp adds;       ///< the task that does
+  dist::Reduction combines = dist::Reduction::sum; ///< how
+  func::FuncOp adds;                               ///< the task that does
   bool reset = false;
 };
 
@@ -130,8 +131,7 @@ bool Verifier::varies(const Known &what) {
          });
 }
 
-/// States begin as in the logical program; sums over micro-batches, which it
-/// does not have, at 0.
+/// States begin as in the logical program; it has no sums over micro-batches.
 LogicalResult Verifier::checkStates(ModuleOp whole) {
   SymbolTable symbols(whole);
   for (auto state : local.getOps<nn::StateOp>()) {
@@ -152,11 +152,6 @@ LogicalResult Verifier::checkStates(ModuleOp whole) {
     }
     if (state.getRole() != nn::StateRole::accumulator)
       continue;
-    auto zero = dyn_cast_if_present<SplatElementsAttr>(state.getInit());
-    Known init;
-    init.splat = zero ? zero.getSplatValue<Attribute>() : Attribute();
-    if (!init.isZero())
-      return state.emitOpError() << "expected an accumulator to begin at 0";
     accumulators[state.getSymNameAttr()].state = state;
   }
   return success();
@@ -282,7 +277,7 @@ LogicalResult Verifier::checkAllGiven() {
   for (auto &[name, accumulator] : accumulators)
     if (accumulator.adds && !accumulator.reset)
       return accumulator.state.emitOpError()
-             << "is not set back to 0 after the step";
+             << "is not set back after the step";
   auto check = [&](StringRef kind, StringRef name, Value value,
                    Value old) -> LogicalResult {
     if (given.contains(join(kind, name)) || value == old)
@@ -387,10 +382,28 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
                               << " before its last term is added";
     isRead |= run.task == task;
   }
+  BlockArgument argument = task.getArgument(number);
+  auto layout =
+      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
+  StringRef name = accumulator.state.getSymName();
+  if (failed(checkLayout(argument.getLoc(), "state", name, layout)))
+    return failure();
+  PieceMaker &maker = follower.getMaker();
+  std::vector<Piece> &pieces = follower.at(argument).pieces;
+  std::string found;
   for (Piece piece : accumulator.term) {
     llvm::erase(piece.partial, microBatch);
-    follower.at(task.getArgument(number)).pieces.push_back(piece);
+    bool same =
+        piece.partial == maker.dropUnits(layout.getPartial().getNames());
+    for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
+      same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
+    if (same)
+      pieces.push_back(piece);
+    found = maker.describe(piece);
   }
+  if (pieces.empty())
+    return emitError(argument.getLoc()) << "expected @" << name << " to be "
+                                        << layout << ", found " << found;
   return success();
 }
 
@@ -432,7 +445,8 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
                                   Accumulator &accumulator) {
   const Known &what = follower.at(operand.get());
   StringRef name = accumulator.state.getSymName();
-  if (what.isZero() && accumulator.adds && !isInLoop(task)) {
+  if (what.isIdentityOf(accumulator.combines) && accumulator.adds &&
+      !isInLoop(task)) {
     accumulator.reset = true;
     return success();
   }
@@ -443,8 +457,17 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
   };
   if (what.sum != accumulator.state.getSymNameAttr() || what.terms.size() != 1)
     return fail("the sum so far and one term of the logical program");
+  Known init;
+  if (auto splat =
+          dyn_cast_if_present<SplatElementsAttr>(accumulator.state.getInit()))
+    init.splat = splat.getSplatValue<Attribute>();
+  if (!init.isIdentityOf(what.combines))
+    return accumulator.state.emitOpError()
+           << "expected an accumulator to begin with what changes nothing";
+  accumulator.combines = what.combines;
   for (const Piece &piece : what.terms.front())
-    if (llvm::is_contained(piece.partial, microBatch))
+    if (llvm::is_contained(piece.partial, microBatch) &&
+        piece.reduction == what.combines)
       accumulator.term.push_back(piece);
   if (accumulator.term.empty() || accumulator.adds ||
       (microBatches > 1 && !isInLoop(task)))

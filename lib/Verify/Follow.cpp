@@ -17,6 +17,18 @@ bool Known::isZero() const {
   return number && number.getValue().isZero();
 }
 
+bool Known::isIdentityOf(dist::Reduction kind) const {
+  if (kind == dist::Reduction::sum)
+    return isZero();
+  bool least = kind == dist::Reduction::max;
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isInfinity() &&
+           number.getValue().isNegative() == least;
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && (least ? number.getValue().isMinSignedValue()
+                          : number.getValue().isMaxSignedValue());
+}
+
 /// Adds what is not there yet.
 void verify::insert(std::vector<Piece> &pieces, const Piece &piece) {
   if (!llvm::is_contained(pieces, piece))
@@ -24,7 +36,7 @@ void verify::insert(std::vector<Piece> &pieces, const Piece &piece) {
 }
 
 std::vector<Piece> Follower::hold(Value value, Value wanted) {
-  const Known &what = known[value];
+  const Known &what = at(value);
   std::vector<Piece> held;
   for (const Piece &piece : what.pieces)
     if (piece.logical == wanted)
@@ -90,7 +102,7 @@ void Follower::followOp(Operation *op) {
   size_t fewestReaders = std::numeric_limits<size_t>::max();
   SmallVector<bool> zeros;
   for (Value operand : op->getOperands()) {
-    const Known &what = known[operand];
+    const Known &what = at(operand);
     SmallVector<const Logical::Ops *> readers;
     for (const Piece &piece : what.pieces)
       readers.push_back(&logical.getReaders(piece.logical));
@@ -117,7 +129,7 @@ void Follower::followOp(Operation *op) {
           hold(operand, logical.rootOf(candidate->getOperand(number))));
     for (auto &results : apply(candidate, operands, zeros, op))
       for (auto [piece, result] : llvm::zip_equal(results, op->getResults()))
-        insertSum(known[result].pieces, piece);
+        insertSum(at(result).pieces, piece);
   }
 }
 
@@ -129,11 +141,10 @@ bool Follower::followOffset(Operation *op, Known &result) {
   }
   if (!isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
     return false;
-  result.offset = known[op->getOperand(0)].offset;
+  result.offset = at(op->getOperand(0)).offset;
   if (!result.offset || !isa<nn::MulOp>(op))
     return result.offset.has_value();
-  auto factor =
-      dyn_cast_if_present<IntegerAttr>(known[op->getOperand(1)].splat);
+  auto factor = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
   if (factor)
     result.offset->factor *= factor.getInt();
   else
@@ -150,7 +161,7 @@ void Follower::followCounter(Operation *op, Known &result) {
   for (auto [count, by] : {std::pair(add.getLhs(), add.getRhs()),
                            std::pair(add.getRhs(), add.getLhs())}) {
     auto iota = count.getDefiningOp<nn::IotaOp>();
-    const std::optional<Offset> &offset = known[by].offset;
+    const std::optional<Offset> &offset = at(by).offset;
     if (!iota || !offset ||
         offset->factor != iota.getType().getDimSize(iota.getDim()))
       continue;
@@ -165,7 +176,7 @@ void Follower::followCounter(Operation *op, Known &result) {
 
 void Follower::followSource(Operation *op) {
   Value value = op->getResult(0);
-  Known &result = known[value];
+  Known &result = at(value);
   SplatElementsAttr splat;
   if (matchPattern(op, m_Constant(&splat))) {
     // Of any value whose elements are that.
@@ -193,8 +204,8 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
         mesh.findAxisSize(axis).value_or(1) > 1 && op.communicates())
       return op.emitError() << "works over micro-batches, which run one after "
                                "another";
-  const Known from = known[op->getOperand(0)];
-  Known &result = known[op->getResult(0)];
+  const Known from = at(op->getOperand(0));
+  Known &result = at(op->getResult(0));
   why = "what it gets is nothing of it";
   // Equal elements stay what they are wherever they are sent.
   if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
@@ -232,8 +243,8 @@ LogicalResult Follower::follow(Operation *op) {
       collective && !isa<dist::AxisIndexOp>(op))
     return followCollective(collective);
   if (isa<nn::GradientOp>(op)) {
-    Known what = known[op->getOperand(0)];
-    known[op->getResult(0)] = std::move(what);
+    Known what = at(op->getOperand(0));
+    at(op->getResult(0)) = std::move(what);
     return success();
   }
   if (op->getNumResults() == 1) {
@@ -244,15 +255,14 @@ LogicalResult Follower::follow(Operation *op) {
       followPadding(op, result);
       // What does nothing but move equal elements leaves them equal.
       if (isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
-        result.splat = known[op->getOperand(0)].splat;
+        result.splat = at(op->getOperand(0)).splat;
     }
-    known[op->getResult(0)] = std::move(result);
+    at(op->getResult(0)) = std::move(result);
   }
   followOp(op);
   auto isFollowed = [&] {
-    return llvm::any_of(op->getResults(), [&](Value result) {
-      return !known[result].isNothing();
-    });
+    return llvm::any_of(op->getResults(),
+                        [&](Value result) { return !at(result).isNothing(); });
   };
   // Otherwise it is said in other words.
   if (!isFollowed() && distribute(op))
@@ -264,7 +274,7 @@ LogicalResult Follower::follow(Operation *op) {
     followView(op, result);
     followParts(op, result);
     followTerms(op, result);
-    known[op->getResult(0)] = std::move(result);
+    at(op->getResult(0)) = std::move(result);
   }
   if (isFollowed())
     return success();

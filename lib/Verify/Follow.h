@@ -27,6 +27,7 @@ struct Known {
   /// in another order.
   mlir::StringAttr sum;
   std::vector<std::vector<Piece>> terms;
+  dist::Reduction combines = dist::Reduction::sum; ///< how terms came in
   /// What it is of a value whose elements the logical program has nowhere in
   /// this shape.
   std::vector<View> views;
@@ -36,6 +37,8 @@ struct Known {
            views.empty();
   }
   bool isZero() const;
+  /// Whether it changes nothing where it is combined with others.
+  bool isIdentityOf(dist::Reduction kind) const;
 };
 
 /// Whether two ops are the same function, sizes aside.
@@ -53,7 +56,12 @@ public:
   /// Finds what the op's results hold; an error if that is nothing of the
   /// logical program.
   mlir::LogicalResult follow(mlir::Operation *op);
-  Known &at(mlir::Value value) { return known[value]; }
+  Known &at(mlir::Value value) {
+    std::unique_ptr<Known> &what = known[value];
+    if (!what)
+      what = std::make_unique<Known>();
+    return *what;
+  }
   /// The pieces of `wanted`, a root of the logical program, that a value holds.
   std::vector<Piece> hold(mlir::Value value, mlir::Value wanted);
   PieceMaker &getMaker() { return maker; }
@@ -96,7 +104,8 @@ private:
   Logical &logical;
   dist::MeshOp mesh;
   PieceMaker maker;
-  llvm::DenseMap<mlir::Value, Known> known;
+  /// References to what is known stay good.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   std::string why; ///< the last thing that kept an op from following
 };
 

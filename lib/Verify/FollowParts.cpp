@@ -121,7 +121,7 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
       change->after != own->after * first->size)
     return std::nullopt;
   if (auto pad = dyn_cast<nn::PadOp>(whole)) {
-    const Known &value = known[local->getOperand(1)];
+    const Known &value = at(local->getOperand(1));
     SplatElementsAttr number;
     if (!matchPattern(logical.rootOf(pad.getValue()), m_Constant(&number)) ||
         number.getSplatValue<Attribute>() != value.splat ||

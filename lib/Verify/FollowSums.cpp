@@ -25,7 +25,7 @@ void Follower::insertSum(std::vector<Piece> &pieces, const Piece &piece) {
 
 /// The logical program's scatters of what `updates` may be.
 Logical::Ops Follower::findScatters(Value updates) {
-  const Known &what = known[updates];
+  const Known &what = at(updates);
   Logical::Ops found;
   auto add = [&](const Logical::Ops &readers) {
     for (Operation *reader : readers)
@@ -110,7 +110,7 @@ void Follower::followMerged(Operation *op, Known &result) {
     return;
   for (Operation *whole : findScatters(scatter.getUpdates())) {
     std::vector<Piece> terms = applyScatter(whole, op),
-                       onto = known[scatter.getInit()].pieces;
+                       onto = at(scatter.getInit()).pieces;
     // What is all equal is any of the values that the logical program adds.
     for (Operation *sum : logical.getReaders(whole->getResult(0)))
       for (Value term : sum->getOperands())
@@ -124,7 +124,7 @@ void Follower::followMerged(Operation *op, Known &result) {
 /// What an op adds, each as what it may be; false if that is unknown.
 bool Follower::collectTerms(Operation *op, Terms &terms) {
   auto collect = [&](Value value) {
-    const Known &what = known[value];
+    const Known &what = at(value);
     terms.insert(terms.end(), what.terms.begin(), what.terms.end());
     if (!what.pieces.empty())
       terms.push_back(what.pieces);
@@ -217,16 +217,30 @@ Follower::Terms Follower::join(Terms terms) {
 /// A sum over micro-batches, and more terms.
 bool Follower::followSum(Operation *op, Known &result) {
   auto sum = llvm::find_if(op->getOperands(),
-                           [&](Value each) { return known[each].sum; });
+                           [&](Value each) { return at(each).sum; });
+  if (sum != op->operand_end() && isa<nn::MaxOp, nn::MinOp>(op)) {
+    const Known before = at(*sum);
+    std::vector<Piece> term =
+        at(op->getOperand(*sum == op->getOperand(0))).pieces;
+    if (!before.terms.empty() || term.empty())
+      return false;
+    result.sum = before.sum;
+    result.terms = {std::move(term)};
+    result.combines =
+        isa<nn::MaxOp>(op) ? dist::Reduction::max : dist::Reduction::min;
+    return true;
+  }
   Terms terms;
-  if (sum == op->operand_end() || !collectTerms(op, terms) ||
+  if (sum == op->operand_end() ||
+      at(*sum).combines != dist::Reduction::sum ||
+      !collectTerms(op, terms) ||
       llvm::count_if(op->getOperands(),
-                     [&](Value each) { return known[each].sum; }) != 1)
+                     [&](Value each) { return at(each).sum; }) != 1)
     return false;
   // It is added to, not with.
   if (isa<nn::ScatterAddOp>(op) && op->getOperand(0) != *sum)
     return false;
-  result.sum = known[*sum].sum;
+  result.sum = at(*sum).sum;
   result.terms = join(std::move(terms));
   return true;
 }
@@ -249,7 +263,7 @@ bool Follower::distribute(Operation *op) {
   if (op->getNumOperands() != 1 || op->getNumResults() != 1)
     return false;
   bool found = false;
-  const std::vector<Piece> pieces = known[op->getOperand(0)].pieces;
+  const std::vector<Piece> pieces = at(op->getOperand(0)).pieces;
   for (const Piece &piece : pieces)
     for (Operation *reader :
          logical.findReadersOfSums(op->getName(), piece.logical)) {

@@ -12,7 +12,7 @@ using namespace accel::verify;
 /// A value as views of what the logical program's reshapes and transposes begin
 /// with.
 std::vector<View> Follower::getViews(Value value) {
-  const Known &what = known[value];
+  const Known &what = at(value);
   std::vector<View> views = what.views;
   for (const Piece &piece : what.pieces) {
     View whole = logical.getView(piece.logical);
@@ -43,7 +43,7 @@ bool Follower::addViews(Operation *op) {
     for (const View &view : getViews(operand))
       for (const Piece &piece :
            getPieces(logical, view, operand.getType(), maker)) {
-        std::vector<Piece> &pieces = known[operand].pieces;
+        std::vector<Piece> &pieces = at(operand).pieces;
         found |= !llvm::is_contained(pieces, piece);
         insert(pieces, piece);
       }

@@ -11,8 +11,9 @@ using namespace accel;
 using namespace accel::verify;
 
 Value verify::skipPlacement(Value value) {
-  while (isa_and_nonnull<dist::ReshardOp, dist::ConstraintOp, nn::GradientOp>(
-      value.getDefiningOp()))
+  while (
+      isa_and_nonnull<dist::ReshardOp, dist::AccumulateOp, dist::ConstraintOp,
+                      nn::GradientOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }

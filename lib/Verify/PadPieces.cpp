@@ -108,7 +108,7 @@ static std::optional<Piece> pad(nn::PadOp op, Piece piece) {
 
 void Follower::followPadding(Operation *op, Known &result) {
   if (auto slice = dyn_cast<nn::SliceOp>(op)) {
-    for (Piece piece : known[slice.getInput()].pieces) {
+    for (Piece piece : at(slice.getInput()).pieces) {
       if (llvm::all_of(piece.dims,
                        [](const Dim &dim) { return dim.padding == 0; }) ||
           !cutsPadding(slice, piece))
@@ -119,8 +119,8 @@ void Follower::followPadding(Operation *op, Known &result) {
       insert(result.pieces, piece);
     }
   } else if (auto padding = dyn_cast<nn::PadOp>(op);
-             padding && known[padding.getValue()].isZero()) {
-    const Known &from = known[padding.getInput()];
+             padding && at(padding.getValue()).isZero()) {
+    const Known &from = at(padding.getInput());
     if (from.isZero())
       result.splat = from.splat;
     for (const Piece &piece : from.pieces)

@@ -2,7 +2,7 @@
 
 // What the loss does not depend on: a warning, a gradient of zeros, and no update.
 // CHECK: func.func @step(
-// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @"exp_avg/w"}, tensor<2xf32> {nn.state = @"exp_avg_sq/w"}, tensor<i64> {nn.state = @"counter/step"})
+// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @"exp_avg/w", nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @"exp_avg_sq/w", nn.write = #nn<write step>}, tensor<i64> {nn.state = @"counter/step", nn.write = #nn<write step>})
 module {
   nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
   nn.state @w_unused : tensor<3xf32> {init = dense<1.0> : tensor<3xf32>}

@@ -7,7 +7,7 @@
 // CHECK: nn.state @w : tensor<3x2xf32> {aliases = ["alias"], init = dense<1.000000e+00> : tensor<3x2xf32>}
 // CHECK: nn.state @"counter/step" : tensor<i64> {init = dense<0> : tensor<i64>, role = #nn<role counter>}
 // CHECK: func.func @step(%[[X:.*]]: tensor<3x2xf32> {nn.input = "x"}, %[[W:.*]]: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[N:.*]]: tensor<i64> {nn.state = @"counter/step"})
-// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry}
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<i64> {nn.state = @"counter/step", nn.write = #nn<write step>}) attributes {nn.entry}
 // CHECK-NOT: nn.exp
 // CHECK-DAG: %[[RATES:.*]] = nn.constant dense<5.000000e-01> : tensor<3x2xf32>
 // CHECK-DAG: %[[RATE:.*]] = nn.constant dense<5.000000e-01> : tensor<f32>
@@ -38,7 +38,7 @@
 // OTHER: nn.state @still : tensor<2xf32> {frozen,
 // OTHER: nn.state @"momentum_buffer/w" : tensor<3x2xf32> {init = dense<0.000000e+00> : tensor<3x2xf32>, role = #nn<role moment>}
 // OTHER: func.func @step(%{{.*}}: tensor<3x2xf32> {nn.input = "x"}, %[[LABELS:.*]]: tensor<3xi64> {nn.input = "labels"}, %{{.*}}: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[BUFFER:.*]]: tensor<3x2xf32> {nn.state = @"momentum_buffer/w"}, %{{.*}}: tensor<i64> {nn.state = @"counter/step"})
-// OTHER-SAME: tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.output = "w.grad"}, tensor<3x2xf32> {nn.state = @w}, tensor<3x2xf32> {nn.state = @"momentum_buffer/w"}, tensor<i64>
+// OTHER-SAME: tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.output = "w.grad"}, tensor<3x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<3x2xf32> {nn.state = @"momentum_buffer/w", nn.write = #nn<write step>}, tensor<i64>
 // OTHER-DAG: %[[IGNORED:.*]] = nn.constant dense<-100> : tensor<3xi64>
 // OTHER-DAG: %[[LIMIT:.*]] = nn.constant dense<2.000000e+00> : tensor<f32>
 // OTHER-DAG: %[[TINY:.*]] = nn.constant dense<9.99999997E-7> : tensor<f32>

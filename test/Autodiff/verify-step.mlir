@@ -2,7 +2,7 @@
 
 nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
 // expected-error @below {{writes parameter 'w', expected only @step to}}
-func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
+func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry} {
   return %w : tensor<2xf32>
 }
 
@@ -33,7 +33,7 @@ nn.state @m : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>, role = #nn<role 
 // expected-error @below {{writes 'tensor<f32>' to state 'w', expected 'tensor<2xf32>'}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}, %f: tensor<2xf32> {nn.state = @f})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @f}, tensor<f32> {nn.state = @w}) attributes {nn.entry} {
+        tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @f, nn.write = #nn<write step>}, tensor<f32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry} {
   %g = nn.gradient %w of @w : (tensor<2xf32>) -> tensor<2xf32>
   %h = nn.gradient %f of @f : (tensor<2xf32>) -> tensor<2xf32>
   return %x, %x, %x, %g, %h, %x : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>
@@ -46,7 +46,7 @@ nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
 // expected-error @below {{writes parameter 'v' without a gradient of it}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %v: tensor<2xf32> {nn.state = @v}, %w: tensor<2xf32> {nn.state = @w})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @v}, tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
+        tensor<2xf32> {nn.state = @v, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry} {
   %g = nn.gradient %w of @w : (tensor<2xf32>) -> tensor<2xf32>
   %e = nn.exp %g : (tensor<2xf32>) -> tensor<2xf32>
   // expected-error @below {{marks a value of the update, expected one of forward and backward}}

@@ -20,6 +20,8 @@ namespace {
 
 /// More than seeds have; arenas are made of memory that is written to.
 constexpr int64_t kMostArenaBytes = 1 << 21;
+/// Turns of a loop: more are the same again, and take as long as they are many.
+constexpr int64_t kMostTurns = 16;
 
 /// Inputs `x` of the seeds.
 struct InputFolder {
@@ -68,6 +70,10 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
     if (arena.bytes > kMostArenaBytes ||
         (bytes += arena.bytes) > kMostArenaBytes)
       return rt::Status::error("too large to be tried");
+  for (const rt::Entry &entry : program->entries)
+    for (const rt::Loop &loop : entry.loops)
+      if (loop.trips > kMostTurns)
+        return rt::Status::error("too long to be tried");
   Arenas arenas;
   GuardedDevice device(arenas);
   GuardedComm comm(arenas, rank, plan.numRanks());

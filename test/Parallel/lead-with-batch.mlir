@@ -6,7 +6,7 @@
 // RUN: acc-opt %s --pass-pipeline="builtin.module(dist-annotate{micro-batches=2 batch-dim=w=none batch-dim=c=none},dist-lead-with-batch)" -o %t/led.mlir
 // RUN: acc-eval %t/led.mlir --compare %s --tolerance 1e-14
 // DEFINE: %{layout} = mesh=dp=2
-// DEFINE: %{compare} = acc-opt %s --pass-pipeline="builtin.module(dist-annotate{%{layout} batch-dim=w=none batch-dim=c=none},dist-lead-with-batch,dist-propagate,dist-materialize,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" -o %t/local.mlir && acc-eval %t/local.mlir --compare %s --tolerance 1e-14
+// DEFINE: %{compare} = acc-opt %s --pass-pipeline="builtin.module(dist-annotate{%{layout} batch-dim=w=none batch-dim=c=none},dist-lead-with-batch,dist-propagate,dist-materialize,dist-declare-accumulators,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" -o %t/local.mlir && acc-eval %t/local.mlir --compare %s --tolerance 1e-14
 // RUN: %{compare}
 // REDEFINE: %{layout} = mesh=dp=4
 // RUN: %{compare}

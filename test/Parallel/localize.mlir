@@ -15,7 +15,7 @@ nn.state @w : tensor<16x8xf32, #dist.sharding<@m, [{a}, {}]>> {init = dense<1.0>
 
 // Every kind of collective, at the sharding it undoes; axes of size 1 vanish.
 // CHECK-LABEL: @collectives(
-// CHECK-SAME: %[[SUM:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}, {}]>}
+// CHECK-SAME: %[[SUM:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}, {}], partial = {a}>}
 // CHECK-SAME: %[[MAX:[^:]*]]: tensor<8x8xf32> {dist.layout
 // CHECK-SAME: %[[ROWS:[^:]*]]: tensor<4x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{a}, {}]>}
 // CHECK-SAME: %[[AB:[^:]*]]: tensor<1x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{a, b}, {}]>}

@@ -10,7 +10,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf32> {init = dense<0.0> : tensor<4x4xf32>}
 func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.state = @w})
-    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry} {
+    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry} {
   %y = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf32>) -> tensor<f32>
   %a = nn.relu %y : (tensor<8x4xf32>) -> tensor<8x4xf32>
@@ -23,8 +23,9 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.st
 }
 
 // ONE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+// ONE: nn.state @"accumulator/w" : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>> {init = dense<0.0{{.*}}role = #nn<role accumulator>}
 // ONE: %[[DW:.*]] = nn.matmul {{.*}} partial = {mb, dp_shard}
-// ONE: dist.reshard %{{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}
+// ONE: dist.accumulate sum %[[DW]] in @"accumulator/w" : {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}
 // ONE: dist.reshard {{.*}} partial = {dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 // ONE: nn.gradient
 // The new value is whole again.
@@ -33,7 +34,7 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.st
 
 // TWO: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
 // TWO: dist.reshard {{.*}} partial = {mb, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}
-// TWO: dist.reshard {{.*}} partial = {mb}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// TWO: dist.accumulate sum {{.*}} in @"accumulator/w" : {{.*}} partial = {mb}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 // TWO: nn.gradient
 
 // THREE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
@@ -42,6 +43,7 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.st
 // The backward does not need it.
 // THREE-NOT: dist.instance
 // THREE: nn.sub %arg1, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// THREE-NEXT: dist.accumulate sum {{.*}} in @"accumulator/loss"
 // THREE-NEXT: dist.reshard
 // THREE-NEXT: return
 

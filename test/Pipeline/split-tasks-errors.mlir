@@ -18,9 +18,9 @@ nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
   %y = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   // expected-error @below {{is not additive over the batch: its sum over all micro-batches is needed before the backward can begin, and depends on @w; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
-  %s = dist.all_reduce sum %y over @mesh {mb} : tensor<4xf32>
+  %s = dist.accumulate sum %y in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %q = nn.div %y, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %t = dist.all_reduce sum %q over @mesh {mb} : tensor<4xf32>
+  %t = dist.accumulate sum %q in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %g = nn.gradient %t of @w : (tensor<4xf32>) -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
@@ -29,22 +29,12 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
-  %s = dist.all_reduce sum %x over @mesh {mb} : tensor<4xf32>
+  %s = dist.accumulate sum %x in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %d = nn.sub %x, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   // expected-error @below {{needs a sum over all micro-batches of what itself needs such a sum; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
-  %v = dist.all_reduce sum %d over @mesh {mb} : tensor<4xf32>
+  %v = dist.accumulate sum %d in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %q = nn.div %x, %v : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %t = dist.all_reduce sum %q over @mesh {mb} : tensor<4xf32>
-  %g = nn.gradient %t of @w : (tensor<4xf32>) -> tensor<4xf32>
-  return %g : tensor<4xf32>
-}
-
-// -----
-dist.mesh @mesh ["mb" = 2]
-nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
-func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
-  // expected-error @below {{needs the max over the samples of all micro-batches, which run one after another; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
-  %t = dist.all_reduce max %x over @mesh {mb} : tensor<4xf32>
+  %t = dist.accumulate sum %q in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %g = nn.gradient %t of @w : (tensor<4xf32>) -> tensor<4xf32>
   return %g : tensor<4xf32>
 }
@@ -65,7 +55,7 @@ nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
   // expected-error @below {{is of a single micro-batch, and the update, which runs once for all, reads it; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
   %y = nn.neg %x : (tensor<4xf32>) -> tensor<4xf32>
-  %t = dist.all_reduce sum %x over @mesh {mb} : tensor<4xf32>
+  %t = dist.accumulate sum %x in @a layout <@mesh, [4], [{}]> : tensor<4xf32> -> tensor<4xf32>
   %g = nn.gradient %t of @w : (tensor<4xf32>) -> tensor<4xf32>
   %u = nn.sub %g, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %u : tensor<4xf32>

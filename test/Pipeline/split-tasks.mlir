@@ -1,9 +1,9 @@
-// RUN: acc-opt %s --pass-pipeline="builtin.module(dist-annotate{micro-batches=2 mesh=dp=2},dist-propagate,dist-materialize,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" | FileCheck %s
-// RUN: acc-opt %s --pass-pipeline="builtin.module(dist-annotate{mesh=dp=2},dist-propagate,dist-materialize,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" | FileCheck %s --check-prefix=ONE
+// RUN: acc-opt %s --pass-pipeline="builtin.module(dist-annotate{micro-batches=2 mesh=dp=2},dist-propagate,dist-materialize,dist-declare-accumulators,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" | FileCheck %s
+// RUN: acc-opt %s --pass-pipeline="builtin.module(dist-annotate{mesh=dp=2},dist-propagate,dist-materialize,dist-declare-accumulators,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" | FileCheck %s --check-prefix=ONE
 // Every layout means what the whole step means (law 11).
 // RUN: rm -rf %t && mkdir %t
 // DEFINE: %{layout} = mesh=dp=1
-// DEFINE: %{compare} = acc-opt %s --pass-pipeline="builtin.module(dist-annotate{%{layout}},dist-propagate,dist-materialize,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" -o %t/local.mlir && acc-eval %t/local.mlir --compare %s --tolerance 1e-14
+// DEFINE: %{compare} = acc-opt %s --pass-pipeline="builtin.module(dist-annotate{%{layout}},dist-propagate,dist-materialize,dist-declare-accumulators,dist-plan-reshards,dist-localize,local-split-tasks,local-verify)" -o %t/local.mlir && acc-eval %t/local.mlir --compare %s --tolerance 1e-14
 // RUN: %{compare}
 // REDEFINE: %{layout} = mesh=dp=2
 // RUN: %{compare}
@@ -22,7 +22,7 @@
 // CHECK: nn.state @"accumulator/count" : tensor<f32> {init = dense<0.0{{.*}}role = #nn<role accumulator>}
 // CHECK: nn.state @"accumulator/w" : tensor<4x2xf32>
 // CHECK: func.func private @main(tensor<2x4xf32> {{.*}}nn.input = "x"
-// CHECK: func.func private @count(%{{.*}}: tensor<2x2xf32> {{.*}}nn.input = "m"}, %[[C:.*]]: tensor<f32> {{.*}}nn.state = @"accumulator/count"}) -> (tensor<f32> {{.*}}nn.state = @"accumulator/count"}) attributes {dist.task = #dist.task<count stage 0>}
+// CHECK: func.func private @count(%{{.*}}: tensor<2x2xf32> {{.*}}nn.input = "m"}, %[[C:.*]]: tensor<f32> {{.*}}nn.state = @"accumulator/count"}) -> (tensor<f32> {{.*}}nn.state = @"accumulator/count", nn.write = #nn<write accumulate_sum>}) attributes {dist.task = #dist.task<count stage 0>}
 // CHECK: nn.add %[[C]]
 // CHECK: func.func private @prepare
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh {dp_replicate}
@@ -65,7 +65,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x2xf32> {init = dense<0.5> : tensor<4x2xf32>}
 nn.state @step : tensor<i64> {init = dense<0> : tensor<i64>, role = #nn<role counter>}
-func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @step}) attributes {nn.entry} {
+func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<i64> {nn.state = @step, nn.write = #nn<write step>}) attributes {nn.entry} {
   %p = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
   %d = nn.sub %p, %y : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
   %dm = nn.mul %d, %m : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>

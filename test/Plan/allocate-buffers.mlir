@@ -135,3 +135,40 @@ plan.program @stuck stage 0 ranks 1 {
     }
   }
 }
+
+// -----
+
+// In a loop @a and @b share bytes, since each turn writes @a anew; @c is made before
+// the loop and read in every turn, and @d is what the last turn leaves to what follows:
+// neither shares with what the turns write.
+// CHECK-LABEL: plan.program @turns
+// CHECK-NEXT: plan.arena device bytes 192
+// CHECK: plan.buffer @a {{.*}}offset 0
+// CHECK: plan.buffer @b {{.*}}offset 0
+// CHECK: plan.buffer @c {{.*}}offset 64
+// CHECK: plan.buffer @d {{.*}}offset 128
+// What the last turn alone releases, the text of all turns does not.
+// CHECK: plan.copy <@c {{.*}} -> <@a {{[^{]*$}}
+plan.program @turns stage 0 ranks 1 {
+  plan.buffer @a role activation space device offset -1 bytes 64 slots 1 stride 64
+  plan.buffer @b role activation space device offset -1 bytes 64 slots 1 stride 64
+  plan.buffer @c role activation space device offset -1 bytes 64 slots 1 stride 64
+  plan.buffer @d role activation space device offset -1 bytes 64 slots 1 stride 64
+  plan.buffer @e role activation space device offset -1 bytes 64 slots 1 stride 64
+  plan.body @first engine cpu slots 0 {
+    plan.fill 0.0 : f32 -> <@c + 0 slot -1 : f32 [16] strides [1]>
+  }
+  plan.body @turn engine cpu slots 0 {
+    plan.copy <@c + 0 slot -1 : f32 [16] strides [1]> -> <@a + 0 slot -1 : f32 [16] strides [1]>
+    plan.copy <@a + 0 slot -1 : f32 [16] strides [1]> -> <@d + 0 slot -1 : f32 [16] strides [1]>
+    plan.fill 0.0 : f32 -> <@b + 0 slot -1 : f32 [16] strides [1]>
+  }
+  plan.body @last engine cpu slots 0 {
+    plan.copy <@d + 0 slot -1 : f32 [16] strides [1]> -> <@e + 0 slot -1 : f32 [16] strides [1]>
+  }
+  plan.entry @main {
+    plan.segment cpu { plan.run @first micro_batch 0 slots [] }
+    plan.loop 8 { plan.segment cpu { plan.run @turn micro_batch turn + 0 slots [] } }
+    plan.segment cpu { plan.run @last micro_batch 0 slots [] }
+  }
+}

@@ -3,7 +3,8 @@
 
 // Product: 4 · 8 sums of 3 multiply-adds. Attention: 2 · 2 heads of 1 + 2 visible
 // scores, 2 · (4 + 4) + 5 each. Kernel: one per element.
-// Two runs of a body count twice; an alias has no bytes of its own.
+// A body counts as often as it runs, in turns of a loop too; an alias has no bytes
+// of its own.
 // CHECK: program @p: stage 0, ranks 2
 // CHECK-NEXT:   device: 640 bytes, 7 reserved
 // CHECK-NEXT:     state: 128 bytes
@@ -18,11 +19,11 @@
 // CHECK-NEXT:   entry @main:
 // CHECK-NEXT:     gemm: 1, 192 flops
 // CHECK-NEXT:     attention: 1, 252 flops
-// CHECK-NEXT:     kernel: 2, 64 flops
+// CHECK-NEXT:     kernel: 4, 128 flops
 // CHECK-NOT: {{.}}
 
 // JSON: {"program":"p","stage":0,"ranks":2,"arenas":[{"space":"device","bytes":640,"reserve":7,"roles":{"state":128,"activation":448}}],"largest":[{"buffer":"s","bytes":192,"role":"activation"},
-// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"main":{"gemm":{"count":1,"flops":192},"attention":{"count":1,"flops":252},"kernel":{"count":2,"flops":64}}}}
+// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"main":{"gemm":{"count":1,"flops":192},"attention":{"count":1,"flops":252},"kernel":{"count":4,"flops":128}}}}
 // JSON-NOT: {{.}}
 func.func private @negate(%a: tensor<32xf32>) -> tensor<32xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
   %b = nn.neg %a : (tensor<32xf32>) -> tensor<32xf32>
@@ -49,7 +50,11 @@ plan.program @p stage 0 ranks 2 {
     plan.segment cpu {
       plan.run @f micro_batch 0 slots []
       plan.run @g micro_batch 0 slots []
-      plan.run @g micro_batch 1 slots []
+    }
+    plan.loop 3 {
+      plan.segment cpu {
+        plan.run @g micro_batch turn + 1 slots []
+      }
     }
   }
   plan.entry @load {

@@ -170,6 +170,26 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleOp"> {
+  let summary = "Gives what is summed over micro-batches a state to be summed in";
+  let description = [{
+    Where the sum over micro-batches stands is final now, and with it what the
+    accumulator is: a state with the sharding that the term has but for `mb`, still
+    partial over ranks where they are summed up once per step. It is named after
+    the gradient or output that the sum is; `count` is what each micro-batch needs
+    the whole of. What is left of the reshard follows.
+
+    ```mlir
+    %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
+    // becomes
+    nn.state @"accumulator/w" : [{} ] partial = {dp_shard} {init = 0, role = accumulator}
+    %a = dist.accumulate sum %0 in @"accumulator/w" : [{} ] partial = {mb, dp_shard} -> [{} ] partial = {dp_shard}
+    %1 = dist.reshard %a : [{} ] partial = {dp_shard} -> [{dp_shard} ]
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
+}
+
 def ExchangeRowsPass : Pass<"dist-exchange-rows", "::mlir::ModuleOp"> {
   let summary = "Makes gradients of embedding tables in pieces, of the rows that are added";
   let description = [{

@@ -24,10 +24,9 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
 
     With one micro-batch, `forward` does the work of `count` and `prepare`.
 
-    A sum over the axis `mb` becomes an accumulator: a state, zero between two
-    steps, to which the task adds and which a later task reads; the other axes of
-    an all_reduce are reduced there, once per step. Values of one task that
-    another reads are edges, located at what they carry; what costs nothing
+    A `dist.accumulate` becomes what the task adds to the accumulator in each
+    micro-batch, a later task's read, and a write of what changes nothing (0 of a
+    sum) at the end. Values of one task that another reads are edges, located at what they carry; what costs nothing
     (constants, views, indices) is computed again where it is read, and what the
     forward widens is widened again in the backward: half as much is kept. The entry
     stays as a declaration that says what the program takes and gives. States are
@@ -37,13 +36,13 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     ```mlir
     func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry} {
       %g = … %x …
-      %s = dist.all_reduce sum %g over @mesh {mb, dp_replicate}
+      %a = dist.accumulate sum %g in @"accumulator/w"
+      %s = dist.all_reduce sum %a over @mesh {dp_replicate}
       %d = nn.gradient %s of @w
       %n = nn.sub %w, %d
       return %n
     // becomes
-    nn.state @"accumulator/w" : … {init = dense<0.0> …, role = accumulator}
-    func.func private @backward(%x, %a {nn.state = @"accumulator/w"}) -> (… {nn.state = @"accumulator/w"}) attributes {dist.task = #dist.task<backward stage 0>} {
+    func.func private @backward(%x, %a {nn.state = @"accumulator/w"}) -> (… {nn.state = @"accumulator/w", nn.write = accumulate_sum}) attributes {dist.task = #dist.task<backward stage 0>} {
       %g = … %x …
       %s = nn.add %a, %g
       return %s

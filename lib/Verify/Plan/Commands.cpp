@@ -308,8 +308,9 @@ LogicalResult PlanReplay::execute(plan::WriteOp write) {
   FailureOr<TermId> term = read(write.getView());
   if (failed(term))
     return failure();
-  int64_t microBatch = meaning.getMicroBatch();
-  auto found = local.outputs.find({write.getNameAttr(), microBatch});
+  int64_t microBatch = meaning.getMicroBatch().number;
+  auto found = local.outputs.find(
+      LocalValues::getKey(write.getNameAttr(), meaning.getMicroBatch()));
   if (loading || write.getTarget() != plan::Source::output ||
       found == local.outputs.end())
     return refuse(write) << "no task gives output '" << write.getName()

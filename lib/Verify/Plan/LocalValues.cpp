@@ -3,40 +3,42 @@
 
 #include "LocalValues.h"
 
-#include "dialects/Plan/RunList.h"
-
 using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
-/// Which tasks run on which micro-batch, in their order: of a loop as many
-/// turns as of the plan's.
-static std::vector<std::pair<StringAttr, int64_t>>
-listRuns(dist::ScheduleOp schedule) {
-  std::vector<std::pair<StringAttr, int64_t>> runs;
-  auto add = [&](Operation &parent, int64_t turn) {
-    for (auto run : parent.getRegion(0).getOps<dist::RunOp>())
-      runs.push_back({run.getTaskAttr().getAttr(),
-                      static_cast<int64_t>(run.getOffset()) + turn});
-  };
-  for (auto stage : schedule.getOps<dist::StageOp>())
-    for (Operation &op : stage.getBody().front()) {
-      if (auto run = dyn_cast<dist::RunOp>(op))
-        runs.push_back({run.getTaskAttr().getAttr(), run.getOffset()});
-      if (isa<dist::LoopOp>(op))
-        for (int64_t turn = 0; turn < plan::kProofTurns; ++turn)
-          add(op, turn);
-    }
-  return runs;
+static PieceKey getPiece(Attribute layout, Type type) {
+  if (auto own = dyn_cast_or_null<dist::LayoutAttr>(layout))
+    return PieceKey::of(own);
+  return PieceKey::whole(cast<RankedTensorType>(type));
 }
 
-void LocalValues::readEdges() {
+LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
+  if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+    return schedule.emitOpError() << "expected one stage";
+  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  auto add = [&](dist::RunOp run) {
+    sections.back().runs.push_back(
+        {run.getTaskAttr().getAttr(), run.getOffset()});
+  };
+  sections.push_back({0, {}, stage});
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run);
+    auto loop = dyn_cast<dist::LoopOp>(op);
+    if (!loop)
+      continue;
+    sections.push_back({int64_t(loop.getTrips()), {}, loop});
+    llvm::for_each(loop.getOps<dist::RunOp>(), add);
+    sections.push_back({0, {}, stage});
+  }
   for (auto edge : schedule.getOps<dist::EdgeOp>())
     edges[{edge.getTargetAttr().getAttr(), edge.getArgument()}] = {
         edge.getSourceAttr().getAttr(), edge.getResult()};
+  return success();
 }
 
-LogicalResult LocalValues::run() {
+LogicalResult LocalValues::read() {
   func::FuncOp entry;
   for (auto function : module.getOps<func::FuncOp>()) {
     tasks[function.getSymNameAttr()] = function;
@@ -53,25 +55,59 @@ LogicalResult LocalValues::run() {
   if (!entry)
     return module.emitError()
            << "expected a function with '" << nn::kEntryAttr << "', found none";
-  for (auto each : module.getOps<dist::ScheduleOp>())
-    if (each.getEntry() == entry.getSymName())
-      schedule = each;
-  if (!schedule) // of a test: the function is its one task
-    return runTask(entry, 0);
-  if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
-    return schedule.emitOpError() << "expected one stage";
-  readEdges();
-  for (auto [name, microBatch] : listRuns(schedule))
-    if (failed(runTask(tasks.lookup(name), microBatch)))
+  for (auto schedule : module.getOps<dist::ScheduleOp>())
+    if (schedule.getEntry() == entry.getSymName() &&
+        failed(readSchedule(schedule)))
       return failure();
+  if (sections.empty()) // of a test: the function is its one task
+    sections.push_back({0, {{entry.getSymNameAttr(), 0}}, entry});
+  for (const Section &section : sections)
+    for (auto [name, offset] : section.runs)
+      if (func::FuncOp task = tasks.lookup(name);
+          task && failed(declareStates(task)))
+        return failure();
   return success();
 }
 
-LogicalResult LocalValues::runTask(func::FuncOp task, int64_t microBatch) {
-  if (!task || task.isExternal() || !task.getBody().hasOneBlock())
-    return (task ? task.getOperation() : schedule.getOperation())->emitOpError()
-           << "expected tasks that are functions of one block";
-  meaning.setMicroBatch(microBatch);
+llvm::SetVector<StringAttr> LocalValues::getWritten(const Section &section) {
+  llvm::SetVector<StringAttr> written;
+  for (auto [name, offset] : section.runs)
+    if (func::FuncOp task = tasks.lookup(name))
+      for (unsigned number = 0; number < task.getNumResults(); ++number)
+        if (auto state = task.getResultAttrOfType<FlatSymbolRefAttr>(
+                number, nn::kStateAttr))
+          written.insert(state.getAttr());
+  return written;
+}
+
+void LocalValues::beginTurn(StringAttr name) {
+  State &state = states[name];
+  state.term = meaning.given(Source::TurnState, name, state.piece,
+                             state.type.getNumElements(),
+                             state.type.getElementType(), module);
+}
+
+LogicalResult LocalValues::run(const Section &section) {
+  // What tasks gave in the turn before is another micro-batch's.
+  if (section.trips)
+    for (auto [name, offset] : section.runs)
+      if (func::FuncOp task = tasks.lookup(name))
+        for (unsigned number = 0; number < task.getNumResults(); ++number)
+          given.erase({name, number});
+  for (auto [name, offset] : section.runs) {
+    func::FuncOp task = tasks.lookup(name);
+    if (!task || task.isExternal() || !task.getBody().hasOneBlock())
+      return section.op->emitOpError()
+             << "expected tasks that are functions of one block, found '"
+             << name.getValue() << "'";
+    meaning.setMicroBatch(offset, section.trips != 0);
+    if (failed(runTask(task)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult LocalValues::runTask(func::FuncOp task) {
   SmallVector<TermId> arguments, results;
   for (unsigned number = 0; number < task.getNumArguments(); ++number) {
     FailureOr<TermId> argument = getArgument(task, number);
@@ -87,39 +123,55 @@ LogicalResult LocalValues::runTask(func::FuncOp task, int64_t microBatch) {
   return success();
 }
 
-static PieceKey getPiece(Attribute layout, Type type) {
-  if (auto own = dyn_cast_or_null<dist::LayoutAttr>(layout))
-    return PieceKey::of(own);
-  return PieceKey::whole(cast<RankedTensorType>(type));
+/// A state is the same piece to all tasks.
+LogicalResult LocalValues::declareState(func::FuncOp task,
+                                        FlatSymbolRefAttr name,
+                                        Attribute layout, Type tensor) {
+  if (!name)
+    return success();
+  auto type = cast<RankedTensorType>(tensor);
+  PieceKey piece = getPiece(layout, type);
+  auto [at, isNew] = states.insert({name.getAttr(), {}});
+  State &state = at->second;
+  if (!isNew) {
+    if (state.piece.key.get() != piece.key.get() || state.type != type)
+      return task.emitOpError()
+             << "expected " << name << " to be the same piece in every task";
+    return success();
+  }
+  state.piece = piece;
+  state.type = type;
+  // What is made of a state at load is of its first value: that is the value
+  // for good only if nothing writes the state.
+  state.changes = changing.contains(name.getAttr());
+  state.term = meaning.given(state.changes ? Source::State : Source::FirstState,
+                             name.getAttr(), piece, type.getNumElements(),
+                             type.getElementType(), task);
+  return success();
 }
 
-LocalValues::State &LocalValues::getState(func::FuncOp task, StringAttr name,
-                                          const PieceKey &piece,
-                                          RankedTensorType type) {
-  auto [at, isNew] = states.insert({name, {}});
-  if (isNew) {
-    at->second.piece = piece;
-    // What is made of a state at load is of its first value: that is the value
-    // for good only if nothing writes the state.
-    at->second.changes = changing.contains(name);
-    at->second.term = meaning.given(
-        at->second.changes ? Source::State : Source::FirstState, name, piece,
-        type.getNumElements(), type.getElementType(), task);
-  }
-  return at->second;
+LogicalResult LocalValues::declareStates(func::FuncOp task) {
+  for (auto [number, type] : llvm::enumerate(task.getArgumentTypes()))
+    if (failed(declareState(
+            task,
+            task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr),
+            task.getArgAttr(number, dist::kLayoutAttr), type)))
+      return failure();
+  for (auto [number, type] : llvm::enumerate(task.getResultTypes()))
+    if (failed(declareState(
+            task,
+            task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr),
+            task.getResultAttr(number, dist::kLayoutAttr), type)))
+      return failure();
+  return success();
 }
 
 FailureOr<TermId> LocalValues::getArgument(func::FuncOp task, unsigned number) {
   auto type = cast<RankedTensorType>(task.getArgumentTypes()[number]);
   PieceKey piece = getPiece(task.getArgAttr(number, dist::kLayoutAttr), type);
   if (auto state =
-          task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr)) {
-    State &known = getState(task, state.getAttr(), piece, type);
-    if (known.piece.key.get() != piece.key.get())
-      return task.emitOpError()
-             << "expected " << state << " to be the same piece in every task";
-    return known.term;
-  }
+          task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+    return states[state.getAttr()].term;
   if (auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
     return meaning.given(Source::Input, input, piece, type.getNumElements(),
                          type.getElementType(), task);
@@ -139,19 +191,14 @@ LogicalResult LocalValues::takeResult(func::FuncOp task, unsigned number,
   if (auto output =
           task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr)) {
     auto [at, isNew] = outputs.insert(
-        {{output, meaning.getMicroBatch()}, {term, piece, task}});
+        {getKey(output, meaning.getMicroBatch()), {term, piece, task}});
     if (!isNew)
       return task.emitOpError() << "gives output " << output
                                 << " of one micro-batch a second time";
   }
   if (auto name =
-          task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr)) {
-    State &state = getState(task, name.getAttr(), piece, type);
-    if (state.piece.key.get() != piece.key.get())
-      return task.emitOpError()
-             << "expected " << name << " to be the same piece in every task";
-    state.term = term;
-  }
+          task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+    states[name.getAttr()].term = term;
   given[{task.getSymNameAttr(), number}] = term;
   return success();
 }

@@ -8,12 +8,20 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace accel::verify {
 
-/// Runs the tasks of the entry as its schedule says, on value numbers.
+/// Runs the tasks of the entry as its schedule says, on value numbers: section
+/// by section, since the plan's turns are held against the schedule's.
 class LocalValues {
 public:
+  /// What runs once, or turn after turn.
+  struct Section {
+    int64_t trips = 0; ///< 0: it is no loop
+    llvm::SmallVector<std::pair<mlir::StringAttr, int64_t>> runs; ///< offsets
+    mlir::Operation *op = nullptr;
+  };
   struct Output {
     TermId term;
     PieceKey piece;
@@ -23,29 +31,45 @@ public:
   struct State {
     TermId term; ///< now
     PieceKey piece;
+    mlir::RankedTensorType type;
     bool changes = false;
   };
 
   LocalValues(mlir::ModuleOp module, Meaning &meaning)
       : module(module), meaning(meaning) {}
-  mlir::LogicalResult run();
+  /// Finds the entry, its sections, and the states that their tasks name.
+  mlir::LogicalResult read();
+  llvm::ArrayRef<Section> getSections() const { return sections; }
+  /// States that a section's tasks write.
+  llvm::SetVector<mlir::StringAttr> getWritten(const Section &section);
+  /// Runs a section; of a loop one turn, for all.
+  mlir::LogicalResult run(const Section &section);
+  /// What a state holds when a turn begins, from here on.
+  void beginTurn(mlir::StringAttr state);
 
-  /// By name and micro-batch.
-  llvm::MapVector<std::pair<mlir::StringAttr, int64_t>, Output> outputs;
+  /// By name, and by micro-batch: its turn and number.
+  using OutputKey =
+      std::pair<mlir::StringAttr, std::pair<mlir::StringAttr, int64_t>>;
+  llvm::MapVector<OutputKey, Output> outputs;
+  static OutputKey getKey(mlir::StringAttr name, MicroBatch microBatch) {
+    return {name, {microBatch.turn, microBatch.number}};
+  }
   llvm::MapVector<mlir::StringAttr, State> states;
 
 private:
-  mlir::LogicalResult runTask(mlir::func::FuncOp task, int64_t microBatch);
+  mlir::LogicalResult runTask(mlir::func::FuncOp task);
   mlir::FailureOr<TermId> getArgument(mlir::func::FuncOp task, unsigned number);
   mlir::LogicalResult takeResult(mlir::func::FuncOp task, unsigned number,
                                  TermId term);
-  State &getState(mlir::func::FuncOp task, mlir::StringAttr name,
-                  const PieceKey &piece, mlir::RankedTensorType type);
-  void readEdges();
+  mlir::LogicalResult declareStates(mlir::func::FuncOp task);
+  mlir::LogicalResult declareState(mlir::func::FuncOp task,
+                                   mlir::FlatSymbolRefAttr name,
+                                   mlir::Attribute layout, mlir::Type type);
+  mlir::LogicalResult readSchedule(dist::ScheduleOp schedule);
 
   mlir::ModuleOp module;
   Meaning &meaning;
-  dist::ScheduleOp schedule;
+  std::vector<Section> sections;
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> tasks;
   llvm::DenseSet<mlir::StringAttr> changing; ///< states that tasks write
   using End = std::pair<mlir::StringAttr, unsigned>;

@@ -160,19 +160,42 @@ TermId Meaning::given(Source source, StringAttr name, const PieceKey &piece,
   key.add(int64_t(ValueKind::Given)).add(int64_t(2)).add(int64_t(source));
   key.add(piece.key);
   key.add(name.getAsOpaquePointer()).add(element.getAsOpaquePointer());
-  key.add(piece.varies ? microBatch : int64_t(-1)).add(count);
+  addMicroBatch(key, piece.varies);
+  key.add(source == Source::TurnState ? loops : 0).add(count);
   return terms.whole(
       terms.getValue(key, {ValueKind::Given, count, element, 0, op}));
 }
 
 //===----------------------------------------------------------------------===//
-// Ranks
+// Micro-batches and ranks
 //===----------------------------------------------------------------------===//
+
+void Meaning::beginLoop(int64_t count) {
+  trips = count;
+  turn = StringAttr::get(mesh.getContext(),
+                         "turn of loop " + llvm::Twine(++loops));
+}
+
+void Meaning::setMicroBatch(int64_t number, bool inLoop) {
+  if (inLoop)
+    microBatch = {turn, number};
+  else if (turn && number == trips - 1) // what the last turn worked on
+    microBatch = {turn, 0};
+  else
+    microBatch = {StringAttr(), number};
+}
+
+void Meaning::addMicroBatch(ValueKey &key, bool varies) {
+  if (varies)
+    key.add(microBatch.turn.getAsOpaquePointer()).add(microBatch.number);
+}
 
 LogicalResult Meaning::addCoordinate(IndexMap &map, StringAttr axis,
                                      int64_t stride, Operation *op) {
   if (axis.getValue() == dist::MeshOp::kMicroBatchAxis) {
-    map.offset += microBatch * stride;
+    map.offset += microBatch.number * stride;
+    if (microBatch.turn)
+      map.add({microBatch.turn, trips, stride});
     return success();
   }
   std::optional<int64_t> size =
@@ -193,7 +216,7 @@ TermId Meaning::coordinate(ArrayRef<StringAttr> axes, Type type,
     key.add(axis.getAsOpaquePointer());
     varies |= axis.getValue() == dist::MeshOp::kMicroBatchAxis;
   }
-  key.add(varies ? microBatch : int64_t(-1));
+  addMicroBatch(key, varies);
   return compute(key, 1, type, op);
 }
 

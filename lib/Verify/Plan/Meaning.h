@@ -27,7 +27,8 @@ struct PieceKey {
 enum class Source {
   Input,
   FirstState, ///< what a state holds when the program is loaded
-  State       ///< what it holds when an entry begins
+  State,      ///< what it holds when an entry begins
+  TurnState   ///< what it holds when a turn of the last loop begins
 };
 
 /// A collective on one tensor, in the words that both dialects have.
@@ -51,6 +52,17 @@ struct ProductShape {
 /// What of attention its attributes say.
 mlir::Attribute getAttentionAttributes(mlir::FloatAttr scale, bool causal,
                                        bool zeroMaskedRows);
+
+/// A micro-batch: a number, or in a loop the turn plus a number. The turn is a
+/// symbol, as one turn is followed for all; behind the loop it is the last one.
+struct MicroBatch {
+  mlir::StringAttr turn; ///< null: none
+  int64_t number = 0;
+
+  bool operator==(const MicroBatch &other) const {
+    return turn == other.turn && number == other.number;
+  }
+};
 
 /// What ops compute in one micro-batch.
 class Meaning {
@@ -96,8 +108,11 @@ public:
   /// mesh has no such axis.
   mlir::LogicalResult addCoordinate(IndexMap &map, mlir::StringAttr axis,
                                     int64_t stride, mlir::Operation *op);
-  void setMicroBatch(int64_t number) { microBatch = number; }
-  int64_t getMicroBatch() const { return microBatch; }
+  /// Of what is computed from here on: `number`, or in a loop beyond its turn.
+  void setMicroBatch(int64_t number, bool inLoop);
+  MicroBatch getMicroBatch() const { return microBatch; }
+  /// The turns from here on are those of another loop.
+  void beginLoop(int64_t trips);
 
   Terms &terms;
 
@@ -109,11 +124,15 @@ private:
   TermId compute(ValueKey key, int64_t count, mlir::Type element,
                  mlir::Operation *op);
   mlir::Attribute getAttributes(mlir::Operation *op);
+  void addMicroBatch(ValueKey &key, bool varies);
   TermId broadcast(TermId operand, llvm::ArrayRef<int64_t> from,
                    llvm::ArrayRef<int64_t> to);
 
   dist::MeshOp mesh;
-  int64_t microBatch = 0;
+  MicroBatch microBatch;
+  mlir::StringAttr turn; ///< of the last loop
+  int64_t trips = 0;     ///< of it
+  int64_t loops = 0;     ///< so far
   /// Of ops that are met again: bodies of kernels.
   llvm::DenseMap<mlir::Operation *, mlir::Attribute> attributes;
 };

@@ -100,12 +100,13 @@ LogicalResult Memory::erase(plan::Space space, int64_t begin, int64_t end,
   cut(entries, end);
   auto at = entries.lower_bound(begin);
   while (at != entries.end() && at->first < end) {
-    // What was there before this round, and was read in it, must be there when
-    // the next one begins.
-    if (at->second.written < round && at->second.read == round)
-      return op->emitOpError()
-             << "overwrites what its program has read, and reads again when it "
-                "runs the next time: it was not written in this run";
+    // What was there before, and was read, must be there the next time.
+    for (unsigned begin : scopes)
+      if (at->second.written < begin && at->second.read >= begin)
+        return op->emitOpError()
+               << "overwrites what was read, and is read again when it runs "
+                  "the "
+                  "next time: it was there before what repeats began";
     at = entries.erase(at);
   }
   llvm::erase_if(ownPieces, [&](const OwnPiece &own) {
@@ -119,12 +120,12 @@ LogicalResult Memory::put(plan::Space space, int64_t begin, int64_t end,
                           TermId term, int64_t elementBytes, Operation *op) {
   if (failed(erase(space, begin, end, op)))
     return failure();
-  arenas[space][begin] = {end, term, 0, elementBytes, round, 0};
+  arenas[space][begin] = {end, term, 0, elementBytes, now, 0};
   return success();
 }
 
 TermId Memory::readRange(plan::Space space, int64_t begin, int64_t end,
-                         Type element, int64_t bytes, bool ofThisRound) {
+                         Type element, int64_t bytes, bool ofThisTime) {
   Entries &entries = arenas[space];
   SmallVector<Term::Part> parts;
   auto skipTo = [&](int64_t at) {
@@ -144,9 +145,9 @@ TermId Memory::readRange(plan::Space space, int64_t begin, int64_t end,
       skipTo(next->first);
     Entry &entry = next->second;
     int64_t stop = std::min(entry.end, end);
-    if (!ofThisRound)
-      entry.read = round;
-    if ((ofThisRound && entry.written != round) ||
+    if (!ofThisTime)
+      entry.read = now;
+    if ((ofThisTime && entry.written < scopes.back()) ||
         terms.get(entry.term).element != element ||
         (begin - next->first) % bytes != 0 || (stop - begin) % bytes != 0) {
       if (stop > begin)
@@ -163,9 +164,11 @@ TermId Memory::readRange(plan::Space space, int64_t begin, int64_t end,
 }
 
 TermId Memory::read(const Place &place) {
+  if (place.begin >= place.end)
+    return terms.empty(place.element);
   if (!place.map.coordinates.empty())
     for (const OwnPiece &own : ownPieces)
-      if (own.written == round && own.place.isSameAs(place))
+      if (own.written >= scopes.back() && own.place.isSameAs(place))
         return own.term;
   // Mostly it is one entry, of which the view picks elements.
   Entries &entries = arenas[place.space];
@@ -175,14 +178,14 @@ TermId Memory::read(const Place &place) {
     int64_t into = place.begin - begin;
     if (place.end <= entry.end && into % place.elementBytes == 0 &&
         terms.get(entry.term).element == place.element) {
-      entry.read = round;
+      entry.read = now;
       IndexMap map = place.map;
       map.offset += entry.first + into / place.elementBytes;
       return terms.select(entry.term, map);
     }
   }
   TermId range = readRange(place.space, place.begin, place.end, place.element,
-                           place.elementBytes, /*ofThisRound=*/false);
+                           place.elementBytes, /*ofThisTime=*/false);
   return terms.select(range, place.map);
 }
 
@@ -210,7 +213,7 @@ LogicalResult Memory::write(const Place &place, TermId term, Operation *op) {
   // write, only the piece itself is known.
   if (failed(erase(place.space, place.begin, place.end, op)))
     return failure();
-  ownPieces.push_back({place, term, round});
+  ownPieces.push_back({place, term, now});
   return success();
 }
 
@@ -245,7 +248,7 @@ LogicalResult Memory::writeRows(const Place &place, TermId term,
   if (isEven && column + width <= period && begin >= place.base &&
       end <= place.limit && (place.begin - place.base) % bytes == 0) {
     TermId old = readRange(place.space, begin, end, place.element, bytes,
-                           /*ofThisRound=*/true);
+                           /*ofThisTime=*/true);
     auto keep = [&](int64_t from, int64_t to) {
       IndexMap map;
       map.offset = from;

@@ -28,8 +28,9 @@ struct Place {
   }
 };
 
-/// Bytes of all spaces. What the bytes hold when a round begins serves the
-/// rounds after it as well, so that what a round reads of it must stay.
+/// Bytes of all spaces. What repeats (an entry, a turn of a loop) is followed
+/// once for all times, so that what it reads of what was there before it must
+/// stay.
 class Memory {
 public:
   explicit Memory(Terms &terms) : terms(terms) {}
@@ -43,9 +44,12 @@ public:
                             mlir::Operation *op);
   /// Forgets what lies at a place.
   mlir::LogicalResult release(const Place &place, mlir::Operation *op);
-  /// From here on, what lies in memory must stay as it is if it is read, but
-  /// for what `write` has put there since.
-  void beginRound() { ++round; }
+  /// What happens until the end repeats.
+  void beginRepeated() { scopes.push_back(++now); }
+  void endRepeated() {
+    scopes.pop_back();
+    ++now;
+  }
 
 private:
   struct Entry {
@@ -53,8 +57,7 @@ private:
     TermId term;
     int64_t first; ///< number of the element that begins the entry
     int64_t elementBytes;
-    unsigned written; ///< round in which it was
-    unsigned read;    ///< last round in which it was read
+    unsigned written, read; ///< when it was, the last time
   };
   /// A rank's own piece: what lies where is known only in its own words.
   struct OwnPiece {
@@ -64,10 +67,10 @@ private:
   };
   using Entries = std::map<int64_t, Entry>;
 
-  /// The elements of a range; with `ofThisRound` those that were written in
-  /// it, and are not read by a command.
+  /// The elements of a range; with `ofThisTime` those that were written since
+  /// what repeats began, and no command reads them.
   TermId readRange(plan::Space space, int64_t begin, int64_t end,
-                   mlir::Type element, int64_t bytes, bool ofThisRound);
+                   mlir::Type element, int64_t bytes, bool ofThisTime);
   mlir::LogicalResult erase(plan::Space space, int64_t begin, int64_t end,
                             mlir::Operation *op);
   mlir::LogicalResult put(plan::Space space, int64_t begin, int64_t end,
@@ -80,7 +83,8 @@ private:
   Terms &terms;
   std::map<plan::Space, Entries> arenas;
   std::vector<OwnPiece> ownPieces;
-  unsigned round = 0;
+  unsigned now = 0;
+  llvm::SmallVector<unsigned> scopes{0}; ///< when what repeats began
 };
 
 } // namespace accel::verify

@@ -53,7 +53,7 @@ LogicalResult accel::verify::verifyPlanEquivalence(ModuleOp local,
   Terms terms;
   Meaning meaning(terms, mesh);
   LocalValues values(local, meaning);
-  if (failed(values.run()))
+  if (failed(values.read()))
     return failure();
   return PlanReplay(plan, *program, meaning, values).run();
 }

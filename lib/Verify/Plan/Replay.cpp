@@ -46,12 +46,85 @@ LogicalResult PlanReplay::run() {
   if (failed(placeConstants()))
     return failure();
   loading = true;
-  if (load && failed(runEntry(load)))
-    return failure();
+  if (load) {
+    for (Operation &op : load.getBody().front()) {
+      auto segment = dyn_cast<plan::SegmentOp>(op);
+      if (!segment)
+        return op.emitOpError() << "expected no loop at load";
+      if (failed(runSegment(segment)))
+        return failure();
+    }
+  }
   loading = false;
-  if (failed(beginEntry()) || failed(runEntry(call)))
+  if (failed(runCall(call)))
     return failure();
-  return failure(failed(checkStates()) || failed(checkOutputs()));
+  for (auto &[name, home] : homes)
+    if (failed(checkState(name, home, "in the end")))
+      return failure();
+  return checkOutputs();
+}
+
+/// The schedule's sections and the entry's, one after the other: what tasks
+/// compute is known before the commands do.
+LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
+  // Every second section is a loop.
+  ArrayRef<LocalValues::Section> sections = local.getSections();
+  SmallVector<plan::LoopOp> loops(entry.getOps<plan::LoopOp>());
+  if (loops.size() != sections.size() / 2)
+    return refuse(entry) << "expected the " << sections.size() / 2
+                         << " loops of the schedule, found " << loops.size();
+  memory.beginRepeated();
+  if (failed(beginEntry()) || failed(local.run(sections.front())))
+    return failure();
+  for (Operation &op : entry.getBody().front()) {
+    auto segment = dyn_cast<plan::SegmentOp>(op);
+    if (segment && failed(runSegment(segment)))
+      return failure();
+    auto loop = dyn_cast<plan::LoopOp>(op);
+    if (!loop)
+      continue;
+    sections = sections.drop_front();
+    if (failed(runLoop(loop, sections.front())))
+      return failure();
+    sections = sections.drop_front();
+    if (failed(local.run(sections.front())))
+      return failure();
+  }
+  memory.endRepeated();
+  return success();
+}
+
+LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
+                                  const LocalValues::Section &section) {
+  if (int64_t(loop.getTrips()) != section.trips)
+    return refuse(loop) << "expected the " << section.trips
+                        << " turns of the schedule's loop, found "
+                        << loop.getTrips();
+  SmallVector<std::pair<StringAttr, Home *>> kept;
+  for (StringAttr name : local.getWritten(section)) {
+    FailureOr<Home *> home = findHome(name);
+    if (failed(home) ||
+        failed(checkState(name, **home, "when the loop begins")))
+      return failure();
+    kept.push_back({name, *home});
+  }
+  meaning.beginLoop(section.trips);
+  memory.beginRepeated();
+  for (auto [name, home] : kept) {
+    local.beginTurn(name);
+    if (failed(memory.write(home->place, local.states[name].term, loop)))
+      return failure();
+  }
+  if (failed(local.run(section)))
+    return failure();
+  for (auto segment : loop.getOps<plan::SegmentOp>())
+    if (failed(runSegment(segment)))
+      return failure();
+  for (auto [name, home] : kept)
+    if (failed(checkState(name, *home, "when a turn ends")))
+      return failure();
+  memory.endRepeated();
+  return success();
 }
 
 LogicalResult PlanReplay::placeConstants() {
@@ -74,48 +147,50 @@ LogicalResult PlanReplay::placeConstants() {
   return success();
 }
 
+FailureOr<PlanReplay::Home *> PlanReplay::findHome(StringAttr state) {
+  auto home = homes.find(state);
+  if (home == homes.end())
+    return program.emitOpError()
+           << "expected a buffer that keeps state '" << state.getValue()
+           << "', which the local program writes";
+  return &home->second;
+}
+
 /// States that are written are another value each time; everything else is as
 /// `load` has left it, and must stay so where it is read.
 LogicalResult PlanReplay::beginEntry() {
-  memory.beginRound();
-  meaning.setMicroBatch(0);
-  for (auto &[name, state] : local.states) {
-    auto home = homes.find(name);
-    if (home == homes.end()) {
-      if (!state.changes)
-        continue; // packed, or not used
-      return program.emitOpError()
-             << "expected a buffer that keeps state '" << name.getValue()
-             << "', which the local program writes";
-    }
-    Home &kept = home->second;
-    if (kept.piece.key.get() != state.piece.key.get())
-      return refuse(kept.read) << "expected the piece of state '"
-                               << name.getValue() << "' that tasks have";
-    if (!state.changes)
+  for (auto &[name, home] : homes) {
+    auto state = local.states.find(name);
+    if (state == local.states.end())
       continue;
-    int64_t count = kept.place.map.count();
-    TermId now = meaning.given(Source::State, name, kept.piece, count,
-                               kept.place.element, kept.read);
-    if (failed(memory.write(kept.place, now, kept.read)))
+    if (home.piece.key.get() != state->second.piece.key.get())
+      return refuse(home.read) << "expected the piece of state '"
+                               << name.getValue() << "' that tasks have";
+  }
+  for (auto &[name, state] : local.states) {
+    if (!state.changes)
+      continue; // perhaps it is packed, and kept no more
+    FailureOr<Home *> home = findHome(name);
+    if (failed(home) ||
+        failed(memory.write((*home)->place, state.term, (*home)->read)))
       return failure();
   }
   return success();
 }
 
-LogicalResult PlanReplay::checkStates() {
-  for (auto &[name, home] : homes) {
-    auto state = local.states.find(name);
-    TermId expected = state != local.states.end()
-                          ? state->second.term
-                          : meaning.given(Source::FirstState, name, home.piece,
-                                          home.place.map.count(),
-                                          home.place.element, home.read);
-    if (memory.read(home.place) != expected)
-      return refuse(home.read)
-             << "in the end the bytes of state '" << name.getValue()
-             << "' do not hold the value that the tasks give it";
-  }
+/// The bytes of a state hold what the tasks have given it so far.
+LogicalResult PlanReplay::checkState(StringAttr name, const Home &home,
+                                     StringRef when) {
+  auto state = local.states.find(name);
+  TermId expected = state != local.states.end()
+                        ? state->second.term
+                        : meaning.given(Source::FirstState, name, home.piece,
+                                        home.place.map.count(),
+                                        home.place.element, home.read);
+  if (memory.read(home.place) != expected)
+    return refuse(home.read)
+           << when << " the bytes of state '" << name.getValue()
+           << "' do not hold the value that the tasks give it";
   return success();
 }
 
@@ -124,12 +199,12 @@ LogicalResult PlanReplay::checkOutputs() {
     if (!output.written)
       return refuse(program)
              << "expected output '" << key.first.getValue()
-             << "' of micro-batch " << key.second << " to be written";
+             << "' of micro-batch " << key.second.second << " to be written";
   return success();
 }
 
-LogicalResult PlanReplay::runEntry(plan::EntryOp entry) {
-  auto steps = orderCommands(entry, bodies);
+LogicalResult PlanReplay::runSegment(plan::SegmentOp segment) {
+  auto steps = orderCommands(segment, bodies);
   if (failed(steps))
     return failure();
   for (const PlannedStep &step : *steps)
@@ -152,8 +227,8 @@ void PlanReplay::noteForeign(unsigned known) {
 LogicalResult PlanReplay::execute(const PlannedStep &step) {
   plan::CommandOpInterface each = step.command;
   command = each;
-  currentRun = step.run.run;
-  meaning.setMicroBatch(step.run.getMicroBatch());
+  currentRun = step.run;
+  meaning.setMicroBatch(currentRun.getOffset(), currentRun.getTurn());
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)

@@ -25,7 +25,12 @@ private:
     plan::ReadOp read;
   };
 
-  mlir::LogicalResult runEntry(plan::EntryOp entry);
+  mlir::LogicalResult runSegment(plan::SegmentOp segment);
+  mlir::LogicalResult runCall(plan::EntryOp entry);
+  /// A turn of a loop, for all of them: it begins with states that nobody knows
+  /// and ends with those that the tasks make of them.
+  mlir::LogicalResult runLoop(plan::LoopOp loop,
+                              const LocalValues::Section &section);
   mlir::LogicalResult execute(const PlannedStep &step);
   mlir::LogicalResult execute(plan::GemmOp gemm);
   mlir::LogicalResult execute(plan::AttentionOp attention);
@@ -61,7 +66,9 @@ private:
 
   mlir::LogicalResult placeConstants();
   mlir::LogicalResult beginEntry();
-  mlir::LogicalResult checkStates();
+  mlir::FailureOr<Home *> findHome(mlir::StringAttr state);
+  mlir::LogicalResult checkState(mlir::StringAttr name, const Home &home,
+                                 llvm::StringRef when);
   mlir::LogicalResult checkOutputs();
   mlir::InFlightDiagnostic refuse(mlir::Operation *op);
   void noteForeign(unsigned known);

@@ -11,25 +11,23 @@ using namespace accel;
 using namespace accel::verify;
 
 FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
-    plan::EntryOp entry,
+    plan::SegmentOp segment,
     const llvm::DenseMap<StringAttr, plan::BodyOp> &bodies) {
   struct Queue {
     std::vector<PlannedStep> steps;
     size_t next = 0;
   };
   llvm::MapVector<StringRef, Queue> queues;
-  for (plan::RunTurn run : plan::listRuns(entry, plan::kProofTurns)) {
-    plan::BodyOp body = bodies.lookup(run.run.getTaskAttr().getAttr());
+  for (auto run : segment.getOps<plan::RunOp>()) {
+    plan::BodyOp body = bodies.lookup(run.getTaskAttr().getAttr());
     if (!body)
-      return run.run.emitOpError()
-             << "names no body: " << run.run.getTaskAttr();
+      return run.emitOpError() << "names no body: " << run.getTaskAttr();
     body.walk([&](plan::CommandOpInterface command) {
       queues[command.getStreamName()].steps.push_back({command, run});
     });
   }
   std::vector<PlannedStep> order;
-  llvm::DenseSet<std::pair<std::pair<Operation *, int64_t>, StringAttr>>
-      recorded;
+  llvm::DenseSet<std::pair<Operation *, StringAttr>> recorded;
   for (bool moved = true; moved;) {
     moved = false;
     for (auto &[name, queue] : queues)
@@ -37,12 +35,10 @@ FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
         PlannedStep step = queue.steps[queue.next];
         Operation *op = step.command;
         if (auto wait = dyn_cast<plan::WaitOp>(op);
-            wait && !recorded.contains(
-                        {{step.run.run, step.run.turn}, wait.getEventAttr()}))
+            wait && !recorded.contains({step.run, wait.getEventAttr()}))
           break;
         if (auto record = dyn_cast<plan::RecordOp>(op))
-          recorded.insert(
-              {{step.run.run, step.run.turn}, record.getEventAttr()});
+          recorded.insert({step.run, record.getEventAttr()});
         order.push_back(step);
       }
   }

@@ -48,12 +48,29 @@ TermId Terms::undefined(int64_t count, Type element) {
   return strided(getValue(key, {ValueKind::Undefined, 1, element}), map);
 }
 
+TermId Terms::empty(Type element) {
+  ValueKey key;
+  key.add(int64_t(ValueKind::Given)).add(int64_t(3));
+  key.add(element.getAsOpaquePointer());
+  Term term;
+  term.value = getValue(key, {ValueKind::Given, 0, element});
+  term.map.steps = {{0, 1}};
+  term.count = 0;
+  term.element = element;
+  term.defined = true;
+  ValueKey own;
+  own.add(int64_t(2)).add(element.getAsOpaquePointer());
+  return intern(std::move(term), own);
+}
+
 TermId Terms::whole(ValueId value) {
   return strided(value, IndexMap::dense(at(value).count));
 }
 
 TermId Terms::strided(ValueId value, IndexMap map) {
   const Computation &of = at(value);
+  if (map.count() == 0)
+    return empty(of.element);
   if (of.kind == ValueKind::Undefined) { // nothing is known of any element
     map.steps = {{map.count(), 0}};
     map.offset = 0;
@@ -98,6 +115,8 @@ static bool isIdentity(const IndexMap &map, int64_t count) {
 
 TermId Terms::select(TermId id, const IndexMap &at) {
   const Term &term = get(id);
+  if (at.count() == 0)
+    return empty(term.element);
   if (isIdentity(at, term.count))
     return id;
   if (term.parts.empty()) {
@@ -314,12 +333,16 @@ TermId Terms::join(int64_t rows, ArrayRef<Term::Part> parts) {
   };
   for (Term::Part part : parts) {
     const Term &term = get(part.term);
+    if (part.width == 0)
+      continue;
     if (!term.parts.empty() && term.rows == rows)
       for (Term::Part inner : term.parts)
         add(inner);
-    else if (part.width > 0)
+    else
       add(part);
   }
+  if (flat.empty() || rows == 0)
+    return empty(get(parts.front().term).element);
   if (flat.size() == 1)
     return flat.front().term;
   Term term;

@@ -89,6 +89,8 @@ public:
   unsigned size() const { return values.size(); }
 
   TermId undefined(int64_t count, mlir::Type element);
+  /// That of a tensor without elements.
+  TermId empty(mlir::Type element);
   TermId whole(ValueId value);
   TermId strided(ValueId value, IndexMap map);
   /// `rows` times a piece of each part.

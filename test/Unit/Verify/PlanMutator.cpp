@@ -461,8 +461,17 @@ bool PlanMutator::changeRuns() {
 }
 
 bool PlanMutator::shiftTurn() {
+  auto loops = all<plan::LoopOp>();
+  if (!loops.empty() && random() % 4 == 0) {
+    plan::LoopOp loop = pick(ArrayRef(loops));
+    loop.setTrips(loop.getTrips() + 1);
+    return true;
+  }
   plan::RunOp op = pick(ArrayRef(all<plan::RunOp>()));
-  op.setMicroBatch(op.getMicroBatch() ? 0 : 1);
+  if (op.getTurn() && flip())
+    op.setTurn(false);
+  else
+    op.setOffset(op.getOffset() ? 0 : 1);
   return true;
 }
 
