@@ -206,6 +206,7 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
     for (int64_t *size : {&measured.m, &measured.n, &measured.k})
       if (*size > 2 * kMeasuredSize)
         *size = kMeasuredSize;
+  auto begin = std::chrono::steady_clock::now();
   Arena arena;
   GemmForm best = candidates.front();
   double bestSeconds = std::numeric_limits<double>::infinity();
@@ -222,6 +223,8 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
       best = form;
     }
   }
-  memory.insert(key, best);
+  std::chrono::duration<double> taken =
+      std::chrono::steady_clock::now() - begin;
+  memory.insert(key, best, taken.count());
   return best;
 }

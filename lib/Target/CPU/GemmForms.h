@@ -29,9 +29,19 @@ public:
   /// ones, which would be an error in every compilation from then on.
   std::optional<rt::cpu::GemmForm>
   find(llvm::StringRef key, llvm::ArrayRef<rt::cpu::GemmForm> legal);
-  void insert(llvm::StringRef key, const rt::cpu::GemmForm &form);
+  /// Remembers a form that took `seconds` to find.
+  void insert(llvm::StringRef key, const rt::cpu::GemmForm &form,
+              double seconds);
+
+  /// What this compilation has found by measuring.
+  struct Measured {
+    int64_t products = 0;
+    double seconds = 0;
+  };
+  Measured getMeasured() const { return measured; }
 
 private:
+  Measured measured;
   Cache cache;
   llvm::StringMap<rt::cpu::GemmForm> known;
 };

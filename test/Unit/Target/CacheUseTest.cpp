@@ -90,7 +90,9 @@ TEST(CachedForms, MustBeAmongTheLegalOnes) {
   };
   cpu::FormMemory memory(folder.path, folder.warn());
   EXPECT_FALSE(memory.find("p", {rows, packed}));
-  memory.insert("p", packed);
+  memory.insert("p", packed, 0.5);
+  EXPECT_EQ(memory.getMeasured().products, 1);
+  EXPECT_EQ(memory.getMeasured().seconds, 0.5);
   auto found = find("p", {rows, packed});
   ASSERT_TRUE(found);
   EXPECT_TRUE(found->packed);

@@ -12,9 +12,9 @@ def ChooseGemmFormsPass : Pass<"plan-choose-gemm-forms", "::mlir::ModuleOp"> {
     form, cut into which chunks. On the machine it compiles for, the few legal
     forms of every distinct shape are tried once, on the threads that will run
     it, and remembered on disk (a form that is damaged there, or not legal for
-    its product, is measured again); for another target the default is taken and
-    nothing is measured. Chosen at load, the form could change from run to run
-    (laws 1 and 10 of the design).
+    its product, is measured again; more than a second of it is told); for another
+    target the default is taken and nothing is measured. Chosen at load, the form
+    could change from run to run (laws 1 and 10 of the design).
 
     Where the machine multiplies bf16 in tiles (Intel AMX), products of f32 have
     one more form, `bf16x6`: each number as three bf16 pieces, six products of
