@@ -1,6 +1,7 @@
 // The contract at the end of phase 2.
 
 #include "accel/Autodiff/Passes.h"
+#include "dialects/NN/Update.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -142,24 +143,18 @@ private:
   bool verifyMarkers() {
     bool valid = true;
     llvm::StringMap<nn::GradientOp> markers;
-    llvm::DenseSet<Value> updated;
-    for (Operation &op : entry.getBody().front()) {
-      bool isUpdate = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return updated.contains(operand);
-      });
-      auto marker = dyn_cast<nn::GradientOp>(op);
-      if (marker && isUpdate) {
+    llvm::DenseSet<Operation *> update = nn::getUpdateOps(entry);
+    for (auto marker : entry.getBody().front().getOps<nn::GradientOp>()) {
+      if (update.contains(marker.getInput().getDefiningOp())) {
         marker.emitOpError() << "marks a value of the update, expected one of "
                                 "forward and backward";
         valid = false;
       }
-      if (marker && !markers.try_emplace(marker.getState(), marker).second) {
+      if (!markers.try_emplace(marker.getState(), marker).second) {
         marker.emitOpError()
             << "is a second gradient of '" << marker.getState() << "'";
         valid = false;
       }
-      if (marker || isUpdate)
-        updated.insert(op.result_begin(), op.result_end());
     }
     for (auto &[state, value] : writes)
       if (state.getRole() == nn::StateRole::parameter &&

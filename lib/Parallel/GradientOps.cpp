@@ -3,6 +3,7 @@
 #include "GradientOps.h"
 
 #include "FactorAxes.h"
+#include "dialects/NN/Update.h"
 
 using namespace mlir;
 using namespace accel;
@@ -20,17 +21,10 @@ static void addProducers(SmallVector<Value> work,
 
 parallel::GradientOps::GradientOps(func::FuncOp entry) {
   // What comes after a gradient is the update, outputs (its norm) or not.
-  DenseSet<Operation *> others;
+  DenseSet<Operation *> others = nn::getUpdateOps(entry);
   SmallVector<Value> outputs, gradients;
-  for (Operation &op : entry.front()) {
-    bool follows = llvm::any_of(op.getOperands(), [&](Value value) {
-      return value.getDefiningOp() && others.contains(value.getDefiningOp());
-    });
-    if (auto gradient = dyn_cast<nn::GradientOp>(op))
-      gradients.push_back(gradient.getInput());
-    if (follows || isa<nn::GradientOp>(op))
-      others.insert(&op);
-  }
+  for (auto gradient : entry.front().getOps<nn::GradientOp>())
+    gradients.push_back(gradient.getInput());
   for (OpOperand &result : entry.front().getTerminator()->getOpOperands())
     if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
       outputs.push_back(result.get());

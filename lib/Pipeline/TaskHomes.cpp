@@ -4,7 +4,7 @@
 #include "TaskHomes.h"
 
 #include "dialects/Interfaces/KernelSource.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Update.h"
 
 using namespace mlir;
 using namespace accel;
@@ -57,13 +57,8 @@ bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
 
 /// Everything after a finished gradient.
 void TaskHomes::findUpdate() {
-  for (Operation &op : entry.front().without_terminator()) {
-    bool after = isa<nn::GradientOp>(op);
-    for (Value operand : op.getOperands())
-      after |= operand.getDefiningOp() && homes.count(operand.getDefiningOp());
-    if (after)
-      homes[&op] = Home::Update;
-  }
+  for (Operation *op : nn::getUpdateOps(entry))
+    homes[op] = Home::Update;
 }
 
 /// With one micro-batch, what depends on the inputs counts as differing: tasks
