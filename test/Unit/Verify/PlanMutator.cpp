@@ -389,10 +389,23 @@ bool PlanMutator::swapKernels() {
           other->getAttr(plan::kRowsAttr) == function->getAttr(plan::kRowsAttr))
         found.push_back({op, other.getSymNameAttr()});
   }
-  if (found.empty())
+  if (!found.empty()) {
+    auto [op, name] = pick(ArrayRef(found));
+    plan::KernelOp(op).setFunction(name.getValue());
+    return true;
+  }
+  // None is of the same operands: then each runs in the other's place.
+  Operation *first = pick(ArrayRef(ops)), *second = pick(ArrayRef(ops));
+  if (first == second || first->getBlock() != second->getBlock())
     return false;
-  auto [op, name] = pick(ArrayRef(found));
-  plan::KernelOp(op).setFunction(name.getValue());
+  if (second->isBeforeInBlock(first))
+    std::swap(first, second);
+  Operation *behind = second->getNextNode();
+  second->moveBefore(first);
+  if (behind)
+    first->moveBefore(behind);
+  else
+    first->moveAfter(&first->getBlock()->back());
   return true;
 }
 
