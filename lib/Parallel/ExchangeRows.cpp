@@ -149,8 +149,7 @@ Value RowExchanger::exchange(nn::ScatterAddOp scatter, dist::ReshardOp sum) {
        ++dim) {
     AxisList all(from.getDims()[dim].getNames());
     llvm::append_range(all, axes);
-    if (int64_t(dim) != scatter.getDim() &&
-        isDivisible(table.getDimSize(dim), all) &&
+    if (dim != scatter.getDim() && isDivisible(table.getDimSize(dim), all) &&
         (!split || to.getDims()[dim].contains(axes.front())))
       split = dim;
   }
@@ -159,14 +158,12 @@ Value RowExchanger::exchange(nn::ScatterAddOp scatter, dist::ReshardOp sum) {
 
   Value indices = scatter.getIndices(), updates = scatter.getUpdates();
   size_t inUpdates = *split;
-  if (int64_t(*split) > scatter.getDim())
+  if (*split > scatter.getDim())
     inUpdates += cast<RankedTensorType>(indices.getType()).getRank() - 1 -
                  scatter.getBatchDims();
   auto ofIndices = move(dist::ShardingAttr::of(indices.getType()), axes, {});
   auto ofUpdates =
       move(dist::ShardingAttr::of(updates.getType()), axes, inUpdates);
-  auto ofPieces = move(from, axes, split);
-
   Type pieces = withSharding(table, move(from, axes, split));
   if (getSeconds(indices.getType(), ofIndices) +
           getSeconds(updates.getType(), ofUpdates) + getSeconds(pieces, to) >=
