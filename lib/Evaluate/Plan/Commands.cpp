@@ -257,9 +257,36 @@ LogicalResult evaluate::executeCommand(Operation *op, const plan::RunTurn &run,
 // Collectives
 //===----------------------------------------------------------------------===//
 
+/// Whether the tensors of a group have what is cut into its ranks' parts, and
+/// joined.
+static LogicalResult checkDims(plan::CollectiveOp op,
+                               const GroupTensors &group) {
+  ArrayRef<int64_t> shape = group.front().getShape();
+  int64_t ranks = group.size(), rank = shape.size();
+  auto check = [&](int64_t dim, int64_t parts) -> LogicalResult {
+    if (dim >= 0 && dim < rank && shape[dim] % parts == 0)
+      return success();
+    return op.emitOpError() << "expected a dimension of [" << shape << "] in "
+                            << parts << " equal parts, found " << dim;
+  };
+  switch (op.getKind()) {
+  case plan::Collective::reduce_scatter:
+    return check(op.getDim(), ranks);
+  case plan::Collective::all_gather:
+    return check(op.getDim(), 1);
+  case plan::Collective::all_to_all:
+    return failure(failed(check(op.getSplitDim(), ranks)) ||
+                   failed(check(op.getDim(), 1)));
+  default:
+    return success();
+  }
+}
+
 /// The collective on one tensor per member.
 static FailureOr<GroupTensors> executeOn(plan::CollectiveOp op,
                                          const GroupTensors &group) {
+  if (failed(checkDims(op, group)))
+    return failure();
   // plan's combinations are dist's, name for name.
   dist::Reduction kind = dist::Reduction::sum;
   if (op.getCombine())
