@@ -17,6 +17,8 @@ void accel::plan::buildLowerToPlanPipeline(OpPassManager &pm,
 
 void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
                                             const PlanOptions &options) {
+  // Before anything asks when bytes are used.
+  pm.addPass(createKeepInFlightPass({options.alignment}));
   // While every gradient still has a reduction of its own.
   pm.addPass(createBucketCollectivesPass());
   // Now that they are as few as they get.
