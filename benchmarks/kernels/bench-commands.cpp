@@ -159,7 +159,6 @@ int main(int argc, char **argv) {
               "written)\n\n",
               threads, flops / 1e9, bandwidth / 1e9);
   std::vector<Row> sorted;
-  sorted.reserve(rows.size());
   for (auto &entry : rows)
     sorted.push_back(entry.second);
   std::sort(sorted.begin(), sorted.end(),
