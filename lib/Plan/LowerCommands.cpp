@@ -85,7 +85,7 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   Value written = op.getResult();
   ViewAttr bias;
   Operation *reader = written.hasOneUse() ? *written.user_begin() : nullptr;
-  while (reader && isa<nn::ReshapeOp>(reader) && reader->hasOneUse())
+  while (isa_and_present<nn::ReshapeOp>(reader) && reader->hasOneUse())
     reader = *reader->user_begin();
   std::optional<GemmBias> fused;
   if (reader)
