@@ -2,8 +2,6 @@
 
 #include "ConvertCommands.h"
 
-#include "accel/Target/CPU/Kernels.h"
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -70,8 +68,8 @@ private:
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
     // The target makes the softmax of an attention, unless one is named.
-    result.kernel =
-        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
+    result.kernel = op.getKernel() ? op.getKernel()->str()
+                                   : names.target.getSymbol(op, names.symbols);
     result.form = form(op.getForm());
     return result;
   }
@@ -89,13 +87,13 @@ private:
     result.scale = op.getScale().convertToDouble();
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
-    result.kernel =
-        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
+    result.kernel = op.getKernel() ? op.getKernel()->str()
+                                   : names.target.getSymbol(op, names.symbols);
     result.form = form(op.getForm());
     return result;
   }
   rt::KernelCommand kernel(plan::KernelOp op) {
-    return {cpu::getKernelSymbol(op, names.symbols),
+    return {names.target.getSymbol(op, names.symbols),
             views(op.getInputs()),
             views(op.getOutputs()),
             static_cast<int64_t>(op.getRows()),

@@ -3,6 +3,7 @@
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
@@ -18,11 +19,15 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+    if (failed(chosen))
+      return signalPassFailure();
+    exchange = (*chosen)->getExchangeSpace();
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
       if (failed(checkPlaces(program)) || failed(checkRuns(program, buffers)) ||
           failed(checkViews(program, buffers)) ||
-          failed(checkShared(program, buffers)) ||
+          failed(checkExchange(program, buffers)) ||
           failed(Replay(program, buffers).run()))
         return signalPassFailure();
     }
@@ -197,15 +202,15 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   }
 
   /// What other ranks read lies where they can.
-  LogicalResult checkShared(ProgramOp program, const BufferTable &buffers) {
+  LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
       BufferOp buffer = buffers.lookup(view);
-      if (buffer.getSpace() == Space::shared)
+      if (buffer.getSpace() == exchange)
         return success();
-      return op->emitOpError()
-             << "expected " << view.getBuffer()
-             << ", which other ranks access, in space 'shared', found '"
-             << stringifySpace(buffer.getSpace()) << "'";
+      return op->emitOpError() << "expected " << view.getBuffer()
+                               << ", which other ranks access, in space '"
+                               << stringifySpace(exchange) << "', found '"
+                               << stringifySpace(buffer.getSpace()) << "'";
     };
     WalkResult result = program.walk([&](Operation *op) {
       SmallVector<ViewAttr> views;
@@ -254,6 +259,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                                    : "receives what no rank sends");
     return success();
   }
+
+  Space exchange; ///< where other ranks may read and write
 };
 } // namespace
 } // namespace accel::plan

@@ -60,8 +60,9 @@ static cl::list<std::string> provedAgainst(
              "phase ended with, and of a plan what 'local' did; repeatable"),
     cl::value_desc("file"), cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
-           cl::init("cpu"), cl::cat(category));
+    target("target",
+           cl::desc("cpu (default): this machine; cpu:x86-64-v3: portable"),
+           cl::cat(category));
 static cl::opt<int64_t>
     threads("threads-per-rank",
             cl::desc("Threads of each rank (default: cores / ranks)"),

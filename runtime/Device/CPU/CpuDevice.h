@@ -6,8 +6,8 @@
 
 #include "Core/Layout.h"
 #include "Core/ThreadPool.h"
+#include "Device/CPU/Kernel.h"
 #include "accel-rt/Device.h"
-#include "accel-rt/Kernel.h"
 
 namespace accel::rt::cpu {
 
@@ -22,7 +22,7 @@ inline constexpr uint64_t kPopulatedAtOnce = 64 << 20;
 class KernelLibrary {
 public:
   ~KernelLibrary();
-  /// Loads the section cpu.so of `file`, if there is one.
+  /// Loads the library of `file`, if there is one.
   Status load(const ExecutableFile &file);
   /// Errors: no kernel of that name.
   Status find(const std::string &name, KernelFunction &kernel) const;
