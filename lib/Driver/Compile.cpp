@@ -101,6 +101,8 @@ LogicalResult Compilation::run() {
       return report::printSharding(*module, os, options.json);
     if (options.report == "collectives")
       return report::printCollectives(*module, os, options.json);
+    if (options.report == "commands")
+      return report::printCommands(*module, os, options.json);
     if (options.overview) {
       printOverview(*module, options.input, os);
       return success();

@@ -16,6 +16,7 @@
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Target.h"
+#include "accel/Target/Null/Target.h"
 #include "accel/Transforms/Passes.h"
 #include "accel/Verify/Passes.h"
 #include "dialects/Dist/Dist.h"
@@ -37,8 +38,8 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   cpu::registerElementSourceModels(registry);
   // The first is what is compiled for unless --target says otherwise.
   registry.addExtension(+[](mlir::MLIRContext *, plan::PlanDialect *dialect) {
-    dialect->addInterface<TargetTable>(
-        std::vector<TargetTable::Row>{cpu::getTargetRow()});
+    dialect->addInterface<TargetTable>(std::vector<TargetTable::Row>{
+        cpu::getTargetRow(), null::getTargetRow()});
   });
 }
 

@@ -22,7 +22,7 @@ static LogicalResult fail(MLIRContext *context, StringRef file,
 }
 
 /// What holds at the end of a phase, whoever wrote its text.
-static void addVerifiers(Phase phase, StringRef target, PassManager &pm) {
+static void addVerifiers(Phase phase, PassManager &pm) {
   switch (phase) {
   case Phase::NN: // what is written by hand has no ONNX nodes
     return;
@@ -38,7 +38,7 @@ static void addVerifiers(Phase phase, StringRef target, PassManager &pm) {
     pm.addPass(search::createVerifyDecisionsPass());
     return;
   case Phase::Plan:
-    pm.addPass(plan::createVerifyPlanPass({target.str()}));
+    pm.addPass(plan::createVerifyPlanPass());
     return;
   }
 }
@@ -100,9 +100,8 @@ LogicalResult driver::proveStart(ModuleOp module, const TextStart &start,
                   "cannot use '" + kFlag + "': the module is in phase '" +
                       stringifyPhase(start.reached) +
                       "', and proofs begin with 'train'");
-    return run(module, "verifying the text", [&](PassManager &pm) {
-      addVerifiers(start.reached, phases.target, pm);
-    });
+    return run(module, "verifying the text",
+               [&](PassManager &pm) { addVerifiers(start.reached, pm); });
   }
   Earlier earlier;
   if (failed(readEarlier(context, start, earlier)))
@@ -116,12 +115,11 @@ LogicalResult driver::proveStart(ModuleOp module, const TextStart &start,
                    : start.reached == Phase::Plan ? *earlier.local
                                                   : ModuleOp();
   if (start.reached != Phase::Local &&
-      failed(run(module, "verifying the text", [&](PassManager &pm) {
-        addVerifiers(start.reached, phases.target, pm);
-      })))
+      failed(run(module, "verifying the text",
+                 [&](PassManager &pm) { addVerifiers(start.reached, pm); })))
     return failure();
   if (local && failed(run(local, "proving the text", [&](PassManager &pm) {
-        addVerifiers(Phase::Local, phases.target, pm);
+        addVerifiers(Phase::Local, pm);
         if (earlier.train)
           pm.addPass(verify::createVerifyEquivalencePass(
               verify::makeKeptProgram(std::move(earlier.train))));

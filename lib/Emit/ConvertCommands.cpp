@@ -2,6 +2,8 @@
 
 #include "ConvertCommands.h"
 
+#include "accel/Plan/Summary.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -231,9 +233,11 @@ FailureOr<rt::Command> CommandConverter::convert(Operation *op) {
           .Default([](Operation *) { return false; });
   if (!known)
     return op->emitOpError() << "is no command that the executable format has";
-  if (auto interface = dyn_cast<plan::CommandOpInterface>(op))
+  if (auto interface = dyn_cast<plan::CommandOpInterface>(op)) {
     command.stream = interface.getStreamName().str();
-  else if (auto group = dyn_cast<plan::GroupOp>(op))
+    if (int64_t flops = plan::countFlops(interface, names.symbols))
+      command.flops = flops;
+  } else if (auto group = dyn_cast<plan::GroupOp>(op))
     // A group is queued where its members are.
     for (auto inner : group.getOps<plan::CommandOpInterface>())
       command.stream = inner.getStreamName().str();

@@ -19,13 +19,10 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
-    if (failed(chosen))
-      return signalPassFailure();
-    exchange = (*chosen)->getExchangeSpace();
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
-      if (failed(checkPlaces(program)) || failed(checkRuns(program, buffers)) ||
+      if (failed(findSpace(program)) || failed(checkPlaces(program)) ||
+          failed(checkRuns(program, buffers)) ||
           failed(checkViews(program, buffers)) ||
           failed(checkExchange(program, buffers)) ||
           failed(Replay(program, buffers).run()))
@@ -33,6 +30,17 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     }
     if (failed(checkMessages()))
       signalPassFailure();
+  }
+
+  /// A text does not say what --target was; its engine does.
+  LogicalResult findSpace(ProgramOp program) {
+    StringRef name;
+    for (auto body : program.getOps<BodyOp>())
+      name = stringifyEngine(body.getEngine());
+    FailureOr<const Target *> target = findTarget(getOperation(), name);
+    if (succeeded(target))
+      exchange = (*target)->getExchangeSpace();
+    return success(succeeded(target));
   }
 
   /// Every buffer lies in its arena, and the arena is as large as they need.

@@ -217,7 +217,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     - a wait that can never end, two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
-      access outside the space where the target lets them;
+      access outside the space where the target that the bodies' engine names
+      lets them;
     - a body that runs more than once, or that reads or writes a part of what is
       split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has
@@ -234,7 +235,6 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
-  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def PrintSummaryPass : Pass<"plan-print-summary", "::mlir::ModuleOp"> {

@@ -49,7 +49,8 @@ public:
 
   /// As the user gave it. Up to a ':' it is the name of the runtime's device.
   virtual std::string getText() const = 0;
-  /// What bodies and segments of its plans say executes them.
+  /// What bodies and segments of its plans say executes them. It is called what
+  /// the target is.
   virtual plan::Engine getEngine() const = 0;
 
   //===--- Which commands -------------------------------------------------===//

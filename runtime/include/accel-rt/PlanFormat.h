@@ -203,6 +203,9 @@ struct Command {
   /// Views whose bytes nobody reads after this command: poison mode overwrites
   /// them (attribute `plan.releases`).
   std::vector<View> releases;
+  /// Floating-point operations of one execution, as the compiler counts them:
+  /// what a kernel computes nobody else knows. Absent: none.
+  std::optional<uint64_t> flops = std::nullopt;
 };
 
 /// The dialect's name of the command: "gemm", "kernel", …
