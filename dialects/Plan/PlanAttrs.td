@@ -25,7 +25,7 @@ def Plan_SpaceAttr : Plan_EnumAttr<Plan_Space, "space">;
 def Plan_Role : Plan_Enum<"Role", "why a buffer exists",
     ["state", "packed", "constant", "input", "output", "activation", "communication", "scratch"]>;
 def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
-def Plan_Engine : Plan_Enum<"Engine", "what executes a command", ["cpu", "cuda"]>;
+def Plan_Engine : Plan_Enum<"Engine", "what executes a command", ["cpu", "cuda", "null"]>;
 def Plan_EngineAttr : Plan_EnumAttr<Plan_Engine, "engine">;
 def Plan_Collective : Plan_Enum<"Collective", "the kinds of collective",
     ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "permute"]>;

@@ -7,6 +7,7 @@
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 using namespace mlir;
 
@@ -83,6 +84,12 @@ struct AllocateBuffersPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (alignment == 0) {
+      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+      if (failed(chosen))
+        return signalPassFailure();
+      alignment = (*chosen)->getAlignment();
+    }
     if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
       getOperation().emitError()
           << "expected a power of two as alignment, found " << alignment;

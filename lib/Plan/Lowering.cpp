@@ -16,8 +16,9 @@ static int64_t getElementBytes(Type element) {
 }
 
 Lowering::Lowering(ProgramOp program, const SymbolTable &module,
-                   OpBuilder &commands)
-    : program(program), module(module), commands(commands), buffers(program) {}
+                   const Target &target, OpBuilder &commands)
+    : program(program), module(module), target(target), commands(commands),
+      buffers(program) {}
 
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {

@@ -3,6 +3,7 @@
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
@@ -20,14 +21,26 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
-      if (failed(checkPlaces(program)) || failed(checkRuns(program, buffers)) ||
+      if (failed(findSpace(program)) || failed(checkPlaces(program)) ||
+          failed(checkRuns(program, buffers)) ||
           failed(checkViews(program, buffers)) ||
-          failed(checkShared(program, buffers)) ||
+          failed(checkExchange(program, buffers)) ||
           failed(Replay(program, buffers).run()))
         return signalPassFailure();
     }
     if (failed(checkMessages()))
       signalPassFailure();
+  }
+
+  /// A text does not say what --target was; its engine does.
+  LogicalResult findSpace(ProgramOp program) {
+    StringRef name;
+    for (auto body : program.getOps<BodyOp>())
+      name = stringifyEngine(body.getEngine());
+    FailureOr<const Target *> target = findTarget(getOperation(), name);
+    if (succeeded(target))
+      exchange = (*target)->getExchangeSpace();
+    return success(succeeded(target));
   }
 
   /// Every buffer lies in its arena, and the arena is as large as they need.
@@ -172,15 +185,15 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   }
 
   /// What other ranks read lies where they can.
-  LogicalResult checkShared(ProgramOp program, const BufferTable &buffers) {
+  LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
       BufferOp buffer = buffers.lookup(view);
-      if (buffer.getSpace() == Space::shared)
+      if (buffer.getSpace() == exchange)
         return success();
-      return op->emitOpError()
-             << "expected " << view.getBuffer()
-             << ", which other ranks access, in space 'shared', found '"
-             << stringifySpace(buffer.getSpace()) << "'";
+      return op->emitOpError() << "expected " << view.getBuffer()
+                               << ", which other ranks access, in space '"
+                               << stringifySpace(exchange) << "', found '"
+                               << stringifySpace(buffer.getSpace()) << "'";
     };
     WalkResult result = program.walk([&](Operation *op) {
       SmallVector<ViewAttr> views;
@@ -229,6 +242,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                                    : "receives what no rank sends");
     return success();
   }
+
+  Space exchange; ///< where other ranks may read and write
 };
 } // namespace
 } // namespace accel::plan

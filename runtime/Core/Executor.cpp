@@ -21,14 +21,15 @@ constexpr int kSleepMilliseconds = 50;
 class CoordinateTask : public Task {
 public:
   /// The index in the first micro-batch, and what each later one adds.
-  CoordinateTask(int64_t first, int64_t step) : first(first), step(step) {}
+  CoordinateTask(Device &device, int64_t first, int64_t step)
+      : device(device), first(first), step(step) {}
   Status run(void *const *addresses, int64_t microBatch) override {
     int64_t index = first + step * microBatch;
-    std::memcpy(addresses[0], &index, sizeof index);
-    return Status();
+    return device.upload(addresses[0], &index, sizeof index);
   }
 
 private:
+  Device &device;
   int64_t first, step;
 };
 
@@ -45,6 +46,16 @@ Executor::~Executor() {
   wakeWaiters(call);
   for (std::thread &thread : threads)
     thread.join();
+}
+
+Counts Executor::takeCounts() {
+  Counts counts{};
+  for (auto &body : bodies)
+    for (BoundCommand &command : body) {
+      addCosts(program, *command.command, command.runs, counts);
+      command.runs = 0;
+    }
+  return counts;
 }
 
 uint64_t Executor::touchedBytes() const {
@@ -195,7 +206,7 @@ Status Executor::bind(const Command &command, BoundCommand &bound) {
       first = first * size + coordinates.at(axis);
       step = step * size + (axis == "mb");
     }
-    bound.task = std::make_unique<CoordinateTask>(first, step);
+    bound.task = std::make_unique<CoordinateTask>(*parts.device, first, step);
     return Status();
   }
   if (std::holds_alternative<ReadCommand>(what) ||
@@ -284,6 +295,7 @@ Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
         continue;
       if (parts.control->aborted())
         return Status::error(kAbortedMessage);
+      ++command.runs;
       place.store(command.index, std::memory_order_relaxed);
       parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
       if (command.event >= 0) {

@@ -7,6 +7,7 @@
 #define ACCEL_RUNTIME_CORE_EXECUTOR_H
 
 #include "Core/Control.h"
+#include "Core/Counts.h"
 #include "Core/InputOutput.h"
 #include "Core/Layout.h"
 #include "accel-rt/Comm.h"
@@ -40,6 +41,9 @@ public:
   /// Where a view is, for micro-batch 0.
   char *address(const View &view) const { return bindView(view).base; }
 
+  /// What was executed since the last call of this, by whatever device.
+  Counts takeCounts();
+
   /// Bytes of the arenas that were allocated.
   uint64_t arenaBytes() const { return allocated; }
   /// Sum over the arenas of the highest byte that a command named.
@@ -56,7 +60,8 @@ private:
     std::unique_ptr<Task> task; ///< Null for record and wait.
     std::vector<BoundView> views, releases;
     std::vector<PairLayout> releaseLayouts;
-    int64_t index; ///< Among all commands, for the watchdog.
+    uint64_t runs = 0; ///< Since they were last taken; its stream adds to them.
+    int64_t index;     ///< Among all commands, for the watchdog.
     size_t stream;
     int64_t event = -1; ///< Of a record or wait, within its body.
   };

@@ -143,6 +143,7 @@ template <class IO> void describe(IO &io, Command &command) {
   io.field("stream", command.stream);
   io.field("node", command.node);
   io.field("releases", command.releases);
+  io.field("flops", command.flops);
 }
 template <class IO> void describe(IO &io, ArenaPlan &arena) {
   io.field("space", arena.space);

@@ -34,7 +34,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
     Option<"zeroStage", "zero-stage", "int64_t", "0", "How ranks share the states of a step: 0 to 3">,
     Option<"zeroGatherOnce", "zero-gather-once", "bool", "false", "Gather parameters once per step">,
-    Option<"target", "target", "std::string", "\"cpu\"", "What to generate code for">,
+    Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
     Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,
   ];
 }

@@ -34,7 +34,7 @@ struct PhaseOptions {
   std::vector<std::string> batchDims;  ///< "INPUT=K"
   parallel::StateSharding sharding;    ///< of a step's states
   std::string schedule = "sequential"; ///< as dist::ScheduleKind reads it
-  std::string target = "cpu";          ///< as cpu::parseTarget reads it
+  std::string target;                  ///< empty: the first of the table
   int64_t threads = 0;                 ///< per rank; 0: cores / ranks
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.

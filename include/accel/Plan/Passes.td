@@ -14,8 +14,9 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
     and the product of its first dimensions is that number. A kernel's arguments
     are whole tensors without gaps; ops that only move elements are part of the
     kernels that read them. Ops without the interface stay; so do ops that make
-    views of what they read (reshape, transpose, slice), and bias additions that
-    the product before them takes along. Each op keeps its location.
+    views of what they read (reshape, transpose, slice), and what the product before
+    them does along with it (an epilogue that the target has: adding a bias, say). How
+    large a kernel may grow, the target says. Each op keeps its location.
 
     A group grows from its consumers to its producers while every reduction
     stays within a row, no expensive element is computed twice, and no cycle
@@ -30,7 +31,8 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
     %k:2 = call @kernel_0(%x, %r, %s, %b) : (…) -> (…)
     ```
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::accel::plan::PlanDialect"];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
@@ -50,8 +52,9 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     loop of the entry, whose turns read their inputs anew. A task that another one
     gives values to finds the inputs that this one has read. New values of states are
     copied to the states' buffers at the end of a body (`plan-reuse-buffers`
-    takes the copies out where it can). What a target needs beside (scratch, packed
-    weights, kernels for attention) its own passes add after this one.
+    takes the copies out where it can). What other ranks access lies where the
+    target wants it. What the target needs beside (scratch, packed weights)
+    `plan-choose-forms` adds.
 
     Refuses ops that no command executes, and modules with more than one entry.
 
@@ -64,6 +67,44 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
+}
+
+def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {
+  let summary = "Has the target write down how each command is computed";
+  let description = [{
+    Runs on a plan without offsets. Each command of which the target has several
+    forms gets one, with the buffers that it takes: scratch, weights that are
+    packed once, by `plan.pack` in the entry `load`. What a target chooses by, its
+    own folder says (`lib/Target/CPU/PlanParts.h`).
+
+    ```mlir
+    plan.gemm @x, @w -> @y
+    // becomes, for a CPU
+    plan.pack @w -> @w.packed            // in the body of `load`
+    plan.gemm @x, @w -> @y {form = {chunk_columns = 0, chunk_rows = 256, layout = […], packed},
+                            packed = @w.packed, scratch = @scratch}
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
+}
+
+def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::ModuleOp"> {
+  let summary = "Says what a rank holds beside its arenas";
+  let description = [{
+    Runs on an allocated plan. The device arena's `reserve` becomes what the target
+    says that process and libraries will hold for what the plan makes them prepare.
+    `acc-run` compares its resident set with it and warns.
+
+    ```mlir
+    plan.arena device bytes 512 alignment 64 reserve 0
+    // becomes
+    plan.arena device bytes 512 alignment 64 reserve 9576448
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
 }
 
 def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
@@ -189,7 +230,8 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
     ```
   }];
-  let options = [Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">];
+  let options = [Option<"alignment", "alignment", "int64_t", "0", "Every offset is a multiple of this many bytes; 0: of what the target wants">,
+                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
@@ -202,7 +244,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     - a wait that can never end, two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
-      access outside space `shared`;
+      access outside the space where the target that the bodies' engine names
+      lets them;
     - a body that runs more than once, or that reads or writes a part of what is
       split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has

@@ -29,8 +29,9 @@ namespace accel::rt {
 /// Raised by every change that an older reader would misread.
 inline constexpr int64_t kFormatVersion = 6;
 inline constexpr uint64_t kSectionAlignment = 4096;
-/// The section that holds the shared library of generated kernels.
-inline constexpr const char *kKernelSection = "cpu.so";
+/// What the names of sections that hold a target's code begin with; what
+/// follows is the target's own.
+inline constexpr const char *kCodePrefix = "code:";
 
 /// Element types under their MLIR names (dtypeName); signless integers are
 /// signed here, as ONNX's are.
@@ -121,8 +122,8 @@ struct AttentionGradCommand {
   std::string kernel;
   Form form;
 };
-/// `function` is a symbol of the section cpu.so with the type KernelFunction of
-/// accel-rt/Kernel.h; its arguments are the addresses of inputs, then outputs.
+/// `function` is the name that the target's code has it by; its arguments are
+/// inputs, then outputs. `grid` rows are handed out at once.
 struct KernelCommand {
   std::string function;
   std::vector<View> inputs, outputs;
@@ -201,6 +202,9 @@ struct Command {
   /// Views whose bytes nobody reads after this command: poison mode overwrites
   /// them (attribute `plan.releases`).
   std::vector<View> releases;
+  /// Floating-point operations of one execution, as the compiler counts them:
+  /// what a kernel computes nobody else knows. Absent: none.
+  std::optional<uint64_t> flops = std::nullopt;
 };
 
 /// The dialect's name of the command: "gemm", "kernel", …
@@ -334,10 +338,12 @@ inline constexpr const char *kStepReports[] = {"loss", "grad_norm", "lr"};
 
 /// Everything in the header.
 struct Executable {
-  std::string target; ///< As given: "cpu", "cpu:x86-64-v3".
+  /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
+  /// the device that the plan was made for.
+  std::string target;
   /// "forward" (its entry is called main) or "train" (step).
   std::string kind = "forward";
-  /// CPU features that the kernels need, by their names in /proc/cpuinfo.
+  /// What the code needs of the machine, in words of that device.
   std::vector<std::string> features;
   std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
   int64_t microBatches = 1; ///< Size of the axis mb, which `mesh` leaves out.

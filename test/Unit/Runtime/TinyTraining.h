@@ -182,7 +182,7 @@ inline std::vector<SectionData> tinyTrainingSections(std::string &kernels) {
   std::ifstream library(ACCEL_TINY_KERNELS, std::ios::binary);
   kernels.assign(std::istreambuf_iterator<char>(library), {});
   std::vector<SectionData> sections = tinySections();
-  sections.push_back({kKernelSection,
+  sections.push_back({std::string(kCodePrefix) + "cpu.so",
                       DType::UI8,
                       {static_cast<int64_t>(kernels.size())},
                       kernels.data(),

@@ -133,7 +133,7 @@ TEST(Validate, WhatIsDeclaredIsUsed) {
                         "found none"));
   sections[1].name = "ir:plan";
   sections.push_back(sections[0]);
-  sections[2].name = kKernelSection;
+  sections[2].name = std::string(kCodePrefix) + "cpu.so";
   EXPECT_EQ(check(tinyExecutable(), sections), "");
   // The writer notes the kernels that it sees called.
   executable = tinyExecutable();
