@@ -195,9 +195,9 @@ dist.mesh @m ["dp" = 2]
 plan.program @other stage 0 ranks 2 mesh @m {
   plan.arena shared bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine null slots 0 {
+  plan.body @f engine null {
     // expected-error @below {{expected @a, which other ranks access, in space 'device', found 'shared'}}
-    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+    plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
 }
 
@@ -206,7 +206,7 @@ plan.program @other stage 0 ranks 2 mesh @m {
 // expected-error @below {{expected a target ('cpu' or 'cpu:NAME', 'null'), found 'cuda'}}
 module {
   plan.program @unknown stage 0 ranks 1 {
-    plan.body @f engine cuda slots 0 {
+    plan.body @f engine cuda {
     }
   }
 }
