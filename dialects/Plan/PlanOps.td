@@ -93,7 +93,7 @@ def Plan_LoopOp : Plan_Container<"loop", [HasParent<"EntryOp">]> {
   let summary = "Segments that repeat, turn after turn";
   let description = [{
     `trips` turns, at least two, from 0: in turn t a run works on micro-batch t +
-    its offset. Each turn is a run of its own to events.
+    its offset. Each turn has runs of its own.
 
     ```mlir
     plan.loop 16 {
@@ -301,12 +301,25 @@ def Plan_WriteOp : Plan_Command<"write", "views.push_back(getView());", ""> {
   let assemblyFormat = "$view `->` `` $target $name $part attr-dict";
 }
 
-class Plan_EventCommand<string mnemonic, string what> : Plan_Command<mnemonic, "", ""> {
-  let summary = what;
+def Plan_RecordOp : Plan_Command<"record", "", ""> {
+  let summary = "Marks a point of a stream that others can wait for";
   let arguments = (ins StrAttr:$event, Plan_Stream:$stream);
   let assemblyFormat = "$event attr-dict";
 }
-def Plan_RecordOp : Plan_EventCommand<"record", "Marks a point of a stream that others can wait for">;
-def Plan_WaitOp : Plan_EventCommand<"wait", "Holds a stream until an event of this run is recorded">;
+def Plan_WaitOp : Plan_Command<"wait", "", ""> {
+  let summary = "Holds a stream until an event is recorded";
+  let description = [{
+    An event of this run; with `of @body` of the run of that body on the same
+    micro-batch (of its only run, where it runs once), which stands before this
+    one in the entry. So what another stream has begun ahead (a message, a
+    gather) is waited for where it is needed.
+
+    ```mlir
+    plan.wait "there" of @receive
+    ```
+  }];
+  let arguments = (ins StrAttr:$event, OptionalAttr<FlatSymbolRefAttr>:$body, Plan_Stream:$stream);
+  let assemblyFormat = "$event (`of` $body^)? attr-dict";
+}
 
 #endif

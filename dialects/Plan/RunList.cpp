@@ -29,3 +29,28 @@ SmallVector<RunTurn> accel::plan::listRuns(EntryOp entry, int64_t most) {
   }
   return list;
 }
+
+Recorders::Recorders(ArrayRef<RunTurn> runs) {
+  for (auto [number, run] : llvm::enumerate(runs)) {
+    microBatches.push_back(run.getMicroBatch());
+    ofBody[run.run.getTaskAttr().getAttr()].push_back(
+        {run.getMicroBatch(), number});
+  }
+}
+
+std::optional<size_t> Recorders::find(WaitOp wait, size_t number) const {
+  if (!wait.getBodyAttr())
+    return number;
+  auto found = ofBody.find(wait.getBodyAttr().getAttr());
+  if (found == ofBody.end())
+    return std::nullopt;
+  ArrayRef<Recorder> runs = found->second;
+  std::optional<size_t> last;
+  for (const Recorder &each : runs) {
+    if (each.microBatch == microBatches[number] || runs.size() == 1)
+      return each.number < number ? std::optional(each.number) : std::nullopt;
+    if (each.number < number)
+      last = each.number;
+  }
+  return last;
+}

@@ -16,12 +16,13 @@ namespace accel::plan {
 /// as all of its buffer). So what the bytes hold after a turn depends on its
 /// own writes alone where it writes, and on what came before the loop where it
 /// does not: the second turn leaves what the first one left, and every later
-/// one finds what the second one found. Events are those of a run, so that
-/// streams are the only order between turns. If a command of turn i and one of
-/// turn j > i race, the first one's own execution in turn j - 1 comes after it
-/// on its stream and races as well; hence a race between turns shows between
-/// the first two, one with what precedes the loop in the first, and one with
-/// what follows it in the last, for which the second stands.
+/// one finds what the second one found. A wait stands behind the run
+/// that records, so that nothing of a later turn comes before anything of an
+/// earlier one. If a command of turn i and one of turn j > i race, the first
+/// one's own execution in turn j - 1 comes after it on its stream and races as
+/// well; hence a race between turns shows between the first two, one with what
+/// precedes the loop in the first, and one with what follows it in the last,
+/// for which the second stands.
 ///
 /// Where they have up to n copies, addresses come back after at most n turns of
 /// each buffer, and a copy's bytes are no other buffer's while the loop runs: a
@@ -45,6 +46,27 @@ struct RunTurn {
 
 /// The runs of an entry in their order, of each loop its first `most` turns.
 llvm::SmallVector<RunTurn> listRuns(EntryOp entry, int64_t most = INT64_MAX);
+
+/// Whose events runs wait for.
+class Recorders {
+public:
+  /// The runs as listRuns gives them, all turns or the first ones.
+  explicit Recorders(llvm::ArrayRef<RunTurn> runs);
+
+  /// The number of the run that records what a wait in run `number` is for:
+  /// that run itself, or one before it; of a micro-batch whose turn is not
+  /// listed the last one that is, which comes before the one that is meant.
+  /// None if there is none.
+  std::optional<size_t> find(WaitOp wait, size_t number) const;
+
+private:
+  struct Recorder {
+    int64_t microBatch;
+    size_t number;
+  };
+  llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<Recorder>> ofBody;
+  llvm::SmallVector<int64_t> microBatches; ///< of each run
+};
 
 } // namespace accel::plan
 

@@ -236,7 +236,10 @@ FailureOr<rt::Command> CommandConverter::convert(Operation *op) {
             return set(rt::RecordCommand{op.getEvent().str()});
           })
           .Case([&](plan::WaitOp op) {
-            return set(rt::WaitCommand{op.getEvent().str()});
+            rt::WaitCommand wait{op.getEvent().str()};
+            if (op.getBodyAttr())
+              wait.body = names.bodies.lookup(op.getBodyAttr().getAttr());
+            return set(std::move(wait));
           })
           .Default([](Operation *) { return false; });
   if (!known)

@@ -16,6 +16,7 @@ struct ProgramNames {
   BufferIndices buffers;
   /// The program's inputs, by the buffers that they are read into.
   llvm::DenseMap<mlir::Attribute, std::string> inputs;
+  llvm::DenseMap<mlir::StringAttr, int64_t> bodies; ///< numbers in the file
   mlir::SymbolTableCollection symbols;
 };
 

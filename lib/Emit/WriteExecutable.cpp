@@ -299,6 +299,8 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     if (failed(addBuffer(buffer, program, names.symbols)))
       return failure();
   }
+  for (auto bodyOp : op.getOps<plan::BodyOp>())
+    names.bodies.try_emplace(bodyOp.getSymNameAttr(), names.bodies.size());
   for (auto bodyOp : op.getOps<plan::BodyOp>()) {
     bodies[bodyOp.getSymName()] = static_cast<int64_t>(program.bodies.size());
     if (bodyOp.getEngine() != target.getEngine())

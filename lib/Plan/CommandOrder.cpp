@@ -51,9 +51,10 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
 
   struct Queued {
     CommandOpInterface command;
-    size_t run; // events are those of a run in one turn
+    size_t run; // its number, a turn counting as one
   };
   SmallVector<RunTurn> runs = listRuns(entry, proofTurns);
+  Recorders recorders(runs);
   std::vector<std::vector<Queued>> queues(numStreams);
   auto program = entry->getParentOfType<ProgramOp>();
   for (size_t number = 0; number < runs.size(); ++number)
@@ -69,7 +70,9 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
     auto [command, run] = queues[stream][next[stream]];
     SmallVector<unsigned, 4> &clock = clocks[stream];
     if (auto wait = dyn_cast<WaitOp>(command.getOperation())) {
-      auto recorded = events.find({run, wait.getEventAttr()});
+      auto recorder = recorders.find(wait, run);
+      auto recorded = recorder ? events.find({*recorder, wait.getEventAttr()})
+                               : events.end();
       if (recorded == events.end())
         return false;
       join(clock, recorded->second);
@@ -92,6 +95,6 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
   for (unsigned stream = 0; stream < numStreams; ++stream)
     if (next[stream] < queues[stream].size())
       return queues[stream][next[stream]].command.emitOpError()
-             << "waits for an event that this run never records before";
+             << "waits for an event that no run before it records";
   return success();
 }

@@ -59,7 +59,8 @@ public:
     OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
     if (!findReader(collectives.back()))
       WaitOp::create(builder, collectives.back().getLoc(),
-                     nameOf(collectives.size() - 1) + "_done", kComputeStream);
+                     nameOf(collectives.size() - 1) + "_done",
+                     FlatSymbolRefAttr(), kComputeStream);
   }
 
 private:
@@ -216,7 +217,7 @@ private:
     Location loc = collective.getLoc();
     OpBuilder builder(collective);
     RecordOp::create(builder, loc, name, kComputeStream);
-    WaitOp::create(builder, loc, name, kCommStream);
+    WaitOp::create(builder, loc, name, FlatSymbolRefAttr(), kCommStream);
     collective.setStream(kCommStream);
     builder.setInsertionPointAfter(collective);
     Operation *reader = findReader(collective);
@@ -231,7 +232,8 @@ private:
     if (!reader)
       return;
     builder.setInsertionPoint(reader);
-    WaitOp::create(builder, loc, name + "_done", kComputeStream);
+    WaitOp::create(builder, loc, name + "_done", FlatSymbolRefAttr(),
+                   kComputeStream);
   }
 
   BodyOp body;

@@ -50,6 +50,7 @@ FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
       queues[name].push_back({command, runs[number], number, 0, 0, {}});
     });
   // Clocks at the records that have been passed, by run and event.
+  Recorders recorders(runs);
   using Clock = SmallVector<int64_t, 2>;
   llvm::DenseMap<std::pair<size_t, StringAttr>, Clock> records;
   std::vector<Clock> clocks(queues.size(), Clock(queues.size()));
@@ -63,7 +64,10 @@ FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
         Step &step = queue[next[stream]];
         Clock &clock = clocks[stream];
         if (auto wait = dyn_cast<WaitOp>(step.command.getOperation())) {
-          auto record = records.find({step.number, wait.getEventAttr()});
+          auto recorder = recorders.find(wait, step.number);
+          auto record = recorder
+                            ? records.find({*recorder, wait.getEventAttr()})
+                            : records.end();
           if (record == records.end())
             break;
           for (auto [mine, theirs] : llvm::zip_equal(clock, record->second))
@@ -83,9 +87,8 @@ FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
     if (next[stream] < named.second.size()) {
       auto wait =
           cast<WaitOp>(named.second[next[stream]].command.getOperation());
-      return wait.emitOpError()
-             << "waits for event '" << wait.getEvent()
-             << "', which no command of the run can record before it";
+      return wait.emitOpError() << "waits for event '" << wait.getEvent()
+                                << "', which no command can record before it";
     }
   if (failed(checkRaces(steps)) || failed(checkCollectives(steps)))
     return failure();

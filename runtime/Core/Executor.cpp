@@ -89,46 +89,21 @@ Status Executor::prepare(const ExecutableFile &file) {
   streams = {"compute"};
   int64_t index = 0;
   size_t mostViews = 0;
+  findEvents();
   for (const Body &body : program.bodies) {
     auto &commands = bodies.emplace_back();
-    std::vector<std::string> events;
     for (const Command &command : body.commands) {
       BoundCommand &bound = commands.emplace_back();
       bound.index = index++;
       if (Status status = bind(command, bound); !status.ok())
         return Status::error("node " + inQuotes(command.node) + ": " +
                              status.message());
+      bindEvent(bodies.size() - 1, bound);
       mostViews = std::max(mostViews, bound.views.size());
-      const std::string *event = nullptr;
-      if (auto *record = std::get_if<RecordCommand>(&command.what))
-        event = &record->event;
-      if (auto *wait = std::get_if<WaitCommand>(&command.what))
-        event = &wait->event;
-      if (event) {
-        auto found = std::find(events.begin(), events.end(), *event);
-        bound.event = found - events.begin();
-        if (found == events.end())
-          events.push_back(*event);
-      }
     }
-    eventsInBody.push_back(events.size());
   }
-  for (const Entry &entry : program.entries) {
-    BoundEntry &bound = entries.emplace_back();
-    size_t events = 0;
-    for (const Loop &loop : entry.loops) {
-      BoundLoop &turns = bound.loops.emplace_back();
-      turns.trips = static_cast<uint32_t>(loop.trips);
-      for (const Segment &segment : loop.segments)
-        for (const Run &run : segment.runs) {
-          turns.runs.push_back({&run, events});
-          events += eventsInBody[run.body];
-        }
-    }
-    bound.events = std::make_unique<Word[]>(events);
-    for (size_t i = 0; i < events; ++i)
-      bound.events[i] = 0;
-  }
+  for (const Entry &entry : program.entries)
+    entries.push_back(bindEntry(entry));
   addresses.assign(streams.size(), std::vector<void *>(mostViews));
   results.resize(streams.size());
   for (size_t stream = 1; stream < streams.size(); ++stream)
@@ -136,6 +111,71 @@ Status Executor::prepare(const ExecutableFile &file) {
         threads, "the thread of stream " + inQuotes(streams[stream]),
         [this, stream] { streamThread(stream); }));
   return Status();
+}
+
+void Executor::findEvents() {
+  for (const Body &body : program.bodies) {
+    std::vector<std::string> &events = eventsOf.emplace_back();
+    for (const Command &command : body.commands)
+      if (auto *record = std::get_if<RecordCommand>(&command.what))
+        events.push_back(record->event);
+  }
+}
+
+/// What a record or wait is about; nothing of another command.
+void Executor::bindEvent(size_t body, BoundCommand &bound) const {
+  const std::string *name = nullptr;
+  bound.recorder = static_cast<int64_t>(body);
+  if (auto *record = std::get_if<RecordCommand>(&bound.command->what))
+    name = &record->event;
+  if (auto *wait = std::get_if<WaitCommand>(&bound.command->what)) {
+    name = &wait->event;
+    if (wait->body >= 0)
+      bound.recorder = wait->body;
+  }
+  if (!name)
+    return;
+  const auto &events = eventsOf[static_cast<size_t>(bound.recorder)];
+  bound.event = std::find(events.begin(), events.end(), *name) - events.begin();
+}
+
+Executor::BoundEntry Executor::bindEntry(const Entry &entry) const {
+  BoundEntry bound;
+  bound.bodies.resize(program.bodies.size());
+  for (const Loop &loop : entry.loops) {
+    BoundLoop &turns = bound.loops.emplace_back();
+    turns.trips = static_cast<uint32_t>(loop.trips);
+    std::map<int64_t, uint32_t> inTurn; // runs of a body
+    for (const Segment &segment : loop.segments)
+      for (const Run &run : segment.runs)
+        turns.runs.push_back(
+            {&run, bound.bodies[run.body].count + inTurn[run.body]++, 0});
+    for (RunRef &ref : turns.runs) {
+      ref.step = inTurn[ref.run->body];
+      bound.bodies[ref.run->body].spans.push_back(
+          {ref.run->microBatch, turns.trips, ref.first, ref.step});
+    }
+    for (auto [body, runs] : inTurn)
+      bound.bodies[body].count += runs * turns.trips;
+  }
+  size_t events = 0;
+  for (size_t body = 0; body < eventsOf.size(); ++body) {
+    bound.bodies[body].firstEvent = events;
+    events += eventsOf[body].size();
+  }
+  bound.events = std::make_unique<Word[]>(events);
+  for (size_t i = 0; i < events; ++i)
+    bound.events[i] = 0;
+  return bound;
+}
+
+uint32_t Executor::BodyRuns::numberOf(int64_t microBatch) const {
+  for (const Span &span : spans)
+    if (microBatch >= span.microBatch &&
+        microBatch < span.microBatch + span.trips)
+      return span.first +
+             static_cast<uint32_t>(microBatch - span.microBatch) * span.step;
+  return 0;
 }
 
 void Executor::poisonArena(char *base, int64_t bytes) {
@@ -284,8 +324,6 @@ Status Executor::runStream(const BoundEntry &entry, size_t stream) {
 Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
                          uint32_t turn, size_t stream) {
   std::atomic<int64_t> &place = parts.rankControl->command[placeOf(stream)];
-  // Wraps with the calls; what is compared lies close together.
-  uint32_t now = call.load() * loop.trips + turn;
   for (const RunRef &ref : loop.runs) {
     int64_t microBatch = ref.run->microBatch + turn;
     parts.rankControl->microBatch[placeOf(stream)].store(
@@ -299,13 +337,20 @@ Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
       place.store(command.index, std::memory_order_relaxed);
       parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
       if (command.event >= 0) {
-        Word &event =
-            entry.events[ref.firstEvent + static_cast<size_t>(command.event)];
+        const BodyRuns &recorder =
+            entry.bodies[static_cast<size_t>(command.recorder)];
+        Word &event = entry.events[recorder.firstEvent +
+                                   static_cast<size_t>(command.event)];
+        uint32_t run = command.recorder == ref.run->body
+                           ? ref.first + turn * ref.step
+                           : recorder.numberOf(microBatch);
+        // Wraps with the calls; what is compared lies close together.
+        uint32_t count = call.load() * recorder.count + run + 1;
         if (std::holds_alternative<RecordCommand>(command.command->what)) {
-          event.store(now);
+          event.store(count);
           wakeWaiters(event);
         } else {
-          ACCEL_RT_RETURN_IF_ERROR(waitForEvent(event, now));
+          ACCEL_RT_RETURN_IF_ERROR(waitForEvent(event, count));
         }
         continue;
       }
@@ -324,10 +369,10 @@ Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
 }
 
 /// The stream that records may be turns ahead.
-Status Executor::waitForEvent(Word &event, uint32_t turn) {
+Status Executor::waitForEvent(Word &event, uint32_t count) {
   uint32_t value;
   for (uint32_t look = 0;
-       static_cast<int32_t>((value = event.load()) - turn) < 0; ++look) {
+       static_cast<int32_t>((value = event.load()) - count) < 0; ++look) {
     if (look < parts.control->spin)
       pauseCore();
     else if (parts.control->aborted())

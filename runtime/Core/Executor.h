@@ -63,28 +63,48 @@ private:
     uint64_t runs = 0; ///< Since they were last taken; its stream adds to them.
     int64_t index;     ///< Among all commands, for the watchdog.
     size_t stream;
-    int64_t event = -1; ///< Of a record or wait, within its body.
+    int64_t event = -1;    ///< Of a record or wait, within `recorder`.
+    int64_t recorder = -1; ///< The body that records it.
   };
   struct ArenaMemory {
     char *base = nullptr;
     int64_t bytes = 0;
     std::atomic<uint64_t> touched{0};
   };
+  /// A run in turn t of its loop is number `first` + t · `step` of its body's
+  /// runs in a call.
   struct RunRef {
     const Run *run;
-    size_t firstEvent;
+    uint32_t first, step;
   };
   struct BoundLoop {
     uint32_t trips;
     std::vector<RunRef> runs;
   };
-  /// An event holds the number of the turn in which it was recorded last, all
-  /// turns of all calls counted.
+  /// The runs of a body in an entry, and the first of its events.
+  struct BodyRuns {
+    struct Span {
+      int64_t microBatch;
+      uint32_t trips, first, step;
+    };
+    std::vector<Span> spans;
+    uint32_t count = 0;
+    size_t firstEvent = 0;
+
+    /// The number of the run on a micro-batch; 0 where there is one run.
+    uint32_t numberOf(int64_t microBatch) const;
+  };
+  /// An event counts the runs of its body that have recorded it, those of all
+  /// calls: a body's runs follow each other on a stream.
   struct BoundEntry {
     std::vector<BoundLoop> loops;
+    std::vector<BodyRuns> bodies; ///< As program.bodies.
     std::unique_ptr<Word[]> events;
   };
 
+  BoundEntry bindEntry(const Entry &entry) const;
+  void findEvents();
+  void bindEvent(size_t body, BoundCommand &bound) const;
   Status bind(const Command &command, BoundCommand &bound);
   BoundView bindView(const View &view) const;
   void poisonArena(char *base, int64_t bytes);
@@ -94,7 +114,7 @@ private:
                  size_t stream);
   Status runCommand(BoundCommand &command, int64_t microBatch,
                     void **addresses);
-  Status waitForEvent(Word &event, uint32_t turn);
+  Status waitForEvent(Word &event, uint32_t count);
   void poisonReleased(const BoundCommand &command, int64_t microBatch);
   void streamThread(size_t stream);
 
@@ -106,8 +126,8 @@ private:
   uint64_t allocated = 0;
   std::vector<std::unique_ptr<ArenaMemory>> arenas; ///< As program.arenas.
   std::vector<std::vector<BoundCommand>> bodies;
-  std::vector<size_t> eventsInBody;
-  std::vector<BoundEntry> entries; ///< As program.entries.
+  std::vector<std::vector<std::string>> eventsOf; ///< Of each body, by name.
+  std::vector<BoundEntry> entries;                ///< As program.entries.
   std::vector<std::string> streams;
   std::vector<std::vector<void *>> addresses; ///< Scratch, one for a stream.
 

@@ -145,6 +145,7 @@ template <class IO> void describe(IO &io, RecordCommand &record) {
 }
 template <class IO> void describe(IO &io, WaitCommand &wait) {
   io.field("event", wait.event);
+  io.field("body", wait.body);
 }
 template <class IO> void describe(IO &io, Command &command) {
   io.alternative("kind", command.what); // its fields stand beside `kind`

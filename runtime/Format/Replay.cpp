@@ -34,7 +34,8 @@ struct Touch {
 struct Step {
   const Command *command;
   size_t stream;
-  std::string event; ///< Of a record or wait.
+  std::string event;     ///< Of a record or wait.
+  int64_t waitsFor = -1; ///< The body that records, where it is another.
   bool records = false, waits = false, isCollective = false;
   std::vector<Touch> touches, releases;
 };
@@ -122,6 +123,7 @@ private:
     } else if (auto *wait = std::get_if<WaitCommand>(&command.what)) {
       step.waits = true;
       step.event = wait->event;
+      step.waitsFor = wait->body;
     }
     step.isCollective = std::holds_alternative<CollectiveCommand>(command.what);
     format::forEachAccess(command, [&](const View &view, format::Access how) {
@@ -178,6 +180,8 @@ private:
       int64_t microBatch;
       size_t number; ///< Of the run in its turn: its events are its own.
     };
+    /// Of each body, its runs' numbers, by micro-batch.
+    std::vector<std::map<int64_t, size_t>> runsOf(bodies.size());
     std::vector<std::vector<Queued>> queues(streams.size());
     size_t number = 0;
     const int64_t turns = format::proofTurns(program);
@@ -188,6 +192,7 @@ private:
             for (const Step &step : bodies[run.body])
               queues[step.stream].push_back(
                   {&step, run.microBatch + turn, number});
+            runsOf[run.body].try_emplace(run.microBatch + turn, number);
             ++number;
           }
     clocks.assign(streams.size(), lengths);
@@ -202,7 +207,11 @@ private:
           const Step &step = *queued.step;
           Clock &clock = clocks[stream];
           if (step.waits) {
-            auto recorded = events.find({queued.number, step.event});
+            size_t recorder = queued.number;
+            if (step.waitsFor >= 0)
+              recorder = findRecorder(runsOf[step.waitsFor], queued.microBatch,
+                                      queued.number);
+            auto recorded = events.find({recorder, step.event});
             if (recorded == events.end())
               break;
             for (size_t i = 0; i < kMaxStreams; ++i)
@@ -225,9 +234,28 @@ private:
         return Status::error(
             "found a wait for event " +
             inQuotes(queues[stream][next[stream]].step->event) +
-            ", which no command of the run can record before it, for node " +
+            ", which no command can record before it, for node " +
             inQuotes(queues[stream][next[stream]].step->command->node));
     return Status();
+  }
+
+  /// The run that records for a wait in run `number`; of a micro-batch whose
+  /// turn is left out the last one before it, which comes before the one that
+  /// is meant. That this one stands before the wait, ValidateProgram has seen.
+  static size_t findRecorder(const std::map<int64_t, size_t> &runs,
+                             int64_t microBatch, size_t number) {
+    auto same = runs.size() == 1 ? runs.begin() : runs.find(microBatch);
+    if (same != runs.end())
+      return same->second;
+    size_t last = SIZE_MAX;
+    for (auto at = runs.lower_bound(microBatch); at != runs.begin();) {
+      --at;
+      if (at->second < number) {
+        last = at->second;
+        break;
+      }
+    }
+    return last;
   }
 
   Status execute(const Step &step, int64_t microBatch) {

@@ -7,6 +7,8 @@
 #include "Format/Views.h"
 
 #include <algorithm>
+#include <set>
+#include <tuple>
 
 namespace accel::rt {
 namespace {
@@ -214,6 +216,7 @@ private:
             ACCEL_RT_RETURN_IF_ERROR(
                 checkRun(run, loop.trips, entry.name == "load"));
       ACCEL_RT_RETURN_IF_ERROR(checkRepeats(entry));
+      ACCEL_RT_RETURN_IF_ERROR(checkWaits(entry));
     }
     if (found != 1 || loads > 1)
       return Status::error("expected an entry " + inQuotes(main) +
@@ -300,6 +303,65 @@ private:
         return Status::error("expected body " + inQuotes(body.name) +
                              ", which reads or writes a micro-batch's part, "
                              "to run once for each micro-batch");
+    }
+    return Status();
+  }
+
+  /// The runs of a body that one run of the file stands for.
+  struct Span {
+    int64_t first, end;   ///< Micro-batches.
+    size_t place, inLoop; ///< Of the loop in the entry, of the run in the loop.
+
+    bool comesBefore(int64_t microBatch, const Span &other,
+                     int64_t otherMicroBatch) const {
+      return std::tuple(place, microBatch - first, inLoop) <
+             std::tuple(other.place, otherMicroBatch - other.first,
+                        other.inLoop);
+    }
+  };
+
+  /// What a wait in one body waits for in another, that one has recorded: its
+  /// run on the same micro-batch, or its only one, stands before. In one loop
+  /// both reach the next micro-batch a turn later.
+  Status checkWaits(const Entry &entry) {
+    std::map<int64_t, std::vector<Span>> spans;
+    for (size_t place = 0; place < entry.loops.size(); ++place) {
+      const Loop &loop = entry.loops[place];
+      size_t inLoop = 0;
+      for (const Segment &segment : loop.segments)
+        for (const Run &run : segment.runs)
+          spans[run.body].push_back(
+              {run.microBatch, run.microBatch + loop.trips, place, inLoop++});
+    }
+    auto repeats = [](const std::vector<Span> &runs) {
+      return runs.size() > 1 || runs[0].end > runs[0].first + 1;
+    };
+    for (auto &[index, waiting] : spans) {
+      std::set<int64_t> recorders;
+      for (const Command &command : program.bodies[index].commands)
+        if (auto *wait = std::get_if<WaitCommand>(&command.what);
+            wait && wait->body >= 0)
+          recorders.insert(wait->body);
+      for (int64_t recorder : recorders) {
+        auto recording = spans.find(recorder);
+        bool comes = recording != spans.end() && recorder != index;
+        for (const Span &wait : waiting)
+          for (size_t i = 0; comes && i < recording->second.size(); ++i) {
+            const Span &record = recording->second[i];
+            bool same = repeats(recording->second);
+            int64_t made =
+                same ? std::max(record.first, wait.first) : record.first;
+            if (same && made >= std::min(record.end, wait.end))
+              continue; // no micro-batch in common
+            comes = record.comesBefore(made, wait, same ? made : wait.first);
+          }
+        // One that repeats records for each; one that does not waits for one.
+        if (!comes || (repeats(recording->second) && !repeats(waiting)))
+          return Status::error(
+              "expected body " + inQuotes(program.bodies[index].name) +
+              " to wait for events of bodies that run before it on the same "
+              "micro-batch");
+      }
     }
     return Status();
   }

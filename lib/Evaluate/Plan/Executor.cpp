@@ -110,6 +110,7 @@ void PlanExecutor::begin(Rank &rank, plan::EntryOp entry) {
   if (!entry)
     return;
   rank.runs = plan::listRuns(entry);
+  rank.recorders.emplace(rank.runs);
   entry.walk([&](plan::RunOp run) {
     auto body = rank.program.lookupSymbol<plan::BodyOp>(run.getTask());
     for (Operation &op : body.getBody().front())
@@ -195,10 +196,12 @@ PlanExecutor::Outcome PlanExecutor::attempt(int64_t index,
     rank.recorded.insert({head.number, record.getEventAttr()});
     return finish(index, stream);
   }
-  if (auto wait = dyn_cast<plan::WaitOp>(head.op))
-    return rank.recorded.contains({head.number, wait.getEventAttr()})
+  if (auto wait = dyn_cast<plan::WaitOp>(head.op)) {
+    auto recorder = rank.recorders->find(wait, head.number);
+    return recorder && rank.recorded.contains({*recorder, wait.getEventAttr()})
                ? finish(index, stream)
                : Outcome::Blocked;
+  }
   if (isa<plan::CollectiveOp>(head.op))
     return attemptCollective(index, head);
   if (isa<plan::GroupOp, plan::SendOp, plan::RecvOp>(head.op))

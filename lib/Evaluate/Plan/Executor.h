@@ -51,6 +51,7 @@ private:
     plan::ProgramOp program;
     RankMemory memory;
     llvm::SmallVector<plan::RunTurn> runs; ///< of the entry being executed
+    std::optional<plan::Recorders> recorders;
     llvm::MapVector<mlir::StringAttr, Stream> streams;
     llvm::DenseSet<std::pair<size_t, mlir::Attribute>> recorded; ///< by run
   };

@@ -28,15 +28,32 @@ FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
   }
   std::vector<PlannedStep> order;
   llvm::DenseSet<std::pair<Operation *, StringAttr>> recorded;
+  // The run of the segment that records what a wait is for; null if an earlier
+  // one of the entry has.
+  auto findRecorder = [&](plan::WaitOp wait, plan::RunOp run) {
+    if (!wait.getBodyAttr())
+      return run;
+    plan::RunOp found;
+    for (auto each : segment.getOps<plan::RunOp>()) {
+      if (each == run)
+        break;
+      if (each.getTaskAttr() == wait.getBodyAttr() &&
+          each.getOffset() == run.getOffset())
+        found = each;
+    }
+    return found;
+  };
   for (bool moved = true; moved;) {
     moved = false;
     for (auto &[name, queue] : queues)
       for (; queue.next < queue.steps.size(); ++queue.next, moved = true) {
         PlannedStep step = queue.steps[queue.next];
         Operation *op = step.command;
-        if (auto wait = dyn_cast<plan::WaitOp>(op);
-            wait && !recorded.contains({step.run, wait.getEventAttr()}))
-          break;
+        if (auto wait = dyn_cast<plan::WaitOp>(op)) {
+          plan::RunOp recorder = findRecorder(wait, step.run);
+          if (recorder && !recorded.contains({recorder, wait.getEventAttr()}))
+            break;
+        }
         if (auto record = dyn_cast<plan::RecordOp>(op))
           recorded.insert({step.run, record.getEventAttr()});
         order.push_back(step);
@@ -45,6 +62,6 @@ FailureOr<std::vector<PlannedStep>> accel::verify::orderCommands(
   for (auto &[name, queue] : queues)
     if (queue.next < queue.steps.size())
       return queue.steps[queue.next].command.emitOpError()
-             << "waits for an event that its run never records before";
+             << "waits for an event that no run before it records";
   return order;
 }

@@ -189,8 +189,12 @@ struct WriteCommand {
 struct RecordCommand {
   std::string event;
 };
+/// For an event of this run; or, with `body` (an index into Program::bodies),
+/// of that body's run on the same micro-batch, or its only one, earlier in the
+/// entry.
 struct WaitCommand {
   std::string event;
+  int64_t body = -1;
 };
 
 struct Command {
