@@ -125,7 +125,7 @@ plan.program @kept stage 0 ranks 1 {
 
 plan.program @stuck stage 0 ranks 1 {
   plan.body @f engine cpu {
-    // expected-error @below {{waits for an event that this run never records before}}
+    // expected-error @below {{waits for an event that no run before it records}}
     plan.wait "done"
     plan.record "done"
   }

@@ -35,7 +35,7 @@ plan.program @race stage 0 ranks 1 {
 
 plan.program @deadlock stage 0 ranks 1 {
   plan.body @f engine cpu {
-    // expected-error @below {{waits for event 'b', which no command of the run can record before it}}
+    // expected-error @below {{waits for event 'b', which no command can record before it}}
     plan.wait "b"
     plan.record "a"
     plan.wait "a" {stream = "comm"}

@@ -28,7 +28,7 @@ LogicalResult PlanExecutor::load() {
     FailureOr<RankMemory> memory = RankMemory::create(program, point);
     if (failed(memory))
       return failure();
-    ranks.push_back({program, std::move(*memory), {}, {}, {}});
+    ranks.push_back({program, std::move(*memory), {}, {}, {}, {}});
   }
   return success();
 }

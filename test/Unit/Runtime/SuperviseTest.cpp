@@ -1,6 +1,7 @@
 // Ranks that die or hang: the others end soon, the error names who it was, and
 // no process is left.
 
+#include "AheadExecutable.h"
 #include "Core/WhereIs.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
@@ -330,6 +331,14 @@ TEST_F(Supervise, StreamsMeetAtEventsAndNotElsewhere) {
   commands = {wait,   commands[1], copied,     commands[0],
               record, waitForCopy, commands[2]};
   write(executable);
+  options.repeats = 200;
+  options.poison = true;
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+}
+
+TEST_F(Supervise, RunsWaitForWhatOthersHaveBegunAhead) {
+  write(aheadExecutable());
   options.repeats = 200;
   options.poison = true;
   ASSERT_EQ(run(), "");

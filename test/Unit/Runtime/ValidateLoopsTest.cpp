@@ -1,6 +1,7 @@
 // What the check of an executable says of loops: how often they turn, which
 // micro-batches their runs come to, and what only a second turn shows.
 
+#include "AheadExecutable.h"
 #include "ValidateFixture.h"
 
 using namespace accel::rt;
@@ -163,6 +164,46 @@ TEST(ValidateLoops, CountsMessagesOfEveryTurn) {
   EXPECT_EQ(turns(tinyExecutable(), 1, sent), "");
   EXPECT_THAT(turns(tinyExecutable(), 2, sent),
               HasSubstr("that no rank receives"));
+}
+
+/// A wait for another body's event finds it recorded, turn by turn.
+TEST(ValidateLoops, EventsOfOthers) {
+  auto ahead = [](const Change &change) {
+    return changed(aheadExecutable(), change);
+  };
+  auto runs = [](Program &p, size_t loop) -> std::vector<accel::rt::Run> & {
+    return p.entries[1].loops[loop].segments[0].runs;
+  };
+  EXPECT_EQ(ahead([](Program &) {}), "");
+  // With one copy the next is fetched over it.
+  EXPECT_THAT(ahead([](Program &p) { p.buffers[0].slots = 1; }),
+              HasSubstr("found a race"));
+  EXPECT_THAT(ahead([](Program &p) {
+                auto &commands = p.bodies[1].commands;
+                commands.erase(commands.begin());
+              }),
+              HasSubstr("in buffer 'x', which nothing has written"));
+  const char *early = "to wait for events of bodies that run before it";
+  // In a turn, a turn too early, in the last one alone; of nobody; of itself.
+  EXPECT_THAT(ahead([&](Program &p) {
+                runs(p, 0)[0] = {1, 0};
+                runs(p, 1) = {{1, 1}, {2, 0}};
+                runs(p, 2)[0] = {2, 3};
+              }),
+              HasSubstr(early));
+  EXPECT_THAT(ahead([&](Program &p) { std::swap(runs(p, 0), runs(p, 2)); }),
+              HasSubstr(early));
+  for (int64_t other : {1, 3, 1 << 20})
+    EXPECT_THAT(ahead([&](Program &p) {
+                  p.bodies[1].commands[0] =
+                      command(WaitCommand{"there", other}, "Wait");
+                }),
+                HasSubstr(early));
+  EXPECT_THAT(
+      ahead([&](Program &p) {
+        p.bodies[1].commands[0] = command(WaitCommand{"nowhere", 2}, "Wait");
+      }),
+      HasSubstr("found a wait for event 'nowhere'"));
 }
 
 /// Turn by turn this would be a thousand million commands, and no test would

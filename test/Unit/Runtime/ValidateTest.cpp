@@ -212,7 +212,7 @@ TEST(Validate, StreamsAndEvents) {
   EXPECT_THAT(streams([](Program &p) {
                 std::get<WaitCommand>(commandsOf(p)[3].what).event = "q";
               }),
-              HasSubstr("which no command of the run can record before it, for "
+              HasSubstr("which no command can record before it, for "
                         "node 'Wait'"));
   EXPECT_THAT(
       streams([](Program &p) { commandsOf(p).push_back(commandsOf(p)[2]); }),
