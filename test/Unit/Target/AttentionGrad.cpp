@@ -19,8 +19,9 @@ template <typename T> struct Problem {
   AttentionCase which;
   bool ofSums;
   int64_t B, H, G, S, N, D, row, length;
-  std::vector<T> qkv, out, result, found;
+  std::vector<T> qkv, out, result;
   std::vector<Sum> sums, sumGradients;
+  std::vector<T> found;
   std::vector<float> added;
   std::vector<uint8_t> through;
   std::vector<double> expected;
