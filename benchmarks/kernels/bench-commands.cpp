@@ -8,9 +8,9 @@
 // operations; all others: memory traffic). One rank, hot caches where they fit.
 
 #include "Core/ThreadPool.h"
+#include "Device/CPU/CpuDevice.h"
 #include "Format/Views.h"
 #include "MachineLimits.h"
-#include "accel-rt/Device.h"
 
 #include <algorithm>
 #include <chrono>
@@ -102,7 +102,8 @@ int main(int argc, char **argv) {
     return fail(status);
   ThreadPool pool(threads, 2000);
   std::unique_ptr<Device> device;
-  if (Status status = makeCpuDevice(*file, pool, device); !status.ok())
+  if (Status status = cpu::makeDevice(*file, pool, nullptr, device);
+      !status.ok())
     return fail(status);
   const Program &program = file->plan().programs.front();
   std::map<std::string, char *> arenas;

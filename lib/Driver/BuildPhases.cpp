@@ -8,7 +8,6 @@
 #include "accel/Plan/Pipeline.h"
 #include "accel/Precision/Passes.h"
 #include "accel/Search/Passes.h"
-#include "accel/Target/CPU/Passes.h"
 #include "accel/Transforms/Passes.h"
 #include "accel/Verify/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -47,7 +46,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(verify::createKeepProgramPass(options.logical));
-    pm.addPass(search::createDecidePass());
+    pm.addPass(search::createDecidePass({options.schedule}));
     return;
   case Phase::Local: {
     pm.addPass(verify::createKeepProgramPass(options.logical));
@@ -66,21 +65,10 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Plan: {
     auto local = verify::makeKeptProgram();
     pm.addPass(verify::createKeepProgramPass(local));
-    plan::PlanOptions plan;
-    plan::buildLowerToPlanPipeline(pm, plan);
-    // Forms ask for scratch and packed weights, so they come before addresses.
-    cpu::ChooseGemmFormsPassOptions forms;
-    forms.target = options.target;
-    forms.threads = options.threads;
-    pm.addPass(cpu::createChooseGemmFormsPass(forms));
-    plan::buildSchedulePlanPipeline(pm, plan);
+    plan::buildPlanPipeline(pm, {options.target, options.threads});
     // However it was fused, shared and moved, its bytes must hold what the
     // tasks compute.
     pm.addPass(verify::createVerifyPlanEquivalencePass(local));
-    // What is prepared at load is known now.
-    cpu::ReserveForLibrariesPassOptions reserve;
-    reserve.threads = options.threads;
-    pm.addPass(cpu::createReserveForLibrariesPass(reserve));
     return;
   }
   }

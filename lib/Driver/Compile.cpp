@@ -13,7 +13,7 @@
 #include "accel/InitAll.h"
 #include "accel/Onnx/Parameters.h"
 #include "accel/Report/Reports.h"
-#include "accel/Target/CPU/Kernels.h"
+#include "accel/Target/TargetTable.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
@@ -101,6 +101,8 @@ LogicalResult Compilation::run() {
       return report::printSharding(*module, os, options.json);
     if (options.report == "collectives")
       return report::printCollectives(*module, os, options.json);
+    if (options.report == "commands")
+      return report::printCommands(*module, os, options.json);
     if (options.overview) {
       printOverview(*module, options.input, os);
       return success();
@@ -264,22 +266,16 @@ LogicalResult Compilation::runPhases() {
 
 LogicalResult Compilation::emitExecutable() {
   TimingScope generating = begin("generating kernels");
-  FailureOr<cpu::CpuTarget> target =
-      cpu::parseTarget(options.phases.target, [&] {
-        return emitError(FileLineColLoc::get(&context, options.input, 0, 0));
-      });
+  FailureOr<const Target *> target =
+      findTarget(*module, options.phases.target, options.phases.threads);
   if (failed(target))
     return failure();
-  FailureOr<std::string> kernels = cpu::compileKernels(*module, *target);
-  if (failed(kernels))
+  FailureOr<Code> code = (*target)->compile(*module);
+  if (failed(code))
     return failure();
-  cpu::addFormFeatures(*module, *target);
   generating.stop();
   TimingScope writing = begin("writing " + options.output);
-  emit::EmitOptions emitOptions;
-  emitOptions.target = target->text;
-  emitOptions.features = target->features;
-  return emit::writeExecutable(*module, *kernels, phaseTexts, emitOptions,
+  return emit::writeExecutable(*module, **target, *code, phaseTexts,
                                options.output);
 }
 

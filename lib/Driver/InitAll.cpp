@@ -15,7 +15,8 @@
 #include "accel/Precision/Passes.h"
 #include "accel/Search/Passes.h"
 #include "accel/Target/CPU/ElementModels.h"
-#include "accel/Target/CPU/Passes.h"
+#include "accel/Target/CPU/Target.h"
+#include "accel/Target/Null/Target.h"
 #include "accel/Transforms/Passes.h"
 #include "accel/Verify/Passes.h"
 #include "dialects/Dist/Dist.h"
@@ -35,6 +36,11 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   plan::registerKernelSourceModels(registry);
   precision::registerCastableModels(registry);
   cpu::registerElementSourceModels(registry);
+  // The first is what is compiled for unless --target says otherwise.
+  registry.addExtension(+[](mlir::MLIRContext *, plan::PlanDialect *dialect) {
+    dialect->addInterface<TargetTable>(std::vector<TargetTable::Row>{
+        cpu::getTargetRow(), null::getTargetRow()});
+  });
 }
 
 void accel::registerAllPasses() {
@@ -44,7 +50,6 @@ void accel::registerAllPasses() {
   parallel::registerParallelPasses();
   pipeline::registerPipelinePasses();
   plan::registerPlanPasses();
-  cpu::registerTargetCPUPasses();
   precision::registerPrecisionPasses();
   search::registerSearchPasses();
   verify::registerVerifyPasses();

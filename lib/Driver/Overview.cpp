@@ -77,6 +77,6 @@ void driver::printOverview(ModuleOp module, StringRef input,
     printProgram(program, os);
   }
   os << "-o FILE.accx writes it as an executable, which acc-run runs; "
-        "--compile-to=plan prints\nits text, --report=memory, sharding or "
-        "collectives what it costs.\n";
+        "--compile-to=plan prints\nits text, --report=memory, sharding, "
+        "collectives or commands what it costs.\n";
 }

@@ -2,7 +2,7 @@
 
 #include "ConvertCommands.h"
 
-#include "accel/Target/CPU/Kernels.h"
+#include "accel/Plan/Summary.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -73,8 +73,8 @@ private:
     result.rowOffset = op.getRowOffset();
     result.columnOffset = op.getColumnOffset();
     // The target makes the softmax of an attention, unless one is named.
-    result.kernel =
-        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
+    result.kernel = op.getKernel() ? op.getKernel()->str()
+                                   : names.target.getSymbol(op, names.symbols);
     result.form = form(op.getForm());
     return result;
   }
@@ -97,13 +97,13 @@ private:
     result.zeroMaskedRows = op.getZeroMaskedRows();
     result.rowOffset = op.getRowOffset();
     result.columnOffset = op.getColumnOffset();
-    result.kernel =
-        op.getKernel() ? op.getKernel()->str() : cpu::getKernelSymbol(op);
+    result.kernel = op.getKernel() ? op.getKernel()->str()
+                                   : names.target.getSymbol(op, names.symbols);
     result.form = form(op.getForm());
     return result;
   }
   rt::KernelCommand kernel(plan::KernelOp op) {
-    return {cpu::getKernelSymbol(op, names.symbols),
+    return {names.target.getSymbol(op, names.symbols),
             views(op.getInputs()),
             views(op.getOutputs()),
             static_cast<int64_t>(op.getRows()),
@@ -241,9 +241,11 @@ FailureOr<rt::Command> CommandConverter::convert(Operation *op) {
           .Default([](Operation *) { return false; });
   if (!known)
     return op->emitOpError() << "is no command that the executable format has";
-  if (auto interface = dyn_cast<plan::CommandOpInterface>(op))
+  if (auto interface = dyn_cast<plan::CommandOpInterface>(op)) {
     command.stream = interface.getStreamName().str();
-  else if (auto group = dyn_cast<plan::GroupOp>(op))
+    if (int64_t flops = plan::countFlops(interface, names.symbols))
+      command.flops = flops;
+  } else if (auto group = dyn_cast<plan::GroupOp>(op))
     // A group is queued where its members are.
     for (auto inner : group.getOps<plan::CommandOpInterface>())
       command.stream = inner.getStreamName().str();

@@ -4,11 +4,15 @@
 #define ACCEL_LIB_EMIT_CONVERTCOMMANDS_H
 
 #include "Convert.h"
+#include "accel/Target/Target.h"
 
 namespace accel::emit {
 
 /// What commands of a program name.
 struct ProgramNames {
+  explicit ProgramNames(const Target &target) : target(target) {}
+
+  const Target &target; ///< says what its code calls what commands call
   BufferIndices buffers;
   /// The program's inputs, by the buffers that they are read into.
   llvm::DenseMap<mlir::Attribute, std::string> inputs;

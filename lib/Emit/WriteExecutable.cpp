@@ -21,12 +21,11 @@ using namespace accel::emit;
 namespace {
 class Emitter {
 public:
-  Emitter(ModuleOp module, StringRef outputPath)
-      : module(module), outputPath(outputPath) {}
+  Emitter(ModuleOp module, const Target &target, StringRef outputPath)
+      : module(module), target(target), outputPath(outputPath) {}
 
-  LogicalResult run(StringRef kernels,
-                    ArrayRef<std::pair<std::string, std::string>> phaseTexts,
-                    const EmitOptions &options);
+  LogicalResult run(const Code &code,
+                    ArrayRef<std::pair<std::string, std::string>> phaseTexts);
 
 private:
   LogicalResult addMesh();
@@ -44,6 +43,7 @@ private:
                   std::vector<int64_t> shape = {});
 
   ModuleOp module;
+  const Target &target;
   std::string outputPath;
   rt::Executable executable;
   std::vector<rt::SectionData> sections;
@@ -62,11 +62,10 @@ void Emitter::addSection(std::string name, std::string bytes, rt::DType dtype,
 }
 
 LogicalResult
-Emitter::run(StringRef kernels,
-             ArrayRef<std::pair<std::string, std::string>> phaseTexts,
-             const EmitOptions &options) {
-  executable.target = options.target;
-  executable.features = options.features;
+Emitter::run(const Code &code,
+             ArrayRef<std::pair<std::string, std::string>> phaseTexts) {
+  executable.target = target.getText();
+  executable.features = code.features;
   if (failed(addMesh()) || failed(addModuleAttributes()))
     return failure();
   module.walk([&](plan::BufferOp buffer) {
@@ -79,8 +78,8 @@ Emitter::run(StringRef kernels,
   for (auto program : module.getOps<plan::ProgramOp>())
     if (failed(addProgram(program)))
       return failure();
-  if (!kernels.empty())
-    addSection(rt::kKernelSection, kernels.str());
+  for (const Code::Section &section : code.sections)
+    addSection(rt::kCodePrefix + section.name, section.bytes);
   for (const auto &[phase, text] : phaseTexts)
     addSection("ir:" + phase, text);
   rt::Status status =
@@ -283,7 +282,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     return op.emitOpError()
            << "expected as many ranks as the mesh has ("
            << executable.numRanks() << "), found " << op.getRanks();
-  ProgramNames names;
+  ProgramNames names(target);
   op.walk([&](plan::ReadOp read) {
     if (read.getSource() == plan::Source::input)
       names.inputs[read.getTarget().getBuffer()] = read.getName().str();
@@ -302,10 +301,15 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
   }
   for (auto bodyOp : op.getOps<plan::BodyOp>()) {
     bodies[bodyOp.getSymName()] = static_cast<int64_t>(program.bodies.size());
+    if (bodyOp.getEngine() != target.getEngine())
+      return bodyOp.emitOpError()
+             << "expected engine '" << plan::stringifyEngine(target.getEngine())
+             << "', which executes what is made for '" << target.getText()
+             << "', found '" << plan::stringifyEngine(bodyOp.getEngine())
+             << "': the plan was made for another target";
     rt::Body &body = program.bodies.emplace_back();
     body.name = bodyOp.getSymName().str();
     body.engine = plan::stringifyEngine(bodyOp.getEngine()).str();
-    body.slots = bodyOp.getSlots();
     for (Operation &inner : bodyOp.getBody().front()) {
       FailureOr<rt::Command> command = convertCommand(&inner, names);
       if (failed(command) || failed(addTransfer(&inner, *command)))
@@ -324,8 +328,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
       segment.capturable = segmentOp.getCapturable();
       for (auto run : segmentOp.getOps<plan::RunOp>())
         segment.runs.push_back({bodies.lookup(run.getTask()),
-                                static_cast<int64_t>(run.getOffset()),
-                                run.getSlots().vec()});
+                                static_cast<int64_t>(run.getOffset())});
     };
     for (Operation &part : entryOp.getBody().front()) {
       auto loop = dyn_cast<plan::LoopOp>(part);
@@ -342,8 +345,8 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
 }
 
 LogicalResult
-emit::writeExecutable(ModuleOp plan, StringRef kernels,
+emit::writeExecutable(ModuleOp plan, const Target &target, const Code &code,
                       ArrayRef<std::pair<std::string, std::string>> phaseTexts,
-                      const EmitOptions &options, StringRef outputPath) {
-  return Emitter(plan, outputPath).run(kernels, phaseTexts, options);
+                      StringRef outputPath) {
+  return Emitter(plan, target, outputPath).run(code, phaseTexts);
 }

@@ -7,6 +7,7 @@
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 using namespace mlir;
 
@@ -46,7 +47,8 @@ struct Interval {
 };
 
 /// When a buffer is used. What a micro-batch writes before it reads it owes
-/// nothing to the one before, and has an interval of its own.
+/// nothing to the one before, and has an interval of its own; of a buffer that
+/// keeps several micro-batches the copies are one.
 struct Lifetime {
   BufferOp buffer;
   bool persistent = false;
@@ -60,8 +62,8 @@ struct Lifetime {
     entry = execution.entry;
     int64_t batch = execution.run.getMicroBatch();
     if (intervals.empty() ||
-        (intervals.back().microBatch != batch && writesOnly &&
-         intervals.back().endsWith(execution)))
+        (buffer.getSlots() == 1 && intervals.back().microBatch != batch &&
+         writesOnly && intervals.back().endsWith(execution)))
       intervals.emplace_back();
     intervals.back().microBatch = batch;
     intervals.back().add(execution, position);
@@ -82,6 +84,12 @@ struct AllocateBuffersPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (alignment == 0) {
+      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+      if (failed(chosen))
+        return signalPassFailure();
+      alignment = (*chosen)->getAlignment();
+    }
     if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
       getOperation().emitError()
           << "expected a power of two as alignment, found " << alignment;
@@ -210,8 +218,8 @@ struct AllocateBuffersPass
         if (ends)
           released.insert(ViewAttr::get(
               &getContext(),
-              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1,
-              {}, builder.getI8Type(),
+              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, {},
+              builder.getI8Type(),
               {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
       }
       auto [known, isNew] = releases.insert({execution.command, released});

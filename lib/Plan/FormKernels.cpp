@@ -4,6 +4,7 @@
 #include "KernelGroups.h"
 
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -66,19 +67,22 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
            function->hasAttr(dist::kTaskAttr)) &&
           !function.isExternal())
         tasks.push_back(function);
+    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+    if (failed(chosen))
+      return signalPassFailure();
     for (func::FuncOp task : tasks) {
       if (!task.getBody().hasOneBlock()) {
         task.emitOpError() << "expected one block, found "
                            << task.getBody().getBlocks().size();
         return signalPassFailure();
       }
-      outlineGroups(task.getBody().front(), symbols, kernels);
+      outlineGroups(task.getBody().front(), **chosen, symbols, kernels);
     }
   }
 
-  void outlineGroups(Block &block, SymbolTable &symbols,
+  void outlineGroups(Block &block, const Target &target, SymbolTable &symbols,
                      llvm::StringMap<func::FuncOp> &kernels) {
-    KernelGroups analysis(block);
+    KernelGroups analysis(block, target);
     std::vector<KernelGroup> groups = analysis.take();
     std::vector<SmallVector<Value>> outputs;
     std::vector<KernelBody> bodies;

@@ -20,7 +20,10 @@ static bool isNewValue(Value sum, BlockArgument argument) {
   return state && task.getResultAttr(result, nn::kStateAttr) == state;
 }
 
-std::optional<GemmAccumulate> accel::plan::matchGemmAccumulate(Operation *op) {
+std::optional<GemmAccumulate>
+accel::plan::matchGemmAccumulate(Operation *op, const Target &target) {
+  if (!target.hasEpilogue(Epilogue::Accumulate))
+    return std::nullopt;
   auto add = dyn_cast<nn::AddOp>(op);
   if (!add)
     return std::nullopt;

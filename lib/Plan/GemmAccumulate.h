@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PLAN_GEMMACCUMULATE_H
 #define ACCEL_LIB_PLAN_GEMMACCUMULATE_H
 
+#include "accel/Target/Target.h"
 #include "dialects/NN/NN.h"
 #include <optional>
 
@@ -19,8 +20,10 @@ struct GemmAccumulate {
 /// What `op` adds to which state, if it is the addition of a product that
 /// nothing else reads to a state whose old value nothing else reads: the
 /// product may then add to the state's bytes whenever it runs. A product of
-/// bf16 that is cast to f32 is not rounded to bf16 on its way.
-std::optional<GemmAccumulate> matchGemmAccumulate(mlir::Operation *op);
+/// bf16 that is cast to f32 is not rounded to bf16 on its way. Nothing where
+/// the target does not accumulate.
+std::optional<GemmAccumulate> matchGemmAccumulate(mlir::Operation *op,
+                                                  const Target &target);
 
 } // namespace accel::plan
 

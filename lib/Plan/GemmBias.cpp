@@ -39,7 +39,10 @@ static Value getRepeatedRow(Value value) {
   return known ? row : Value();
 }
 
-std::optional<GemmBias> accel::plan::matchGemmBias(Operation *op) {
+std::optional<GemmBias> accel::plan::matchGemmBias(Operation *op,
+                                                   const Target &target) {
+  if (!target.hasEpilogue(Epilogue::Bias))
+    return std::nullopt;
   auto add = dyn_cast<nn::AddOp>(op);
   if (!add || add.getType().getRank() == 0)
     return std::nullopt;

@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PLAN_GEMMBIAS_H
 #define ACCEL_LIB_PLAN_GEMMBIAS_H
 
+#include "accel/Target/Target.h"
 #include "dialects/NN/NN.h"
 #include <optional>
 
@@ -16,8 +17,10 @@ struct GemmBias {
 };
 
 /// What `op` adds to which product, if it is the addition of one value per
-/// column, known before the call, to a product that nothing else reads.
-std::optional<GemmBias> matchGemmBias(mlir::Operation *op);
+/// column, known before the call, to a product that nothing else reads, on a
+/// target that adds biases so.
+std::optional<GemmBias> matchGemmBias(mlir::Operation *op,
+                                      const Target &target);
 
 } // namespace accel::plan
 

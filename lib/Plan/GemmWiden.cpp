@@ -17,7 +17,9 @@ static bool takesAsItIs(OpOperand &use) {
   return isa<func::ReturnOp, func::CallOp, dist::CollectiveOpInterface>(reader);
 }
 
-nn::MatmulOp accel::plan::matchGemmWiden(Operation *op) {
+nn::MatmulOp accel::plan::matchGemmWiden(Operation *op, const Target &target) {
+  if (!target.hasEpilogue(Epilogue::Widen))
+    return {};
   auto cast = dyn_cast<nn::CastOp>(op);
   if (!cast || cast->use_empty() || !cast.getType().getElementType().isF32() ||
       !cast.getInput().getType().getElementType().isBF16() ||

@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PLAN_GEMMWIDEN_H
 #define ACCEL_LIB_PLAN_GEMMWIDEN_H
 
+#include "accel/Target/Target.h"
 #include "dialects/NN/NN.h"
 
 namespace accel::plan {
@@ -12,8 +13,9 @@ namespace accel::plan {
 /// the product, and what reads the cast is no kernel that would rather read
 /// half the bytes and cast on the way: it leaves the task, goes to other ranks,
 /// or is a table that slices are added to in place. Not rounding to bf16 first
-/// is closer to the exact sum, not farther.
-nn::MatmulOp matchGemmWiden(mlir::Operation *op);
+/// is closer to the exact sum, not farther. Null, too, where the target
+/// does not widen.
+nn::MatmulOp matchGemmWiden(mlir::Operation *op, const Target &target);
 
 } // namespace accel::plan
 

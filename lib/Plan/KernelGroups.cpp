@@ -17,10 +17,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
-/// Ops of one kernel. What LLVM takes for a function grows faster than the
-/// function: the global norm of 148 gradients, fused, took it a minute.
-static constexpr size_t kMostMembers = 64;
-
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
@@ -63,18 +59,19 @@ bool KernelGroups::isCloned(Operation *op) const {
   return isView(op) && !isWrittenInPlace(op);
 }
 
-/// Whether a product does the work of `op`: adds to a state, or casts for that.
-static bool isAccumulated(Operation *op) {
+bool KernelGroups::isEpilogue(Operation *op) const {
+  if (matchGemmBias(op, target) || matchGemmWiden(op, target))
+    return true;
+  // Adds to a state, or casts for that.
   if (isa<nn::CastOp>(op) && op->hasOneUse())
     op = *op->user_begin();
-  return matchGemmAccumulate(op).has_value();
+  return matchGemmAccumulate(op, target).has_value();
 }
 
 bool KernelGroups::isAnchor(Operation *op) const {
   return isa<KernelSourceOpInterface>(op) && !isCloned(op) &&
          !op->hasTrait<OpTrait::ConstantLike>() && !isWrittenInPlace(op) &&
-         !matchGemmBias(op) && !isAccumulated(op) && !matchGemmWiden(op) &&
-         getConcatPieces(op).empty();
+         !isEpilogue(op) && getConcatPieces(op).empty();
 }
 
 void KernelGroups::collectReaders(Value value,
@@ -87,24 +84,20 @@ void KernelGroups::collectReaders(Value value,
   }
 }
 
-/// A reduction of at least so many elements is worth sharing between threads.
-static constexpr int64_t kWorthSharing = 1 << 16;
-/// Fewer rows than this leave threads without work.
-static constexpr int64_t kFewRows = 16;
-
 /// Whether `op` would be cut into far fewer rows in a group than alone: the
 /// norm of a large gradient is summed by rows first, even if all that reads the
 /// sums is one number.
-static bool losesThreads(Operation *op, const KernelGroup &group,
-                         const KernelGroup &alone) {
+static bool losesRows(Operation *op, const KernelGroup &group,
+                      const KernelGroup &alone, const FusionLimits &limits) {
   auto source = cast<KernelSourceOpInterface>(op);
   return source.getKernelRole() == KernelRole::RowReduction &&
-         group.rows < kFewRows && alone.rows >= 4 * kFewRows &&
+         group.rows < limits.fewRows && alone.rows >= 4 * limits.fewRows &&
          ShapedType::getNumElements(shapeOf(op->getOperand(0))) >=
-             kWorthSharing;
+             limits.worthSharing;
 }
 
-KernelGroups::KernelGroups(Block &block) {
+KernelGroups::KernelGroups(Block &block, const Target &target)
+    : target(target), limits(target.getFusionLimits()) {
   for (Operation &op : block) {
     numbers[&op] = numbers.size();
     for (Value result : op.getResults())
@@ -134,12 +127,12 @@ KernelGroups::KernelGroups(Block &block) {
       if (found == groupOf.end())
         continue;
       KernelGroup larger = groups[found->second];
-      if (larger.members.size() >= kMostMembers)
+      if (larger.members.size() >= limits.mostMembers)
         continue;
       larger.members.insert(&op);
       // Fewer rows would mean less to do at once.
       if (!chooseRows(larger) || larger.rows < groups[found->second].rows ||
-          losesThreads(&op, larger, alone) ||
+          losesRows(&op, larger, alone, limits) ||
           !order.join(numbers[&op], numbers[reader]))
         continue;
       unsigned index = found->second;
@@ -170,7 +163,7 @@ void KernelGroups::mergeReaders(GroupOrder &order) {
     for (unsigned other : others) {
       const KernelGroup &mine = groups[index], &theirs = groups[other];
       if (mine.rows != theirs.rows ||
-          mine.members.size() + theirs.members.size() > kMostMembers)
+          mine.members.size() + theirs.members.size() > limits.mostMembers)
         continue;
       SmallVector<Operation *> members(mine.members.begin(),
                                        mine.members.end());

@@ -4,6 +4,7 @@
 #define ACCEL_LIB_PLAN_KERNELGROUPS_H
 
 #include "GroupOrder.h"
+#include "accel/Target/Target.h"
 #include "mlir/IR/Block.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,7 +24,7 @@ struct KernelGroup {
 /// else becomes another result of the group.
 class KernelGroups {
 public:
-  explicit KernelGroups(mlir::Block &block);
+  KernelGroups(mlir::Block &block, const Target &target);
 
   /// The groups, each with the number of rows it is cut into.
   std::vector<KernelGroup> take();
@@ -52,6 +53,11 @@ private:
   /// Lets groups that read another's results join it.
   void mergeReaders(GroupOrder &order);
 
+  /// Whether a product does the work of `op`.
+  bool isEpilogue(mlir::Operation *op) const;
+
+  const Target &target;
+  FusionLimits limits;
   llvm::DenseMap<mlir::Operation *, llvm::SetVector<mlir::Operation *>> readers;
   std::vector<KernelGroup> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> groupOf;

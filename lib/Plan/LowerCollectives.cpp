@@ -1,5 +1,6 @@
 // The dist ops of a task as commands: what ranks exchange goes through buffers
-// that they share; a slice of one's own is a view that depends on the rank.
+// where the target lets others read them; a slice of one's own is a view that
+// depends on the rank.
 
 #include "Lowering.h"
 
@@ -43,18 +44,19 @@ static bool isReadOnce(const SymbolTable &module, Value value,
   return isAccumulator(module, buffer);
 }
 
-Place Lowering::getShared(Value value, Location reader) {
+Place Lowering::getExchanged(Value value, Location reader) {
   Place place = getContiguous(value, reader);
   BufferOp buffer = place.buffer;
-  if (buffer.getSpace() == Space::shared)
+  Space space = target.getExchangeSpace();
+  if (buffer.getSpace() == space)
     return place;
   // What a command of this task writes is written where others can read it, and
   // states are kept there; constants and inputs stay where they are.
   if (buffer.getRole() == Role::activation || buffer.getRole() == Role::state) {
-    buffer.setSpace(Space::shared);
+    buffer.setSpace(space);
     return place;
   }
-  return copy(place, reader, Role::communication, Space::shared);
+  return copy(place, reader, Role::communication, space);
 }
 
 LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
@@ -75,7 +77,7 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   auto kind = symbolizeCollective(op->getName().stripDialect());
   if (!kind)
     return op.emitOpError() << "expected a collective that plan has";
-  Place source = getShared(op->getOperand(0), loc);
+  Place source = getExchanged(op->getOperand(0), loc);
   // Every rank reduces its part of an all_reduce into all results.
   bool reduces = *kind == Collective::all_reduce;
   if (reduces && isReadOnce(module, op->getOperand(0), source.buffer))
@@ -83,7 +85,8 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   else
     setPlace(result,
              createBuffer(loc, "collective", Role::activation,
-                          reduces ? Space::shared : Space::device, type));
+                          reduces ? target.getExchangeSpace() : Space::device,
+                          type));
   CombineAttr combine;
   int64_t dim = 0, splitDim = 0;
   DenseI64ArrayAttr permutation;

@@ -12,38 +12,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
-/// Rows of a kernel are handed out in chunks that move at least this many
-/// bytes, so that taking a chunk costs nothing, and at most so many, which
-/// still share a tensor between threads and stay in the second level of cache:
-/// the longer a chunk, the more memory is read ahead of it. An AdamW update of
-/// 2304 elements at a time moves 44 GB/s, of 36864 54 GB/s (two threads of an
-/// Intel Xeon).
-static constexpr int64_t kFewestBytes = 64 << 10, kMostBytes = 1 << 20;
-/// Chunks of a tensor, between these.
-static constexpr int64_t kRowChunks = 64;
-/// Sums of columns are handed out in ranges of columns: wide enough that lines
-/// of them lie side by side in memory, in enough chunks for a few threads.
-static constexpr int64_t kFewestColumns = 64, kMostColumns = 512;
-static constexpr int64_t kColumnChunks = 8;
-
-static bool sumsColumns(func::FuncOp kernel, int64_t rows) {
-  return llvm::any_of(kernel.getOps<nn::ReduceOp>(), [&](nn::ReduceOp reduce) {
-    auto source = cast<KernelSourceOpInterface>(reduce.getOperation());
-    return !source.isRowLocal(0, rows) && source.reducesColumns(rows);
-  });
-}
-
-/// How many rows of a kernel make a chunk.
-static int64_t chooseGrid(func::FuncOp kernel, int64_t rows, int64_t bytes) {
-  if (sumsColumns(kernel, rows))
-    return std::clamp<int64_t>(
-        llvm::alignTo(llvm::divideCeil(rows, kColumnChunks), kFewestColumns), 1,
-        std::min(rows, kMostColumns));
-  int64_t chunk = std::clamp(bytes / kRowChunks, kFewestBytes, kMostBytes);
-  return std::clamp<int64_t>(chunk / std::max<int64_t>(bytes / rows, 1), 1,
-                             rows);
-}
-
 LogicalResult Lowering::lower(Operation *op) {
   if (isView(op) || op->hasTrait<OpTrait::ConstantLike>())
     return success(); // placed when something reads it
@@ -85,11 +53,11 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   Value written = op.getResult();
   ViewAttr bias;
   Operation *reader = written.hasOneUse() ? *written.user_begin() : nullptr;
-  while (reader && isa<nn::ReshapeOp>(reader) && reader->hasOneUse())
+  while (isa_and_present<nn::ReshapeOp>(reader) && reader->hasOneUse())
     reader = *reader->user_begin();
   std::optional<GemmBias> fused;
   if (reader)
-    fused = matchGemmBias(reader);
+    fused = matchGemmBias(reader, target);
   if (fused && fused->matmul == op) {
     written = reader->getResult(0);
     Place row = getPlace(fused->bias);
@@ -101,7 +69,7 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   }
   // So is the widened product,
   if (!bias && written.hasOneUse() &&
-      matchGemmWiden(*written.user_begin()) == op) {
+      matchGemmWiden(*written.user_begin(), target) == op) {
     Operation *cast = *written.user_begin();
     written = cast->getResult(0);
     loc = FusedLoc::get(op.getContext(), {loc, cast->getLoc()});
@@ -112,7 +80,7 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
     Operation *sum = *op->user_begin();
     if (auto cast = dyn_cast<nn::CastOp>(sum); cast && cast->hasOneUse())
       sum = *cast->user_begin();
-    accumulated = matchGemmAccumulate(sum);
+    accumulated = matchGemmAccumulate(sum, target);
     if (accumulated) {
       written = sum->getResult(0);
       loc = FusedLoc::get(op.getContext(), {loc, sum->getLoc()});
@@ -228,7 +196,7 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
     outputs.push_back(getView(places[output]));
   }
   int64_t count = std::max<int64_t>(rows.getInt(), 1);
-  int64_t grid = chooseGrid(kernel, count, getOperandAndResultBytes(op));
+  int64_t grid = target.chooseGrid(kernel, count, getOperandAndResultBytes(op));
   KernelOp::create(
       commands, op.getLoc(), op.getCallee(), commands.getArrayAttr(inputs),
       commands.getArrayAttr(outputs), rows.getInt(), grid, "compute");

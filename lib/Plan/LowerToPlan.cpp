@@ -4,9 +4,11 @@
 
 #include "Lowering.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 #include "dialects/Dist/Dist.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -19,6 +21,10 @@ namespace {
 struct TaskBodies {
   BodyOp read, body, write; // null where there is nothing to do
   SmallVector<StringRef> inputs;
+  /// Inputs that a task has read which gives it values of the same micro-batch:
+  /// their buffers keep them as long.
+  llvm::StringSet<> kept;
+  unsigned runs = 0; ///< a loop's counts twice
 };
 
 template <typename Op, typename... Args>
@@ -31,8 +37,9 @@ Op createContainer(OpBuilder &builder, Location loc, Args &&...args) {
 /// One entry and the tasks that its schedule runs.
 class EntryLowering {
 public:
-  EntryLowering(ModuleOp module, func::FuncOp entry, dist::ScheduleOp schedule)
-      : module(module), entry(entry), schedule(schedule),
+  EntryLowering(ModuleOp module, func::FuncOp entry, dist::ScheduleOp schedule,
+                const Target &target)
+      : module(module), entry(entry), schedule(schedule), target(target),
         context(module.getContext()), commands(context), symbols(module) {}
   LogicalResult run();
 
@@ -56,6 +63,7 @@ private:
   ModuleOp module;
   func::FuncOp entry;
   dist::ScheduleOp schedule;
+  const Target &target;
   MLIRContext *context;
   OpBuilder commands;
   SymbolTable symbols; ///< of the module, before the program is in it
@@ -92,7 +100,10 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       entries.front().emitOpError() << "expected a schedule that runs it";
       return signalPassFailure();
     }
-    if (failed(EntryLowering(getOperation(), entries.front(), schedule).run()))
+    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+    if (failed(chosen) || failed(EntryLowering(getOperation(), entries.front(),
+                                               schedule, **chosen)
+                                     .run()))
       return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
@@ -144,7 +155,7 @@ void EntryLowering::createProgram() {
   loadEntry = createContainer<EntryOp>(builder, entry.getLoc(), "load");
   callEntry = createContainer<EntryOp>(builder, entry.getLoc(),
                                        writesStates ? "step" : "main");
-  lowering.emplace(program, symbols, commands);
+  lowering.emplace(program, symbols, target, commands);
   load = createBody("load_states");
 }
 
@@ -154,8 +165,8 @@ BodyOp EntryLowering::createBody(StringRef name) {
   std::string unique = name.str();
   for (int next = 0; program.lookupSymbol(unique); ++next)
     unique = (name + "_" + Twine(next)).str();
-  return createContainer<BodyOp>(builder, entry.getLoc(), unique, Engine::cpu,
-                                 0);
+  return createContainer<BodyOp>(builder, entry.getLoc(), unique,
+                                 target.getEngine());
 }
 
 LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
@@ -337,20 +348,20 @@ namespace {
 /// what stands between can.
 class RunListWriter {
 public:
-  explicit RunListWriter(EntryOp entry)
-      : entry(entry), list(&entry.getBody()) {}
+  RunListWriter(EntryOp entry, Engine engine)
+      : entry(entry), engine(engine), list(&entry.getBody()) {}
 
   void run(BodyOp body, int64_t offset, bool capturable) {
     if (!body)
       return;
     if (!segment || !capturable || !segment.getCapturable()) {
       OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
-      segment = createContainer<SegmentOp>(inner, entry.getLoc(), Engine::cpu,
-                                           capturable);
+      segment =
+          createContainer<SegmentOp>(inner, entry.getLoc(), engine, capturable);
     }
     OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
     RunOp::create(runs, entry.getLoc(), body.getSymName(), offset,
-                  /*turn=*/list != &entry.getBody(), ArrayRef<int64_t>());
+                  /*turn=*/list != &entry.getBody());
   }
 
   /// A task's bodies; inputs are read where their buffers have those of another
@@ -358,7 +369,8 @@ public:
   void run(TaskBodies &bodies, int64_t offset) {
     if (llvm::any_of(bodies.inputs, [&](StringRef input) {
           auto found = current.find(input);
-          return found == current.end() || found->second != offset;
+          return !bodies.kept.contains(input) &&
+                 (found == current.end() || found->second != offset);
         }))
       run(bodies.read, offset, /*capturable=*/false);
     for (StringRef input : bodies.inputs)
@@ -385,6 +397,7 @@ public:
 
 private:
   EntryOp entry;
+  Engine engine;
   Region *list;      ///< the entry's, or that of the loop at hand
   SegmentOp segment; ///< that is still open
   /// The micro-batch that an input's buffer has; in a loop, beyond the turn.
@@ -396,10 +409,20 @@ void EntryLowering::createEntries() {
   Block &block = program.getBody().front();
   for (EntryOp each : {loadEntry, callEntry})
     each->moveBefore(&block, block.end());
-  RunListWriter(loadEntry).run(load, 0, /*capturable=*/false);
-  RunListWriter list(callEntry);
+  RunListWriter(loadEntry, target.getEngine())
+      .run(load, 0, /*capturable=*/false);
+  RunListWriter list(callEntry, target.getEngine());
   if (!schedule)
     return list.run(tasks.front().second, 0);
+  schedule.walk([&](dist::RunOp run) {
+    tasks[run.getTaskAttr().getAttr()].runs += run.getTurn() ? 2 : 1;
+  });
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    TaskBodies &from = tasks[edge.getSourceAttr().getAttr()],
+               &to = tasks[edge.getTargetAttr().getAttr()];
+    if ((from.runs > 1) == (to.runs > 1))
+      to.kept.insert_range(from.inputs);
+  }
   auto runTask = [&](dist::RunOp run) {
     list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
   };

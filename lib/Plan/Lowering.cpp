@@ -16,8 +16,9 @@ static int64_t getElementBytes(Type element) {
 }
 
 Lowering::Lowering(ProgramOp program, const SymbolTable &module,
-                   OpBuilder &commands)
-    : program(program), module(module), commands(commands), buffers(program) {}
+                   const Target &target, OpBuilder &commands)
+    : program(program), module(module), target(target), commands(commands),
+      buffers(program) {}
 
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {
@@ -47,8 +48,8 @@ ViewAttr Lowering::getView(Place place) {
   MLIRContext *context = place.element.getContext();
   return ViewAttr::get(
       context, FlatSymbolRefAttr::get(place.buffer.getSymNameAttr()),
-      place.view.offset * getElementBytes(place.element), /*slot=*/-1,
-      place.axes, place.element, place.view.shape, place.view.strides);
+      place.view.offset * getElementBytes(place.element), place.axes,
+      place.element, place.view.shape, place.view.strides);
 }
 
 Place Lowering::getPlace(Value value) {

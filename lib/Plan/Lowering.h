@@ -6,6 +6,7 @@
 
 #include "GemmBias.h"
 #include "accel/Plan/BufferTable.h"
+#include "accel/Target/Target.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -28,7 +29,7 @@ class Lowering {
 public:
   /// `module` has kernels and states by name; the program need not be in it.
   Lowering(ProgramOp program, const mlir::SymbolTable &module,
-           mlir::OpBuilder &commands);
+           const Target &target, mlir::OpBuilder &commands);
 
   /// Makes the commands of `op`. An op that no command executes is an error.
   mlir::LogicalResult lower(mlir::Operation *op);
@@ -52,8 +53,8 @@ public:
   /// The same, without gaps; copied if need be. `reader` is who asks.
   Place getContiguous(mlir::Value value, mlir::Location reader);
 
-  /// The same, where all ranks can read it: in the space `shared`.
-  Place getShared(mlir::Value value, mlir::Location reader);
+  /// The same, where other ranks can read it.
+  Place getExchanged(mlir::Value value, mlir::Location reader);
 
   static ViewAttr getView(Place place);
 
@@ -79,6 +80,7 @@ private:
 
   ProgramOp program;
   const mlir::SymbolTable &module;
+  const Target &target;
   mlir::OpBuilder &commands;
   BufferTable buffers;
   llvm::DenseMap<mlir::Value, Place> places;

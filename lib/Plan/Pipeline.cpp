@@ -1,4 +1,4 @@
-// The story of the phase: group, lower, (the target), reuse, allocate, prove.
+// The story of the phase: group, lower, choose forms, reuse, allocate, prove.
 
 #include "accel/Plan/Pipeline.h"
 
@@ -7,16 +7,16 @@
 
 using namespace mlir;
 
-void accel::plan::buildLowerToPlanPipeline(OpPassManager &pm,
-                                           const PlanOptions &) {
+void accel::plan::buildPlanPipeline(OpPassManager &pm,
+                                    const PlanOptions &options) {
   // While values are tensors, fusion is a question about ops.
-  pm.addPass(createFormKernelsPass());
+  pm.addPass(createFormKernelsPass({options.target}));
   // What is left are commands and views: give them bytes.
-  pm.addPass(createLowerToPlanPass());
-}
-
-void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
-                                            const PlanOptions &options) {
+  pm.addPass(createLowerToPlanPass({options.target}));
+  // Forms ask for scratch and packed weights, so they come before addresses.
+  pm.addPass(createChooseFormsPass({options.target, options.threads}));
+  // Before anything asks when bytes are used.
+  pm.addPass(createKeepInFlightPass({options.alignment}));
   // While every gradient still has a reduction of its own.
   pm.addPass(createBucketCollectivesPass());
   // Now that they are as few as they get.
@@ -24,7 +24,9 @@ void accel::plan::buildSchedulePlanPipeline(OpPassManager &pm,
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
   // All buffers and the order are final now.
-  pm.addPass(createAllocateBuffersPass({options.alignment}));
+  pm.addPass(createAllocateBuffersPass({/*alignment=*/0, options.target}));
+  // What is prepared at load is known now.
+  pm.addPass(createReserveForLibrariesPass({options.target, options.threads}));
   // From here on the plan is believed: by the emitter, and by the runtime.
   pm.addPass(createVerifyPlanPass());
 }

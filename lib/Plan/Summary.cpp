@@ -39,7 +39,7 @@ static int64_t countFlops(AttentionGradOp op) {
   return countScores(op) * (6 * width + 4 * valueWidth + 6);
 }
 
-static int64_t countFlops(CommandOpInterface command, ModuleOp module) {
+int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {
   return llvm::TypeSwitch<Operation *, int64_t>(command.getOperation())
       .Case([](GemmOp op) {
         return 2 * op.getA().getShape().back() * op.getC().getNumElements();
@@ -48,7 +48,8 @@ static int64_t countFlops(CommandOpInterface command, ModuleOp module) {
       .Case([](AttentionGradOp op) { return countFlops(op); })
       .Case([&](KernelOp op) {
         int64_t flops = 0;
-        if (auto kernel = module.lookupSymbol<func::FuncOp>(op.getFunction()))
+        if (auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(
+                op->getParentOfType<ModuleOp>(), op.getFunctionAttr()))
           kernel.walk([&](CostOpInterface cost) { flops += cost.getFlops(); });
         return flops;
       })
@@ -68,14 +69,14 @@ using Kinds = llvm::MapVector<StringRef, Commands>;
 } // namespace
 
 static Kinds countCommands(ProgramOp program, EntryOp entry) {
-  auto module = program->getParentOfType<ModuleOp>();
+  SymbolTableCollection symbols;
   Kinds kinds;
   entry.walk([&](RunOp run) {
     program.lookupSymbol<BodyOp>(run.getTask())
         .walk([&](CommandOpInterface command) {
           Commands &kind = kinds[command->getName().stripDialect()];
           kind.count += run.getTrips();
-          kind.flops += run.getTrips() * countFlops(command, module);
+          kind.flops += run.getTrips() * countFlops(command, symbols);
         });
   });
   return kinds;

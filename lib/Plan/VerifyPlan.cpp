@@ -3,6 +3,7 @@
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
@@ -20,14 +21,26 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
-      if (failed(checkPlaces(program)) || failed(checkRuns(program, buffers)) ||
+      if (failed(findSpace(program)) || failed(checkPlaces(program)) ||
+          failed(checkRuns(program, buffers)) ||
           failed(checkViews(program, buffers)) ||
-          failed(checkShared(program, buffers)) ||
+          failed(checkExchange(program, buffers)) ||
           failed(Replay(program, buffers).run()))
         return signalPassFailure();
     }
     if (failed(checkMessages()))
       signalPassFailure();
+  }
+
+  /// A text does not say what --target was; its engine does.
+  LogicalResult findSpace(ProgramOp program) {
+    StringRef name;
+    for (auto body : program.getOps<BodyOp>())
+      name = stringifyEngine(body.getEngine());
+    FailureOr<const Target *> target = findTarget(getOperation(), name);
+    if (succeeded(target))
+      exchange = (*target)->getExchangeSpace();
+    return success(succeeded(target));
   }
 
   /// Every buffer lies in its arena, and the arena is as large as they need.
@@ -132,7 +145,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                         [&](WriteOp op) { return isSplit(op.getPart()); });
   }
 
-  /// Every view lies in its buffer for every slot and every coordinate.
+  /// Every view lies in its buffer for every coordinate.
   LogicalResult checkViews(ProgramOp program, const BufferTable &buffers) {
     llvm::StringMap<int64_t> sizes;
     if (auto name = program.getMeshAttr())
@@ -140,22 +153,10 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
               dist::MeshOp::lookup(program->getParentOp(), name))
         for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
           sizes[axis.getName()] = axis.getSize();
-    WalkResult runs = program.walk([&](RunOp run) {
+    program.walk([&](RunOp run) {
       sizes["mb"] = std::max<int64_t>(
           sizes.lookup("mb"), int64_t(run.getOffset()) + run.getTrips());
-      BodyOp body = buffers.getBody(run);
-      WalkResult result = body.walk([&](CommandOpInterface command) {
-        SmallVector<ViewAttr> views = command.getReads();
-        llvm::append_range(views, command.getWrites());
-        for (ViewAttr view : views)
-          if (failed(checkSlot(buffers, view, run)))
-            return WalkResult::interrupt();
-        return WalkResult::advance();
-      });
-      return result;
     });
-    if (runs.wasInterrupted())
-      return failure();
     WalkResult views = program.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> all = command.getReads();
       llvm::append_range(all, command.getWrites());
@@ -183,29 +184,16 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     return failure(views.wasInterrupted());
   }
 
-  LogicalResult checkSlot(const BufferTable &buffers, ViewAttr view,
-                          RunOp run) {
-    if (view.getSlot() < 0)
-      return success();
-    BufferOp buffer = buffers.lookup(view);
-    int64_t slot = run.getSlots()[view.getSlot()];
-    if (slot >= 0 && slot < int64_t(buffer.getSlots()))
-      return success();
-    return run.emitOpError()
-           << "expected a slot below " << buffer.getSlots() << " of "
-           << view.getBuffer() << ", found " << slot;
-  }
-
   /// What other ranks read lies where they can.
-  LogicalResult checkShared(ProgramOp program, const BufferTable &buffers) {
+  LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
       BufferOp buffer = buffers.lookup(view);
-      if (buffer.getSpace() == Space::shared)
+      if (buffer.getSpace() == exchange)
         return success();
-      return op->emitOpError()
-             << "expected " << view.getBuffer()
-             << ", which other ranks access, in space 'shared', found '"
-             << stringifySpace(buffer.getSpace()) << "'";
+      return op->emitOpError() << "expected " << view.getBuffer()
+                               << ", which other ranks access, in space '"
+                               << stringifySpace(exchange) << "', found '"
+                               << stringifySpace(buffer.getSpace()) << "'";
     };
     WalkResult result = program.walk([&](Operation *op) {
       SmallVector<ViewAttr> views;
@@ -254,6 +242,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                                    : "receives what no rank sends");
     return success();
   }
+
+  Space exchange; ///< where other ranks may read and write
 };
 } // namespace
 } // namespace accel::plan

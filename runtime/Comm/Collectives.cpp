@@ -53,7 +53,7 @@ public:
 
   Status run(void *const *addresses, int64_t) override {
     ACCEL_RT_RETURN_IF_ERROR(wait());
-    for (size_t t = 0; t < transfers.size(); ++t) {
+    for (size_t t = 0; t < transfers.size() && self.moves; ++t) {
       char *input = static_cast<char *>(addresses[t]);
       char *output = static_cast<char *>(addresses[transfers.size() + t]);
       if (kind == Kind::AllReduce || kind == Kind::ReduceScatter)
@@ -63,7 +63,7 @@ public:
     }
     if (twoSteps) {
       ACCEL_RT_RETURN_IF_ERROR(wait());
-      for (size_t t = 0; t < transfers.size(); ++t)
+      for (size_t t = 0; t < transfers.size() && self.moves; ++t)
         collect(transfers[t],
                 static_cast<char *>(addresses[transfers.size() + t]));
     }
@@ -288,7 +288,7 @@ Status prepareCollective(const Program &program, const Command &command,
     made->twoSteps &= isShared(program, output);
   for (size_t i = 0; i < collective.inputs.size(); ++i) {
     const View &input = collective.inputs[i], &output = collective.outputs[i];
-    if (members > 1 && !isShared(program, input))
+    if (members > 1 && self.moves && !isShared(program, input))
       return Status::error("expected the input of a collective in space "
                            "'shared', found it in " +
                            inQuotes(program.buffers[input.buffer].space));

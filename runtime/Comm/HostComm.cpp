@@ -2,12 +2,14 @@
 
 #include "Comm/HostComm.h"
 
-#include "Device/CPU/CpuDevice.h"
+#include "Core/Populate.h"
 
 namespace accel::rt {
 namespace {
 /// How long a wait sleeps before it looks for an abort.
 constexpr int kSleepMilliseconds = 50;
+/// Where no memory is mapped.
+constexpr uint64_t kNowhere = uint64_t(1) << 43;
 } // namespace
 
 Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
@@ -61,20 +63,25 @@ namespace {
 class HostComm : public Comm {
 public:
   HostComm(HostMemory &memory, ThreadPool &pool, const Executable &executable,
-           int64_t rank)
-      : self{memory, pool, Coordinates::of(executable.mesh, rank), rank} {}
+           int64_t rank, bool moves)
+      : self{memory, pool, Coordinates::of(executable.mesh, rank), rank,
+             moves} {}
 
   int64_t rank() const override { return self.rank; }
   int64_t numRanks() const override { return self.memory.numRanks(); }
 
   Status allocate(const ArenaPlan &arena, void **address) override {
+    if (!self.moves) {
+      *address = reinterpret_cast<void *>(kNowhere);
+      return Status();
+    }
     if (static_cast<uint64_t>(arena.bytes) > self.memory.sharedBytes())
       return Status::error("expected a shared arena of at most " +
                            std::to_string(self.memory.sharedBytes()) +
                            " bytes, found " + std::to_string(arena.bytes));
     *address = self.memory.shared(self.rank);
-    return cpu::populate(*address, static_cast<uint64_t>(arena.bytes),
-                         &self.memory.rank(self.rank).bytesPopulated);
+    return populate(*address, static_cast<uint64_t>(arena.bytes),
+                    &self.memory.rank(self.rank).bytesPopulated);
   }
 
   Status prepare(const Program &program, const Command &command,
@@ -97,8 +104,9 @@ private:
 } // namespace
 
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
-                                   const Executable &executable, int64_t rank) {
-  return std::make_unique<HostComm>(memory, pool, executable, rank);
+                                   const Executable &executable, int64_t rank,
+                                   bool moves) {
+  return std::make_unique<HostComm>(memory, pool, executable, rank, moves);
 }
 
 } // namespace accel::rt

@@ -18,6 +18,8 @@ struct HostRank {
   ThreadPool &pool;
   Coordinates coordinates;
   int64_t rank;
+  /// False: ranks meet, and nothing is moved between them.
+  bool moves;
 };
 
 /// Waits until all `members` of the group are at `cell`; an error if a rank
@@ -43,8 +45,10 @@ Status prepareCollective(const Program &program, const Command &command,
 Status prepareMail(const Program &program, const Command &command,
                    HostRank &self, std::unique_ptr<Task> &task);
 
+/// Where it does not move anything, its arena has an address and no memory.
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
-                                   const Executable &executable, int64_t rank);
+                                   const Executable &executable, int64_t rank,
+                                   bool moves);
 
 } // namespace accel::rt
 

@@ -48,13 +48,14 @@ size_t HostMemory::channel(const Channel &wanted) const {
   return channels.size();
 }
 
-Status HostMemory::create(const Executable &executable, int64_t repeatCount) {
+Status HostMemory::create(const Executable &executable, int64_t repeatCount,
+                          bool withArenas) {
   ranks = executable.numRanks();
   repeats = repeatCount;
   channels = {{{}, "all ranks"}};
   for (const Program &program : executable.programs) {
     for (const ArenaPlan &arena : program.arenas)
-      if (arena.space == "shared")
+      if (arena.space == "shared" && withArenas)
         bytesOfArena =
             std::max(bytesOfArena, static_cast<uint64_t>(arena.bytes));
     for (const Body &body : program.bodies)

@@ -45,8 +45,10 @@ public:
   HostMemory(const HostMemory &) = delete;
   HostMemory &operator=(const HostMemory &) = delete;
 
-  /// Maps what `executable` needs; `repeats` times are kept for every rank.
-  Status create(const Executable &executable, int64_t repeats);
+  /// Maps what `executable` needs, the arenas unless told not to; `repeats`
+  /// times are kept for every rank.
+  Status create(const Executable &executable, int64_t repeats,
+                bool withArenas = true);
 
   Control &control() { return *controlBlock; }
   RankControl &rank(int64_t rank) { return rankBlocks[rank]; }

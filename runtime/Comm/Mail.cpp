@@ -90,8 +90,9 @@ private:
         }
       return false;
     }));
-    copyView(*recv.view, static_cast<char *>(address),
-             self.memory.sharedBase() + found->offset, found->strides);
+    if (self.moves)
+      copyView(*recv.view, static_cast<char *>(address),
+               self.memory.sharedBase() + found->offset, found->strides);
     found->state.store(Letter::Taken);
     recv.mailbox->taken.fetch_add(1);
     wakeWaiters(recv.mailbox->taken);
@@ -159,7 +160,7 @@ Status prepareMail(const Program &program, const Command &command,
   auto addSend = [&](const SendCommand &send) {
     int64_t peer;
     ACCEL_RT_RETURN_IF_ERROR(findPeer(self, send.axis, send.delta, peer));
-    if (program.buffers[send.view.buffer].space != "shared")
+    if (self.moves && program.buffers[send.view.buffer].space != "shared")
       return Status::error("expected what is sent in space 'shared', found it "
                            "in " +
                            inQuotes(program.buffers[send.view.buffer].space));

@@ -2,6 +2,8 @@
 
 #include "Conformance/Backends.h"
 
+#include "Device/CPU/CpuDevice.h"
+
 #include "../test/Unit/Runtime/TinyExecutable.h"
 
 namespace accel::rt::conformance {
@@ -14,11 +16,12 @@ Status makeCpu(Instance &instance) {
   ACCEL_RT_RETURN_IF_ERROR(
       ExecutableFile::open(folder / "m.accx", instance.file));
   instance.pool = std::make_unique<ThreadPool>(3, 50);
-  return makeCpuDevice(*instance.file, *instance.pool, instance.device);
+  return cpu::makeDevice(*instance.file, *instance.pool, nullptr,
+                         instance.device);
 }
 
 Status makeNull(Instance &instance) {
-  instance.device = makeNullDevice(instance.log);
+  instance.device = null::makeDevice(&instance.log);
   return Status();
 }
 

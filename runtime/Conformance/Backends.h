@@ -6,7 +6,7 @@
 #define ACCEL_RUNTIME_CONFORMANCE_BACKENDS_H
 
 #include "Core/ThreadPool.h"
-#include "accel-rt/Device.h"
+#include "Device/Null/NullDevice.h"
 
 #include <ostream>
 

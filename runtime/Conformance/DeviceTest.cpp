@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, DeviceConformance,
 
 TEST(NullDevice, RecordsCommandsInOrder) {
   std::vector<RecordedCommand> log;
-  std::unique_ptr<Device> device = makeNullDevice(log);
+  std::unique_ptr<Device> device = null::makeDevice(&log);
   void *arena = nullptr;
   ASSERT_TRUE(device->allocate({"device", 64, 64, 0}, &arena).ok());
   View x = contiguousView(0, {4});

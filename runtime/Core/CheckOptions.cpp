@@ -3,6 +3,7 @@
 #include "Core/CheckOptions.h"
 
 #include "Core/Resume.h"
+#include "Device/Devices.h"
 
 namespace accel::rt {
 
@@ -44,7 +45,56 @@ static Status checkKind(const Executable &plan, const RunOptions &options) {
   return Status();
 }
 
-Status checkOptions(const Executable &plan, const RunOptions &options) {
+/// Options of what a device that only counts does not do.
+static Status checkCounted(const RunOptions &options,
+                           const DeviceKind &device) {
+  struct {
+    const char *name;
+    bool given;
+    const char *why;
+  } rows[] = {
+      {"--inputs", !options.inputs.empty(), "reads no inputs"},
+      {"--outputs", !options.outputs.empty(), "computes no outputs"},
+      {"--data", !options.data.empty(), "reads no tokens"},
+      {"--save-weights", !options.saveWeights.empty(), "trains no weights"},
+      {"--checkpoint", !options.checkpoint.empty(), "has nothing to save"},
+      {"--resume", !options.resume.empty(), "has nothing to go on with"},
+      {"--threads", options.threads > 0, "has nothing for threads to do"},
+      {"--poison", options.poison, "has no bytes to overwrite"}};
+  for (const auto &row : rows)
+    if (row.given)
+      return Status::error(std::string("cannot use option '") + row.name +
+                           "' with device " + inQuotes(device.name) +
+                           ", which counts commands and executes none: it " +
+                           row.why);
+  return Status();
+}
+
+static Status chooseDevice(const Executable &plan, const RunOptions &options,
+                           const DeviceKind *&device) {
+  std::string planned = deviceOf(plan);
+  device = findDevice(options.device.empty() ? planned : options.device);
+  if (!device)
+    return options.device.empty()
+               ? Status::error(inQuotes(options.executable) +
+                               " was compiled for device " + inQuotes(planned) +
+                               ", which this acc-run has not: it has " +
+                               deviceNames())
+               : Status::error("expected a device (" + deviceNames() +
+                               ") for --device, found " +
+                               inQuotes(options.device));
+  if (!device->executes)
+    return checkCounted(options, *device);
+  if (planned != device->name)
+    return Status::error(inQuotes(options.executable) +
+                         " was compiled for device " + inQuotes(planned) +
+                         ", found --device=" + device->name +
+                         ": compile it with --target=" + device->name);
+  return device->checkMachine(plan, options.executable);
+}
+
+Status checkOptions(const Executable &plan, const RunOptions &options,
+                    const DeviceKind *&device) {
   int64_t ranks = plan.numRanks();
   if (options.ranks && options.ranks != ranks) {
     std::string mesh;
@@ -57,16 +107,7 @@ Status checkOptions(const Executable &plan, const RunOptions &options) {
                          " has (" + (mesh.empty() ? "no axes" : mesh) +
                          "), found -n " + std::to_string(options.ranks));
   }
-  std::vector<std::string> missing;
-  ACCEL_RT_RETURN_IF_ERROR(findMissingFeatures(plan.features, missing));
-  if (!missing.empty()) {
-    std::string names;
-    for (const std::string &name : missing)
-      names += (names.empty() ? "" : ", ") + name;
-    return Status::error(inQuotes(options.executable) +
-                         " was compiled for a CPU with " + names +
-                         ", which this one lacks");
-  }
+  ACCEL_RT_RETURN_IF_ERROR(chooseDevice(plan, options, device));
   return checkKind(plan, options);
 }
 

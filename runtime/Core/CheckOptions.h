@@ -9,10 +9,13 @@
 namespace accel::rt {
 
 class Resume;
+struct DeviceKind;
 
-/// Errors: another number of ranks, a CPU that lacks features, options that
-/// only one kind of program has, or that need others.
-Status checkOptions(const Executable &plan, const RunOptions &options);
+/// Finds the device to run on. Errors: another number of ranks, no such device,
+/// one that cannot run the file, a machine that lacks what the code needs,
+/// options that only one kind of program or device has, or that need others.
+Status checkOptions(const Executable &plan, const RunOptions &options,
+                    const DeviceKind *&device);
 
 /// How often the entry main or step is to be called: with `resume` (or null),
 /// the steps that are left. Errors: none is left, but outputs are asked for;

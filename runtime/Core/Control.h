@@ -6,6 +6,7 @@
 #ifndef ACCEL_RUNTIME_CORE_CONTROL_H
 #define ACCEL_RUNTIME_CORE_CONTROL_H
 
+#include "Core/Counts.h"
 #include "Core/Futex.h"
 
 #include <cstddef>
@@ -39,6 +40,8 @@ struct alignas(64) RankControl {
            residentPeakBytes = 0, reservedBytes = 0;
   double loadSeconds = 0;
   int32_t threads = 0;
+  /// Where the device only counts: of the entry load, and of each later call.
+  Counts loadCounts{}, callCounts{};
   /// The rank's error, if state is Failed.
   char message[2048] = {};
 };

@@ -1,5 +1,5 @@
 // Interprets a program's entries for one rank: computes the addresses of views
-// from base, slot, coordinates and micro-batch, and runs the prepared tasks in
+// from base, coordinates and micro-batch, and runs the prepared tasks in
 // the order of their streams. Streams other than the first have a thread of
 // their own each; events order them. After prepare() nothing is allocated.
 
@@ -7,6 +7,7 @@
 #define ACCEL_RUNTIME_CORE_EXECUTOR_H
 
 #include "Core/Control.h"
+#include "Core/Counts.h"
 #include "Core/InputOutput.h"
 #include "Core/Layout.h"
 #include "accel-rt/Comm.h"
@@ -37,8 +38,11 @@ public:
   /// Runs the entry of that name (an entry that is not there is empty).
   Status run(const std::string &entry);
 
-  /// Where a view without a slot is, for micro-batch 0.
+  /// Where a view is, for micro-batch 0.
   char *address(const View &view) const { return bindView(view).base; }
+
+  /// What was executed since the last call of this, by whatever device.
+  Counts takeCounts();
 
   /// Bytes of the arenas that were allocated.
   uint64_t arenaBytes() const { return allocated; }
@@ -48,7 +52,7 @@ public:
 private:
   struct BoundView {
     char *base;
-    int64_t slot, slotStride, microBatchStride, bytes;
+    int64_t slots, slotStride, microBatchStride, bytes;
     size_t arena;
   };
   struct BoundCommand {
@@ -56,7 +60,8 @@ private:
     std::unique_ptr<Task> task; ///< Null for record and wait.
     std::vector<BoundView> views, releases;
     std::vector<PairLayout> releaseLayouts;
-    int64_t index; ///< Among all commands, for the watchdog.
+    uint64_t runs = 0; ///< Since they were last taken; its stream adds to them.
+    int64_t index;     ///< Among all commands, for the watchdog.
     size_t stream;
     int64_t event = -1; ///< Of a record or wait, within its body.
   };
@@ -87,11 +92,10 @@ private:
   Status runStream(const BoundEntry &entry, size_t stream);
   Status runTurn(const BoundEntry &entry, const BoundLoop &loop, uint32_t turn,
                  size_t stream);
-  Status runCommand(BoundCommand &command, const Run &run, int64_t microBatch,
+  Status runCommand(BoundCommand &command, int64_t microBatch,
                     void **addresses);
   Status waitForEvent(Word &event, uint32_t turn);
-  void poisonReleased(const BoundCommand &command, const Run &run,
-                      int64_t microBatch);
+  void poisonReleased(const BoundCommand &command, int64_t microBatch);
   void streamThread(size_t stream);
 
   const Program &program;

@@ -294,6 +294,12 @@ private:
   std::atomic<uint64_t> &counter;
 };
 
+/// Of a device without memory.
+class NothingTask : public Task {
+public:
+  Status run(void *const *, int64_t) override { return Status(); }
+};
+
 /// Replicated pieces are written by one rank, which says `writer`.
 class WriteTask : public Task {
 public:
@@ -377,6 +383,10 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
 Status InputOutput::prepare(const Command &command,
                             const Coordinates &coordinates,
                             RankControl &control, std::unique_ptr<Task> &task) {
+  if (!moves) {
+    task = std::make_unique<NothingTask>();
+    return Status();
+  }
   if (auto *read = std::get_if<ReadCommand>(&command.what)) {
     if (read->source == "state")
       return prepareLoad(*read, coordinates, control, task);

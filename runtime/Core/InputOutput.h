@@ -109,6 +109,8 @@ struct InputOutput {
   /// What weights that are scattered in memory move through, one after another;
   /// whoever has loaded them gives it back.
   std::vector<char> staging = {};
+  /// False: no bytes are read or written.
+  bool moves = true;
 
   Status prepare(const Command &command, const Coordinates &coordinates,
                  RankControl &control, std::unique_ptr<Task> &task);

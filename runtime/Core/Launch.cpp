@@ -24,6 +24,7 @@ int64_t coresHere() {
 
 void collect(const Job &job, RunResult &result) {
   const Executable &plan = job.file.plan();
+  result.device = job.device.name;
   result.ranks = plan.numRanks();
   result.seconds.assign(static_cast<size_t>(job.repeats), 0);
   for (int64_t rank = 0; rank < result.ranks; ++rank) {
@@ -39,7 +40,11 @@ void collect(const Job &job, RunResult &result) {
         std::max(result.touchedPeakBytes, self.touchedBytes);
     result.residentBytes = std::max(result.residentBytes, self.residentBytes);
     result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
-    if (self.residentBytes > planned + self.reservedBytes)
+    if (!job.device.executes)
+      result.counts.push_back(
+          {{"load", nameCounts(self.loadCounts)},
+           {plan.isTraining() ? "step" : "main", nameCounts(self.callCounts)}});
+    else if (self.residentBytes > planned + self.reservedBytes)
       std::fprintf(stderr,
                    "acc-run: warning: rank %lld holds %.1f MiB beside its "
                    "arenas, more than the %.1f MiB reserved in the plan\n",
@@ -60,7 +65,8 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(given.executable, file));
   const Executable &plan = file->plan();
   int64_t ranks = plan.numRanks();
-  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given));
+  const DeviceKind *device = nullptr;
+  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given, device));
   // A file may be compiled where it will not be run.
   constexpr int64_t mostHere = 4096;
   if (ranks > mostHere)
@@ -91,17 +97,21 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     ACCEL_RT_RETURN_IF_ERROR(
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
   Inputs inputs;
-  ACCEL_RT_RETURN_IF_ERROR(inputs.open(
-      plan, options.inputs.empty() && !hasData ? "." : options.inputs,
-      hasData ? &data : nullptr));
+  if (device->executes)
+    ACCEL_RT_RETURN_IF_ERROR(inputs.open(
+        plan, options.inputs.empty() && !hasData ? "." : options.inputs,
+        hasData ? &data : nullptr));
+  else
+    options.step = nullptr; // nothing was learned that it could tell
   if (hasData && options.warn)
     if (std::string text = data.labelWarning(plan, options, inputs);
         !text.empty())
       options.warn(text);
   Weights weights;
-  ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
+  if (device->executes)
+    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
   HostMemory memory;
-  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats));
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats, device->executes));
   Outputs outputs;
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.create(plan, options.outputs));
@@ -117,10 +127,13 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                                               resumes ? &resume : nullptr,
                                               hasData ? &cursor : nullptr));
   int64_t threads = options.threads ? options.threads
-                                    : std::max<int64_t>(1, coresHere() / ranks);
+                    : device->executes
+                        ? std::max<int64_t>(1, coresHere() / ranks)
+                        : 1;
   memory.control().spin =
       ranks * threads <= coresHere() ? 2000 : 50; // as spinLimit says
   Job job{options,
+          *device,
           *file,
           memory,
           inputs,

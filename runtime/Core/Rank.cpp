@@ -82,6 +82,9 @@ Status runForward(const RankParts &parts) {
     ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
     double start = now();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("main"));
+    if (!parts.job.device.executes)
+      ACCEL_RT_RETURN_IF_ERROR(noteCounts(
+          parts.executor.takeCounts(), /*first=*/repeat == 0, self.callCounts));
     parts.job.memory.seconds(parts.rank, repeat) =
         now() - start - parts.io.writeSeconds;
     self.runsDone.fetch_add(1);
@@ -106,7 +109,9 @@ Status runRank(const Job &job, int64_t rank) {
   RankControl &self = job.memory.rank(rank);
   double begin = now();
   const Program *program = programOf(plan, rank);
-  ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
+  bool executes = job.device.executes;
+  if (executes)
+    ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
   ThreadPool pool(static_cast<int>(job.threads),
                   spinLimit(job.threads * plan.numRanks()));
   if (!pool.status().ok())
@@ -114,11 +119,13 @@ Status runRank(const Job &job, int64_t rank) {
   self.threads = pool.size();
   std::unique_ptr<Device> device;
   ACCEL_RT_RETURN_IF_ERROR(
-      makeCpuDevice(job.file, pool, device, &self.bytesPopulated));
-  std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, rank);
+      job.device.make(job.file, pool, &self.bytesPopulated, device));
+  std::unique_ptr<Comm> comm =
+      makeHostComm(job.memory, pool, plan, rank, /*moves=*/executes);
   InputOutput io{plan,         &job.inputs,
                  &job.weights, &job.memory.pieceHash(rank, 0),
                  job.outputs,  job.data};
+  io.moves = executes;
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
   Executor executor(*program, coordinates,
                     {device.get(), comm.get(), &io, &control, &self},
@@ -131,21 +138,25 @@ Status runRank(const Job &job, int64_t rank) {
     if (arena.space == "shared")
       sharedBytes += static_cast<uint64_t>(arena.bytes);
   }
-  ACCEL_RT_RETURN_IF_ERROR(job.weights.checkSplit(
-      plan, rank,
-      [&](int64_t other, size_t state) -> uint64_t & {
-        return job.memory.pieceHash(other, state);
-      },
-      self.progress));
+  if (executes)
+    ACCEL_RT_RETURN_IF_ERROR(job.weights.checkSplit(
+        plan, rank,
+        [&](int64_t other, size_t state) -> uint64_t & {
+          return job.memory.pieceHash(other, state);
+        },
+        self.progress));
   ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
+  if (!executes)
+    ACCEL_RT_RETURN_IF_ERROR(
+        noteCounts(executor.takeCounts(), /*first=*/true, self.loadCounts));
   io.staging = {};
   std::unique_ptr<CheckpointWriter> writer;
   if (job.checkpoints)
     writer = std::make_unique<CheckpointWriter>(
         *job.checkpoints, *program, coordinates, executor, *comm, job.memory);
-  RankParts parts{job,      rank,  *program, coordinates,
-                  executor, *comm, io,       writer.get()};
+  RankParts parts{job,     rank,  *program, coordinates, executor,
+                  *device, *comm, io,       writer.get()};
   if (rank == 0) {
     int64_t finished = finishedSteps(parts);
     if (finished < 0 || finished > kMaxSteps)

@@ -5,6 +5,7 @@
 
 #include "Comm/HostMemory.h"
 #include "Core/InputOutput.h"
+#include "Device/Devices.h"
 #include "accel-rt/Runtime.h"
 
 namespace accel::rt {
@@ -17,6 +18,7 @@ class Resume;
 /// What the parent has opened and every rank inherits.
 struct Job {
   const RunOptions &options;
+  const DeviceKind &device;
   const ExecutableFile &file;
   HostMemory &memory;
   const Inputs &inputs;

@@ -33,9 +33,12 @@ int64_t finishedSteps(const RankParts &parts) {
     HeldStates held = findHeld(parts.program);
     auto found = held.find(state.name);
     int64_t value = 0;
-    if (found != held.end())
-      std::memcpy(&value, parts.executor.address(found->second->target),
-                  sizeof value);
+    if (found != held.end() &&
+        !parts.device
+             .download(&value, parts.executor.address(found->second->target),
+                       sizeof value)
+             .ok())
+      return -1; // no number of steps
     return value;
   }
   return parts.job.resumed ? parts.job.resumed->step() : 0;
@@ -67,6 +70,9 @@ Status trainSteps(const RankParts &parts) {
     }
     double start = now();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
+    if (!parts.job.device.executes)
+      ACCEL_RT_RETURN_IF_ERROR(noteCounts(parts.executor.takeCounts(),
+                                          /*first=*/k == 0, self.callCounts));
     parts.job.memory.seconds(parts.rank, k) = now() - start - io.writeSeconds;
     if (parts.rank == 0)
       parts.job.memory.step(k) = io.record;

@@ -19,6 +19,7 @@ struct RankParts {
   const Program &program;
   Coordinates coordinates;
   Executor &executor;
+  Device &device;
   Comm &comm;
   InputOutput &io;
   CheckpointWriter *checkpoints; ///< Null: none are saved.

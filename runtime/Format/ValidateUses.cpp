@@ -45,7 +45,8 @@ public:
         return unused("call of kernel", kernel.function);
     // What people read and the code are named by nobody.
     for (const Section &section : executable.sections)
-      if (!sections.count(section.name) && section.name != kKernelSection &&
+      if (!sections.count(section.name) &&
+          section.name.rfind(kCodePrefix, 0) != 0 &&
           section.name.rfind("ir:", 0) != 0)
         return unused("state or constant in section", section.name);
     return Status();

@@ -118,7 +118,7 @@ for path in map(pathlib.Path, sys.argv[2:]):
     header = json.loads(data[8:8 + length])
     payload = data[(length + 16 + 4095) // 4096 * 4096:]
     # Kernels are not run: a few bytes stand for them.
-    if kernels := header.get("section:cpu.so"):
+    if kernels := header.get("section:code:cpu.so"):
         begin = kernels["data_offsets"][0]
         kernels.update(data_offsets=[begin, begin + 8], shape=[8])
         payload = payload[:begin + 8]

@@ -1,7 +1,9 @@
 // accel-mutate-executable FILE OUT SEED: writes a copy of an executable in
 // which one field of its header says something else, with a checksum that fits,
 // and prints which. A field's name is drawn first, then one of its places, then
-// what becomes of it: rare fields get their turn.
+// what becomes of it: rare fields get their turn. With drop=K for SEED, the
+// copy lacks the command K of its bodies, and what is printed is its kind; if
+// there are no more than K, nothing is.
 
 #include "MutateHeader.h"
 #include "accel-rt/PlanFormat.h"
@@ -10,9 +12,27 @@
 #include <cstring>
 #include <fstream>
 
+using Json = accel::test::HeaderMutator::Json;
+
+/// Takes a command out; returns its kind.
+static std::string dropCommand(Json &plan, uint64_t index) {
+  for (Json &program : plan["programs"])
+    for (Json &body : program["bodies"]) {
+      Json &commands = body["commands"];
+      if (index < commands.size()) {
+        std::string kind = commands[index]["kind"];
+        commands.erase(index);
+        return kind;
+      }
+      index -= commands.size();
+    }
+  return "";
+}
+
 int main(int argc, char **argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: accel-mutate-executable FILE OUT SEED\n");
+    std::fprintf(stderr,
+                 "usage: accel-mutate-executable FILE OUT SEED|drop=K\n");
     return 2;
   }
   std::ifstream stream(argv[1], std::ios::binary);
@@ -21,10 +41,16 @@ int main(int argc, char **argv) {
   std::memcpy(&length, text.data(), 8);
   auto align = [](uint64_t n) { return (n + 4095) / 4096 * 4096; };
   std::string payload = text.substr(align(length + 16));
-  auto json = accel::test::HeaderMutator::Json::parse(text.substr(8, length));
-  accel::test::HeaderMutator mutator(std::strtoull(argv[3], nullptr, 10));
-  std::string told;
-  mutator.change(json["accx"], &told);
+  auto json = Json::parse(text.substr(8, length));
+  std::string told, change = argv[3];
+  if (change.rfind("drop=", 0) == 0) {
+    told = dropCommand(json["accx"], std::strtoull(argv[3] + 5, nullptr, 10));
+    if (told.empty())
+      return 0;
+  } else {
+    accel::test::HeaderMutator mutator(std::strtoull(argv[3], nullptr, 10));
+    mutator.change(json["accx"], &told);
+  }
   std::printf("%s\n", told.c_str());
   std::string header = json.dump();
   uint64_t size = header.size(),

@@ -1,5 +1,5 @@
 // The kernels of the hand-made training executable (TinyTraining.h), compiled
-// as the target's would be: a library that goes into the section cpu.so.
+// as the target's would be: a library that goes into the section code:cpu.so.
 
 #include <cstdint>
 #include <unistd.h>

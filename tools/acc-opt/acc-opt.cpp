@@ -60,8 +60,10 @@ static cl::list<std::string> provedAgainst(
              "phase ended with, and of a plan what 'local' did; repeatable"),
     cl::value_desc("file"), cl::cat(category));
 static cl::opt<std::string>
-    target("target", cl::desc("cpu: this machine; cpu:x86-64-v3: portable"),
-           cl::init("cpu"), cl::cat(category));
+    target("target",
+           cl::desc("cpu (default): this machine; cpu:x86-64-v3: portable; "
+                    "null: only counted (acc-run --device=null)"),
+           cl::cat(category));
 static cl::opt<int64_t>
     threads("threads-per-rank",
             cl::desc("Threads of each rank (default: cores / ranks)"),
@@ -69,7 +71,7 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding or collectives"),
+                    "sharding, collectives or commands"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
                           cl::cat(category));
@@ -107,9 +109,9 @@ static LogicalResult readWords(CompileOptions &options) {
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
   if (!report.empty() && report != "parameters" && report != "memory" &&
-      report != "sharding" && report != "collectives")
-    refuse("expected --report=parameters, memory, sharding or collectives, "
-           "found '" +
+      report != "sharding" && report != "collectives" && report != "commands")
+    refuse("expected --report=parameters, memory, sharding, collectives or "
+           "commands, found '" +
            report + "'");
   if (!report.empty() && StringRef(options.output).ends_with(".accx"))
     refuse("cannot write a report to '" + options.output +

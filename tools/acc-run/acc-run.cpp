@@ -1,5 +1,6 @@
 // acc-run: runs an executable of acc-opt on the ranks that its mesh names.
 
+#include "CountLines.h"
 #include "StandardOutput.h"
 #include "StepLines.h"
 #include "accel-rt/NoMemory.h"
@@ -23,6 +24,14 @@ many there are, the mesh in the file says. The file contains code that is run:
 take it only from where you would take a program.
 
   -n N            number of ranks; an error if it is not the mesh's
+  --device NAME   cpu or null (default: what the file was compiled for). null
+                  runs any file: every rank goes through all of its commands,
+                  waits and meetings, and executes, reads and writes nothing. It
+                  prints how many commands of each kind a call of an entry is,
+                  the bytes of their views and their arithmetic, as acc-opt
+                  --report=commands predicts them (docs/Reports.md). There are
+                  no losses; weights need not be there; options that read, save
+                  or compute something are errors
   --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
                   input_K.pb as in ONNX test sets (default: .)
   --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
@@ -58,7 +67,8 @@ take it only from where you would take a program.
                   where --save-weights finds parameters that the exporter folded
                   away; nothing else is read from it
   --threads T     threads of each rank (default: cores / ranks, at least 1)
-  --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1)
+  --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
+                  but not with --device null, which has none)
   --hang-after S  give up after S seconds without progress (default: 60)
   --json          every line on stdout is one JSON object: one for each training
                   step, then one for the run
@@ -96,6 +106,7 @@ bool parseCount(const char *text, int64_t low, int64_t &value) {
 /// Where the value of an option that takes a text goes; null for others.
 std::string *textOption(RunOptions &options, const std::string &name) {
   std::pair<const char *, std::string *> rows[] = {
+      {"--device", &options.device},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
       {"--data", &options.data},
@@ -176,8 +187,6 @@ int main(int argc, char **argv) {
   // report, not the end.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  const char *poison = std::getenv("ACCEL_POISON");
-  options.poison = poison && *poison && std::strcmp(poison, "0") != 0;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i], value;
     // --option=value and --option value are the same.
@@ -248,6 +257,10 @@ int main(int argc, char **argv) {
   }
   if (options.executable.empty())
     return fail("expected an executable; acc-run --help says more");
+  const char *poison = std::getenv("ACCEL_POISON");
+  if (poison && *poison && std::strcmp(poison, "0") != 0 &&
+      options.device != "null")
+    options.poison = true;
   options.progress = [](const std::string &line) {
     // Nobody waits for a reader of what is over in two seconds.
     if (takesLine(STDERR_FILENO))
@@ -268,7 +281,9 @@ int main(int argc, char **argv) {
     // As a shell reports a process that a signal ended.
     return result.interruptedBy ? 128 + result.interruptedBy : failed;
   }
-  if (json)
+  if (!result.counts.empty())
+    printCounts(result, json);
+  else if (json)
     printJson(result);
   else
     printText(result);

@@ -14,8 +14,9 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
     and the product of its first dimensions is that number. A kernel's arguments
     are whole tensors without gaps; ops that only move elements are part of the
     kernels that read them. Ops without the interface stay; so do ops that make
-    views of what they read (reshape, transpose, slice), and bias additions that
-    the product before them takes along. Each op keeps its location.
+    views of what they read (reshape, transpose, slice), and what the product before
+    them does along with it (an epilogue that the target has: adding a bias, say). How
+    large a kernel may grow, the target says. Each op keeps its location.
 
     A group grows from its consumers to its producers while every reduction
     stays within a row, no expensive element is computed twice, and no cycle
@@ -30,7 +31,8 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
     %k:2 = call @kernel_0(%x, %r, %s, %b) : (…) -> (…)
     ```
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::accel::plan::PlanDialect"];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
@@ -47,22 +49,88 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     `main` (`step`, if states are written) runs the bodies as the schedule says,
     with `read_inputs` before those that need inputs of another micro-batch and
     `write_outputs` after those that give outputs; a loop of the schedule is a
-    loop of the entry, whose turns read their inputs anew. New values of states are
+    loop of the entry, whose turns read their inputs anew. A task that another one
+    gives values to finds the inputs that this one has read. New values of states are
     copied to the states' buffers at the end of a body (`plan-reuse-buffers`
-    takes the copies out where it can). What a target needs beside (scratch, packed
-    weights, kernels for attention) its own passes add after this one.
+    takes the copies out where it can). What other ranks access lies where the
+    target wants it. What the target needs beside (scratch, packed weights)
+    `plan-choose-forms` adds.
 
     Refuses ops that no command executes, and modules with more than one entry.
 
     ```mlir
     %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
     // becomes, in the body @forward
-    plan.gemm #plan.view<@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>,
-      #plan.view<@w + 0 slot -1 : f32 [8, 16] strides [1, 8]>
-      -> #plan.view<@y + 0 slot -1 : f32 [4, 16] strides [16, 1]>
+    plan.gemm #plan.view<@x + 0 : f32 [4, 8] strides [8, 1]>,
+      #plan.view<@w + 0 : f32 [8, 16] strides [1, 8]>
+      -> #plan.view<@y + 0 : f32 [4, 16] strides [16, 1]>
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
+}
+
+def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {
+  let summary = "Has the target write down how each command is computed";
+  let description = [{
+    Runs on a plan without offsets. Each command of which the target has several
+    forms gets one, with the buffers that it takes: scratch, weights that are
+    packed once, by `plan.pack` in the entry `load`. What a target chooses by, its
+    own folder says (`lib/Target/CPU/PlanParts.h`).
+
+    ```mlir
+    plan.gemm @x, @w -> @y
+    // becomes, for a CPU
+    plan.pack @w -> @w.packed            // in the body of `load`
+    plan.gemm @x, @w -> @y {form = {chunk_columns = 0, chunk_rows = 256, layout = […], packed},
+                            packed = @w.packed, scratch = @scratch}
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
+}
+
+def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::ModuleOp"> {
+  let summary = "Says what a rank holds beside its arenas";
+  let description = [{
+    Runs on an allocated plan. The device arena's `reserve` becomes what the target
+    says that process and libraries will hold for what the plan makes them prepare.
+    `acc-run` compares its resident set with it and warns.
+
+    ```mlir
+    plan.arena device bytes 512 alignment 64 reserve 0
+    // becomes
+    plan.arena device bytes 512 alignment 64 reserve 9576448
+    ```
+  }];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
+}
+
+def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
+  let summary = "Gives buffers as many copies as micro-batches use them at once";
+  let description = [{
+    What one body leaves to another of the same micro-batch (activations for the
+    backward, inputs that both read) must outlive the other micro-batches that
+    the entry begins in between: as many copies as there are from the oldest one
+    that still reads its own to the newest that has written one. A run on
+    micro-batch m uses copy m mod `slots`. What a single body uses, and what
+    outlives micro-batches, has one copy.
+
+    Runs before anything asks when bytes are used. Does nothing where a
+    micro-batch ends before the next begins.
+
+    ```mlir
+    plan.buffer @act … bytes 96 slots 1 stride 96
+    plan.loop 7 {   // forward t + 1, then backward t
+      plan.segment cpu capturable {
+        plan.run @forward micro_batch turn + 1
+        plan.run @backward micro_batch turn + 0
+    // becomes
+    plan.buffer @act … bytes 96 slots 2 stride 128
+    ```
+  }];
+  let options = [Option<"alignment", "alignment", "int64_t", "64", "Copies are a multiple of this many bytes apart">];
 }
 
 def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
@@ -162,7 +230,8 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
     ```
   }];
-  let options = [Option<"alignment", "alignment", "int64_t", "64", "Every offset is a multiple of this many bytes">];
+  let options = [Option<"alignment", "alignment", "int64_t", "0", "Every offset is a multiple of this many bytes; 0: of what the target wants">,
+                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
@@ -171,18 +240,19 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     Ends phase `plan`, and shares no code with the passes before it. Refuses:
 
     - a buffer outside its arena or not aligned, an arena larger or smaller than
-      its buffers need, a view outside its buffer for some slot or coordinate;
+      its buffers need, a view outside its buffer for some coordinate;
     - a wait that can never end, two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
-      access outside space `shared`;
+      access outside the space where the target that the bodies' engine names
+      lets them;
     - a body that runs more than once, or that reads or writes a part of what is
       split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has
       overwritten or that were released. Entries are replayed in the order that
       streams and events give: `load` once, the others twice, so that what they
-      leave behind still serves them, and of each loop two turns
-      (`dialects/Plan/RunList.h` says why two tell of all).
+      leave behind still serves them, and of each loop two turns for
+      each copy of a buffer (`dialects/Plan/RunList.h` says why they tell of all).
 
     A view counts as all bytes between its first and last element.
 

@@ -1,10 +1,10 @@
-// The phase from `local` to `plan`, in two parts: a target's own passes stand
-// between them.
+// The phase from `local` to `plan`.
 
 #ifndef ACCEL_PLAN_PIPELINE_H
 #define ACCEL_PLAN_PIPELINE_H
 
 #include <cstdint>
+#include <string>
 
 namespace mlir {
 class OpPassManager;
@@ -14,17 +14,12 @@ namespace accel::plan {
 
 /// What a plan is made for.
 struct PlanOptions {
-  int64_t alignment = 64; ///< of every buffer, in bytes
+  std::string target;  ///< as `--target` has it
+  int64_t threads = 0; ///< per rank; 0: as many as the target counts with
 };
 
-/// From `local` to commands over buffers that have no offsets yet.
-void buildLowerToPlanPipeline(mlir::OpPassManager &pm,
-                              const PlanOptions &options);
-
-/// From there, once the target has chosen forms and added the buffers that they
-/// need, to a plan that is ordered, allocated and proved.
-void buildSchedulePlanPipeline(mlir::OpPassManager &pm,
-                               const PlanOptions &options);
+/// From `local` to a plan that is ordered, allocated and proved.
+void buildPlanPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 
 } // namespace accel::plan
 

@@ -3,9 +3,17 @@
 #ifndef ACCEL_PLAN_SUMMARY_H
 #define ACCEL_PLAN_SUMMARY_H
 
+#include "dialects/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace accel::plan {
+
+/// Floating-point operations of one execution of a command: of products and
+/// attention those that an implementation cannot do without, of a kernel what
+/// the Cost models of its ops add up to (each op once, however often a fused
+/// loop computes it), of all else none. The file carries the number.
+int64_t countFlops(CommandOpInterface command,
+                   mlir::SymbolTableCollection &symbols);
 
 /// Prints, for each program of a module in phase `plan`: the bytes of each
 /// arena with the sizes of its buffers by role (roles that share bytes add up

@@ -1,5 +1,5 @@
 // What a compilation costs and where things are, before anything runs:
-// `acc-opt --report=memory|sharding|collectives`.
+// `acc-opt --report=memory|sharding|collectives|commands`.
 
 #ifndef ACCEL_REPORT_REPORTS_H
 #define ACCEL_REPORT_REPORTS_H
@@ -22,6 +22,13 @@ mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::raw_ostream &os,
 /// often each unit's weights are gathered per micro-batch.
 mlir::LogicalResult printCollectives(mlir::ModuleOp module,
                                      llvm::raw_ostream &os, bool json);
+
+/// What one call of each entry executes on a rank, of a module in phase `plan`:
+/// by kind, how many commands, the bytes of the views that they read and write,
+/// and their floating-point operations. `acc-run --device=null` counts the
+/// same.
+mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                  bool json);
 
 /// For each state, of a module in phase `local`: its shape, what each dimension
 /// is split over, one rank's shape, padding, what gathers it; of a parameter

@@ -1,11 +1,10 @@
 // Writes down how each product and attention of a plan is computed, and asks
 // for the scratch and the packed weights which that takes.
 
-#include "accel/Target/CPU/Passes.h"
+#include "PlanParts.h"
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
-#include "Threads.h"
 #include "accel/Plan/BufferTable.h"
 #include "accel/Target/CPU/Kernels.h"
 #include "dialects/Plan/Plan.h"
@@ -17,9 +16,6 @@
 using namespace mlir;
 
 namespace accel::cpu {
-#define GEN_PASS_DEF_CHOOSEGEMMFORMSPASS
-#include "accel/Target/CPU/Passes.h.inc"
-
 namespace {
 /// Queries per block of attention: their scores stay in the second level of
 /// cache, and a causal mask hides whole blocks of keys.
@@ -148,10 +144,9 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
       /*alias_of=*/nullptr, /*value=*/nullptr, /*source=*/nullptr,
       /*part=*/nullptr);
   buffers.insert(buffer);
-  return plan::ViewAttr::get(builder.getContext(),
-                             FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
-                             /*offset=*/0, /*slot=*/-1, /*axes=*/{},
-                             builder.getI8Type(), {bytes}, {1});
+  return plan::ViewAttr::get(
+      builder.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
+      /*offset=*/0, /*axes=*/{}, builder.getI8Type(), {bytes}, {1});
 }
 
 /// The command that reads the state which is the whole of `view`'s buffer, if
@@ -354,41 +349,26 @@ void addFormFeatures(ModuleOp plans, CpuTarget &target) {
   llvm::sort(target.features);
 }
 
-namespace {
-struct ChooseGemmFormsPass
-    : impl::ChooseGemmFormsPassBase<ChooseGemmFormsPass> {
-  using Base::Base;
-
-  void runOnOperation() override {
-    FailureOr<CpuTarget> parsed =
-        parseTarget(target, [&] { return getOperation().emitError(); });
-    if (failed(parsed))
-      return signalPassFailure();
-    if (!parsed->isHost)
-      if (auto status = rt::cpu::limitInstructions(parsed->vectorBits == 512);
-          !status.ok()) {
-        getOperation().emitError() << status.message();
-        return signalPassFailure();
-      }
-    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      FormChooser chooser(program, countThreads(threads, program.getRanks()),
-                          parsed->isHost);
-      SmallVector<Operation *> commands;
-      program.walk([&](Operation *op) {
-        if (isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(op))
-          commands.push_back(op);
-      });
-      for (Operation *op : commands)
-        if (failed(llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                       .Case<plan::GemmOp, plan::AttentionOp,
-                             plan::AttentionGradOp>([&](auto command) {
-                         return chooser.choose(command);
-                       })))
-          return signalPassFailure();
-      chooser.releaseWeights();
-      chooser.reportMeasured();
-    }
-  }
-};
-} // namespace
+LogicalResult chooseForms(plan::ProgramOp program, const CpuTarget &target,
+                          int64_t threads) {
+  if (!target.isHost)
+    if (auto status = rt::cpu::limitInstructions(target.vectorBits == 512);
+        !status.ok())
+      return program.emitError() << status.message();
+  FormChooser chooser(program, threads, target.isHost);
+  SmallVector<Operation *> commands;
+  program.walk([&](Operation *op) {
+    if (isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(op))
+      commands.push_back(op);
+  });
+  for (Operation *op : commands)
+    if (failed(
+            llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(
+                    [&](auto command) { return chooser.choose(command); })))
+      return failure();
+  chooser.releaseWeights();
+  chooser.reportMeasured();
+  return success();
+}
 } // namespace accel::cpu

@@ -1,19 +1,14 @@
 // Says what a rank will hold beside its arenas, from what its plan makes it
 // prepare.
 
-#include "Threads.h"
+#include "PlanParts.h"
 
-#include "accel/Target/CPU/Passes.h"
-#include "dialects/Plan/Plan.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
 namespace accel::cpu {
-#define GEN_PASS_DEF_RESERVEFORLIBRARIESPASS
-#include "accel/Target/CPU/Passes.h.inc"
-
 // Bytes, a fifth to a half above what was measured with oneDNN 2.6 and glibc
 // 2.36: of the fixture's GPT-2, Llamas of 4 and 12 layers and GPT-2 124M, on 1
 // and 4 ranks of 1, 2 and 4 threads, in f32 and bf16. acc-run compares.
@@ -56,48 +51,33 @@ struct Products {
   }
 };
 
-struct ReserveForLibrariesPass
-    : impl::ReserveForLibrariesPassBase<ReserveForLibrariesPass> {
-  using Base::Base;
-
-  void runOnOperation() override {
-    for (auto program : getOperation().getOps<plan::ProgramOp>()) {
-      int64_t bytes = estimate(program);
-      for (auto arena : program.getOps<plan::ArenaOp>())
-        if (arena.getSpace() == plan::Space::device)
-          arena.setReserve(bytes);
+/// The types, shapes and strides of what a command takes and gives.
+Attribute getShapes(plan::CommandOpInterface command) {
+  Builder builder(command.getContext());
+  SmallVector<Attribute> found{command->getName().getIdentifier()};
+  for (auto views : {command.getReads(), command.getWrites()})
+    for (plan::ViewAttr view : views) {
+      found.push_back(TypeAttr::get(view.getElement()));
+      found.push_back(builder.getDenseI64ArrayAttr(view.getShape()));
+      found.push_back(builder.getDenseI64ArrayAttr(view.getStrides()));
     }
-  }
-
-  int64_t estimate(plan::ProgramOp program) {
-    int64_t each = countThreads(threads, program.getRanks());
-    int64_t bytes = kProcess + each * kThread;
-    llvm::DenseSet<Attribute> shapes; // what oneDNN sees of a product
-    program.walk([&](plan::CommandOpInterface command) {
-      bytes += kCommand;
-      if (!isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(
-              command.getOperation()))
-        return;
-      int64_t products = Products(command).count;
-      bytes += products * each * kProductOfThread;
-      if (shapes.insert(getShapes(command)).second)
-        bytes += products * kProductCode;
-    });
-    return bytes;
-  }
-
-  /// The types, shapes and strides of what a command takes and gives.
-  static Attribute getShapes(plan::CommandOpInterface command) {
-    Builder builder(command.getContext());
-    SmallVector<Attribute> found{command->getName().getIdentifier()};
-    for (auto views : {command.getReads(), command.getWrites()})
-      for (plan::ViewAttr view : views) {
-        found.push_back(TypeAttr::get(view.getElement()));
-        found.push_back(builder.getDenseI64ArrayAttr(view.getShape()));
-        found.push_back(builder.getDenseI64ArrayAttr(view.getStrides()));
-      }
-    return builder.getArrayAttr(found);
-  }
-};
+  return builder.getArrayAttr(found);
+}
 } // namespace
+
+int64_t estimateReserve(plan::ProgramOp program, int64_t threads) {
+  int64_t bytes = kProcess + threads * kThread;
+  llvm::DenseSet<Attribute> shapes; // what oneDNN sees of a product
+  program.walk([&](plan::CommandOpInterface command) {
+    bytes += kCommand;
+    if (!isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(
+            command.getOperation()))
+      return;
+    int64_t products = Products(command).count;
+    bytes += products * threads * kProductOfThread;
+    if (shapes.insert(getShapes(command)).second)
+      bytes += products * kProductCode;
+  });
+  return bytes;
+}
 } // namespace accel::cpu

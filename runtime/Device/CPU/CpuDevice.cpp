@@ -2,6 +2,7 @@
 // and commands go to the file of their kind.
 
 #include "Device/CPU/CpuDevice.h"
+#include "Core/Populate.h"
 #include "Device/CPU/Gemm/Gemm.h"
 #include "Format/SystemError.h"
 
@@ -11,23 +12,6 @@
 #include <sys/mman.h>
 
 namespace accel::rt {
-
-Status cpu::populate(void *address, uint64_t bytes,
-                     std::atomic<uint64_t> *counter) {
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t step = std::min(kPopulatedAtOnce, bytes - done);
-    // Kernels before 5.14 do not know this: there the first run pays.
-    if (madvise(static_cast<char *>(address) + done, step,
-                MADV_POPULATE_WRITE) != 0 &&
-        errno != EINVAL)
-      return Status::error("cannot fill an arena of " + std::to_string(bytes) +
-                           " bytes with memory: " + systemError(errno));
-    done += step;
-    if (counter)
-      counter->fetch_add(step, std::memory_order_relaxed);
-  }
-  return Status();
-}
 
 namespace {
 
@@ -65,7 +49,7 @@ public:
     *address = reinterpret_cast<void *>(aligned);
     if (bytes >= kHugePage)
       (void)madvise(*address, bytes, MADV_HUGEPAGE);
-    ACCEL_RT_RETURN_IF_ERROR(cpu::populate(*address, bytes, populated));
+    ACCEL_RT_RETURN_IF_ERROR(populate(*address, bytes, populated));
     allocated += bytes;
     return Status();
   }
@@ -113,9 +97,9 @@ private:
 
 } // namespace
 
-Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
-                     std::unique_ptr<Device> &device,
-                     std::atomic<uint64_t> *populated) {
+Status cpu::makeDevice(const ExecutableFile &file, ThreadPool &pool,
+                       std::atomic<uint64_t> *populated,
+                       std::unique_ptr<Device> &device) {
   const Executable &plan = file.plan();
   bool portable = plan.target.find(':') != std::string::npos;
   if (portable) {
@@ -124,9 +108,9 @@ Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
         std::find(needs.begin(), needs.end(), "avx512f") != needs.end();
     ACCEL_RT_RETURN_IF_ERROR(cpu::limitInstructions(avx512));
   }
-  auto cpu = std::make_unique<CpuDevice>(pool, populated);
-  ACCEL_RT_RETURN_IF_ERROR(cpu->load(file));
-  device = std::move(cpu);
+  auto made = std::make_unique<CpuDevice>(pool, populated);
+  ACCEL_RT_RETURN_IF_ERROR(made->load(file));
+  device = std::move(made);
   return Status();
 }
 

@@ -6,23 +6,31 @@
 
 #include "Core/Layout.h"
 #include "Core/ThreadPool.h"
+#include "Device/CPU/Kernel.h"
 #include "accel-rt/Device.h"
-#include "accel-rt/Kernel.h"
 
 namespace accel::rt::cpu {
 
-/// Backs the pages of an arena by memory now, so that the first run is like the
-/// others and too little memory is an error at load. It is done in pieces,
-/// whose bytes are added to `counter` (may be null): a large arena takes as
-/// long as a hang.
-Status populate(void *address, uint64_t bytes, std::atomic<uint64_t> *counter);
-inline constexpr uint64_t kPopulatedAtOnce = 64 << 20;
+/// The device. Its kernels are loaded from memory; they may be absent if no
+/// command needs one. `populated` may be null.
+Status makeDevice(const ExecutableFile &file, ThreadPool &pool,
+                  std::atomic<uint64_t> *populated,
+                  std::unique_ptr<Device> &device);
+
+/// Errors: features (names as in /proc/cpuinfo) that the code in `path` needs
+/// and this machine lacks.
+Status checkMachine(const Executable &plan, const std::string &path);
+
+/// Puts into `missing` those among `features` that this machine lacks. Errors:
+/// it does not say.
+Status findMissingFeatures(const std::vector<std::string> &features,
+                           std::vector<std::string> &missing);
 
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {
 public:
   ~KernelLibrary();
-  /// Loads the section cpu.so of `file`, if there is one.
+  /// Loads the library of `file`, if there is one.
   Status load(const ExecutableFile &file);
   /// Errors: no kernel of that name.
   Status find(const std::string &name, KernelFunction &kernel) const;

@@ -19,7 +19,8 @@ KernelLibrary::~KernelLibrary() {
 }
 
 Status KernelLibrary::load(const ExecutableFile &file) {
-  const Section *section = file.find(kKernelSection);
+  const Section *section =
+      file.find(std::string(kCodePrefix) + kLibrarySection);
   if (!section)
     return Status();
   // A file in memory: nothing is left on disk, whatever happens.

@@ -1,8 +1,11 @@
-// A device that records what it is asked for: plans run without hardware, and
-// tests see the addresses that the executor computed.
+// A device that does nothing that it is asked for: plans run without hardware,
+// and tests see the addresses that the executor computed.
+
+#include "Device/Null/NullDevice.h"
 
 #include "Format/Views.h"
-#include "accel-rt/Device.h"
+
+#include <cstring>
 
 namespace accel::rt {
 namespace {
@@ -10,22 +13,23 @@ namespace {
 class NullTask : public Task {
 public:
   NullTask(const Command &command, size_t views,
-           std::vector<RecordedCommand> &log)
+           std::vector<RecordedCommand> *log)
       : command(command), views(views), log(log) {}
   Status run(void *const *addresses, int64_t microBatch) override {
-    log.push_back({&command, {addresses, addresses + views}, microBatch});
+    if (log)
+      log->push_back({&command, {addresses, addresses + views}, microBatch});
     return Status();
   }
 
 private:
   const Command &command;
   size_t views;
-  std::vector<RecordedCommand> &log;
+  std::vector<RecordedCommand> *log;
 };
 
 class NullDevice : public Device {
 public:
-  explicit NullDevice(std::vector<RecordedCommand> &log) : log(log) {}
+  explicit NullDevice(std::vector<RecordedCommand> *log) : log(log) {}
   const char *name() const override { return "null"; }
   Status allocate(const ArenaPlan &arena, void **address) override {
     // Addresses that no memory stands behind: a page is taken between arenas.
@@ -42,18 +46,33 @@ public:
     return Status();
   }
   Status upload(void *, const void *, uint64_t) override { return Status(); }
-  Status download(void *, const void *, uint64_t) override { return Status(); }
+  /// Zeros, as nothing was ever written.
+  Status download(void *host, const void *, uint64_t bytes) override {
+    std::memset(host, 0, bytes);
+    return Status();
+  }
 
 private:
-  std::vector<RecordedCommand> &log;
+  std::vector<RecordedCommand> *log;
   uint64_t allocated = 0;
   uint64_t next = uint64_t(1) << 44;
 };
 
 } // namespace
 
-std::unique_ptr<Device> makeNullDevice(std::vector<RecordedCommand> &log) {
+std::unique_ptr<Device> null::makeDevice(std::vector<RecordedCommand> *log) {
   return std::make_unique<NullDevice>(log);
+}
+
+Status null::checkMachine(const Executable &, const std::string &) {
+  return Status();
+}
+
+Status null::makeDevice(const ExecutableFile &, ThreadPool &,
+                        std::atomic<uint64_t> *,
+                        std::unique_ptr<Device> &device) {
+  device = makeDevice(nullptr);
+  return Status();
 }
 
 } // namespace accel::rt

@@ -1,6 +1,6 @@
-// What executes commands: the CPU, a GPU's back end (a plug-in that is loaded
-// when asked), or the Null device that only records them. A command is prepared
-// once, at load, into a Task; running a Task allocates nothing.
+// What executes commands; runtime/Device has a folder for each, and a table of
+// them. A command is prepared once, at load, into a Task; running a Task
+// allocates nothing.
 
 #ifndef ACCEL_RT_DEVICE_H
 #define ACCEL_RT_DEVICE_H
@@ -43,24 +43,6 @@ public:
   virtual Status upload(void *device, const void *host, uint64_t bytes) = 0;
   virtual Status download(void *host, const void *device, uint64_t bytes) = 0;
 };
-
-/// The CPU. `file` holds the kernels; its section cpu.so is loaded from memory
-/// (it may be absent if no command needs a kernel). `pool` must outlive it.
-/// `populated` (may be null) grows with the bytes of the arenas that have got
-/// memory: for large ones that takes seconds.
-Status makeCpuDevice(const ExecutableFile &file, ThreadPool &pool,
-                     std::unique_ptr<Device> &device,
-                     std::atomic<uint64_t> *populated = nullptr);
-
-/// A command as the Null device saw it.
-struct RecordedCommand {
-  const Command *command;
-  std::vector<void *> addresses;
-  int64_t microBatch;
-};
-/// Records commands into `log` and touches no memory but the arenas it hands
-/// out: for tests and dry runs. (The log allocates.)
-std::unique_ptr<Device> makeNullDevice(std::vector<RecordedCommand> &log);
 
 } // namespace accel::rt
 

@@ -29,8 +29,9 @@ namespace accel::rt {
 /// Raised by every change that an older reader would misread.
 inline constexpr int64_t kFormatVersion = 6;
 inline constexpr uint64_t kSectionAlignment = 4096;
-/// The section that holds the shared library of generated kernels.
-inline constexpr const char *kKernelSection = "cpu.so";
+/// What the names of sections that hold a target's code begin with; what
+/// follows is the target's own.
+inline constexpr const char *kCodePrefix = "code:";
 
 /// Element types under their MLIR names (dtypeName); signless integers are
 /// signed here, as ONNX's are.
@@ -71,7 +72,6 @@ struct AxisStride {
 struct View {
   int64_t buffer = 0;
   int64_t offset = 0;
-  int64_t slot = -1;
   std::vector<AxisStride> axes;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -125,8 +125,8 @@ struct AttentionGradCommand {
   std::string kernel;
   Form form;
 };
-/// `function` is a symbol of the section cpu.so with the type KernelFunction of
-/// accel-rt/Kernel.h; its arguments are the addresses of inputs, then outputs.
+/// `function` is the name that the target's code has it by; its arguments are
+/// inputs, then outputs. `grid` rows are handed out at once.
 struct KernelCommand {
   std::string function;
   std::vector<View> inputs, outputs;
@@ -205,6 +205,9 @@ struct Command {
   /// Views whose bytes nobody reads after this command: poison mode overwrites
   /// them (attribute `plan.releases`).
   std::vector<View> releases;
+  /// Floating-point operations of one execution, as the compiler counts them:
+  /// what a kernel computes nobody else knows. Absent: none.
+  std::optional<uint64_t> flops = std::nullopt;
 };
 
 /// The dialect's name of the command: "gemm", "kernel", …
@@ -220,6 +223,8 @@ struct ArenaPlan {
 };
 struct BufferPlan {
   std::string name, role, space;
+  /// A run on micro-batch m uses the copy m mod `slots`, `slotStride` bytes
+  /// behind the one before.
   int64_t offset = 0, bytes = 0, slots = 1, slotStride = 0;
   /// Section that holds a constant's value; empty otherwise.
   std::string section;
@@ -230,14 +235,12 @@ struct BufferPlan {
 };
 struct Body {
   std::string name, engine;
-  int64_t slots = 0;
   std::vector<Command> commands;
 };
 struct Run {
   int64_t body = 0; ///< Index into Program::bodies.
   /// In turn 0 of the loop; in each later turn the next.
   int64_t microBatch = 0;
-  std::vector<int64_t> slots;
 };
 struct Segment {
   std::string engine;
@@ -338,10 +341,12 @@ inline constexpr const char *kStepReports[] = {"loss", "grad_norm", "lr"};
 
 /// Everything in the header.
 struct Executable {
-  std::string target; ///< As given: "cpu", "cpu:x86-64-v3".
+  /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
+  /// the device that the plan was made for.
+  std::string target;
   /// "forward" (its entry is called main) or "train" (step).
   std::string kind = "forward";
-  /// CPU features that the kernels need, by their names in /proc/cpuinfo.
+  /// What the code needs of the machine, in words of that device.
   std::vector<std::string> features;
   std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
   int64_t microBatches = 1; ///< Size of the axis mb, which `mesh` leaves out.

@@ -6,6 +6,7 @@
 #include "accel-rt/PlanFormat.h"
 
 #include <functional>
+#include <map>
 
 namespace accel::rt {
 
@@ -25,6 +26,9 @@ struct StepResult {
 
 struct RunOptions {
   std::string executable;
+  /// The name of a device (runtime/Device/Devices.h); empty: the one that the
+  /// file was compiled for.
+  std::string device;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;
@@ -61,8 +65,16 @@ struct RunOptions {
   std::function<bool()> canTellStep;
 };
 
+/// What commands of one kind come to; docs/Reports.md says what is counted.
+struct KindCounts {
+  uint64_t commands = 0, bytesRead = 0, bytesWritten = 0, flops = 0;
+};
+/// Of one call of an entry, by the kind's name.
+using EntryCounts = std::map<std::string, KindCounts>;
+
 /// What a run measured; bytes are those of the worst rank.
 struct RunResult {
+  std::string device; ///< That it ran on.
   int64_t ranks = 1, threads = 1;
   uint64_t plannedPeakBytes = 0;  ///< Sum of the arenas, by the plan.
   uint64_t measuredPeakBytes = 0; ///< Sum of the arenas, as allocated.
@@ -74,6 +86,9 @@ struct RunResult {
   int interruptedBy = 0;       ///< The signal that ended the run; 0: none.
   /// Where it is, as a clause for the end of an error; empty: none is saved.
   std::string lastCheckpoint;
+  /// Where the device only counts: what each rank did in each of its entries
+  /// `load` and `main` or `step`, in every call of which it was the same.
+  std::vector<std::map<std::string, EntryCounts>> counts;
 };
 
 /// Runs the executable's `load` and then `main` `repeats` times, or `step`
@@ -87,11 +102,6 @@ struct RunResult {
 /// a second later or after that. The caller ignores SIGPIPE, if its callbacks
 /// write to pipes.
 Status runExecutable(const RunOptions &options, RunResult &result);
-
-/// Puts into `missing` the CPU features among `features` (names as in
-/// /proc/cpuinfo) that this machine lacks. Errors: it does not say.
-Status findMissingFeatures(const std::vector<std::string> &features,
-                           std::vector<std::string> &missing);
 
 } // namespace accel::rt
 

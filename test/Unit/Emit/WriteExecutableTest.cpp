@@ -32,29 +32,52 @@ module attributes {accel.phase = "plan"} {
     plan.buffer @w role state space device offset 128 bytes 16 slots 1 stride 16 {source = @w}
     plan.buffer @c role constant space device offset 192 bytes 4 slots 1 stride 4 {value = dense<[true, false, true, true]> : tensor<4xi1>}
     plan.buffer @s role communication space shared offset 0 bytes 32 slots 1 stride 32
-    plan.body @load_states engine cpu slots 0 {
-      plan.read state "w" #plan.part<[2, 2] by [[], []]> -> #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>
+    plan.body @load_states engine cpu {
+      plan.read state "w" #plan.part<[2, 2] by [[], []]> -> #plan.view<@w + 0 : f32 [2, 2] strides [2, 1]>
     }
-    plan.body @forward engine cpu slots 1 {
-      plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]> loc("Input")
-      plan.gemm #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 slot -1 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 slot 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
-      plan.kernel @kernel_0 [#plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
-      plan.fill 1.5 : f32 -> #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
+    plan.body @forward engine cpu {
+      plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 : f32 [2, 2] strides [2, 1]> loc("Input")
+      plan.gemm #plan.view<@x + 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
+      plan.kernel @kernel_0 [#plan.view<@w + 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
+      plan.fill 1.5 : f32 -> #plan.view<@s + 0 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
       plan.record "filled"
       plan.wait "filled" {stream = "comm"}
-      plan.collective all_reduce ["dp"] [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
+      plan.collective all_reduce ["dp"] [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
       plan.record "reduced" {stream = "comm"}
       plan.wait "reduced"
-      plan.write #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
+      plan.write #plan.view<@s + 0 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
     }
     plan.entry @load {
-      plan.segment cpu { plan.run @load_states micro_batch 0 slots [] }
+      plan.segment cpu { plan.run @load_states micro_batch 0 }
     }
     plan.entry @main {
-      plan.segment cpu capturable { plan.run @forward micro_batch 0 slots [1] }
+      plan.segment cpu capturable { plan.run @forward micro_batch 0 }
     }
   }
 })mlir";
+
+/// A target that compiles nothing: the emitter takes names and sections as it
+/// is given them.
+class FakeTarget : public Target {
+public:
+  std::string getText() const override { return "fake:thing"; }
+  plan::Engine getEngine() const override { return plan::Engine::cpu; }
+  FusionLimits getFusionLimits() const override { return {}; }
+  bool hasEpilogue(Epilogue) const override { return false; }
+  int64_t chooseGrid(func::FuncOp, int64_t, int64_t) const override {
+    return 1;
+  }
+  int64_t getAlignment() const override { return 64; }
+  plan::Space getExchangeSpace() const override { return plan::Space::shared; }
+  LogicalResult chooseForms(plan::ProgramOp) const override {
+    return success();
+  }
+  int64_t estimateReserve(plan::ProgramOp) const override { return 0; }
+  std::string getSymbol(Operation *op, SymbolTableCollection &) const override {
+    return "fake." + cast<plan::KernelOp>(op).getFunction().str();
+  }
+  FailureOr<Code> compile(ModuleOp) const override { return Code(); }
+};
 
 class WriteExecutable : public ::testing::Test {
 protected:
@@ -94,10 +117,9 @@ protected:
     auto module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return "no module: " + message;
-    emit::EmitOptions options;
-    options.features = {"avx2"};
     bool failed = mlir::failed(emit::writeExecutable(
-        *module, "ELF", {{"nn", "text"}}, options, folder + "/m.accx"));
+        *module, FakeTarget(), {{{"thing.so", "ELF"}}, {"avx2"}},
+        {{"nn", "text"}}, folder + "/m.accx"));
     EXPECT_EQ(failed, !message.empty());
     return message;
   }
@@ -112,6 +134,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   rt::Status status = rt::ExecutableFile::open(folder + "/m.accx", file);
   ASSERT_TRUE(status.ok()) << status.message();
   const rt::Executable &plan = file->plan();
+  EXPECT_EQ(plan.target, "fake:thing");
   EXPECT_EQ(plan.features, std::vector<std::string>{"avx2"});
   ASSERT_EQ(plan.mesh.size(), 1u); // mb is no axis of ranks
   EXPECT_EQ(plan.numRanks(), 2);
@@ -125,7 +148,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   char mask[4];
   ASSERT_TRUE(file->read(*file->find("constant:main:c"), mask).ok());
   EXPECT_EQ(std::string(mask, 4), std::string("\1\0\1\1", 4));
-  EXPECT_NE(file->find(rt::kKernelSection), nullptr);
+  EXPECT_NE(file->find("code:thing.so"), nullptr);
   EXPECT_NE(file->find("ir:nn"), nullptr);
 
   ASSERT_EQ(plan.inputs.size(), 1u);
@@ -139,7 +162,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   ASSERT_EQ(program.entries[1].loops.size(), 1u);
   const rt::Segment &segment = program.entries[1].loops[0].segments[0];
   EXPECT_TRUE(segment.capturable);
-  EXPECT_EQ(segment.runs[0].slots, std::vector<int64_t>{1});
+  EXPECT_EQ(segment.runs[0].microBatch, 0);
 
   const auto &commands = program.bodies[1].commands;
   ASSERT_EQ(commands.size(), 10u);
@@ -153,7 +176,8 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(std::get<std::string>(gemm.form.at("library")), "onednn");
   EXPECT_EQ(std::get<std::vector<int64_t>>(gemm.form.at("layout")).size(), 2u);
   EXPECT_EQ(commands[1].releases.size(), 1u);
-  EXPECT_EQ(std::get<rt::KernelCommand>(commands[2].what).function, "kernel_0");
+  EXPECT_EQ(std::get<rt::KernelCommand>(commands[2].what).function,
+            "fake.kernel_0");
   EXPECT_EQ(std::get<rt::FillCommand>(commands[3].what).value,
             (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
   EXPECT_EQ(commands[3].node, "(plan-pad)");
@@ -166,7 +190,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
 TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   std::string reports;
   for (const char *name : {"loss", "grad_norm", "lr"})
-    reports += std::string("plan.write #plan.view<@s + 0 slot -1 : f32 [] "
+    reports += std::string("plan.write #plan.view<@s + 0 : f32 [] "
                            "strides []> -> output \"") +
                name + "\" #plan.part<[] by []>\n";
   reports += "plan.write #plan.view";
@@ -220,6 +244,10 @@ TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
               HasSubstr("in a form, found {}"));
   EXPECT_THAT(write("1.5 : f32", "1.5 : f64"),
               HasSubstr("expected a value of type 'f32'"));
+  EXPECT_THAT(write("@forward engine cpu", "@forward engine cuda"),
+              HasSubstr("expected engine 'cpu', which executes what is made "
+                        "for 'fake:thing', found 'cuda': the plan was made for "
+                        "another target"));
   EXPECT_THAT(write("bytes 196", "bytes 130"), HasSubstr("buffer 'w'"));
   EXPECT_FALSE(llvm::sys::fs::exists(folder + "/m.accx"));
 }

@@ -52,7 +52,7 @@ Executable everyCommand() {
   grad.rowOffset = 5, grad.columnOffset = 4;
   grad.kernel = "softmax_grad";
   grad.form = form;
-  executable.programs[0].bodies.push_back({"every", "cpu", 0, {}});
+  executable.programs[0].bodies.push_back({"every", "cpu", {}});
   auto &commands = executable.programs[0].bodies[2].commands;
   commands.push_back(
       command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
@@ -152,7 +152,7 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
        "expected the format 'accx'"},
       {"{\"format\":\"accx\",\"version\":\"6\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"6\"", "\"version\":5", "expected format version 6"},
+      {"\"version\":\"6\"", "\"version\":6", "expected format version 6"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",

@@ -1,6 +1,7 @@
 // Whole runs of hand-made executables: files in, ranks, files out, and every
 // way in which that is refused.
 
+#include "Device/CPU/CpuDevice.h"
 #include "RunFixture.h"
 
 #include <csignal>
@@ -222,7 +223,7 @@ TEST_F(RunExecutable, TakesNoFileThatCannotBeOpenedForACpuWithoutFeatures) {
   rlimit none{0, old.rlim_max};
   setrlimit(RLIMIT_NOFILE, &none);
   std::vector<std::string> missing;
-  Status status = findMissingFeatures({"fpu"}, missing);
+  Status status = cpu::findMissingFeatures({"fpu"}, missing);
   setrlimit(RLIMIT_NOFILE, &old);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.message(),

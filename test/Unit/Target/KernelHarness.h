@@ -4,7 +4,7 @@
 #ifndef ACCEL_TEST_UNIT_TARGET_KERNELHARNESS_H
 #define ACCEL_TEST_UNIT_TARGET_KERNELHARNESS_H
 
-#include "accel-rt/Kernel.h"
+#include "Device/CPU/Kernel.h"
 #include "accel/Plan/KernelModels.h"
 #include "accel/Target/CPU/ElementModels.h"
 #include "accel/Target/CPU/Kernels.h"
@@ -128,7 +128,7 @@ public:
   std::unique_ptr<Library> library;
   KernelFunction kernel;
   int64_t rows;
-  mutable rt::Refusal refusal{};
+  mutable rt::cpu::Refusal refusal{};
 };
 
 /// Numbers between -`limit` and `limit`.

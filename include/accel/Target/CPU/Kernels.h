@@ -1,5 +1,5 @@
 // From the kernels of a plan to a shared library of functions that the runtime
-// calls (accel-rt/Kernel.h).
+// calls (runtime/Device/CPU/Kernel.h).
 
 #ifndef ACCEL_TARGET_CPU_KERNELS_H
 #define ACCEL_TARGET_CPU_KERNELS_H

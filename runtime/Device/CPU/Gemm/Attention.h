@@ -6,7 +6,7 @@
 #define ACCEL_RT_DEVICE_CPU_GEMM_ATTENTION_H
 
 #include "Device/CPU/Gemm/Gemm.h"
-#include "accel-rt/Kernel.h"
+#include "Device/CPU/Kernel.h"
 
 #include <array>
 

@@ -1,14 +1,14 @@
 // Whether this machine has the CPU features that a file was compiled for.
 
+#include "Device/CPU/CpuDevice.h"
 #include "Format/SystemError.h"
-#include "accel-rt/Runtime.h"
 
 #include <cerrno>
 #include <fstream>
 #include <set>
 #include <sstream>
 
-namespace accel::rt {
+namespace accel::rt::cpu {
 
 Status findMissingFeatures(const std::vector<std::string> &features,
                            std::vector<std::string> &missing) {
@@ -41,4 +41,16 @@ Status findMissingFeatures(const std::vector<std::string> &features,
   return Status();
 }
 
-} // namespace accel::rt
+Status checkMachine(const Executable &plan, const std::string &path) {
+  std::vector<std::string> missing;
+  ACCEL_RT_RETURN_IF_ERROR(findMissingFeatures(plan.features, missing));
+  if (missing.empty())
+    return Status();
+  std::string names;
+  for (const std::string &name : missing)
+    names += (names.empty() ? "" : ", ") + name;
+  return Status::error(inQuotes(path) + " was compiled for a CPU with " +
+                       names + ", which this one lacks");
+}
+
+} // namespace accel::rt::cpu

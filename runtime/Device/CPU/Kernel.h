@@ -1,12 +1,12 @@
 // The call between the runtime and generated kernels: what lib/Target/CPU emits
 // and the CPU device calls.
 
-#ifndef ACCEL_RT_KERNEL_H
-#define ACCEL_RT_KERNEL_H
+#ifndef ACCEL_RUNTIME_DEVICE_CPU_KERNEL_H
+#define ACCEL_RUNTIME_DEVICE_CPU_KERNEL_H
 
 #include <cstdint>
 
-namespace accel::rt {
+namespace accel::rt::cpu {
 
 /// A datum that a kernel refuses: a token id outside its table, or a label that
 /// is no class.
@@ -18,7 +18,10 @@ struct Refusal {
   int64_t isLabel; ///< 1 or 0
 };
 
-/// A generated kernel, exported from the section cpu.so under the name of its
+/// The section of the file that holds the shared library of generated kernels.
+inline constexpr const char *kLibrarySection = "cpu.so";
+
+/// A generated kernel, exported from that library under the name of its
 /// func.func. `arguments` are the addresses of the command's inputs, then of
 /// its outputs, then of a Refusal; rows [rowBegin, rowEnd) are computed.
 /// Several threads call it on disjoint ranges, each with a Refusal of its own.
@@ -27,6 +30,6 @@ struct Refusal {
 using KernelFunction = int64_t (*)(void *const *arguments, int64_t rowBegin,
                                    int64_t rowEnd);
 
-} // namespace accel::rt
+} // namespace accel::rt::cpu
 
-#endif // ACCEL_RT_KERNEL_H
+#endif // ACCEL_RUNTIME_DEVICE_CPU_KERNEL_H
