@@ -41,8 +41,8 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
            << ", 0, " << N << ", 1]>";
   stream << " -> " << view("o", 0, H, S, H * D);
   if (wantsSum)
-    stream << ", <@l + 0 : " << Types<T>::sum << " [" << B << ", " << H
-           << ", " << S << "] strides [" << H * S << ", " << S << ", 1]>";
+    stream << ", <@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", "
+           << S << "] strides [" << H * S << ", " << S << ", 1]>";
   stream << " scale 0.5 " << which.attributes() << "\n}\n}\n";
   Context context;
   auto module = context.parse(text);

@@ -159,11 +159,11 @@ template <typename T> struct Problem {
                 "stride 1000000\n";
     std::string rows;
     llvm::raw_string_ostream(rows)
-        << "<@l + 0 : " << Types<T>::sum << " [" << B << ", " << H
-        << ", " << S << "] strides [" << H * S << ", " << S << ", 1]>";
-    stream << "plan.body @b engine cpu {\n plan.attention_grad "
-           << three("qkv") << " output " << view("r", 0, H, S, H * D) << ", "
-           << rows << " gradient " << view("o", 0, H, S, H * D)
+        << "<@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", " << S
+        << "] strides [" << H * S << ", " << S << ", 1]>";
+    stream << "plan.body @b engine cpu {\n plan.attention_grad " << three("qkv")
+           << " output " << view("r", 0, H, S, H * D) << ", " << rows
+           << " gradient " << view("o", 0, H, S, H * D)
            << (ofSums ? ", " + rows : "");
     if (which.mask)
       stream << " mask <@m + 0 : " << (which.mask == 'i' ? "i1" : "f32") << " ["
