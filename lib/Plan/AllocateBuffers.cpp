@@ -142,6 +142,8 @@ struct AllocateBuffersPass
         continue;
       Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
       lifetime.buffer = buffer;
+      if (buffer.getSlots() > 1)
+        buffer.setSlotStride(llvm::alignTo(buffer.getSlotStride(), alignment));
       lifetime.bytes = static_cast<int64_t>(
           (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
       // Filled before anything runs, or kept from call to call.

@@ -134,7 +134,6 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
       if (copies->second == 1)
         continue;
       buffer.setSlots(copies->second);
-      buffer.setSlotStride(llvm::alignTo(buffer.getBytes(), alignment));
     }
   }
 
