@@ -95,8 +95,11 @@ template <typename T> struct Problem {
       result[dOut + d] = value;
       common += double(result[dOut + d]) * double(out[dOut + d]);
     }
-    if (maximum == -infinity && which.zeroRows)
+    if (maximum == -infinity && which.zeroRows) {
+      // Of nothing a combination may make anything.
+      sumGradients[(b * H + h) * S + s] = std::nan("");
       return;
+    }
     // NaN of a row that sees nothing reaches the keys that `causal` lets
     // through, and may reach the others of its block.
     bool none = maximum == -infinity;
