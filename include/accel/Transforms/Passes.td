@@ -112,7 +112,7 @@ def RecognizeAttentionPass
       So `select(m, s, c)` is s + select(m, 0, c).
     - A mask known now that is 0 or at most -1e30 everywhere, with a 0 in every
       row, is a mask of i1 (the rest of a row has weight exactly 0 either way),
-      and `causal` if it is exactly that triangle.
+      and `causal` if it is a triangle, wherever row 0 ends (`row_offset`).
     - `select(m, s, -inf)` alone keeps m as the mask of i1.
     - All other masks become one mask of floats to add, added up before the
       scores are. With finite masks like the most negative float32 a row in
@@ -125,7 +125,7 @@ def RecognizeAttentionPass
     %p = nn.softmax %m dim 3 : …
     %y = nn.matmul %p, %v : …
     // becomes
-    %y = nn.attention %q, %k, %v mask %mask {scale = 0.125} : …
+    %y, %l = nn.attention %q, %k, %v mask %mask {scale = 0.125} : …
     ```
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];

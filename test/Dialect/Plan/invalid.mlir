@@ -195,3 +195,21 @@ plan.program @p stage 0 ranks 1 {
     plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [-1]>
   }
 }
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @below {{expected 'row_offset' and 'column_offset' beside 'causal' only, found 2 and 0}}
+    plan.attention <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> -> <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> scale 1.0 {row_offset = 2}
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @below {{expected 'row_offset' and 'column_offset' of at least 0 and below 2^56, found 0 and -1}}
+    plan.attention_grad <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> output <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2] strides [2, 2, 1]> gradient <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> -> <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> scale 1.0 {causal, column_offset = -1}
+  }
+}

@@ -54,10 +54,11 @@ struct AttentionForm {
 /// of the block's rows (argument 3, of the scores' type, or null). It makes
 /// rows [rowBegin, rowEnd) of the block.
 struct SoftmaxRows {
-  int64_t firstQuery;   ///< of the block: row r is query firstQuery + r
-  int64_t columns;      ///< keys that were computed; the others are hidden
-  int64_t scoreStride;  ///< elements between score rows
-  int64_t resultStride; ///< elements between probability rows
+  int64_t firstQuery;  ///< of the block: row r is query firstQuery + r
+  int64_t columns;     ///< keys that were computed; the others are hidden
+  int64_t scoreStride; ///< elements between score rows
+  /// Elements between probability rows; `scoreStride` where they are in place.
+  int64_t resultStride;
   int64_t outputStride; ///< elements between rows of the result; gradient only
 };
 
