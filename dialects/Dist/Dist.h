@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
 /// runs once per micro-batch.
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
+/// Attribute of modules: a dictionary of what was decided before the split,
+/// `micro_batches` and `schedule` (ScheduleKind.h) among it.
+inline constexpr llvm::StringLiteral kDecisionsAttr = "accel.decisions";
 /// Attribute of functions: a TaskAttr.
 inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
 

@@ -211,7 +211,7 @@ def Dist_ScheduleOp : Dist_Container<"schedule", [Symbol]> {
     ```mlir
     dist.schedule @infer entry @main micro_batches 1 {
       dist.stage 0 {
-        dist.run @main[0] slots []
+        dist.run @main[0]
       }
     }
     ```
@@ -238,12 +238,12 @@ def Dist_LoopOp : Dist_Container<"loop", [HasParent<"StageOp">]> {
     has no loop around it is what a loop of one would be.
 
     Runs of one loop may have different offsets (of a pipeline, a forward runs
-    ahead of its backward). Slots are the same in every turn.
+    ahead of its backward).
 
     ```mlir
     dist.loop 16 {
-      dist.run @forward[turn + 0] slots []
-      dist.run @backward[turn + 0] slots []
+      dist.run @forward[turn + 0]
+      dist.run @backward[turn + 0]
     }
     ```
   }];
@@ -257,10 +257,10 @@ def Dist_RunOp : Dist_Op<"run", [ParentOneOf<["StageOp", "LoopOp"]>,
   let summary = "Runs a task on a micro-batch";
   let description = [{
     On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is
-    written so. `slots[k]` is the copy that the task's k-th slotted buffer uses.
+    written so.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn, DenseI64ArrayAttr:$slots);
-  let assemblyFormat = "$task `[` `` (`turn` `+` $turn^ ` `)? `` $offset `]` `slots` $slots attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn);
+  let assemblyFormat = "$task `[` `` (`turn` `+` $turn^ ` `)? `` $offset `]` attr-dict";
   let extraClassDeclaration = [{
     /// How often it runs: once for each turn of the loop around it.
     int64_t getTrips();

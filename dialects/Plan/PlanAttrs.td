@@ -50,23 +50,22 @@ def Plan_AxisStrideAttr : Plan_Attr<"AxisStride", "axis_stride"> {
 def Plan_ViewAttr : Plan_Attr<"View", "view"> {
   let summary = "A strided tensor in a buffer";
   let description = [{
-    Element [i…] lies at buffer base + slot(k) · slot stride + `offset` +
-    Σ coordinate(axis) · bytes + Σ i · stride · element size. `strides` are in
-    elements. `slot` names the body's slot parameter (its index among the
-    entries of `plan.run`'s slots), -1 for a buffer with one slot. The axis
-    `mb` is the micro-batch of the run.
+    Element [i…] lies at buffer base + (micro-batch mod slots) · slot stride +
+    `offset` + Σ coordinate(axis) · bytes + Σ i · stride · element size.
+    `strides` are in elements; the micro-batch is the run's, and so is the
+    coordinate of the axis `mb`.
 
     ```mlir
-    #plan.view<@qkv + 256 slot -1 : f32 [4, 12, 128, 64] strides [294912, 64, 2304, 1]>
-    #plan.view<@w + 0 slot -1 axes [<"dp" * 1024>] : f32 [16, 16] strides [16, 1]>
+    #plan.view<@qkv + 256 : f32 [4, 12, 128, 64] strides [294912, 64, 2304, 1]>
+    #plan.view<@w + 0 axes [<"dp" * 1024>] : f32 [16, 16] strides [16, 1]>
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "int64_t":$offset,
-      "int64_t":$slot, OptionalArrayRefParameter<"AxisStrideAttr">:$axes,
+      OptionalArrayRefParameter<"AxisStrideAttr">:$axes,
       "::mlir::Type":$element, OptionalArrayRefParameter<"int64_t">:$shape,
       OptionalArrayRefParameter<"int64_t">:$strides);
   let assemblyFormat = [{
-    `<` $buffer `+` $offset `slot` $slot (`axes` `[` $axes^ `]`)? `:` $element
+    `<` $buffer `+` $offset (`axes` `[` $axes^ `]`)? `:` $element
     `[` (`]`) : ($shape^ `]`)? `strides` `[` (`]`) : ($strides^ `]`)? `>`
   }];
   let extraClassDeclaration = [{

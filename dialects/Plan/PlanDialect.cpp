@@ -28,7 +28,7 @@ void PlanDialect::initialize() {
 }
 
 LogicalResult ViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               FlatSymbolRefAttr, int64_t offset, int64_t slot,
+                               FlatSymbolRefAttr, int64_t offset,
                                ArrayRef<AxisStrideAttr>, Type element,
                                ArrayRef<int64_t> shape,
                                ArrayRef<int64_t> strides) {
@@ -38,8 +38,7 @@ LogicalResult ViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (!element.isIntOrFloat())
     return emitError() << "expected an integer or float element type, found "
                        << element;
-  if (offset < 0 || slot < -1 ||
-      llvm::any_of(strides, [](int64_t s) { return s < 0; }) ||
+  if (offset < 0 || llvm::any_of(strides, [](int64_t s) { return s < 0; }) ||
       llvm::any_of(shape, [](int64_t s) { return s < 0; }))
     return emitError() << "expected no negative offset, size or stride";
   return success();

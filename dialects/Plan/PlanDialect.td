@@ -12,10 +12,11 @@ def Plan_Dialect : Dialect {
   let description = [{
     A `plan.program` serves every rank of one stage. It declares buffers at
     fixed offsets of arenas, writes each task's commands once (`plan.body`), and
-    lists which body runs when, on which micro-batch and which slots
-    (`plan.entry`, `plan.segment`, `plan.run`), what repeats once (`plan.loop`).
+    lists which body runs when and on which micro-batch (`plan.entry`, 
+    `plan.segment`, `plan.run`), what repeats once (`plan.loop`).
 
-    An address is affine: buffer base + slot · slot stride + view offset +
+    An address is affine: buffer base + (micro-batch mod slots) · slot stride +
+    view offset +
     Σ coordinate(axis) · axis stride, so that one text serves every rank and
     every micro-batch. Tensors are not values here: commands name views of
     buffers as attributes. A kernel's meaning stays in the module as a function

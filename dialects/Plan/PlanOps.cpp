@@ -26,11 +26,6 @@ LogicalResult ProgramOp::verifyRegions() {
                      << " bytes of " << view.getBuffer()
                      << ", found one that ends at byte " << end,
                  WalkResult::interrupt();
-        if (view.getSlot() >= static_cast<int64_t>(body.getSlots()))
-          return command.emitOpError()
-                     << "expected a slot parameter below " << body.getSlots()
-                     << ", found " << view.getSlot(),
-                 WalkResult::interrupt();
       }
       return WalkResult::advance();
     });
@@ -48,6 +43,12 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "expected at least one slot, not closer than "
                          << getBytes() << " bytes, found " << getSlots()
                          << " slots " << getSlotStride() << " bytes apart";
+  if (getSlots() > 1 &&
+      llvm::is_contained({Role::state, Role::packed, Role::constant},
+                         getRole()))
+    return emitOpError() << "expected one copy of what all micro-batches "
+                            "share, found "
+                         << getSlots();
   return success();
 }
 
@@ -81,9 +82,6 @@ LogicalResult RunOp::verify() {
   auto body = program ? program.lookupSymbol<BodyOp>(getTask()) : BodyOp();
   if (!body)
     return emitOpError() << "names no body " << getTaskAttr();
-  if (body.getSlots() != getSlots().size())
-    return emitOpError() << "expected " << body.getSlots() << " slots for "
-                         << getTaskAttr() << ", found " << getSlots().size();
   bool inLoop = bool((*this)->getParentOfType<LoopOp>());
   if (inLoop != getTurn())
     return emitOpError() << (inLoop ? "expected 'turn + offset' in a loop"

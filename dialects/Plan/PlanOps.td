@@ -48,7 +48,9 @@ def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ProgramOp">]> {
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "Bytes at a fixed offset of an arena";
   let description = [{
-    `slots` copies, `slot_stride` bytes apart; `bytes` is the size of one.
+    `slots` copies, `slot_stride` bytes apart; `bytes` is the size of one. A run
+    on micro-batch m uses copy m mod `slots`: as many micro-batches as that may
+    be in flight, and no run has to say which copy is its own.
     `offset` is -1 until allocation. Two buffers may overlap only if every access
     of one happens before every access of the other, or if `alias_of` says so.
     `value` is what a constant holds after load; `source` names the state of a
@@ -69,12 +71,11 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
 def Plan_BodyOp : Plan_Container<"body", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "The commands of one task, written once";
   let description = [{
-    `slots` is the number of slot parameters that a `plan.run` of it gives.
     Commands of one stream run in the order written; different streams are
     ordered by `plan.record` and `plan.wait` only.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Plan_EngineAttr:$engine, I64Attr:$slots);
-  let assemblyFormat = "$sym_name `engine` `` $engine `slots` $slots attr-dict-with-keyword $body";
+  let arguments = (ins SymbolNameAttr:$sym_name, Plan_EngineAttr:$engine);
+  let assemblyFormat = "$sym_name `engine` `` $engine attr-dict-with-keyword $body";
 }
 
 def Plan_EntryOp : Plan_Container<"entry", [Symbol, HasParent<"ProgramOp">]> {
@@ -92,16 +93,16 @@ def Plan_LoopOp : Plan_Container<"loop", [HasParent<"EntryOp">]> {
   let summary = "Segments that repeat, turn after turn";
   let description = [{
     `trips` turns, at least two, from 0: in turn t a run works on micro-batch t +
-    its offset, through the same slots. Each turn is a run of its own to events.
+    its offset. Each turn is a run of its own to events.
 
     ```mlir
     plan.loop 16 {
       plan.segment cpu {
-        plan.run @read_inputs micro_batch turn + 0 slots []
+        plan.run @read_inputs micro_batch turn + 0
       }
       plan.segment cpu capturable {
-        plan.run @forward micro_batch turn + 0 slots []
-        plan.run @backward micro_batch turn + 0 slots []
+        plan.run @forward micro_batch turn + 0
+        plan.run @backward micro_batch turn + 0
       }
     }
     ```
@@ -118,10 +119,10 @@ def Plan_SegmentOp : Plan_Container<"segment", [ParentOneOf<["EntryOp", "LoopOp"
 }
 
 def Plan_RunOp : Plan_Op<"run", [HasParent<"SegmentOp">]> {
-  let summary = "Runs a body on a micro-batch with given slots";
+  let summary = "Runs a body on a micro-batch";
   let description = "On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is written so.";
-  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn, DenseI64ArrayAttr:$slots);
-  let assemblyFormat = "$task `micro_batch` (`turn` `+` $turn^)? $offset `slots` $slots attr-dict";
+  let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn);
+  let assemblyFormat = "$task `micro_batch` (`turn` `+` $turn^)? $offset attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// How often it runs in a call: once for each turn of the loop around it.

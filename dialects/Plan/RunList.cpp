@@ -5,6 +5,13 @@
 using namespace mlir;
 using namespace accel::plan;
 
+int64_t accel::plan::countProofTurns(ProgramOp program) {
+  int64_t slots = 1;
+  for (auto buffer : program.getOps<BufferOp>())
+    slots = std::max<int64_t>(slots, buffer.getSlots());
+  return 2 * slots;
+}
+
 SmallVector<RunTurn> accel::plan::listRuns(EntryOp entry, int64_t most) {
   SmallVector<RunTurn> list;
   auto add = [&](SegmentOp segment, int64_t turn) {

@@ -9,10 +9,10 @@
 namespace accel::plan {
 
 /// How many turns of a loop are looked at where what follows from them is
-/// proved for all.
+/// proved for all: two for each copy that a buffer has at most.
 ///
-/// A turn does the same commands at the same addresses as the one before (a
-/// slot is the same in each, and a view that depends on the micro-batch counts
+/// Where buffers have one copy, a turn does the same commands at the same
+/// addresses as the one before (a view that depends on the micro-batch counts
 /// as all of its buffer). So what the bytes hold after a turn depends on its
 /// own writes alone where it writes, and on what came before the loop where it
 /// does not: the second turn leaves what the first one left, and every later
@@ -23,10 +23,15 @@ namespace accel::plan {
 /// the first two, one with what precedes the loop in the first, and one with
 /// what follows it in the last, for which the second stands.
 ///
+/// Where they have up to n copies, addresses come back after at most n turns of
+/// each buffer, and a copy's bytes are no other buffer's while the loop runs: a
+/// command of turn i + n touches what it touched in turn i, and the same is
+/// said of n turns at a time.
+///
 /// Whoever gives views exact bytes by micro-batch has more to show: what is
 /// disjoint in turns 0 and 1 is disjoint in all only because an address is
 /// linear in the turn, and if its stride is no smaller than what is touched.
-inline constexpr int64_t kProofTurns = 2;
+int64_t countProofTurns(ProgramOp program);
 
 /// A run in one turn of the loop around it; turn 0 where there is none.
 struct RunTurn {

@@ -46,7 +46,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(verify::createKeepProgramPass(options.logical));
-    pm.addPass(search::createDecidePass());
+    pm.addPass(search::createDecidePass({options.schedule}));
     return;
   case Phase::Local: {
     pm.addPass(verify::createKeepProgramPass(options.logical));

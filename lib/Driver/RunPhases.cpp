@@ -75,6 +75,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.batchDims.assign(batchDims.begin(), batchDims.end());
     options.sharding.stage = zeroStage;
     options.sharding.gatherOnce = zeroGatherOnce;
+    options.schedule = schedule;
     options.target = target;
     options.threads = threads;
     return options;

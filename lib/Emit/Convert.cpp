@@ -32,7 +32,6 @@ FailureOr<rt::View> emit::convertView(Location loc, plan::ViewAttr view,
   rt::View result;
   result.buffer = buffer->second;
   result.offset = view.getOffset();
-  result.slot = view.getSlot();
   for (plan::AxisStrideAttr stride : view.getAxes())
     result.axes.push_back({stride.getAxis().str(), stride.getBytes()});
   result.dtype = *dtype;

@@ -310,7 +310,6 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     rt::Body &body = program.bodies.emplace_back();
     body.name = bodyOp.getSymName().str();
     body.engine = plan::stringifyEngine(bodyOp.getEngine()).str();
-    body.slots = bodyOp.getSlots();
     for (Operation &inner : bodyOp.getBody().front()) {
       FailureOr<rt::Command> command = convertCommand(&inner, names);
       if (failed(command) || failed(addTransfer(&inner, *command)))
@@ -329,8 +328,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
       segment.capturable = segmentOp.getCapturable();
       for (auto run : segmentOp.getOps<plan::RunOp>())
         segment.runs.push_back({bodies.lookup(run.getTask()),
-                                static_cast<int64_t>(run.getOffset()),
-                                run.getSlots().vec()});
+                                static_cast<int64_t>(run.getOffset())});
     };
     for (Operation &part : entryOp.getBody().front()) {
       auto loop = dyn_cast<plan::LoopOp>(part);

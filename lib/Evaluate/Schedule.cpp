@@ -52,8 +52,11 @@ private:
   std::vector<Assembly> &assemblies;
   llvm::StringMap<Tensor> inputs;
   llvm::StringMap<GroupTensors> states; // by name, with its @
-  /// What tasks gave when they last ran, by task and result.
-  llvm::DenseMap<std::pair<StringAttr, unsigned>, GroupTensors> given;
+  /// What tasks have given, by task and result, on each micro-batch.
+  llvm::DenseMap<std::pair<StringAttr, unsigned>,
+                 std::map<int64_t, GroupTensors>>
+      given;
+  llvm::DenseSet<StringAttr> repeated; ///< tasks that run more than once
 };
 } // namespace
 
@@ -67,8 +70,11 @@ LogicalResult ScheduleRun::start(ArrayRef<Tensor> arguments) {
   // What the entry does not show: accumulators.
   SymbolTable symbols(entry->getParentOfType<ModuleOp>());
   llvm::SmallSetVector<StringAttr, 8> tasks;
-  schedule.walk(
-      [&](dist::RunOp run) { tasks.insert(run.getTaskAttr().getAttr()); });
+  schedule.walk([&](dist::RunOp run) {
+    StringAttr task = run.getTaskAttr().getAttr();
+    if (!tasks.insert(task) || run.getTurn())
+      repeated.insert(task);
+  });
   for (StringAttr name : tasks) {
     FailureOr<Bindings> task = getBindings(symbols.lookup<func::FuncOp>(name));
     if (failed(task))
@@ -108,8 +114,15 @@ FailureOr<GroupTensors> ScheduleRun::getArgument(func::FuncOp task,
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     if (edge.getTarget() != task.getSymName() || edge.getArgument() != index)
       continue;
-    auto value = given.find({edge.getSourceAttr().getAttr(), edge.getResult()});
-    if (value == given.end())
+    StringAttr source = edge.getSourceAttr().getAttr();
+    auto &values = given[{source, edge.getResult()}];
+    bool same = repeated.contains(source) &&
+                repeated.contains(edge.getTargetAttr().getAttr());
+    // What is the same for all of them, the last one has given as well.
+    auto value =
+        same ? values.find(batch)
+             : (values.empty() ? values.end() : std::prev(values.end()));
+    if (value == values.end())
       return edge.emitOpError() << "expected " << edge.getSourceAttr()
                                 << " to run before " << edge.getTargetAttr();
     return value->second;
@@ -126,7 +139,7 @@ LogicalResult ScheduleRun::takeResult(func::FuncOp task, unsigned index,
     return success();
   }
   if (!task.getResultAttr(index, nn::kOutputAttr)) {
-    given[{task.getSymNameAttr(), index}] = std::move(tensors);
+    given[{task.getSymNameAttr(), index}][batch] = std::move(tensors);
     return success();
   }
   for (auto [result, assembly] : llvm::zip(bindings.results, assemblies)) {

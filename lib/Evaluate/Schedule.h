@@ -15,8 +15,8 @@ dist::ScheduleOp findSchedule(mlir::func::FuncOp entry);
 /// (in their order), and appends the pieces of its results to `assemblies`: of
 /// outputs when the task has run that gives them, of states at the end. Tasks
 /// read and write states in the order of the runs; an edge carries what its
-/// source gave when it last ran. Emits a located error and fails where a task
-/// asks for what nothing gives.
+/// source gave on the same micro-batch, or once for all. Emits a located error
+/// and fails where a task asks for what nothing gives.
 mlir::LogicalResult evaluateSchedule(dist::ScheduleOp schedule,
                                      mlir::func::FuncOp entry,
                                      const Bindings &bindings,

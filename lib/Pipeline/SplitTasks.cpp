@@ -2,6 +2,7 @@
 
 #include "TaskHomes.h"
 #include "accel/Pipeline/Passes.h"
+#include "dialects/Dist/ScheduleKind.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -43,8 +44,8 @@ struct Edge {
 class Splitter {
 public:
   Splitter(func::FuncOp entry, dist::MeshOp mesh, const TaskHomes &homes,
-           SymbolTable &symbols)
-      : entry(entry), mesh(mesh), homes(homes), symbols(symbols),
+           dist::ScheduleKind kind, SymbolTable &symbols)
+      : entry(entry), mesh(mesh), homes(homes), kind(kind), symbols(symbols),
         context(entry.getContext()) {}
   void run();
 
@@ -62,6 +63,7 @@ private:
   func::FuncOp entry;
   dist::MeshOp mesh;
   const TaskHomes &homes;
+  dist::ScheduleKind kind;
   SymbolTable &symbols;
   MLIRContext *context;
   Task tasks[kHomes];
@@ -77,6 +79,10 @@ static bool isInLoop(Home home) {
 static constexpr dist::TaskKind kKinds[kHomes] = {
     dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
     dist::TaskKind::backward, dist::TaskKind::update};
+
+static Home homeOf(dist::TaskKind kind) {
+  return static_cast<Home>(llvm::find(kKinds, kind) - std::begin(kKinds));
+}
 
 void Splitter::run() {
   createTasks();
@@ -273,24 +279,25 @@ void Splitter::createSchedule() {
   builder.createBlock(&schedule.getBody());
   auto stage = dist::StageOp::create(builder, loc, 0);
   OpBuilder list = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
-  auto run = [&](ArrayRef<Home> all, int64_t trips) {
-    auto isThere = [&](Home home) { return !taskOf(home).results.empty(); };
-    if (llvm::none_of(all, isThere))
+  auto run = [&](const dist::SchedulePart &part) {
+    auto isThere = [&](const dist::ScheduledTask &each) {
+      return !taskOf(homeOf(each.kind)).results.empty();
+    };
+    if (llvm::none_of(part.tasks, isThere))
       return;
     OpBuilder runs = list;
-    if (trips > 1) {
-      auto loop = dist::LoopOp::create(list, loc, trips);
+    if (part.trips > 1) {
+      auto loop = dist::LoopOp::create(list, loc, part.trips);
       runs = OpBuilder::atBlockEnd(&loop.getBody().emplaceBlock());
     }
-    for (Home home : llvm::make_filter_range(all, isThere))
-      dist::RunOp::create(runs, loc, taskOf(home).function.getSymName(),
-                          /*offset=*/0, /*turn=*/trips > 1,
-                          ArrayRef<int64_t>());
+    for (auto [kind, offset] : llvm::make_filter_range(part.tasks, isThere))
+      dist::RunOp::create(runs, loc, taskOf(homeOf(kind)).function.getSymName(),
+                          offset, /*turn=*/part.trips > 1);
   };
-  run({Home::Count}, microBatches);
-  run({Home::Prepare}, 1);
-  run({Home::Forward, Home::Backward}, microBatches);
-  run({Home::Update}, 1);
+  run({microBatches, {{dist::TaskKind::count, 0}}});
+  run({1, {{dist::TaskKind::prepare, 0}}});
+  llvm::for_each(kind.list(microBatches), run);
+  run({1, {{dist::TaskKind::update, 0}}});
   for (const Edge &edge : edges)
     dist::EdgeOp::create(
         builder, edge.loc, taskOf(edge.source).function.getSymName(),
@@ -311,7 +318,7 @@ static void addSchedule(func::FuncOp entry) {
   auto stage = dist::StageOp::create(builder, entry.getLoc(), 0);
   builder.createBlock(&stage.getBody());
   dist::RunOp::create(builder, entry.getLoc(), name, /*offset=*/0,
-                      /*turn=*/false, ArrayRef<int64_t>());
+                      /*turn=*/false);
 }
 
 namespace {
@@ -346,10 +353,28 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
       addSchedule(entry);
       return success();
     }
+    // Of a module that nobody has decided on: the plainest.
+    auto decisions =
+        entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
+            dist::kDecisionsAttr);
+    auto name = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
+    auto kind =
+        dist::ScheduleKind::parse(name ? name.getValue() : "sequential");
+    if (!kind)
+      return entry.emitError()
+             << "expected a decided schedule " << dist::ScheduleKind::getNames()
+             << ", found " << name;
+    int64_t microBatches =
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    if (kind->getInFlight(microBatches) > microBatches)
+      return entry.emitError()
+             << "expected at least the " << kind->getInFlight(microBatches)
+             << " micro-batches that schedule " << name
+             << " has in flight, found " << microBatches;
     FailureOr<TaskHomes> homes = TaskHomes::compute(entry, mesh);
     if (failed(homes))
       return failure();
-    Splitter(entry, mesh, *homes, symbols).run();
+    Splitter(entry, mesh, *homes, *kind, symbols).run();
     return success();
   }
 };

@@ -2,12 +2,12 @@
 // happen before all accesses of the other; the order is taken as it is, no edge
 // is added to it.
 
+#include "Alignment.h"
 #include "CommandOrder.h"
 #include "GapFinder.h"
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
-#include "accel/Target/TargetTable.h"
 
 using namespace mlir;
 
@@ -47,7 +47,8 @@ struct Interval {
 };
 
 /// When a buffer is used. What a micro-batch writes before it reads it owes
-/// nothing to the one before, and has an interval of its own.
+/// nothing to the one before, and has an interval of its own; of a buffer that
+/// keeps several micro-batches the copies are one.
 struct Lifetime {
   BufferOp buffer;
   bool persistent = false;
@@ -61,8 +62,8 @@ struct Lifetime {
     entry = execution.entry;
     int64_t batch = execution.run.getMicroBatch();
     if (intervals.empty() ||
-        (intervals.back().microBatch != batch && writesOnly &&
-         intervals.back().endsWith(execution)))
+        (buffer.getSlots() == 1 && intervals.back().microBatch != batch &&
+         writesOnly && intervals.back().endsWith(execution)))
       intervals.emplace_back();
     intervals.back().microBatch = batch;
     intervals.back().add(execution, position);
@@ -83,17 +84,10 @@ struct AllocateBuffersPass
   using Base::Base;
 
   void runOnOperation() override {
-    if (alignment == 0) {
-      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
-      if (failed(chosen))
-        return signalPassFailure();
-      alignment = (*chosen)->getAlignment();
-    }
-    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
-      getOperation().emitError()
-          << "expected a power of two as alignment, found " << alignment;
+    FailureOr<int64_t> found = findAlignment(getOperation(), alignment, target);
+    if (failed(found))
       return signalPassFailure();
-    }
+    alignment = *found;
     for (auto program : getOperation().getOps<ProgramOp>())
       if (failed(runOnProgram(program)))
         return signalPassFailure();
@@ -217,8 +211,8 @@ struct AllocateBuffersPass
         if (ends)
           released.insert(ViewAttr::get(
               &getContext(),
-              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, -1,
-              {}, builder.getI8Type(),
+              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, {},
+              builder.getI8Type(),
               {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
       }
       auto [known, isNew] = releases.insert({execution.command, released});

@@ -29,6 +29,7 @@ FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
                                     order.streamNumbers.size());
   });
   order.numStreams = order.streamNumbers.size();
+  order.proofTurns = countProofTurns(program);
   order.lengths.assign(order.numStreams, 0);
   order.clocks.assign(order.numStreams,
                       SmallVector<unsigned, 4>(order.numStreams, 0));
@@ -52,7 +53,7 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
     CommandOpInterface command;
     size_t run; // events are those of a run in one turn
   };
-  SmallVector<RunTurn> runs = listRuns(entry, kProofTurns);
+  SmallVector<RunTurn> runs = listRuns(entry, proofTurns);
   std::vector<std::vector<Queued>> queues(numStreams);
   auto program = entry->getParentOfType<ProgramOp>();
   for (size_t number = 0; number < runs.size(); ++number)

@@ -20,11 +20,11 @@ struct Execution {
 };
 
 /// All executions of a program in an order in which they can happen, with
-/// vector clocks (Fidge 1988, Mattern 1989), of loops those of kProofTurns
-/// turns. Executions of one stream follow the run list; a wait comes after the
-/// record of its event in the same run; segments hold no stream up; an entry
-/// begins when all streams have ended the one before it: `load` first, then the
-/// others in the order written.
+/// vector clocks (Fidge 1988, Mattern 1989), of loops those of
+/// countProofTurns turns. Executions of one stream follow the run list; a wait
+/// comes after the record of its event in the same run; segments hold no stream
+/// up; an entry begins when all streams have ended the one before it: `load`
+/// first, then the others in the order written.
 class CommandOrder {
 public:
   /// Fails, with an error at the op, if a wait can never end.
@@ -43,6 +43,7 @@ private:
 
   std::vector<Execution> executions;
   unsigned numStreams = 0;
+  int64_t proofTurns = 2;
   llvm::StringMap<unsigned> streamNumbers;
   /// Of each stream: executions so far, and what its last one knows.
   llvm::SmallVector<unsigned> lengths;

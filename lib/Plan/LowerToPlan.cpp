@@ -8,6 +8,7 @@
 #include "dialects/Dist/Dist.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 
@@ -20,6 +21,10 @@ namespace {
 struct TaskBodies {
   BodyOp read, body, write; // null where there is nothing to do
   SmallVector<StringRef> inputs;
+  /// Inputs that a task has read which gives it values of the same micro-batch:
+  /// their buffers keep them as long.
+  llvm::StringSet<> kept;
+  unsigned runs = 0; ///< a loop's counts twice
 };
 
 template <typename Op, typename... Args>
@@ -161,7 +166,7 @@ BodyOp EntryLowering::createBody(StringRef name) {
   for (int next = 0; program.lookupSymbol(unique); ++next)
     unique = (name + "_" + Twine(next)).str();
   return createContainer<BodyOp>(builder, entry.getLoc(), unique,
-                                 target.getEngine(), 0);
+                                 target.getEngine());
 }
 
 LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
@@ -356,7 +361,7 @@ public:
     }
     OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
     RunOp::create(runs, entry.getLoc(), body.getSymName(), offset,
-                  /*turn=*/list != &entry.getBody(), ArrayRef<int64_t>());
+                  /*turn=*/list != &entry.getBody());
   }
 
   /// A task's bodies; inputs are read where their buffers have those of another
@@ -364,7 +369,8 @@ public:
   void run(TaskBodies &bodies, int64_t offset) {
     if (llvm::any_of(bodies.inputs, [&](StringRef input) {
           auto found = current.find(input);
-          return found == current.end() || found->second != offset;
+          return !bodies.kept.contains(input) &&
+                 (found == current.end() || found->second != offset);
         }))
       run(bodies.read, offset, /*capturable=*/false);
     for (StringRef input : bodies.inputs)
@@ -408,6 +414,15 @@ void EntryLowering::createEntries() {
   RunListWriter list(callEntry, target.getEngine());
   if (!schedule)
     return list.run(tasks.front().second, 0);
+  schedule.walk([&](dist::RunOp run) {
+    tasks[run.getTaskAttr().getAttr()].runs += run.getTurn() ? 2 : 1;
+  });
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    TaskBodies &from = tasks[edge.getSourceAttr().getAttr()],
+               &to = tasks[edge.getTargetAttr().getAttr()];
+    if ((from.runs > 1) == (to.runs > 1))
+      to.kept.insert_range(from.inputs);
+  }
   auto runTask = [&](dist::RunOp run) {
     list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
   };

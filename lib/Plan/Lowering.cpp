@@ -48,8 +48,8 @@ ViewAttr Lowering::getView(Place place) {
   MLIRContext *context = place.element.getContext();
   return ViewAttr::get(
       context, FlatSymbolRefAttr::get(place.buffer.getSymNameAttr()),
-      place.view.offset * getElementBytes(place.element), /*slot=*/-1,
-      place.axes, place.element, place.view.shape, place.view.strides);
+      place.view.offset * getElementBytes(place.element), place.axes,
+      place.element, place.view.shape, place.view.strides);
 }
 
 Place Lowering::getPlace(Value value) {

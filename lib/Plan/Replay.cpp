@@ -43,11 +43,11 @@ LogicalResult Replay::runEntry(EntryOp entry) {
 
 FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
   llvm::MapVector<StringAttr, std::vector<Step>> queues;
-  SmallVector<RunTurn> runs = listRuns(entry, kProofTurns);
+  SmallVector<RunTurn> runs = listRuns(entry, countProofTurns(program));
   for (size_t number = 0; number < runs.size(); ++number)
     buffers.getBody(runs[number].run).walk([&](CommandOpInterface command) {
       auto name = StringAttr::get(entry.getContext(), command.getStreamName());
-      queues[name].push_back({command, runs[number].run, number, 0, 0, {}});
+      queues[name].push_back({command, runs[number], number, 0, 0, {}});
     });
   // Clocks at the records that have been passed, by run and event.
   using Clock = SmallVector<int64_t, 2>;
@@ -198,11 +198,11 @@ LogicalResult Replay::checkCollectives(ArrayRef<Step> steps) {
   return success();
 }
 
-Bytes Replay::getBytes(ViewAttr view, RunOp run) {
+Bytes Replay::getBytes(ViewAttr view, const RunTurn &run) {
   BufferOp buffer = buffers.lookup(view);
-  int64_t begin = int64_t(buffer.getOffset()) + view.getOffset();
-  if (view.getSlot() >= 0)
-    begin += run.getSlots()[view.getSlot()] * int64_t(buffer.getSlotStride());
+  int64_t begin = int64_t(buffer.getOffset()) + view.getOffset() +
+                  run.getMicroBatch() % int64_t(buffer.getSlots()) *
+                      int64_t(buffer.getSlotStride());
   int64_t end = begin + view.getSpanBytes();
   // Any coordinate: a rank's own piece is somewhere in here.
   if (!view.getAxes().empty()) {

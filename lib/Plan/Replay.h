@@ -15,7 +15,7 @@ namespace accel::plan {
 /// A command of one run, in one turn.
 struct Step {
   mutable CommandOpInterface command; // op handles are pointers
-  RunOp run;
+  RunTurn run;
   size_t number;        ///< of the run, a turn counting as one
   unsigned stream;      ///< its number
   int64_t position = 0; ///< among the steps of its stream
@@ -34,8 +34,8 @@ struct Bytes {
   BufferOp buffer;
 };
 
-/// Replays `load` once and every other entry twice, kProofTurns turns of each
-/// loop. Each function returns failure after one located error.
+/// Replays `load` once and every other entry twice, countProofTurns turns of
+/// each loop. Each function returns failure after one located error.
 class Replay {
 public:
   Replay(ProgramOp program, const BufferTable &buffers)
@@ -60,7 +60,7 @@ private:
   mlir::LogicalResult checkCollectives(llvm::ArrayRef<Step> steps);
   mlir::LogicalResult execute(const Step &step);
   mlir::LogicalResult checkRead(const Step &step, ViewAttr view);
-  Bytes getBytes(ViewAttr view, RunOp run);
+  Bytes getBytes(ViewAttr view, const RunTurn &run);
   void write(const Bytes &bytes, Content content);
 
   ProgramOp program;

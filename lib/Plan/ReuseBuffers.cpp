@@ -306,8 +306,8 @@ void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
     if (view.getBuffer() != old)
       return std::nullopt;
     return ViewAttr::get(view.getContext(), kept, view.getOffset(),
-                         view.getSlot(), view.getAxes(), view.getElement(),
-                         view.getShape(), view.getStrides());
+                         view.getAxes(), view.getElement(), view.getShape(),
+                         view.getStrides());
   });
   SmallVector<CommandOpInterface> moved = std::move(users[old.getAttr()]);
   users.erase(old.getAttr());

@@ -145,7 +145,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                         [&](WriteOp op) { return isSplit(op.getPart()); });
   }
 
-  /// Every view lies in its buffer for every slot and every coordinate.
+  /// Every view lies in its buffer for every coordinate.
   LogicalResult checkViews(ProgramOp program, const BufferTable &buffers) {
     llvm::StringMap<int64_t> sizes;
     if (auto name = program.getMeshAttr())
@@ -153,22 +153,10 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
               dist::MeshOp::lookup(program->getParentOp(), name))
         for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
           sizes[axis.getName()] = axis.getSize();
-    WalkResult runs = program.walk([&](RunOp run) {
+    program.walk([&](RunOp run) {
       sizes["mb"] = std::max<int64_t>(
           sizes.lookup("mb"), int64_t(run.getOffset()) + run.getTrips());
-      BodyOp body = buffers.getBody(run);
-      WalkResult result = body.walk([&](CommandOpInterface command) {
-        SmallVector<ViewAttr> views = command.getReads();
-        llvm::append_range(views, command.getWrites());
-        for (ViewAttr view : views)
-          if (failed(checkSlot(buffers, view, run)))
-            return WalkResult::interrupt();
-        return WalkResult::advance();
-      });
-      return result;
     });
-    if (runs.wasInterrupted())
-      return failure();
     WalkResult views = program.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> all = command.getReads();
       llvm::append_range(all, command.getWrites());
@@ -194,19 +182,6 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
       return WalkResult::advance();
     });
     return failure(views.wasInterrupted());
-  }
-
-  LogicalResult checkSlot(const BufferTable &buffers, ViewAttr view,
-                          RunOp run) {
-    if (view.getSlot() < 0)
-      return success();
-    BufferOp buffer = buffers.lookup(view);
-    int64_t slot = run.getSlots()[view.getSlot()];
-    if (slot >= 0 && slot < int64_t(buffer.getSlots()))
-      return success();
-    return run.emitOpError()
-           << "expected a slot below " << buffer.getSlots() << " of "
-           << view.getBuffer() << ", found " << slot;
   }
 
   /// What other ranks read lies where they can.

@@ -16,7 +16,7 @@ using namespace accel::plan;
 using namespace accel::report;
 
 int64_t Liveness::getBytes(BufferOp buffer) {
-  return (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes();
+  return buffer.getSlots() * buffer.getBytes();
 }
 
 namespace accel::report {

@@ -33,6 +33,7 @@ public:
   llvm::SmallVector<Held> getPeak(plan::Space space) const;
   /// The most units of which such a thing is alive at once.
   int64_t getUnitsInFlight(Content content) const;
+  /// Of all copies; what lies between them is no part of it.
   static int64_t getBytes(plan::BufferOp buffer);
 
 private:
@@ -58,6 +59,13 @@ private:
   llvm::MapVector<mlir::Operation *, Lives> buffers;
   int64_t moments = 0;
 };
+
+/// What micro-batches that have begun and not ended keep for what is to come.
+struct KeptInFlight {
+  int64_t microBatches = 1; ///< as many as are in flight together, at most
+  int64_t bytesEach = 0;    ///< activations that one of them keeps
+};
+KeptInFlight countKept(plan::ProgramOp program);
 
 /// The ONNX nodes that a buffer belongs to, as messages name them.
 std::string describeNode(mlir::Operation *op);

@@ -131,6 +131,11 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
           out.attribute("tensors", total.tensors);
         });
     });
+    KeptInFlight kept = countKept(program);
+    out.attributeObject("micro_batches_in_flight", [&] {
+      out.attribute("count", kept.microBatches);
+      out.attribute("activation_bytes_each", kept.bytesEach);
+    });
     out.attribute("gather_units_in_flight",
                   live.getUnitsInFlight(Content::GatheredWeight));
     out.attribute("gradient_units_in_flight",
@@ -170,6 +175,10 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
     states.add({role.str(), std::to_string(total.tensors),
                 formatBytes(total.bytes), formatBytes(total.padding)});
   states.print(os);
+  if (KeptInFlight kept = countKept(program); kept.bytesEach)
+    os << "micro-batches in flight: " << kept.microBatches
+       << ", each keeps activations of " << formatBytes(kept.bytesEach)
+       << " for its backward\n";
   for (auto [content, what] :
        {std::pair(Content::GatheredWeight, "gathered weights"),
         std::pair(Content::WholeGradient, "whole gradients")})

@@ -1,9 +1,9 @@
-// Writes down how the program will be run: micro-batches, schedule, slots,
+// Writes down how the program will be run: micro-batches, schedule,
 // recomputation, offload. The later phases obey and check it.
 
 #include "accel/Search/Passes.h"
 
-#include "dialects/Dist/Dist.h"
+#include "dialects/Dist/ScheduleKind.h"
 
 using namespace mlir;
 
@@ -28,17 +28,30 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     for (auto mesh : module.getOps<dist::MeshOp>())
       microBatches =
           mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    auto kind = dist::ScheduleKind::parse(schedule);
+    if (!kind) {
+      module.emitError() << "expected schedule "
+                         << dist::ScheduleKind::getNames() << ", found '"
+                         << schedule << "'";
+      return signalPassFailure();
+    }
+    if (kind->getInFlight(microBatches) > microBatches) {
+      module.emitError() << "schedule '" << schedule << "' has "
+                         << kind->getInFlight(microBatches)
+                         << " micro-batches in flight: expected at least as "
+                            "many, found "
+                         << microBatches << " (--micro-batches)";
+      return signalPassFailure();
+    }
     Builder builder(&getContext());
     module->setAttr(
-        kDecisionsAttr,
+        dist::kDecisionsAttr,
         builder.getDictionaryAttr({
             builder.getNamedAttr("micro_batches",
                                  builder.getI64IntegerAttr(microBatches)),
             builder.getNamedAttr("offload", builder.getArrayAttr({})),
             builder.getNamedAttr("recompute", builder.getArrayAttr({})),
-            builder.getNamedAttr("schedule",
-                                 builder.getStringAttr("sequential")),
-            builder.getNamedAttr("slots", builder.getI64IntegerAttr(1)),
+            builder.getNamedAttr("schedule", builder.getStringAttr(schedule)),
         }));
   }
 };

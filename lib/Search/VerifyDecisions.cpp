@@ -2,7 +2,8 @@
 
 #include "accel/Search/Passes.h"
 
-#include "dialects/Dist/Dist.h"
+#include "dialects/Dist/ScheduleKind.h"
+#include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
 
@@ -17,33 +18,60 @@ struct VerifyDecisionsPass
 
   void runOnOperation() override {
     auto decisions =
-        getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
+        getOperation()->getAttrOfType<DictionaryAttr>(dist::kDecisionsAttr);
     auto microBatches =
         decisions ? decisions.getAs<IntegerAttr>("micro_batches") : nullptr;
-    auto slots = decisions ? decisions.getAs<IntegerAttr>("slots") : nullptr;
-    if (!microBatches || !slots) {
-      getOperation().emitError() << "expected '" << kDecisionsAttr
-                                 << "' with micro_batches and slots, found "
-                                 << (decisions ? "neither or one" : "none");
+    auto decided =
+        decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
+    auto kind = decided ? dist::ScheduleKind::parse(decided) : std::nullopt;
+    if (!microBatches || !kind) {
+      getOperation().emitError()
+          << "expected '" << dist::kDecisionsAttr
+          << "' with micro_batches and a schedule, found "
+          << (decisions ? "neither or one" : "none");
       return signalPassFailure();
     }
-    getOperation().walk([&](Operation *op) {
-      if (auto schedule = dyn_cast<dist::ScheduleOp>(op)) {
-        if (int64_t(schedule.getMicroBatches()) != microBatches.getInt()) {
-          schedule.emitOpError()
-              << "expected the decided " << microBatches.getInt()
-              << " micro-batches, found " << schedule.getMicroBatches();
-          signalPassFailure();
-        }
-      } else if (auto run = dyn_cast<dist::RunOp>(op)) {
-        for (int64_t slot : run.getSlots())
-          if (slot >= slots.getInt()) {
-            run.emitOpError() << "expected one of the decided "
-                              << slots.getInt() << " slots, found " << slot;
-            signalPassFailure();
-          }
+    for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
+      int64_t found = schedule.getMicroBatches();
+      if (found != microBatches.getInt()) {
+        schedule.emitOpError()
+            << "expected the decided " << microBatches.getInt()
+            << " micro-batches, found " << found;
+        return signalPassFailure();
       }
-    });
+      for (auto stage : schedule.getOps<dist::StageOp>())
+        if (int64_t inFlight = countInFlight(stage);
+            inFlight > kind->getInFlight(found)) {
+          stage.emitOpError() << "expected at most " << kind->getInFlight(found)
+                              << " micro-batches in flight in schedule "
+                              << decided << ", found " << inFlight;
+          return signalPassFailure();
+        }
+    }
+  }
+
+  /// The most micro-batches whose forward has run and whose backward has not:
+  /// counted run by run, for no loop is that long. Without a backward each ends
+  /// where it begins.
+  static int64_t countInFlight(dist::StageOp stage) {
+    int64_t now = 0, most = 0;
+    bool ends = false;
+    auto count = [&](dist::RunOp run) {
+      auto task = SymbolTable::lookupNearestSymbolFrom(run, run.getTaskAttr());
+      auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+      now += kind.getKind() == dist::TaskKind::forward;
+      most = std::max(most, now);
+      now -= kind.getKind() == dist::TaskKind::backward;
+      ends |= kind.getKind() == dist::TaskKind::backward;
+    };
+    for (Operation &op : stage.getBody().front()) {
+      if (auto run = dyn_cast<dist::RunOp>(op))
+        count(run);
+      if (auto loop = dyn_cast<dist::LoopOp>(op))
+        for (int64_t turn = 0; turn < int64_t(loop.getTrips()); ++turn)
+          llvm::for_each(loop.getOps<dist::RunOp>(), count);
+    }
+    return ends ? most : std::min<int64_t>(most, 1);
   }
 };
 } // namespace

@@ -4,6 +4,7 @@
 #include "accel/Verify/Equivalence.h"
 
 #include "Follow.h"
+#include "RunOrder.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,26 +24,12 @@ struct Accumulator {
   bool reset = false;
 };
 
-/// A run, or one turn of a run in a loop. Of a loop two turns are followed: a
-/// third finds what the second found, a micro-batch further on.
-struct Run {
-  func::FuncOp task;
-  int64_t microBatch;
-  dist::LoopOp loop; ///< null outside loops
-  int64_t left;      ///< the micro-batch of the last turn
-
-  /// The micro-batch that a run after this one sees as this one's.
-  int64_t seenBy(const Run &later) const {
-    return loop == later.loop ? microBatch : left;
-  }
-};
-
 class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh)
       : logical(whole), local(local), symbols(local), entry(entry),
-        schedule(schedule), follower(logical, mesh),
+        schedule(schedule), order(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(StringAttr::get(local.getContext(),
@@ -73,7 +60,9 @@ private:
                             StringRef kind, StringRef name, Value wanted);
 
   /// Whether it runs for each micro-batch, where there are several.
-  bool isInLoop(func::FuncOp task) { return repeated.contains(task); }
+  bool isInLoop(func::FuncOp task) {
+    return order.isRepeated(task.getSymNameAttr());
+  }
   bool varies(const Piece &piece);
   bool varies(const Known &what);
   StringAttr getState(func::FuncOp task, unsigned argument) {
@@ -92,11 +81,11 @@ private:
   SymbolTable symbols; ///< of `local`
   func::FuncOp entry;
   dist::ScheduleOp schedule;
+  RunOrder order;
   Follower follower;
   int64_t microBatches;
   StringAttr microBatch;
-  std::vector<Run> runs;
-  llvm::DenseSet<Operation *> repeated; ///< tasks that run more than once
+  std::vector<func::FuncOp> runs; ///< in their order, of a loop two turns
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
@@ -182,73 +171,39 @@ LogicalResult Verifier::readEntry() {
   return success();
 }
 
-/// A task runs once, or once for each micro-batch.
+/// A task runs once, or once for each micro-batch. What follows from one turn
+/// to the next, two turns show.
 LogicalResult Verifier::checkRuns() {
-  // Of each task the micro-batches [first, end) of its runs.
-  llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>> spans;
-  auto add = [&](dist::RunOp op, int64_t turn) {
-    auto task = symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr());
-    int64_t first = op.getOffset(), trips = op.getTrips();
-    runs.push_back({task, first + turn,
-                    dyn_cast<dist::LoopOp>(op->getParentOp()),
-                    first + trips - 1});
-    if (turn == 0)
-      spans[task].push_back({first, first + trips});
+  auto add = [&](dist::RunOp op) {
+    runs.push_back(symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr()));
   };
   schedule.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto loop = dyn_cast<dist::LoopOp>(op)) {
       for (int64_t turn = 0; turn < 2; ++turn)
         for (auto run : loop.getOps<dist::RunOp>())
-          add(run, turn);
+          add(run);
       return WalkResult::skip();
     }
     if (auto run = dyn_cast<dist::RunOp>(op))
-      add(run, 0);
+      add(run);
     return WalkResult::advance();
   });
-  for (auto &[task, found] : spans) {
-    llvm::sort(found);
-    int64_t end = 0;
-    bool follow = true;
-    for (auto [first, next] : found) {
-      follow &= first == end;
-      end = next;
-    }
-    bool once =
-        found.size() == 1 && found.front().second == found.front().first + 1;
-    if (!once && !(follow && end == microBatches))
-      return task->emitError() << "expected a run for each of " << microBatches
-                               << " micro-batches, found some twice or never";
-    if (!once)
-      repeated.insert(task);
-  }
-  return success();
+  return order.verify();
 }
 
-/// What an edge carries is there, and of the same micro-batch. One sweep over
-/// the runs for each pair of tasks that edges connect.
+/// What an edge carries is there, of the same micro-batch. Once for each pair
+/// of tasks that edges connect.
 LogicalResult Verifier::checkEdges() {
   llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
     if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
       continue;
-    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr()),
-         target = symbols.lookup<func::FuncOp>(edge.getTargetAttr().getAttr());
-    Run *last = nullptr;
-    for (Run &run : runs) {
-      if (run.task == target) {
-        if (!last)
-          return edge.emitError() << "carries a value that is not made yet";
-        int64_t carried = last->seenBy(run);
-        if (isInLoop(run.task) && isInLoop(source) && carried != run.microBatch)
-          return edge.emitError()
-                 << "carries a value of micro-batch " << carried
-                 << " to micro-batch " << run.microBatch;
-      }
-      if (run.task == source)
-        last = &run;
-    }
+    if (auto early = order.findBefore(edge.getSourceAttr().getAttr(),
+                                      edge.getTargetAttr().getAttr()))
+      return edge.emitError()
+             << "carries a value that is not made yet, to micro-batch "
+             << *early;
   }
   return success();
 }
@@ -256,18 +211,18 @@ LogicalResult Verifier::checkEdges() {
 /// A new state is written when no run to come reads the old one.
 LogicalResult Verifier::checkWrites() {
   llvm::DenseMap<StringAttr, func::FuncOp> writers;
-  for (Run run : runs) {
-    for (unsigned number = 0; number < run.task.getNumArguments(); ++number)
-      if (StringAttr state = getState(run.task, number))
+  for (func::FuncOp task : runs) {
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (StringAttr state = getState(task, number))
         if (func::FuncOp writer = writers.lookup(state))
-          return run.task.emitError()
+          return task.emitError()
                  << "reads @" << state.getValue() << " after @"
                  << writer.getSymName() << " has written the next one";
-    for (unsigned number = 0; number < run.task.getNumResults(); ++number)
-      if (StringAttr state = getNewState(run.task, number)) {
+    for (unsigned number = 0; number < task.getNumResults(); ++number)
+      if (StringAttr state = getNewState(task, number)) {
         auto sum = accumulators.find(state);
-        if (sum == accumulators.end() || sum->second.adds != run.task)
-          writers[state] = run.task;
+        if (sum == accumulators.end() || sum->second.adds != task)
+          writers[state] = task;
       }
   }
   return success();
@@ -300,8 +255,7 @@ LogicalResult Verifier::run(ModuleOp whole) {
       failed(checkRuns()) || failed(checkEdges()))
     return failure();
   llvm::SmallSetVector<Operation *, 8> tasks;
-  for (Run run : runs)
-    tasks.insert(run.task);
+  tasks.insert(runs.begin(), runs.end());
   for (Operation *op : tasks) {
     auto task = cast<func::FuncOp>(op);
     for (unsigned number = 0; number < task.getNumArguments(); ++number)
@@ -376,11 +330,11 @@ LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
 LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
                                 Accumulator &accumulator) {
   bool isRead = false;
-  for (Run run : runs) {
-    if (run.task == accumulator.adds && isRead)
+  for (func::FuncOp run : runs) {
+    if (run == accumulator.adds && isRead)
       return task.emitError() << "reads @" << accumulator.state.getSymName()
                               << " before its last term is added";
-    isRead |= run.task == task;
+    isRead |= run == task;
   }
   BlockArgument argument = task.getArgument(number);
   auto layout =
@@ -545,6 +499,8 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
     auto entry = local.lookupSymbol<func::FuncOp>(schedule.getEntry());
     if (!before || before.isExternal() || !entry)
       return schedule.emitOpError() << "runs no entry of the logical program";
+    if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+      return schedule.emitOpError() << "expected one stage";
     if (failed(Verifier(before, local, entry, schedule, mesh).run(logical)))
       return failure();
   }

@@ -168,7 +168,7 @@ Executor::BoundView Executor::bindView(const View &view) const {
     ++arena;
   BoundView bound;
   bound.base = arenas[arena]->base + buffer.offset + view.offset;
-  bound.slot = view.slot;
+  bound.slots = buffer.slots;
   bound.slotStride = buffer.slotStride;
   bound.microBatchStride = 0;
   bound.bytes = spanBytes(view);
@@ -309,8 +309,7 @@ Status Executor::runTurn(const BoundEntry &entry, const BoundLoop &loop,
         }
         continue;
       }
-      Status status =
-          runCommand(command, *ref.run, microBatch, addresses[stream].data());
+      Status status = runCommand(command, microBatch, addresses[stream].data());
       if (!status.ok()) {
         if (status.message() == kAbortedMessage)
           return status;
@@ -341,17 +340,16 @@ Status Executor::waitForEvent(Word &event, uint32_t turn) {
 
 /// Of a view (BoundView) in a run.
 template <class View>
-static char *addressOf(const View &view, const Run &run, int64_t microBatch) {
-  int64_t slot = view.slot < 0 ? 0 : run.slots[static_cast<size_t>(view.slot)];
-  return view.base + slot * view.slotStride +
+static char *addressOf(const View &view, int64_t microBatch) {
+  return view.base + microBatch % view.slots * view.slotStride +
          microBatch * view.microBatchStride;
 }
 
-Status Executor::runCommand(BoundCommand &command, const Run &run,
-                            int64_t microBatch, void **scratch) {
+Status Executor::runCommand(BoundCommand &command, int64_t microBatch,
+                            void **scratch) {
   for (size_t i = 0; i < command.views.size(); ++i) {
     const BoundView &view = command.views[i];
-    char *address = addressOf(view, run, microBatch);
+    char *address = addressOf(view, microBatch);
     scratch[i] = address;
     ArenaMemory &arena = *arenas[view.arena];
     uint64_t end = static_cast<uint64_t>(address - arena.base + view.bytes);
@@ -361,14 +359,13 @@ Status Executor::runCommand(BoundCommand &command, const Run &run,
   }
   ACCEL_RT_RETURN_IF_ERROR(command.task->run(scratch, microBatch));
   if (poison)
-    poisonReleased(command, run, microBatch);
+    poisonReleased(command, microBatch);
   return Status();
 }
 
-void Executor::poisonReleased(const BoundCommand &command, const Run &run,
-                              int64_t microBatch) {
+void Executor::poisonReleased(const BoundCommand &command, int64_t microBatch) {
   for (size_t i = 0; i < command.releases.size(); ++i) {
-    char *address = addressOf(command.releases[i], run, microBatch);
+    char *address = addressOf(command.releases[i], microBatch);
     int64_t bytes = dtypeBytes(command.command->releases[i].dtype);
     const PairLayout &layout = command.releaseLayouts[i];
     layout.forRange(

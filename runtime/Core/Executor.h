@@ -1,5 +1,5 @@
 // Interprets a program's entries for one rank: computes the addresses of views
-// from base, slot, coordinates and micro-batch, and runs the prepared tasks in
+// from base, coordinates and micro-batch, and runs the prepared tasks in
 // the order of their streams. Streams other than the first have a thread of
 // their own each; events order them. After prepare() nothing is allocated.
 
@@ -38,7 +38,7 @@ public:
   /// Runs the entry of that name (an entry that is not there is empty).
   Status run(const std::string &entry);
 
-  /// Where a view without a slot is, for micro-batch 0.
+  /// Where a view is, for micro-batch 0.
   char *address(const View &view) const { return bindView(view).base; }
 
   /// What was executed since the last call of this, by whatever device.
@@ -52,7 +52,7 @@ public:
 private:
   struct BoundView {
     char *base;
-    int64_t slot, slotStride, microBatchStride, bytes;
+    int64_t slots, slotStride, microBatchStride, bytes;
     size_t arena;
   };
   struct BoundCommand {
@@ -92,11 +92,10 @@ private:
   Status runStream(const BoundEntry &entry, size_t stream);
   Status runTurn(const BoundEntry &entry, const BoundLoop &loop, uint32_t turn,
                  size_t stream);
-  Status runCommand(BoundCommand &command, const Run &run, int64_t microBatch,
+  Status runCommand(BoundCommand &command, int64_t microBatch,
                     void **addresses);
   Status waitForEvent(Word &event, uint32_t turn);
-  void poisonReleased(const BoundCommand &command, const Run &run,
-                      int64_t microBatch);
+  void poisonReleased(const BoundCommand &command, int64_t microBatch);
   void streamThread(size_t stream);
 
   const Program &program;

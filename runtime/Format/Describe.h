@@ -20,7 +20,6 @@ template <class IO> void describe(IO &io, AxisStride &stride) {
 template <class IO> void describe(IO &io, View &view) {
   io.field("buffer", view.buffer);
   io.field("offset", view.offset);
-  io.field("slot", view.slot);
   io.field("axes", view.axes);
   io.field("dtype", view.dtype);
   io.field("shape", view.shape);
@@ -167,13 +166,11 @@ template <class IO> void describe(IO &io, BufferPlan &buffer) {
 template <class IO> void describe(IO &io, Body &body) {
   io.field("name", body.name);
   io.field("engine", body.engine);
-  io.field("slots", body.slots);
   io.field("commands", body.commands);
 }
 template <class IO> void describe(IO &io, Run &run) {
   io.field("body", run.body);
   io.field("micro_batch", run.microBatch);
-  io.field("slots", run.slots);
 }
 template <class IO> void describe(IO &io, Segment &segment) {
   io.field("engine", segment.engine);

@@ -48,7 +48,7 @@ bool beginTogether(const Program &program, const View &a, const View &b) {
   auto strides = [](const AxisStride &x, const AxisStride &y) {
     return x.axis == y.axis && x.bytes == y.bytes;
   };
-  return left.space == right.space && a.slot == b.slot &&
+  return left.space == right.space && left.slots == right.slots &&
          left.slotStride == right.slotStride &&
          start(left, a) == start(right, b) &&
          std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(), b.axes.end(),

@@ -3,6 +3,7 @@
 
 #include "Format/Replay.h"
 
+#include "Format/Runs.h"
 #include "Format/Views.h"
 
 #include <array>
@@ -16,22 +17,14 @@ constexpr size_t kMaxStreams = 8;
 /// Ranges that one access may meet, on average, before the plan is refused:
 /// what keeps the time of the check in proportion to the file.
 constexpr int64_t kWorkPerAccess = 256, kWorkToStart = 1 << 20;
-/// Turns of a loop that are run. Each does the same at the same places: views
-/// that depend on the micro-batch count as all of their buffer, slots are those
-/// of the run. So a turn leaves what the one before it left, the second finds
-/// what every later one finds, and nothing but streams orders turns, so that
-/// of two commands that race, whatever lies between their turns, the first one
-/// races in the turn before the second's as well.
-constexpr int64_t kProofTurns = 2;
-
 /// How many commands of each stream have happened.
 using Clock = std::array<int64_t, kMaxStreams>;
 
-/// Bytes that a command touches in a run with given slots.
+/// Bytes that a command touches on micro-batch 0.
 struct Touch {
   size_t arena;
   int64_t begin, end;
-  int64_t slot, slotStride;
+  int64_t slots, slotStride;
   int64_t root; ///< The buffer, or the one whose bytes it shares.
   bool isScratch;
   format::Access how;
@@ -157,7 +150,7 @@ private:
     return {arenaOf.at(buffer.space),
             begin,
             end,
-            view.slot,
+            buffer.slots,
             buffer.slotStride,
             roots[view.buffer],
             buffer.role == "scratch",
@@ -182,17 +175,19 @@ private:
   Status runEntry(const Entry &entry) {
     struct Queued {
       const Step *step;
-      const Run *run;
+      int64_t microBatch;
       size_t number; ///< Of the run in its turn: its events are its own.
     };
     std::vector<std::vector<Queued>> queues(streams.size());
     size_t number = 0;
+    const int64_t turns = format::proofTurns(program);
     for (const Loop &loop : entry.loops)
-      for (int64_t turn = 0; turn < std::min(loop.trips, kProofTurns); ++turn)
+      for (int64_t turn = 0; turn < std::min(loop.trips, turns); ++turn)
         for (const Segment &segment : loop.segments)
           for (const Run &run : segment.runs) {
             for (const Step &step : bodies[run.body])
-              queues[step.stream].push_back({&step, &run, number});
+              queues[step.stream].push_back(
+                  {&step, run.microBatch + turn, number});
             ++number;
           }
     clocks.assign(streams.size(), lengths);
@@ -213,7 +208,7 @@ private:
             for (size_t i = 0; i < kMaxStreams; ++i)
               clock[i] = std::max(clock[i], recorded->second[i]);
           }
-          if (Status status = execute(step, *queued.run); !status.ok())
+          if (Status status = execute(step, queued.microBatch); !status.ok())
             return Status::error(status.message() + " in a " +
                                  commandKind(*step.command) + " for node " +
                                  inQuotes(step.command->node));
@@ -235,7 +230,7 @@ private:
     return Status();
   }
 
-  Status execute(const Step &step, const Run &run) {
+  Status execute(const Step &step, int64_t microBatch) {
     if (step.isCollective) {
       const Clock &clock = clocks[step.stream];
       if (lastCollective && lastCollective->first != step.stream &&
@@ -248,12 +243,13 @@ private:
     // All reads come first: what is written in place was read before.
     for (const Touch &touch : step.touches)
       if (touch.how != format::Access::Write)
-        ACCEL_RT_RETURN_IF_ERROR(read(touch, run, step.stream));
+        ACCEL_RT_RETURN_IF_ERROR(read(touch, microBatch, step.stream));
     for (const Touch &touch : step.touches)
       if (touch.how != format::Access::Read)
-        ACCEL_RT_RETURN_IF_ERROR(write(touch, run, step.stream, *step.command));
+        ACCEL_RT_RETURN_IF_ERROR(
+            write(touch, microBatch, step.stream, *step.command));
     for (const Touch &touch : step.releases)
-      ACCEL_RT_RETURN_IF_ERROR(release(touch, run));
+      ACCEL_RT_RETURN_IF_ERROR(release(touch, microBatch));
     return Status();
   }
 
@@ -293,11 +289,8 @@ private:
   }
 
   template <class F>
-  Status forRanges(const Touch &touch, const Run &run, F &&f) {
-    int64_t shift =
-        touch.slot < 0
-            ? 0
-            : run.slots[static_cast<size_t>(touch.slot)] * touch.slotStride;
+  Status forRanges(const Touch &touch, int64_t microBatch, F &&f) {
+    int64_t shift = microBatch % touch.slots * touch.slotStride;
     if (touch.begin >= touch.end)
       return Status();
     auto [first, last] =
@@ -318,7 +311,7 @@ private:
         ", one of them writes, and neither waits for the other,");
   }
 
-  Status read(const Touch &touch, const Run &run, size_t stream) {
+  Status read(const Touch &touch, int64_t microBatch, size_t stream) {
     auto check = [&](int64_t begin, Range &range) {
       if (!touch.isScratch && (range.root != touch.root || range.released)) {
         std::string what =
@@ -339,7 +332,7 @@ private:
       writes[range.write].isRead = true;
       return Status();
     };
-    return forRanges(touch, run, check);
+    return forRanges(touch, microBatch, check);
   }
 
   /// Values that a call hands to itself, of which it is noted whether they are
@@ -355,7 +348,7 @@ private:
     return writes.size() - 1;
   }
 
-  Status write(const Touch &touch, const Run &run, size_t stream,
+  Status write(const Touch &touch, int64_t microBatch, size_t stream,
                const Command &command) {
     auto check = [&](int64_t, Range &range) {
       if (!isBefore(range.writer, range.writtenAt, stream))
@@ -365,18 +358,15 @@ private:
           return races(touch);
       return Status();
     };
-    ACCEL_RT_RETURN_IF_ERROR(forRanges(touch, run, check));
-    int64_t shift =
-        touch.slot < 0
-            ? 0
-            : run.slots[static_cast<size_t>(touch.slot)] * touch.slotStride;
+    ACCEL_RT_RETURN_IF_ERROR(forRanges(touch, microBatch, check));
+    int64_t shift = microBatch % touch.slots * touch.slotStride;
     put(arenas[touch.arena], touch.begin + shift, touch.end + shift, touch.root,
         stream, lengths[stream], noteWrite(touch, command));
     return Status();
   }
 
-  Status release(const Touch &touch, const Run &run) {
-    return forRanges(touch, run, [&](int64_t, Range &range) {
+  Status release(const Touch &touch, int64_t microBatch) {
+    return forRanges(touch, microBatch, [&](int64_t, Range &range) {
       range.released = true;
       range.root = touch.root;
       return Status();

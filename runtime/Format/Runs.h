@@ -1,10 +1,12 @@
-// Calls a function on every run of an entry: what checks share that do not ask
-// in which turn.
+// The runs of an entry, for checks: all of them whatever the turn, and how many
+// turns of a loop say what all say.
 
 #ifndef ACCEL_RUNTIME_FORMAT_RUNS_H
 #define ACCEL_RUNTIME_FORMAT_RUNS_H
 
 #include "accel-rt/PlanFormat.h"
+
+#include <algorithm>
 
 namespace accel::rt::format {
 
@@ -14,6 +16,15 @@ template <class F> void forEachRun(const Entry &entry, F &&f) {
     for (const Segment &segment : loop.segments)
       for (const Run &run : segment.runs)
         f(run, loop);
+}
+
+/// Turns of a loop after which nothing new comes: see kProofTurns in
+/// dialects/Plan/RunList.h, which says why.
+inline int64_t proofTurns(const Program &program) {
+  int64_t slots = 1;
+  for (const BufferPlan &buffer : program.buffers)
+    slots = std::max(slots, buffer.slots);
+  return 2 * slots;
 }
 
 } // namespace accel::rt::format

@@ -18,20 +18,20 @@ plan.program @step stage 0 ranks 1 mesh @m {
   plan.buffer @w role activation space device offset 128 bytes 256 slots 1 stride 256
   plan.buffer @u role activation space device offset 384 bytes 128 slots 1 stride 128
   plan.buffer @t role activation space device offset 512 bytes 128 slots 1 stride 128
-  plan.body @first engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@x + 0 slot -1 : f32[16] strides[1]>
+  plan.body @first engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@x + 0 : f32[16] strides[1]>
   }
-  plan.body @turn engine cpu slots 0 {
+  plan.body @turn engine cpu {
     plan.record "e" {stream = "comm"}
-    plan.copy #plan.view<@x + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@v + 0 slot -1 : f32[16] strides[1]>
-    plan.fill 1.0 : f32 -> #plan.view<@w + 0 slot -1 : f32[64] strides[1]>
+    plan.copy #plan.view<@x + 0 : f32[16] strides[1]> -> #plan.view<@v + 0 : f32[16] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@w + 0 : f32[64] strides[1]>
     plan.wait "e"
-    plan.fill 1.0 : f32 -> #plan.view<@u + 0 slot -1 : f32[32] strides[1]> {stream = "comm"}
-    plan.copy #plan.view<@u + 0 slot -1 : f32[32] strides[1]> -> #plan.view<@t + 0 slot -1 : f32[32] strides[1]> {stream = "comm"}
+    plan.fill 1.0 : f32 -> #plan.view<@u + 0 : f32[32] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@u + 0 : f32[32] strides[1]> -> #plan.view<@t + 0 : f32[32] strides[1]> {stream = "comm"}
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @first micro_batch 0 slots [] }
-    plan.loop 4 { plan.segment cpu { plan.run @turn micro_batch turn + 0 slots [] } }
+    plan.segment cpu { plan.run @first micro_batch 0 }
+    plan.loop 4 { plan.segment cpu { plan.run @turn micro_batch turn + 0 } }
   }
 }
 }

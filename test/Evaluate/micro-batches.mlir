@@ -24,6 +24,6 @@ module {
 }
 
 // Several tasks are no loop over the entry.
-// RUN: sed -e 's/^  dist.mesh.*/&\n func.func private @task() attributes {dist.task = #dist.task<forward stage 0>} { return }\n dist.schedule @s entry @main micro_batches 2 { dist.stage 0 { dist.run @task[0] slots [] } }/' %s > %t/s.mlir
+// RUN: sed -e 's/^  dist.mesh.*/&\n func.func private @task() attributes {dist.task = #dist.task<forward stage 0>} { return }\n dist.schedule @s entry @main micro_batches 2 { dist.stage 0 { dist.run @task[0] } }/' %s > %t/s.mlir
 // RUN: not acc-eval %t/s.mlir --inputs %t/in 2>&1 | FileCheck %s --check-prefix=TASKS
 // TASKS: error: 'dist.run' op expected the entry @main as the only task, found @task

@@ -45,7 +45,7 @@ func.func @collectives(%sum: !sum, %max: !max, %rows: !rows, %ab: !ab, %one: ten
 }
 // CHECK: dist.schedule @collectives_schedule entry @collectives micro_batches 1 {
 // CHECK-NEXT: dist.stage 0 {
-// CHECK-NEXT: dist.run @collectives[0] slots []
+// CHECK-NEXT: dist.run @collectives[0]
 
 // What looks at indices does so with the rank's own offset.
 // CHECK-LABEL: @indices(

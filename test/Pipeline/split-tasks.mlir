@@ -40,7 +40,7 @@
 // CHECK: dist.schedule @main_schedule entry @main micro_batches 2
 // CHECK-NEXT: dist.stage 0 {
 // CHECK-NEXT: dist.loop 2 {
-// CHECK-NEXT: dist.run @count[turn + 0] slots []
+// CHECK-NEXT: dist.run @count[turn + 0]
 // CHECK-NEXT: }
 // CHECK-NEXT: dist.run @prepare[0]
 // CHECK-NEXT: dist.loop 2 {

@@ -9,22 +9,22 @@
 // CHECK-NEXT: plan.buffer @a role activation space device offset 192 bytes 256
 // CHECK-NEXT: plan.buffer @b role activation space device offset 448 bytes 8
 // CHECK-NEXT: plan.buffer @c role activation space device offset 192 bytes 8
-// CHECK: plan.copy <@a {{.*}} -> <@b {{.*}} {plan.releases = [#plan.view<@a + 0 slot -1 : i8[256] strides[1]>]}
+// CHECK: plan.copy <@a {{.*}} -> <@b {{.*}} {plan.releases = [#plan.view<@a + 0 : i8[256] strides[1]>]}
 plan.program @sequence stage 0 ranks 1 {
   plan.buffer @w role state space device offset -1 bytes 100 slots 1 stride 100
   plan.buffer @v role state space device offset -1 bytes 8 slots 1 stride 8
   plan.buffer @a role activation space device offset -1 bytes 256 slots 1 stride 256
   plan.buffer @b role activation space device offset -1 bytes 8 slots 1 stride 8
   plan.buffer @c role activation space device offset -1 bytes 8 slots 1 stride 8
-  plan.body @f engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [64] strides [1]>
-    plan.copy <@a + 0 slot -1 : f32 [2] strides [1]> -> <@b + 0 slot -1 : f32 [2] strides [1]>
-    plan.copy <@b + 0 slot -1 : f32 [2] strides [1]> -> <@c + 0 slot -1 : f32 [2] strides [1]>
-    plan.copy <@c + 0 slot -1 : f32 [2] strides [1]> -> <@v + 0 slot -1 : f32 [2] strides [1]>
+  plan.body @f engine cpu {
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [64] strides [1]>
+    plan.copy <@a + 0 : f32 [2] strides [1]> -> <@b + 0 : f32 [2] strides [1]>
+    plan.copy <@b + 0 : f32 [2] strides [1]> -> <@c + 0 : f32 [2] strides [1]>
+    plan.copy <@c + 0 : f32 [2] strides [1]> -> <@v + 0 : f32 [2] strides [1]>
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -41,15 +41,15 @@ plan.program @unordered stage 0 ranks 1 {
   plan.buffer @a role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @c role activation space device offset -1 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [16] strides [1]>
-    plan.copy <@a + 0 slot -1 : f32 [16] strides [1]> -> <@b + 0 slot -1 : f32 [16] strides [1]>
+  plan.body @f engine cpu {
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [16] strides [1]>
+    plan.copy <@a + 0 : f32 [16] strides [1]> -> <@b + 0 : f32 [16] strides [1]>
     plan.record "done"
-    plan.fill 0.0 : f32 -> <@c + 0 slot -1 : f32 [16] strides [1]> {stream = "comm"}
+    plan.fill 0.0 : f32 -> <@c + 0 : f32 [16] strides [1]> {stream = "comm"}
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -69,22 +69,22 @@ plan.program @ordered stage 0 ranks 1 {
   plan.buffer @b role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @c role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @d role activation space device offset -1 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     plan.wait "done" {stream = "comm"}
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [16] strides [1]>
-    plan.copy <@a + 0 slot -1 : f32 [16] strides [1]> -> <@b + 0 slot -1 : f32 [16] strides [1]>
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [16] strides [1]>
+    plan.copy <@a + 0 : f32 [16] strides [1]> -> <@b + 0 : f32 [16] strides [1]>
     plan.record "done"
-    plan.fill 0.0 : f32 -> <@c + 0 slot -1 : f32 [16] strides [1]> {stream = "comm"}
+    plan.fill 0.0 : f32 -> <@c + 0 : f32 [16] strides [1]> {stream = "comm"}
   }
-  plan.body @g engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@d + 0 slot -1 : f32 [16] strides [1]>
+  plan.body @g engine cpu {
+    plan.fill 0.0 : f32 -> <@d + 0 : f32 [16] strides [1]>
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
     plan.segment cpu {
-      plan.run @g micro_batch 0 slots []
+      plan.run @g micro_batch 0
     }
   }
 }
@@ -102,21 +102,21 @@ plan.program @kept stage 0 ranks 1 {
   plan.buffer @k role activation space device offset -1 bytes 16 slots 1 stride 16
   plan.buffer @s role activation space device offset -1 bytes 48 slots 3 stride 64
   plan.buffer @t role activation space device offset -1 bytes 16 slots 1 stride 16 {alias_of = @s}
-  plan.body @f engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@k + 0 slot -1 : f32 [4] strides [1]>
+  plan.body @f engine cpu {
+    plan.fill 0.0 : f32 -> <@k + 0 : f32 [4] strides [1]>
   }
-  plan.body @g engine cpu slots 1 {
-    plan.copy <@k + 0 slot -1 : f32 [4] strides [1]> -> <@s + 0 slot 0 : f32 [4] strides [1]>
+  plan.body @g engine cpu {
+    plan.copy <@k + 0 : f32 [4] strides [1]> -> <@s + 0 : f32 [4] strides [1]>
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @g micro_batch 0 slots [0]
-      plan.run @g micro_batch 1 slots [2]
+      plan.run @g micro_batch 0
+      plan.run @g micro_batch 1
     }
   }
   plan.entry @load {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -124,14 +124,14 @@ plan.program @kept stage 0 ranks 1 {
 // -----
 
 plan.program @stuck stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{waits for an event that this run never records before}}
     plan.wait "done"
     plan.record "done"
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -155,20 +155,20 @@ plan.program @turns stage 0 ranks 1 {
   plan.buffer @c role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @d role activation space device offset -1 bytes 64 slots 1 stride 64
   plan.buffer @e role activation space device offset -1 bytes 64 slots 1 stride 64
-  plan.body @first engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@c + 0 slot -1 : f32 [16] strides [1]>
+  plan.body @first engine cpu {
+    plan.fill 0.0 : f32 -> <@c + 0 : f32 [16] strides [1]>
   }
-  plan.body @turn engine cpu slots 0 {
-    plan.copy <@c + 0 slot -1 : f32 [16] strides [1]> -> <@a + 0 slot -1 : f32 [16] strides [1]>
-    plan.copy <@a + 0 slot -1 : f32 [16] strides [1]> -> <@d + 0 slot -1 : f32 [16] strides [1]>
-    plan.fill 0.0 : f32 -> <@b + 0 slot -1 : f32 [16] strides [1]>
+  plan.body @turn engine cpu {
+    plan.copy <@c + 0 : f32 [16] strides [1]> -> <@a + 0 : f32 [16] strides [1]>
+    plan.copy <@a + 0 : f32 [16] strides [1]> -> <@d + 0 : f32 [16] strides [1]>
+    plan.fill 0.0 : f32 -> <@b + 0 : f32 [16] strides [1]>
   }
-  plan.body @last engine cpu slots 0 {
-    plan.copy <@d + 0 slot -1 : f32 [16] strides [1]> -> <@e + 0 slot -1 : f32 [16] strides [1]>
+  plan.body @last engine cpu {
+    plan.copy <@d + 0 : f32 [16] strides [1]> -> <@e + 0 : f32 [16] strides [1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @first micro_batch 0 slots [] }
-    plan.loop 8 { plan.segment cpu { plan.run @turn micro_batch turn + 0 slots [] } }
-    plan.segment cpu { plan.run @last micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @first micro_batch 0 }
+    plan.loop 8 { plan.segment cpu { plan.run @turn micro_batch turn + 0 } }
+    plan.segment cpu { plan.run @last micro_batch 0 }
   }
 }

@@ -96,51 +96,51 @@ plan.program @p stage 0 ranks 2 mesh @m {
   plan.buffer @p role state space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @q role state space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @d role activation space shared offset -1 bytes 32 slots 1 stride 32
-  plan.body @backward engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+  plan.body @backward engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
   }
-  plan.body @reads engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine max>}
+  plan.body @reads engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @negate [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] {combine = #plan<combine max>}
   }
-  plan.body @scatters engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @add [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>, #plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @add [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>, #plan.view<@t + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+  plan.body @scatters engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @add [#plan.view<@p + 0 : f32 [4] strides [1]>, #plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@p + 0 : f32 [4] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @add [#plan.view<@q + 0 : f32 [4] strides [1]>, #plan.view<@t + 0 : f32 [4] strides [1]>] -> [#plan.view<@q + 0 : f32 [4] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
   }
-  plan.body @weights engine cpu slots 0 {
-    plan.collective all_gather ["dp"] [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>]
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>]
+  plan.body @weights engine cpu {
+    plan.collective all_gather ["dp"] [#plan.view<@p + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>]
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@q + 0 : f32 [4] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>]
   }
-  plan.body @gathers engine cpu slots 0 {
-    plan.collective all_gather ["dp"] [#plan.view<@p + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] {plan.unit = "h.0"}
-    plan.collective all_gather ["dp"] [#plan.view<@q + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] {plan.unit = "h.0"}
-    plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] {plan.unit = "h.1"}
-    plan.kernel @negate [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@t + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] {plan.unit = "h.2"}
-    plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+  plan.body @gathers engine cpu {
+    plan.collective all_gather ["dp"] [#plan.view<@p + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] {plan.unit = "h.0"}
+    plan.collective all_gather ["dp"] [#plan.view<@q + 0 : f32 [4] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] {plan.unit = "h.0"}
+    plan.kernel @negate [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] {plan.unit = "h.1"}
+    plan.kernel @negate [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@t + 0 : f32 [4] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] {plan.unit = "h.2"}
+    plan.kernel @negate [#plan.view<@d + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @backward micro_batch 0 slots []
-      plan.run @reads micro_batch 0 slots []
-      plan.run @scatters micro_batch 0 slots []
-      plan.run @gathers micro_batch 0 slots []
+      plan.run @backward micro_batch 0
+      plan.run @reads micro_batch 0
+      plan.run @scatters micro_batch 0
+      plan.run @gathers micro_batch 0
     }
   }
 }

@@ -16,7 +16,7 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 // A table that slices are added to is made wide at once, and added to in place.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm {{.*}} -> <@[[TABLE:.*]] + 0 slot -1 : f32[8, 6] strides[6, 1]>
+// CHECK-NEXT: plan.gemm {{.*}} -> <@[[TABLE:.*]] + 0 : f32[8, 6] strides[6, 1]>
 // CHECK-NEXT: plan.kernel {{.*}}@[[TABLE]]
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %i: tensor<3xi64> {nn.input = "i"}, %u: tensor<3x6xf32> {nn.input = "u"}) -> (tensor<8x6xf32> {nn.output = "g"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>

@@ -4,7 +4,7 @@
 // projection wants them; no command joins them.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.attention_grad {{.*}} -> <[[C:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 8] strides[128, 8, 32, 1]>, <[[C]] + 64 slot -1 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]>, <[[C]] + 96 slot -1 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]> {{.*$}}
+// CHECK-NEXT: plan.attention_grad {{.*}} -> <[[C:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 8] strides[128, 8, 32, 1]>, <[[C]] + 64 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]>, <[[C]] + 96 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]> {{.*$}}
 // CHECK-NEXT: }
 func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %k: tensor<2x1x4x8xf32> {nn.input = "k"}) -> (tensor<2x4x32xf32> {nn.output = "y"}) attributes {nn.entry} {
   %d:3 = nn.attention_grad %q, %k, %k, %q {causal, scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>)
@@ -43,9 +43,9 @@ func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}) -> (tensor<2x4x2x16xf3
 
 // What another task reads beside, it reads in the same order.
 // CHECK-LABEL: plan.program @main
-// CHECK: plan.attention {{.*}} -> <[[O:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 8] strides[64, 8, 16, 1]>
-// CHECK-NEXT: plan.gemm <[[O]] + 0 slot -1 : f32[8, 16] strides[16, 1]>
-// CHECK: plan.gemm <[[O]] + 0 slot -1 : f32[16, 8] strides[1, 16]>
+// CHECK: plan.attention {{.*}} -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 8] strides[64, 8, 16, 1]>
+// CHECK-NEXT: plan.gemm <[[O]] + 0 : f32[8, 16] strides[16, 1]>
+// CHECK: plan.gemm <[[O]] + 0 : f32[16, 8] strides[1, 16]>
 func.func private @f(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %w: tensor<16x16xf32> {nn.input = "w"}) -> (tensor<8x16xf32>, tensor<2x2x4x8xf32>) attributes {dist.task = #dist.task<forward stage 0>} {
   %o = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
   %t = nn.transpose %o [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
@@ -62,8 +62,8 @@ func.func private @b(%y: tensor<8x16xf32>, %o: tensor<2x2x4x8xf32>) -> (tensor<1
 func.func private @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %w: tensor<16x16xf32> {nn.input = "w"}) -> (tensor<16x16xf32> {nn.output = "z"}) attributes {nn.entry}
 dist.schedule @main_schedule entry @main micro_batches 1 {
   dist.stage 0 {
-    dist.run @f[0] slots []
-    dist.run @b[0] slots []
+    dist.run @f[0]
+    dist.run @b[0]
   }
   dist.edge @f 0 -> @b 0
   dist.edge @f 1 -> @b 1

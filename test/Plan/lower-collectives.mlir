@@ -50,7 +50,7 @@ func.func @gather(%x: tensor<4x2xf32> {nn.input = "x"}) -> (tensor<4x4xf32> {nn.
 // A slice of one's own is a view at an address that depends on the rank: chunk
 // i of 2 rows of 4 floats begins 32·i bytes into the buffer, i = 2·a + b.
 // CHECK-LABEL: plan.program @slice
-// CHECK: plan.gemm <@x + 0 slot -1 axes[<"b" * 32>, <"a" * 64>] : f32[2, 4] strides[4, 1]>
+// CHECK: plan.gemm <@x + 0 axes[<"b" * 32>, <"a" * 64>] : f32[2, 4] strides[4, 1]>
 dist.mesh @m ["a" = 2, "b" = 2]
 func.func @slice(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<4x4xf32> {nn.input = "y"})
     -> (tensor<2x4xf32> {nn.output = "z"}) attributes {nn.entry} {
@@ -62,7 +62,7 @@ func.func @slice(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<4x4xf32> {nn.i
 // -----
 
 // CHECK-LABEL: plan.program @coordinate
-// CHECK: plan.coordinate ["dp"] -> <@coordinate + 0 slot -1 : i64[] strides[]>
+// CHECK: plan.coordinate ["dp"] -> <@coordinate + 0 : i64[] strides[]>
 dist.mesh @m ["dp" = 2]
 func.func @coordinate() -> (tensor<i64> {nn.output = "z"}) attributes {nn.entry} {
   %0 = dist.axis_index @m {dp} : tensor<i64>

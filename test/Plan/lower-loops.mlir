@@ -4,42 +4,42 @@
 
 // CHECK: plan.entry @step {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs micro_batch 0 slots []
+// CHECK-NEXT: plan.run @read_inputs micro_batch 0
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @prepare micro_batch 0 slots []
+// CHECK-NEXT: plan.run @prepare micro_batch 0
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.loop 3 {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_0 micro_batch turn + 0 slots []
+// CHECK-NEXT: plan.run @read_inputs_0 micro_batch turn + 0
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @forward micro_batch turn + 0 slots []
-// CHECK-NEXT: plan.run @backward micro_batch turn + 0 slots []
+// CHECK-NEXT: plan.run @forward micro_batch turn + 0
+// CHECK-NEXT: plan.run @backward micro_batch turn + 0
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 // The last micro-batch is no turn of the loop.
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_0 micro_batch 3 slots []
+// CHECK-NEXT: plan.run @read_inputs_0 micro_batch 3
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @forward micro_batch 3 slots []
-// CHECK-NEXT: plan.run @backward micro_batch 3 slots []
+// CHECK-NEXT: plan.run @forward micro_batch 3
+// CHECK-NEXT: plan.run @backward micro_batch 3
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.loop 4 {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_2 micro_batch turn + 0 slots []
+// CHECK-NEXT: plan.run @read_inputs_2 micro_batch turn + 0
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @count micro_batch turn + 0 slots []
+// CHECK-NEXT: plan.run @count micro_batch turn + 0
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 // What the loop has left is of micro-batch 3.
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_3 micro_batch 0 slots []
+// CHECK-NEXT: plan.run @read_inputs_3 micro_batch 0
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @update micro_batch 0 slots []
+// CHECK-NEXT: plan.run @update micro_batch 0
 dist.mesh @m ["mb" = 4]
 nn.state @w : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
 nn.state @v : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
@@ -61,16 +61,16 @@ func.func private @update(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist
 }
 dist.schedule @s entry @step micro_batches 4 {
   dist.stage 0 {
-    dist.run @prepare[0] slots []
+    dist.run @prepare[0]
     dist.loop 3 {
-      dist.run @forward[turn + 0] slots []
-      dist.run @backward[turn + 0] slots []
+      dist.run @forward[turn + 0]
+      dist.run @backward[turn + 0]
     }
-    dist.run @forward[3] slots []
-    dist.run @backward[3] slots []
+    dist.run @forward[3]
+    dist.run @backward[3]
     dist.loop 4 {
-      dist.run @count[turn + 0] slots []
+      dist.run @count[turn + 0]
     }
-    dist.run @update[0] slots []
+    dist.run @update[0]
   }
 }

@@ -7,13 +7,13 @@
 // CHECK-DAG: plan.buffer @w role state space device offset -1 bytes 768 {{.*}}source = @w
 // CHECK-DAG: plan.buffer [[QKV:@[a-z0-9_]+]] role activation space device offset -1 bytes 768
 // CHECK: plan.body @load_states
-// CHECK: plan.read  state "w" <[8, 24] by {{.*}}> -> <@w + 0 slot -1 : f32[8, 24] strides[24, 1]>
+// CHECK: plan.read  state "w" <[8, 24] by {{.*}}> -> <@w + 0 : f32[8, 24] strides[24, 1]>
 // CHECK: plan.body @read_inputs
 // CHECK: plan.read  input "x"
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm <@x + 0 slot -1 : f32[8, 8] strides[8, 1]>, <@w + 0 slot -1 : f32[8, 24] strides[24, 1]> -> <[[QKV]] + 0 slot -1 : f32[8, 24] strides[24, 1]> {bias = #plan.view<@b + 0 slot -1 : f32[24] strides[1]>}
-// CHECK-NEXT: plan.attention <[[QKV]] + 0 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 32 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 64 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]> -> <[[O:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]> scale 5.000000e-01 {causal}
-// CHECK-NEXT: plan.gemm <[[O]] + 0 slot -1 : f32[8, 8] strides[8, 1]>, <@p + 0 slot -1 : f32[8, 8] strides[1, 8]>
+// CHECK-NEXT: plan.gemm <@x + 0 : f32[8, 8] strides[8, 1]>, <@w + 0 : f32[8, 24] strides[24, 1]> -> <[[QKV]] + 0 : f32[8, 24] strides[24, 1]> {bias = #plan.view<@b + 0 : f32[24] strides[1]>}
+// CHECK-NEXT: plan.attention <[[QKV]] + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 32 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 64 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]> -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]> scale 5.000000e-01 {causal}
+// CHECK-NEXT: plan.gemm <[[O]] + 0 : f32[8, 8] strides[8, 1]>, <@p + 0 : f32[8, 8] strides[1, 8]>
 // CHECK-NEXT: }
 // CHECK: plan.body @write_outputs
 // CHECK-NEXT: plan.write {{.*}}[2, 4, 8] strides[32, 8, 1]> ->  output "y"
@@ -57,7 +57,7 @@ func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn
 // CHECK: plan.body @forward
 // CHECK-NEXT: plan.kernel @kernel_0 [#plan.view<@x {{.*}}>, #plan.view<@constant{{.*}}>] -> [{{.*}}] rows 2 grid 2
 // CHECK-NEXT: plan.kernel @kernel_0
-// CHECK-NEXT: plan.copy <@x + 0 slot -1 : f32[3, 2] strides[1, 3]> -> <@x.copy + 0 slot -1 : f32[3, 2] strides[2, 1]> {plan.inserted_by = "local-lower-to-plan"}
+// CHECK-NEXT: plan.copy <@x + 0 : f32[3, 2] strides[1, 3]> -> <@x.copy + 0 : f32[3, 2] strides[2, 1]> {plan.inserted_by = "local-lower-to-plan"}
 // CHECK: plan.body @write_outputs
 // CHECK: plan.write <@x.copy
 func.func private @kernel_0(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
@@ -108,8 +108,8 @@ module {}
 // copied.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.copy <@g + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 16, 1, 4]> -> <[[G:@[a-z0-9_.]+]] + 0
-// CHECK-NEXT: plan.attention_grad <@qkv + 0 slot -1 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 slot -1 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 slot -1 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <[[G]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]> mask <@m + 0 slot -1 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 slot -1 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, zero_masked_rows}
+// CHECK-NEXT: plan.copy <@g + 0 : f32[2, 2, 4, 4] strides[32, 16, 1, 4]> -> <[[G:@[a-z0-9_.]+]] + 0
+// CHECK-NEXT: plan.attention_grad <@qkv + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <[[G]] + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]> mask <@m + 0 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, zero_masked_rows}
 func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4xf32> {nn.input = "g"}, %m: tensor<4x4xi1> {nn.input = "m"}) -> (tensor<2x4x8xf32> {nn.output = "dq"}, tensor<2x1x4x4xf32> {nn.output = "dk"}, tensor<2x1x4x4xf32> {nn.output = "dv"}) attributes {nn.entry} {
   %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
   %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>

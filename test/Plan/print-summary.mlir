@@ -36,30 +36,30 @@ plan.program @p stage 0 ranks 2 {
   plan.buffer @o role activation space device offset 256 bytes 128 slots 1 stride 128
   plan.buffer @s role activation space device offset 448 bytes 64 slots 3 stride 64
   plan.buffer @t role activation space device offset 448 bytes 64 slots 1 stride 64 {alias_of = @s}
-  plan.body @f engine cpu slots 0 {
-    plan.gemm <@w + 0 slot -1 : f32 [4, 3] strides [3, 1]>, <@q + 0 slot -1 : f32 [3, 8] strides [8, 1]> -> <@o + 0 slot -1 : f32 [4, 8] strides [8, 1]>
-    plan.attention <@q + 0 slot -1 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]>, <@q + 0 slot -1 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]>, <@q + 0 slot -1 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]> -> <@o + 0 slot -1 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]> scale 0.5 {causal}
+  plan.body @f engine cpu {
+    plan.gemm <@w + 0 : f32 [4, 3] strides [3, 1]>, <@q + 0 : f32 [3, 8] strides [8, 1]> -> <@o + 0 : f32 [4, 8] strides [8, 1]>
+    plan.attention <@q + 0 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]>, <@q + 0 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]>, <@q + 0 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]> -> <@o + 0 : f32 [2, 2, 2, 4] strides [16, 8, 4, 1]> scale 0.5 {causal}
   }
-  plan.body @g engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@q + 0 slot -1 : f32 [32] strides [1]>] -> [#plan.view<@q + 0 slot -1 : f32 [32] strides [1]>] rows 1 grid 1
+  plan.body @g engine cpu {
+    plan.kernel @negate [#plan.view<@q + 0 : f32 [32] strides [1]>] -> [#plan.view<@q + 0 : f32 [32] strides [1]>] rows 1 grid 1
   }
-  plan.body @l engine cpu slots 0 {
-    plan.fill 0.0 : f32 -> <@w + 0 slot -1 : f32 [32] strides [1]>
+  plan.body @l engine cpu {
+    plan.fill 0.0 : f32 -> <@w + 0 : f32 [32] strides [1]>
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
-      plan.run @g micro_batch 0 slots []
+      plan.run @f micro_batch 0
+      plan.run @g micro_batch 0
     }
     plan.loop 3 {
       plan.segment cpu {
-        plan.run @g micro_batch turn + 1 slots []
+        plan.run @g micro_batch turn + 1
       }
     }
   }
   plan.entry @load {
     plan.segment cpu {
-      plan.run @l micro_batch 0 slots []
+      plan.run @l micro_batch 0
     }
   }
 }

@@ -43,18 +43,18 @@ plan.program @p stage 0 ranks 1 {
   plan.buffer @e role activation space device offset -1 bytes 32 slots 1 stride 32
   // CHECK-NOT: plan.buffer @negate
   plan.buffer @negate role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.body @f engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @turn [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @normalise [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@n + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @run [#plan.view<@n + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@e + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@negate + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+  plan.body @f engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@a + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @turn [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @normalise [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@n + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @run [#plan.view<@n + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@e + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@negate + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -98,19 +98,19 @@ plan.program @states stage 0 ranks 1 {
   plan.buffer @s role activation space device offset -1 bytes 4 slots 1 stride 4
   plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.body @f engine cpu slots 0 {
-    plan.kernel @update [#plan.view<@p + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@m + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@g + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@m1 + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@p1 + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @two_nests [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 slot -1 : f32 [8] strides [1]>, #plan.view<@s + 0 slot -1 : f32 [] strides []>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@r + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@r + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@v + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.copy <@m1 + 0 slot -1 : f32 [8] strides [1]> -> <@m + 0 slot -1 : f32 [8] strides [1]>
-    plan.copy <@p1 + 0 slot -1 : f32 [8] strides [1]> -> <@p + 0 slot -1 : f32 [8] strides [1]>
-    plan.copy <@t + 0 slot -1 : f32 [8] strides [1]> -> <@q + 0 slot -1 : f32 [8] strides [1]>
-    plan.copy <@u + 0 slot -1 : f32 [8] strides [1]> -> <@r + 0 slot -1 : f32 [8] strides [1]>
+  plan.body @f engine cpu {
+    plan.kernel @update [#plan.view<@p + 0 : f32 [8] strides [1]>, #plan.view<@m + 0 : f32 [8] strides [1]>, #plan.view<@g + 0 : f32 [8] strides [1]>] -> [#plan.view<@m1 + 0 : f32 [8] strides [1]>, #plan.view<@p1 + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @two_nests [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 : f32 [8] strides [1]>, #plan.view<@s + 0 : f32 [] strides []>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@r + 0 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@r + 0 : f32 [8] strides [1]>] -> [#plan.view<@v + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.copy <@m1 + 0 : f32 [8] strides [1]> -> <@m + 0 : f32 [8] strides [1]>
+    plan.copy <@p1 + 0 : f32 [8] strides [1]> -> <@p + 0 : f32 [8] strides [1]>
+    plan.copy <@t + 0 : f32 [8] strides [1]> -> <@q + 0 : f32 [8] strides [1]>
+    plan.copy <@u + 0 : f32 [8] strides [1]> -> <@r + 0 : f32 [8] strides [1]>
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -137,15 +137,15 @@ plan.program @shared stage 0 ranks 2 {
   plan.buffer @b role activation space shared offset -1 bytes 32 slots 1 stride 32
   plan.buffer @c role activation space shared offset -1 bytes 32 slots 1 stride 32
   plan.buffer @d role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.body @f engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @negate [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+  plan.body @f engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
+    plan.kernel @negate [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
   plan.entry @main {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }
@@ -176,17 +176,17 @@ plan.program @gathered stage 0 ranks 2 {
   plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
   plan.buffer @w role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.body @f engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@u + 0 slot -1 : f32 [8] strides [1]>]
-    plan.collective all_gather ["dp"] [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@v + 0 slot -1 : f32 [8] strides [1]>]
-    plan.kernel @read [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@w + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.copy <@u + 0 slot -1 : f32 [8] strides [1]> -> <@p + 0 slot -1 : f32 [8] strides [1]>
-    plan.copy <@v + 0 slot -1 : f32 [8] strides [1]> -> <@q + 0 slot -1 : f32 [8] strides [1]>
+  plan.body @f engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [4] strides [1]>] -> [#plan.view<@s + 0 : f32 [4] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@u + 0 : f32 [8] strides [1]>]
+    plan.collective all_gather ["dp"] [#plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@v + 0 : f32 [8] strides [1]>]
+    plan.kernel @read [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@w + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.copy <@u + 0 : f32 [8] strides [1]> -> <@p + 0 : f32 [8] strides [1]>
+    plan.copy <@v + 0 : f32 [8] strides [1]> -> <@q + 0 : f32 [8] strides [1]>
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @f micro_batch 0 slots []
+      plan.run @f micro_batch 0
     }
   }
 }

@@ -47,28 +47,28 @@ plan.program @p stage 0 ranks 2 mesh @m {
   plan.buffer @t role activation space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @u role activation space shared offset -1 bytes 16 slots 1 stride 16
   plan.buffer @q role state space shared offset -1 bytes 32 slots 1 stride 32
-  plan.body @backward engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@r + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.2"}
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.2"}
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.1"}
-    plan.kernel @negate [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective reduce_scatter ["dp"] [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.0"}
+  plan.body @backward engine cpu {
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@r + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.2"}
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@s + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.2"}
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.1"}
+    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective reduce_scatter ["dp"] [#plan.view<@d + 0 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>, plan.unit = "h.0"}
   }
-  plan.body @gathers engine cpu slots 0 {
-    plan.kernel @negate [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@a + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 slot -1 : f32 [16] strides [1]>] {plan.instance = 0, plan.unit = "h.0"}
-    plan.kernel @negate [#plan.view<@c + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@q + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@b + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 slot -1 : f32 [16] strides [1]>] {plan.instance = 1, plan.unit = "h.1"}
-    plan.kernel @negate [#plan.view<@d + 0 slot -1 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 slot -1 : f32 [8] strides [1]>] rows 1 grid 1
+  plan.body @gathers engine cpu {
+    plan.kernel @negate [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [16] strides [1]>] {plan.instance = 0, plan.unit = "h.0"}
+    plan.kernel @negate [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.collective all_gather ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [16] strides [1]>] {plan.instance = 1, plan.unit = "h.1"}
+    plan.kernel @negate [#plan.view<@d + 0 : f32 [8] strides [1]>] -> [#plan.view<@x + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @backward micro_batch 0 slots []
-      plan.run @gathers micro_batch 0 slots []
+      plan.run @backward micro_batch 0
+      plan.run @gathers micro_batch 0
     }
   }
 }

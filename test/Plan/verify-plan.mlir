@@ -6,14 +6,14 @@ plan.program @ordered stage 0 ranks 1 {
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
   plan.buffer @c role activation space device offset 128 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
     plan.record "ready"
     plan.wait "ready" {stream = "comm"}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@c + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@c + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -22,26 +22,26 @@ plan.program @race stage 0 ranks 1 {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-note @below {{the other command}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
     // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes, and neither waits for the other}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
 
 plan.program @deadlock stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{waits for event 'b', which no command of the run can record before it}}
     plan.wait "b"
     plan.record "a"
     plan.wait "a" {stream = "comm"}
     plan.record "b" {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -50,12 +50,12 @@ plan.program @unwritten stage 0 ranks 1 {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[8] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[8] strides[1]>
     // expected-error @below {{reads byte 32 of @a, which nothing has written}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -65,16 +65,16 @@ plan.program @overwritten stage 0 ranks 1 {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @w role state space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @l engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@w + 0 slot -1 : f32[16] strides[1]>
+  plan.body @l engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@w + 0 : f32[16] strides[1]>
   }
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{reads byte 0 of @w, which @a has overwritten}}
     // expected-note @below {{overwritten here}}
-    plan.copy #plan.view<@w + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@w + 0 : f32[16] strides[1]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @load { plan.segment cpu { plan.run @l micro_batch 0 slots [] } }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @load { plan.segment cpu { plan.run @l micro_batch 0 } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -83,13 +83,13 @@ plan.program @released stage 0 ranks 1 {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-note @below {{released here}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]> {plan.releases = [#plan.view<@a + 0 slot -1 : i8[64] strides[1]>]}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]> {plan.releases = [#plan.view<@a + 0 : i8[64] strides[1]>]}
     // expected-error @below {{reads byte 0 of @a, which was released}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -137,9 +137,9 @@ dist.mesh @m ["dp" = 4]
 plan.program @coordinates stage 0 ranks 4 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected a view within the 64 bytes of @a for every rank, found one that ends at byte 80}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 16 slot -1 axes[<"dp" * 16>] : f32[4] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@a + 16 axes[<"dp" * 16>] : f32[4] strides[1]>
   }
 }
 
@@ -148,24 +148,30 @@ plan.program @coordinates stage 0 ranks 4 mesh @m {
 plan.program @axis stage 0 ranks 1 {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected an axis of the mesh, found 'dp'}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 16 slot -1 axes[<"dp" * 16>] : f32[4] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@a + 16 axes[<"dp" * 16>] : f32[4] strides[1]>
   }
 }
 
 // -----
 
-plan.program @slots stage 0 ranks 1 {
+// Micro-batch 1 has a copy of its own, which nothing has written.
+dist.mesh @m ["mb" = 2]
+plan.program @copies stage 0 ranks 1 mesh @m {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 2 stride 64
-  plan.body @f engine cpu slots 1 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot 0 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
+  }
+  plan.body @g engine cpu {
+    // expected-error @below {{reads byte 64 of @a, which nothing has written}}
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
     plan.segment cpu {
-      // expected-error @below {{expected a slot below 2 of @a, found 2}}
-      plan.run @f micro_batch 0 slots [2]
+      plan.run @f micro_batch 0
+      plan.run @g micro_batch 1
     }
   }
 }
@@ -176,9 +182,9 @@ dist.mesh @m ["dp" = 2]
 plan.program @shared stage 0 ranks 2 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected @a, which other ranks access, in space 'shared', found 'device'}}
-    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+    plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
 }
 
@@ -189,9 +195,9 @@ dist.mesh @m ["dp" = 2]
 plan.program @other stage 0 ranks 2 mesh @m {
   plan.arena shared bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine null slots 0 {
+  plan.body @f engine null {
     // expected-error @below {{expected @a, which other ranks access, in space 'device', found 'shared'}}
-    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+    plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
 }
 
@@ -200,7 +206,7 @@ plan.program @other stage 0 ranks 2 mesh @m {
 // expected-error @below {{expected a target ('cpu' or 'cpu:NAME', 'null'), found 'cuda'}}
 module {
   plan.program @unknown stage 0 ranks 1 {
-    plan.body @f engine cuda slots 0 {
+    plan.body @f engine cuda {
     }
   }
 }
@@ -211,12 +217,12 @@ dist.mesh @m ["dp" = 2]
 plan.program @unreceived stage 0 ranks 2 mesh @m {
   plan.arena shared bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
     // expected-error @below {{sends what no rank receives}}
-    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+    plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -228,15 +234,15 @@ plan.program @meeting stage 0 ranks 2 mesh @m {
   plan.buffer @b role activation space shared offset 64 bytes 64 slots 1 stride 64
   plan.buffer @c role activation space shared offset 128 bytes 64 slots 1 stride 64
   plan.buffer @d role activation space shared offset 192 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
-    plan.fill 1.0 : f32 -> #plan.view<@c + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@c + 0 : f32[16] strides[1]> {stream = "comm"}
     // expected-note @below {{the earlier collective}}
-    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 slot -1 : f32[16] strides[1]>] -> [#plan.view<@b + 0 slot -1 : f32[16] strides[1]>] {combine = #plan<combine sum>}
+    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 : f32[16] strides[1]>] -> [#plan.view<@b + 0 : f32[16] strides[1]>] {combine = #plan<combine sum>}
     // expected-error @below {{may meet the ranks of its group in another order than an earlier collective: expected one to wait for the other}}
-    plan.collective all_reduce ["dp"] [#plan.view<@c + 0 slot -1 : f32[16] strides[1]>] -> [#plan.view<@d + 0 slot -1 : f32[16] strides[1]>] {combine = #plan<combine sum>, stream = "comm"}
+    plan.collective all_reduce ["dp"] [#plan.view<@c + 0 : f32[16] strides[1]>] -> [#plan.view<@d + 0 : f32[16] strides[1]>] {combine = #plan<combine sum>, stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -246,17 +252,17 @@ plan.program @segments stage 0 ranks 1 {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-note @below {{the other command}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.body @g engine cpu slots 0 {
+  plan.body @g engine cpu {
     // expected-error @below {{races: it and a command of stream 'comm' touch the same bytes}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
-    plan.segment cpu { plan.run @g micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @f micro_batch 0 }
+    plan.segment cpu { plan.run @g micro_batch 0 }
   }
 }
 
@@ -268,16 +274,16 @@ plan.program @back_edge stage 0 ranks 1 mesh @m {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-note @below {{the other command}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
     plan.record "filled"
     plan.wait "filled" {stream = "comm"}
     // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
   plan.entry @main {
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 slots [] } }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 } }
   }
 }
 
@@ -287,13 +293,13 @@ plan.program @one_turn stage 0 ranks 1 {
   plan.arena device bytes 128 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
     plan.record "filled"
     plan.wait "filled" {stream = "comm"}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]> {stream = "comm"}
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 slots [] } }
+  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -304,17 +310,17 @@ plan.program @second_turn stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
   plan.buffer @b role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.body @g engine cpu slots 0 {
+  plan.body @g engine cpu {
     // expected-error @below {{reads byte 0 of @a, which @b has overwritten}}
     // expected-note @below {{overwritten here}}
-    plan.copy #plan.view<@a + 0 slot -1 : f32[16] strides[1]> -> #plan.view<@b + 0 slot -1 : f32[16] strides[1]>
+    plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
-    plan.loop 2 { plan.segment cpu { plan.run @g micro_batch turn + 0 slots [] } }
+    plan.segment cpu { plan.run @f micro_batch 0 }
+    plan.loop 2 { plan.segment cpu { plan.run @g micro_batch turn + 0 } }
   }
 }
 
@@ -325,13 +331,13 @@ dist.mesh @m ["mb" = 4, "dp" = 1]
 plan.program @last_turn stage 0 ranks 1 mesh @m {
   plan.arena device bytes 48 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 48 slots 1 stride 48
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected a view within the 48 bytes of @a for every rank, found one that ends at byte 64}}
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 axes [<"mb" * 16>] : f32[4] strides[1]>
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 axes [<"mb" * 16>] : f32[4] strides[1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+    plan.segment cpu { plan.run @f micro_batch 0 }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
   }
 }
 
@@ -342,17 +348,17 @@ dist.mesh @m ["mb" = 3, "dp" = 2]
 plan.program @messages stage 0 ranks 2 mesh @m {
   plan.arena shared bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
-    plan.send #plan.view<@a + 0 slot -1 : f32[16] strides[1]> to "dp" 1 tag 0
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
+    plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
-  plan.body @g engine cpu slots 0 {
+  plan.body @g engine cpu {
     // expected-error @below {{sends what no rank receives}}
-    plan.recv #plan.view<@a + 0 slot -1 : f32[16] strides[1]> from "dp" -1 tag 0
+    plan.recv #plan.view<@a + 0 : f32[16] strides[1]> from "dp" -1 tag 0
   }
   plan.entry @main {
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 slots [] } }
-    plan.segment cpu { plan.run @g micro_batch 0 slots [] }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 } }
+    plan.segment cpu { plan.run @g micro_batch 0 }
   }
 }
 
@@ -363,13 +369,13 @@ dist.mesh @m ["mb" = 4]
 plan.program @lost stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @f micro_batch 0 }
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
-    plan.loop 2 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+    plan.loop 2 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
   }
 }
 
@@ -380,13 +386,13 @@ dist.mesh @m ["mb" = 4]
 plan.program @shifted stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
-    plan.segment cpu { plan.run @f micro_batch 1 slots [] }
+    plan.segment cpu { plan.run @f micro_batch 1 }
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] } }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
   }
 }
 
@@ -397,12 +403,12 @@ dist.mesh @m ["mb" = 4]
 plan.program @part stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.read input "x" <[64] by [["mb"]]> -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.read input "x" <[64] by [["mb"]]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @f micro_batch 0 }
   }
 }
 
@@ -412,11 +418,11 @@ dist.mesh @m ["mb" = 4]
 plan.program @beyond stage 0 ranks 1 mesh @m {
   plan.arena device bytes 64 alignment 64 reserve 0
   plan.buffer @a role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32[16] strides[1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @main {
     // expected-error @below {{expected one of 4 micro-batches in every turn, found 2 in the first of 3}}
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 slots [] } }
+    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 } }
   }
 }

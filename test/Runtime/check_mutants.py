@@ -30,7 +30,7 @@ MEANING = re.compile(
 # signal, and what a sanitizer has found.
 FAILURES = "other", "hang", "signal", "finding"
 
-WIRING = re.compile(r"\.commands\[\](\.\w|$)|\.commands$|\.segments|\.releases")
+WIRING = re.compile(r"\.commands\[\](\.\w|$)|\.commands$|\.segments|\.loops|\.releases")
 
 
 def run(command, accx, out, timeout):

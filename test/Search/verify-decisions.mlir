@@ -1,27 +1,35 @@
 // RUN: acc-opt %s --split-input-file --search-verify --verify-diagnostics
 
-module attributes {accel.decisions = {micro_batches = 1 : i64, slots = 1 : i64}} {
+module attributes {accel.decisions = {micro_batches = 1 : i64, schedule = "sequential"}} {
   func.func @main() attributes {nn.entry, dist.task = #dist.task<forward stage 0>} { return }
-  dist.schedule @s entry @main micro_batches 1 { dist.stage 0 { dist.run @main[0] slots [0] } }
+  dist.schedule @s entry @main micro_batches 1 { dist.stage 0 { dist.run @main[0] } }
 }
 
 // -----
 
-module attributes {accel.decisions = {micro_batches = 1 : i64, slots = 1 : i64}} {
+module attributes {accel.decisions = {micro_batches = 1 : i64, schedule = "sequential"}} {
   func.func @main() attributes {nn.entry, dist.task = #dist.task<forward stage 0>} { return }
   // expected-error @below {{expected the decided 1 micro-batches, found 2}}
-  dist.schedule @s entry @main micro_batches 2 { dist.stage 0 { dist.run @main[0] slots [0] dist.run @main[1] slots [0] } }
+  dist.schedule @s entry @main micro_batches 2 { dist.stage 0 { dist.run @main[0] dist.run @main[1] } }
 }
 
 // -----
 
-module attributes {accel.decisions = {micro_batches = 1 : i64, slots = 1 : i64}} {
-  func.func @main() attributes {nn.entry, dist.task = #dist.task<forward stage 0>} { return }
-  // expected-error @below {{expected one of the decided 1 slots, found 1}}
-  dist.schedule @s entry @main micro_batches 1 { dist.stage 0 { dist.run @main[0] slots [1] } }
+module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:2"}} {
+  func.func private @step() attributes {nn.entry}
+  func.func private @f() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @b() attributes {dist.task = #dist.task<backward stage 0>} { return }
+  dist.schedule @s entry @step micro_batches 4 {
+    // expected-error @below {{expected at most 2 micro-batches in flight in schedule "1f1b:2", found 3}}
+    dist.stage 0 {
+      dist.loop 2 { dist.run @f[turn + 0] }
+      dist.loop 2 { dist.run @f[turn + 2] dist.run @b[turn + 0] }
+      dist.loop 2 { dist.run @b[turn + 2] }
+    }
+  }
 }
 
 // -----
 
-// expected-error @below {{expected 'accel.decisions' with micro_batches and slots, found none}}
+// expected-error @below {{expected 'accel.decisions' with micro_batches and a schedule, found none}}
 module {}

@@ -13,8 +13,8 @@ plan.program @product stage 0 ranks 1 {
   plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
   plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
   plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
-  plan.body @forward engine cpu slots 0 {
-    plan.gemm <@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>, <@w + 0 slot -1 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 slot -1 : f32 [4, 8] strides [8, 1]>
+  plan.body @forward engine cpu {
+    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
   }
 }
 
@@ -27,9 +27,9 @@ plan.program @equal stage 0 ranks 1 {
   plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
   plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
   plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
-  plan.body @forward engine cpu slots 0 {
-    plan.gemm <@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>, <@w + 0 slot -1 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 slot -1 : f32 [4, 8] strides [8, 1]>
-    plan.gemm <@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>, <@w + 0 slot -1 : f32 [8, 8] strides [8, 1]> -> <@y1 + 0 slot -1 : f32 [4, 8] strides [8, 1]>
+  plan.body @forward engine cpu {
+    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
+    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y1 + 0 : f32 [4, 8] strides [8, 1]>
   }
 }
 
@@ -41,9 +41,9 @@ plan.program @different stage 0 ranks 1 {
   plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
   plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
   plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
-  plan.body @forward engine cpu slots 0 {
-    plan.gemm <@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>, <@w + 0 slot -1 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 slot -1 : f32 [4, 8] strides [8, 1]>
-    plan.gemm <@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>, <@w + 0 slot -1 : f32 [8, 16] strides [16, 1]> -> <@y1 + 0 slot -1 : f32 [4, 16] strides [16, 1]>
+  plan.body @forward engine cpu {
+    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
+    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 16] strides [16, 1]> -> <@y1 + 0 : f32 [4, 16] strides [16, 1]>
   }
 }
 
@@ -56,7 +56,7 @@ plan.program @blocks stage 0 ranks 1 {
   plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
   plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
   plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
-  plan.body @forward engine cpu slots 0 {
-    plan.attention <@x + 0 slot -1 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 slot -1 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 slot -1 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> -> <@y0 + 0 slot -1 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> scale 1.0 {form = {block_queries = 2}}
+  plan.body @forward engine cpu {
+    plan.attention <@x + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> -> <@y0 + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> scale 1.0 {form = {block_queries = 2}}
   }
 }

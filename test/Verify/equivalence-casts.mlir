@@ -28,7 +28,7 @@ module attributes {accel.phase = "local"} {
   }
   dist.schedule @s entry @main micro_batches 1 {
     dist.stage 0 {
-      dist.run @main[0] slots []
+      dist.run @main[0]
     }
   }
 }

@@ -43,8 +43,8 @@ module attributes {accel.phase = "local"} {
   }
   dist.schedule @s entry @main micro_batches 1 {
     dist.stage 0 {
-      dist.run @a[0] slots []
-      dist.run @b[0] slots []
+      dist.run @a[0]
+      dist.run @b[0]
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include "TrainFlags.h"
 #include "ConfigFlags.h"
+#include "dialects/Dist/ScheduleKind.h"
 
 using namespace accel::driver;
 using llvm::StringRef;
@@ -36,6 +37,13 @@ static cl::opt<int64_t> microBatches(
     "micro-batches",
     cl::desc("Run the batch in M parts, one after another (default 1)"),
     cl::value_desc("M"), cl::init(1), cl::cat(category));
+static cl::opt<std::string> schedule(
+    "schedule",
+    cl::desc("How micro-batches follow each other: sequential (default; each "
+             "ends before the next begins), gpipe (all forwards, then all "
+             "backwards) or 1f1b:D (D in flight); the activations of as many "
+             "are kept"),
+    cl::value_desc("name"), cl::init("sequential"), cl::cat(category));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
     cl::desc("bf16: matrix products and attention in bfloat16, everything "
@@ -128,6 +136,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;
   into.allowFolded = allowFolded;
+  options.phases.schedule = schedule;
 
   // Of parameters alone: the other reports are of what is compiled.
   bool reports = options.report == "parameters";
@@ -147,7 +156,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(trainable), Phase::Train, true},
                         {std::addressof(frozen), Phase::Train, true},
                         {std::addressof(allowFolded), Phase::NN, true},
-                        {std::addressof(microBatches), Phase::Dist, false}};
+                        {std::addressof(microBatches), Phase::Dist, false},
+                        {std::addressof(schedule), Phase::Decided, false}};
   llvm::Error errors = llvm::Error::success();
   auto refuse = [&](const llvm::Twine &message) {
     errors = joinErrors(std::move(errors), fail(message));
@@ -165,6 +175,9 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   }
   if (hasConfigFiles() && !train)
     refuse("expected --train with '--config'");
+  if (!accel::dist::ScheduleKind::parse(schedule))
+    refuse("expected --schedule=sequential, gpipe or 1f1b:D, found '" +
+           schedule + "'");
   if (train && options.f64 && !into.mixedPrecision.empty())
     refuse("cannot use --mixed-precision with --dtype=f64");
   return joinErrors(std::move(errors), checkTrainOptions(into));

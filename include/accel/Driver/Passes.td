@@ -29,6 +29,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients as outputs">,
     Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16: products in bfloat16">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
+    Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
     Option<"zeroStage", "zero-stage", "int64_t", "0", "How ranks share the states of a step: 0 to 3">,

@@ -29,12 +29,13 @@ mlir::FailureOr<std::optional<Phase>> getPhase(mlir::ModuleOp module);
 
 /// What the phases after import need to know.
 struct PhaseOptions {
-  autodiff::TrainOptions train;       ///< not enabled: a forward program
-  std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
-  std::vector<std::string> batchDims; ///< "INPUT=K"
-  parallel::StateSharding sharding;   ///< of a step's states
-  std::string target;                 ///< empty: the first of the table
-  int64_t threads = 0;                ///< per rank; 0: cores / ranks
+  autodiff::TrainOptions train;        ///< not enabled: a forward program
+  std::string mesh;                    ///< "dp=4,tp=2"; empty: one rank
+  std::vector<std::string> batchDims;  ///< "INPUT=K"
+  parallel::StateSharding sharding;    ///< of a step's states
+  std::string schedule = "sequential"; ///< as dist::ScheduleKind reads it
+  std::string target;                  ///< empty: the first of the table
+  int64_t threads = 0;                 ///< per rank; 0: cores / ranks
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.
   std::shared_ptr<verify::KeptProgram> logical;

@@ -49,7 +49,8 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     `main` (`step`, if states are written) runs the bodies as the schedule says,
     with `read_inputs` before those that need inputs of another micro-batch and
     `write_outputs` after those that give outputs; a loop of the schedule is a
-    loop of the entry, whose turns read their inputs anew. New values of states are
+    loop of the entry, whose turns read their inputs anew. A task that another one
+    gives values to finds the inputs that this one has read. New values of states are
     copied to the states' buffers at the end of a body (`plan-reuse-buffers`
     takes the copies out where it can). What other ranks access lies where the
     target wants it. What the target needs beside (scratch, packed weights)
@@ -60,9 +61,9 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     ```mlir
     %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
     // becomes, in the body @forward
-    plan.gemm #plan.view<@x + 0 slot -1 : f32 [4, 8] strides [8, 1]>,
-      #plan.view<@w + 0 slot -1 : f32 [8, 16] strides [1, 8]>
-      -> #plan.view<@y + 0 slot -1 : f32 [4, 16] strides [16, 1]>
+    plan.gemm #plan.view<@x + 0 : f32 [4, 8] strides [8, 1]>,
+      #plan.view<@w + 0 : f32 [8, 16] strides [1, 8]>
+      -> #plan.view<@y + 0 : f32 [4, 16] strides [16, 1]>
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
@@ -104,6 +105,33 @@ def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::Module
   }];
   let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
                  Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
+}
+
+def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
+  let summary = "Gives buffers as many copies as micro-batches use them at once";
+  let description = [{
+    What one body leaves to another of the same micro-batch (activations for the
+    backward, inputs that both read) must outlive the other micro-batches that
+    the entry begins in between: as many copies as there are from the oldest one
+    that still reads its own to the newest that has written one. A run on
+    micro-batch m uses copy m mod `slots`. What a single body uses, and what
+    outlives micro-batches, has one copy.
+
+    Runs before anything asks when bytes are used. Does nothing where a
+    micro-batch ends before the next begins.
+
+    ```mlir
+    plan.buffer @act … bytes 96 slots 1 stride 96
+    plan.loop 7 {   // forward t + 1, then backward t
+      plan.segment cpu capturable {
+        plan.run @forward micro_batch turn + 1
+        plan.run @backward micro_batch turn + 0
+    // becomes
+    plan.buffer @act … bytes 96 slots 2 stride 128
+    ```
+  }];
+  let options = [Option<"alignment", "alignment", "int64_t", "0", "Copies are a multiple of this many bytes apart; 0: of what the target wants">,
+                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
@@ -213,7 +241,7 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     Ends phase `plan`, and shares no code with the passes before it. Refuses:
 
     - a buffer outside its arena or not aligned, an arena larger or smaller than
-      its buffers need, a view outside its buffer for some slot or coordinate;
+      its buffers need, a view outside its buffer for some coordinate;
     - a wait that can never end, two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
       different orders, messages sent and not received, bytes that other ranks
@@ -224,8 +252,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     - a read of bytes that nothing has written, that another buffer has
       overwritten or that were released. Entries are replayed in the order that
       streams and events give: `load` once, the others twice, so that what they
-      leave behind still serves them, and of each loop two turns
-      (`dialects/Plan/RunList.h` says why two tell of all).
+      leave behind still serves them, and of each loop two turns for
+      each copy of a buffer (`dialects/Plan/RunList.h` says why they tell of all).
 
     A view counts as all bytes between its first and last element.
 

@@ -7,9 +7,6 @@
 #include "mlir/Pass/Pass.h"
 
 namespace accel::search {
-/// The module attribute that holds the decisions.
-inline constexpr llvm::StringLiteral kDecisionsAttr = "accel.decisions";
-
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "accel/Search/Passes.h.inc"

@@ -95,8 +95,8 @@ FailureOr<SmallVector<Tensor>> CommandEvaluator::evaluateOn(
 plan::ViewAttr CommandEvaluator::viewPacked(plan::ViewAttr packed,
                                             plan::ViewAttr as) {
   return plan::ViewAttr::get(packed.getContext(), packed.getBuffer(),
-                             packed.getOffset(), packed.getSlot(),
-                             packed.getAxes(), as.getElement(), as.getShape(),
+                             packed.getOffset(), packed.getAxes(),
+                             as.getElement(), as.getShape(),
                              getRowMajorStrides(as.getShape()));
 }
 

@@ -71,7 +71,7 @@ LogicalResult PlanExecutor::addStates() {
                          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
       MLIRContext *context = buffer.getContext();
       auto view = plan::ViewAttr::get(
-          context, FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0, -1, {},
+          context, FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0, {},
           type.getElementType(), {elements}, {1});
       FailureOr<Tensor> piece = rank.memory.read(buffer, view, anyRun);
       if (failed(piece) ||

@@ -94,17 +94,7 @@ FailureOr<char *> RankMemory::resolve(Operation *at, plan::ViewAttr view,
            << "expected a view within the " << buffer.bytes << " bytes of "
            << view.getBuffer() << " on rank " << point.rank << ", found bytes "
            << offset << " to " << offset + view.getSpanBytes();
-  int64_t slot = 0;
-  if (view.getSlot() >= 0) {
-    ArrayRef<int64_t> slots = run.run.getSlots();
-    if (view.getSlot() >= static_cast<int64_t>(slots.size()) ||
-        slots[view.getSlot()] < 0 || slots[view.getSlot()] >= buffer.slots)
-      return at->emitOpError()
-             << "expected a slot below " << buffer.slots << " of "
-             << view.getBuffer() << " in slot parameter " << view.getSlot()
-             << " of the run";
-    slot = slots[view.getSlot()];
-  }
+  int64_t slot = run.getMicroBatch() % buffer.slots;
   return arenas[buffer.space].data() + buffer.base + slot * buffer.slotStride +
          offset;
 }

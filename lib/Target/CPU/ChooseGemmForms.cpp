@@ -143,10 +143,9 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
       /*alias_of=*/nullptr, /*value=*/nullptr, /*source=*/nullptr,
       /*part=*/nullptr);
   buffers.insert(buffer);
-  return plan::ViewAttr::get(builder.getContext(),
-                             FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
-                             /*offset=*/0, /*slot=*/-1, /*axes=*/{},
-                             builder.getI8Type(), {bytes}, {1});
+  return plan::ViewAttr::get(
+      builder.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
+      /*offset=*/0, /*axes=*/{}, builder.getI8Type(), {bytes}, {1});
 }
 
 /// The command that reads the state which is the whole of `view`'s buffer, if

@@ -46,8 +46,7 @@ static FlatSymbolRefAttr getRoot(Operation *from,
 /// Whether two views begin at the same byte, whatever their shapes.
 static bool beginTogether(Operation *from, SymbolTableCollection &symbols,
                           plan::ViewAttr lhs, plan::ViewAttr rhs) {
-  return lhs.getOffset() == rhs.getOffset() && lhs.getSlot() == rhs.getSlot() &&
-         lhs.getAxes() == rhs.getAxes() &&
+  return lhs.getOffset() == rhs.getOffset() && lhs.getAxes() == rhs.getAxes() &&
          getRoot(from, symbols, lhs.getBuffer()) ==
              getRoot(from, symbols, rhs.getBuffer());
 }

@@ -61,11 +61,15 @@ LogicalResult LocalValues::read() {
       return failure();
   if (sections.empty()) // of a test: the function is its one task
     sections.push_back({0, {{entry.getSymNameAttr(), 0}}, entry});
+  llvm::DenseSet<StringAttr> seen;
   for (const Section &section : sections)
-    for (auto [name, offset] : section.runs)
+    for (auto [name, offset] : section.runs) {
+      if (section.trips || !seen.insert(name).second)
+        repeated.insert(name);
       if (func::FuncOp task = tasks.lookup(name);
           task && failed(declareStates(task)))
         return failure();
+    }
   return success();
 }
 
@@ -87,20 +91,16 @@ void LocalValues::beginTurn(StringAttr name) {
                              state.type.getElementType(), module);
 }
 
-LogicalResult LocalValues::run(const Section &section) {
-  // What tasks gave in the turn before is another micro-batch's.
-  if (section.trips)
-    for (auto [name, offset] : section.runs)
-      if (func::FuncOp task = tasks.lookup(name))
-        for (unsigned number = 0; number < task.getNumResults(); ++number)
-          given.erase({name, number});
+LogicalResult LocalValues::run(const Section &section,
+                               std::optional<int64_t> turn) {
   for (auto [name, offset] : section.runs) {
     func::FuncOp task = tasks.lookup(name);
     if (!task || task.isExternal() || !task.getBody().hasOneBlock())
       return section.op->emitOpError()
              << "expected tasks that are functions of one block, found '"
              << name.getValue() << "'";
-    meaning.setMicroBatch(offset, section.trips != 0);
+    meaning.setMicroBatch(offset + turn.value_or(0),
+                          section.trips != 0 && !turn);
     if (failed(runTask(task)))
       return failure();
   }
@@ -176,9 +176,17 @@ FailureOr<TermId> LocalValues::getArgument(func::FuncOp task, unsigned number) {
     return meaning.given(Source::Input, input, piece, type.getNumElements(),
                          type.getElementType(), task);
   auto edge = edges.find({task.getSymNameAttr(), number});
-  if (edge != edges.end())
-    if (auto value = given.find(edge->second); value != given.end())
+  if (edge != edges.end()) {
+    auto [turn, number] = meaning.getMicroBatch();
+    auto value = given.find({edge->second, {turn, number}});
+    if (value != given.end())
       return value->second;
+    // What runs once gives to all micro-batches, or takes what they all give.
+    auto last = lastGiven.find(edge->second);
+    if (last != lastGiven.end() && !(repeated.contains(edge->second.first) &&
+                                     repeated.contains(task.getSymNameAttr())))
+      return last->second;
+  }
   return task.emitOpError() << "expected a task that gives argument " << number
                             << " to run before it";
 }
@@ -199,6 +207,8 @@ LogicalResult LocalValues::takeResult(func::FuncOp task, unsigned number,
   if (auto name =
           task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
     states[name.getAttr()].term = term;
-  given[{task.getSymNameAttr(), number}] = term;
+  End end{task.getSymNameAttr(), number};
+  auto [turn, batch] = meaning.getMicroBatch();
+  given[{end, {turn, batch}}] = lastGiven[end] = term;
   return success();
 }

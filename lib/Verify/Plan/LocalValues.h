@@ -42,8 +42,9 @@ public:
   llvm::ArrayRef<Section> getSections() const { return sections; }
   /// States that a section's tasks write.
   llvm::SetVector<mlir::StringAttr> getWritten(const Section &section);
-  /// Runs a section; of a loop one turn, for all.
-  mlir::LogicalResult run(const Section &section);
+  /// Runs a section; of a loop one turn, for all, or that one.
+  mlir::LogicalResult run(const Section &section,
+                          std::optional<int64_t> turn = {});
   /// What a state holds when a turn begins, from here on.
   void beginTurn(mlir::StringAttr state);
 
@@ -73,8 +74,12 @@ private:
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> tasks;
   llvm::DenseSet<mlir::StringAttr> changing; ///< states that tasks write
   using End = std::pair<mlir::StringAttr, unsigned>;
-  llvm::DenseMap<End, End> edges;    ///< from an argument to its result
-  llvm::DenseMap<End, TermId> given; ///< by tasks, when they last ran
+  llvm::DenseMap<End, End> edges; ///< from an argument to its result
+  /// By tasks, on each micro-batch, and when they last ran.
+  llvm::DenseMap<std::pair<End, std::pair<mlir::StringAttr, int64_t>>, TermId>
+      given;
+  llvm::DenseMap<End, TermId> lastGiven;
+  llvm::DenseSet<mlir::StringAttr> repeated; ///< tasks that run more than once
 };
 
 } // namespace accel::verify

@@ -76,6 +76,9 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
   memory.beginRepeated();
   if (failed(beginEntry()) || failed(local.run(sections.front())))
     return failure();
+  bool inFlight =
+      llvm::any_of(program.getOps<plan::BufferOp>(),
+                   [](auto buffer) { return buffer.getSlots() > 1; });
   for (Operation &op : entry.getBody().front()) {
     auto segment = dyn_cast<plan::SegmentOp>(op);
     if (segment && failed(runSegment(segment)))
@@ -84,7 +87,12 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
     if (!loop)
       continue;
     sections = sections.drop_front();
-    if (failed(runLoop(loop, sections.front())))
+    if (int64_t(loop.getTrips()) != sections.front().trips)
+      return refuse(loop) << "expected the " << sections.front().trips
+                          << " turns of the schedule's loop, found "
+                          << loop.getTrips();
+    if (failed(inFlight ? runTurns(loop, sections.front())
+                        : runLoop(loop, sections.front())))
       return failure();
     sections = sections.drop_front();
     if (failed(local.run(sections.front())))
@@ -96,10 +104,6 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
 
 LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
                                   const LocalValues::Section &section) {
-  if (int64_t(loop.getTrips()) != section.trips)
-    return refuse(loop) << "expected the " << section.trips
-                        << " turns of the schedule's loop, found "
-                        << loop.getTrips();
   SmallVector<std::pair<StringAttr, Home *>> kept;
   for (StringAttr name : local.getWritten(section)) {
     FailureOr<Home *> home = findHome(name);
@@ -127,6 +131,19 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
   return success();
 }
 
+LogicalResult PlanReplay::runTurns(plan::LoopOp loop,
+                                   const LocalValues::Section &section) {
+  for (int64_t turn = 0; turn < section.trips; ++turn)
+    if (failed(local.run(section, turn)))
+      return failure();
+  for (currentTurn = 0; *currentTurn < section.trips; ++*currentTurn)
+    for (auto segment : loop.getOps<plan::SegmentOp>())
+      if (failed(runSegment(segment)))
+        return failure();
+  currentTurn.reset();
+  return success();
+}
+
 LogicalResult PlanReplay::placeConstants() {
   for (auto buffer : program.getOps<plan::BufferOp>()) {
     command = buffer;
@@ -139,8 +156,8 @@ LogicalResult PlanReplay::placeConstants() {
     auto type = cast<RankedTensorType>(value.getType());
     auto view = plan::ViewAttr::get(
         module.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
-        /*offset=*/0, /*slot=*/-1, /*axes=*/{}, type.getElementType(),
-        type.getShape(), denseStrides(type.getShape()));
+        /*offset=*/0, /*axes=*/{}, type.getElementType(), type.getShape(),
+        denseStrides(type.getShape()));
     if (failed(write(view, meaning.constant(value, buffer))))
       return failure();
   }
@@ -228,7 +245,9 @@ LogicalResult PlanReplay::execute(const PlannedStep &step) {
   plan::CommandOpInterface each = step.command;
   command = each;
   currentRun = step.run;
-  meaning.setMicroBatch(currentRun.getOffset(), currentRun.getTurn());
+  meaning.setMicroBatch(int64_t(currentRun.getOffset()) +
+                            currentTurn.value_or(0),
+                        currentRun.getTurn() && !currentTurn);
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)
@@ -266,16 +285,9 @@ FailureOr<Place> PlanReplay::locate(plan::ViewAttr view) {
   place.element = view.getElement();
   place.elementBytes = view.getElementBytes();
   place.base = buffer.getOffset();
-  if (view.getSlot() >= 0) {
-    ArrayRef<int64_t> slots =
-        currentRun ? currentRun.getSlots() : ArrayRef<int64_t>();
-    int64_t number = view.getSlot();
-    if (number >= int64_t(slots.size()) || slots[number] < 0 ||
-        slots[number] >= int64_t(buffer.getSlots()))
-      return command->emitOpError()
-             << "expected a slot of " << view.getBuffer();
-    place.base += slots[number] * int64_t(buffer.getSlotStride());
-  }
+  if (buffer.getSlots() > 1)
+    place.base += meaning.getMicroBatch().number % int64_t(buffer.getSlots()) *
+                  int64_t(buffer.getSlotStride());
   place.limit = place.base + int64_t(buffer.getBytes());
   place.map = IndexMap::strided(0, view.getShape(), view.getStrides());
   for (plan::AxisStrideAttr axis : view.getAxes()) {

@@ -31,6 +31,10 @@ private:
   /// and ends with those that the tasks make of them.
   mlir::LogicalResult runLoop(plan::LoopOp loop,
                               const LocalValues::Section &section);
+  /// All turns of a loop, one by one: where micro-batches are in flight
+  /// together, a turn finds what those before it have left in their copies.
+  mlir::LogicalResult runTurns(plan::LoopOp loop,
+                               const LocalValues::Section &section);
   mlir::LogicalResult execute(const PlannedStep &step);
   mlir::LogicalResult execute(plan::GemmOp gemm);
   mlir::LogicalResult execute(plan::AttentionOp attention);
@@ -87,6 +91,7 @@ private:
   bool loading = false;
   mlir::Operation *command = nullptr; ///< that is being executed
   plan::RunOp currentRun;
+  std::optional<int64_t> currentTurn; ///< not where it stands for all
   /// The first command that computes what the local program does not.
   mlir::Operation *foreign = nullptr;
 };

@@ -27,7 +27,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 6;
+inline constexpr int64_t kFormatVersion = 7;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -72,7 +72,6 @@ struct AxisStride {
 struct View {
   int64_t buffer = 0;
   int64_t offset = 0;
-  int64_t slot = -1;
   std::vector<AxisStride> axes;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
@@ -221,6 +220,8 @@ struct ArenaPlan {
 };
 struct BufferPlan {
   std::string name, role, space;
+  /// A run on micro-batch m uses the copy m mod `slots`, `slotStride` bytes
+  /// behind the one before.
   int64_t offset = 0, bytes = 0, slots = 1, slotStride = 0;
   /// Section that holds a constant's value; empty otherwise.
   std::string section;
@@ -231,14 +232,12 @@ struct BufferPlan {
 };
 struct Body {
   std::string name, engine;
-  int64_t slots = 0;
   std::vector<Command> commands;
 };
 struct Run {
   int64_t body = 0; ///< Index into Program::bodies.
   /// In turn 0 of the loop; in each later turn the next.
   int64_t microBatch = 0;
-  std::vector<int64_t> slots;
 };
 struct Segment {
   std::string engine;

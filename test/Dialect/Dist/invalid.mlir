@@ -231,7 +231,7 @@ func.func private @t()
 dist.schedule @s entry @t micro_batches 1 {
   dist.stage 0 {
     // expected-error @below {{function @t is no task: it has no 'dist.task'}}
-    dist.run @t[0] slots []
+    dist.run @t[0]
   }
 }
 // -----
@@ -239,7 +239,7 @@ func.func private @t()
 dist.schedule @s entry @t micro_batches 1 {
   dist.stage 0 {
     // expected-error @below {{no function named @u}}
-    dist.run @u[0] slots []
+    dist.run @u[0]
   }
 }
 // -----
@@ -247,7 +247,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 1>}
 dist.schedule @s entry @t micro_batches 1 {
   dist.stage 0 {
     // expected-error @below {{expected a task of stage 0, found @t of stage 1}}
-    dist.run @t[0] slots []
+    dist.run @t[0]
   }
 }
 // -----
@@ -255,7 +255,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 1 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch below 1, found 1}}
-    dist.run @t[1] slots []
+    dist.run @t[1]
   }
 }
 // -----
@@ -263,7 +263,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
-    dist.loop 1 { dist.run @t[turn + 0] slots [] }
+    dist.loop 1 { dist.run @t[turn + 0] }
   }
 }
 // -----
@@ -279,7 +279,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch below 2, found 1 in turn 0 of 2}}
-    dist.loop 2 { dist.run @t[turn + 1] slots [] }
+    dist.loop 2 { dist.run @t[turn + 1] }
   }
 }
 // -----
@@ -287,7 +287,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch below 2, found 0 in turn 0 of 3}}
-    dist.loop 3 { dist.run @t[turn + 0] slots [] }
+    dist.loop 3 { dist.run @t[turn + 0] }
   }
 }
 // -----
@@ -295,7 +295,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected 'turn + offset' in a loop}}
-    dist.loop 2 { dist.run @t[0] slots [] }
+    dist.loop 2 { dist.run @t[0] }
   }
 }
 // -----
@@ -303,7 +303,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
-    dist.run @t[turn + 0] slots []
+    dist.run @t[turn + 0]
   }
 }
 // -----

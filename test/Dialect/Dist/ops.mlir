@@ -56,21 +56,21 @@ func.func private @second(%x: tensor<4x64xf32>) attributes {dist.task = #dist.ta
 
 // CHECK: dist.schedule @infer entry @layouts micro_batches 2 {
 // CHECK-NEXT: dist.stage 0 {
-// CHECK-NEXT: dist.run @layouts[0] slots [0]
-// CHECK-NEXT: dist.run @layouts[1] slots [1]
+// CHECK-NEXT: dist.run @layouts[0]
+// CHECK-NEXT: dist.run @layouts[1]
 // CHECK: dist.stage 1 {
 // CHECK-NEXT: dist.loop 2 {
-// CHECK-NEXT: dist.run @second[turn + 0] slots []
+// CHECK-NEXT: dist.run @second[turn + 0]
 // CHECK-NEXT: }
 // CHECK: dist.edge @layouts 0 -> @second 0
 dist.schedule @infer entry @layouts micro_batches 2 {
   dist.stage 0 {
-    dist.run @layouts[0] slots [0]
-    dist.run @layouts[1] slots [1]
+    dist.run @layouts[0]
+    dist.run @layouts[1]
   }
   dist.stage 1 {
     dist.loop 2 {
-      dist.run @second[turn + 0] slots []
+      dist.run @second[turn + 0]
     }
   }
   dist.edge @layouts 0 -> @second 0

@@ -18,7 +18,7 @@ plan.program @p stage 0 ranks 1 {
   plan.entry @main {
     plan.segment cpu {
       // expected-error @below {{names no body @absent}}
-      plan.run @absent micro_batch 0 slots []
+      plan.run @absent micro_batch 0
     }
   }
 }
@@ -26,13 +26,13 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
     plan.loop 1 {
       plan.segment cpu {
-        plan.run @f micro_batch turn + 0 slots []
+        plan.run @f micro_batch turn + 0
       }
     }
   }
@@ -41,7 +41,7 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     // expected-error @below {{expected segments, found none}}
@@ -53,13 +53,13 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     plan.loop 2 {
       plan.segment cpu {
         // expected-error @below {{expected 'turn + offset' in a loop}}
-        plan.run @f micro_batch 0 slots []
+        plan.run @f micro_batch 0
       }
     }
   }
@@ -68,12 +68,12 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     plan.segment cpu {
       // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
-      plan.run @f micro_batch turn + 0 slots []
+      plan.run @f micro_batch turn + 0
     }
   }
 }
@@ -81,7 +81,7 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     plan.loop 2 {
@@ -94,7 +94,7 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
   }
   plan.entry @main {
     // expected-error @below {{expected segments and loops in an entry}}
@@ -105,22 +105,16 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 2 {
-  }
-  plan.entry @main {
-    plan.segment cpu {
-      // expected-error @below {{expected 2 slots for @f, found 1}}
-      plan.run @f micro_batch 0 slots [0]
-    }
-  }
+  // expected-error @below {{expected one copy of what all micro-batches share, found 2}}
+  plan.buffer @a role state space device offset 0 bytes 64 slots 2 stride 64
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{names no buffer @a}}
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [4] strides [1]>
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [1]>
   }
 }
 
@@ -128,19 +122,9 @@ plan.program @p stage 0 ranks 1 {
 
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a role input space device offset 0 bytes 8 slots 1 stride 8
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected a view within the 8 bytes of @a, found one that ends at byte 16}}
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [4] strides [1]>
-  }
-}
-
-// -----
-
-plan.program @p stage 0 ranks 1 {
-  plan.buffer @a role input space device offset 0 bytes 16 slots 1 stride 16
-  plan.body @f engine cpu slots 1 {
-    // expected-error @below {{expected a slot parameter below 1, found 1}}
-    plan.fill 0.0 : f32 -> <@a + 0 slot 1 : f32 [4] strides [1]>
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [1]>
   }
 }
 
@@ -148,9 +132,9 @@ plan.program @p stage 0 ranks 1 {
 
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected [b…, M, K] · [b…, K, N] -> [b…, M, N], found [4, 4] · [2, 4] -> [4, 4]}}
-    plan.gemm <@a + 0 slot -1 : f32 [4, 4] strides [4, 1]>, <@a + 0 slot -1 : f32 [2, 4] strides [4, 1]> -> <@a + 0 slot -1 : f32 [4, 4] strides [4, 1]>
+    plan.gemm <@a + 0 : f32 [4, 4] strides [4, 1]>, <@a + 0 : f32 [2, 4] strides [4, 1]> -> <@a + 0 : f32 [4, 4] strides [4, 1]>
   }
 }
 
@@ -158,9 +142,9 @@ plan.program @p stage 0 ranks 1 {
 
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected a bias of shape [4], found [2]}}
-    plan.gemm <@a + 0 slot -1 : f32 [4, 4] strides [4, 1]>, <@a + 0 slot -1 : f32 [4, 4] strides [4, 1]> -> <@a + 0 slot -1 : f32 [4, 4] strides [4, 1]> {bias = #plan.view<@a + 0 slot -1 : f32 [2] strides [1]>}
+    plan.gemm <@a + 0 : f32 [4, 4] strides [4, 1]>, <@a + 0 : f32 [4, 4] strides [4, 1]> -> <@a + 0 : f32 [4, 4] strides [4, 1]> {bias = #plan.view<@a + 0 : f32 [2] strides [1]>}
   }
 }
 
@@ -168,9 +152,9 @@ plan.program @p stage 0 ranks 1 {
 
 plan.program @p stage 0 ranks 2 {
   plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected as many outputs as inputs (1), found 0}}
-    plan.collective all_gather ["dp"] [#plan.view<@a + 0 slot -1 : f32 [4] strides [1]>] -> []
+    plan.collective all_gather ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> []
   }
 }
 
@@ -178,9 +162,9 @@ plan.program @p stage 0 ranks 2 {
 
 plan.program @p stage 0 ranks 2 {
   plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected 'combine' on all_reduce}}
-    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [4] strides [1]>]
+    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [4] strides [1]>]
   }
 }
 
@@ -188,26 +172,26 @@ plan.program @p stage 0 ranks 2 {
 
 plan.program @p stage 0 ranks 2 {
   plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected no 'combine' on all_gather}}
-    plan.collective all_gather ["dp"] [#plan.view<@a + 0 slot -1 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 slot -1 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+    plan.collective all_gather ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected as many strides as dimensions (2), found 1}}
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [4, 4] strides [1]>
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4, 4] strides [1]>
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.body @f engine cpu slots 0 {
+  plan.body @f engine cpu {
     // expected-error @below {{expected no negative offset, size or stride}}
-    plan.fill 0.0 : f32 -> <@a + 0 slot -1 : f32 [4] strides [-1]>
+    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [-1]>
   }
 }

@@ -23,33 +23,33 @@ module attributes {accel.phase = "plan"} {
     plan.buffer @h role activation space device offset 512 bytes 64 slots 2 stride 64
     plan.buffer @p role communication space shared offset 0 bytes 64 slots 1 stride 64
     plan.buffer @y role output space shared offset 64 bytes 64 slots 1 stride 64
-    plan.body @load_states engine cpu slots 0 {
-      plan.read state "w" <[4, 8] by [[], []]> -> <@w + 0 slot -1 : f64[4, 8] strides[8, 1]>
-      plan.read state "b" <[8] by [[]]> -> <@b + 0 slot -1 : f64[8] strides[1]>
-      plan.pack <@w + 0 slot -1 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@packed + 0 slot -1 : i8[128] strides[1]> {form = {}}
+    plan.body @load_states engine cpu {
+      plan.read state "w" <[4, 8] by [[], []]> -> <@w + 0 : f64[4, 8] strides[8, 1]>
+      plan.read state "b" <[8] by [[]]> -> <@b + 0 : f64[8] strides[1]>
+      plan.pack <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@packed + 0 : i8[128] strides[1]> {form = {}}
     }
-    plan.body @forward engine cpu slots 1 {
-      plan.read input "x" <[4, 4] by [["dp"], []]> -> <@x + 0 slot -1 : f64[2, 4] strides[4, 1]>
-      plan.gemm <@x + 0 slot -1 : f64[2, 4] strides[4, 1]>, <@w + 0 slot -1 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@h + 0 slot 0 : f64[2, 4] strides[4, 1]> {
-        packed = #plan.view<@packed + 0 slot -1 : i8[128] strides[1]>,
-        bias = #plan.view<@b + 0 slot -1 axes [<"tp" * 32>] : f64[4] strides[1]>, plan.releases = [#plan.view<@x + 0 slot -1 : f64[2, 4] strides[4, 1]>]}
-      plan.kernel @kernel_0 [#plan.view<@h + 0 slot 0 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@h + 0 slot 0 : f64[2, 4] strides[4, 1]>] rows 2 grid 1
-      plan.gemm <@h + 0 slot 0 : f64[2, 4] strides[4, 1]>, <@w + 0 slot -1 axes [<"tp" * 32>] : f64[4, 4] strides[1, 8]> -> <@p + 0 slot -1 : f64[2, 4] strides[4, 1]> {plan.releases = [#plan.view<@h + 0 slot 0 : f64[2, 4] strides[4, 1]>]}
+    plan.body @forward engine cpu {
+      plan.read input "x" <[4, 4] by [["dp"], []]> -> <@x + 0 : f64[2, 4] strides[4, 1]>
+      plan.gemm <@x + 0 : f64[2, 4] strides[4, 1]>, <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@h + 0 : f64[2, 4] strides[4, 1]> {
+        packed = #plan.view<@packed + 0 : i8[128] strides[1]>,
+        bias = #plan.view<@b + 0 axes [<"tp" * 32>] : f64[4] strides[1]>, plan.releases = [#plan.view<@x + 0 : f64[2, 4] strides[4, 1]>]}
+      plan.kernel @kernel_0 [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>] rows 2 grid 1
+      plan.gemm <@h + 0 : f64[2, 4] strides[4, 1]>, <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[1, 8]> -> <@p + 0 : f64[2, 4] strides[4, 1]> {plan.releases = [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>]}
       plan.record "p"
       plan.wait "p" {stream = "comm"}
-      plan.collective all_reduce ["tp"] [#plan.view<@p + 0 slot -1 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@y + 0 slot -1 : f64[2, 4] strides[4, 1]>] {combine = #plan<combine sum>, stream = "comm", plan.releases = [#plan.view<@p + 0 slot -1 : f64[2, 4] strides[4, 1]>]}
+      plan.collective all_reduce ["tp"] [#plan.view<@p + 0 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@y + 0 : f64[2, 4] strides[4, 1]>] {combine = #plan<combine sum>, stream = "comm", plan.releases = [#plan.view<@p + 0 : f64[2, 4] strides[4, 1]>]}
       plan.record "y" {stream = "comm"}
       plan.wait "y"
-      plan.write <@y + 0 slot -1 : f64[2, 4] strides[4, 1]> -> output "y" <[4, 4] by [["dp"], []]>
+      plan.write <@y + 0 : f64[2, 4] strides[4, 1]> -> output "y" <[4, 4] by [["dp"], []]>
     }
     plan.entry @main {
       plan.segment cpu capturable {
-        plan.run @forward micro_batch 0 slots [1]
+        plan.run @forward micro_batch 0
       }
     }
     plan.entry @load {
       plan.segment cpu {
-        plan.run @load_states micro_batch 0 slots []
+        plan.run @load_states micro_batch 0
       }
     }
   }

@@ -32,26 +32,26 @@ module attributes {accel.phase = "plan"} {
     plan.buffer @w role state space device offset 128 bytes 16 slots 1 stride 16 {source = @w}
     plan.buffer @c role constant space device offset 192 bytes 4 slots 1 stride 4 {value = dense<[true, false, true, true]> : tensor<4xi1>}
     plan.buffer @s role communication space shared offset 0 bytes 32 slots 1 stride 32
-    plan.body @load_states engine cpu slots 0 {
-      plan.read state "w" #plan.part<[2, 2] by [[], []]> -> #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>
+    plan.body @load_states engine cpu {
+      plan.read state "w" #plan.part<[2, 2] by [[], []]> -> #plan.view<@w + 0 : f32 [2, 2] strides [2, 1]>
     }
-    plan.body @forward engine cpu slots 1 {
-      plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]> loc("Input")
-      plan.gemm #plan.view<@x + 0 slot 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 slot -1 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 slot -1 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 slot 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
-      plan.kernel @kernel_0 [#plan.view<@w + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
-      plan.fill 1.5 : f32 -> #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
+    plan.body @forward engine cpu {
+      plan.read input "x" #plan.part<[4, 2] by [["dp"], []]> -> #plan.view<@x + 0 : f32 [2, 2] strides [2, 1]> loc("Input")
+      plan.gemm #plan.view<@x + 0 : f32 [2, 2] strides [2, 1]>, #plan.view<@w + 0 : f32 [2, 2] strides [1, 2]> -> #plan.view<@s + 0 axes [<"dp" * 16>] : f32 [2, 2] strides [2, 1]> {form = {packed, chunk_rows = 8 : i64, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"}, plan.releases = [#plan.view<@x + 0 : i8 [16] strides [1]>]} loc(fused["MatMul#1", "Add#2"])
+      plan.kernel @kernel_0 [#plan.view<@w + 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] rows 2 grid 1 loc("Gelu")
+      plan.fill 1.5 : f32 -> #plan.view<@s + 0 : f32 [2, 2] strides [2, 1]> {plan.inserted_by = "plan-pad"}
       plan.record "filled"
       plan.wait "filled" {stream = "comm"}
-      plan.collective all_reduce ["dp"] [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
+      plan.collective all_reduce ["dp"] [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] -> [#plan.view<@s + 0 : f32 [2, 2] strides [2, 1]>] {combine = #plan<combine max>, stream = "comm"}
       plan.record "reduced" {stream = "comm"}
       plan.wait "reduced"
-      plan.write #plan.view<@s + 0 slot -1 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
+      plan.write #plan.view<@s + 0 : f32 [2, 2] strides [2, 1]> -> output "y" #plan.part<[4, 2] by [["dp"], []]>
     }
     plan.entry @load {
-      plan.segment cpu { plan.run @load_states micro_batch 0 slots [] }
+      plan.segment cpu { plan.run @load_states micro_batch 0 }
     }
     plan.entry @main {
-      plan.segment cpu capturable { plan.run @forward micro_batch 0 slots [1] }
+      plan.segment cpu capturable { plan.run @forward micro_batch 0 }
     }
   }
 })mlir";
@@ -162,7 +162,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   ASSERT_EQ(program.entries[1].loops.size(), 1u);
   const rt::Segment &segment = program.entries[1].loops[0].segments[0];
   EXPECT_TRUE(segment.capturable);
-  EXPECT_EQ(segment.runs[0].slots, std::vector<int64_t>{1});
+  EXPECT_EQ(segment.runs[0].microBatch, 0);
 
   const auto &commands = program.bodies[1].commands;
   ASSERT_EQ(commands.size(), 10u);
@@ -190,7 +190,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
 TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   std::string reports;
   for (const char *name : {"loss", "grad_norm", "lr"})
-    reports += std::string("plan.write #plan.view<@s + 0 slot -1 : f32 [] "
+    reports += std::string("plan.write #plan.view<@s + 0 : f32 [] "
                            "strides []> -> output \"") +
                name + "\" #plan.part<[] by []>\n";
   reports += "plan.write #plan.view";

@@ -23,13 +23,13 @@ public:
     std::string text = "plan.program @p stage 0 ranks 1 {\n"
                        "plan.buffer @b role activation space device offset -1 "
                        "bytes 4 slots 1 stride 4\n"
-                       "plan.body @f engine cpu slots 0 {\n";
+                       "plan.body @f engine cpu {\n";
     for (unsigned i = 0; i < fills; ++i)
-      text += "plan.fill 0.0 : f32 -> <@b + 0 slot -1 : f32 [1] strides [1]> "
+      text += "plan.fill 0.0 : f32 -> <@b + 0 : f32 [1] strides [1]> "
               "{stream = \"" +
               stream(i) + "\"}\n" + line(i);
     text += "}\nplan.entry @main { plan.segment cpu {\n"
-            "plan.run @f micro_batch 0 slots []\n} }\n}\n";
+            "plan.run @f micro_batch 0\n} }\n}\n";
     module = parseSourceString<ModuleOp>(text, &context);
     for (auto program : module->getOps<ProgramOp>())
       order.emplace(*CommandOrder::compute(program));

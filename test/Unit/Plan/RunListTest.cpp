@@ -14,16 +14,16 @@ namespace {
 constexpr const char *kPlan = R"mlir(
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a role activation space device offset -1 bytes 4 slots 1 stride 4
-  plan.body @f engine cpu slots 0 {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 slot -1 : f32 [1] strides [1]>
+  plan.body @f engine cpu {
+    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32 [1] strides [1]>
     plan.record "filled"
     plan.wait "filled" {stream = "comm"}
   }
   plan.entry @step {
-    plan.segment cpu { plan.run @f micro_batch 0 slots [] }
+    plan.segment cpu { plan.run @f micro_batch 0 }
     plan.loop TURNS {
-      plan.segment cpu { plan.run @f micro_batch turn + 1 slots [] }
-      plan.segment cpu { plan.run @f micro_batch turn + 2 slots [] }
+      plan.segment cpu { plan.run @f micro_batch turn + 1 }
+      plan.segment cpu { plan.run @f micro_batch turn + 2 }
     }
   }
 })mlir";
@@ -57,7 +57,7 @@ TEST_F(RunList, ListsTurnByTurn) {
   }
   EXPECT_EQ(batches, (SmallVector<int64_t>{0, 1, 2, 2, 3, 3, 4}));
   EXPECT_EQ(turns, (SmallVector<int64_t>{0, 0, 0, 1, 1, 2, 2}));
-  EXPECT_EQ(plan::listRuns(entry, plan::kProofTurns).size(), 5u);
+  EXPECT_EQ(plan::listRuns(entry, plan::countProofTurns(program)).size(), 5u);
   int64_t calls = 0;
   entry.walk([&](plan::RunOp run) { calls += run.getTrips(); });
   EXPECT_EQ(calls, 7);

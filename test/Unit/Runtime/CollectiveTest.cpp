@@ -145,7 +145,7 @@ protected:
     CollectiveCommand collective = test.collective;
     collective.inputs = {contiguousView(0, {test.rows, test.columns})};
     collective.outputs = {contiguousView(1, {outRows, outColumns})};
-    Body body{"body", "cpu", 0, {}};
+    Body body{"body", "cpu", {}};
     body.commands = {
         command(ReadCommand{"input", "x", in,
                             contiguousView(0, {1, test.rows, test.columns})},
@@ -155,7 +155,7 @@ protected:
                              contiguousView(1, {1, outRows, outColumns})},
                 "Y")};
     program.bodies = {body};
-    program.entries = {{"main", {{1, {{"cpu", false, {{0, 0, {}}}}}}}}};
+    program.entries = {{"main", {{1, {{"cpu", false, {{0, 0}}}}}}}};
     executable.programs = {program};
     write(executable, {});
     std::vector<float> x, y;

@@ -74,15 +74,15 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
                      {"y", "output", "device", 128, 16, 1, 16, "", ""}};
   View x = contiguousView(0, {4}), w = contiguousView(1, {2, 2}),
        y = contiguousView(2, {4});
-  Body load{"load", "cpu", 0, {}}, body{"body", "cpu", 0, {}};
+  Body load{"load", "cpu", {}}, body{"body", "cpu", {}};
   load.commands = {
       command(ReadCommand{"state", "w", {{2, 2}, {{}, {}}}, w}, "W")};
   body.commands = {command(ReadCommand{"input", "x", part, x}, "X"),
                    command(CopyCommand{x, y}, "Copy#1"),
                    command(WriteCommand{"output", "y", part, y}, "Y")};
   program.bodies = {load, body};
-  program.entries = {{"load", {{1, {{"cpu", false, {{0, 0, {}}}}}}}},
-                     {"main", {{1, {{"cpu", false, {{1, 0, {}}}}}}}}};
+  program.entries = {{"load", {{1, {{"cpu", false, {{0, 0}}}}}}},
+                     {"main", {{1, {{"cpu", false, {{1, 0}}}}}}}};
   executable.programs = {program};
   return executable;
 }

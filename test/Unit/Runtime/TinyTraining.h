@@ -58,8 +58,8 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
   Program program;
   program.name = "step";
   TinyBuffers buffers(program);
-  Body load{"load", "cpu", 0, {}}, prepare{"prepare", "cpu", 0, {}},
-      forward{"forward", "cpu", 0, {}}, update{"update", "cpu", 0, {}};
+  Body load{"load", "cpu", {}}, prepare{"prepare", "cpu", {}},
+      forward{"forward", "cpu", {}}, update{"update", "cpu", {}};
 
   auto state = [&](StatePlan plan, std::vector<int64_t> piece) {
     View view = buffers.add(plan.name, "state", piece, plan.dtype);
@@ -168,7 +168,7 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
 
   program.bodies = {load, prepare, forward, update};
   auto once = [](int64_t body) {
-    return Loop{1, {{"cpu", false, {{body, 0, {}}}}}};
+    return Loop{1, {{"cpu", false, {{body, 0}}}}};
   };
   Loop loop = once(2);
   loop.trips = microBatches;

@@ -138,28 +138,23 @@ TEST(ValidateFields, OfViews) {
               HasSubstr("elements of f32 at multiples of 4 bytes"));
   EXPECT_THAT(view([](View &v) { v.offset = -4; }),
               HasSubstr("a view that leaves buffer 'x'"));
-  EXPECT_THAT(view([](View &v) { v.slot = 0; }),
-              HasSubstr("a view of no slot of buffer 'x'"));
-  // Of two slots it must be said which.
-  auto slots = [](int64_t slot, std::vector<int64_t> run, int64_t count = 1) {
+  // Copies are for what a micro-batch leaves to itself.
+  auto copies = [](const char *role, int64_t slots) {
     return tiny([&](Program &p) {
       p.arenas[0].bytes = 256;
-      p.buffers.push_back(
-          {"z", "communication", "device", 192, 16, 2, 16, "", ""});
-      View z = contiguousView(3, {4});
-      z.slot = slot;
-      commandsOf(p).push_back(command(FillCommand{{0, 0, 0, 0}, z}, "Fill"));
-      p.bodies[1].slots = count;
-      p.entries[1].loops[0].segments[0].runs[0].slots = run;
+      p.buffers.push_back({"z", role, "device", 192, 16, slots, 16, "", ""});
+      commandsOf(p).push_back(
+          command(FillCommand{{0, 0, 0, 0}, contiguousView(3, {4})}, "Fill"));
     });
   };
-  EXPECT_EQ(slots(0, {1}), "");
-  EXPECT_THAT(slots(-1, {1}), HasSubstr("a view of no slot of buffer 'z'"));
-  EXPECT_THAT(slots(1, {1}), HasSubstr("a view of no slot of buffer 'z'"));
-  EXPECT_THAT(slots(0, {}), HasSubstr("expected 1 slots"));
-  EXPECT_THAT(slots(0, {1, 1}), HasSubstr("expected 1 slots"));
-  EXPECT_THAT(slots(0, {2}), HasSubstr("a slot out of range for body 'body'"));
-  EXPECT_THAT(slots(0, {-1}), HasSubstr("a slot out of range for body 'body'"));
+  EXPECT_EQ(copies("communication", 2), "");
+  EXPECT_THAT(copies("state", 2), HasSubstr("expected one copy of buffer 'z'"));
+  EXPECT_THAT(copies("constant", 2),
+              HasSubstr("expected one copy of buffer 'z'"));
+  EXPECT_THAT(copies("packed", 2),
+              HasSubstr("expected one copy of buffer 'z'"));
+  EXPECT_THAT(copies("communication", 1 << 20),
+              HasSubstr("expected buffer 'z' within"));
 }
 
 TEST(ValidateFields, OfCommands) {
@@ -347,7 +342,7 @@ TEST(ValidateFields, OfTrainingSteps) {
                 auto &commands = commandsOf(e.programs[0]);
                 commands.resize(17, commands[1]);
                 auto &runs = e.programs[0].entries[1].loops[0].segments[0].runs;
-                runs.assign(1 << 20, {1, 0, {}});
+                runs.assign(1 << 20, {1, 0});
               }),
               HasSubstr("expected at most 16777216 commands in the runs"));
 }
@@ -377,7 +372,7 @@ TEST(ValidateFields, OfSignatures) {
   elsewhere([](BufferPlan &b, View &) { b.offset = 64; });
   elsewhere([](BufferPlan &b, View &) { b.slotStride = 32; });
   elsewhere([](BufferPlan &, View &v) { v.offset = 4; });
-  elsewhere([](BufferPlan &, View &v) { v.slot = 0; });
+  elsewhere([](BufferPlan &b, View &) { b.slots = 2; });
   elsewhere([](BufferPlan &, View &v) { v.axes = {{"dp", 8}}; });
   in.axes = {{"dp", 8}};
   EXPECT_EQ(sign(in, in), inPlace);

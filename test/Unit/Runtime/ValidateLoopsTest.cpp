@@ -120,9 +120,9 @@ TEST(ValidateLoops, BuffersReusedAcrossTurns) {
     p.buffers.push_back({"z", "activation", "device", 192, 16, 1, 16, "", ""});
     p.buffers.push_back(
         {"out", "communication", "device", 192, 16, 1, 16, "", ""});
-    p.bodies.push_back({"first", "cpu", 0, {fillOf(3)}});
+    p.bodies.push_back({"first", "cpu", {fillOf(3)}});
     auto &loops = p.entries[1].loops;
-    loops.insert(loops.begin(), {1, {{"cpu", false, {{2, 0, {}}}}}});
+    loops.insert(loops.begin(), {1, {{"cpu", false, {{2, 0}}}}});
     commandsOf(p)[1] = copyOf(3, 2);
     commandsOf(p).push_back(copyOf(0, 4));
   };
@@ -139,9 +139,9 @@ TEST(ValidateLoops, BuffersReusedAcrossTurns) {
               p.buffers.push_back(
                   {"out", "communication", "device", 192, 16, 1, 16, "", ""});
               p.bodies.push_back(
-                  {"last", "cpu", 0, {copyOf(3, 2), commandsOf(p)[2]}});
+                  {"last", "cpu", {copyOf(3, 2), commandsOf(p)[2]}});
               commandsOf(p) = {commandsOf(p)[0], copyOf(0, 3), copyOf(0, 4)};
-              p.entries[1].loops.push_back({1, {{"cpu", false, {{2, 0, {}}}}}});
+              p.entries[1].loops.push_back({1, {{"cpu", false, {{2, 0}}}}});
             }),
       HasSubstr("in buffer 'z', which buffer 'out' has overwritten,"));
 }
@@ -157,9 +157,8 @@ TEST(ValidateLoops, CountsMessagesOfEveryTurn) {
     p.bodies.push_back(
         {"last",
          "cpu",
-         0,
          {command(RecvCommand{contiguousView(3, {4}), "dp", -1, 0}, "R")}});
-    p.entries[1].loops.push_back({1, {{"cpu", false, {{2, 0, {}}}}}});
+    p.entries[1].loops.push_back({1, {{"cpu", false, {{2, 0}}}}});
   };
   EXPECT_EQ(turns(tinyExecutable(), 1, sent), "");
   EXPECT_THAT(turns(tinyExecutable(), 2, sent),

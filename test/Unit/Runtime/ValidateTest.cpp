@@ -107,7 +107,7 @@ TEST(Validate, Entries) {
 
 TEST(Validate, WhatIsDeclaredIsUsed) {
   EXPECT_THAT(tiny([](Program &p) {
-                p.bodies.push_back({"idle", "cpu", 0, {}});
+                p.bodies.push_back({"idle", "cpu", {}});
               }),
               HasSubstr("expected a run of body 'idle', found none"));
   Executable executable = tinyExecutable();
@@ -250,11 +250,11 @@ TEST(Validate, StreamsAndEvents) {
   // A segment's end holds no stream up.
   EXPECT_THAT(
       streams([](Program &p) {
-        Body second{"second", "cpu", 0, {commandsOf(p).back()}};
+        Body second{"second", "cpu", {commandsOf(p).back()}};
         commandsOf(p).pop_back();
         commandsOf(p).pop_back();
         p.bodies.push_back(second);
-        p.entries[1].loops[0].segments.push_back({"cpu", false, {{2, 0, {}}}});
+        p.entries[1].loops[0].segments.push_back({"cpu", false, {{2, 0}}});
       }),
       HasSubstr("in buffer 'y'"));
 }

@@ -18,10 +18,10 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
                   int64_t rows, int64_t stride) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    stream << "<@" << buffer << " + " << first * sizeof(T)
-           << " slot -1 : " << Types<T>::name << " [" << B << ", " << heads
-           << ", " << rows << ", " << D << "] strides [" << length * stride
-           << ", " << D << ", " << stride << ", 1]>";
+    stream << "<@" << buffer << " + " << first * sizeof(T) << " : "
+           << Types<T>::name << " [" << B << ", " << heads << ", " << rows
+           << ", " << D << "] strides [" << length * stride << ", " << D << ", "
+           << stride << ", 1]>";
     return text;
   };
   std::string text;
@@ -31,12 +31,12 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
     stream << "plan.buffer @" << name
            << " role activation space device offset 0 bytes 1000000 slots 1 "
               "stride 1000000\n";
-  stream << "plan.body @b engine cpu slots 0 {\n plan.attention "
+  stream << "plan.body @b engine cpu {\n plan.attention "
          << view("qkv", 0, H, S, row) << ", " << view("qkv", H * D, G, N, row)
          << ", " << view("qkv", (H + G) * D, G, N, row);
   if (maskKind)
-    stream << " mask <@m + 0 slot -1 : " << (maskKind == 'i' ? "i1" : "f32")
-           << " [" << B << ", 1, " << S << ", " << N << "] strides [" << S * N
+    stream << " mask <@m + 0 : " << (maskKind == 'i' ? "i1" : "f32") << " ["
+           << B << ", 1, " << S << ", " << N << "] strides [" << S * N
            << ", 0, " << N << ", 1]>";
   stream << " -> " << view("o", 0, H, S, H * D) << " scale 0.5 {"
          << (causal ? "causal" : "") << (causal && zeroRows ? ", " : "")

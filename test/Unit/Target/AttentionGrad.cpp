@@ -113,10 +113,10 @@ template <typename T> struct Problem {
                     int64_t rows, int64_t stride) {
       std::string text;
       llvm::raw_string_ostream stream(text);
-      stream << "<@" << buffer << " + " << first * sizeof(T)
-             << " slot -1 : " << Types<T>::name << " [" << B << ", " << heads
-             << ", " << rows << ", " << D << "] strides [" << length * stride
-             << ", " << D << ", " << stride << ", 1]>";
+      stream << "<@" << buffer << " + " << first * sizeof(T) << " : "
+             << Types<T>::name << " [" << B << ", " << heads << ", " << rows
+             << ", " << D << "] strides [" << length * stride << ", " << D
+             << ", " << stride << ", 1]>";
       return text;
     };
     auto three = [&](const char *buffer) {
@@ -131,11 +131,11 @@ template <typename T> struct Problem {
       stream << "plan.buffer @" << name
              << " role activation space device offset 0 bytes 1000000 slots 1 "
                 "stride 1000000\n";
-    stream << "plan.body @b engine cpu slots 0 {\n plan.attention_grad "
-           << three("qkv") << ", " << view("o", 0, H, S, H * D);
+    stream << "plan.body @b engine cpu {\n plan.attention_grad " << three("qkv")
+           << ", " << view("o", 0, H, S, H * D);
     if (which.mask)
-      stream << " mask <@m + 0 slot -1 : " << (which.mask == 'i' ? "i1" : "f32")
-             << " [" << B << ", 1, " << S << ", " << N << "] strides [" << S * N
+      stream << " mask <@m + 0 : " << (which.mask == 'i' ? "i1" : "f32") << " ["
+             << B << ", 1, " << S << ", " << N << "] strides [" << S * N
              << ", 0, " << N << ", 1]>";
     stream << " -> " << three("d") << " scale 0.5 {"
            << (which.causal ? "causal" : "")

@@ -229,11 +229,11 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
       plan.buffer @a role activation space device offset 0 bytes 256 slots 1 stride 256
       plan.buffer @b role activation space device offset 256 bytes 256 slots 1 stride 256
       plan.buffer @c role activation space device offset 0 bytes 256 slots 1 stride 256 {alias_of = @a}
-      plan.body @body engine cpu slots 0 {
-        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 64 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 128 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [16, 1]>] -> [#plan.view<@b + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 0 slot -1 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@c + 0 slot -1 : f32 [16] strides [1]>] rows 1 grid 1
+      plan.body @body engine cpu {
+        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 0 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 64 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 128 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [16, 1]>] -> [#plan.view<@b + 0 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@c + 0 : f32 [16] strides [1]>] rows 1 grid 1
       }
     })");
   ASSERT_TRUE(module);

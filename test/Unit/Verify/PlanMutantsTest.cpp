@@ -70,6 +70,7 @@ struct Setting {
   const char *name, *mesh, *precision;
   int64_t microBatches, stage;
   bool train;
+  const char *schedule = "sequential";
 };
 
 constexpr Setting kSettings[] = {
@@ -81,7 +82,9 @@ constexpr Setting kSettings[] = {
     {"ZeRO-2, two micro-batches", "dp=2", "", 2, 2, true},
     {"ZeRO-3, bf16", "dp=2", "bf16", 1, 3, true},
     {"ZeRO-3, hybrid, two micro-batches", "dp_replicate=2,dp_shard=2", "", 2, 3,
-     true}};
+     true},
+    {"two of four micro-batches in flight", "", "", 4, 0, true, "1f1b:2"},
+    {"ZeRO-2, all micro-batches in flight", "dp=2", "", 2, 2, true, "gpipe"}};
 
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
@@ -156,6 +159,7 @@ protected:
     options.mixedPrecision = setting.precision;
     options.microBatches = setting.microBatches;
     options.zeroStage = setting.stage;
+    options.schedule = setting.schedule;
     // Not another one: a process keeps oneDNN to one set of instructions.
     options.target = "cpu";
     options.threads = 1;

@@ -34,6 +34,7 @@ std::string PlanMutator::change() {
       {"swapped kernels", &PlanMutator::swapKernels},
       {"changed runs", &PlanMutator::changeRuns},
       {"shifted turn", &PlanMutator::shiftTurn},
+      {"other copies", &PlanMutator::changeCopies},
       {"changed constant", &PlanMutator::changeConstant},
       {"changed attribute", &PlanMutator::changeAttribute},
       {"changed op", &PlanMutator::changeOp},
@@ -122,8 +123,8 @@ static plan::ViewAttr rebuild(plan::ViewAttr view, int64_t offset,
                               ArrayRef<int64_t> strides) {
   return plan::ViewAttr::getChecked(
       [&] { return emitError(UnknownLoc::get(view.getContext())); },
-      view.getContext(), view.getBuffer(), offset, view.getSlot(), axes,
-      view.getElement(), view.getShape(), strides);
+      view.getContext(), view.getBuffer(), offset, axes, view.getElement(),
+      view.getShape(), strides);
 }
 
 /// By an element or by a row, as far as the buffer goes.
@@ -252,7 +253,7 @@ bool PlanMutator::releaseEarly() {
     llvm::append_range(releases, list);
   releases.push_back(plan::ViewAttr::get(
       module.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0,
-      -1, {}, IntegerType::get(module.getContext(), 8), {bytes}, {1}));
+      {}, IntegerType::get(module.getContext(), 8), {bytes}, {1}));
   op->setAttr(plan::kReleasesAttr,
               ArrayAttr::get(module.getContext(), releases));
   return true;
@@ -485,6 +486,22 @@ bool PlanMutator::shiftTurn() {
     op.setTurn(false);
   else
     op.setOffset(op.getOffset() ? 0 : 1);
+  return true;
+}
+
+/// One more than micro-batches need, or one less.
+bool PlanMutator::changeCopies() {
+  SmallVector<plan::BufferOp> found;
+  for (plan::BufferOp buffer : all<plan::BufferOp>())
+    if (buffer.getSlots() > 1)
+      found.push_back(buffer);
+  if (found.empty())
+    return false;
+  plan::BufferOp buffer = pick(ArrayRef(found));
+  if (random() % 3 == 0)
+    buffer.setSlotStride(buffer.getSlotStride() + 64);
+  else
+    buffer.setSlots(buffer.getSlots() + (flip() ? 1 : -1));
   return true;
 }
 

@@ -61,6 +61,7 @@ private:
   bool swapKernels();
   bool changeRuns();
   bool shiftTurn();
+  bool changeCopies();
   bool changeConstant();
   bool changeAttribute();
   bool changeOp();

@@ -1,0 +1,52 @@
+// Counts what is kept from one task to another of the same micro-batch.
+
+#include "Liveness.h"
+#include "accel/Plan/BufferTable.h"
+#include "llvm/ADT/SmallSet.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+using namespace accel::report;
+
+static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+
+/// Bodies that run on every micro-batch.
+static llvm::DenseSet<StringAttr> findRepeated(ProgramOp program) {
+  llvm::DenseMap<StringAttr, int64_t> runs;
+  int64_t most = 0;
+  for (auto entry : program.getOps<EntryOp>())
+    if (entry.getSymName() != kLoad)
+      entry.walk([&](RunOp run) {
+        int64_t &count = runs[run.getTaskAttr().getAttr()];
+        most = std::max(most, count += run.getTrips());
+      });
+  llvm::DenseSet<StringAttr> repeated;
+  for (auto [body, count] : runs)
+    if (count == most && body.getValue() != kUpdate)
+      repeated.insert(body);
+  return repeated;
+}
+
+KeptInFlight report::countKept(ProgramOp program) {
+  llvm::DenseSet<StringAttr> repeated = findRepeated(program);
+  BufferTable buffers(program);
+  llvm::MapVector<BufferOp, llvm::SmallPtrSet<Operation *, 2>> users;
+  for (auto body : program.getOps<BodyOp>()) {
+    if (!repeated.contains(body.getSymNameAttr()))
+      continue;
+    body.walk([&](CommandOpInterface command) {
+      for (auto views : {command.getReads(), command.getWrites()})
+        for (ViewAttr view : views)
+          users[buffers.lookup(view)].insert(body);
+    });
+  }
+  KeptInFlight kept;
+  for (auto &[buffer, bodies] : users) {
+    if (buffer.getRole() != Role::activation || bodies.size() < 2)
+      continue;
+    kept.bytesEach += buffer.getBytes();
+    kept.microBatches = std::max<int64_t>(kept.microBatches, buffer.getSlots());
+  }
+  return kept;
+}
