@@ -197,7 +197,7 @@ std::string Supervisor::progressLine() const {
     return "loading: " + std::to_string(populated >> 20) +
            " MiB of memory filled, " + std::to_string(read >> 20) +
            " MiB of weights read";
-  if (plan.isTraining())
+  if (plan.isTraining() && job.device.executes)
     return ""; // its steps speak for themselves
   return "running: " + std::to_string(done) + " of " +
          std::to_string(job.repeats) + " done";

@@ -91,8 +91,8 @@ bool areSame(const std::map<std::string, EntryCounts> &a,
 
 void printText(const RunResult &result) {
   std::printf("device %s: ranks %" PRId64
-              ", nothing was executed; figures are of one call of an entry, "
-              "and all %zu were alike\n",
+              ", nothing was executed; figures are of one call of an entry "
+              "(%zu, all alike)\n",
               result.device.c_str(), result.ranks, result.seconds.size());
   std::printf("arenas: planned %.1f MiB, touched %.1f MiB\n",
               double(result.plannedPeakBytes) / (1 << 20),
