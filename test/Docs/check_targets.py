@@ -5,7 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-text = (ROOT / "docs" / "AddATarget.md").read_text().replace("GPU", sys.argv[1])
+text = (ROOT / "docs" / "AddATarget.md").read_text().replace("<GPU>", "GPU").replace("GPU", sys.argv[1])
 paths = set(re.findall(r"`((?:lib|include|runtime|dialects|tools|test|scripts)/[\w./-]+)`", text))
 missing = sorted(path for path in paths if not (ROOT / path).exists())
 header = (ROOT / "include" / "accel" / "Target" / "Target.h").read_text()
