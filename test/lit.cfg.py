@@ -2,6 +2,7 @@
 # mirrors lib/; it finds acc-opt, acc-run, FileCheck and not on PATH. Started on
 # a file in the source tree, lit takes the build folder $ACCEL_BUILD (build/).
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -50,6 +51,9 @@ try:
     config.available_features.add("terminal")
 except OSError:
     pass
+
+if shutil.which("clang-tidy-14"):
+    config.available_features.add("clang-tidy")
 
 # Whether f32 may be multiplied as bf16 pieces (x86 only, as all of this).
 with open("/proc/cpuinfo") as cpuinfo:

@@ -12,7 +12,7 @@ def CastableOpInterface : OpInterface<"CastableOpInterface"> {
     products and attention. Ops without the interface keep the type they have.
   }];
   let methods = [
-    InterfaceMethod<"The operands to be cast; the results then have their type.",
+    InterfaceMethod<"The operands to be cast; the results then have the types that follow from theirs.",
       "::llvm::SmallVector<unsigned>", "getCastableOperands">,
     InterfaceMethod<"Why, in a few words: stands at each cast in the IR.",
       "::llvm::StringRef", "getCastReason">,

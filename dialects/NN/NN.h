@@ -22,6 +22,9 @@ bool sameShapesAndElements(mlir::TypeRange lhs, mlir::TypeRange rhs);
 /// Verifies that all operands have the result's shape.
 mlir::LogicalResult verifyElementwise(mlir::Operation *op);
 
+/// The element type of attention's log-sum-exp, for operands of `element`.
+mlir::Type getLogSumExpType(mlir::Type element);
+
 /// Ops whose result elements depend on the operands' elements in the same place
 /// and on nothing else, the place included. Attributes only choose the
 /// function.

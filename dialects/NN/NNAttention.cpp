@@ -1,15 +1,22 @@
 // Type inference of attention and its gradient.
 
+#include "dialects/Interfaces/Causal.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
 using namespace accel::nn;
 
-/// Checks the operands that attention and its gradient share; gives the type of
-/// attention's result.
+/// What attention gives.
+namespace {
+struct AttentionTypes {
+  RankedTensorType result, logSumExp;
+};
+} // namespace
+
+/// Checks the operands that attention and its gradient share.
 template <typename Adaptor>
-static FailureOr<RankedTensorType> checkOperands(std::optional<Location> loc,
-                                                 Adaptor adaptor) {
+static FailureOr<AttentionTypes> checkOperands(std::optional<Location> loc,
+                                               Adaptor adaptor) {
   auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
   auto key = cast<RankedTensorType>(adaptor.getKey().getType());
   auto value = cast<RankedTensorType>(adaptor.getValue().getType());
@@ -41,32 +48,48 @@ static FailureOr<RankedTensorType> checkOperands(std::optional<Location> loc,
           "broadcasts to [",
           ArrayRef<int64_t>(full), "], found ", mask);
   }
-  return RankedTensorType::get({q[0], q[1], q[2], v[3]},
-                               query.getElementType());
+  Type element = query.getElementType();
+  return AttentionTypes{
+      RankedTensorType::get({q[0], q[1], q[2], v[3]}, element),
+      RankedTensorType::get({q[0], q[1], q[2]}, getLogSumExpType(element))};
+}
+
+Type accel::nn::getLogSumExpType(Type element) {
+  return element.isF64() ? element : Float32Type::get(element.getContext());
 }
 
 LogicalResult AttentionOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> loc,
                                             AttentionOp::Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> result = checkOperands(loc, adaptor);
-  if (failed(result))
+  FailureOr<AttentionTypes> found = checkOperands(loc, adaptor);
+  if (failed(found))
     return failure();
-  types.push_back(*result);
+  types.append({found->result, found->logSumExp});
   return success();
 }
 
 LogicalResult AttentionGradOp::inferReturnTypes(
     MLIRContext *context, std::optional<Location> loc,
     AttentionGradOp::Adaptor adaptor, SmallVectorImpl<Type> &types) {
-  FailureOr<RankedTensorType> result = checkOperands(loc, adaptor);
-  if (failed(result))
+  FailureOr<AttentionTypes> found = checkOperands(loc, adaptor);
+  if (failed(found))
     return failure();
-  auto gradient = cast<RankedTensorType>(adaptor.getGradient().getType());
-  if (gradient.getShape() != result->getShape() ||
-      gradient.getElementType() != result->getElementType())
-    return emitOptionalError(loc, "expected a gradient of type ", *result,
-                             ", found ", gradient);
+  auto check = [&](const char *what, Value value, RankedTensorType expected) {
+    auto type = value ? cast<RankedTensorType>(value.getType()) : expected;
+    if (type.getShape() == expected.getShape() &&
+        type.getElementType() == expected.getElementType())
+      return success();
+    return emitOptionalError(loc, "expected ", what, " of type ", expected,
+                             ", found ", type);
+  };
+  if (failed(check("an output", adaptor.getOutput(), found->result)) ||
+      failed(
+          check("a log-sum-exp", adaptor.getLogSumExp(), found->logSumExp)) ||
+      failed(check("a gradient", adaptor.getGradient(), found->result)) ||
+      failed(check("a gradient of the log-sum-exp",
+                   adaptor.getLogSumExpGradient(), found->logSumExp)))
+    return failure();
   for (Value operand :
        {adaptor.getQuery(), adaptor.getKey(), adaptor.getValue()}) {
     auto type = cast<RankedTensorType>(operand.getType());
@@ -75,3 +98,6 @@ LogicalResult AttentionGradOp::inferReturnTypes(
   }
   return success();
 }
+
+LogicalResult AttentionOp::verify() { return accel::verifyOffsets(*this); }
+LogicalResult AttentionGradOp::verify() { return accel::verifyOffsets(*this); }

@@ -3,6 +3,8 @@
 
 #include "dialects/Plan/Plan.h"
 
+#include "dialects/Interfaces/Causal.h"
+
 using namespace mlir;
 using namespace accel::plan;
 
@@ -109,6 +111,9 @@ LogicalResult GemmOp::verify() {
                          << "], found [" << getBias()->getShape() << "]";
   return success();
 }
+
+LogicalResult AttentionOp::verify() { return accel::verifyOffsets(*this); }
+LogicalResult AttentionGradOp::verify() { return accel::verifyOffsets(*this); }
 
 LogicalResult CollectiveOp::verify() {
   if (getInputs().size() != getOutputs().size())

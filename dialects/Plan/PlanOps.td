@@ -166,41 +166,55 @@ def Plan_GemmOp : Plan_Command<"gemm",
   let hasVerifier = 1;
 }
 
-def Plan_AttentionOp : Plan_Command<"attention",
+class Plan_AttentionLike<string mnemonic, string reads, string writes>
+    : Plan_Command<mnemonic, reads, writes> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// With `causal`, row s sees keys up to s + this.
+    int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
+  }];
+}
+
+def Plan_AttentionOp : Plan_AttentionLike<"attention",
     "views.append({getQuery(), getKey(), getValue()}); if (getMask()) views.push_back(*getMask()); if (getScratch()) views.push_back(*getScratch());",
-    "views.push_back(getOutput()); if (getScratch()) views.push_back(*getScratch());"> {
+    "views.push_back(getOutput()); if (getLogSumExp()) views.push_back(*getLogSumExp()); if (getScratch()) views.push_back(*getScratch());"> {
   let summary = "nn.attention on views";
   let description = [{
     Shapes and meaning as in `nn.attention`. The products are the target's GEMMs,
     the softmax between them is `kernel` (a row kernel over score rows);
     `scratch` holds the score rows of every thread. Blocks of scores that
-    `causal` hides wholly are skipped.
+    `causal` hides wholly are skipped. The log-sum-exp is written where it has a
+    view: nobody reads it otherwise.
   }];
   let arguments = (ins Plan_ViewAttr:$query, Plan_ViewAttr:$key, Plan_ViewAttr:$value,
-      OptionalAttr<Plan_ViewAttr>:$mask, Plan_ViewAttr:$output, OptionalAttr<Plan_ViewAttr>:$scratch,
-      F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
+      OptionalAttr<Plan_ViewAttr>:$mask, Plan_ViewAttr:$output, OptionalAttr<Plan_ViewAttr>:$log_sum_exp,
+      OptionalAttr<Plan_ViewAttr>:$scratch, F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
+      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<FlatSymbolRefAttr>:$kernel, OptionalAttr<DictionaryAttr>:$form, Plan_Stream:$stream);
-  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `->` $output `scale` $scale attr-dict";
+  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `->` $output (`,` $log_sum_exp^)? `scale` $scale attr-dict";
 }
 
-def Plan_AttentionGradOp : Plan_Command<"attention_grad",
-    "views.append({getQuery(), getKey(), getValue(), getGradient()}); if (getMask()) views.push_back(*getMask()); if (getScratch()) views.push_back(*getScratch());",
+def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad",
+    "views.append({getQuery(), getKey(), getValue(), getOutput(), getLogSumExp(), getGradient()}); if (getLogSumExpGradient()) views.push_back(*getLogSumExpGradient()); if (getMask()) views.push_back(*getMask()); if (getScratch()) views.push_back(*getScratch());",
     "views.append({getQueryGradient(), getKeyGradient(), getValueGradient()}); if (getScratch()) views.push_back(*getScratch());"> {
   let summary = "nn.attention_grad on views";
   let description = [{
     Shapes and meaning as in `nn.attention_grad`. The products are the target's
     GEMMs; `kernel` makes from a row of scores and one of gradient · valueᵀ the
-    row's softmax and its gradient; `scratch` holds these rows, of every thread.
+    row's softmax and its gradient, in one pass, as it has the log-sum-exp;
+    `scratch` holds these rows, of every thread.
     One thread makes all of a key head's gradients, so that their sums over
     query heads and blocks of queries always have the same order. Blocks of
     scores that `causal` hides wholly are skipped.
   }];
   let arguments = (ins Plan_ViewAttr:$query, Plan_ViewAttr:$key, Plan_ViewAttr:$value,
-      Plan_ViewAttr:$gradient, OptionalAttr<Plan_ViewAttr>:$mask,
+      Plan_ViewAttr:$output, Plan_ViewAttr:$log_sum_exp, Plan_ViewAttr:$gradient,
+      OptionalAttr<Plan_ViewAttr>:$log_sum_exp_gradient, OptionalAttr<Plan_ViewAttr>:$mask,
       Plan_ViewAttr:$query_gradient, Plan_ViewAttr:$key_gradient, Plan_ViewAttr:$value_gradient,
       OptionalAttr<Plan_ViewAttr>:$scratch, F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
+      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<FlatSymbolRefAttr>:$kernel, OptionalAttr<DictionaryAttr>:$form, Plan_Stream:$stream);
-  let assemblyFormat = "$query `,` $key `,` $value `,` $gradient (`mask` $mask^)? `->` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale attr-dict";
+  let assemblyFormat = "$query `,` $key `,` $value `output` $output `,` $log_sum_exp `gradient` $gradient (`,` $log_sum_exp_gradient^)? (`mask` $mask^)? `->` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale attr-dict";
 }
 
 def Plan_KernelOp : Plan_Command<"kernel",

@@ -3,6 +3,7 @@
 
 #include "accel/Analysis/CostModels.h"
 
+#include "dialects/Interfaces/Causal.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/NN.h"
 
@@ -35,14 +36,11 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, nn::MatmulOp> {
   }
 };
 
-/// Scores of a head that are not hidden.
-int64_t countScores(int64_t rows, int64_t keys, bool causal) {
-  if (!causal)
-    return rows * keys;
-  int64_t scores = 0;
-  for (int64_t row = 0; row < rows; ++row)
-    scores += std::clamp<int64_t>(row + 1 + keys - rows, 0, keys);
-  return scores;
+/// Scores that are not hidden.
+template <typename AttentionLike> int64_t countScores(AttentionLike op) {
+  ArrayRef<int64_t> q = op.getQuery().getType().getShape();
+  return q[0] * q[1] *
+         accel::countScores(op, q[2], op.getKey().getType().getDimSize(2));
 }
 
 /// Both products and a softmax of five operations per score; of a causal one
@@ -51,25 +49,22 @@ struct AttentionCost
     : CostOpInterface::ExternalModel<AttentionCost, nn::AttentionOp> {
   int64_t getFlops(Operation *op) const {
     auto attention = cast<nn::AttentionOp>(op);
-    ArrayRef<int64_t> q = attention.getQuery().getType().getShape();
-    int64_t keys = attention.getKey().getType().getDimSize(2);
-    int64_t scores = countScores(q[2], keys, attention.getCausal());
-    int64_t width = q[3] + attention.getValue().getType().getDimSize(3);
-    return q[0] * q[1] * scores * (2 * width + 5);
+    int64_t width = attention.getQuery().getType().getDimSize(3) +
+                    attention.getValue().getType().getDimSize(3);
+    return countScores(attention) * (2 * width + 5);
   }
 };
 
 /// Five products of the forward's two kinds, of which the scores' is one, and
-/// twelve operations per score.
+/// six operations per score: its scale, less the log-sum-exp, the exponential,
+/// and three for the slope.
 struct AttentionGradCost
     : CostOpInterface::ExternalModel<AttentionGradCost, nn::AttentionGradOp> {
   int64_t getFlops(Operation *op) const {
     auto attention = cast<nn::AttentionGradOp>(op);
-    ArrayRef<int64_t> q = attention.getQuery().getType().getShape();
-    int64_t keys = attention.getKey().getType().getDimSize(2);
-    int64_t width = 3 * q[3] + 2 * attention.getValue().getType().getDimSize(3);
-    return q[0] * q[1] * countScores(q[2], keys, attention.getCausal()) *
-           (2 * width + 12);
+    int64_t width = 3 * attention.getQuery().getType().getDimSize(3) +
+                    2 * attention.getValue().getType().getDimSize(3);
+    return countScores(attention) * (2 * width + 6);
   }
 };
 

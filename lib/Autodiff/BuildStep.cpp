@@ -23,9 +23,9 @@ struct Write {
 
 class StepBuilder {
 public:
-  StepBuilder(ModuleOp module, func::FuncOp entry, UpdateRule rule)
-      : module(module), entry(entry), rule(std::move(rule)),
-        builder(module.getContext()), symbols(module) {}
+  StepBuilder(ModuleOp module, func::FuncOp entry, const UpdateRule &rule)
+      : module(module), entry(entry), rule(rule), builder(module.getContext()),
+        symbols(module) {}
 
   LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
                     ArrayRef<std::string> frozen, bool emitGradients);

@@ -65,10 +65,13 @@ private:
     result.value = view(op.getValue());
     result.mask = view(op.getMask());
     result.output = view(op.getOutput());
+    result.logSumExp = view(op.getLogSumExp());
     result.scratch = view(op.getScratch());
     result.scale = op.getScale().convertToDouble();
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
+    result.rowOffset = op.getRowOffset();
+    result.columnOffset = op.getColumnOffset();
     // The target makes the softmax of an attention, unless one is named.
     result.kernel = op.getKernel() ? op.getKernel()->str()
                                    : names.target.getSymbol(op, names.symbols);
@@ -80,7 +83,10 @@ private:
     result.query = view(op.getQuery());
     result.key = view(op.getKey());
     result.value = view(op.getValue());
+    result.output = view(op.getOutput());
+    result.logSumExp = view(op.getLogSumExp());
     result.gradient = view(op.getGradient());
+    result.logSumExpGradient = view(op.getLogSumExpGradient());
     result.mask = view(op.getMask());
     result.queryGradient = view(op.getQueryGradient());
     result.keyGradient = view(op.getKeyGradient());
@@ -89,6 +95,8 @@ private:
     result.scale = op.getScale().convertToDouble();
     result.causal = op.getCausal();
     result.zeroMaskedRows = op.getZeroMaskedRows();
+    result.rowOffset = op.getRowOffset();
+    result.columnOffset = op.getColumnOffset();
     result.kernel = op.getKernel() ? op.getKernel()->str()
                                    : names.target.getSymbol(op, names.symbols);
     result.form = form(op.getForm());

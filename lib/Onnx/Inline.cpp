@@ -238,7 +238,7 @@ LogicalResult Inliner::expand(const onnx::NodeProto &call,
     return source.error(call)
            << "expected functions that do not call themselves, found '"
            << function.name() << "' within its own body";
-  std::string prefix = call.name();
+  const std::string &prefix = call.name();
   Renames renames;
   Nodes body;
   if (failed(mapSignature(call, function, prefix, renames, body)))

@@ -2,12 +2,12 @@
 // happen before all accesses of the other; the order is taken as it is, no edge
 // is added to it.
 
-#include "Alignment.h"
 #include "CommandOrder.h"
 #include "GapFinder.h"
 
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
+#include "accel/Target/TargetTable.h"
 
 using namespace mlir;
 
@@ -84,10 +84,17 @@ struct AllocateBuffersPass
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<int64_t> found = findAlignment(getOperation(), alignment, target);
-    if (failed(found))
+    if (alignment == 0) {
+      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+      if (failed(chosen))
+        return signalPassFailure();
+      alignment = (*chosen)->getAlignment();
+    }
+    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
+      getOperation().emitError()
+          << "expected a power of two as alignment, found " << alignment;
       return signalPassFailure();
-    alignment = *found;
+    }
     for (auto program : getOperation().getOps<ProgramOp>())
       if (failed(runOnProgram(program)))
         return signalPassFailure();
@@ -135,6 +142,8 @@ struct AllocateBuffersPass
         continue;
       Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
       lifetime.buffer = buffer;
+      if (buffer.getSlots() > 1)
+        buffer.setSlotStride(llvm::alignTo(buffer.getSlotStride(), alignment));
       lifetime.bytes = static_cast<int64_t>(
           (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
       // Filled before anything runs, or kept from call to call.

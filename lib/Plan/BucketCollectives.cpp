@@ -14,7 +14,7 @@ namespace accel::plan {
 
 static bool touches(CommandOpInterface command,
                     const llvm::SmallDenseSet<StringAttr> &buffers) {
-  for (auto views : {command.getReads(), command.getWrites()})
+  for (const auto &views : {command.getReads(), command.getWrites()})
     for (ViewAttr view : views)
       if (buffers.contains(view.getBuffer().getAttr()))
         return true;
@@ -49,7 +49,7 @@ struct Bucket {
     hold(op);
   }
   void hold(CommandOpInterface op) {
-    for (auto views : {op.getReads(), op.getWrites()})
+    for (const auto &views : {op.getReads(), op.getWrites()})
       for (ViewAttr view : views)
         buffers.insert(view.getBuffer().getAttr());
   }
@@ -182,7 +182,7 @@ private:
     joined->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     for (CollectiveOp member : bucket.members)
       member.erase();
-    bool touched = before && isa<CommandOpInterface>(before) &&
+    bool touched = isa_and_present<CommandOpInterface>(before) &&
                    touches(cast<CommandOpInterface>(before), bucket.buffers);
     late = std::move(bucket.followers);
     if (touched)

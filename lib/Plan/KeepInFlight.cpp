@@ -1,7 +1,6 @@
 // Finds how many micro-batches a buffer must keep apart, from the run list
 // alone: whatever schedule wrote it.
 
-#include "Alignment.h"
 #include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Passes.h"
 #include "dialects/Plan/RunList.h"
@@ -99,10 +98,6 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    FailureOr<int64_t> found = findAlignment(getOperation(), alignment, target);
-    if (failed(found))
-      return signalPassFailure();
-    alignment = *found;
     for (auto program : getOperation().getOps<ProgramOp>())
       for (auto entry : program.getOps<EntryOp>())
         runOnEntry(program, entry);
@@ -139,7 +134,6 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
       if (copies->second == 1)
         continue;
       buffer.setSlots(copies->second);
-      buffer.setSlotStride(llvm::alignTo(buffer.getBytes(), alignment));
     }
   }
 

@@ -53,7 +53,7 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   Value written = op.getResult();
   ViewAttr bias;
   Operation *reader = written.hasOneUse() ? *written.user_begin() : nullptr;
-  while (reader && isa<nn::ReshapeOp>(reader) && reader->hasOneUse())
+  while (isa_and_present<nn::ReshapeOp>(reader) && reader->hasOneUse())
     reader = *reader->user_begin();
   std::optional<GemmBias> fused;
   if (reader)
@@ -145,9 +145,13 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
            value = getRows(op.getValue(), loc),
            mask = getMask(op.getMask(), loc);
   Place output = createResult(op.getResult(), loc);
+  ViewAttr logSumExp;
+  if (!op.getLogSumExp().use_empty())
+    logSumExp = getView(createResult(op.getLogSumExp(), loc));
   AttentionOp::create(commands, loc, query, key, value, mask, getView(output),
-                      /*scratch=*/nullptr, op.getScale(), op.getCausal(),
-                      op.getZeroMaskedRows(), /*kernel=*/nullptr,
+                      logSumExp, /*scratch=*/nullptr, op.getScale(),
+                      op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
+                      op.getColumnOffset(), /*kernel=*/nullptr,
                       /*form=*/nullptr, "compute");
   return success();
 }
@@ -156,16 +160,21 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
   Location loc = op.getLoc();
   ViewAttr query = getRows(op.getQuery(), loc), key = getRows(op.getKey(), loc),
            value = getRows(op.getValue(), loc),
+           output = getRows(op.getOutput(), loc),
            gradient = getRows(op.getGradient(), loc),
-           mask = getMask(op.getMask(), loc);
+           mask = getMask(op.getMask(), loc), ofLogSumExp;
+  ViewAttr logSumExp = getView(getContiguous(op.getLogSumExp(), loc));
+  if (Value given = op.getLogSumExpGradient())
+    ofLogSumExp = getView(getContiguous(given, loc));
   SmallVector<ViewAttr> results;
   for (Value result : op.getResults())
     results.push_back(getView(createResult(result, loc)));
-  AttentionGradOp::create(commands, loc, query, key, value, gradient, mask,
-                          results[0], results[1], results[2],
-                          /*scratch=*/nullptr, op.getScale(), op.getCausal(),
-                          op.getZeroMaskedRows(), /*kernel=*/nullptr,
-                          /*form=*/nullptr, "compute");
+  AttentionGradOp::create(
+      commands, loc, query, key, value, output, logSumExp, gradient,
+      ofLogSumExp, mask, results[0], results[1], results[2],
+      /*scratch=*/nullptr, op.getScale(), op.getCausal(),
+      op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
+      /*kernel=*/nullptr, /*form=*/nullptr, "compute");
   return success();
 }
 

@@ -18,7 +18,7 @@ static constexpr StringLiteral kComputeStream = "compute";
 static bool conflict(CommandOpInterface lhs, CommandOpInterface rhs) {
   auto writes = [](CommandOpInterface writer, CommandOpInterface other) {
     for (ViewAttr written : writer.getWrites())
-      for (auto views : {other.getReads(), other.getWrites()})
+      for (const auto &views : {other.getReads(), other.getWrites()})
         for (ViewAttr view : views)
           if (view.getBuffer() == written.getBuffer())
             return true;
@@ -40,7 +40,7 @@ public:
       if (auto collective = dyn_cast<CollectiveOp>(command.getOperation()))
         collectives.push_back(collective);
       else
-        for (auto views : {command.getReads(), command.getWrites()})
+        for (const auto &views : {command.getReads(), command.getWrites()})
           for (ViewAttr view : views)
             touching[view.getBuffer()].push_back(command);
     }
@@ -67,7 +67,7 @@ private:
   SmallVector<CommandOpInterface> findReaders(CollectiveOp collective) {
     CommandOpInterface command = collective;
     SmallVector<CommandOpInterface> readers;
-    for (auto views : {command.getReads(), command.getWrites()})
+    for (const auto &views : {command.getReads(), command.getWrites()})
       for (ViewAttr view : views)
         for (CommandOpInterface other : touching[view.getBuffer()])
           if (command->isBeforeInBlock(other) && conflict(command, other))
@@ -89,7 +89,7 @@ private:
   /// Whether nothing stands between a collective and what needs it, or the end.
   bool isNeededAtOnce(CollectiveOp collective) {
     Operation *op = collective->getNextNode();
-    while (op && isa<CollectiveOp>(op))
+    while (isa_and_present<CollectiveOp>(op))
       op = op->getNextNode();
     CommandOpInterface reader = findReader(collective);
     return op == (reader ? reader.getOperation() : nullptr);

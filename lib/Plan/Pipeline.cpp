@@ -16,7 +16,7 @@ void accel::plan::buildPlanPipeline(OpPassManager &pm,
   // Forms ask for scratch and packed weights, so they come before addresses.
   pm.addPass(createChooseFormsPass({options.target, options.threads}));
   // Before anything asks when bytes are used.
-  pm.addPass(createKeepInFlightPass({/*alignment=*/0, options.target}));
+  pm.addPass(createKeepInFlightPass());
   // While every gradient still has a reduction of its own.
   pm.addPass(createBucketCollectivesPass());
   // Now that they are as few as they get.

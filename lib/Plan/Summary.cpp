@@ -5,6 +5,7 @@
 
 #include "CommandOrder.h"
 #include "accel/Plan/Passes.h"
+#include "dialects/Interfaces/Causal.h"
 #include "dialects/Interfaces/Cost.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
@@ -18,17 +19,11 @@ namespace accel::plan {
 /// Buffers named one by one in a summary.
 static constexpr size_t kLargestBuffers = 5;
 
-/// Scores of an attention that `causal` does not hide.
+/// Scores that are not hidden.
 template <class AttentionLike> static int64_t countScores(AttentionLike op) {
   ArrayRef<int64_t> query = op.getQuery().getShape();
-  int64_t rows = query[2], keys = op.getKey().getShape()[2];
-  int64_t scores = rows * keys;
-  if (op.getCausal()) {
-    scores = 0;
-    for (int64_t row = 0; row < rows; ++row)
-      scores += std::clamp<int64_t>(row + 1 + keys - rows, 0, keys);
-  }
-  return query[0] * query[1] * scores;
+  return query[0] * query[1] *
+         accel::countScores(op, query[2], op.getKey().getShape()[2]);
 }
 
 /// As the Cost models of nn.attention and nn.attention_grad count: the
@@ -41,7 +36,7 @@ static int64_t countFlops(AttentionOp op) {
 static int64_t countFlops(AttentionGradOp op) {
   int64_t width = op.getQuery().getShape()[3],
           valueWidth = op.getValue().getShape()[3];
-  return countScores(op) * (6 * width + 4 * valueWidth + 12);
+  return countScores(op) * (6 * width + 4 * valueWidth + 6);
 }
 
 int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {

@@ -2,6 +2,7 @@
 
 #include "Views.h"
 
+#include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
@@ -39,7 +40,8 @@ std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
     return std::nullopt;
   Operation *reader = nullptr;
   for (OpOperand &use : value.getUses()) {
-    if (isa<func::ReturnOp>(use.getOwner()))
+    // What attention's gradient reads may lie in any order of rows.
+    if (isa<func::ReturnOp, nn::AttentionGradOp>(use.getOwner()))
       continue;
     if (reader)
       return std::nullopt;

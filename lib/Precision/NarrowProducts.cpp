@@ -36,13 +36,27 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
       op->setOperand(operand, narrow(op->getOperand(operand), op));
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
-    for (OpResult result : op->getResults()) {
+    for (auto [result, type] : llvm::zip_equal(op->getResults(), infer(op))) {
       Type wide = result.getType();
-      result.setType(withElement(result, builder.getBF16Type()));
+      if (wide == type)
+        continue; // a log-sum-exp, which is a sum
+      result.setType(type);
       auto back = nn::CastOp::create(builder, op.getLoc(), wide, result);
       back->setAttr(nn::kReasonAttr, reasonOf(op));
       result.replaceAllUsesExcept(back.getResult(), back);
     }
+  }
+
+  /// The types of the results of narrow operands.
+  static SmallVector<Type> infer(Operation *op) {
+    SmallVector<Type> types;
+    LogicalResult inferred = cast<InferTypeOpInterface>(op).inferReturnTypes(
+        op->getContext(), op->getLoc(), op->getOperands(),
+        op->getRawDictionaryAttrs(), op->getPropertiesStorage(),
+        op->getRegions(), types);
+    assert(succeeded(inferred) && "operands of one type for another");
+    (void)inferred;
+    return types;
   }
 
   StringAttr reasonOf(CastableOpInterface op) {

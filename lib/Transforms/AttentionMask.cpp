@@ -171,11 +171,13 @@ FailureOr<KnownMask> transforms::readKnownMask(DenseElementsAttr known,
     return KnownMask{nullptr, false};
   bool triangle = keys == shape[3] && queries == shape[2] &&
                   type.getDimSize(0) == 1 && type.getDimSize(1) == 1;
+  // Query 0 sees key 0, and as many after it as queries come before it.
+  int64_t rowOffset = llvm::count(ArrayRef(*open).take_front(keys), true) - 1;
   for (int64_t s = 0; triangle && s < queries; ++s)
     for (int64_t t = 0; triangle && t < keys; ++t)
-      triangle = (*open)[s * keys + t] == (t <= s + keys - queries);
+      triangle = (*open)[s * keys + t] == (t <= s + rowOffset);
   if (triangle)
-    return KnownMask{nullptr, true};
+    return KnownMask{nullptr, true, rowOffset};
   // A row that is not open throughout differs from key to key.
   assert(keys == shape[3] && "a row of one element is open or refused");
   auto boolean = RankedTensorType::get(type.getShape(),
@@ -203,20 +205,20 @@ AttentionMask transforms::buildMask(PatternRewriter &rewriter, Location loc,
     if (steps.size() == 1 && std::isinf(step.fill) && step.keepsWhereTrue &&
         !getConstantValue(condition) &&
         cast<RankedTensorType>(condition.getType()).getDimSize(3) == shape[3])
-      return {condition, false, false};
+      return {condition, false, 0, false};
     total = step.keepsWhereTrue
                 ? builder.build<nn::SelectOp>({condition, kept, fill}, element)
                 : builder.build<nn::SelectOp>({condition, fill, kept}, element);
   }
   if (!total)
-    return {nullptr, false, true};
+    return {nullptr, false, 0, true};
   if (DenseElementsAttr known = getConstantValue(total))
     if (FailureOr<KnownMask> read = readKnownMask(known, shape);
         succeeded(read)) {
       Value mask;
       if (read->mask)
         mask = nn::ConstantOp::create(rewriter, loc, read->mask);
-      return {mask, read->causal, true};
+      return {mask, read->causal, read->rowOffset, true};
     }
   // nn.attention wants the last dimension whole.
   auto type = cast<RankedTensorType>(total.getType());
@@ -226,5 +228,5 @@ AttentionMask transforms::buildMask(PatternRewriter &rewriter, Location loc,
     total = nn::BroadcastOp::create(
         rewriter, loc, RankedTensorType::get(whole, element), total);
   }
-  return {total, false, false};
+  return {total, false, 0, false};
 }

@@ -29,6 +29,7 @@ struct MaskStep {
 struct AttentionMask {
   mlir::Value mask;
   bool causal = false;
+  int64_t rowOffset = 0; ///< if causal
   /// No row is masked altogether, whatever the inputs.
   bool rowsAreOpen = false;
 };
@@ -38,6 +39,7 @@ struct AttentionMask {
 struct KnownMask {
   mlir::DenseElementsAttr mask;
   bool causal = false;
+  int64_t rowOffset = 0; ///< if causal
 };
 
 /// The mask that the steps (the last one first) come to on scores of `shape`

@@ -193,9 +193,11 @@ struct RecognizeAttention : OpRewritePattern<nn::MatmulOp> {
         buildMask(rewriter, loc, masks,
                   {heads[0], heads[1], shapeOf(query)[2], shapeOf(key)[2]},
                   getElementTypeOrSelf(query.getType()));
-    Value result = nn::AttentionOp::create(
-        rewriter, loc, query, key, value, mask.mask, llvm::APFloat(scale),
-        mask.causal, zeroMaskedRows && !mask.rowsAreOpen);
+    Value result =
+        nn::AttentionOp::create(
+            rewriter, loc, query, key, value, mask.mask, llvm::APFloat(scale),
+            mask.causal, zeroMaskedRows && !mask.rowsAreOpen, mask.rowOffset)
+            .getResult();
     if (result.getType() != product.getType())
       result = nn::ReshapeOp::create(rewriter, loc, product.getType(), result);
     rewriter.replaceOp(product, result);
@@ -230,6 +232,7 @@ struct SimplifyMask : OpRewritePattern<nn::AttentionOp> {
       if (simple)
         op.getMaskMutable().assign(simple);
       op.setCausal(mask->causal);
+      op.setRowOffset(mask->rowOffset);
       op.setZeroMaskedRows(false); // some key is open in every row
     });
     return success();

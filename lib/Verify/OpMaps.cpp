@@ -266,8 +266,9 @@ static OpMap getMap(nn::CrossEntropyOp op) {
 }
 
 /// Batches and heads run along; of key heads whole groups of query heads do.
-static OpMap getAttentionMap(Operation *op, unsigned mask) {
+template <typename Op> static OpMap getAttentionMap(Op op) {
   OpMap map = getWholeMap(op);
+  unsigned mask = op->getNumOperands() - (op.getMask() ? 1 : 0);
   int batch = map.add(), heads = map.add();
   ArrayRef<int64_t> query = shapeOf(op->getOperand(0));
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
@@ -287,22 +288,25 @@ static OpMap getAttentionMap(Operation *op, unsigned mask) {
 
 static OpMap getMap(nn::AttentionOp op) {
   enum { Query, Key, Value, Mask };
-  OpMap map = getAttentionMap(op, Mask);
+  OpMap map = getAttentionMap(op);
   // A row's causal mask depends on its number.
   if (!op.getCausal()) {
-    int rows = map.operands[Query][2] = map.results[0][2] = map.add();
+    int rows = map.operands[Query][2] = map.results[0][2] = map.results[1][2] =
+        map.add();
     if (op.getMask() && shapeOf(op.getMask())[2] == shapeOf(op.getQuery())[2])
       map.operands[Mask][2] = rows;
   }
   map.operands[Value][3] = map.results[0][3] = map.add();
   map.shared = {{Key, 1}, {Value, 1}};
-  map.linear = {{Value}};
-  return map;
+  return map; // the result is linear in the values, the log-sum-exp is not
 }
 
 static OpMap getMap(nn::AttentionGradOp op) {
-  OpMap map = getAttentionMap(op, 4);
-  map.linear = {{3}};
+  enum { Gradient = 5, LogSumExpGradient };
+  OpMap map = getAttentionMap(op);
+  map.linear = {{Gradient}};
+  if (op.getLogSumExpGradient())
+    map.linear.front().push_back(LogSumExpGradient);
   return map;
 }
 

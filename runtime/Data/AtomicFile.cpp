@@ -110,7 +110,7 @@ std::string AtomicFile::rescue() {
   }
   const char *scratch = std::getenv("TMPDIR");
   std::string name;
-  for (std::string folder :
+  for (const std::string &folder :
        {folderOf(finalPath), std::string("."),
         (scratch && *scratch ? std::string(scratch) : "/tmp") + "/"})
     if (file && copy(folder, name) == 0)

@@ -45,10 +45,13 @@ template <class IO> void describe(IO &io, AttentionCommand &attention) {
   io.field("value", attention.value);
   io.field("mask", attention.mask);
   io.field("output", attention.output);
+  io.field("log_sum_exp", attention.logSumExp);
   io.field("scratch", attention.scratch);
   io.field("scale", attention.scale);
   io.field("causal", attention.causal);
   io.field("zero_masked_rows", attention.zeroMaskedRows);
+  io.field("row_offset", attention.rowOffset);
+  io.field("column_offset", attention.columnOffset);
   io.field("kernel", attention.kernel);
   io.field("form", attention.form);
 }
@@ -56,7 +59,10 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
   io.field("query", grad.query);
   io.field("key", grad.key);
   io.field("value", grad.value);
+  io.field("output", grad.output);
+  io.field("log_sum_exp", grad.logSumExp);
   io.field("gradient", grad.gradient);
+  io.field("log_sum_exp_gradient", grad.logSumExpGradient);
   io.field("mask", grad.mask);
   io.field("query_gradient", grad.queryGradient);
   io.field("key_gradient", grad.keyGradient);
@@ -65,6 +71,8 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
   io.field("scale", grad.scale);
   io.field("causal", grad.causal);
   io.field("zero_masked_rows", grad.zeroMaskedRows);
+  io.field("row_offset", grad.rowOffset);
+  io.field("column_offset", grad.columnOffset);
   io.field("kernel", grad.kernel);
   io.field("form", grad.form);
 }

@@ -57,10 +57,7 @@ bool beginTogether(const Program &program, const View &a, const View &b) {
 
 /// Of the softmax between an attention's products, whose rows are scores.
 template <class AnyAttention>
-std::optional<KernelPlan> attentionSignature(const AnyAttention &attention,
-                                             int64_t kind) {
-  if (attention.kernel.empty())
-    return std::nullopt;
+Words attentionWords(const AnyAttention &attention, int64_t kind) {
   Words words;
   words.add(kind);
   words.add(attention.query);
@@ -70,7 +67,29 @@ std::optional<KernelPlan> attentionSignature(const AnyAttention &attention,
     words.add(*attention.mask);
   words.add(attention.scale);
   words.add(int64_t(attention.causal) + 2 * attention.zeroMaskedRows);
+  // Unsigned, because offsets may be anything yet.
+  words.add(
+      static_cast<int64_t>(static_cast<uint64_t>(attention.rowOffset) -
+                           static_cast<uint64_t>(attention.columnOffset)));
+  words.add(attention.output);
+  return words;
+}
+
+std::optional<KernelPlan> sign(const AttentionCommand &attention,
+                               int64_t kind) {
+  if (attention.kernel.empty())
+    return std::nullopt;
+  Words words = attentionWords(attention, kind);
+  words.add(static_cast<int64_t>(attention.logSumExp.has_value()));
   return words.named(attention.kernel);
+}
+
+std::optional<KernelPlan> sign(const AttentionGradCommand &grad, int64_t kind) {
+  if (grad.kernel.empty())
+    return std::nullopt;
+  Words words = attentionWords(grad, kind);
+  words.add(static_cast<int64_t>(grad.logSumExpGradient.has_value()));
+  return words.named(grad.kernel);
 }
 
 } // namespace
@@ -79,9 +98,9 @@ std::optional<KernelPlan> kernelSignature(const Program &program,
                                           const Command &command) {
   int64_t kind = static_cast<int64_t>(command.what.index());
   if (auto *attention = std::get_if<AttentionCommand>(&command.what))
-    return attentionSignature(*attention, kind);
+    return sign(*attention, kind);
   if (auto *grad = std::get_if<AttentionGradCommand>(&command.what))
-    return attentionSignature(*grad, kind);
+    return sign(*grad, kind);
   auto *kernel = std::get_if<KernelCommand>(&command.what);
   if (!kernel)
     return std::nullopt;

@@ -68,8 +68,14 @@ public:
         return Status::error("found no input " + inQuotes(name));
     return checkKernel();
   }
-  Status check(const AttentionCommand &) { return checkKernel(); }
-  Status check(const AttentionGradCommand &) { return checkKernel(); }
+  Status check(const AttentionCommand &attention) {
+    ACCEL_RT_RETURN_IF_ERROR(checkOffsets(attention));
+    return checkKernel();
+  }
+  Status check(const AttentionGradCommand &grad) {
+    ACCEL_RT_RETURN_IF_ERROR(checkOffsets(grad));
+    return checkKernel();
+  }
   Status check(const FillCommand &fill) {
     bool fits =
         fill.value.size() == static_cast<size_t>(dtypeBytes(fill.target.dtype));
@@ -121,6 +127,16 @@ public:
   template <class Other> Status check(const Other &) { return Status(); }
 
 private:
+  template <class AnyAttention>
+  static Status checkOffsets(const AnyAttention &attention) {
+    bool fit = inRange(attention.rowOffset, 0, kLimit) &&
+               inRange(attention.columnOffset, 0, kLimit);
+    if (!attention.causal)
+      fit = attention.rowOffset == 0 && attention.columnOffset == 0;
+    return fit ? Status()
+               : Status::error("expected offsets of rows and columns of at "
+                               "least 0, and of causal attention only");
+  }
   /// The code is called as it was compiled to be.
   Status checkKernel() {
     std::optional<KernelPlan> kernel = kernelSignature(program, command);

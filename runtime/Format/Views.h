@@ -16,14 +16,16 @@ template <class F> void forEachView(const GemmCommand &gemm, F &&f) {
 }
 template <class F> void forEachView(const AttentionCommand &attention, F &&f) {
   f(attention.query), f(attention.key), f(attention.value), f(attention.output);
-  for (const auto *view : {&attention.mask, &attention.scratch})
+  for (const auto *view :
+       {&attention.mask, &attention.logSumExp, &attention.scratch})
     if (*view)
       f(**view);
 }
 template <class F> void forEachView(const AttentionGradCommand &grad, F &&f) {
-  f(grad.query), f(grad.key), f(grad.value), f(grad.gradient);
+  f(grad.query), f(grad.key), f(grad.value);
+  f(grad.output), f(grad.logSumExp), f(grad.gradient);
   f(grad.queryGradient), f(grad.keyGradient), f(grad.valueGradient);
-  for (const auto *view : {&grad.mask, &grad.scratch})
+  for (const auto *view : {&grad.logSumExpGradient, &grad.mask, &grad.scratch})
     if (*view)
       f(**view);
 }
@@ -96,14 +98,18 @@ void forEachAccess(const AttentionCommand &attention, F &&f) {
   if (attention.mask)
     f(*attention.mask, Access::Read);
   f(attention.output, Access::Write);
+  if (attention.logSumExp)
+    f(*attention.logSumExp, Access::Write);
   if (attention.scratch)
     f(*attention.scratch, Access::Both);
 }
 template <class F> void forEachAccess(const AttentionGradCommand &grad, F &&f) {
   f(grad.query, Access::Read), f(grad.key, Access::Read);
-  f(grad.value, Access::Read), f(grad.gradient, Access::Read);
-  if (grad.mask)
-    f(*grad.mask, Access::Read);
+  f(grad.value, Access::Read), f(grad.output, Access::Read);
+  f(grad.logSumExp, Access::Read), f(grad.gradient, Access::Read);
+  for (const auto *view : {&grad.logSumExpGradient, &grad.mask})
+    if (*view)
+      f(**view, Access::Read);
   f(grad.queryGradient, Access::Write), f(grad.keyGradient, Access::Write);
   f(grad.valueGradient, Access::Write);
   if (grad.scratch)

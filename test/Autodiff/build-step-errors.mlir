@@ -52,8 +52,9 @@ module {
 module {
   nn.state @w : tensor<1x1x1x1xf32> {init = dense<1.0> : tensor<1x1x1x1xf32>}
   func.func @main(%w: tensor<1x1x1x1xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    %l = nn.reshape %w : (tensor<1x1x1x1xf32>) -> tensor<1x1x1xf32>
     // expected-error @below {{'nn.attention_grad' op has no gradient, on the way from the loss to parameter 'w'}}
-    %d:3 = nn.attention_grad %w, %w, %w, %w {scale = 1.0 : f64} : (tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>) -> (tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>)
+    %d:3 = nn.attention_grad %w, %w, %w output %w, %l gradient %w {scale = 1.0 : f64} : (tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1xf32>, tensor<1x1x1x1xf32>) -> (tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>, tensor<1x1x1x1xf32>)
     %y = nn.reduce sum %d#0 dims [0, 1, 2, 3] : (tensor<1x1x1x1xf32>) -> tensor<f32>
     return %y : tensor<f32>
   }

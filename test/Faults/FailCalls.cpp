@@ -164,6 +164,8 @@ template <class Function> Function *realOf(const char *name, Function *) {
     return real;                                                               \
   }())
 
+// NOLINTBEGIN(bugprone-macro-parentheses): lists of parameters have theirs.
+
 /// A function that fails with FAILURE and errno.
 #define FAIL_CALL(KIND, TYPE, NAME, PARAMETERS, ARGUMENTS, FAILURE)            \
   TYPE NAME PARAMETERS {                                                       \
@@ -171,6 +173,7 @@ template <class Function> Function *realOf(const char *name, Function *) {
       return FAILURE;                                                          \
     return REAL(NAME) ARGUMENTS;                                               \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 extern "C" {
 
@@ -304,7 +307,7 @@ int fcntl(int fd, int what, ...) {
 
 #define MODE_OF(flags)                                                         \
   mode_t mode = 0;                                                             \
-  if (flags & (O_CREAT | O_TMPFILE)) {                                         \
+  if ((flags) & (O_CREAT | O_TMPFILE)) {                                       \
     va_list list;                                                              \
     va_start(list, flags);                                                     \
     mode = va_arg(list, mode_t);                                               \

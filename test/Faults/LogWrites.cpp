@@ -164,7 +164,7 @@ int moveLogged(const char *what, const std::string &from, const std::string &to,
 
 #define MODE_OF(flags)                                                         \
   mode_t mode = 0;                                                             \
-  if (flags & (O_CREAT | O_TMPFILE)) {                                         \
+  if ((flags) & (O_CREAT | O_TMPFILE)) {                                       \
     va_list list;                                                              \
     va_start(list, flags);                                                     \
     mode = va_arg(list, mode_t);                                               \
@@ -211,6 +211,7 @@ ssize_t pwrite64(int fd, const void *from, size_t bytes, off_t at) {
                      [&] { return REAL(pwrite64)(fd, from, bytes, at); });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): lists of parameters have theirs.
 #define LOG_SIZE(NAME, PARAMETERS, ARGUMENTS)                                  \
   int NAME PARAMETERS {                                                        \
     Line line;                                                                 \
@@ -219,6 +220,7 @@ ssize_t pwrite64(int fd, const void *from, size_t bytes, off_t at) {
       logSize(line, fd);                                                       \
     return result;                                                             \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 LOG_SIZE(ftruncate, (int fd, off_t bytes), (fd, bytes))
 LOG_SIZE(ftruncate64, (int fd, off_t bytes), (fd, bytes))
 LOG_SIZE(posix_fallocate, (int fd, off_t at, off_t bytes), (fd, at, bytes))

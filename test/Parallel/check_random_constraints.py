@@ -18,7 +18,8 @@ import sys
 import tempfile
 
 TOLERANCE = "1e-9"
-DEFINITION = re.compile(r"\s*(%\w+) = nn\..*tensor<([^>]*)>$")
+# Of several results the first: a forward program reads no log-sum-exp.
+DEFINITION = re.compile(r"\s*(%\w+)(?:, %\w+)* = nn\.(?:.* -> \(|.*)tensor<([^>]*)>(?:, tensor<[^>]*>\))?$")
 
 
 def run(*command):

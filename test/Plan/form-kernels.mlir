@@ -100,8 +100,8 @@ func.func @cycle(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {nn.entry} {
 // CHECK: %[[T:.*]] = nn.transpose
 // CHECK: call @kernel_0(%[[T]])
 func.func @transposed(%q: tensor<2x2x4x8xf32>) -> tensor<2x4x16xf32> attributes {nn.entry} {
-  %o = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
-  %t = nn.transpose %o [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
+  %o:2 = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4xf32>)
+  %t = nn.transpose %o#0 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   %r = nn.reshape %t : (tensor<2x4x2x8xf32>) -> tensor<2x4x16xf32>
   %n = nn.neg %r : (tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
   return %n : tensor<2x4x16xf32>

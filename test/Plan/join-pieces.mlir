@@ -6,8 +6,8 @@
 // CHECK: plan.body @forward
 // CHECK-NEXT: plan.attention_grad {{.*}} -> <[[C:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 8] strides[128, 8, 32, 1]>, <[[C]] + 64 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]>, <[[C]] + 96 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]> {{.*$}}
 // CHECK-NEXT: }
-func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %k: tensor<2x1x4x8xf32> {nn.input = "k"}) -> (tensor<2x4x32xf32> {nn.output = "y"}) attributes {nn.entry} {
-  %d:3 = nn.attention_grad %q, %k, %k, %q {causal, scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>)
+func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %k: tensor<2x1x4x8xf32> {nn.input = "k"}, %l: tensor<2x2x4xf32> {nn.input = "l"}) -> (tensor<2x4x32xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %d:3 = nn.attention_grad %q, %k, %k output %q, %l gradient %q {causal, scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>)
   %q0 = nn.transpose %d#0 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   %q1 = nn.reshape %q0 : (tensor<2x4x2x8xf32>) -> tensor<2x4x16xf32>
   %k0 = nn.transpose %d#1 [0, 2, 1, 3] : (tensor<2x1x4x8xf32>) -> tensor<2x4x1x8xf32>
@@ -25,10 +25,10 @@ func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %k: tensor<2x1x4x8xf32
 // CHECK-LABEL: plan.program @main
 // CHECK-COUNT-3: plan.kernel @kernel_
 // CHECK-NOT: plan.kernel @
-func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}) -> (tensor<2x4x2x16xf32> {nn.output = "read"}, tensor<2x2x4x8xf32> {nn.output = "v"}, tensor<2x2x4x16xf32> {nn.output = "other"}, tensor<2x2x8x8xf32> {nn.output = "gaps"}) attributes {nn.entry} {
-  %d:3 = nn.attention_grad %q, %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
-  %e:3 = nn.attention_grad %q, %q, %q, %q {scale = 1.0} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
-  %f:3 = nn.attention_grad %q, %q, %q, %q {scale = 2.0} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
+func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %l: tensor<2x2x4xf32> {nn.input = "l"}) -> (tensor<2x4x2x16xf32> {nn.output = "read"}, tensor<2x2x4x8xf32> {nn.output = "v"}, tensor<2x2x4x16xf32> {nn.output = "other"}, tensor<2x2x8x8xf32> {nn.output = "gaps"}) attributes {nn.entry} {
+  %d:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
+  %e:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {scale = 1.0} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
+  %f:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {scale = 2.0} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>)
   %q0 = nn.transpose %d#0 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   %v0 = nn.transpose %d#2 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   %read = nn.concat %q0, %v0 dim 3 : (tensor<2x4x2x8xf32>, tensor<2x4x2x8xf32>) -> tensor<2x4x2x16xf32>
@@ -47,11 +47,11 @@ func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}) -> (tensor<2x4x2x16xf3
 // CHECK-NEXT: plan.gemm <[[O]] + 0 : f32[8, 16] strides[16, 1]>
 // CHECK: plan.gemm <[[O]] + 0 : f32[16, 8] strides[1, 16]>
 func.func private @f(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %w: tensor<16x16xf32> {nn.input = "w"}) -> (tensor<8x16xf32>, tensor<2x2x4x8xf32>) attributes {dist.task = #dist.task<forward stage 0>} {
-  %o = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> tensor<2x2x4x8xf32>
-  %t = nn.transpose %o [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
+  %o:2 = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4xf32>)
+  %t = nn.transpose %o#0 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>
   %r = nn.reshape %t : (tensor<2x4x2x8xf32>) -> tensor<8x16xf32>
   %y = nn.matmul %r, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
-  return %y, %o : tensor<8x16xf32>, tensor<2x2x4x8xf32>
+  return %y, %o#0 : tensor<8x16xf32>, tensor<2x2x4x8xf32>
 }
 func.func private @b(%y: tensor<8x16xf32>, %o: tensor<2x2x4x8xf32>) -> (tensor<16x16xf32> {nn.output = "z"}) attributes {dist.task = #dist.task<backward stage 0>} {
   %t = nn.transpose %o [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>

@@ -40,8 +40,8 @@ func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn
   %v0 = nn.slice %qkv starts [0, 0, 16] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
   %v1 = nn.reshape %v0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
   %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
-  %a = nn.attention %q, %k, %v {causal, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
-  %t = nn.transpose %a [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
+  %a:2 = nn.attention %q, %k, %v {causal, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> (tensor<2x2x4x4xf32>, tensor<2x2x4xf32>)
+  %t = nn.transpose %a#0 [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
   %f = nn.reshape %t : (tensor<2x4x2x4xf32>) -> tensor<2x4x8xf32>
   %y = nn.matmul %f, %p {transpose_rhs} : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
   return %y : tensor<2x4x8xf32>
@@ -109,8 +109,8 @@ module {}
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
 // CHECK-NEXT: plan.copy <@g + 0 : f32[2, 2, 4, 4] strides[32, 16, 1, 4]> -> <[[G:@[a-z0-9_.]+]] + 0
-// CHECK-NEXT: plan.attention_grad <@qkv + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <[[G]] + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]> mask <@m + 0 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, zero_masked_rows}
-func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4xf32> {nn.input = "g"}, %m: tensor<4x4xi1> {nn.input = "m"}) -> (tensor<2x4x8xf32> {nn.output = "dq"}, tensor<2x1x4x4xf32> {nn.output = "dk"}, tensor<2x1x4x4xf32> {nn.output = "dv"}) attributes {nn.entry} {
+// CHECK-NEXT: plan.attention_grad <@qkv + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]> output <@o + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]>, <@l + 0 : f32[2, 2, 4] strides[8, 4, 1]> gradient <[[G]] + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]>, <@l + 0 : f32[2, 2, 4] strides[8, 4, 1]> mask <@m + 0 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, row_offset = 3 : i64, zero_masked_rows}
+func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4xf32> {nn.input = "g"}, %m: tensor<4x4xi1> {nn.input = "m"}, %o: tensor<2x2x4x4xf32> {nn.input = "o"}, %l: tensor<2x2x4xf32> {nn.input = "l"}) -> (tensor<2x4x8xf32> {nn.output = "dq"}, tensor<2x1x4x4xf32> {nn.output = "dk"}, tensor<2x1x4x4xf32> {nn.output = "dv"}) attributes {nn.entry} {
   %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
   %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
   %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
@@ -123,8 +123,25 @@ func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4x
   %gt = nn.transpose %g [0, 1, 3, 2] : (tensor<2x2x4x4xf32>) -> tensor<2x2x4x4xf32>
   %m0 = nn.reshape %m : (tensor<4x4xi1>) -> tensor<1x1x4x4xi1>
   %m1 = nn.broadcast %m0 : (tensor<1x1x4x4xi1>) -> tensor<2x2x4x4xi1>
-  %d:3 = nn.attention_grad %q, %k, %v, %gt mask %m1 {causal, zero_masked_rows, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xi1>) -> (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>)
+  %d:3 = nn.attention_grad %q, %k, %v output %o, %l gradient %gt, %l mask %m1 {causal, zero_masked_rows, row_offset = 3, scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4x4xi1>) -> (tensor<2x2x4x4xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>)
   %dq = nn.transpose %d#0 [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
   %dqf = nn.reshape %dq : (tensor<2x4x2x4xf32>) -> tensor<2x4x8xf32>
   return %dqf, %d#1, %d#2 : tensor<2x4x8xf32>, tensor<2x1x4x4xf32>, tensor<2x1x4x4xf32>
+}
+
+// -----
+
+// What attention gives its gradient is written in the order that its other
+// reader wants; the log-sum-exp has bytes where somebody reads it.
+// CHECK-LABEL: plan.program @main
+// CHECK: plan.body @forward
+// CHECK-NEXT: plan.attention <@q + 0 {{.*}} -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[L:@[a-z0-9_]+]] + 0 : f32[2, 2, 4] strides[8, 4, 1]> scale
+// CHECK-NEXT: plan.attention_grad {{.*}} output <[[O]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[L]] + 0 : f32[2, 2, 4] strides[8, 4, 1]> gradient <@q + 0
+// CHECK-NEXT: }
+func.func @main(%q: tensor<2x2x4x4xf32> {nn.input = "q"}) -> (tensor<2x4x8xf32> {nn.output = "y"}, tensor<2x2x4x4xf32> {nn.output = "dq"}) attributes {nn.entry} {
+  %o:2 = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> (tensor<2x2x4x4xf32>, tensor<2x2x4xf32>)
+  %t = nn.transpose %o#0 [0, 2, 1, 3] : (tensor<2x2x4x4xf32>) -> tensor<2x4x2x4xf32>
+  %y = nn.reshape %t : (tensor<2x4x2x4xf32>) -> tensor<2x4x8xf32>
+  %d:3 = nn.attention_grad %q, %q, %q output %o#0, %o#1 gradient %q {scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4xf32>, tensor<2x2x4x4xf32>) -> (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>)
+  return %y, %d#0 : tensor<2x4x8xf32>, tensor<2x2x4x4xf32>
 }

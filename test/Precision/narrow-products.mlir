@@ -24,15 +24,15 @@ func.func @chain(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
 // CHECK-SAME: %[[QKV:.*]]: tensor<1x1x3x12xf32>, %[[M:.*]]: tensor<1x1x3x3xi1>)
 // CHECK: nn.cast %[[QKV]] {nn.reason = "attention: bf16 operands, f32 scores and sums"}
 // CHECK-NOT: nn.cast
-// CHECK: nn.attention {{.*}} mask %[[M]] {{.*}}(tensor<1x1x3x4xbf16>, tensor<1x1x3x4xbf16>, tensor<1x1x3x4xbf16>, tensor<1x1x3x3xi1>) -> tensor<1x1x3x4xbf16>
+// CHECK: nn.attention {{.*}} mask %[[M]] {{.*}}(tensor<1x1x3x4xbf16>, tensor<1x1x3x4xbf16>, tensor<1x1x3x4xbf16>, tensor<1x1x3x3xi1>) -> (tensor<1x1x3x4xbf16>, tensor<1x1x3xf32>)
 // CHECK-NEXT: nn.cast
 // CHECK-NEXT: return
 func.func @views(%qkv: tensor<1x1x3x12xf32>, %m: tensor<1x1x3x3xi1>) -> tensor<1x1x3x4xf32> {
   %q = nn.slice %qkv starts [0, 0, 0, 0] sizes [1, 1, 3, 4] steps [1, 1, 1, 1] : (tensor<1x1x3x12xf32>) -> tensor<1x1x3x4xf32>
   %k = nn.slice %qkv starts [0, 0, 0, 4] sizes [1, 1, 3, 4] steps [1, 1, 1, 1] : (tensor<1x1x3x12xf32>) -> tensor<1x1x3x4xf32>
   %v = nn.slice %qkv starts [0, 0, 0, 8] sizes [1, 1, 3, 4] steps [1, 1, 1, 1] : (tensor<1x1x3x12xf32>) -> tensor<1x1x3x4xf32>
-  %y = nn.attention %q, %k, %v mask %m {scale = 0.5} : (tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x3xi1>) -> tensor<1x1x3x4xf32>
-  return %y : tensor<1x1x3x4xf32>
+  %y:2 = nn.attention %q, %k, %v mask %m {scale = 0.5} : (tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x4xf32>, tensor<1x1x3x3xi1>) -> (tensor<1x1x3x4xf32>, tensor<1x1x3xf32>)
+  return %y#0 : tensor<1x1x3x4xf32>
 }
 
 // Other types are the model's own.

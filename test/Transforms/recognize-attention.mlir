@@ -4,7 +4,7 @@
 
 // CHECK-LABEL: @plain(
 // CHECK-SAME: %[[Q:.*]]: {{.*}}, %[[K:.*]]: {{.*}}, %[[V:.*]]: tensor
-// CHECK-NEXT: %[[Y:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] {scale = 5.000000e-01 : f64}
+// CHECK-NEXT: %[[Y:.*]], %{{.*}} = nn.attention %[[Q]], %[[K]], %[[V]] {scale = 5.000000e-01 : f64}
 // CHECK-NEXT: return %[[Y]]
 // LOC-LABEL: @plain(
 // LOC: nn.attention {{.*}} loc(fused["scores", "softmax", "product"])
@@ -72,6 +72,19 @@ func.func @causal_add(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tens
   %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
+}
+
+// A triangle that begins further on: queries behind two keys, and before the last.
+// CHECK-LABEL: @wide_triangle(
+// CHECK: nn.attention {{.*}} {causal, row_offset = 1 : i64, scale = 1.000000e+00 : f64}
+func.func @wide_triangle(%q: tensor<2x2x2x4xf32>, %k: tensor<2x2x4x4xf32>, %v: tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32> {
+  %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x2x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32>
+  %c = nn.constant dense<[[[[0.0, 0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0.0, 0xFF800000]]]]> : tensor<1x1x2x4xf32> : tensor<1x1x2x4xf32>
+  %cw = nn.broadcast %c : (tensor<1x1x2x4xf32>) -> tensor<2x2x2x4xf32>
+  %t = nn.add %cw, %s : (tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
+  %p = nn.softmax %t dim 3 : (tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
+  %y = nn.matmul %p, %v : (tensor<2x2x2x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32>
+  return %y : tensor<2x2x2x4xf32>
 }
 
 // A known mask that is no triangle, open in every row, is a mask of i1 without
@@ -174,7 +187,7 @@ func.func @hidden(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2
 // Batch and heads in one dimension, apart only for the mask.
 // CHECK-LABEL: @rank_3(
 // CHECK-DAG: %[[Q:.*]] = nn.reshape %{{.*}} : (tensor<4x3x4xf32>) -> tensor<2x2x3x4xf32>
-// CHECK: %[[Y:.*]] = nn.attention {{.*}} mask %{{.*}}tensor<2x1x1x3xf32>) -> tensor<2x2x3x4xf32>
+// CHECK: %[[Y:.*]], %{{.*}} = nn.attention {{.*}} mask %{{.*}}tensor<2x1x1x3xf32>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
 // CHECK-NEXT: nn.reshape %[[Y]] : (tensor<2x2x3x4xf32>) -> tensor<4x3x4xf32>
 func.func @rank_3(%q: tensor<4x3x4xf32>, %k: tensor<4x3x4xf32>, %v: tensor<4x3x4xf32>, %m: tensor<2x1x1x3xf32>) -> tensor<4x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<4x3x4xf32>, tensor<4x3x4xf32>) -> tensor<4x3x3xf32>
@@ -233,8 +246,8 @@ func.func @softmax_of_columns(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, 
 func.func @whole(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1> : tensor<1x1x3x3xi1>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xi1>) -> tensor<2x1x3x3xi1>
-  %y = nn.attention %q, %k, %v mask %cw {scale = 1.0 : f64} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x1x3x3xi1>) -> tensor<2x2x3x4xf32>
-  return %y : tensor<2x2x3x4xf32>
+  %y:2 = nn.attention %q, %k, %v mask %cw {scale = 1.0 : f64} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x1x3x3xi1>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
+  return %y#0 : tensor<2x2x3x4xf32>
 }
 
 // The importer's own zeros and the exporter's: one behind the other.

@@ -52,8 +52,8 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
       %z = nn.constant dense<0.0>
       return %n, %z
     dist.schedule @step_schedule entry @step micro_batches 16 { dist.stage 0 {
-      dist.loop 16 { dist.run @backward[turn + 0] slots [] }
-      dist.run @update[0] slots [] } }
+      dist.loop 16 { dist.run @backward[turn + 0] }
+      dist.run @update[0] } }
     ```
   }];
   let dependentDialects = ["::accel::dist::DistDialect", "::mlir::func::FuncDialect"];

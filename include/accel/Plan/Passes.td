@@ -127,11 +127,9 @@ def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
         plan.run @forward micro_batch turn + 1
         plan.run @backward micro_batch turn + 0
     // becomes
-    plan.buffer @act … bytes 96 slots 2 stride 128
+    plan.buffer @act … bytes 96 slots 2 stride 96
     ```
   }];
-  let options = [Option<"alignment", "alignment", "int64_t", "0", "Copies are a multiple of this many bytes apart; 0: of what the target wants">,
-                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
 def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> {
@@ -218,7 +216,8 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     States, packed weights, constants and what outlives an entry lie side by side;
     the others share bytes where all accesses of one happen before all accesses of
     the other, under every order that streams and events allow (the end of a
-    segment orders nothing), in every turn of a loop. Arenas get as many bytes as that needs. The command after which a shared buffer is
+    segment orders nothing), in every turn of a loop. Copies of a buffer are aligned as
+    buffers are. Arenas get as many bytes as that needs. The command after which a shared buffer is
     dead says so (`plan.releases`), for poison mode.
 
     Runs when all buffers and the order of commands are final. Refuses a wait that

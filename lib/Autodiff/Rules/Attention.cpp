@@ -1,6 +1,6 @@
 // The gradient of attention: an op of its own, which computes the probabilities
-// again; a mask that is computed with parameters gets its gradient from the
-// products and the softmax written out.
+// again from the log-sum-exp; a mask that is computed with parameters gets its
+// gradient from the products and the softmax written out.
 
 #include "lib/Autodiff/Rules/Rules.h"
 
@@ -12,9 +12,10 @@ using namespace accel::autodiff;
 using nn::ComparePredicate;
 
 namespace {
-/// With P the probabilities and S the scaled, masked scores: dV = Pᵀ dO,
-/// dP = dO Vᵀ, dS = P (dP - sum(dP P)). The query heads that share a key head
-/// are rows of one product, so that it sums over them.
+/// With P the probabilities, S the scaled, masked scores and L their
+/// log-sum-exp: dV = Pᵀ dO, dP = dO Vᵀ, dS = P (dP - sum(dP P) + dL). The query
+/// heads that share a key head are rows of one product, so that it sums over
+/// them.
 struct Attention
     : DifferentiableOpInterface::ExternalModel<Attention, nn::AttentionOp> {
   LogicalResult buildVjp(Operation *op, OpBuilder &builder,
@@ -22,17 +23,23 @@ struct Attention
                          MutableArrayRef<Value> operandGradients) const {
     auto attention = cast<nn::AttentionOp>(op);
     Emit emit{builder, gradientLoc(op)};
+    Value gradient = gradients[0], ofLogSumExp = gradients[1];
+    if (!gradient) // the log-sum-exp alone is read
+      gradient = emit.splat(0, attention.getResult());
     SmallVector<Value> all;
     if (wanted.size() > 3 && wanted[3])
-      writeOut(attention, emit, gradients[0], all);
+      writeOut(attention, emit, gradient, ofLogSumExp, all);
     else
       llvm::append_range(
-          all, nn::AttentionGradOp::create(
-                   builder, emit.loc, attention.getQuery(), attention.getKey(),
-                   attention.getValue(), gradients[0], attention.getMask(),
-                   attention.getScaleAttr(), attention.getCausalAttr(),
-                   attention.getZeroMaskedRowsAttr())
-                   .getResults());
+          all,
+          nn::AttentionGradOp::create(
+              builder, emit.loc, attention.getQuery(), attention.getKey(),
+              attention.getValue(), attention.getResult(),
+              attention.getLogSumExp(), gradient, ofLogSumExp,
+              attention.getMask(), attention.getScaleAttr(),
+              attention.getCausalAttr(), attention.getZeroMaskedRowsAttr(),
+              attention.getRowOffsetAttr(), attention.getColumnOffsetAttr())
+              .getResults());
     for (auto [index, gradient] : llvm::enumerate(all))
       if (wanted[index])
         operandGradients[index] = gradient;
@@ -40,7 +47,7 @@ struct Attention
   }
 
   static void writeOut(nn::AttentionOp op, const Emit &e, Value g,
-                       SmallVectorImpl<Value> &out) {
+                       Value ofLogSumExp, SmallVectorImpl<Value> &out) {
     Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
     double scale = op.getScale().convertToDouble();
     ArrayRef<int64_t> q = typeOf(query).getShape();
@@ -65,8 +72,8 @@ struct Attention
     if (op.getCausal()) {
       Value last = e.iota(full, 2);
       auto shift = RankedTensorType::get(full, typeOf(last).getElementType());
-      last = e.add(last, e.make<nn::ConstantOp>(DenseElementsAttr::get(
-                             shift, static_cast<int64_t>(keys - q[2]))));
+      last = e.add(last, e.make<nn::ConstantOp>(
+                             DenseElementsAttr::get(shift, op.getDiagonal())));
       scores = e.select(e.compare(ComparePredicate::le, e.iota(full, 3), last),
                         scores, hidden);
     }
@@ -81,7 +88,11 @@ struct Attention
 
     Value dP = e.reshape(e.matmul(rowsOfG, value, false, true), full);
     Value total = e.expand(e.sum(e.mul(dP, p), 3), 3, full);
-    Value dS = e.mul(p, e.sub(dP, total));
+    Value slope = e.sub(dP, total);
+    if (ofLogSumExp)
+      slope = e.add(slope, e.cast(e.expand(ofLogSumExp, 3, full),
+                                  typeOf(slope).getElementType()));
+    Value dS = e.mul(p, slope);
     Value scaled = group(e.scale(dS, scale));
     out.push_back(e.reshape(e.matmul(scaled, key), q));
     out.push_back(e.matmul(scaled, rowsOfQuery, true, false));

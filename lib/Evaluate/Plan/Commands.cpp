@@ -146,20 +146,25 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
   FailureOr<SmallVector<Tensor>> result =
       evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
         return nn::AttentionOp::create(
-            builder, attention.getLoc(), attention.getOutput().getTensorType(),
-            operands[0], operands[1], operands[2],
+            builder, attention.getLoc(), operands[0], operands[1], operands[2],
             operands.size() > 3 ? operands[3] : Value(),
             attention.getScaleAttr(), attention.getCausalAttr(),
-            attention.getZeroMaskedRowsAttr());
+            attention.getZeroMaskedRowsAttr(), attention.getRowOffsetAttr(),
+            attention.getColumnOffsetAttr());
       });
-  if (failed(result))
+  if (failed(result) || failed(write(attention.getOutput(), result->front())))
     return failure();
-  return write(attention.getOutput(), result->front());
+  return attention.getLogSumExp()
+             ? write(*attention.getLogSumExp(), result->back())
+             : success();
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
-  SmallVector<plan::ViewAttr> views = {grad.getQuery(), grad.getKey(),
-                                       grad.getValue(), grad.getGradient()};
+  SmallVector<plan::ViewAttr> views = {grad.getQuery(),     grad.getKey(),
+                                       grad.getValue(),     grad.getOutput(),
+                                       grad.getLogSumExp(), grad.getGradient()};
+  if (grad.getLogSumExpGradient())
+    views.push_back(*grad.getLogSumExpGradient());
   if (grad.getMask())
     views.push_back(*grad.getMask());
   FailureOr<SmallVector<Tensor>> tensors = read(views);
@@ -169,9 +174,11 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
       evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
         return nn::AttentionGradOp::create(
             builder, grad.getLoc(), operands[0], operands[1], operands[2],
-            operands[3], operands.size() > 4 ? operands[4] : Value(),
-            grad.getScaleAttr(), grad.getCausalAttr(),
-            grad.getZeroMaskedRowsAttr());
+            operands[3], operands[4], operands[5],
+            grad.getLogSumExpGradient() ? operands[6] : Value(),
+            grad.getMask() ? operands.back() : Value(), grad.getScaleAttr(),
+            grad.getCausalAttr(), grad.getZeroMaskedRowsAttr(),
+            grad.getRowOffsetAttr(), grad.getColumnOffsetAttr());
       });
   if (failed(results))
     return failure();

@@ -29,24 +29,6 @@ static Value splitHeads(Importer &n, Value value, int64_t heads,
       {0, 2, 1, 3});
 }
 
-/// Key t is hidden from query s where t > s + offset: as a mask.
-static Value causalMask(Importer &n, int64_t queries, int64_t keys,
-                        int64_t offset) {
-  if (!isAddressable({queries, keys}) || queries * keys > kMostMaskElements) {
-    n.error() << "expected a mask of at most " << kMostMaskElements
-              << " elements, found " << queries << " queries and " << keys
-              << " keys";
-    return nullptr;
-  }
-  SmallVector<bool> bits;
-  for (int64_t s = 0; s < queries; ++s)
-    for (int64_t t = 0; t < keys; ++t)
-      bits.push_back(t <= s + offset);
-  return n.constant(DenseElementsAttr::get(
-      RankedTensorType::get({1, 1, queries, keys}, n.graph.builder.getI1Type()),
-      bits));
-}
-
 static LogicalResult importAttention(Importer &n) {
   bool causal = n.intAttr("is_causal", 0);
   int64_t queryHeads = n.intAttr("q_num_heads", 0);
@@ -95,7 +77,7 @@ static LogicalResult importAttention(Importer &n) {
   n.setResult(1, key);
   n.setResult(2, value);
 
-  int64_t queries = Importer::shape(query)[2], keys = Importer::shape(key)[2];
+  int64_t keys = Importer::shape(key)[2];
   double scale = n.floatAttr("scale", 0);
   if (!n.hasAttribute("scale"))
     scale = 1 / std::sqrt(double(Importer::shape(query)[3]));
@@ -104,22 +86,6 @@ static LogicalResult importAttention(Importer &n) {
     SmallVector<int64_t> wide(4 - Importer::rank(mask), 1);
     llvm::append_range(wide, Importer::shape(mask));
     mask = n.reshape(mask, wide);
-  }
-  // Opset 23 aligns the causal mask at the first query and key unless there is
-  // a past; nn.attention at the last ones.
-  if (causal && past != keys - queries) {
-    causal = false;
-    Value triangle = causalMask(n, queries, keys, past);
-    if (!triangle)
-      return failure();
-    if (!mask)
-      mask = triangle;
-    else if (Importer::isFloat(mask))
-      mask =
-          n.select(triangle, mask,
-                   n.splatLike(mask, -std::numeric_limits<double>::infinity()));
-    else
-      mask = n.binary<nn::AndOp>(mask, triangle);
   }
   if (mask && Importer::shape(mask).back() != keys) {
     SmallVector<int64_t> wide(Importer::shape(mask));
@@ -131,8 +97,13 @@ static LogicalResult importAttention(Importer &n) {
     operands.push_back(mask);
   SmallVector<NamedAttribute> attributes{
       n.named("scale", n.graph.builder.getF64FloatAttr(scale))};
-  if (causal)
+  if (causal) {
+    // Query 0 is the one behind the past.
     attributes.push_back(n.unit("causal"));
+    if (past > 0)
+      attributes.push_back(
+          n.named("row_offset", n.graph.builder.getI64IntegerAttr(past)));
+  }
   // As PyTorch does: Softmax in Norm.cpp.
   if (mask && isTracedAs(n.node, "scaled_dot_product_attention"))
     attributes.push_back(n.unit("zero_masked_rows"));

@@ -68,7 +68,7 @@ Key keyOf(const rt::cpu::GemmDesc &desc, const GemmUse &use) {
 Key keyOf(const rt::cpu::AttentionDesc &desc) {
   return Key()
       .add(desc.type, desc.batch, desc.heads, desc.groups, desc.queries,
-           desc.keys, desc.width, desc.valueWidth, desc.causal)
+           desc.keys, desc.width, desc.valueWidth, desc.causal, desc.diagonal)
       .addList(desc.query)
       .addList(desc.key)
       .addList(desc.value)
@@ -81,6 +81,7 @@ Key keyOf(const rt::cpu::AttentionGradDesc &desc) {
       .addList(desc.queryGradient)
       .addList(desc.keyGradient)
       .addList(desc.valueGradient)
+      .addList(desc.result)
       .add(desc.zeroMaskedRows);
 }
 
@@ -283,6 +284,7 @@ static FailureOr<rt::cpu::AttentionDesc> describe(AttentionLike attention,
   desc.width = query[3], desc.groups = key[1], desc.keys = key[2];
   desc.valueWidth = attention.getValue().getShape()[3];
   desc.causal = attention.getCausal();
+  desc.diagonal = attention.getDiagonal();
   copyStrides(attention.getQuery(), desc.query);
   copyStrides(attention.getKey(), desc.key);
   copyStrides(attention.getValue(), desc.value);
@@ -320,6 +322,7 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
     return failure();
   rt::cpu::AttentionGradDesc desc;
   desc.forward = *forward;
+  copyStrides(grad.getOutput(), desc.result);
   copyStrides(grad.getQueryGradient(), desc.queryGradient);
   copyStrides(grad.getKeyGradient(), desc.keyGradient);
   copyStrides(grad.getValueGradient(), desc.valueGradient);

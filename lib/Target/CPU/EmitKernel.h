@@ -10,13 +10,17 @@ namespace accel::cpu {
 
 /// What tells one attention's row kernel from another's.
 struct SoftmaxDesc {
-  int64_t queries = 0, keys = 0;
   mlir::Type type; ///< of the probabilities
   mlir::Type mask; ///< of the mask's elements; null without mask
   int64_t maskQuery = 0, maskKey = 0; ///< the mask's strides in elements
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
+  /// Keys up to a query's number plus this are seen by it, if `causal`.
+  int64_t diagonal = 0;
   bool gradient = false; ///< Of plan.attention_grad: the scores' gradient too.
+  /// Whether the log-sum-exp is written; of a gradient, whether it has one.
+  bool logSumExp = false;
+  int64_t width = 0; ///< of the result's rows; of a gradient only
   std::string symbol;
 };
 /// Requires a plan.attention or plan.attention_grad.

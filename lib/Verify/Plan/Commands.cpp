@@ -101,28 +101,31 @@ LogicalResult PlanReplay::execute(plan::AttentionOp attention) {
   SmallVector<plan::ViewAttr> reads{attention.getQuery(), attention.getKey(),
                                     attention.getValue()},
       writes{attention.getOutput()};
+  if (attention.getLogSumExp())
+    writes.push_back(*attention.getLogSumExp());
   if (attention.getMask())
     reads.push_back(*attention.getMask());
   return executeAttention(
       OperationName(nn::AttentionOp::getOperationName(), module.getContext()),
-      getAttentionAttributes(attention.getScaleAttr(), attention.getCausal(),
-                             attention.getZeroMaskedRows()),
-      reads, /*unmasked=*/3, writes, attention.getScratch());
+      getAttentionAttributes(attention), reads, /*unmasked=*/3, writes,
+      attention.getScratch());
 }
 
 LogicalResult PlanReplay::execute(plan::AttentionGradOp grad) {
-  SmallVector<plan::ViewAttr> reads{grad.getQuery(), grad.getKey(),
-                                    grad.getValue(), grad.getGradient()},
+  SmallVector<plan::ViewAttr> reads{grad.getQuery(),     grad.getKey(),
+                                    grad.getValue(),     grad.getOutput(),
+                                    grad.getLogSumExp(), grad.getGradient()},
       writes{grad.getQueryGradient(), grad.getKeyGradient(),
              grad.getValueGradient()};
+  if (grad.getLogSumExpGradient())
+    reads.push_back(*grad.getLogSumExpGradient());
+  unsigned unmasked = reads.size();
   if (grad.getMask())
     reads.push_back(*grad.getMask());
   return executeAttention(OperationName(nn::AttentionGradOp::getOperationName(),
                                         module.getContext()),
-                          getAttentionAttributes(grad.getScaleAttr(),
-                                                 grad.getCausal(),
-                                                 grad.getZeroMaskedRows()),
-                          reads, /*unmasked=*/4, writes, grad.getScratch());
+                          getAttentionAttributes(grad), reads, unmasked, writes,
+                          grad.getScratch());
 }
 
 LogicalResult

@@ -142,6 +142,7 @@ void Meaning::attention(OperationName name, Attribute attributes,
                         Operation *op, SmallVectorImpl<TermId> &results) {
   ValueKey key = startKey(name);
   key.add(attributes.getAsOpaquePointer());
+  key.add(int64_t(unmasked));
   for (unsigned number = 0; number < unmasked; ++number)
     key.add(shapes[number]).add(int64_t(operands[number]));
   if (operands.size() > unmasked) {
@@ -421,10 +422,8 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
           counts.push_back(countOf(result));
         }
         unsigned unmasked = operands.size() - (op.getMask() ? 1 : 0);
-        attention(op->getName(),
-                  getAttentionAttributes(op.getScaleAttr(), op.getCausal(),
-                                         op.getZeroMaskedRows()),
-                  shapes, operands, unmasked, types, counts, op, results);
+        attention(op->getName(), getAttentionAttributes(op), shapes, operands,
+                  unmasked, types, counts, op, results);
         return success();
       })
       .Default([&](Operation *op) -> LogicalResult {
@@ -455,13 +454,6 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
         }
         return success();
       });
-}
-
-Attribute accel::verify::getAttentionAttributes(FloatAttr scale, bool causal,
-                                                bool zeroMaskedRows) {
-  Builder builder(scale.getContext());
-  return builder.getArrayAttr({scale, builder.getBoolAttr(causal),
-                               builder.getBoolAttr(zeroMaskedRows)});
 }
 
 LogicalResult Meaning::evaluate(Region &body, ArrayRef<TermId> arguments,

@@ -49,9 +49,16 @@ struct ProductShape {
                          llvm::ArrayRef<int64_t> rhs);
 };
 
-/// What of attention its attributes say.
-mlir::Attribute getAttentionAttributes(mlir::FloatAttr scale, bool causal,
-                                       bool zeroMaskedRows);
+/// What of attention its attributes say, be it an op or a command. Only how
+/// far rows and keys are apart tells what is hidden.
+template <typename AttentionLike>
+mlir::Attribute getAttentionAttributes(AttentionLike op) {
+  mlir::Builder builder(op->getContext());
+  return builder.getArrayAttr({op.getScaleAttr(),
+                               builder.getBoolAttr(op.getCausal()),
+                               builder.getBoolAttr(op.getZeroMaskedRows()),
+                               builder.getI64IntegerAttr(op.getDiagonal())});
+}
 
 /// A micro-batch: a number, or in a loop the turn plus a number. The turn is a
 /// symbol, as one turn is followed for all; behind the loop it is the last one.

@@ -12,10 +12,13 @@ class AttentionTask : public Task {
 public:
   AttentionTask(std::unique_ptr<Attention> attention,
                 const AttentionCommand &command, ThreadPool &pool)
-      : attention(std::move(attention)), pool(pool), mask(-1), scratch(-1) {
+      : attention(std::move(attention)), pool(pool), mask(-1), logSumExp(-1),
+        scratch(-1) {
     int next = 4; // query, key, value, output
     if (command.mask)
       mask = next++;
+    if (command.logSumExp)
+      logSumExp = next++;
     if (command.scratch)
       scratch = next++;
     limit = scratchThreads(command.scratch, this->attention->scratchBytes(),
@@ -24,15 +27,17 @@ public:
   int threads() const { return limit; }
 
   Status run(void *const *addresses, int64_t) override {
-    const void *maskAt = mask >= 0 ? addresses[mask] : nullptr;
+    Attention::Addresses at{
+        addresses[0], addresses[1],
+        addresses[2], mask >= 0 ? addresses[mask] : nullptr,
+        addresses[3], logSumExp >= 0 ? addresses[logSumExp] : nullptr};
     char *scratchAt =
         scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
     int64_t step = attention->scratchBytes();
     pool.parallelFor(
         attention->chunks(),
         [&](int64_t chunk, int thread) {
-          attention->run(chunk, thread, addresses[0], addresses[1],
-                         addresses[2], maskAt, addresses[3],
+          attention->run(chunk, thread, at,
                          scratchAt ? scratchAt + thread * step : nullptr);
         },
         limit);
@@ -42,7 +47,7 @@ public:
 private:
   std::unique_ptr<Attention> attention;
   ThreadPool &pool;
-  int mask, scratch, limit;
+  int mask, logSumExp, scratch, limit;
 };
 
 /// The same of the gradient.
@@ -50,9 +55,13 @@ class AttentionGradTask : public Task {
 public:
   AttentionGradTask(std::unique_ptr<AttentionGrad> grad,
                     const AttentionGradCommand &command, ThreadPool &pool)
-      : grad(std::move(grad)), pool(pool), mask(-1), scratch(-1) {
-    // query, key, value, gradient, then the gradients of the first three
-    int next = 7;
+      : grad(std::move(grad)), pool(pool), logSumExpGradient(-1), mask(-1),
+        scratch(-1) {
+    // query, key, value, output, log-sum-exp, gradient, then the gradients of
+    // the first three
+    int next = 9;
+    if (command.logSumExpGradient)
+      logSumExpGradient = next++;
     if (command.mask)
       mask = next++;
     if (command.scratch)
@@ -63,14 +72,18 @@ public:
   int threads() const { return limit; }
 
   Status run(void *const *addresses, int64_t) override {
-    AttentionGrad::Addresses at{addresses[0],
-                                addresses[1],
-                                addresses[2],
-                                addresses[3],
-                                mask >= 0 ? addresses[mask] : nullptr,
-                                addresses[4],
-                                addresses[5],
-                                addresses[6]};
+    AttentionGrad::Addresses at{
+        addresses[0],
+        addresses[1],
+        addresses[2],
+        addresses[3],
+        addresses[4],
+        addresses[5],
+        logSumExpGradient >= 0 ? addresses[logSumExpGradient] : nullptr,
+        mask >= 0 ? addresses[mask] : nullptr,
+        addresses[6],
+        addresses[7],
+        addresses[8]};
     char *scratchAt =
         scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
     int64_t step = grad->scratchBytes();
@@ -87,7 +100,7 @@ public:
 private:
   std::unique_ptr<AttentionGrad> grad;
   ThreadPool &pool;
-  int mask, scratch, limit;
+  int logSumExpGradient, mask, scratch, limit;
 };
 
 /// Checks that rows have no gaps, and copies the other strides.
@@ -100,10 +113,26 @@ Status getStrides(const View &view, std::array<int64_t, 3> &strides) {
   return Status();
 }
 
-/// What both commands say alike; `output` has the result's shape.
+/// Checks that a view holds a number for each row of the result, in the type of
+/// sums, and copies its strides.
+Status getRowStrides(const View &view, const AttentionDesc &desc,
+                     std::array<int64_t, 2> &strides) {
+  DType expected = desc.type == GemmType::F64 ? DType::F64 : DType::F32;
+  if (view.dtype != expected ||
+      view.shape !=
+          std::vector<int64_t>{desc.batch, desc.heads, desc.queries} ||
+      (view.strides[2] != 1 && view.shape[2] != 1))
+    return Status::error("expected a log-sum-exp for each row, in " +
+                         std::string(dtypeName(expected)) + ", side by side");
+  std::copy_n(view.strides.begin(), 2, strides.begin());
+  return Status();
+}
+
+/// What both commands say alike; `output` has the result's shape, and
+/// `logSumExp` may be null.
 template <class AnyCommand>
 Status describe(const AnyCommand &command, const View &output,
-                AttentionDesc &desc) {
+                const View *logSumExp, AttentionDesc &desc) {
   ACCEL_RT_RETURN_IF_ERROR(getType(command.query.dtype, desc.type));
   ACCEL_RT_RETURN_IF_ERROR(getStrides(command.query, desc.query));
   ACCEL_RT_RETURN_IF_ERROR(getStrides(command.key, desc.key));
@@ -121,6 +150,9 @@ Status describe(const AnyCommand &command, const View &output,
     if (view->dtype != command.query.dtype)
       return Status::error("expected operands of one element type");
   desc.causal = command.causal;
+  desc.diagonal = command.rowOffset - command.columnOffset;
+  if (logSumExp)
+    ACCEL_RT_RETURN_IF_ERROR(getRowStrides(*logSumExp, desc, desc.logSumExp));
   if (!command.mask)
     return Status();
   const View &mask = *command.mask;
@@ -141,7 +173,9 @@ Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
                         const KernelLibrary &kernels,
                         std::unique_ptr<Task> &task) {
   AttentionDesc desc;
-  ACCEL_RT_RETURN_IF_ERROR(describe(command, command.output, desc));
+  ACCEL_RT_RETURN_IF_ERROR(
+      describe(command, command.output,
+               command.logSumExp ? &*command.logSumExp : nullptr, desc));
   KernelFunction softmax = nullptr;
   ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.kernel, softmax));
   AttentionForm form{getInteger(command.form, "block_queries", 0)};
@@ -161,7 +195,12 @@ Status prepareAttentionGrad(const AttentionGradCommand &command,
                             ThreadPool &pool, const KernelLibrary &kernels,
                             std::unique_ptr<Task> &task) {
   AttentionGradDesc desc;
-  ACCEL_RT_RETURN_IF_ERROR(describe(command, command.gradient, desc.forward));
+  ACCEL_RT_RETURN_IF_ERROR(
+      describe(command, command.gradient, &command.logSumExp, desc.forward));
+  if (command.logSumExpGradient)
+    ACCEL_RT_RETURN_IF_ERROR(getRowStrides(
+        *command.logSumExpGradient, desc.forward, desc.logSumExpGradient));
+  ACCEL_RT_RETURN_IF_ERROR(getStrides(command.output, desc.result));
   desc.zeroMaskedRows = command.zeroMaskedRows;
   ACCEL_RT_RETURN_IF_ERROR(
       getStrides(command.queryGradient, desc.queryGradient));
@@ -169,11 +208,12 @@ Status prepareAttentionGrad(const AttentionGradCommand &command,
   ACCEL_RT_RETURN_IF_ERROR(
       getStrides(command.valueGradient, desc.valueGradient));
   for (auto [view, result] :
-       {std::pair(&command.query, &command.queryGradient),
+       {std::pair(&command.gradient, &command.output),
+        std::pair(&command.query, &command.queryGradient),
         std::pair(&command.key, &command.keyGradient),
         std::pair(&command.value, &command.valueGradient)})
     if (view->shape != result->shape || view->dtype != result->dtype)
-      return Status::error("expected gradients like their operands");
+      return Status::error("expected gradients like what they are of");
   KernelFunction rows = nullptr;
   ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.kernel, rows));
   AttentionForm form{getInteger(command.form, "block_queries", 0)};

@@ -27,7 +27,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 7;
+inline constexpr int64_t kFormatVersion = 6;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -104,20 +104,23 @@ struct AttentionCommand {
   View query, key, value;
   std::optional<View> mask;
   View output;
-  std::optional<View> scratch;
+  std::optional<View> logSumExp, scratch; ///< the former of f32, or f64
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
+  /// If `causal`, row s sees key t where t + columnOffset <= s + rowOffset.
+  int64_t rowOffset = 0, columnOffset = 0;
   /// Symbol of the softmax kernel; empty if the form needs none.
   std::string kernel;
   Form form;
 };
 struct AttentionGradCommand {
-  View query, key, value, gradient;
-  std::optional<View> mask;
+  View query, key, value, output, logSumExp, gradient;
+  std::optional<View> logSumExpGradient, mask;
   View queryGradient, keyGradient, valueGradient;
   std::optional<View> scratch;
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
+  int64_t rowOffset = 0, columnOffset = 0;
   /// Symbol of the kernel of the rows; empty if the form needs none.
   std::string kernel;
   Form form;

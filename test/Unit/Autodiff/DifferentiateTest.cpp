@@ -2,6 +2,7 @@
 // differences of the float64 evaluator; and which ops have one at all.
 
 #include "accel/Autodiff/Differentiate.h"
+#include "AttentionRectangles.h"
 #include "VjpCases.h"
 #include "accel/Evaluate/Interpreter.h"
 #include "accel/InitAll.h"
@@ -152,6 +153,63 @@ INSTANTIATE_TEST_SUITE_P(Ops, Vjp, ::testing::ValuesIn(kVjpCases),
                            std::replace(name.begin(), name.end(), ' ', '_');
                            return name;
                          });
+
+/// Attention of rectangles of scores, combined: each against differences, and
+/// against the whole.
+INSTANTIATE_TEST_SUITE_P(Attention, Vjp,
+                         ::testing::ValuesIn(attentionRectangles()),
+                         [](auto &info) { return info.param.name; });
+
+class Rectangles : public Vjp {
+protected:
+  /// Result and gradients of a case.
+  evaluate::TensorsByName evaluateAll(const VjpCase &op) {
+    OwningOpRef<ModuleOp> module = parse(op);
+    auto function = *module->getOps<func::FuncOp>().begin();
+    auto exit = cast<func::ReturnOp>(function.front().getTerminator());
+    OpBuilder builder(exit);
+    auto gradients = autodiff::differentiate(
+        builder, exit.getOperand(0), function.getArguments().drop_back());
+    EXPECT_TRUE(succeeded(gradients));
+    Value product = exit.getOperand(0).getDefiningOp()->getOperand(0);
+    SmallVector<Value> results{product.getDefiningOp()->getOperand(0)};
+    llvm::append_range(results, *gradients);
+    exit->setOperands(results);
+    function.setFunctionType(builder.getFunctionType(
+        function.getArgumentTypes(), exit.getOperandTypes()));
+    std::mt19937_64 random(5);
+    std::uniform_real_distribution<double> uniform(op.low, op.high);
+    evaluate::TensorsByName inputs, found;
+    for (BlockArgument argument : function.getArguments()) {
+      Tensor tensor(cast<RankedTensorType>(argument.getType()));
+      for (double &element : tensor.mutableFloats())
+        element = uniform(random);
+      inputs["arg" + std::to_string(argument.getArgNumber())] = tensor;
+    }
+    EXPECT_TRUE(
+        succeeded(evaluate::evaluateModule(*module, inputs, {}, found)));
+    return found;
+  }
+};
+
+TEST_P(Rectangles, AreTheWhole) {
+  std::string name = GetParam().name;
+  std::vector<VjpCase> all = attentionRectangles();
+  auto whole = llvm::find_if(all, [&](const VjpCase &op) {
+    return op.name == name.substr(0, name.size() - 1) + "1";
+  });
+  ASSERT_NE(whole, all.end());
+  evaluate::TensorsByName expected = evaluateAll(*whole),
+                          found = evaluateAll(GetParam());
+  ASSERT_EQ(found.size(), 4u);
+  for (auto &[output, tensor] : expected)
+    EXPECT_LE(evaluate::getMaxDifference(found[output], tensor), 1e-12)
+        << output.str();
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, Rectangles,
+                         ::testing::ValuesIn(attentionRectangles()),
+                         [](auto &info) { return info.param.name; });
 
 /// A rule without a line in the table is a rule that nobody has checked. What
 /// stops gradients has none that differences could see: its test is

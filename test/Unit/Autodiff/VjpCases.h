@@ -42,12 +42,12 @@ inline std::ostream &operator<<(std::ostream &stream, const VjpCase &op) {
         "xf64>) -> tensor<" R "xf64>",                                         \
         R                                                                      \
   }
-#define ATTENTION(NAME, Q, K, V, MASK, FLAGS, R)                               \
+#define ATTENTION(NAME, Q, K, V, MASK, FLAGS, ROWS, E)                         \
   {                                                                            \
     NAME, Q " " K " " V,                                                       \
-        "%m = nn.constant " MASK " %r = nn.attention %0, %1, %2 " FLAGS        \
-        " -> tensor<" R "xf64>",                                               \
-        R                                                                      \
+        "%m = nn.constant " MASK " %r:2 = nn.attention %0, %1, %2 " FLAGS      \
+        " -> (tensor<" ROWS "x" E "xf64>, tensor<" ROWS "xf64>)",              \
+        ROWS "x" E                                                             \
   }
 
 inline const VjpCase kVjpCases[] = {
@@ -219,23 +219,23 @@ inline const VjpCase kVjpCases[] = {
               "dense<0.0> : tensor<f64> : tensor<f64>",
               "{scale = 0.4} : (tensor<2x2x3x4xf64>, tensor<2x2x5x4xf64>, "
               "tensor<2x2x5x3xf64>)",
-              "2x2x3x3"),
+              "2x2x3", "3"),
     ATTENTION("attention_causal_grouped", "1x4x3x2", "1x2x3x2", "1x2x3x2",
               "dense<0.0> : tensor<f64> : tensor<f64>",
               "{causal, scale = 0.4} : (tensor<1x4x3x2xf64>, "
               "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>)",
-              "1x4x3x2"),
+              "1x4x3", "2"),
     ATTENTION("attention_float_mask", "1x2x2x2", "1x2x3x2", "1x2x3x2",
               "dense<[[[[0.5, -1.0, 2.0], [0.0, 0.3, -0.3]]]]> : "
               "tensor<1x1x2x3xf64> : tensor<1x1x2x3xf64>",
               "mask %m {scale = 1.0} : (tensor<1x2x2x2xf64>, "
               "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, "
               "tensor<1x1x2x3xf64>)",
-              "1x2x2x2"),
+              "1x2x2", "2"),
     {"attention_mask_gradient", "1x2x2x2 1x2x3x2 1x2x3x2 1x1x2x3",
-     "%r = nn.attention %0, %1, %2 mask %3 {scale = 0.7} : "
+     "%r:2 = nn.attention %0, %1, %2 mask %3 {scale = 0.7} : "
      "(tensor<1x2x2x2xf64>, tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, "
-     "tensor<1x1x2x3xf64>) -> tensor<1x2x2x2xf64>",
+     "tensor<1x1x2x3xf64>) -> (tensor<1x2x2x2xf64>, tensor<1x2x2xf64>)",
      "1x2x2x2"},
     ATTENTION("attention_masked_row", "1x1x2x2", "1x1x3x2", "1x1x3x2",
               "dense<[[[[false, false, false], [true, false, true]]]]> : "
@@ -243,7 +243,7 @@ inline const VjpCase kVjpCases[] = {
               "mask %m {scale = 1.0, zero_masked_rows} : "
               "(tensor<1x1x2x2xf64>, tensor<1x1x3x2xf64>, "
               "tensor<1x1x3x2xf64>, tensor<1x1x2x3xi1>)",
-              "1x1x2x2"),
+              "1x1x2", "2"),
     {"same_operand_twice", "2x3",
      "%s = nn.mul %0, %0 : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> "
@@ -545,28 +545,53 @@ inline const VjpCase kVjpCases[] = {
      "(tensor<2x3xf64>, tensor<2xi64>) -> tensor<2xf64> ",
      "2"},
     {"attention_mask_wanted", "2x2x2x2 2x1x3x2 2x1x3x2 1x2x2x3",
-     "%r = nn.attention %0, %1, %2 mask %3 {scale = 0.7 : f64} : "
+     "%r:2 = nn.attention %0, %1, %2 mask %3 {scale = 0.7 : f64} : "
      "(tensor<2x2x2x2xf64>, tensor<2x1x3x2xf64>, tensor<2x1x3x2xf64>, "
-     "tensor<1x2x2x3xf64>) -> tensor<2x2x2x2xf64> ",
+     "tensor<1x2x2x3xf64>) -> (tensor<2x2x2x2xf64>, tensor<2x2x2xf64>) ",
      "2x2x2x2"},
     {"attention_mask_wanted_causal", "1x2x3x2 1x2x3x2 1x2x3x2 1x1x1x3",
-     "%r = nn.attention %0, %1, %2 mask %3 {causal, scale = 0.7 : f64} : "
+     "%r:2 = nn.attention %0, %1, %2 mask %3 {causal, scale = 0.7 : f64} : "
      "(tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, "
-     "tensor<1x1x1x3xf64>) -> tensor<1x2x3x2xf64> ",
+     "tensor<1x1x1x3xf64>) -> (tensor<1x2x3x2xf64>, tensor<1x2x3xf64>) ",
      "1x2x3x2"},
     {"attention_causal_with_a_past", "1x1x2x2 1x1x4x2 1x1x4x3",
-     "%r = nn.attention %0, %1, %2 {causal, scale = 0.7 : f64} : "
+     "%r:2 = nn.attention %0, %1, %2 {causal, row_offset = 2, scale = 0.7} : "
      "(tensor<1x1x2x2xf64>, tensor<1x1x4x2xf64>, tensor<1x1x4x3xf64>) -> "
-     "tensor<1x1x2x3xf64> ",
+     "(tensor<1x1x2x3xf64>, tensor<1x1x2xf64>) ",
      "1x1x2x3"},
     {"attention_causal_without_keys", "1x1x3x2 1x1x2x2 1x1x2x2",
-     "%r = nn.attention %0, %1, %2 {causal, scale = 0.7 : f64, "
+     "%r:2 = nn.attention %0, %1, %2 {causal, column_offset = 1, scale = 0.7, "
      "zero_masked_rows} : (tensor<1x1x3x2xf64>, tensor<1x1x2x2xf64>, "
-     "tensor<1x1x2x2xf64>) -> tensor<1x1x3x2xf64> ",
+     "tensor<1x1x2x2xf64>) -> (tensor<1x1x3x2xf64>, tensor<1x1x3xf64>) ",
      "1x1x3x2"},
+    {"attention_log_sum_exp", "1x4x3x2 1x2x4x2 1x2x4x3",
+     "%a:2 = nn.attention %0, %1, %2 {causal, row_offset = 1, scale = 0.7} : "
+     "(tensor<1x4x3x2xf64>, tensor<1x2x4x2xf64>, tensor<1x2x4x3xf64>) -> "
+     "(tensor<1x4x3x3xf64>, tensor<1x4x3xf64>) "
+     "%l = nn.reshape %a#1 : (tensor<1x4x3xf64>) -> tensor<1x4x3x1xf64> "
+     "%w = nn.broadcast %l : (tensor<1x4x3x1xf64>) -> tensor<1x4x3x3xf64> "
+     "%r = nn.mul %a#0, %w : (tensor<1x4x3x3xf64>, tensor<1x4x3x3xf64>) -> "
+     "tensor<1x4x3x3xf64> ",
+     "1x4x3x3"},
+    {"attention_log_sum_exp_alone", "1x2x2x2 1x2x3x2",
+     "%a:2 = nn.attention %0, %1, %1 {scale = 0.7} : (tensor<1x2x2x2xf64>, "
+     "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>) -> (tensor<1x2x2x2xf64>, "
+     "tensor<1x2x2xf64>) "
+     "%r = nn.sin %a#1 : (tensor<1x2x2xf64>) -> tensor<1x2x2xf64> ",
+     "1x2x2"},
+    {"attention_log_sum_exp_mask_wanted", "1x2x2x2 1x2x3x2 1x2x3x2 1x1x2x3",
+     "%a:2 = nn.attention %0, %1, %2 mask %3 {scale = 0.7} : "
+     "(tensor<1x2x2x2xf64>, tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, "
+     "tensor<1x1x2x3xf64>) -> (tensor<1x2x2x2xf64>, tensor<1x2x2xf64>) "
+     "%l = nn.reshape %a#1 : (tensor<1x2x2xf64>) -> tensor<1x2x2x1xf64> "
+     "%w = nn.broadcast %l : (tensor<1x2x2x1xf64>) -> tensor<1x2x2x2xf64> "
+     "%r = nn.mul %a#0, %w : (tensor<1x2x2x2xf64>, tensor<1x2x2x2xf64>) -> "
+     "tensor<1x2x2x2xf64> ",
+     "1x2x2x2"},
     {"attention_to_itself", "1x2x3x2",
-     "%r = nn.attention %0, %0, %0 {scale = 0.7 : f64} : (tensor<1x2x3x2xf64>, "
-     "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>) -> tensor<1x2x3x2xf64> ",
+     "%r:2 = nn.attention %0, %0, %0 {scale = 0.7 : f64} : "
+     "(tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>) -> "
+     "(tensor<1x2x3x2xf64>, tensor<1x2x3xf64>) ",
      "1x2x3x2"},
 };
 

@@ -101,7 +101,7 @@ TEST_F(InputsTest, NpyKeepsEveryType) {
                   b.getIntegerType(8), b.getIntegerType(8, /*isSigned=*/false),
                   b.getI1Type()};
   for (Type type : types) {
-    for (SmallVector<int64_t> shape :
+    for (const SmallVector<int64_t> &shape :
          {SmallVector<int64_t>{}, SmallVector<int64_t>{3},
           SmallVector<int64_t>{2, 0}, SmallVector<int64_t>{2, 3}}) {
       Tensor tensor(shape, type);

@@ -93,7 +93,7 @@ protected:
         {"1x1x3x1xf64", {1, 2, 4}}};
     operands.insert(operands.end(), mask.begin(), mask.end());
     return evaluate(("nn.attention %0, %1, %2 " + rest).str(), operands,
-                    "1x1x2x1xf64");
+                    "1x1x2x1xf64;1x1x2xf64");
   }
 };
 
@@ -117,9 +117,42 @@ TEST_F(AttentionRules, BoolMaskLetsThrough) {
               Near(List{2, 2}));
 }
 
-TEST_F(AttentionRules, CausalEndsAtTheLastKey) {
-  EXPECT_THAT(attend("{causal, scale = 0.5}"),
-              Near(List{1.731058578630005, 1.986811851176561}));
+TEST_F(AttentionRules, CausalCountsFromTheOffsets) {
+  List all = {1.935332675285963, 1.986811851176561};
+  List behindOneKey = {1.731058578630005, all[1]};
+  // Row 0 sees key 0 alone.
+  List first = attend("{causal, scale = 0.5}");
+  EXPECT_EQ(first[0], 1);
+  EXPECT_NEAR(first[1], 1 + 1 / (1 + std::exp(-1)), 1e-12);
+  EXPECT_THAT(attend("{causal, row_offset = 1, scale = 0.5}"),
+              Near(behindOneKey));
+  EXPECT_THAT(attend("{causal, row_offset = 8, column_offset = 7, scale = "
+                     "0.5}"),
+              Near(behindOneKey));
+  EXPECT_THAT(attend("{causal, row_offset = 2, scale = 0.5}"), Near(all));
+  // Row 0 stands before key 0, row 1 sees it alone.
+  EXPECT_THAT(attend("{causal, column_offset = 1, scale = 0.5, "
+                     "zero_masked_rows}"),
+              ElementsAre(0, 1));
+}
+
+TEST_F(AttentionRules, LogSumExp) {
+  // Scores 0.5, 1.5, -0.5 and 1, 2, 0.25.
+  attend("{scale = 0.5}");
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_THAT(
+      all[1],
+      Near(List{std::log(std::exp(0.5) + std::exp(1.5) + std::exp(-0.5)),
+                std::log(std::exp(1.0) + std::exp(2.0) + std::exp(0.25))}));
+  // What is hidden adds nothing; of nothing it is -inf, zeros or not.
+  attend("{causal, column_offset = 1, scale = 0.5}");
+  EXPECT_EQ(all[1][0], -INFINITY);
+  EXPECT_EQ(all[1][1], 1);
+  EXPECT_TRUE(std::isnan(all[0][0]));
+  attend("mask %3 {scale = 0.5, zero_masked_rows}",
+         {{"1x1x2x3xi1", {0, 0, 0, 1, 0, 0}}});
+  EXPECT_EQ(all[1][0], -INFINITY);
+  EXPECT_EQ(all[1][1], 1);
 }
 
 TEST_F(AttentionRules, RowsWithoutKeys) {
@@ -137,7 +170,7 @@ TEST_F(AttentionRules, GroupedQueries) {
                        {{"1x4x1x1xf64", {1, 2, 3, 4}},
                         {"1x2x2x1xf64", {0, 1, 0, -1}},
                         {"1x2x2x1xf64", {1, 2, 3, 5}}},
-                       "1x4x1x1xf64"),
+                       "1x4x1x1xf64;1x4x1xf64"),
               Near(List{1.731058578630005, 1.8807970779778822,
                         3.0948517463551344, 3.0359724199241835}));
 }

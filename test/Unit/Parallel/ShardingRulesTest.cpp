@@ -24,7 +24,8 @@ struct OpCase {
   const char *name;
   const char *arguments; ///< "%0: tensor<…>, %1: …"
   const char *op;        ///< "%r = nn.op %0, …"
-  const char *result;    ///< its type, or that of each of its results
+  /// Its type, or that of each of its results; or all their types.
+  const char *result;
   int results = 1;
 };
 
@@ -134,12 +135,22 @@ const OpCase kOps[] = {
      "tensor<4x6xf32>"},
     {"attention_grad",
      "%0: tensor<2x4x6x8xf32>, %1: tensor<2x4x6x8xf32>, %2: "
-     "tensor<2x4x6x8xf32>, %3: tensor<2x4x6x8xf32>",
-     "nn.attention_grad %0, %1, %2, %3 {scale = 0.5} : "
+     "tensor<2x4x6x8xf32>, %3: tensor<2x4x6x8xf32>, %4: tensor<2x4x6xf32>, "
+     "%5: tensor<2x4x6x8xf32>",
+     "nn.attention_grad %0, %1, %2 output %3, %4 gradient %5 {scale = 0.5} : "
      "(tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, "
-     "tensor<2x4x6x8xf32>) -> (tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, "
-     "tensor<2x4x6x8xf32>)",
+     "tensor<2x4x6x8xf32>, tensor<2x4x6xf32>, tensor<2x4x6x8xf32>) -> "
+     "(tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>)",
      "tensor<2x4x6x8xf32>", 3},
+    {"attention_grad_of_log_sum_exp",
+     "%0: tensor<2x4x2x2xf32>, %1: tensor<2x2x2x2xf32>, %2: "
+     "tensor<2x4x2x2xf32>, %3: tensor<2x4x2xf32>, %4: tensor<2x1x1x2xi1>",
+     "nn.attention_grad %0, %1, %1 output %2, %3 gradient %2, %3 mask %4 "
+     "{causal, scale = 0.5} : (tensor<2x4x2x2xf32>, tensor<2x2x2x2xf32>, "
+     "tensor<2x2x2x2xf32>, tensor<2x4x2x2xf32>, tensor<2x4x2xf32>, "
+     "tensor<2x4x2x2xf32>, tensor<2x4x2xf32>, tensor<2x1x1x2xi1>) -> "
+     "(tensor<2x4x2x2xf32>, tensor<2x2x2x2xf32>, tensor<2x2x2x2xf32>)",
+     "tensor<2x4x2x2xf32>, tensor<2x2x2x2xf32>, tensor<2x2x2x2xf32>", 3},
     {"gather_nd", "%0: tensor<4x6x2xf32>, %1: tensor<4x8x1xi64>",
      "nn.gather_nd %0, %1 {batch_dims = 1} : (tensor<4x6x2xf32>, "
      "tensor<4x8x1xi64>) -> tensor<4x8x2xf32>",
@@ -176,15 +187,15 @@ const OpCase kOps[] = {
      "tensor<2x4x6x8xf32>, %3: tensor<2x4x6x6xf32>",
      "nn.attention %0, %1, %2 mask %3 {scale = 0.5} : (tensor<2x4x6x8xf32>, "
      "tensor<2x4x6x8xf32>, tensor<2x4x6x8xf32>, tensor<2x4x6x6xf32>) -> "
-     "tensor<2x4x6x8xf32>",
-     "tensor<2x4x6x8xf32>"},
+     "(tensor<2x4x6x8xf32>, tensor<2x4x6xf32>)",
+     "tensor<2x4x6x8xf32>, tensor<2x4x6xf32>", 2},
     {"attention_grouped_causal",
      "%0: tensor<2x4x2x8xf32>, %1: tensor<2x2x6x8xf32>, %2: "
      "tensor<2x2x6x4xf32>, %3: tensor<2x1x1x6xf32>",
-     "nn.attention %0, %1, %2 mask %3 {causal, scale = 0.5} : "
+     "nn.attention %0, %1, %2 mask %3 {causal, row_offset = 4, scale = 0.5} : "
      "(tensor<2x4x2x8xf32>, tensor<2x2x6x8xf32>, tensor<2x2x6x4xf32>, "
-     "tensor<2x1x1x6xf32>) -> tensor<2x4x2x4xf32>",
-     "tensor<2x4x2x4xf32>"},
+     "tensor<2x1x1x6xf32>) -> (tensor<2x4x2x4xf32>, tensor<2x4x2xf32>)",
+     "tensor<2x4x2x4xf32>, tensor<2x4x2xf32>", 2},
     {"constant", "",
      "nn.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> : "
      "tensor<2x2xf32>",
@@ -217,8 +228,10 @@ protected:
   OwningOpRef<ModuleOp> parse() {
     const OpCase &op = GetParam();
     std::string types = op.result, values = "%r#0";
+    bool areAlike = !StringRef(op.result).contains(", ");
     for (int result = 1; result < op.results; ++result) {
-      types += std::string(", ") + op.result;
+      if (areAlike)
+        types += std::string(", ") + op.result;
       values += ", %r#" + std::to_string(result);
     }
     std::string text =

@@ -38,14 +38,18 @@ Executable everyCommand() {
   attention.query = attention.key = attention.value = attention.output = x;
   attention.mask = y;
   attention.scale = 0.125;
+  attention.logSumExp = y;
   attention.causal = attention.zeroMaskedRows = true;
+  attention.rowOffset = 3, attention.columnOffset = 2;
   attention.kernel = "softmax";
   AttentionGradCommand grad;
   grad.query = grad.key = grad.value = grad.gradient = x;
-  grad.mask = y;
+  grad.output = grad.logSumExp = x;
+  grad.mask = grad.logSumExpGradient = y;
   grad.queryGradient = grad.keyGradient = grad.valueGradient = x;
   grad.scale = 0.25;
   grad.causal = grad.zeroMaskedRows = true;
+  grad.rowOffset = 5, grad.columnOffset = 4;
   grad.kernel = "softmax_grad";
   grad.form = form;
   executable.programs[0].bodies.push_back({"every", "cpu", {}});
@@ -144,11 +148,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"7\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"6\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"7\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"6\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"7\"", "\"version\":7", "expected format version 7"},
+      {"\"version\":\"6\"", "\"version\":6", "expected format version 6"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -253,8 +257,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"7\"", "\"version\":\"9\"",
-       "expected format version 7, found 9"},
+      {"\"version\":\"6\"", "\"version\":\"9\"",
+       "expected format version 6, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

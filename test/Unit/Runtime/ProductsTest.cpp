@@ -100,6 +100,70 @@ TEST_F(Products, HaveTypesAndRowsAsTheLibraryTakesThem) {
               HasSubstr("expected rows without gaps"));
 }
 
+TEST_F(Products, OfAttentionHaveALogSumExpForEachRow) {
+  auto attention = [&](const std::function<void(AttentionCommand &)> &change) {
+    AttentionCommand command;
+    command.query = command.key = command.value =
+        contiguousView(A, {1, 2, 3, 4});
+    command.output = contiguousView(B, {1, 2, 3, 4});
+    command.logSumExp = contiguousView(C, {1, 2, 3});
+    command.scratch = contiguousView(Scratch, {1 << 15}, DType::I8);
+    change(command);
+    return runWith(command);
+  };
+  const char *expected = "expected a log-sum-exp for each row, in f32";
+  // It has no kernel: what stands before that is right.
+  EXPECT_THAT(attention([](AttentionCommand &) {}), Not(HasSubstr(expected)));
+  const std::function<void(View &)> wrong[] = {
+      [](View &v) {
+        v = contiguousView(C, {1, 2, 4});
+      },
+      [](View &v) {
+        v = contiguousView(C, {2, 3});
+      },
+      [](View &v) {
+        v = contiguousView(C, {1, 2, 3}, DType::F64);
+      },
+      [](View &v) {
+        v.strides = {12, 6, 2};
+      },
+  };
+  auto gradient =
+      [&](const std::function<void(AttentionGradCommand &)> &change) {
+        AttentionGradCommand command;
+        command.query = command.key = command.value = command.output =
+            command.gradient = contiguousView(A, {1, 2, 3, 4});
+        command.logSumExp = contiguousView(B, {1, 2, 3});
+        command.logSumExpGradient = contiguousView(B, {1, 2, 3});
+        command.queryGradient = contiguousView(C, {1, 2, 3, 4});
+        command.keyGradient = contiguousView(Bias, {1, 2, 3, 4});
+        command.valueGradient = contiguousView(Packed, {1, 2, 3, 4});
+        command.scratch = contiguousView(Scratch, {1 << 15}, DType::I8);
+        change(command);
+        return runWith(command);
+      };
+  EXPECT_THAT(gradient([](AttentionGradCommand &) {}),
+              Not(HasSubstr(expected)));
+  for (const auto &change : wrong) {
+    EXPECT_THAT(attention([&](AttentionCommand &c) { change(*c.logSumExp); }),
+                HasSubstr(expected));
+    EXPECT_THAT(gradient([&](AttentionGradCommand &c) {
+                  change(c.logSumExp);
+                  c.logSumExp.buffer = B;
+                }),
+                HasSubstr(expected));
+    EXPECT_THAT(gradient([&](AttentionGradCommand &c) {
+                  change(*c.logSumExpGradient);
+                  c.logSumExpGradient->buffer = B;
+                }),
+                HasSubstr(expected));
+  }
+  EXPECT_THAT(gradient([](AttentionGradCommand &c) {
+                c.output = contiguousView(A, {1, 2, 4, 3});
+              }),
+              HasSubstr("expected gradients like what they are of"));
+}
+
 TEST_F(Products, HaveThePlaceTheyNeed) {
   auto scratch = [&](int64_t bytes) {
     return product([&](GemmCommand &g) {

@@ -347,6 +347,46 @@ TEST(ValidateFields, OfTrainingSteps) {
               HasSubstr("expected at most 16777216 commands in the runs"));
 }
 
+TEST(ValidateFields, OfAttention) {
+  auto attention = [](const std::function<void(AttentionCommand &)> &change) {
+    return tiny([&](Program &p) {
+      p.arenas[0].bytes = 256;
+      p.buffers.push_back({"z", "activation", "device", 192, 8, 1, 8, "", ""});
+      AttentionCommand attention;
+      attention.query = attention.key = attention.value =
+          contiguousView(0, {1, 1, 2, 2});
+      attention.output = contiguousView(2, {1, 1, 2, 2});
+      attention.logSumExp = contiguousView(3, {1, 1, 2});
+      attention.causal = true;
+      change(attention);
+      commandsOf(p)[1].what = attention;
+      View seen = contiguousView(3, {1, 1, 2}), kept = contiguousView(2, {});
+      kept.shape = seen.shape, kept.strides = seen.strides;
+      commandsOf(p).insert(commandsOf(p).begin() + 2,
+                           command(CopyCommand{seen, kept}, "Copy"));
+    });
+  };
+  EXPECT_EQ(attention([](AttentionCommand &a) { a.rowOffset = 3; }), "");
+  const char *offsets = "expected offsets of rows and columns of at least 0";
+  EXPECT_THAT(attention([](AttentionCommand &a) { a.rowOffset = -1; }),
+              HasSubstr(offsets));
+  EXPECT_THAT(
+      attention([](AttentionCommand &a) { a.columnOffset = int64_t(1) << 60; }),
+      HasSubstr(offsets));
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.causal = false;
+                a.columnOffset = 1;
+              }),
+              HasSubstr(offsets));
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.logSumExp = contiguousView(3, {1, 1, 3});
+              }),
+              HasSubstr("'z'"));
+  // It is written: the copy reads it.
+  EXPECT_THAT(attention([](AttentionCommand &a) { a.logSumExp.reset(); }),
+              HasSubstr("'z'"));
+}
+
 TEST(ValidateFields, OfSignatures) {
   Program program = tinyExecutable().programs[0];
   program.buffers.push_back(program.buffers[0]);
@@ -378,6 +418,36 @@ TEST(ValidateFields, OfSignatures) {
   EXPECT_EQ(sign(in, in), inPlace);
   elsewhere([](BufferPlan &, View &v) { v.axes = {{"mb", 8}}; });
   elsewhere([](BufferPlan &, View &v) { v.axes = {{"dp", 4}}; });
+  // Code of attention has offsets compiled in, and what is not there.
+  auto signAttention = [&](const auto &change) {
+    AttentionCommand attention;
+    attention.kernel = "softmax";
+    attention.causal = true;
+    change(attention);
+    return kernelSignature(program, command(attention, "A"))->signature;
+  };
+  uint64_t plain = signAttention([](AttentionCommand &) {});
+  EXPECT_NE(signAttention([](AttentionCommand &a) { a.rowOffset = 1; }), plain);
+  EXPECT_EQ(signAttention(
+                [](AttentionCommand &a) { a.rowOffset = a.columnOffset = 1; }),
+            plain)
+      << "the difference tells what is hidden";
+  EXPECT_NE(signAttention([](AttentionCommand &a) { a.logSumExp = x(); }),
+            plain);
+  auto signGrad = [&](const auto &change) {
+    AttentionGradCommand grad;
+    grad.kernel = "softmax_grad";
+    grad.causal = true;
+    change(grad);
+    return kernelSignature(program, command(grad, "A"))->signature;
+  };
+  plain = signGrad([](AttentionGradCommand &) {});
+  EXPECT_NE(signGrad([](AttentionGradCommand &g) { g.columnOffset = 1; }),
+            plain);
+  EXPECT_NE(signGrad([](AttentionGradCommand &g) { g.output = x(); }), plain);
+  EXPECT_NE(
+      signGrad([](AttentionGradCommand &g) { g.logSumExpGradient = x(); }),
+      plain);
   // Without a softmax of its own an attention calls no generated code.
   EXPECT_FALSE(kernelSignature(program, command(AttentionCommand{}, "A")));
   EXPECT_FALSE(kernelSignature(program, command(AttentionGradCommand{}, "A")));

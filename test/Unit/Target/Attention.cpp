@@ -6,11 +6,12 @@ using namespace accel;
 using namespace accel::test;
 
 namespace {
+/// In blocks the log-sum-exp is asked for as well.
 template <typename T>
 void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   const int64_t B = which.batch, H = which.heads, G = which.groups,
                 S = which.queries, N = which.keys, D = which.width;
-  const bool causal = which.causal, zeroRows = which.zeroRows;
+  const bool zeroRows = which.zeroRows, wantsSum = blockQueries > 0;
   const char maskKind = which.mask;
   // q, k and v lie side by side in rows, as a fused projection leaves them.
   int64_t row = (H + 2 * G) * D, length = std::max(S, N);
@@ -27,7 +28,7 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << "plan.program @p stage 0 ranks 1 {\n";
-  for (const char *name : {"qkv", "o", "m"})
+  for (const char *name : {"qkv", "o", "m", "l"})
     stream << "plan.buffer @" << name
            << " role activation space device offset 0 bytes 1000000 slots 1 "
               "stride 1000000\n";
@@ -38,9 +39,11 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
     stream << " mask <@m + 0 : " << (maskKind == 'i' ? "i1" : "f32") << " ["
            << B << ", 1, " << S << ", " << N << "] strides [" << S * N
            << ", 0, " << N << ", 1]>";
-  stream << " -> " << view("o", 0, H, S, H * D) << " scale 0.5 {"
-         << (causal ? "causal" : "") << (causal && zeroRows ? ", " : "")
-         << (zeroRows ? "zero_masked_rows" : "") << "}\n}\n}\n";
+  stream << " -> " << view("o", 0, H, S, H * D);
+  if (wantsSum)
+    stream << ", <@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", "
+           << S << "] strides [" << H * S << ", " << S << ", 1]>";
+  stream << " scale 0.5 " << which.attributes() << "\n}\n}\n";
   Context context;
   auto module = context.parse(text);
   ASSERT_TRUE(module) << text;
@@ -56,7 +59,9 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   desc.keys = N, desc.width = D, desc.valueWidth = D;
   desc.query = desc.key = desc.value = {length * row, D, row};
   desc.output = {length * H * D, D, H * D};
-  desc.causal = causal;
+  desc.causal = which.causal;
+  desc.diagonal = op.getDiagonal();
+  desc.logSumExp = {H * S, S};
   size_t maskBytes = maskKind == 'i' ? 1 : 4;
   if (maskKind)
     desc.mask = {static_cast<int64_t>(S * N * maskBytes), 0,
@@ -69,6 +74,7 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
 
   auto qkv = randoms<T>(B * length * row);
   std::vector<T> out(B * length * H * D, -7);
+  std::vector<typename Types<T>::Sum> sums(B * H * S, -7);
   std::vector<float> added = randoms<float>(B * S * N);
   std::vector<uint8_t> through(B * S * N);
   const float infinity = std::numeric_limits<float>::infinity();
@@ -78,17 +84,19 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
       added[i] = -infinity;
     if (i % (S * N) < static_cast<size_t>(N)) { // the first query sees nothing
       through[i] = 0;
-      added[i] = -infinity;
+      added[i] = which.farDown();
     }
   }
   const void *mask = maskKind == 'i'   ? static_cast<void *>(through.data())
-                     : maskKind == 'f' ? added.data()
+                     : which.isAdded() ? added.data()
                                        : nullptr;
   auto *scratch = static_cast<char *>(
       std::aligned_alloc(64, attention->scratchBytes() + 64));
   for (int64_t chunk = 0; chunk < attention->chunks(); ++chunk)
-    attention->run(chunk, 0, qkv.data(), qkv.data() + H * D,
-                   qkv.data() + (H + G) * D, mask, out.data(), scratch);
+    attention->run(chunk, 0,
+                   {qkv.data(), qkv.data() + H * D, qkv.data() + (H + G) * D,
+                    mask, out.data(), wantsSum ? sums.data() : nullptr},
+                   scratch);
   std::free(scratch);
 
   for (int64_t b = 0; b < B; ++b)
@@ -98,7 +106,7 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
         std::vector<double> scores(N, -infinity);
         double maximum = -infinity, sum = 0;
         for (int64_t t = 0; t < N; ++t) {
-          if (causal && t > s + N - S)
+          if (which.hides(s, t))
             continue;
           double x = 0;
           for (int64_t d = 0; d < D; ++d)
@@ -106,7 +114,7 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
                  qkv[(b * length + t) * row + (H + g) * D + d];
           x *= 0.5;
           int64_t at = (b * S + s) * N + t;
-          if (maskKind == 'f')
+          if (which.isAdded())
             x += added[at];
           if (maskKind == 'i' && !through[at])
             x = -infinity;
@@ -117,6 +125,12 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
           x = std::exp(x - maximum);
           sum += x;
         }
+        double found = sums[(b * H + h) * S + s];
+        if (wantsSum && maximum == -infinity)
+          ASSERT_EQ(found, maximum) << b << " " << h << " " << s;
+        else if (wantsSum)
+          ASSERT_NEAR(found, maximum + std::log(sum), 10 * tolerance)
+              << b << " " << h << " " << s;
         for (int64_t d = 0; d < D; ++d) {
           double expected = 0;
           for (int64_t t = 0; t < N; ++t)

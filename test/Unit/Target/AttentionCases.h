@@ -14,12 +14,35 @@ namespace accel::test {
 struct AttentionCase {
   int64_t batch, heads, groups, queries, keys, width;
   bool causal = false, zeroRows = false;
-  char mask = 0; ///< 'f' added, 'i' lets through
+  /// 'i' lets through; 'f' is added, 'l' too: the most negative number where it
+  /// hides a whole row.
+  char mask = 0;
+  int64_t rowOffset = 0, columnOffset = 0;
+
+  bool isAdded() const { return mask == 'f' || mask == 'l'; }
+  /// What hides the first query from all keys.
+  float farDown() const {
+    return mask == 'l' ? std::numeric_limits<float>::lowest()
+                       : -std::numeric_limits<float>::infinity();
+  }
+  bool hides(int64_t s, int64_t t) const {
+    return causal && t + columnOffset > s + rowOffset;
+  }
+  /// As the attributes of a command.
+  std::string attributes() const {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    stream << "{row_offset = " << rowOffset
+           << ", column_offset = " << columnOffset << (causal ? ", causal" : "")
+           << (zeroRows ? ", zero_masked_rows" : "") << "}";
+    return text;
+  }
 };
 
 template <typename T> struct Types;
 template <> struct Types<float> {
-  static constexpr const char *name = "f32";
+  using Sum = float; ///< of scores, and their log-sum-exp
+  static constexpr const char *name = "f32", *sum = "f32";
   static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F32;
 };
 /// bf16 in memory.
@@ -40,11 +63,13 @@ struct BFloat16 {
   }
 };
 template <> struct Types<BFloat16> {
-  static constexpr const char *name = "bf16";
+  using Sum = float;
+  static constexpr const char *name = "bf16", *sum = "f32";
   static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::BF16;
 };
 template <> struct Types<double> {
-  static constexpr const char *name = "f64";
+  using Sum = double;
+  static constexpr const char *name = "f64", *sum = "f64";
   static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F64;
 };
 
@@ -52,13 +77,20 @@ inline const std::vector<AttentionCase> &attentionCases() {
   static const std::vector<AttentionCase> list = {
       {2, 4, 4, 37, 37, 16},
       {2, 4, 4, 37, 37, 16, true},
-      {1, 4, 2, 20, 33, 8, true}, // past keys, grouped queries
-      {1, 2, 1, 33, 20, 8, true}, // queries that see nothing
-      {1, 2, 1, 33, 20, 8, true, true},
+      // Past keys, grouped queries.
+      {1, 4, 2, 20, 33, 8, true, false, 0, 13},
+      // Queries that see nothing.
+      {1, 2, 1, 33, 20, 8, true, false, 0, 0, 13},
+      {1, 2, 1, 33, 20, 8, true, true, 0, 0, 13},
+      // Rectangles of a larger triangle: across it, above it, below it.
+      {1, 2, 2, 24, 20, 8, true, true, 0, 48, 50},
+      {1, 2, 2, 24, 20, 8, true, true, 0, 24, 48},
+      {1, 2, 2, 24, 20, 8, true, true, 0, 48, 20},
       {2, 2, 2, 17, 19, 8, false, false, 'f'},
+      {2, 2, 2, 17, 19, 8, false, false, 'l'},
       {2, 2, 2, 17, 19, 8, false, true, 'i'},
-      {2, 2, 2, 17, 19, 8, true, false, 'i'},
-      {1, 2, 2, 1, 40, 64, true},
+      {2, 2, 2, 17, 19, 8, true, false, 'i', 2},
+      {1, 2, 2, 1, 40, 64, true, false, 0, 39},
   };
   return list;
 }

@@ -10,21 +10,29 @@ namespace {
 const float infinity = std::numeric_limits<float>::infinity();
 
 /// One case: its memory, the reference, and what was found. q, k and v lie side
-/// by side in rows, as a fused projection leaves them; their gradients too.
+/// by side in rows, as a fused projection leaves them; their gradients too. The
+/// result and the log-sum-exp are the forward's, rounded; with `ofSums` there
+/// is a gradient of the log-sum-exp as well.
 template <typename T> struct Problem {
+  using Sum = typename Types<T>::Sum;
+
   AttentionCase which;
+  bool ofSums;
   int64_t B, H, G, S, N, D, row, length;
-  std::vector<T> qkv, out, found;
+  std::vector<T> qkv, out, result, found;
+  std::vector<Sum> sums, sumGradients;
   std::vector<float> added;
   std::vector<uint8_t> through;
   std::vector<double> expected;
   std::vector<bool> mayBeNan;
 
-  explicit Problem(const AttentionCase &which)
-      : which(which), B(which.batch), H(which.heads), G(which.groups),
-        S(which.queries), N(which.keys), D(which.width), row((H + 2 * G) * D),
-        length(std::max(S, N)), qkv(randoms<T>(B * length * row)),
-        out(randoms<T>(B * length * H * D)), found(B * length * row, T(-7)),
+  Problem(const AttentionCase &which, bool ofSums)
+      : which(which), ofSums(ofSums), B(which.batch), H(which.heads),
+        G(which.groups), S(which.queries), N(which.keys), D(which.width),
+        row((H + 2 * G) * D), length(std::max(S, N)),
+        qkv(randoms<T>(B * length * row)), out(randoms<T>(B * length * H * D)),
+        result(out.size()), sums(B * H * S),
+        sumGradients(randoms<Sum>(B * H * S)), found(B * length * row, T(-7)),
         added(randoms<float>(B * S * N)), through(B * S * N),
         expected(B * length * row, -7), mayBeNan(expected.size()) {
     for (size_t i = 0; i < through.size(); ++i) {
@@ -33,15 +41,15 @@ template <typename T> struct Problem {
         added[i] = -infinity;
       if (i % (S * N) < static_cast<size_t>(N)) { // the first sees nothing
         through[i] = 0;
-        added[i] = -infinity;
+        added[i] = which.farDown();
       }
     }
   }
 
   const void *mask() const {
-    return which.mask == 'i'   ? static_cast<const void *>(through.data())
-           : which.mask == 'f' ? added.data()
-                               : nullptr;
+    return which.mask == 'i' ? static_cast<const void *>(through.data())
+           : which.isAdded() ? added.data()
+                             : nullptr;
   }
 
   void addRow(int64_t b, int64_t h, int64_t s) {
@@ -51,7 +59,7 @@ template <typename T> struct Problem {
     };
     int64_t q = at(s, h), dOut = ((b * length + s) * H + h) * D;
     std::vector<double> weights(N, -infinity), slopes(N, 0);
-    double maximum = -infinity, sum = 0, mean = 0;
+    double maximum = -infinity, sum = 0;
     for (int64_t t = 0; t < N; ++t) {
       int64_t k = at(t, H + g), v = at(t, H + G + g);
       double x = 0;
@@ -60,24 +68,41 @@ template <typename T> struct Problem {
         slopes[t] += double(out[dOut + d]) * double(qkv[v + d]);
       }
       int64_t place = (b * S + s) * N + t;
-      if (which.mask == 'f')
+      if (which.isAdded())
         x += added[place];
-      if ((which.mask == 'i' && !through[place]) ||
-          (which.causal && t > s + N - S))
+      if ((which.mask == 'i' && !through[place]) || which.hides(s, t))
         x = -infinity;
       weights[t] = x;
       maximum = std::max(maximum, x);
     }
+    // What the forward gives.
+    Sum &logSumExp = sums[(b * H + h) * S + s];
+    for (double weight : weights)
+      sum += std::exp(weight - maximum);
+    logSumExp = maximum == -infinity ? maximum : maximum + std::log(sum);
+    for (double &weight : weights)
+      weight = maximum == -infinity ? std::nan("")
+                                    : std::exp(weight - maximum) / sum;
+    double common =
+        ofSums ? -double(sumGradients[(b * H + h) * S + s]) : double(0);
+    for (int64_t d = 0; d < D; ++d) {
+      double value = 0;
+      for (int64_t t = 0; t < N; ++t)
+        value += weights[t] * double(qkv[at(t, H + G + g) + d]);
+      if (maximum == -infinity && which.zeroRows)
+        value = 0;
+      result[dOut + d] = value;
+      common += double(result[dOut + d]) * double(out[dOut + d]);
+    }
     if (maximum == -infinity && which.zeroRows)
       return;
-    for (double &weight : weights)
-      sum += weight = std::exp(weight - maximum);
-    for (int64_t t = 0; t < N; ++t)
-      mean += (weights[t] /= sum) * slopes[t];
     // NaN of a row that sees nothing reaches the keys that `causal` lets
     // through, and may reach the others of its block.
     bool none = maximum == -infinity;
-    int64_t end = which.causal ? std::max<int64_t>(s + N - S + 1, 0) : N;
+    int64_t end = which.causal
+                      ? std::clamp<int64_t>(
+                            s + which.rowOffset - which.columnOffset + 1, 0, N)
+                      : N;
     for (int64_t t = 0; t < N; ++t) {
       int64_t k = at(t, H + g), v = at(t, H + G + g);
       if (none && end > 0 && t >= end) {
@@ -85,7 +110,7 @@ template <typename T> struct Problem {
           mayBeNan[k + d] = mayBeNan[v + d] = true;
         continue;
       }
-      double slope = 0.5 * weights[t] * (slopes[t] - mean);
+      double slope = 0.5 * weights[t] * (slopes[t] - common);
       for (int64_t d = 0; d < D; ++d) {
         expected[q + d] += slope * double(qkv[k + d]);
         expected[k + d] += slope * double(qkv[q + d]);
@@ -127,20 +152,24 @@ template <typename T> struct Problem {
     std::string text;
     llvm::raw_string_ostream stream(text);
     stream << "plan.program @p stage 0 ranks 1 {\n";
-    for (const char *name : {"qkv", "o", "m", "d"})
+    for (const char *name : {"qkv", "o", "r", "l", "m", "d"})
       stream << "plan.buffer @" << name
              << " role activation space device offset 0 bytes 1000000 slots 1 "
                 "stride 1000000\n";
+    std::string rows;
+    llvm::raw_string_ostream(rows)
+        << "<@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", " << S
+        << "] strides [" << H * S << ", " << S << ", 1]>";
     stream << "plan.body @b engine cpu {\n plan.attention_grad " << three("qkv")
-           << ", " << view("o", 0, H, S, H * D);
+           << " output " << view("r", 0, H, S, H * D) << ", " << rows
+           << " gradient " << view("o", 0, H, S, H * D)
+           << (ofSums ? ", " + rows : "");
     if (which.mask)
       stream << " mask <@m + 0 : " << (which.mask == 'i' ? "i1" : "f32") << " ["
              << B << ", 1, " << S << ", " << N << "] strides [" << S * N
              << ", 0, " << N << ", 1]>";
-    stream << " -> " << three("d") << " scale 0.5 {"
-           << (which.causal ? "causal" : "")
-           << (which.causal && which.zeroRows ? ", " : "")
-           << (which.zeroRows ? "zero_masked_rows" : "") << "}\n}\n}\n";
+    stream << " -> " << three("d") << " scale 0.5 " << which.attributes()
+           << "\n}\n}\n";
     return text;
   }
 
@@ -153,6 +182,9 @@ template <typename T> struct Problem {
     desc.query = desc.key = desc.value = {length * row, D, row};
     desc.output = {length * H * D, D, H * D};
     desc.causal = which.causal;
+    desc.diagonal = which.rowOffset - which.columnOffset;
+    desc.logSumExp = grad.logSumExpGradient = {H * S, S};
+    grad.result = desc.output;
     grad.zeroMaskedRows = which.zeroRows;
     grad.queryGradient = grad.keyGradient = grad.valueGradient = desc.query;
     int64_t maskBytes = which.mask == 'i' ? 1 : 4;
@@ -164,7 +196,7 @@ template <typename T> struct Problem {
 
 template <typename T>
 void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
-  Problem<T> problem(which);
+  Problem<T> problem(which, /*ofSums=*/blockQueries > 0);
   problem.computeExpected();
   Context context;
   auto module = context.parse(problem.text());
@@ -188,14 +220,18 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
     std::memset(scratch, 0xff, 2 * grad->scratchBytes());
     T *qkv = problem.qkv.data(), *found = problem.found.data();
     int64_t H = problem.H, G = problem.G, D = problem.D;
-    rt::cpu::AttentionGrad::Addresses at{qkv,
-                                         qkv + H * D,
-                                         qkv + (H + G) * D,
-                                         problem.out.data(),
-                                         problem.mask(),
-                                         found,
-                                         found + H * D,
-                                         found + (H + G) * D};
+    rt::cpu::AttentionGrad::Addresses at{
+        qkv,
+        qkv + H * D,
+        qkv + (H + G) * D,
+        problem.result.data(),
+        problem.sums.data(),
+        problem.out.data(),
+        problem.ofSums ? problem.sumGradients.data() : nullptr,
+        problem.mask(),
+        found,
+        found + H * D,
+        found + (H + G) * D};
     for (int64_t i = 0; i < grad->chunks(); ++i) {
       int64_t chunk = round ? grad->chunks() - 1 - i : i;
       int thread = (chunk + round) % 2;

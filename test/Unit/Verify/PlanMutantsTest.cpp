@@ -48,8 +48,8 @@ func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %t: tensor<8x4x8xf32> 
   %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
   %k = nn.transpose %k1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
   %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
-  %a = nn.attention %q, %k, %v {causal, scale = 0.5 : f64} : (tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>) -> tensor<8x2x4x4xf32>
-  %a1 = nn.transpose %a [0, 2, 1, 3] : (tensor<8x2x4x4xf32>) -> tensor<8x4x2x4xf32>
+  %a:2 = nn.attention %q, %k, %v {causal, scale = 0.5 : f64} : (tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>) -> (tensor<8x2x4x4xf32>, tensor<8x2x4xf32>)
+  %a1 = nn.transpose %a#0 [0, 2, 1, 3] : (tensor<8x2x4x4xf32>) -> tensor<8x4x2x4xf32>
   %a2 = nn.reshape %a1 : (tensor<8x4x2x4xf32>) -> tensor<32x8xf32>
   %o = nn.matmul %a2, %wo : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32>
   %o1 = nn.reshape %o : (tensor<32x8xf32>) -> tensor<8x4x8xf32>

@@ -553,8 +553,8 @@ bool PlanMutator::changeAttribute() {
     if (isa<plan::AttentionOp, plan::AttentionGradOp>(op))
       ops.push_back(op);
   for (Operation *op : ops)
-    for (StringRef name : {"scale", "causal", "epsilon", "kind", "predicate",
-                           "dim", "dims", "starts", "permutation"})
+    for (StringRef name : {"scale", "causal", "row_offset", "epsilon", "kind",
+                           "predicate", "dim", "dims", "starts", "permutation"})
       if (op->hasAttr(name) || (isa<plan::AttentionOp>(op) && name == "causal"))
         found.push_back({op, StringAttr::get(op->getContext(), name)});
   if (found.empty())

@@ -11,6 +11,13 @@ using namespace accel::rt::cpu;
 
 Attention::~Attention() = default;
 
+int64_t accel::rt::cpu::countColumns(const AttentionDesc &desc, int64_t first,
+                                     int64_t size) {
+  if (!desc.causal)
+    return desc.keys;
+  return std::clamp<int64_t>(first + size + desc.diagonal, 1, desc.keys);
+}
+
 namespace {
 int64_t alignUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -39,11 +46,7 @@ public:
     for (int64_t index = 0; index < blocks; ++index) {
       int64_t first = index * rows;
       int64_t size = std::min(rows, desc.queries - first);
-      int64_t columns = desc.keys;
-      // At least one column: a block that sees nothing still has a result.
-      if (desc.causal)
-        columns = std::clamp<int64_t>(first + size + desc.keys - desc.queries,
-                                      1, desc.keys);
+      int64_t columns = countColumns(desc, first, size);
       auto [found, isNew] = sizes.try_emplace({size, columns});
       if (isNew)
         ACCEL_RT_RETURN_IF_ERROR(
@@ -53,8 +56,7 @@ public:
     return Status();
   }
 
-  void run(int64_t chunk, int thread, const void *query, const void *key,
-           const void *value, const void *mask, void *output,
+  void run(int64_t chunk, int thread, const Addresses &addresses,
            void *scratchpad) const override {
     // The last blocks of a causal attention are the longest: they come first.
     int64_t index = blocks - 1 - chunk / (desc.batch * desc.heads);
@@ -70,20 +72,24 @@ public:
              (batch * strides[0] + which * strides[1] + row * strides[2]) *
                  getBytes(desc.type);
     };
-    block.scores->run(0, thread, at(query, desc.query, head, first),
-                      at(key, desc.key, group, 0), nullptr, own,
+    block.scores->run(0, thread, at(addresses.query, desc.query, head, first),
+                      at(addresses.key, desc.key, group, 0), nullptr, own,
                       own + block.scratch);
-    SoftmaxRows which{first, block.columns, block.columns, block.columns};
-    const char *maskRow = nullptr;
-    if (mask)
-      maskRow = static_cast<const char *>(mask) + batch * desc.mask[0] +
-                head * desc.mask[1] + first * desc.mask[2];
-    void *arguments[] = {own, const_cast<char *>(maskRow),
-                         own + block.probabilities, &which};
+    SoftmaxRows which{first, block.columns, block.columns, block.columns, 0};
+    void *arguments[] = {
+        own,
+        advance(addresses.mask, batch * desc.mask[0] + head * desc.mask[1] +
+                                    first * desc.mask[2]),
+        own + block.probabilities,
+        advance(addresses.logSumExp,
+                (batch * desc.logSumExp[0] + head * desc.logSumExp[1] + first) *
+                    getBytes(getSumType(desc.type))),
+        &which};
     softmax(arguments, 0, block.rows);
-    block.result->run(
-        0, thread, own + block.probabilities, at(value, desc.value, group, 0),
-        nullptr, at(output, desc.output, head, first), own + block.scratch);
+    block.result->run(0, thread, own + block.probabilities,
+                      at(addresses.value, desc.value, group, 0), nullptr,
+                      at(addresses.output, desc.output, head, first),
+                      own + block.scratch);
   }
 
 private:
@@ -92,7 +98,7 @@ private:
     block.columns = columns;
     GemmDesc scores;
     scores.type = desc.type;
-    scores.outType = desc.type == GemmType::F64 ? GemmType::F64 : GemmType::F32;
+    scores.outType = getSumType(desc.type);
     scores.m = size;
     scores.n = columns;
     scores.k = desc.width;

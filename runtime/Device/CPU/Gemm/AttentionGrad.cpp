@@ -42,8 +42,7 @@ public:
   BlockAttentionGrad(const AttentionGradDesc &grad, const AttentionForm &form,
                      KernelFunction kernel)
       : grad(grad), desc(this->grad.forward), prepared(form), kernel(kernel),
-        type(desc.type),
-        sumType(type == GemmType::F64 ? GemmType::F64 : GemmType::F32) {
+        type(desc.type), sumType(getSumType(type)) {
     rows = form.blockQueries > 0 ? std::min(form.blockQueries, desc.queries)
                                  : desc.queries;
     blocks = (desc.queries + rows - 1) / rows;
@@ -113,12 +112,9 @@ private:
   /// Keys that a block sees some of. One that sees nothing still has a row; if
   /// its rows are NaN, so are the gradients of all keys.
   int64_t getColumns(int64_t first, int64_t size) const {
-    if (!desc.causal)
+    if (desc.causal && first + desc.diagonal < 0 && !grad.zeroMaskedRows)
       return desc.keys;
-    int64_t past = desc.keys - desc.queries;
-    if (first + past < 0 && !grad.zeroMaskedRows)
-      return desc.keys;
-    return std::clamp<int64_t>(first + size + past, 1, desc.keys);
+    return countColumns(desc, first, size);
   }
 
   Rows get(const void *data, const std::array<int64_t, 3> &strides,
@@ -165,14 +161,24 @@ private:
                       own + scoresAt, pad);
     block.slopes->run(0, thread, own + gradientAt, own + valueAt, nullptr,
                       own + slopesAt, pad);
-    SoftmaxRows which{first, block.columns, block.columns, block.columns};
-    const char *maskRow = nullptr;
-    if (at.mask)
-      maskRow = static_cast<const char *>(at.mask) + batch * desc.mask[0] +
-                head * desc.mask[1] + first * desc.mask[2];
-    void *arguments[] = {own + scoresAt,      const_cast<char *>(maskRow),
-                         own + slopesAt,      own + probabilitiesAt,
-                         own + scoreSlopesAt, &which};
+    SoftmaxRows which{first, block.columns, block.columns, block.columns,
+                      grad.result[2]};
+    auto ofRows = [&](const void *data, const std::array<int64_t, 2> &strides) {
+      return advance(data, (batch * strides[0] + head * strides[1] + first) *
+                               getBytes(sumType));
+    };
+    void *arguments[] = {own + scoresAt,
+                         advance(at.mask, batch * desc.mask[0] +
+                                              head * desc.mask[1] +
+                                              first * desc.mask[2]),
+                         own + slopesAt,
+                         own + probabilitiesAt,
+                         own + scoreSlopesAt,
+                         get(at.result, grad.result, batch, head, first).data,
+                         own + gradientAt,
+                         ofRows(at.logSumExp, desc.logSumExp),
+                         ofRows(at.logSumExpGradient, grad.logSumExpGradient),
+                         &which};
     kernel(arguments, 0, block.rows);
     block.query->run(0, thread, own + scoreSlopesAt, own + keyAt, nullptr,
                      own + resultAt, pad);

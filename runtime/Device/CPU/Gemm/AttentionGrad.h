@@ -1,7 +1,8 @@
 // The gradient of attention on the CPU: for each key head, its keys and values
 // once, then for each block of queries of each of its query heads the scores
 // and gradient · valueᵀ into the thread's scratch, a generated kernel that
-// makes the softmax and its gradient of them row by row, and the three products
+// makes the softmax and its gradient of them row by row, from the log-sum-exps
+// and the rows of output and gradient, and the three products
 // that give the gradients. Blocks of keys that a causal mask hides wholly are
 // not computed.
 
@@ -16,7 +17,10 @@ namespace accel::rt::cpu {
 /// is here the gradient of the result; strides of the results likewise.
 struct AttentionGradDesc {
   AttentionDesc forward;
+  std::array<int64_t, 3> result{}; ///< strides of the forward's result
   std::array<int64_t, 3> queryGradient{}, keyGradient{}, valueGradient{};
+  /// As `forward.logSumExp`, of its gradient.
+  std::array<int64_t, 2> logSumExpGradient{};
   bool zeroMaskedRows = false;
 };
 
@@ -27,12 +31,16 @@ struct AttentionGradDesc {
 /// The row kernel's arguments: the scores and the mask as the softmax's
 /// (SoftmaxRows), the rows of gradient · valueᵀ (argument 2), the probabilities
 /// (3; equal to argument 0 unless the inputs are bf16), the gradient of the
-/// unscaled scores (4; equal to argument 2 unless they are bf16), and the
-/// SoftmaxRows (5).
+/// unscaled scores (4; equal to argument 2 unless they are bf16), the rows of
+/// the result (5, `outputStride` apart) and of its gradient (6, without gaps),
+/// the rows' log-sum-exps (7) and their gradients (8, or null), and the
+/// SoftmaxRows (9).
 class AttentionGrad {
 public:
   struct Addresses {
-    const void *query, *key, *value, *gradient, *mask;
+    const void *query, *key, *value, *result, *logSumExp, *gradient;
+    const void *logSumExpGradient; ///< null without: then the kernel has none
+    const void *mask;              ///< null without mask
     void *queryGradient, *keyGradient, *valueGradient;
   };
 
@@ -44,7 +52,7 @@ public:
   virtual const AttentionForm &form() const = 0;
   virtual int64_t chunks() const = 0;
   virtual int64_t scratchBytes() const = 0;
-  /// Computes a chunk on the calling thread; `mask` may be null without mask.
+  /// Computes a chunk on the calling thread.
   virtual void run(int64_t chunk, int thread, const Addresses &at,
                    void *scratch) const = 0;
 };

@@ -1,0 +1,18 @@
+// acc-lsp-server: MLIR's language server with acc's dialects. An editor that
+// starts it on .mlir files shows errors of parser and verifiers as one types,
+// and where values and symbols are defined and used (docs/Editors.md).
+
+#include "accel/InitAll.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/CommandLine.h"
+
+int main(int argc, char **argv) {
+  // LLVM's options are registered by now, the server's own are not yet: --help
+  // lists what concerns a server.
+  llvm::cl::OptionCategory none("");
+  llvm::cl::HideUnrelatedOptions(none);
+  mlir::DialectRegistry registry;
+  accel::registerAllDialects(registry);
+  return failed(mlir::MlirLspServerMain(argc, argv, registry));
+}
