@@ -36,7 +36,7 @@ KeptInFlight report::countKept(ProgramOp program) {
     if (!repeated.contains(body.getSymNameAttr()))
       continue;
     body.walk([&](CommandOpInterface command) {
-      for (auto views : {command.getReads(), command.getWrites()})
+      for (const auto &views : {command.getReads(), command.getWrites()})
         for (ViewAttr view : views)
           users[buffers.lookup(view)].insert(body);
     });

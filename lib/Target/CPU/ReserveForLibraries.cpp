@@ -55,7 +55,7 @@ struct Products {
 Attribute getShapes(plan::CommandOpInterface command) {
   Builder builder(command.getContext());
   SmallVector<Attribute> found{command->getName().getIdentifier()};
-  for (auto views : {command.getReads(), command.getWrites()})
+  for (const auto &views : {command.getReads(), command.getWrites()})
     for (plan::ViewAttr view : views) {
       found.push_back(TypeAttr::get(view.getElement()));
       found.push_back(builder.getDenseI64ArrayAttr(view.getShape()));
