@@ -287,7 +287,6 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     if (read.getSource() == plan::Source::input)
       names.inputs[read.getTarget().getBuffer()] = read.getName().str();
   });
-  llvm::StringMap<int64_t> bodies;
   for (auto arena : op.getOps<plan::ArenaOp>())
     program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
                               static_cast<int64_t>(arena.getBytes()),
@@ -299,10 +298,10 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     if (failed(addBuffer(buffer, program, names.symbols)))
       return failure();
   }
+  // A body may wait for one that stands behind it.
   for (auto bodyOp : op.getOps<plan::BodyOp>())
     names.bodies.try_emplace(bodyOp.getSymNameAttr(), names.bodies.size());
   for (auto bodyOp : op.getOps<plan::BodyOp>()) {
-    bodies[bodyOp.getSymName()] = static_cast<int64_t>(program.bodies.size());
     if (bodyOp.getEngine() != target.getEngine())
       return bodyOp.emitOpError()
              << "expected engine '" << plan::stringifyEngine(target.getEngine())
@@ -329,8 +328,9 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();
       segment.capturable = segmentOp.getCapturable();
       for (auto run : segmentOp.getOps<plan::RunOp>())
-        segment.runs.push_back({bodies.lookup(run.getTask()),
-                                static_cast<int64_t>(run.getOffset())});
+        segment.runs.push_back(
+            {names.bodies.lookup(run.getTaskAttr().getAttr()),
+             static_cast<int64_t>(run.getOffset())});
     };
     for (Operation &part : entryOp.getBody().front()) {
       auto loop = dyn_cast<plan::LoopOp>(part);

@@ -5,7 +5,6 @@
 #include "accel/Plan/Passes.h"
 #include "dialects/Plan/RunList.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include <map>
 #include <set>
 

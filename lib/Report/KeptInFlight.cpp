@@ -2,7 +2,7 @@
 
 #include "Liveness.h"
 #include "accel/Plan/BufferTable.h"
-#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace accel;

@@ -60,3 +60,24 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [8], [{mb}]
   %u = nn.sub %g, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %u : tensor<4xf32>
 }
+
+// -----
+// The split obeys what was decided, and knows what it means.
+module attributes {accel.decisions = {schedule = "1f1b:3"}} {
+  dist.mesh @mesh ["mb" = 2]
+  nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
+  // expected-error @below {{expected at least the 3 micro-batches that schedule "1f1b:3" has in flight, found 2}}
+  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
+    return %w : tensor<4xf32>
+  }
+}
+
+// -----
+module attributes {accel.decisions = {schedule = "zigzag"}} {
+  dist.mesh @mesh ["mb" = 2]
+  nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
+  // expected-error @below {{expected a decided schedule sequential, gpipe or 1f1b:D, found "zigzag"}}
+  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.state = @w}) attributes {nn.entry} {
+    return %w : tensor<4xf32>
+  }
+}

@@ -33,3 +33,9 @@ module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:
 
 // expected-error @below {{expected 'accel.decisions' with micro_batches and a schedule, found none}}
 module {}
+
+// -----
+
+// A schedule that nobody knows is none.
+// expected-error @below {{expected 'accel.decisions' with micro_batches and a schedule, found neither or one}}
+module attributes {accel.decisions = {micro_batches = 1 : i64, schedule = "1f1b"}} {}

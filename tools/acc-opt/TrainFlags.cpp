@@ -176,8 +176,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   if (hasConfigFiles() && !train)
     refuse("expected --train with '--config'");
   if (!accel::dist::ScheduleKind::parse(schedule))
-    refuse("expected --schedule=sequential, gpipe or 1f1b:D, found '" +
-           schedule + "'");
+    refuse("expected --schedule=" + accel::dist::ScheduleKind::getNames() +
+           ", found '" + schedule + "'");
   if (train && options.f64 && !into.mixedPrecision.empty())
     refuse("cannot use --mixed-precision with --dtype=f64");
   return joinErrors(std::move(errors), checkTrainOptions(into));
