@@ -127,9 +127,9 @@ Status runRank(const Job &job, int64_t rank) {
                  job.outputs,  job.data};
   io.moves = executes;
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
-  Executor executor(*program, coordinates,
-                    {device.get(), comm.get(), &io, &control, &self},
-                    job.options.poison);
+  Executor executor(
+      *program, coordinates, {device.get(), comm.get(), &io, &control, &self},
+      job.options.poison || (executes && job.options.poisonIfExecuted));
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
   self.arenaBytes = executor.arenaBytes();
   uint64_t sharedBytes = 0;

@@ -1,7 +1,6 @@
 // Three of four micro-batches in flight: what the forward leaves to the backward, and
-// the input that both read, have three copies. What one body uses alone has one, as
-// states have. The backward
-// finds its input read.
+// the input that both read, have three copies; what one body uses alone has one, as
+// states have. The backward finds its input read.
 // RUN: acc-opt %s --local-lower-to-plan --plan-keep-in-flight | FileCheck %s
 // Where each ends before the next begins, nothing changes.
 // RUN: sed -e '/^  dist.stage 0/,/^ *dist.run @backward.turn + 2/c dist.stage 0 { dist.loop 4 { dist.run @forward[turn + 0] dist.run @backward[turn + 0]' %s | acc-opt --local-lower-to-plan -o %t.before

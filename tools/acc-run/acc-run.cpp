@@ -68,7 +68,7 @@ take it only from where you would take a program.
                   away; nothing else is read from it
   --threads T     threads of each rank (default: cores / ranks, at least 1)
   --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
-                  but not with --device null, which has none)
+                  of which device null takes no notice: it has none)
   --hang-after S  give up after S seconds without progress (default: 60)
   --json          every line on stdout is one JSON object: one for each training
                   step, then one for the run
@@ -258,9 +258,7 @@ int main(int argc, char **argv) {
   if (options.executable.empty())
     return fail("expected an executable; acc-run --help says more");
   const char *poison = std::getenv("ACCEL_POISON");
-  if (poison && *poison && std::strcmp(poison, "0") != 0 &&
-      options.device != "null")
-    options.poison = true;
+  options.poisonIfExecuted = poison && *poison && std::strcmp(poison, "0") != 0;
   options.progress = [](const std::string &line) {
     // Nobody waits for a reader of what is over in two seconds.
     if (takesLine(STDERR_FILENO))

@@ -52,6 +52,9 @@ struct RunOptions {
   std::string resume;
   int64_t threads = 0; ///< Of one rank; 0: cores / ranks.
   bool poison = false;
+  /// The same, where the device executes anything: what the environment asks of
+  /// all runs.
+  bool poisonIfExecuted = false;
   double hangSeconds = 60; ///< Without progress for so long is a hang.
   /// Called with a line every two seconds or so, if there is anything to say.
   std::function<void(const std::string &)> progress;

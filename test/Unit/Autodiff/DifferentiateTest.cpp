@@ -18,6 +18,21 @@ using namespace accel;
 using namespace accel::test;
 
 namespace {
+/// Numbers of the case's range for every argument.
+evaluate::TensorsByName makeInputs(func::FuncOp function, const VjpCase &op,
+                                   unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> uniform(op.low, op.high);
+  evaluate::TensorsByName inputs;
+  for (BlockArgument argument : function.getArguments()) {
+    Tensor tensor(cast<RankedTensorType>(argument.getType()));
+    for (double &element : tensor.mutableFloats())
+      element = uniform(random);
+    inputs["arg" + std::to_string(argument.getArgNumber())] = tensor;
+  }
+  return inputs;
+}
+
 DialectRegistry makeRegistry() {
   DialectRegistry registry;
   registerAllDialects(registry);
@@ -70,15 +85,7 @@ TEST_P(Vjp, EqualsCentralDifferences) {
                                                    exit.getOperandTypes()));
   ASSERT_TRUE(succeeded(both->verify()));
 
-  std::mt19937_64 random(7);
-  std::uniform_real_distribution<double> uniform(op.low, op.high);
-  evaluate::TensorsByName inputs, found;
-  for (BlockArgument argument : function.getArguments()) {
-    Tensor tensor(cast<RankedTensorType>(argument.getType()));
-    for (double &element : tensor.mutableFloats())
-      element = uniform(random);
-    inputs["arg" + std::to_string(argument.getArgNumber())] = tensor;
-  }
+  evaluate::TensorsByName inputs = makeInputs(function, op, /*seed=*/7), found;
   ASSERT_TRUE(succeeded(evaluate::evaluateModule(*both, inputs, {}, found)));
   auto lossAt = [&](StringRef name, int64_t element, double delta) {
     Tensor &tensor = inputs[name];
@@ -177,15 +184,8 @@ protected:
     exit->setOperands(results);
     function.setFunctionType(builder.getFunctionType(
         function.getArgumentTypes(), exit.getOperandTypes()));
-    std::mt19937_64 random(5);
-    std::uniform_real_distribution<double> uniform(op.low, op.high);
-    evaluate::TensorsByName inputs, found;
-    for (BlockArgument argument : function.getArguments()) {
-      Tensor tensor(cast<RankedTensorType>(argument.getType()));
-      for (double &element : tensor.mutableFloats())
-        element = uniform(random);
-      inputs["arg" + std::to_string(argument.getArgNumber())] = tensor;
-    }
+    evaluate::TensorsByName inputs = makeInputs(function, op, /*seed=*/5),
+                            found;
     EXPECT_TRUE(
         succeeded(evaluate::evaluateModule(*module, inputs, {}, found)));
     return found;

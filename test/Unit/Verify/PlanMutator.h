@@ -29,7 +29,11 @@ private:
     plan::ViewAttr view;
   };
 
-  template <class Op> llvm::SmallVector<Op> all();
+  template <class Op> llvm::SmallVector<Op> all() {
+    llvm::SmallVector<Op> ops;
+    module.walk([&](Op op) { ops.push_back(op); });
+    return ops;
+  }
   template <class T> T pick(llvm::ArrayRef<T> list) {
     return list[random() % list.size()];
   }
