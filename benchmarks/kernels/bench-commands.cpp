@@ -7,7 +7,7 @@
 // them, and the share of the machine's peak (products, attention: fp32
 // operations; all others: memory traffic). One rank, hot caches where they fit.
 
-#include "Core/ThreadPool.h"
+#include "Base/ThreadPool.h"
 #include "Device/CPU/CpuDevice.h"
 #include "Format/Views.h"
 #include "MachineLimits.h"

@@ -1,5 +1,5 @@
 // `--report=commands`. The runtime counts the same as it executes
-// (runtime/Core/Counts.cpp); neither side knows the other's figures but the
+// (runtime/Control/Counts.cpp); neither side knows the other's figures but the
 // arithmetic of a command, which the file carries.
 
 #include "Table.h"

@@ -2,7 +2,7 @@
 
 #include "Comm/HostComm.h"
 
-#include "Core/Populate.h"
+#include "Base/Populate.h"
 
 namespace accel::rt {
 namespace {

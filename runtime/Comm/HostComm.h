@@ -6,8 +6,8 @@
 #ifndef ACCEL_RUNTIME_COMM_HOSTCOMM_H
 #define ACCEL_RUNTIME_COMM_HOSTCOMM_H
 
+#include "Base/ThreadPool.h"
 #include "Comm/HostMemory.h"
-#include "Core/ThreadPool.h"
 #include "accel-rt/Comm.h"
 
 namespace accel::rt {

@@ -2,7 +2,7 @@
 
 #include "Comm/HostMemory.h"
 
-#include "Format/SystemError.h"
+#include "Base/SystemError.h"
 
 #include <cerrno>
 #include <new>

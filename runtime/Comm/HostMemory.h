@@ -5,8 +5,8 @@
 #ifndef ACCEL_RUNTIME_COMM_HOSTMEMORY_H
 #define ACCEL_RUNTIME_COMM_HOSTMEMORY_H
 
-#include "Core/Control.h"
-#include "Core/Layout.h"
+#include "Control/Control.h"
+#include "Format/Layout.h"
 
 namespace accel::rt {
 

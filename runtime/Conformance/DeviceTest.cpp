@@ -4,7 +4,7 @@
 
 #include "../test/Unit/Runtime/TinyExecutable.h"
 #include "Conformance/Backends.h"
-#include "Core/Layout.h"
+#include "Format/Layout.h"
 
 #include <gmock/gmock.h>
 

@@ -3,11 +3,12 @@
 
 #include "Data/TensorFile.h"
 
+#include "Base/SystemError.h"
 #include "Data/RangeDigest.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <numeric>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,10 @@ void widen(char *buffer, int64_t count) {
 FileHandle::~FileHandle() {
   if (fd >= 0)
     close(fd);
+}
+
+FileHandle openForReading(const std::string &path) {
+  return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 std::optional<uint64_t> tensorBytes(DType dtype,

@@ -5,7 +5,7 @@
 #ifndef ACCEL_RUNTIME_DATA_TENSORFILE_H
 #define ACCEL_RUNTIME_DATA_TENSORFILE_H
 
-#include "Core/Layout.h"
+#include "Format/Layout.h"
 
 #include <atomic>
 
@@ -39,6 +39,15 @@ struct TensorRange {
   /// Not empty: there is no file, every element has these bytes.
   std::vector<char> fill = {};
 };
+
+/// A tensor in an open file, by its name.
+struct OpenTensor {
+  std::string name;
+  TensorRange range;
+};
+
+/// Opens a file to read it; errno says why it could not be.
+FileHandle openForReading(const std::string &path);
 
 /// The bytes of a tensor's elements. Nothing where a dimension is negative, or
 /// where those that are not 0 alone make more than 2^56 bytes: strides of such

@@ -3,10 +3,10 @@
 // so that what is left to refuse is what the program would do. What is taken is
 // loaded and run on a device without kernels (GuardedDevice.h).
 
-#include "Core/Executor.h"
-#include "Core/Rank.h"
+#include "Execute/Executor.h"
 #include "Format/Json.h"
 #include "GuardedDevice.h"
+#include "Run/Rank.h"
 #include "TinyExecutable.h"
 
 #include "Data/Npy.h"
@@ -90,8 +90,13 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
   // A small room, so that pieces come in parts.
   io.staging.resize(64);
   rt::Control control;
-  rt::Executor executor(*program, rt::Coordinates::of(plan.mesh, rank),
-                        {&device, &comm, &io, &control, &self},
+  rt::Coordinates coordinates = rt::Coordinates::of(plan.mesh, rank);
+  auto transfer = [&](const rt::Command &command,
+                      std::unique_ptr<rt::Task> &task) {
+    return io.prepare(command, coordinates, self, task);
+  };
+  rt::Executor executor(*program, coordinates,
+                        {&device, &comm, transfer, &control, &self},
                         /*poison=*/true);
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(file));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));

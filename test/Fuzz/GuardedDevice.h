@@ -5,7 +5,7 @@
 #ifndef ACCEL_TEST_FUZZ_GUARDEDDEVICE_H
 #define ACCEL_TEST_FUZZ_GUARDEDDEVICE_H
 
-#include "Core/Layout.h"
+#include "Format/Layout.h"
 #include "Format/Views.h"
 #include "Target.h"
 #include "accel-rt/Comm.h"

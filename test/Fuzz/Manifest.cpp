@@ -2,8 +2,8 @@
 // by a byte 0x1e. Hashes are mended, so that what is read is not refused for
 // them.
 
-#include "Core/Resume.h"
 #include "ReadWhole.h"
+#include "State/Resume.h"
 #include "TinyTraining.h"
 
 using namespace accel;

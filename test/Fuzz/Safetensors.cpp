@@ -3,8 +3,8 @@
 // saved weights.
 
 #include "Data/Safetensors.h"
-#include "Core/SavedWeights.h"
 #include "ReadWhole.h"
+#include "State/SavedWeights.h"
 #include "TinyExecutable.h"
 
 using namespace accel;

@@ -2,9 +2,9 @@
 // and commands go to the file of their kind.
 
 #include "Device/CPU/CpuDevice.h"
-#include "Core/Populate.h"
+#include "Base/Populate.h"
+#include "Base/SystemError.h"
 #include "Device/CPU/Gemm/Gemm.h"
-#include "Format/SystemError.h"
 
 #include <algorithm>
 #include <cerrno>

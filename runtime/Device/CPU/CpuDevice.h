@@ -4,9 +4,9 @@
 #ifndef ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 #define ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
-#include "Core/Layout.h"
-#include "Core/ThreadPool.h"
+#include "Base/ThreadPool.h"
 #include "Device/CPU/Kernel.h"
+#include "Format/Layout.h"
 #include "accel-rt/Device.h"
 
 namespace accel::rt::cpu {

@@ -1,8 +1,8 @@
 // Generated kernels: loading their library, and running one over chunks of
 // rows.
 
+#include "Base/SystemError.h"
 #include "Device/CPU/CpuDevice.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>

@@ -35,7 +35,7 @@ struct RunOptions {
   int64_t ranks = 0;   ///< 0: as the mesh says.
   int64_t repeats = 0; ///< Of a forward program; 0: 1.
   int64_t steps = 0;   ///< Of a training program; 0: 1. See `resume`.
-  /// File of tokens that feed a training program (Core/DataFeed.h), their type
+  /// File of tokens that feed a training program (Feed/DataFeed.h), their type
   /// if it is raw, what labels are ("same" as the tokens, or the "next" one),
   /// and the seed of their order; absent: the file's.
   std::string data, dataType, dataLabels;

@@ -1,6 +1,6 @@
 // What counting commands comes to, and runs on the device that only counts.
 
-#include "Core/Counts.h"
+#include "Control/Counts.h"
 
 #include "RunFixture.h"
 

@@ -1,6 +1,6 @@
 // What tokens feed: which inputs, with what, and which piece of it.
 
-#include "Core/DataFeed.h"
+#include "Feed/DataFeed.h"
 #include "TinyExecutable.h"
 
 #include <gmock/gmock.h>

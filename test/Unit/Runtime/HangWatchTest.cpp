@@ -1,6 +1,6 @@
 // Who is named in a hang: by what ranks came to, not by how much they did.
 
-#include "Core/HangWatch.h"
+#include "Run/HangWatch.h"
 #include "TinyExecutable.h"
 
 #include <gmock/gmock.h>

@@ -1,0 +1,178 @@
+// Which inputs get what, and the task that fills them.
+
+#include "Feed/DataFeed.h"
+
+#include "Feed/InputOutput.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace accel::rt {
+namespace {
+
+/// What a label is that a loss does not count.
+constexpr int64_t kIgnored = -100;
+
+bool isIndex(DType dtype) { return dtype == DType::I32 || dtype == DType::I64; }
+
+bool contains(const std::string &name,
+              std::initializer_list<const char *> parts) {
+  std::string lower = name;
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return std::tolower(c); });
+  return std::any_of(parts.begin(), parts.end(), [&](const char *part) {
+    return lower.find(part) != std::string::npos;
+  });
+}
+
+} // namespace
+
+/// Fills one rank's piece for one micro-batch.
+class DataFeed::FeedTask : public Task {
+public:
+  FeedTask(const DataFeed &feed, Content content, const ReadCommand &read,
+           Coordinates coordinates, const int64_t &finishedSteps)
+      : feed(feed), content(content), read(read),
+        first(pieceStart(read.part, read.target.shape, coordinates, 0)),
+        second(pieceStart(read.part, read.target.shape, coordinates, 1)),
+        finishedSteps(finishedSteps) {}
+
+  Status run(void *const *addresses, int64_t microBatch) override {
+    const View &view = read.target;
+    auto start = [&](int dim) {
+      return first[dim] + microBatch * (second[dim] - first[dim]);
+    };
+    for (int64_t row = 0; row < view.shape[0]; ++row) {
+      auto sample = static_cast<int64_t>(
+          feed.order.sampleAt(static_cast<uint64_t>(finishedSteps),
+                              static_cast<uint64_t>(start(0) + row)));
+      for (int64_t column = 0; column < view.shape[1];) {
+        int64_t count = std::min(TokenFile::kMaxRead, view.shape[1] - column);
+        int64_t values[TokenFile::kMaxRead];
+        ACCEL_RT_RETURN_IF_ERROR(get(sample, start(1) + column, count, values));
+        for (int64_t i = 0; i < count; ++i)
+          store(addresses[0],
+                row * view.strides[0] + (column + i) * view.strides[1],
+                values[i]);
+        column += count;
+      }
+    }
+    return Status();
+  }
+
+private:
+  Status get(int64_t sample, int64_t begin, int64_t count, int64_t *values) {
+    if (content == Content::Ones) {
+      std::fill_n(values, count, 1);
+      return Status();
+    }
+    if (content == Content::Tokens)
+      return feed.tokens.read(sample, begin, count, values);
+    int64_t known = std::min(count, feed.shape[1] - begin - 1);
+    std::fill(values + known, values + count, kIgnored);
+    return feed.tokens.read(sample, begin + 1, known, values);
+  }
+  void store(void *base, int64_t offset, int64_t value) const {
+    if (read.target.dtype == DType::I64) {
+      static_cast<int64_t *>(base)[offset] = value;
+      return;
+    }
+    // Out of range for the model, and so refused by its kernels.
+    static_cast<int32_t *>(base)[offset] =
+        static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+  }
+
+  const DataFeed &feed;
+  Content content;
+  const ReadCommand &read;
+  std::vector<int64_t> first, second;
+  const int64_t &finishedSteps;
+};
+
+Status DataFeed::open(const Executable &executable, const RunOptions &options) {
+  path = options.data;
+  bool next = options.dataLabels == "next";
+  if (!options.dataLabels.empty() && !next && options.dataLabels != "same")
+    return Status::error("expected same or next as --data-labels, found " +
+                         inQuotes(options.dataLabels));
+  for (const TensorPlan &input : executable.inputs) {
+    if (!isIndex(input.dtype) || input.part.shape.size() != 2 ||
+        contains(input.name, {"position", "type", "segment"}))
+      continue;
+    Content content = contains(input.name, {"label", "target"})
+                          ? (next ? Content::NextTokens : Content::Tokens)
+                      : contains(input.name, {"mask"}) ? Content::Ones
+                                                       : Content::Tokens;
+    if (shape.empty())
+      shape = input.part.shape;
+    if (input.part.shape == shape)
+      inputs.push_back({input.name, content});
+  }
+  if (inputs.empty())
+    return Status::error("expected an input of integers [batch, length] for "
+                         "the tokens of " +
+                         inQuotes(path) + ", found none");
+  ACCEL_RT_RETURN_IF_ERROR(tokens.open(path, options.dataType, shape[1]));
+  order.samples = static_cast<uint64_t>(tokens.numSamples());
+  order.batch = static_cast<uint64_t>(shape[0]);
+  order.seed = static_cast<uint64_t>(options.seed.value_or(executable.seed));
+  return Status();
+}
+
+Status DataFeed::getCursor(bool hashed, const RunOptions &options,
+                           DataCursor &cursor) const {
+  cursor.samples = static_cast<int64_t>(order.samples);
+  cursor.length = shape[1];
+  cursor.batch = static_cast<int64_t>(order.batch);
+  cursor.seed = static_cast<int64_t>(order.seed);
+  cursor.file = path;
+  if (!hashed)
+    return Status();
+  using Clock = std::chrono::steady_clock;
+  auto last = Clock::now();
+  auto tell = [&](uint64_t done, uint64_t bytes) {
+    if (!options.progress || Clock::now() - last < std::chrono::seconds(2))
+      return;
+    last = Clock::now();
+    options.progress("loading: hashed " + std::to_string(done >> 20) + " of " +
+                     std::to_string(bytes >> 20) + " MiB of data");
+  };
+  return tokens.hash(tell, cursor.hash.emplace());
+}
+
+bool DataFeed::feeds(const std::string &input) const {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [&](const Input &fed) { return fed.name == input; });
+}
+
+std::string DataFeed::whyNot(const std::string &input) const {
+  return inQuotes(path) + " feeds integers [" + std::to_string(shape[0]) +
+         ", " + std::to_string(shape[1]) +
+         "] that are tokens, labels or a mask, and " + inQuotes(input) +
+         " is none of them";
+}
+
+std::string DataFeed::labelWarning(const Executable &executable,
+                                   const RunOptions &options,
+                                   const Inputs &files) const {
+  const std::string &labels = executable.unshiftedLabels;
+  if (!options.dataLabels.empty() || !feeds(labels) || files.find(labels))
+    return "";
+  return "input " + inQuotes(labels) +
+         " gets the same tokens as the model, because cross_entropy does not "
+         "shift labels: say --data-labels next to train the model to predict "
+         "the next token, or --data-labels same if this is meant";
+}
+
+std::unique_ptr<Task> DataFeed::prepare(const ReadCommand &read,
+                                        const Coordinates &coordinates,
+                                        const int64_t &finishedSteps) const {
+  auto fed = std::find_if(inputs.begin(), inputs.end(), [&](const Input &each) {
+    return each.name == read.name;
+  });
+  return std::make_unique<FeedTask>(*this, fed->content, read, coordinates,
+                                    finishedSteps);
+}
+
+} // namespace accel::rt

@@ -1,0 +1,186 @@
+// The parent: opens and checks everything, lets the Supervisor run the ranks,
+// and finishes what they have written.
+
+#include "Feed/DataFeed.h"
+#include "Run/CheckOptions.h"
+#include "Run/StepReports.h"
+#include "Run/Supervisor.h"
+#include "State/Checkpoint.h"
+#include "State/Resume.h"
+#include "State/SavedWeights.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <sched.h>
+
+namespace accel::rt {
+namespace {
+
+int64_t coresHere() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+void collect(const Job &job, RunResult &result) {
+  const Executable &plan = job.file.plan();
+  result.device = job.device.name;
+  result.ranks = plan.numRanks();
+  result.seconds.assign(static_cast<size_t>(job.repeats), 0);
+  for (int64_t rank = 0; rank < result.ranks; ++rank) {
+    RankControl &self = job.memory.rank(rank);
+    uint64_t planned = 0;
+    for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
+      planned += static_cast<uint64_t>(arena.bytes);
+    result.threads = self.threads;
+    result.plannedPeakBytes = std::max(result.plannedPeakBytes, planned);
+    result.measuredPeakBytes =
+        std::max(result.measuredPeakBytes, self.arenaBytes);
+    result.touchedPeakBytes =
+        std::max(result.touchedPeakBytes, self.touchedBytes);
+    result.residentBytes = std::max(result.residentBytes, self.residentBytes);
+    result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
+    if (!job.device.executes)
+      result.counts.push_back(
+          {{"load", nameCounts(self.loadCounts)},
+           {plan.isTraining() ? "step" : "main", nameCounts(self.callCounts)}});
+    else if (self.residentBytes > planned + self.reservedBytes)
+      std::fprintf(stderr,
+                   "acc-run: warning: rank %lld holds %.1f MiB beside its "
+                   "arenas, more than the %.1f MiB reserved in the plan\n",
+                   static_cast<long long>(rank),
+                   double(self.residentBytes - planned) / (1 << 20),
+                   double(self.reservedBytes) / (1 << 20));
+    result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
+    for (int64_t repeat = 0; repeat < job.repeats; ++repeat)
+      result.seconds[repeat] =
+          std::max(result.seconds[repeat], job.memory.seconds(rank, repeat));
+  }
+}
+
+} // namespace
+
+Status runExecutable(const RunOptions &given, RunResult &result) {
+  std::unique_ptr<ExecutableFile> file;
+  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(given.executable, file));
+  const Executable &plan = file->plan();
+  int64_t ranks = plan.numRanks();
+  const DeviceKind *device = nullptr;
+  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given, device));
+  // A file may be compiled where it will not be run.
+  constexpr int64_t mostHere = 4096;
+  if (ranks > mostHere)
+    return Status::error("expected at most " + std::to_string(mostHere) +
+                         " ranks, which are processes of this machine, found " +
+                         std::to_string(ranks));
+  Resume resume;
+  bool resumes = !given.resume.empty();
+  if (resumes)
+    ACCEL_RT_RETURN_IF_ERROR(resume.open(given.resume, plan));
+  int64_t repeats;
+  ACCEL_RT_RETURN_IF_ERROR(
+      countRuns(plan, given, resumes ? &resume : nullptr, repeats));
+  RunOptions options = given;
+  // The data go on in the order in which they began.
+  if (resumes && !options.seed && resume.manifest().data)
+    options.seed = resume.manifest().data->seed;
+  DataFeed data;
+  bool hasData = !options.data.empty();
+  if (hasData)
+    ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
+  DataCursor cursor;
+  bool checkpointed = !options.checkpoint.empty();
+  if (hasData)
+    ACCEL_RT_RETURN_IF_ERROR(
+        data.getCursor(checkpointed || resumes, options, cursor));
+  if (resumes)
+    ACCEL_RT_RETURN_IF_ERROR(
+        resume.checkData(hasData ? &cursor : nullptr, options.warn));
+  Inputs inputs;
+  if (device->executes)
+    ACCEL_RT_RETURN_IF_ERROR(inputs.open(
+        plan, options.inputs.empty() && !hasData ? "." : options.inputs,
+        hasData ? &data : nullptr));
+  else
+    options.step = nullptr; // nothing was learned that it could tell
+  if (hasData && options.warn)
+    if (std::string text = data.labelWarning(plan, options, inputs);
+        !text.empty())
+      options.warn(text);
+  Weights weights;
+  if (device->executes)
+    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
+  HostMemory memory;
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats, device->executes));
+  Outputs outputs;
+  if (!options.outputs.empty())
+    ACCEL_RT_RETURN_IF_ERROR(outputs.create(plan, options.outputs));
+  SavedWeights saved;
+  bool saves = !options.saveWeights.empty();
+  if (saves)
+    ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
+                                          options.originalWeights,
+                                          options.warn));
+  Checkpoints checkpoints;
+  if (checkpointed)
+    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
+                                              resumes ? &resume : nullptr,
+                                              hasData ? &cursor : nullptr));
+  int64_t threads = options.threads ? options.threads
+                    : device->executes
+                        ? std::max<int64_t>(1, coresHere() / ranks)
+                        : 1;
+  memory.control().spin =
+      ranks * threads <= coresHere() ? 2000 : 50; // as spinLimit says
+  Job job{options,
+          *device,
+          *file,
+          memory,
+          inputs,
+          weights,
+          options.outputs.empty() ? nullptr : &outputs,
+          hasData ? &data : nullptr,
+          saves ? &saved : nullptr,
+          checkpointed ? &checkpoints : nullptr,
+          resumes ? &resume : nullptr,
+          threads,
+          repeats};
+  // What a user who has to run it again wants to know.
+  auto withLast = [&](Status status) {
+    return checkpointed
+               ? Status::error(status.message() + checkpoints.whereIsTheLast())
+               : status;
+  };
+  Supervisor supervisor(job);
+  Status ended = supervisor.run();
+  if (!ended.ok()) {
+    result.interruptedBy = Interrupts::received();
+    if (checkpointed)
+      checkpoints.discard();
+    return withLast(std::move(ended));
+  }
+  if (int64_t at = memory.control().interruptedAt; at != Control::kNever) {
+    result.interruptedBy = Interrupts::received();
+    std::string why = result.interruptedBy ? std::string("interrupted by ") +
+                                                 strsignal(result.interruptedBy)
+                                           : supervisor.untold().message();
+    return withLast(Status::error(
+        why + " after step " + std::to_string(memory.control().firstStep + at) +
+        " of " + std::to_string(memory.control().firstStep + repeats)));
+  }
+  if (saves)
+    if (Status status = saved.finish(); !status.ok())
+      return withLast(std::move(status));
+  if (memory.control().stoppedAt.load())
+    return withLast(badStep(job));
+  if (!options.outputs.empty())
+    ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
+  if (!supervisor.untold().ok())
+    return withLast(supervisor.untold());
+  collect(job, result);
+  if (checkpointed)
+    result.lastCheckpoint = checkpoints.whereIsTheLast();
+  return Status();
+}
+
+} // namespace accel::rt

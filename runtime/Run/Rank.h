@@ -1,0 +1,44 @@
+// The life of one rank, in its own process.
+
+#ifndef ACCEL_RUNTIME_RUN_RANK_H
+#define ACCEL_RUNTIME_RUN_RANK_H
+
+#include "Comm/HostMemory.h"
+#include "Device/Devices.h"
+#include "Feed/InputOutput.h"
+#include "accel-rt/Runtime.h"
+
+namespace accel::rt {
+
+class DataFeed;
+class SavedWeights;
+class Checkpoints;
+class Resume;
+
+/// What the parent has opened and every rank inherits.
+struct Job {
+  const RunOptions &options;
+  const DeviceKind &device;
+  const ExecutableFile &file;
+  HostMemory &memory;
+  const Inputs &inputs;
+  const Weights &weights;
+  const Outputs *outputs;         ///< Null: not written.
+  const DataFeed *data;           ///< Null: inputs are files alone.
+  const SavedWeights *saved;      ///< Null: not written.
+  const Checkpoints *checkpoints; ///< Null: not written.
+  const Resume *resumed;          ///< Null: from the first values.
+  int64_t threads;                ///< Of each rank.
+  int64_t repeats;                ///< Calls of the entry main or step.
+};
+
+/// Loads and runs; times and sizes go to the shared control block.
+Status runRank(const Job &job, int64_t rank);
+
+/// The program whose stage is the rank's coordinate on pp: every file that
+/// opens has one for each.
+const Program *programOf(const Executable &executable, int64_t rank);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_RUN_RANK_H

@@ -1,0 +1,54 @@
+// Gathering a step's report from the ranks' shared memory.
+
+#include "Run/StepReports.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace accel::rt {
+
+StepResult stepResult(const Job &job, int64_t number) {
+  const Executable &plan = job.file.plan();
+  const StepRecord &record = job.memory.step(number);
+  StepResult result;
+  result.step = job.memory.control().firstStep + number + 1;
+  result.last = number + 1 == job.repeats;
+  result.loss = record.values[StepRecord::Loss];
+  result.gradNorm = record.values[StepRecord::GradNorm];
+  result.learningRate = record.values[StepRecord::LearningRate];
+  DType *types[] = {&result.lossType, &result.gradNormType,
+                    &result.learningRateType};
+  for (const TensorPlan &output : plan.outputs)
+    for (size_t i = 0; i < std::size(types); ++i)
+      if (output.name == kStepReports[i])
+        *types[i] = output.dtype;
+  for (int64_t rank = 0; rank < plan.numRanks(); ++rank)
+    result.seconds = std::max(result.seconds, job.memory.seconds(rank, number));
+  for (const TensorPlan &input : plan.inputs) {
+    const std::vector<int64_t> &shape = input.part.shape;
+    if (!shape.empty() && !result.samples)
+      result.samples = shape[0];
+    if (shape.size() == 2 && !result.tokens &&
+        (input.dtype == DType::I64 || input.dtype == DType::I32)) {
+      result.samples = shape[0];
+      result.tokens = shape[0] * shape[1];
+    }
+  }
+  return result;
+}
+
+Status badStep(const Job &job) {
+  int64_t stopped = job.memory.control().stoppedAt.load();
+  StepResult bad = stepResult(job, stopped - 1);
+  bool isLoss = !std::isfinite(bad.loss);
+  double value = isLoss ? bad.loss : bad.gradNorm;
+  return Status::error(
+      "step " + std::to_string(bad.step) + ": the " +
+      (isLoss ? "loss" : "norm of the gradients") + " is not finite (" +
+      (std::isnan(value) ? "nan"
+       : value > 0       ? "inf"
+                         : "-inf") +
+      "); the state is that of step " + std::to_string(bad.step - 1));
+}
+
+} // namespace accel::rt

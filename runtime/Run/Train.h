@@ -1,0 +1,42 @@
+// A rank's life in a training program after loading: steps, what they report,
+// and the end when a step's loss is no number.
+
+#ifndef ACCEL_RUNTIME_RUN_TRAIN_H
+#define ACCEL_RUNTIME_RUN_TRAIN_H
+
+#include "Run/Rank.h"
+#include "accel-rt/Comm.h"
+
+namespace accel::rt {
+
+class CheckpointWriter;
+class Executor;
+
+/// What one rank runs with.
+struct RankParts {
+  const Job &job;
+  int64_t rank;
+  const Program &program;
+  Coordinates coordinates;
+  Executor &executor;
+  Device &device;
+  Comm &comm;
+  InputOutput &io;
+  CheckpointWriter *checkpoints; ///< Null: none are saved.
+};
+
+/// Number of finished steps: the value of the state `counter/step` (or `step`)
+/// with the role counter, as it is now; without one that of the checkpoint, or
+/// 0.
+int64_t finishedSteps(const RankParts &parts);
+
+/// Runs `step` as often as the job says, and saves the checkpoints that are due
+/// between steps. Every rank stops after the first step
+/// whose loss or norm is not finite: `Control::stoppedAt` is its number, from 1
+/// in this run. After an interrupt they stop before `Control::interruptedAt`,
+/// with a checkpoint of what was reached; that needs `checkpoints`.
+Status trainSteps(const RankParts &parts);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_RUN_TRAIN_H

@@ -1,0 +1,51 @@
+// The states' values as ranges of open files, and what their bytes must hash
+// to: those that the executable names, or a checkpoint's in their place.
+
+#ifndef ACCEL_RUNTIME_STATE_WEIGHTS_H
+#define ACCEL_RUNTIME_STATE_WEIGHTS_H
+
+#include "Data/RangeDigest.h"
+
+#include <functional>
+
+namespace accel::rt {
+
+class Resume;
+
+/// The states' values, by Executable::states' order: files opened, and their
+/// sizes checked.
+class Weights {
+public:
+  /// What `resumed` (may be null) has of the states is their value, in the
+  /// place of their first one. It must outlive this.
+  Status open(const ExecutableFile &file, const Resume *resumed);
+  /// Reads the values that ranks have different pieces of, checks their hashes
+  /// and sets what the pieces must hash to: pieceHash(rank, state), by
+  /// Executable::states' order. The ranks share the work, each range is read
+  /// whole by one of them. What nobody splits is checked as it is loaded.
+  Status checkSplit(const Executable &executable, int64_t rank,
+                    const std::function<uint64_t &(int64_t, size_t)> &pieceHash,
+                    std::atomic<uint64_t> &progress) const;
+
+  /// What is known of the bytes that a rank loads of one state.
+  struct Check {
+    uint64_t bytes = 0;           ///< Of the whole value.
+    std::optional<uint64_t> hash; ///< Of it; none: any bytes will do.
+    const char *origin = "";      ///< For messages.
+    Status changed(const OpenTensor &tensor) const;
+  };
+  const std::vector<OpenTensor> &values() const { return tensors; }
+  const Check &checkOf(size_t state) const { return checks[state]; }
+  /// The number of the state of that name; nothing if there is none.
+  std::optional<size_t> find(const std::string &state) const;
+
+private:
+  std::vector<Check> checks; ///< As tensors.
+  std::vector<OpenTensor> tensors;
+  std::unordered_map<std::string, size_t> numbers;
+  std::vector<FileHandle> files;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_STATE_WEIGHTS_H
