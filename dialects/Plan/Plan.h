@@ -29,6 +29,9 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
 /// `dist.instance`).
 inline constexpr llvm::StringLiteral kUnitAttr = "plan.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "plan.instance";
+/// The entry that runs once, after the arenas are made. All others have the
+/// names of their kinds: step, eval, forward.
+inline constexpr llvm::StringLiteral kLoadEntry = "load";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"

@@ -11,6 +11,12 @@ using namespace accel::plan;
 LogicalResult ProgramOp::verifyRegions() {
   // Every view must lie within its buffer, whatever the coordinates are.
   mlir::SymbolTable symbols(*this);
+  // Called from outside by their names, which are nobody's symbols.
+  llvm::SmallDenseSet<StringRef> entries;
+  for (auto entry : getOps<EntryOp>())
+    if (!entries.insert(entry.getKind()).second)
+      return entry.emitOpError()
+             << "expected one entry '" << entry.getKind() << "', found two";
   for (auto body : getOps<BodyOp>()) {
     WalkResult result = body.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> views = command.getReads();

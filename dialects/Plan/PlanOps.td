@@ -78,14 +78,16 @@ def Plan_BodyOp : Plan_Container<"body", [Symbol, HasParent<"ProgramOp">]> {
   let assemblyFormat = "$sym_name `engine` `` $engine attr-dict-with-keyword $body";
 }
 
-def Plan_EntryOp : Plan_Container<"entry", [Symbol, HasParent<"ProgramOp">]> {
+def Plan_EntryOp : Plan_Container<"entry", [HasParent<"ProgramOp">]> {
   let summary = "A run list: what one call of the program does";
   let description = [{
-    `load` runs once, after the arenas are made; the others (`main`, later `step`,
-    `eval`…) once per call. Holds segments, and loops of segments.
+    `load` runs once, after the arenas are made; the others, which are named for
+    their kinds (`step`, `eval`, `forward`), once per call, in any order. They
+    share states, constants and arenas: what one leaves in other bytes, no other
+    may count on. Holds segments, and loops of segments.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let arguments = (ins SymbolNameAttr:$kind);
+  let assemblyFormat = "$kind attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
 }
 

@@ -320,9 +320,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
   }
   for (auto entryOp : op.getOps<plan::EntryOp>()) {
     rt::Entry &entry = program.entries.emplace_back();
-    entry.name = entryOp.getSymName().str();
-    if (entry.name == "step")
-      executable.kind = "train";
+    entry.name = entryOp.getKind().str();
     auto addSegment = [&](plan::SegmentOp segmentOp) {
       rt::Segment &segment = entry.loops.back().segments.emplace_back();
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();

@@ -118,7 +118,7 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
     os << "    @" << buffer.getSymName() << ": " << getBytes(buffer)
        << " bytes, " << stringifyRole(buffer.getRole()) << "\n";
   for (EntryOp entry : getEntriesInOrder(program)) {
-    os << "  entry @" << entry.getSymName() << ":\n";
+    os << "  entry @" << entry.getKind() << ":\n";
     for (auto &[kind, commands] : countCommands(program, entry))
       os << "    " << kind << ": " << commands.count << ", " << commands.flops
          << " flops\n";
@@ -153,7 +153,7 @@ static void printJson(ProgramOp program, llvm::raw_ostream &os) {
     });
     json.attributeObject("entries", [&] {
       for (EntryOp entry : getEntriesInOrder(program))
-        json.attributeObject(entry.getSymName(), [&] {
+        json.attributeObject(entry.getKind(), [&] {
           for (const auto &kind : countCommands(program, entry))
             json.attributeObject(kind.first, [&] {
               json.attribute("count", kind.second.count);

@@ -78,7 +78,7 @@ static void printJson(ProgramOp program, llvm::json::OStream &out) {
     out.attribute("ranks", int64_t(program.getRanks()));
     out.attributeObject("entries", [&] {
       for (auto entry : program.getOps<EntryOp>())
-        out.attributeObject(entry.getSymName(), [&] {
+        out.attributeObject(entry.getKind(), [&] {
           Kinds kinds = countEntry(entry, buffers, symbols);
           printNumbers(addUp(kinds), out);
           out.attributeObject("kinds", [&] {
@@ -100,8 +100,8 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
   for (auto entry : program.getOps<EntryOp>()) {
     auto add = [&](StringRef kind, const Counts &counts) {
       table.add(
-          {entry.getSymName().str(), kind.str(),
-           std::to_string(counts.commands), std::to_string(counts.bytesRead),
+          {entry.getKind().str(), kind.str(), std::to_string(counts.commands),
+           std::to_string(counts.bytesRead),
            std::to_string(counts.bytesWritten), std::to_string(counts.flops)});
     };
     Kinds kinds = countEntry(entry, buffers, symbols);

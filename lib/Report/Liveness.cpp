@@ -78,7 +78,7 @@ private:
 } // namespace accel::report
 
 static constexpr StringLiteral kFirstStream = "compute";
-static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+static constexpr StringLiteral kUpdate = "update";
 /// Of each loop.
 static constexpr int64_t kTurns = 3;
 
@@ -216,7 +216,7 @@ Liveness Liveness::compute(ProgramOp program) {
   Liveness result;
   Walk walk(program, result);
   for (auto entry : program.getOps<EntryOp>())
-    if (entry.getSymName() != kLoad)
+    if (entry.getKind() != kLoadEntry)
       for (const RunTurn &run : listRuns(entry, kTurns))
         walk.run(run);
   walk.finish();

@@ -77,9 +77,7 @@ Status HostMemory::create(const Executable &executable, int64_t repeatCount,
   uint64_t timesAt =
       cursor.take(count * static_cast<uint64_t>(repeats) * sizeof(double));
   uint64_t stepsAt =
-      cursor.take(executable.isTraining()
-                      ? static_cast<uint64_t>(repeats) * sizeof(StepRecord)
-                      : 0);
+      cursor.take(static_cast<uint64_t>(repeats) * sizeof(StepRecord));
   states = executable.states.size();
   uint64_t hashesAt = cursor.take(states * sizeof(uint64_t));
   uint64_t piecesAt = cursor.take(count * states * sizeof(uint64_t));

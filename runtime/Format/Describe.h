@@ -239,7 +239,6 @@ template <class IO> void describe(IO &io, TensorPlan &tensor) {
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);
   io.field("features", executable.features);
-  io.field("kind", executable.kind);
   io.field("mesh", executable.mesh);
   io.field("micro_batches", executable.microBatches);
   io.field("seed", executable.seed);

@@ -5,6 +5,7 @@
 #include "Base/SystemError.h"
 #include "Comm/HostComm.h"
 #include "Execute/Executor.h"
+#include "Run/Evaluate.h"
 #include "Run/Train.h"
 #include "State/Checkpoint.h"
 #include "State/SavedWeights.h"
@@ -71,8 +72,9 @@ void markSteadyState(bool begins) {
     mark(begins);
 }
 
-/// Calls `main` as often as the job says.
+/// Calls forward or eval as often as the job says.
 Status runForward(const RankParts &parts) {
+  const Call &call = parts.job.call;
   RankControl &self = parts.job.memory.rank(parts.rank);
   for (int64_t repeat = 0; repeat < parts.job.repeats; ++repeat) {
     // Outputs reach their files in the last run; the time of that is not the
@@ -81,7 +83,14 @@ Status runForward(const RankParts &parts) {
     parts.io.writeSeconds = 0;
     ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
     double start = now();
-    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("main"));
+    if (call.entry == "eval" && parts.job.device.executes) {
+      StepRecord record;
+      ACCEL_RT_RETURN_IF_ERROR(evaluate(parts, call, parts.io, record));
+      if (parts.rank == 0)
+        parts.job.memory.step(repeat) = record;
+    } else {
+      ACCEL_RT_RETURN_IF_ERROR(parts.executor.run(call.entry));
+    }
     if (!parts.job.device.executes)
       ACCEL_RT_RETURN_IF_ERROR(noteCounts(
           parts.executor.takeCounts(), /*first=*/repeat == 0, self.callCounts));
@@ -122,13 +131,24 @@ Status runRank(const Job &job, int64_t rank) {
       job.device.make(job.file, pool, &self.bytesPopulated, device));
   std::unique_ptr<Comm> comm =
       makeHostComm(job.memory, pool, plan, rank, /*moves=*/executes);
-  InputOutput io{plan,         &job.inputs,
-                 &job.weights, &job.memory.pieceHash(rank, 0),
-                 job.outputs,  job.data};
-  io.moves = executes;
+  auto makeIo = [&](const Call *call, const Outputs *outputs) {
+    InputOutput io{plan,         call ? &call->inputs : nullptr,
+                   &job.weights, &job.memory.pieceHash(rank, 0),
+                   outputs,      call && call->hasData ? &call->data : nullptr};
+    io.moves = executes && call;
+    return io;
+  };
+  InputOutput io = makeIo(&job.call, job.outputs),
+              evalIo = makeIo(job.eval, nullptr),
+              idle = makeIo(nullptr, nullptr); // of entries that nobody calls
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
   auto transfer = [&](const Command &command, std::unique_ptr<Task> &task) {
-    return io.prepare(command, coordinates, self, task);
+    const auto *read = std::get_if<ReadCommand>(&command.what);
+    bool isOfCall = (read && read->source == "state") ||
+                    job.call.tensors.commands.count(&command);
+    bool isOfEval = job.eval && job.eval->tensors.commands.count(&command);
+    InputOutput &own = isOfCall ? io : isOfEval ? evalIo : idle;
+    return own.prepare(command, coordinates, self, task);
   };
   Executor executor(*program, coordinates,
                     {device.get(), comm.get(), transfer, &control, &self},
@@ -160,8 +180,8 @@ Status runRank(const Job &job, int64_t rank) {
     writer = std::make_unique<CheckpointWriter>(
         *job.checkpoints, *program, coordinates, executor, *comm, job.memory);
   RankParts parts{job,     rank,  *program, coordinates, executor,
-                  *device, *comm, io,       writer.get()};
-  if (rank == 0) {
+                  *device, *comm, io,       evalIo,      writer.get()};
+  if (rank == 0 && job.trains()) {
     int64_t finished = finishedSteps(parts);
     if (finished < 0 || finished > kMaxSteps)
       return Status::error("expected a counter of steps from 0 to " +
@@ -175,8 +195,8 @@ Status runRank(const Job &job, int64_t rank) {
   (void)residentBytes(0); // reading /proc allocates: once now, not after load
 
   markSteadyState(true);
-  ACCEL_RT_RETURN_IF_ERROR(plan.isTraining() ? trainSteps(parts)
-                                             : runForward(parts));
+  ACCEL_RT_RETURN_IF_ERROR(job.trains() ? trainSteps(parts)
+                                        : runForward(parts));
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);

@@ -4,6 +4,7 @@
 #include "Run/Train.h"
 
 #include "Execute/Executor.h"
+#include "Run/Evaluate.h"
 #include "State/SavedWeights.h"
 
 #include "State/Checkpoint.h"
@@ -74,16 +75,21 @@ Status trainSteps(const RankParts &parts) {
       ACCEL_RT_RETURN_IF_ERROR(noteCounts(parts.executor.takeCounts(),
                                           /*first=*/k == 0, self.callCounts));
     parts.job.memory.seconds(parts.rank, k) = now() - start - io.writeSeconds;
-    if (parts.rank == 0)
-      parts.job.memory.step(k) = io.record;
+    StepRecord record = io.record;
     if (!std::isfinite(io.record.values[StepRecord::Loss]) ||
         !std::isfinite(io.record.values[StepRecord::GradNorm]))
       control.stoppedAt.store(k + 1);
-    self.runsDone.fetch_add(1);
     self.command[0] = RankControl::kBetweenRuns;
     stopped = control.stoppedAt.load();
+    bool isBad = stopped && stopped <= k + 1;
     int64_t finished = io.finishedSteps + 1;
-    if (parts.checkpoints && !(stopped && stopped <= k + 1) &&
+    if (parts.job.eval && !isBad && finished % parts.job.options.evalEvery == 0)
+      ACCEL_RT_RETURN_IF_ERROR(
+          evaluate(parts, *parts.job.eval, parts.evalIo, record));
+    if (parts.rank == 0)
+      parts.job.memory.step(k) = record;
+    self.runsDone.fetch_add(1);
+    if (parts.checkpoints && !isBad &&
         parts.job.checkpoints->isDue(finished, k + 1 == parts.job.repeats))
       ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
   }

@@ -22,6 +22,7 @@ struct RankParts {
   Device &device;
   Comm &comm;
   InputOutput &io;
+  InputOutput &evalIo;           ///< Of the evaluations between steps.
   CheckpointWriter *checkpoints; ///< Null: none are saved.
 };
 
@@ -30,11 +31,12 @@ struct RankParts {
 /// 0.
 int64_t finishedSteps(const RankParts &parts);
 
-/// Runs `step` as often as the job says, and saves the checkpoints that are due
-/// between steps. Every rank stops after the first step
-/// whose loss or norm is not finite: `Control::stoppedAt` is its number, from 1
-/// in this run. After an interrupt they stop before `Control::interruptedAt`,
-/// with a checkpoint of what was reached; that needs `checkpoints`.
+/// Runs `step` as often as the job says, and evaluates and saves the
+/// checkpoints that are due between steps. Every rank stops after the first
+/// step whose loss or norm is not finite: `Control::stoppedAt` is its number,
+/// from 1 in this run. After an interrupt they stop before
+/// `Control::interruptedAt`, with a checkpoint of what was reached; that needs
+/// `checkpoints`.
 Status trainSteps(const RankParts &parts);
 
 } // namespace accel::rt

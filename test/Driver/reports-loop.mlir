@@ -29,7 +29,7 @@ plan.program @step stage 0 ranks 1 mesh @m {
     plan.fill 1.0 : f32 -> #plan.view<@u + 0 : f32[32] strides[1]> {stream = "comm"}
     plan.copy #plan.view<@u + 0 : f32[32] strides[1]> -> #plan.view<@t + 0 : f32[32] strides[1]> {stream = "comm"}
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @first micro_batch 0 }
     plan.loop 4 { plan.segment cpu { plan.run @turn micro_batch turn + 0 } }
   }

@@ -50,7 +50,7 @@ module attributes {accel.phase = "plan"} {
       plan.kernel @double [#plan.view<@x + 0 : f64[2] strides[1]>] -> [#plan.view<@y + 0 : f64[2] strides[1]>] rows 2 grid 1
       plan.write <@y + 0 : f64[2] strides[1]> -> output "y" <[8] by [["mb"]]>
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu {
         plan.run @fetch micro_batch 0
       }

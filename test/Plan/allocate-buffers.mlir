@@ -22,7 +22,7 @@ plan.program @sequence stage 0 ranks 1 {
     plan.copy <@b + 0 : f32 [2] strides [1]> -> <@c + 0 : f32 [2] strides [1]>
     plan.copy <@c + 0 : f32 [2] strides [1]> -> <@v + 0 : f32 [2] strides [1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }
@@ -47,7 +47,7 @@ plan.program @unordered stage 0 ranks 1 {
     plan.record "done"
     plan.fill 0.0 : f32 -> <@c + 0 : f32 [16] strides [1]> {stream = "comm"}
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }
@@ -79,7 +79,7 @@ plan.program @ordered stage 0 ranks 1 {
   plan.body @g engine cpu {
     plan.fill 0.0 : f32 -> <@d + 0 : f32 [16] strides [1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }
@@ -108,7 +108,7 @@ plan.program @kept stage 0 ranks 1 {
   plan.body @g engine cpu {
     plan.copy <@k + 0 : f32 [4] strides [1]> -> <@s + 0 : f32 [4] strides [1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @g micro_batch 0
       plan.run @g micro_batch 1
@@ -129,7 +129,7 @@ plan.program @stuck stage 0 ranks 1 {
     plan.wait "done"
     plan.record "done"
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }
@@ -166,7 +166,7 @@ plan.program @turns stage 0 ranks 1 {
   plan.body @last engine cpu {
     plan.copy <@d + 0 : f32 [16] strides [1]> -> <@e + 0 : f32 [16] strides [1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @first micro_batch 0 }
     plan.loop 8 { plan.segment cpu { plan.run @turn micro_batch turn + 0 } }
     plan.segment cpu { plan.run @last micro_batch 0 }

@@ -16,7 +16,7 @@
 // CHECK: plan.run @backward micro_batch turn + 2
 dist.mesh @m ["mb" = 4]
 nn.state @w : tensor<2x2xf32> {init = dense<0.0> : tensor<2x2xf32>}
-func.func private @step(tensor<1x2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [4, 2], [{mb}, {}]>}, tensor<2x2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2, 2], [{}, {}]>}) -> (tensor<2x2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2, 2], [{}, {}]>}) attributes {nn.entry}
+func.func private @step(tensor<1x2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [4, 2], [{mb}, {}]>}, tensor<2x2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2, 2], [{}, {}]>}) -> (tensor<2x2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2, 2], [{}, {}]>}) attributes {nn.entry = #nn<entry step>}
 func.func private @forward(%x: tensor<1x2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [4, 2], [{mb}, {}]>}, %w: tensor<2x2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2, 2], [{}, {}]>}) -> tensor<1x2xf32> attributes {dist.task = #dist.task<forward stage 0>} {
   %y = nn.matmul %x, %w : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
   return %y : tensor<1x2xf32>

@@ -43,7 +43,7 @@
 dist.mesh @m ["mb" = 4]
 nn.state @w : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
 nn.state @v : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
-func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {nn.entry}
+func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {nn.entry = #nn<entry step>}
 func.func private @prepare(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<prepare stage 0>} {
   return %x : tensor<2xf32>
 }

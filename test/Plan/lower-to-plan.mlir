@@ -19,7 +19,7 @@
 // CHECK-NEXT: plan.write {{.*}}[2, 4, 8] strides[32, 8, 1]> ->  output "y"
 // CHECK: plan.entry @load
 // CHECK: plan.run @load_states
-// CHECK: plan.entry @main
+// CHECK: plan.entry @forward
 // CHECK: plan.run @read_inputs
 // CHECK: plan.segment cpu capturable
 // CHECK-NEXT: plan.run @forward
@@ -98,7 +98,7 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> attributes 
 
 // -----
 
-// expected-error @below {{expected one function with 'nn.entry', found 0}}
+// expected-error @below {{expected a function with 'nn.entry', found none}}
 module {}
 
 // -----

@@ -16,14 +16,14 @@
 // CHECK-NEXT:     @o: 128 bytes, activation
 // CHECK-NEXT:   entry @load:
 // CHECK-NEXT:     fill: 1, 0 flops
-// CHECK-NEXT:   entry @main:
+// CHECK-NEXT:   entry @forward:
 // CHECK-NEXT:     gemm: 1, 192 flops
 // CHECK-NEXT:     attention: 1, 252 flops
 // CHECK-NEXT:     kernel: 4, 128 flops
 // CHECK-NOT: {{.}}
 
 // JSON: {"program":"p","stage":0,"ranks":2,"arenas":[{"space":"device","bytes":640,"reserve":7,"roles":{"state":128,"activation":448}}],"largest":[{"buffer":"s","bytes":192,"role":"activation"},
-// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"main":{"gemm":{"count":1,"flops":192},"attention":{"count":1,"flops":252},"kernel":{"count":4,"flops":128}}}}
+// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"forward":{"gemm":{"count":1,"flops":192},"attention":{"count":1,"flops":252},"kernel":{"count":4,"flops":128}}}}
 // JSON-NOT: {{.}}
 func.func private @negate(%a: tensor<32xf32>) -> tensor<32xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
   %b = nn.neg %a : (tensor<32xf32>) -> tensor<32xf32>
@@ -46,7 +46,7 @@ plan.program @p stage 0 ranks 2 {
   plan.body @l engine cpu {
     plan.fill 0.0 : f32 -> <@w + 0 : f32 [32] strides [1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
       plan.run @g micro_batch 0

@@ -52,7 +52,7 @@ plan.program @p stage 0 ranks 1 {
     plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@e + 0 : f32 [8] strides [1]>] rows 1 grid 1
     plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@negate + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }
@@ -143,7 +143,7 @@ plan.program @shared stage 0 ranks 2 {
     plan.collective all_reduce ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
     plan.kernel @negate [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
     }

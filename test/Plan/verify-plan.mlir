@@ -13,7 +13,7 @@ plan.program @ordered stage 0 ranks 1 {
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@c + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -28,7 +28,7 @@ plan.program @race stage 0 ranks 1 {
     // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes, and neither waits for the other}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -41,7 +41,7 @@ plan.program @deadlock stage 0 ranks 1 {
     plan.wait "a" {stream = "comm"}
     plan.record "b" {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -55,7 +55,7 @@ plan.program @unwritten stage 0 ranks 1 {
     // expected-error @below {{reads byte 32 of @a, which nothing has written}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -74,7 +74,7 @@ plan.program @overwritten stage 0 ranks 1 {
     plan.copy #plan.view<@w + 0 : f32[16] strides[1]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
   plan.entry @load { plan.segment cpu { plan.run @l micro_batch 0 } }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -89,7 +89,7 @@ plan.program @released stage 0 ranks 1 {
     // expected-error @below {{reads byte 0 of @a, which was released}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -168,7 +168,7 @@ plan.program @copies stage 0 ranks 1 mesh @m {
     // expected-error @below {{reads byte 64 of @a, which nothing has written}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       plan.run @f micro_batch 0
       plan.run @g micro_batch 1
@@ -222,7 +222,7 @@ plan.program @unreceived stage 0 ranks 2 mesh @m {
     // expected-error @below {{sends what no rank receives}}
     plan.send #plan.view<@a + 0 : f32[16] strides[1]> to "dp" 1 tag 0
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -242,7 +242,7 @@ plan.program @meeting stage 0 ranks 2 mesh @m {
     // expected-error @below {{may meet the ranks of its group in another order than an earlier collective: expected one to wait for the other}}
     plan.collective all_reduce ["dp"] [#plan.view<@c + 0 : f32[16] strides[1]>] -> [#plan.view<@d + 0 : f32[16] strides[1]>] {combine = #plan<combine sum>, stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -260,7 +260,7 @@ plan.program @segments stage 0 ranks 1 {
     // expected-error @below {{races: it and a command of stream 'comm' touch the same bytes}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @f micro_batch 0 }
     plan.segment cpu { plan.run @g micro_batch 0 }
   }
@@ -282,7 +282,7 @@ plan.program @back_edge stage 0 ranks 1 mesh @m {
     // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 } }
   }
 }
@@ -299,7 +299,7 @@ plan.program @one_turn stage 0 ranks 1 {
     plan.wait "filled" {stream = "comm"}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]> {stream = "comm"}
   }
-  plan.entry @main { plan.segment cpu { plan.run @f micro_batch 0 } }
+  plan.entry @forward { plan.segment cpu { plan.run @f micro_batch 0 } }
 }
 
 // -----
@@ -318,7 +318,7 @@ plan.program @second_turn stage 0 ranks 1 mesh @m {
     // expected-note @below {{overwritten here}}
     plan.copy #plan.view<@a + 0 : f32[16] strides[1]> -> #plan.view<@b + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @f micro_batch 0 }
     plan.loop 2 { plan.segment cpu { plan.run @g micro_batch turn + 0 } }
   }
@@ -335,7 +335,7 @@ plan.program @last_turn stage 0 ranks 1 mesh @m {
     // expected-error @below {{expected a view within the 48 bytes of @a for every rank, found one that ends at byte 64}}
     plan.fill 1.0 : f32 -> #plan.view<@a + 0 axes [<"mb" * 16>] : f32[4] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @f micro_batch 0 }
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
   }
@@ -356,7 +356,7 @@ plan.program @messages stage 0 ranks 2 mesh @m {
     // expected-error @below {{sends what no rank receives}}
     plan.recv #plan.view<@a + 0 : f32[16] strides[1]> from "dp" -1 tag 0
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 0 } }
     plan.segment cpu { plan.run @g micro_batch 0 }
   }
@@ -372,7 +372,7 @@ plan.program @lost stage 0 ranks 1 mesh @m {
   plan.body @f engine cpu {
     plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @f micro_batch 0 }
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
     plan.loop 2 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
@@ -389,7 +389,7 @@ plan.program @shifted stage 0 ranks 1 mesh @m {
   plan.body @f engine cpu {
     plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu { plan.run @f micro_batch 1 }
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
@@ -406,7 +406,7 @@ plan.program @part stage 0 ranks 1 mesh @m {
   plan.body @f engine cpu {
     plan.read input "x" <[64] by [["mb"]]> -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected @f to run once for each of 4 micro-batches, found some twice or never}}
     plan.segment cpu { plan.run @f micro_batch 0 }
   }
@@ -421,7 +421,7 @@ plan.program @beyond stage 0 ranks 1 mesh @m {
   plan.body @f engine cpu {
     plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32[16] strides[1]>
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected one of 4 micro-batches in every turn, found 2 in the first of 3}}
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 } }
   }

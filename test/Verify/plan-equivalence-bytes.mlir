@@ -94,7 +94,7 @@ module attributes {accel.phase = "plan"} {
         plan.run @load_states micro_batch 0
       }
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu {
         plan.run @forward micro_batch 0
       }

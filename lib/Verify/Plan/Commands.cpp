@@ -312,10 +312,10 @@ LogicalResult PlanReplay::execute(plan::WriteOp write) {
   if (failed(term))
     return failure();
   int64_t microBatch = meaning.getMicroBatch().number;
-  auto found = local.outputs.find(
+  auto found = local->outputs.find(
       LocalValues::getKey(write.getNameAttr(), meaning.getMicroBatch()));
   if (loading || write.getTarget() != plan::Source::output ||
-      found == local.outputs.end())
+      found == local->outputs.end())
     return refuse(write) << "no task gives output '" << write.getName()
                          << "' of micro-batch " << microBatch;
   LocalValues::Output &output = found->second;

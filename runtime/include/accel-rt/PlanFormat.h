@@ -27,7 +27,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 7;
+inline constexpr int64_t kFormatVersion = 8;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -256,6 +256,8 @@ struct Loop {
   int64_t trips = 1;
   std::vector<Segment> segments;
 };
+/// Something that a file can be called for: `load`, once and before all others,
+/// then `step`, `eval` and `forward`, each at most once in a program.
 struct Entry {
   std::string name;
   std::vector<Loop> loops;
@@ -348,8 +350,6 @@ struct Executable {
   /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
   /// the device that the plan was made for.
   std::string target;
-  /// "forward" (its entry is called main) or "train" (step).
-  std::string kind = "forward";
   /// What the code needs of the machine, in words of that device.
   std::vector<std::string> features;
   std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
@@ -370,7 +370,9 @@ struct Executable {
 
   /// Number of ranks: the product of the mesh's sizes.
   int64_t numRanks() const;
-  bool isTraining() const { return kind == "train"; }
+  /// Whether it can be called for `name`: all of its programs can, or none.
+  bool hasEntry(const std::string &name) const;
+  bool isTraining() const { return hasEntry("step"); }
 };
 
 /// A section to be written. `data` must outlive the call.

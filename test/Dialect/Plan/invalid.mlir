@@ -15,7 +15,7 @@ plan.program @p stage 0 ranks 1 {
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       // expected-error @below {{names no body @absent}}
       plan.run @absent micro_batch 0
@@ -28,7 +28,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
     plan.loop 1 {
       plan.segment cpu {
@@ -43,7 +43,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected segments, found none}}
     plan.loop 2 {
     }
@@ -55,7 +55,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 2 {
       plan.segment cpu {
         // expected-error @below {{expected 'turn + offset' in a loop}}
@@ -70,7 +70,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
       plan.run @f micro_batch turn + 0
@@ -83,7 +83,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 2 {
       // expected-error @below {{expected segments alone in a loop}}
       builtin.module { }
@@ -96,7 +96,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected segments and loops in an entry}}
     builtin.module { }
   }

@@ -56,8 +56,8 @@ plan.program @main stage 1 ranks 2 mesh @m {
     // CHECK: plan.write {{.*}} -> output "y" <[8] by {{\[\[}}"dp"]]>
     plan.write <@y + 0 : f32 [4] strides [1]> -> output "y" <[8] by [["dp"]]>
   }
-  // CHECK: plan.entry @main
-  plan.entry @main {
+  // CHECK: plan.entry @forward
+  plan.entry @forward {
     // CHECK-NEXT: plan.segment cuda capturable
     plan.segment cuda capturable {
       // CHECK-NEXT: plan.run @step micro_batch 1

@@ -13,7 +13,7 @@ module attributes {accel.phase = "plan"} {
       }
       plan.write <@y + 0 : f64[1, 2] strides[2, 1]> -> output "y" <[2, 4] by [["pp"], ["dp"]]>
     }
-    plan.entry @main { plan.segment cpu { plan.run @b micro_batch 0 } }
+    plan.entry @forward { plan.segment cpu { plan.run @b micro_batch 0 } }
   }
   plan.program @s1 stage 1 ranks 4 mesh @m {
     plan.buffer @x role input space device offset -1 bytes 16 slots 1 stride 16
@@ -26,6 +26,6 @@ module attributes {accel.phase = "plan"} {
       }
       plan.write <@y + 0 : f64[1, 2] strides[2, 1]> -> output "y" <[2, 4] by [["pp"], ["dp"]]>
     }
-    plan.entry @main { plan.segment cpu { plan.run @b micro_batch 0 } }
+    plan.entry @forward { plan.segment cpu { plan.run @b micro_batch 0 } }
   }
 }

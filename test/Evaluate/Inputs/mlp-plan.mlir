@@ -42,7 +42,7 @@ module attributes {accel.phase = "plan"} {
       plan.wait "y"
       plan.write <@y + 0 : f64[2, 4] strides[4, 1]> -> output "y" <[4, 4] by [["dp"], []]>
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu capturable {
         plan.run @forward micro_batch 0
       }

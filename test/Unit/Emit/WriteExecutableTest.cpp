@@ -50,7 +50,7 @@ module attributes {accel.phase = "plan"} {
     plan.entry @load {
       plan.segment cpu { plan.run @load_states micro_batch 0 }
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu capturable { plan.run @forward micro_batch 0 }
     }
   }
@@ -205,7 +205,7 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
              {"tensor<4xf32> {init", "tensor<3xf64> {stored = f32, logical = "
                                      "array<i64: 2>, init"},
              {"[64 : 16]", "[64 : 8]"},
-             {"plan.entry @main", "plan.entry @step"},
+             {"plan.entry @forward", "plan.entry @step"},
              {"plan.write #plan.view", reports}}),
       "");
   std::unique_ptr<rt::ExecutableFile> file;

@@ -28,7 +28,7 @@ public:
       text += "plan.fill 0.0 : f32 -> <@b + 0 : f32 [1] strides [1]> "
               "{stream = \"" +
               stream(i) + "\"}\n" + line(i);
-    text += "}\nplan.entry @main { plan.segment cpu {\n"
+    text += "}\nplan.entry @forward { plan.segment cpu {\n"
             "plan.run @f micro_batch 0\n} }\n}\n";
     module = parseSourceString<ModuleOp>(text, &context);
     for (auto program : module->getOps<ProgramOp>())

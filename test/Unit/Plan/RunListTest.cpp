@@ -49,7 +49,7 @@ protected:
 TEST_F(RunList, ListsTurnByTurn) {
   plan::ProgramOp program = parse(3);
   ASSERT_TRUE(program);
-  auto entry = program.lookupSymbol<plan::EntryOp>("step");
+  plan::EntryOp entry = *program.getOps<plan::EntryOp>().begin();
   SmallVector<int64_t> batches, turns;
   for (const plan::RunTurn &run : plan::listRuns(entry)) {
     batches.push_back(run.getMicroBatch());
