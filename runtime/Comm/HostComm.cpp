@@ -58,34 +58,79 @@ Group::Group(const HostRank &self, const std::vector<std::string> &axes,
   barrier = &self.memory.barrier(self.memory.channel({axes, stream}), lowest);
 }
 
+HostView::HostView(const View &view, bool isShared, const HostRank &self)
+    : self(self), layout(view.shape, view.strides, view.strides),
+      bytes(dtypeBytes(view.dtype)), isShared(isShared) {
+  if (!isShared && self.moves && !self.device.isHostMemory())
+    copy.resize(static_cast<size_t>(spanBytes(view)));
+}
+
+char *HostView::find(Address address) {
+  if (isShared)
+    return self.findShared(address);
+  return copy.empty() ? self.device.find(address) : copy.data();
+}
+
+Status HostView::fetch(Address address) {
+  Status status;
+  if (!copy.empty())
+    layout.forRange(
+        0, layout.elements(),
+        [&](int64_t at, int64_t, int64_t stride, int64_t, int64_t count) {
+          if (status.ok())
+            status = self.device.download(
+                copy.data() + at * bytes, address + at * bytes,
+                Rows::ofElements(bytes, count, stride, stride));
+        });
+  return status;
+}
+
+Status HostView::store(Address address) {
+  Status status;
+  if (!copy.empty())
+    layout.forRange(
+        0, layout.elements(),
+        [&](int64_t at, int64_t, int64_t stride, int64_t, int64_t count) {
+          if (status.ok())
+            status = self.device.upload(
+                address + at * bytes, copy.data() + at * bytes,
+                Rows::ofElements(bytes, count, stride, stride));
+        });
+  return status;
+}
+
 namespace {
 
 class HostComm : public Comm {
 public:
   HostComm(HostMemory &memory, ThreadPool &pool, const Executable &executable,
-           int64_t rank, bool moves)
-      : self{memory, pool, Coordinates::of(executable.mesh, rank), rank,
-             moves} {}
+           int64_t rank, bool moves, Memory &device)
+      : self{memory, pool,  Coordinates::of(executable.mesh, rank),
+             rank,   moves, device} {}
 
   int64_t rank() const override { return self.rank; }
   int64_t numRanks() const override { return self.memory.numRanks(); }
 
-  Status allocate(const ArenaPlan &arena, void **address) override {
+  Status allocate(const ArenaPlan &arena, Address &address) override {
     if (!self.moves) {
-      *address = reinterpret_cast<void *>(kNowhere);
+      address = {kNowhere};
       return Status();
     }
     if (static_cast<uint64_t>(arena.bytes) > self.memory.sharedBytes())
       return Status::error("expected a shared arena of at most " +
                            std::to_string(self.memory.sharedBytes()) +
                            " bytes, found " + std::to_string(arena.bytes));
-    *address = self.memory.shared(self.rank);
-    return populate(*address, static_cast<uint64_t>(arena.bytes),
-                    &self.memory.rank(self.rank).bytesPopulated);
+    char *shared = self.memory.shared(self.rank);
+    uint64_t bytes = static_cast<uint64_t>(arena.bytes);
+    ACCEL_RT_RETURN_IF_ERROR(
+        populate(shared, bytes, &self.memory.rank(self.rank).bytesPopulated));
+    ACCEL_RT_RETURN_IF_ERROR(self.device.share(shared, bytes, self.sharedAt));
+    address = self.sharedAt;
+    return Status();
   }
 
   Status prepare(const Program &program, const Command &command,
-                 std::unique_ptr<Task> &task) override {
+                 std::unique_ptr<HostTask> &task) override {
     if (std::holds_alternative<CollectiveCommand>(command.what))
       return prepareCollective(program, command, self, task);
     return prepareMail(program, command, self, task);
@@ -105,8 +150,9 @@ private:
 
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
                                    const Executable &executable, int64_t rank,
-                                   bool moves) {
-  return std::make_unique<HostComm>(memory, pool, executable, rank, moves);
+                                   bool moves, Memory &device) {
+  return std::make_unique<HostComm>(memory, pool, executable, rank, moves,
+                                    device);
 }
 
 } // namespace accel::rt

@@ -70,9 +70,6 @@ struct Control {
   bool aborted() const { return abort.load(std::memory_order_relaxed) != 0; }
 };
 
-/// What a rank that ends because another did reports.
-inline constexpr const char *kAbortedMessage = "another rank ended";
-
 } // namespace accel::rt
 
 #endif // ACCEL_RUNTIME_CONTROL_CONTROL_H

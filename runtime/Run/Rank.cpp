@@ -121,13 +121,14 @@ Status runRank(const Job &job, int64_t rank) {
   ACCEL_RT_RETURN_IF_ERROR(
       job.device.make(job.file, pool, &self.bytesPopulated, device));
   std::unique_ptr<Comm> comm =
-      makeHostComm(job.memory, pool, plan, rank, /*moves=*/executes);
+      makeHostComm(job.memory, pool, plan, rank, /*moves=*/executes, *device);
   InputOutput io{plan,         &job.inputs,
                  &job.weights, &job.memory.pieceHash(rank, 0),
                  job.outputs,  job.data};
+  io.memory = device.get();
   io.moves = executes;
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
-  auto transfer = [&](const Command &command, std::unique_ptr<Task> &task) {
+  auto transfer = [&](const Command &command, std::unique_ptr<HostTask> &task) {
     return io.prepare(command, coordinates, self, task);
   };
   Executor executor(*program, coordinates,

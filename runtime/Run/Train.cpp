@@ -36,7 +36,7 @@ int64_t finishedSteps(const RankParts &parts) {
     if (found != held.end() &&
         !parts.device
              .download(&value, parts.executor.address(found->second->target),
-                       sizeof value)
+                       {sizeof value})
              .ok())
       return -1; // no number of steps
     return value;

@@ -172,10 +172,10 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
     TensorRange range{-1,           filePaths[saved.file],
                       saved.offset, saved.state->dtype,
                       shape,        rowMajorStrides(shape)};
-    pieces.push_back(
-        {saved.file,
-         PieceMover(range, read.part, read.target, coordinates, &staging),
-         executor.address(read.target)});
+    pieces.push_back({saved.file,
+                      PieceMover(range, read.part, read.target, coordinates,
+                                 &executor.memory(), &staging),
+                      executor.address(read.target)});
   }
 }
 

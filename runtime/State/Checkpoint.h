@@ -78,7 +78,7 @@ private:
   struct Piece {
     int file;
     PieceMover mover;
-    const char *address;
+    Address address;
   };
   const Checkpoints &plan; // of this process since the fork
   Comm &comm;

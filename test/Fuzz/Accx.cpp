@@ -87,12 +87,13 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
         },
         self.progress));
   rt::InputOutput io{plan, &inputs, &weights, hashes.data(), nullptr, nullptr};
+  io.memory = &device;
   // A small room, so that pieces come in parts.
   io.staging.resize(64);
   rt::Control control;
   rt::Coordinates coordinates = rt::Coordinates::of(plan.mesh, rank);
   auto transfer = [&](const rt::Command &command,
-                      std::unique_ptr<rt::Task> &task) {
+                      std::unique_ptr<rt::HostTask> &task) {
     return io.prepare(command, coordinates, self, task);
   };
   rt::Executor executor(*program, coordinates,

@@ -4,7 +4,7 @@
 #ifndef ACCEL_RT_COMM_H
 #define ACCEL_RT_COMM_H
 
-#include "accel-rt/Device.h"
+#include "accel-rt/Streams.h"
 
 namespace accel::rt {
 
@@ -15,12 +15,12 @@ public:
   virtual int64_t numRanks() const = 0;
 
   /// The arena that all ranks map: this rank's piece of it.
-  virtual Status allocate(const ArenaPlan &arena, void **address) = 0;
+  virtual Status allocate(const ArenaPlan &arena, Address &address) = 0;
 
   /// Makes a task of a collective, send, recv or group. Errors: a kind, type or
   /// place of a view that it does not have.
   virtual Status prepare(const Program &program, const Command &command,
-                         std::unique_ptr<Task> &task) = 0;
+                         std::unique_ptr<HostTask> &task) = 0;
 
   /// Waits for all ranks. An error if another rank ended.
   virtual Status barrier() = 0;
