@@ -88,10 +88,10 @@ public:
 
 private:
   Status wait() {
-    self.memory.rank(self.rank).progress.fetch_add(1);
+    self.control.self().progress.fetch_add(1);
     return waitAtBarrier(*group.barrier,
-                         static_cast<uint32_t>(group.ranks.size()),
-                         self.memory.control(), self.memory.rank(self.rank));
+                         static_cast<uint32_t>(group.ranks.size()), self.spin,
+                         self.control);
   }
 
   /// The elements that rank `index` of the group reduces.

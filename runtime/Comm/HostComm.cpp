@@ -1,4 +1,4 @@
-// Barriers, groups and the vtable of host communication.
+// Groups, views that the host reaches, and the vtable of host communication.
 
 #include "Comm/HostComm.h"
 
@@ -6,37 +6,9 @@
 
 namespace accel::rt {
 namespace {
-/// How long a wait sleeps before it looks for an abort.
-constexpr int kSleepMilliseconds = 50;
 /// Where no memory is mapped.
 constexpr uint64_t kNowhere = uint64_t(1) << 43;
 } // namespace
-
-Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
-                     RankControl &self) {
-  if (control.aborted())
-    return Status::error(kAbortedMessage);
-  self.barriers.fetch_add(1, std::memory_order_relaxed);
-  uint32_t generation = cell.generation.load();
-  if (cell.arrived.fetch_add(1) + 1 == members) {
-    cell.arrived.store(0);
-    cell.generation.store(generation + 1);
-    wakeWaiters(cell.generation);
-    return Status();
-  }
-  for (uint32_t look = 0; cell.generation.load() == generation; ++look) {
-    if (look < control.spin) {
-      pauseCore();
-      continue;
-    }
-    if (control.aborted())
-      return Status::error(kAbortedMessage);
-    self.waiting.store(true, std::memory_order_relaxed);
-    waitWhile(cell.generation, generation, kSleepMilliseconds);
-  }
-  self.waiting.store(false, std::memory_order_relaxed);
-  return Status();
-}
 
 Group::Group(const HostRank &self, const std::vector<std::string> &axes,
              const std::string &stream) {
@@ -104,12 +76,15 @@ namespace {
 class HostComm : public Comm {
 public:
   HostComm(HostMemory &memory, ThreadPool &pool, const Executable &executable,
-           int64_t rank, bool moves, Memory &device)
-      : self{memory, pool,  Coordinates::of(executable.mesh, rank),
-             rank,   moves, device} {}
-
-  int64_t rank() const override { return self.rank; }
-  int64_t numRanks() const override { return self.memory.numRanks(); }
+           ControlPlane &control, bool moves, Memory &device)
+      : self{memory,
+             pool,
+             Coordinates::of(executable.mesh, control.rank()),
+             control.rank(),
+             moves,
+             device,
+             control,
+             pool.spinLimit()} {}
 
   Status allocate(const ArenaPlan &arena, Address &address) override {
     if (!self.moves) {
@@ -123,7 +98,7 @@ public:
     char *shared = self.memory.shared(self.rank);
     uint64_t bytes = static_cast<uint64_t>(arena.bytes);
     ACCEL_RT_RETURN_IF_ERROR(
-        populate(shared, bytes, &self.memory.rank(self.rank).bytesPopulated));
+        populate(shared, bytes, &self.control.self().bytesPopulated));
     ACCEL_RT_RETURN_IF_ERROR(self.device.share(shared, bytes, self.sharedAt));
     address = self.sharedAt;
     return Status();
@@ -136,12 +111,6 @@ public:
     return prepareMail(program, command, self, task);
   }
 
-  Status barrier() override {
-    return waitAtBarrier(self.memory.barrier(0, 0),
-                         static_cast<uint32_t>(numRanks()),
-                         self.memory.control(), self.memory.rank(self.rank));
-  }
-
 private:
   HostRank self;
 };
@@ -149,9 +118,10 @@ private:
 } // namespace
 
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
-                                   const Executable &executable, int64_t rank,
-                                   bool moves, Memory &device) {
-  return std::make_unique<HostComm>(memory, pool, executable, rank, moves,
+                                   const Executable &executable,
+                                   ControlPlane &control, bool moves,
+                                   Memory &device) {
+  return std::make_unique<HostComm>(memory, pool, executable, control, moves,
                                     device);
 }
 

@@ -20,8 +20,10 @@ struct HostRank {
   int64_t rank;
   /// False: ranks meet, and nothing is moved between them.
   bool moves;
-  Memory &device;     ///< What other arenas are in …
-  Address sharedAt{}; ///< … and where there this rank's shared one is.
+  Memory &device;        ///< What other arenas are in.
+  ControlPlane &control; ///< Of signs of life, and of the end.
+  int spin;              ///< Looks of a wait before it sleeps.
+  Address sharedAt{};    ///< Where this rank's shared arena is in `device`.
 
   /// Where the host finds a view of the shared arena.
   char *findShared(Address address) const {
@@ -49,11 +51,6 @@ private:
   std::vector<char> copy; ///< Empty: the host reaches the view.
 };
 
-/// Waits until all `members` of the group are at `cell`; an error if a rank
-/// ended.
-Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
-                     RankControl &self);
-
 /// A collective's group: who takes part, where their memory is.
 struct Group {
   Group(const HostRank &self, const std::vector<std::string> &axes,
@@ -75,8 +72,9 @@ Status prepareMail(const Program &program, const Command &command,
 /// Where it does not move anything, its arena has an address and no memory. The
 /// other arenas are those of `device`.
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
-                                   const Executable &executable, int64_t rank,
-                                   bool moves, Memory &device);
+                                   const Executable &executable,
+                                   ControlPlane &control, bool moves,
+                                   Memory &device);
 
 } // namespace accel::rt
 

@@ -40,20 +40,19 @@ public:
 private:
   /// Waits until `done()`, looking again whenever `word` changes.
   template <class F> Status waitUntil(Word &word, F &&done) {
-    Control &control = self.memory.control();
-    for (uint32_t look = 0;; ++look) {
+    for (int look = 0;; ++look) {
       uint32_t seen = word.load();
       if (done()) {
-        self.memory.rank(self.rank).waiting = false;
+        self.control.self().waiting = false;
         return Status();
       }
-      if (look < control.spin) {
+      if (look < self.spin) {
         pauseCore();
         continue;
       }
-      if (control.aborted())
+      if (self.control.isAborted())
         return Status::error(kAbortedMessage);
-      self.memory.rank(self.rank).waiting = true;
+      self.control.self().waiting = true;
       waitWhile(word, seen, kSleepMilliseconds);
     }
   }

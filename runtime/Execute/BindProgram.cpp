@@ -111,7 +111,7 @@ Status Executor::poisonArena(Address base, int64_t bytes) {
     uint64_t step =
         static_cast<uint64_t>(std::min(kPoisonedAtOnce, bytes - at));
     ACCEL_RT_RETURN_IF_ERROR(parts.device->fill(base + at, kPoison, {step}));
-    parts.rankControl->progress.fetch_add(1, std::memory_order_relaxed);
+    parts.control->self().progress.fetch_add(1, std::memory_order_relaxed);
   }
   return Status();
 }

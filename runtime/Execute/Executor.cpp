@@ -77,7 +77,7 @@ static size_t placeOf(size_t stream) {
 }
 
 void Executor::begins(size_t stream, Work &work, int64_t microBatch) {
-  RankControl &self = *parts.rankControl;
+  RankControl &self = parts.control->self();
   self.microBatch[placeOf(stream)].store(microBatch, std::memory_order_relaxed);
   self.command[placeOf(stream)].store(work.number, std::memory_order_relaxed);
   self.progress.fetch_add(1, std::memory_order_relaxed);
@@ -86,7 +86,7 @@ void Executor::begins(size_t stream, Work &work, int64_t microBatch) {
 }
 
 void Executor::rests(size_t stream) {
-  parts.rankControl->command[placeOf(stream)] = RankControl::kIdle;
+  parts.control->self().command[placeOf(stream)] = RankControl::kIdle;
 }
 
 } // namespace accel::rt

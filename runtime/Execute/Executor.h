@@ -5,7 +5,7 @@
 #ifndef ACCEL_RUNTIME_EXECUTE_EXECUTOR_H
 #define ACCEL_RUNTIME_EXECUTE_EXECUTOR_H
 
-#include "Control/Control.h"
+#include "Control/ControlPlane.h"
 #include "Control/Counts.h"
 #include "Execute/EventCounts.h"
 #include "Format/Layout.h"
@@ -24,8 +24,7 @@ public:
     /// Makes the tasks of read and write commands.
     std::function<Status(const Command &, std::unique_ptr<HostTask> &)>
         transfer;
-    Control *control;
-    RankControl *rankControl;
+    ControlPlane *control;
   };
   /// All arguments must outlive the executor.
   Executor(const Program &program, Coordinates coordinates, Parts parts,
@@ -100,8 +99,8 @@ private:
 
   void begins(size_t stream, Work &work, int64_t microBatch) override;
   void rests(size_t stream) override;
-  void fails() override { parts.control->abort.store(1); }
-  bool isOver() const override { return parts.control->aborted(); }
+  void fails() override { parts.control->abort(); }
+  bool isOver() const override { return parts.control->isAborted(); }
 
   const Program &program;
   Coordinates coordinates;

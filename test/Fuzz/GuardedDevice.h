@@ -114,10 +114,7 @@ private:
 
 class GuardedComm : public rt::Comm {
 public:
-  GuardedComm(Arenas &arenas, int64_t rank, int64_t ranks)
-      : arenas(arenas), number(rank), ranks(ranks) {}
-  int64_t rank() const override { return number; }
-  int64_t numRanks() const override { return ranks; }
+  explicit GuardedComm(Arenas &arenas) : arenas(arenas) {}
   rt::Status allocate(const rt::ArenaPlan &arena,
                       rt::Address &address) override {
     address = arenas.add(arena);
@@ -128,11 +125,9 @@ public:
     task = std::make_unique<CheckTask>(command, arenas);
     return rt::Status();
   }
-  rt::Status barrier() override { return rt::Status(); }
 
 private:
   Arenas &arenas;
-  int64_t number, ranks;
 };
 
 } // namespace accel::fuzz

@@ -1,5 +1,6 @@
-// What moves data between ranks. `host` is ranks that are processes of one
-// machine over shared memory; others (MPI, NCCL) will stand beside it.
+// What moves data between ranks, beside the control plane by which they come to
+// terms (runtime/Control/ControlPlane.h). `host` is ranks that are processes of
+// one machine over shared memory; others (MPI, NCCL) will stand beside it.
 
 #ifndef ACCEL_RT_COMM_H
 #define ACCEL_RT_COMM_H
@@ -11,9 +12,6 @@ namespace accel::rt {
 class Comm {
 public:
   virtual ~Comm() = default;
-  virtual int64_t rank() const = 0;
-  virtual int64_t numRanks() const = 0;
-
   /// The arena that all ranks map: this rank's piece of it.
   virtual Status allocate(const ArenaPlan &arena, Address &address) = 0;
 
@@ -21,9 +19,6 @@ public:
   /// place of a view that it does not have.
   virtual Status prepare(const Program &program, const Command &command,
                          std::unique_ptr<HostTask> &task) = 0;
-
-  /// Waits for all ranks. An error if another rank ended.
-  virtual Status barrier() = 0;
 };
 
 } // namespace accel::rt

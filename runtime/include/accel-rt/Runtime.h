@@ -31,6 +31,10 @@ struct RunOptions {
   std::string device;
   /// A device of the caller's own, in the place of one of the table.
   const struct DeviceKind *ownDevice = nullptr;
+  /// Makes a control plane of the caller's own, in the place of shared memory.
+  std::function<Status(const struct ControlSize &,
+                       std::unique_ptr<class ControlCenter> &)>
+      ownControl;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;

@@ -2,6 +2,7 @@
 // they compute, write, save and go on from is the CPU's, bit for bit. A host
 // that reads or writes an arena by itself ends by a signal.
 
+#include "Conformance/SocketControl.h"
 #include "Files.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
@@ -73,6 +74,23 @@ TEST_F(Wall, TrainsSavesAndResumes) {
   for (const auto &[name, bytes] : cpu)
     EXPECT_TRUE(walled[name] == bytes) << name << " differs";
   EXPECT_EQ(walled.size(), cpu.size());
+}
+
+TEST_F(Wall, TrainsWithoutSharedControl) {
+  // Control by messages, data by memory: the two are apart.
+  std::string kernels;
+  write(tinyTraining(2, 2), tinyTrainingSections(kernels));
+  Left shared = runOn(nullptr);
+  options.ownControl = [](const ControlSize &size,
+                          std::unique_ptr<ControlCenter> &center) {
+    auto made = std::make_unique<conformance::SocketControl>();
+    ACCEL_RT_RETURN_IF_ERROR(made->create(size, 0));
+    center = std::move(made);
+    return Status();
+  };
+  Left messages = runOn(nullptr);
+  EXPECT_EQ(losses.size(), 4u);
+  EXPECT_TRUE(messages == shared);
 }
 
 TEST_F(Wall, EndsAHostThatReachesIn) {
