@@ -28,6 +28,7 @@ public:
 
   /// Whether all threads were started; if not, why.
   const Status &status() const { return started; }
+  int spinLimit() const { return spin; }
   int size() const { return static_cast<int>(workers.size()) + 1; }
 
   /// Calls `fn(chunk, thread)` once for every chunk in [0, chunks), and returns

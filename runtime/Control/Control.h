@@ -1,7 +1,6 @@
-// What the ranks of one machine and the process that started them share: signs
-// of life, times, the first error, and the word that ends everybody. It lies in
-// memory that is mapped before the ranks are forked and has no name, so that
-// nothing of it can outlive them.
+// What a rank tells of itself: signs of life, where it is, what it measured,
+// how a call went, and why it failed. Plain numbers, so that they can lie in
+// memory that processes share, or travel as bytes.
 
 #ifndef ACCEL_RUNTIME_CONTROL_CONTROL_H
 #define ACCEL_RUNTIME_CONTROL_CONTROL_H
@@ -36,12 +35,16 @@ struct alignas(64) RankControl {
   /// How many barriers it came to: ranks of a program come to the same ones.
   std::atomic<uint64_t> barriers{0};
   std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};
+  /// Steps that were finished before this run: its first is one later. The step
+  /// (from 1 in this run; 0: none) whose loss or norm was not finite, after
+  /// which everybody stops, and that (from 0) before which everybody stopped
+  /// because the parent was interrupted. Ranks agree on them.
+  std::atomic<int64_t> firstStep{0}, stoppedAt{0}, interruptedAt{kNever};
+  static constexpr int64_t kNever = INT64_MAX;
   uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
            residentPeakBytes = 0, reservedBytes = 0;
   double loadSeconds = 0;
   int32_t threads = 0;
-  /// Where the device only counts: of the entry load, and of each later call.
-  Counts loadCounts{}, callCounts{};
   /// The rank's error, if state is Failed.
   char message[2048] = {};
 };
@@ -54,27 +57,6 @@ struct StepRecord {
   bool isEvaluated = false;
   double evalLoss = 0, evalSeconds = 0;
 };
-
-struct Control {
-  /// Not 0: everybody ends. Waits look at it at least ten times a second.
-  Word abort{0};
-  uint32_t ranks = 0, spin = 0;
-  /// Steps that were finished before this run: its first is one later.
-  int64_t firstStep = 0;
-  /// The step, from 1 in this run, after which everybody stops because its loss
-  /// or norm was not finite; 0: none.
-  std::atomic<int64_t> stoppedAt{0};
-  /// The parent was interrupted: rank 0 names the step, from 0 in this run,
-  /// before which everybody stops, in order and with a checkpoint.
-  std::atomic<bool> stopWanted{false};
-  std::atomic<int64_t> interruptedAt{kNever};
-  static constexpr int64_t kNever = INT64_MAX;
-
-  bool aborted() const { return abort.load(std::memory_order_relaxed) != 0; }
-};
-
-/// What a rank that ends because another did reports.
-inline constexpr const char *kAbortedMessage = "another rank ended";
 
 } // namespace accel::rt
 

@@ -29,16 +29,17 @@ bool contains(const std::string &name,
 } // namespace
 
 /// Fills one rank's piece for one micro-batch.
-class DataFeed::FeedTask : public Task {
+class DataFeed::FeedTask : public HostTask {
 public:
   FeedTask(const DataFeed &feed, Content content, const ReadCommand &read,
-           Coordinates coordinates, const int64_t &finishedSteps)
-      : feed(feed), content(content), read(read),
+           Coordinates coordinates, Memory &memory,
+           const int64_t &finishedSteps)
+      : feed(feed), content(content), read(read), memory(memory),
         first(pieceStart(read.part, read.target.shape, coordinates, 0)),
         second(pieceStart(read.part, read.target.shape, coordinates, 1)),
         finishedSteps(finishedSteps) {}
 
-  Status run(void *const *addresses, int64_t microBatch) override {
+  Status run(const Address *views, int64_t microBatch) override {
     const View &view = read.target;
     auto start = [&](int dim) {
       return first[dim] + microBatch * (second[dim] - first[dim]);
@@ -51,10 +52,9 @@ public:
         int64_t count = std::min(TokenFile::kMaxRead, view.shape[1] - column);
         int64_t values[TokenFile::kMaxRead];
         ACCEL_RT_RETURN_IF_ERROR(get(sample, start(1) + column, count, values));
-        for (int64_t i = 0; i < count; ++i)
-          store(addresses[0],
-                row * view.strides[0] + (column + i) * view.strides[1],
-                values[i]);
+        ACCEL_RT_RETURN_IF_ERROR(
+            store(views[0], row * view.strides[0] + column * view.strides[1],
+                  values, count));
         column += count;
       }
     }
@@ -73,19 +73,27 @@ private:
     std::fill(values + known, values + count, kIgnored);
     return feed.tokens.read(sample, begin + 1, known, values);
   }
-  void store(void *base, int64_t offset, int64_t value) const {
-    if (read.target.dtype == DType::I64) {
-      static_cast<int64_t *>(base)[offset] = value;
-      return;
-    }
+  /// Stores values of a row from the element `offset` of the view on.
+  Status store(Address base, int64_t offset, const int64_t *values,
+               int64_t count) const {
+    int64_t stride = read.target.strides[1];
+    if (read.target.dtype == DType::I64)
+      return memory.upload(base + offset * 8, values,
+                           Rows::ofElements(8, count, stride, 1));
     // Out of range for the model, and so refused by its kernels.
-    static_cast<int32_t *>(base)[offset] =
-        static_cast<int32_t>(std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+    int32_t narrow[TokenFile::kMaxRead];
+    std::transform(values, values + count, narrow, [](int64_t value) {
+      return static_cast<int32_t>(
+          std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
+    });
+    return memory.upload(base + offset * 4, narrow,
+                         Rows::ofElements(4, count, stride, 1));
   }
 
   const DataFeed &feed;
   Content content;
   const ReadCommand &read;
+  Memory &memory;
   std::vector<int64_t> first, second;
   const int64_t &finishedSteps;
 };
@@ -167,14 +175,14 @@ std::string DataFeed::labelWarning(const Executable &executable,
          "the next token, or --data-labels same if this is meant";
 }
 
-std::unique_ptr<Task> DataFeed::prepare(const ReadCommand &read,
-                                        const Coordinates &coordinates,
-                                        const int64_t &finishedSteps) const {
+std::unique_ptr<HostTask>
+DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
+                  Memory &memory, const int64_t &finishedSteps) const {
   auto fed = std::find_if(inputs.begin(), inputs.end(), [&](const Input &each) {
     return each.name == read.name;
   });
   return std::make_unique<FeedTask>(*this, fed->content, read, coordinates,
-                                    finishedSteps);
+                                    memory, finishedSteps);
 }
 
 } // namespace accel::rt

@@ -49,10 +49,12 @@ public:
                            const Inputs &files) const;
 
   /// Makes the task of a read of a fed input. Before each step,
-  /// `finishedSteps` says how many were finished; it must outlive the task.
-  std::unique_ptr<Task> prepare(const ReadCommand &read,
-                                const Coordinates &coordinates,
-                                const int64_t &finishedSteps) const;
+  /// `finishedSteps` says how many were finished; it and `memory` must outlive
+  /// the task.
+  std::unique_ptr<HostTask> prepare(const ReadCommand &read,
+                                    const Coordinates &coordinates,
+                                    Memory &memory,
+                                    const int64_t &finishedSteps) const;
 
 private:
   enum class Content { Tokens, NextTokens, Ones };

@@ -132,11 +132,11 @@ const TensorRange *Inputs::find(const std::string &name) const {
 
 namespace {
 
-class ReadTask : public Task {
+class ReadTask : public HostTask {
 public:
   explicit ReadTask(PieceMover mover) : mover(std::move(mover)) {}
-  Status run(void *const *addresses, int64_t microBatch) override {
-    return mover.read(addresses[0], microBatch);
+  Status run(const Address *views, int64_t microBatch) override {
+    return mover.read(views[0], microBatch);
   }
 
 private:
@@ -145,17 +145,17 @@ private:
 
 /// Reads a rank's piece of a state's value, and holds the very bytes that it
 /// has read against their hash: what was checked before may have changed since.
-class LoadTask : public Task {
+class LoadTask : public HostTask {
 public:
   LoadTask(PieceMover mover, const OpenTensor &tensor, RangeBlocks blocks,
            const Weights::Check &check, const uint64_t *pieceHash,
            std::atomic<uint64_t> &counter)
       : mover(std::move(mover)), tensor(tensor), blocks(std::move(blocks)),
         check(check), pieceHash(pieceHash), counter(counter) {}
-  Status run(void *const *addresses, int64_t microBatch) override {
+  Status run(const Address *views, int64_t microBatch) override {
     RangeDigest digest(blocks);
     ACCEL_RT_RETURN_IF_ERROR(
-        mover.read(addresses[0], microBatch, &counter, &digest));
+        mover.read(views[0], microBatch, &counter, &digest));
     if (check.hash &&
         digest.value() != (blocks.isSplit() ? *pieceHash : *check.hash))
       return check.changed(tensor);
@@ -172,21 +172,21 @@ private:
 };
 
 /// Of a device without memory.
-class NothingTask : public Task {
+class NothingTask : public HostTask {
 public:
-  Status run(void *const *, int64_t) override { return Status(); }
+  Status run(const Address *, int64_t) override { return Status(); }
 };
 
 /// Replicated pieces are written by one rank, which says `writer`.
-class WriteTask : public Task {
+class WriteTask : public HostTask {
 public:
   WriteTask(std::optional<PieceMover> mover, InputOutput &io)
       : mover(std::move(mover)), io(io) {}
-  Status run(void *const *addresses, int64_t microBatch) override {
+  Status run(const Address *views, int64_t microBatch) override {
     if (!mover || !io.writing)
       return Status();
     auto begin = std::chrono::steady_clock::now();
-    Status status = mover->write(addresses[0], microBatch);
+    Status status = mover->write(views[0], microBatch);
     io.writeSeconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
@@ -199,21 +199,22 @@ private:
 };
 
 /// Keeps a number that a training step reports.
-class ReportTask : public Task {
+class ReportTask : public HostTask {
 public:
-  ReportTask(DType dtype, double &value) : dtype(dtype), value(value) {}
-  Status run(void *const *addresses, int64_t) override {
-    if (dtype == DType::F64) {
-      std::memcpy(&value, addresses[0], sizeof value);
-      return Status();
-    }
-    float narrow;
-    std::memcpy(&narrow, addresses[0], sizeof narrow);
+  ReportTask(Memory &memory, DType dtype, double &value)
+      : memory(memory), dtype(dtype), value(value) {}
+  Status run(const Address *views, int64_t) override {
+    if (dtype == DType::F64)
+      return memory.download(&value, views[0], {sizeof value});
+    float narrow = 0;
+    ACCEL_RT_RETURN_IF_ERROR(
+        memory.download(&narrow, views[0], {sizeof narrow}));
     value = narrow;
     return Status();
   }
 
 private:
+  Memory &memory;
   DType dtype;
   double &value;
 };
@@ -229,7 +230,7 @@ bool isStepReport(const Executable &executable, const std::string &output) {
 Status InputOutput::prepareLoad(const ReadCommand &read,
                                 const Coordinates &coordinates,
                                 RankControl &control,
-                                std::unique_ptr<Task> &task) {
+                                std::unique_ptr<HostTask> &task) {
   std::optional<size_t> state =
       weights ? weights->find(read.name) : std::nullopt;
   if (!state)
@@ -238,7 +239,8 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
   if (staging.empty())
     staging.resize(kStagingBytes);
   task = std::make_unique<LoadTask>(
-      PieceMover(tensor.range, read.part, read.target, coordinates, &staging),
+      PieceMover(tensor.range, read.part, read.target, coordinates, memory,
+                 &staging),
       tensor, RangeBlocks(tensor.range, read.part, coordinates),
       weights->checkOf(*state), pieceHashes + *state, control.weightBytesRead);
   return Status();
@@ -246,7 +248,8 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
 
 Status InputOutput::prepare(const Command &command,
                             const Coordinates &coordinates,
-                            RankControl &control, std::unique_ptr<Task> &task) {
+                            RankControl &control,
+                            std::unique_ptr<HostTask> &task) {
   if (!moves) {
     task = std::make_unique<NothingTask>();
     return Status();
@@ -256,13 +259,13 @@ Status InputOutput::prepare(const Command &command,
       return prepareLoad(*read, coordinates, control, task);
     const TensorRange *range = inputs ? inputs->find(read->name) : nullptr;
     if (!range && data && data->feeds(read->name)) {
-      task = data->prepare(*read, coordinates, finishedSteps);
+      task = data->prepare(*read, coordinates, *memory, finishedSteps);
       return Status();
     }
     if (!range)
       return Status::error("found no value for " + inQuotes(read->name));
     task = std::make_unique<ReadTask>(
-        PieceMover(*range, read->part, read->target, coordinates));
+        PieceMover(*range, read->part, read->target, coordinates, memory));
     return Status();
   }
   auto &write = std::get<WriteCommand>(command.what);
@@ -273,14 +276,14 @@ Status InputOutput::prepare(const Command &command,
     auto report = std::find(std::begin(kStepReports), std::end(kStepReports),
                             write.name) -
                   std::begin(kStepReports);
-    task =
-        std::make_unique<ReportTask>(write.view.dtype, record.values[report]);
+    task = std::make_unique<ReportTask>(*memory, write.view.dtype,
+                                        record.values[report]);
     return Status();
   }
   std::optional<PieceMover> mover;
   if (outputs && isWriter(write.part, coordinates))
     if (const TensorRange *range = outputs->find(write.name))
-      mover.emplace(*range, write.part, write.view, coordinates);
+      mover.emplace(*range, write.part, write.view, coordinates, memory);
   task = std::make_unique<WriteTask>(std::move(mover), *this);
   return Status();
 }

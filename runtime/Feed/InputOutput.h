@@ -57,6 +57,7 @@ struct InputOutput {
   const uint64_t *pieceHashes = nullptr;
   const Outputs *outputs = nullptr; ///< Null: outputs are computed, not kept.
   const DataFeed *data = nullptr;   ///< Of inputs without a file.
+  Memory *memory = nullptr;         ///< What the commands' views are in.
   /// Set while a write command shall reach its file.
   bool writing = false;
   /// Seconds that writes to files took since the last reset.
@@ -71,11 +72,11 @@ struct InputOutput {
   bool moves = true;
 
   Status prepare(const Command &command, const Coordinates &coordinates,
-                 RankControl &control, std::unique_ptr<Task> &task);
+                 RankControl &control, std::unique_ptr<HostTask> &task);
 
 private:
   Status prepareLoad(const ReadCommand &read, const Coordinates &coordinates,
-                     RankControl &control, std::unique_ptr<Task> &task);
+                     RankControl &control, std::unique_ptr<HostTask> &task);
 };
 
 /// Whether the output is a number by which a training step reports.

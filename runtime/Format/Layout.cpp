@@ -147,6 +147,34 @@ std::vector<int64_t> pieceStart(const Part &part,
   return start;
 }
 
+/// Rows whose sizes are those of elements are a strided copy.
+static void copyRows(char *target, int64_t targetStep, const char *source,
+                     int64_t sourceStep, const Rows &rows) {
+  int64_t bytes = static_cast<int64_t>(rows.bytes);
+  bool isElement = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+  if (rows.count > 1 && isElement && targetStep % bytes == 0 &&
+      sourceStep % bytes == 0)
+    return copyStrided(bytes, target, targetStep / bytes, source,
+                       sourceStep / bytes, rows.count);
+  for (int64_t i = 0; i < rows.count; ++i)
+    std::memcpy(target + i * targetStep, source + i * sourceStep, rows.bytes);
+}
+
+void uploadRows(char *target, const void *source, const Rows &rows) {
+  copyRows(target, rows.inArena, static_cast<const char *>(source), rows.onHost,
+           rows);
+}
+
+void downloadRows(void *target, const char *source, const Rows &rows) {
+  copyRows(static_cast<char *>(target), rows.onHost, source, rows.inArena,
+           rows);
+}
+
+void fillRows(char *target, int byte, const Rows &rows) {
+  for (int64_t i = 0; i < rows.count; ++i)
+    std::memset(target + i * rows.inArena, byte, rows.bytes);
+}
+
 bool isWriter(const Part &part, const Coordinates &coordinates) {
   for (size_t i = 0; i < coordinates.axes.size(); ++i) {
     bool splits = false;

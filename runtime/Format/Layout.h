@@ -4,7 +4,7 @@
 #ifndef ACCEL_RUNTIME_FORMAT_LAYOUT_H
 #define ACCEL_RUNTIME_FORMAT_LAYOUT_H
 
-#include "accel-rt/PlanFormat.h"
+#include "accel-rt/Memory.h"
 
 #include <algorithm>
 #include <array>
@@ -76,6 +76,12 @@ void copyStrided(int64_t bytes, void *target, int64_t targetStride,
 /// source), each of `bytes` bytes (1, 2, 4 or 8).
 void copyElements(const PairLayout &layout, int64_t bytes, void *target,
                   const void *source, int64_t begin, int64_t end);
+
+/// What Memory::upload, download and fill come to where arenas are memory of
+/// this process.
+void uploadRows(char *target, const void *source, const Rows &rows);
+void downloadRows(void *target, const char *source, const Rows &rows);
+void fillRows(char *target, int byte, const Rows &rows);
 
 /// This rank's coordinate on every axis, by name; "mb" among them where known.
 struct Coordinates {

@@ -105,7 +105,9 @@ static Status checkCounted(const RunOptions &options,
 static Status chooseDevice(const Executable &plan, const RunOptions &options,
                            const DeviceKind *&device) {
   std::string planned = deviceOf(plan);
-  device = findDevice(options.device.empty() ? planned : options.device);
+  device = options.ownDevice
+               ? options.ownDevice
+               : findDevice(options.device.empty() ? planned : options.device);
   if (!device)
     return options.device.empty()
                ? Status::error(inQuotes(options.executable) +

@@ -14,8 +14,9 @@ constexpr std::chrono::duration<double> kLongestLook(0.2);
 
 } // namespace
 
-HangWatch::HangWatch(const Executable &plan, HostMemory &memory, double limit)
-    : plan(plan), memory(memory), limit(limit),
+HangWatch::HangWatch(const Executable &plan, ControlCenter &control,
+                     double limit)
+    : plan(plan), control(control), limit(limit),
       lastProgress(static_cast<size_t>(plan.numRanks())) {}
 
 bool HangWatch::look() {
@@ -24,7 +25,7 @@ bool HangWatch::look() {
       std::min<std::chrono::duration<double>>(now - lastLook, kLongestLook);
   lastLook = now;
   for (size_t rank = 0; rank < lastProgress.size(); ++rank) {
-    RankControl &self = memory.rank(static_cast<int64_t>(rank));
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
     uint64_t progress = self.progress.load() + self.runsDone +
                         self.bytesPopulated + self.weightBytesRead;
     if (progress != lastProgress[rank])
@@ -40,7 +41,8 @@ std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
   // barriers differs, and so do their counts of it.
   uint64_t least = UINT64_MAX, most = 0;
   for (size_t rank = 0; rank < processes.size(); ++rank) {
-    uint64_t barriers = memory.rank(static_cast<int64_t>(rank)).barriers.load();
+    uint64_t barriers =
+        control.rank(static_cast<int64_t>(rank)).barriers.load();
     least = std::min(least, barriers);
     most = std::max(most, barriers);
   }
@@ -48,7 +50,7 @@ std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
                      std::to_string(static_cast<int64_t>(silent.count())) +
                      " s: ";
   for (size_t rank = 0; rank < processes.size(); ++rank) {
-    const RankControl &self = memory.rank(static_cast<int64_t>(rank));
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
     text += rank ? "; " : "";
     if (self.state.load() == RankControl::Finished) {
       text += "rank " + std::to_string(rank) + ", which has finished";

@@ -4,7 +4,7 @@
 #ifndef ACCEL_RUNTIME_RUN_HANGWATCH_H
 #define ACCEL_RUNTIME_RUN_HANGWATCH_H
 
-#include "Comm/HostMemory.h"
+#include "Control/ControlPlane.h"
 
 #include <chrono>
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace accel::rt {
 class HangWatch {
 public:
   /// A hang is `limit` seconds; the others must outlive it.
-  HangWatch(const Executable &plan, HostMemory &memory, double limit);
+  HangWatch(const Executable &plan, ControlCenter &control, double limit);
 
   /// Looks once; returns whether there has been no sign of life for longer than
   /// the limit. While all of the run is stopped (Ctrl-Z), nobody fails to give
@@ -29,7 +29,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   const Executable &plan;
-  HostMemory &memory;
+  ControlCenter &control;
   double limit;
   std::vector<uint64_t> lastProgress;
   Clock::time_point lastLook = Clock::now();

@@ -1,6 +1,7 @@
 // The parent: opens and checks everything, lets the Supervisor run the ranks,
 // and finishes what they have written.
 
+#include "Control/SharedControl.h"
 #include "Feed/DataFeed.h"
 #include "Run/CheckOptions.h"
 #include "Run/StepReports.h"
@@ -23,13 +24,24 @@ int64_t coresHere() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/// What each entry of a rank that was called comes to.
+std::map<std::string, EntryCounts> countsOf(const Job &job, int64_t rank) {
+  std::map<std::string, EntryCounts> counts;
+  const Program &program = *programOf(job.file.plan(), rank);
+  for (size_t i = 0; i < program.entries.size(); ++i)
+    if (EntryCounts found = nameCounts(job.control.counts(rank, i));
+        !found.empty() || program.entries[i].name == "load")
+      counts[program.entries[i].name] = std::move(found);
+  return counts;
+}
+
 void collect(const Job &job, RunResult &result) {
   const Executable &plan = job.file.plan();
   result.device = job.device.name;
   result.ranks = plan.numRanks();
   result.seconds.assign(static_cast<size_t>(job.repeats), 0);
   for (int64_t rank = 0; rank < result.ranks; ++rank) {
-    RankControl &self = job.memory.rank(rank);
+    const RankControl &self = job.control.rank(rank);
     uint64_t planned = 0;
     for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
       planned += static_cast<uint64_t>(arena.bytes);
@@ -42,8 +54,7 @@ void collect(const Job &job, RunResult &result) {
     result.residentBytes = std::max(result.residentBytes, self.residentBytes);
     result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
     if (!job.device.executes)
-      result.counts.push_back({{"load", nameCounts(self.loadCounts)},
-                               {job.call.entry, nameCounts(self.callCounts)}});
+      result.counts.push_back(countsOf(job, rank));
     else if (self.residentBytes > planned + self.reservedBytes)
       std::fprintf(stderr,
                    "acc-run: warning: rank %lld holds %.1f MiB beside its "
@@ -54,7 +65,7 @@ void collect(const Job &job, RunResult &result) {
     result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
     for (int64_t repeat = 0; repeat < job.repeats; ++repeat)
       result.seconds[repeat] =
-          std::max(result.seconds[repeat], job.memory.seconds(rank, repeat));
+          std::max(result.seconds[repeat], job.control.seconds(rank, repeat));
   }
 }
 
@@ -143,7 +154,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   if (executes)
     ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, savedStates));
   HostMemory memory;
-  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, repeats, device->executes));
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, device->executes));
   Outputs outputs;
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(
@@ -163,11 +174,24 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                     : device->executes
                         ? std::max<int64_t>(1, coresHere() / ranks)
                         : 1;
-  memory.control().spin =
-      ranks * threads <= coresHere() ? 2000 : 50; // as spinLimit says
+  ControlSize size;
+  size.ranks = ranks;
+  size.calls = repeats;
+  size.words = CheckpointWriter::numWords(plan) +
+               static_cast<size_t>(ranks) * plan.states.size();
+  for (const Program &program : plan.programs)
+    size.entries = std::max(size.entries, program.entries.size());
+  SharedControl shared;
+  if (!options.ownControl)
+    ACCEL_RT_RETURN_IF_ERROR(shared.create(size, spinLimit(ranks * threads)));
+  std::unique_ptr<ControlCenter> own;
+  if (options.ownControl)
+    ACCEL_RT_RETURN_IF_ERROR(options.ownControl(size, own));
+  ControlCenter &control = own ? *own : shared;
   Job job{options,
           *device,
           *file,
+          control,
           memory,
           call,
           evaluates ? &eval : nullptr,
@@ -192,19 +216,19 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
       checkpoints.discard();
     return withLast(std::move(ended));
   }
-  if (int64_t at = memory.control().interruptedAt; at != Control::kNever) {
+  if (int64_t at = control.interruptedAt(); at != RankControl::kNever) {
     result.interruptedBy = Interrupts::received();
     std::string why = result.interruptedBy ? std::string("interrupted by ") +
                                                  strsignal(result.interruptedBy)
                                            : supervisor.untold().message();
     return withLast(Status::error(
-        why + " after step " + std::to_string(memory.control().firstStep + at) +
-        " of " + std::to_string(memory.control().firstStep + repeats)));
+        why + " after step " + std::to_string(control.firstStep() + at) +
+        " of " + std::to_string(control.firstStep() + repeats)));
   }
   if (saves)
     if (Status status = saved.finish(); !status.ok())
       return withLast(std::move(status));
-  if (memory.control().stoppedAt.load())
+  if (control.stoppedAt())
     return withLast(badStep(job));
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
@@ -212,7 +236,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     return withLast(supervisor.untold());
   collect(job, result);
   if (call.entry == "eval" && executes) {
-    result.evalLoss = memory.step(0).evalLoss;
+    result.evalLoss = control.record(0).evalLoss;
     for (const TensorPlan &output : call.tensors.outputs)
       if (output.name == kStepReports[StepRecord::Loss])
         result.evalLossType = output.dtype;

@@ -75,27 +75,21 @@ void markSteadyState(bool begins) {
 /// Calls forward or eval as often as the job says.
 Status runForward(const RankParts &parts) {
   const Call &call = parts.job.call;
-  RankControl &self = parts.job.memory.rank(parts.rank);
+  RankControl &self = parts.control.self();
   for (int64_t repeat = 0; repeat < parts.job.repeats; ++repeat) {
     // Outputs reach their files in the last run; the time of that is not the
     // model's.
     parts.io.writing = repeat + 1 == parts.job.repeats;
     parts.io.writeSeconds = 0;
-    ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.barrier());
     double start = now();
-    if (call.entry == "eval" && parts.job.device.executes) {
-      StepRecord record;
+    StepRecord record;
+    if (call.entry == "eval" && parts.job.device.executes)
       ACCEL_RT_RETURN_IF_ERROR(evaluate(parts, call, parts.io, record));
-      if (parts.rank == 0)
-        parts.job.memory.step(repeat) = record;
-    } else {
+    else
       ACCEL_RT_RETURN_IF_ERROR(parts.executor.run(call.entry));
-    }
-    if (!parts.job.device.executes)
-      ACCEL_RT_RETURN_IF_ERROR(noteCounts(
-          parts.executor.takeCounts(), /*first=*/repeat == 0, self.callCounts));
-    parts.job.memory.seconds(parts.rank, repeat) =
-        now() - start - parts.io.writeSeconds;
+    ACCEL_RT_RETURN_IF_ERROR(parts.noteCall(call.entry, /*first=*/repeat == 0));
+    parts.control.report(repeat, now() - start - parts.io.writeSeconds, record);
     self.runsDone.fetch_add(1);
     self.command[0] = RankControl::kBetweenRuns;
   }
@@ -112,10 +106,10 @@ const Program *programOf(const Executable &executable, int64_t rank) {
   return nullptr;
 }
 
-Status runRank(const Job &job, int64_t rank) {
+Status runRank(const Job &job, ControlPlane &control) {
   const Executable &plan = job.file.plan();
-  Control &control = job.memory.control();
-  RankControl &self = job.memory.rank(rank);
+  int64_t rank = control.rank();
+  RankControl &self = control.self();
   double begin = now();
   const Program *program = programOf(plan, rank);
   bool executes = job.device.executes;
@@ -129,12 +123,21 @@ Status runRank(const Job &job, int64_t rank) {
   std::unique_ptr<Device> device;
   ACCEL_RT_RETURN_IF_ERROR(
       job.device.make(job.file, pool, &self.bytesPopulated, device));
-  std::unique_ptr<Comm> comm =
-      makeHostComm(job.memory, pool, plan, rank, /*moves=*/executes);
+  std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, control,
+                                            /*moves=*/executes, *device);
+  // What this rank's pieces of states must hash to: words of the board, after
+  // those of checkpoints.
+  size_t states = plan.states.size();
+  std::vector<uint64_t> pieceHashes(states);
+  auto wordOf = [&](int64_t other, size_t state) {
+    return CheckpointWriter::numWords(plan) +
+           static_cast<size_t>(other) * states + state;
+  };
   auto makeIo = [&](const Call *call, const Outputs *outputs) {
     InputOutput io{plan,         call ? &call->inputs : nullptr,
-                   &job.weights, &job.memory.pieceHash(rank, 0),
+                   &job.weights, pieceHashes.data(),
                    outputs,      call && call->hasData ? &call->data : nullptr};
+    io.memory = device.get();
     io.moves = executes && call;
     return io;
   };
@@ -142,7 +145,7 @@ Status runRank(const Job &job, int64_t rank) {
               evalIo = makeIo(job.eval, nullptr),
               idle = makeIo(nullptr, nullptr); // of entries that nobody calls
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
-  auto transfer = [&](const Command &command, std::unique_ptr<Task> &task) {
+  auto transfer = [&](const Command &command, std::unique_ptr<HostTask> &task) {
     const auto *read = std::get_if<ReadCommand>(&command.what);
     bool isOfCall = (read && read->source == "state") ||
                     job.call.tensors.commands.count(&command);
@@ -150,10 +153,9 @@ Status runRank(const Job &job, int64_t rank) {
     InputOutput &own = isOfCall ? io : isOfEval ? evalIo : idle;
     return own.prepare(command, coordinates, self, task);
   };
-  Executor executor(*program, coordinates,
-                    {device.get(), comm.get(), transfer, &control, &self},
-                    job.options.poison ||
-                        (executes && job.options.poisonIfExecuted));
+  Executor executor(
+      *program, coordinates, {device.get(), comm.get(), transfer, &control},
+      job.options.poison || (executes && job.options.poisonIfExecuted));
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
   self.arenaBytes = executor.arenaBytes();
   uint64_t sharedBytes = 0;
@@ -165,31 +167,29 @@ Status runRank(const Job &job, int64_t rank) {
   if (executes)
     ACCEL_RT_RETURN_IF_ERROR(job.weights.checkSplit(
         plan, rank,
-        [&](int64_t other, size_t state) -> uint64_t & {
-          return job.memory.pieceHash(other, state);
+        [&](int64_t other, size_t state, uint64_t hash) {
+          control.post(wordOf(other, state), hash);
         },
         self.progress));
-  ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  for (size_t state = 0; state < states; ++state)
+    pieceHashes[state] = control.find(wordOf(rank, state));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
-  if (!executes)
-    ACCEL_RT_RETURN_IF_ERROR(
-        noteCounts(executor.takeCounts(), /*first=*/true, self.loadCounts));
   io.staging = {};
   std::unique_ptr<CheckpointWriter> writer;
   if (job.checkpoints)
-    writer = std::make_unique<CheckpointWriter>(
-        *job.checkpoints, *program, coordinates, executor, *comm, job.memory);
-  RankParts parts{job,     rank,  *program, coordinates, executor,
-                  *device, *comm, io,       evalIo,      writer.get()};
-  if (rank == 0 && job.trains()) {
-    int64_t finished = finishedSteps(parts);
-    if (finished < 0 || finished > kMaxSteps)
-      return Status::error("expected a counter of steps from 0 to " +
-                           std::to_string(kMaxSteps) + ", found " +
-                           std::to_string(finished));
-    control.firstStep = finished;
-  }
-  ACCEL_RT_RETURN_IF_ERROR(comm->barrier());
+    writer = std::make_unique<CheckpointWriter>(*job.checkpoints, *program,
+                                                coordinates, executor, control);
+  RankParts parts{job,     rank,    *program, coordinates, executor,
+                  *device, control, io,       evalIo,      writer.get()};
+  ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("load", /*first=*/true));
+  int64_t finished = rank == 0 && job.trains() ? finishedSteps(parts) : 0;
+  if (finished < 0 || finished > kMaxSteps)
+    return Status::error("expected a counter of steps from 0 to " +
+                         std::to_string(kMaxSteps) + ", found " +
+                         std::to_string(finished));
+  ACCEL_RT_RETURN_IF_ERROR(control.agree(finished));
+  self.firstStep = finished;
   self.loadSeconds = now() - begin;
   self.state = RankControl::Running;
   (void)residentBytes(0); // reading /proc allocates: once now, not after load
@@ -200,7 +200,7 @@ Status runRank(const Job &job, int64_t rank) {
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);
-  bool isWhole = control.interruptedAt.load() == Control::kNever;
+  bool isWhole = self.interruptedAt == RankControl::kNever;
   if (job.saved && isWhole)
     ACCEL_RT_RETURN_IF_ERROR(
         job.saved->writePieces(*program, coordinates, executor, self.progress));

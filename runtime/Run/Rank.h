@@ -4,6 +4,7 @@
 #define ACCEL_RUNTIME_RUN_RANK_H
 
 #include "Comm/HostMemory.h"
+#include "Control/ControlPlane.h"
 #include "Device/Devices.h"
 #include "Feed/DataFeed.h"
 #include "Feed/InputOutput.h"
@@ -33,7 +34,8 @@ struct Job {
   const RunOptions &options;
   const DeviceKind &device;
   const ExecutableFile &file;
-  HostMemory &memory;
+  ControlCenter &control;
+  HostMemory &memory; ///< Through which ranks exchange data.
   const Call &call;
   const Call *eval; ///< Between steps; null: never.
   const Weights &weights;
@@ -47,8 +49,8 @@ struct Job {
   bool trains() const { return call.entry == "step"; }
 };
 
-/// Loads and runs; times and sizes go to the shared control block.
-Status runRank(const Job &job, int64_t rank);
+/// Loads and runs; it tells of itself by `control`.
+Status runRank(const Job &job, ControlPlane &control);
 
 /// The program whose stage is the rank's coordinate on pp: every file that
 /// opens has one for each.

@@ -1,4 +1,4 @@
-// Gathering a step's report from the ranks' shared memory.
+// Gathering a step's report from what the ranks told.
 
 #include "Run/StepReports.h"
 
@@ -9,9 +9,9 @@ namespace accel::rt {
 
 StepResult stepResult(const Job &job, int64_t number) {
   const Executable &plan = job.file.plan();
-  const StepRecord &record = job.memory.step(number);
+  const StepRecord record = job.control.record(number);
   StepResult result;
-  result.step = job.memory.control().firstStep + number + 1;
+  result.step = job.control.firstStep() + number + 1;
   result.last = number + 1 == job.repeats;
   result.loss = record.values[StepRecord::Loss];
   result.gradNorm = record.values[StepRecord::GradNorm];
@@ -27,7 +27,8 @@ StepResult stepResult(const Job &job, int64_t number) {
         *types[i] = output.dtype;
   result.evalLossType = result.lossType; // one output, of both entries
   for (int64_t rank = 0; rank < plan.numRanks(); ++rank)
-    result.seconds = std::max(result.seconds, job.memory.seconds(rank, number));
+    result.seconds =
+        std::max(result.seconds, job.control.seconds(rank, number));
   for (const TensorPlan &input : job.call.tensors.inputs) {
     const std::vector<int64_t> &shape = input.part.shape;
     if (!shape.empty() && !result.samples)
@@ -42,7 +43,7 @@ StepResult stepResult(const Job &job, int64_t number) {
 }
 
 Status badStep(const Job &job) {
-  int64_t stopped = job.memory.control().stoppedAt.load();
+  int64_t stopped = job.control.stoppedAt();
   StepResult bad = stepResult(job, stopped - 1);
   bool isLoss = !std::isfinite(bad.loss);
   double value = isLoss ? bad.loss : bad.gradNorm;

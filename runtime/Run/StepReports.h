@@ -13,7 +13,7 @@ namespace accel::rt {
 StepResult stepResult(const Job &job, int64_t number);
 
 /// The error of a run that stopped at a step without a finite loss or norm.
-/// Requires Control::stoppedAt.
+/// Requires RankControl::stoppedAt.
 Status badStep(const Job &job);
 
 } // namespace accel::rt

@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -34,67 +32,65 @@ constexpr auto kPoll = std::chrono::milliseconds(20);
 constexpr auto kFirstPoll = std::chrono::milliseconds(1);
 constexpr auto kProgressInterval = std::chrono::seconds(2);
 
+/// Says why this rank ends, and ends the others. Allocates nothing.
+void tellFailure(ControlPlane &plane, const char *message) {
+  RankControl &self = plane.self();
+  std::strncpy(self.message, message, sizeof self.message - 1);
+  self.state = RankControl::Failed;
+  plane.abort();
+  plane.close();
+}
+
 } // namespace
 
 Supervisor::Supervisor(const Job &job)
-    : job(job), plan(job.file.plan()), control(job.memory.control()) {}
+    : job(job), plan(job.file.plan()), control(job.control) {}
 
 Status Supervisor::run() {
   int64_t ranks = plan.numRanks();
-  pid_t parent = getpid();
   for (int64_t rank = 0; rank < ranks; ++rank) {
     // A signal that comes before a rank has its own handlers back must wait:
     // the parent's would only note it there.
     interrupts.block(true);
-    pid_t child = fork();
-    if (child == 0)
-      rankProcess(rank, parent);
+    Status status =
+        control.start(rank, [&](ControlPlane &plane) { return liveAs(plane); });
     interrupts.block(false);
-    if (child < 0) {
-      fail(Status::error("cannot start rank " + std::to_string(rank) + ": " +
-                         systemError(errno)));
+    if (!status.ok()) {
+      fail(std::move(status));
       endAll();
       return failure;
     }
-    children.push_back(child);
+    lives.push_back(true);
     ++running;
   }
   return watch();
 }
 
-void Supervisor::rankProcess(int64_t rank, pid_t parent) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
+int Supervisor::liveAs(ControlPlane &plane) {
   if (job.checkpoints)
     interrupts.ignore();
   else
     interrupts.restore();
   interrupts.block(false);
-  if (getppid() != parent)
-    _exit(1); // the parent ended before the line above
-  RankControl &self = job.memory.rank(rank);
   // Memory may run out in any of the rank's threads, and in libraries.
-  static Supervisor *here;
-  static RankControl *rankHere;
-  here = this;
-  rankHere = &self;
-  endWithoutMemory([] { here->endRank(*rankHere, kNoMemory.c_str()); });
-  Status status = runRank(job, rank);
-  if (!status.ok())
-    endRank(self, status.message().c_str());
-  self.state = RankControl::Finished;
-  _exit(0);
-}
-
-/// Ends this process, a rank's. Allocates nothing.
-void Supervisor::endRank(RankControl &self, const char *message) {
-  std::strncpy(self.message, message, sizeof self.message - 1);
-  self.state = RankControl::Failed;
-  control.abort.store(1);
-  _exit(1);
+  static ControlPlane *here;
+  here = &plane;
+  endWithoutMemory([] {
+    tellFailure(*here, kNoMemory.c_str());
+    _exit(1);
+  });
+  Status status = runRank(job, plane);
+  if (!status.ok()) {
+    tellFailure(plane, status.message().c_str());
+    return 1;
+  }
+  plane.self().state = RankControl::Finished;
+  plane.close();
+  return 0;
 }
 
 Status Supervisor::watch() {
-  HangWatch hang(plan, job.memory, job.options.hangSeconds);
+  HangWatch hang(plan, control, job.options.hangSeconds);
   Clock::duration poll = kFirstPoll;
   lastLine = Clock::now();
   while (running > 0) {
@@ -104,10 +100,10 @@ Status Supervisor::watch() {
     else if (!untoldStep.ok())
       stop(untoldStep);
     reap();
-    if (!failure.ok() || control.aborted())
+    if (!failure.ok() || control.isAborted())
       break;
     if (hang.look()) {
-      fail(Status::error(hang.describe(children)));
+      fail(Status::error(hang.describe(processes())));
       break;
     }
     reportProgress();
@@ -125,12 +121,15 @@ Status Supervisor::watch() {
 /// a folder to save it in, and by force if not or if it is asked for twice.
 void Supervisor::stop(Status why) {
   bool inOrder = job.checkpoints && Interrupts::count() <= 1;
-  for (size_t rank = 0; rank < children.size() && !control.stopWanted; ++rank)
-    inOrder &= job.memory.rank(static_cast<int64_t>(rank)).state.load() !=
+  for (size_t rank = 0; rank < lives.size() && !control.isStopWanted(); ++rank)
+    inOrder &= control.rank(static_cast<int64_t>(rank)).state.load() !=
                RankControl::Loading; // else nothing is worth saving
   if (!inOrder)
     return fail(std::move(why));
-  if (control.stopWanted.exchange(true) || !job.options.progress)
+  if (control.isStopWanted())
+    return;
+  control.wantStop();
+  if (!job.options.progress)
     return;
   job.options.progress(why.message() +
                        ": saving a checkpoint after this step; a second "
@@ -147,12 +146,12 @@ void Supervisor::reportSteps(bool waits) {
            (waits || !job.options.canTellStep || job.options.canTellStep());
   };
   int64_t done = job.repeats;
-  for (size_t rank = 0; rank < children.size(); ++rank)
+  for (size_t rank = 0; rank < lives.size(); ++rank)
     done = std::min(
         done, static_cast<int64_t>(
-                  job.memory.rank(static_cast<int64_t>(rank)).runsDone.load()));
+                  control.rank(static_cast<int64_t>(rank)).runsDone.load()));
   // A step that ended badly is an error, no step.
-  if (int64_t stopped = control.stoppedAt.load())
+  if (int64_t stopped = control.stoppedAt())
     done = std::min(done, stopped - 1);
   for (; reported < done && mayTell(); ++reported) {
     StepResult step = stepResult(job, reported);
@@ -186,8 +185,8 @@ void Supervisor::reportProgress() {
 std::string Supervisor::progressLine() const {
   uint64_t read = 0, populated = 0, done = UINT64_MAX;
   bool loading = false;
-  for (size_t rank = 0; rank < children.size(); ++rank) {
-    RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
+  for (size_t rank = 0; rank < lives.size(); ++rank) {
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
     loading |= self.state.load() == RankControl::Loading;
     read += self.weightBytesRead;
     populated += self.bytesPopulated;
@@ -203,31 +202,43 @@ std::string Supervisor::progressLine() const {
          std::to_string(job.repeats) + " done";
 }
 
+std::optional<RankEnd> Supervisor::findEnd(size_t rank) {
+  std::optional<RankEnd> end;
+  if (lives[rank])
+    end = control.findEnd(static_cast<int64_t>(rank));
+  if (end) {
+    lives[rank] = false;
+    --running;
+  }
+  return end;
+}
+
+std::vector<pid_t> Supervisor::processes() const {
+  std::vector<pid_t> found;
+  for (size_t rank = 0; rank < lives.size(); ++rank)
+    found.push_back(control.process(static_cast<int64_t>(rank)));
+  return found;
+}
+
 /// Collects the ranks that have ended; the first bad end is the failure.
 void Supervisor::reap() {
-  for (size_t rank = 0; rank < children.size(); ++rank) {
-    int status = 0;
-    if (children[rank] <= 0 ||
-        waitpid(children[rank], &status, WNOHANG) != children[rank])
+  for (size_t rank = 0; rank < lives.size(); ++rank) {
+    std::optional<RankEnd> end = findEnd(rank);
+    if (!end || (!end->bySignal && end->code == 0))
       continue;
-    children[rank] = 0;
-    --running;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-      continue;
-    RankControl &self = job.memory.rank(static_cast<int64_t>(rank));
-    if (WIFSIGNALED(status)) {
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
+    if (end->bySignal) {
       std::string text = whereIs(plan, self, static_cast<int64_t>(rank)) +
-                         ": ended by signal " +
-                         std::to_string(WTERMSIG(status)) + " (" +
-                         strsignal(WTERMSIG(status)) + ")";
+                         ": ended by signal " + std::to_string(end->code) +
+                         " (" + strsignal(end->code) + ")";
       // A SIGKILL of nobody's is the kernel's.
-      if (WTERMSIG(status) == SIGKILL)
+      if (end->code == SIGKILL)
         text += ", as the kernel does where memory runs out";
       fail(Status::error(text));
     } else if (self.state.load() != RankControl::Failed) {
       fail(Status::error(whereIs(plan, self, static_cast<int64_t>(rank)) +
                          ": ended with exit code " +
-                         std::to_string(WEXITSTATUS(status))));
+                         std::to_string(end->code)));
     } else {
       failAsSaid(rank);
     }
@@ -236,57 +247,53 @@ void Supervisor::reap() {
 
 /// Fails for the reason that a rank gave before it ended.
 void Supervisor::failAsSaid(size_t rank) {
-  std::string why = job.memory.rank(static_cast<int64_t>(rank)).message;
+  std::string why = control.rank(static_cast<int64_t>(rank)).message;
   if (why != kAbortedMessage)
     fail(Status::error(
-        (children.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") +
-        why));
+        (lives.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + why));
 }
 
 void Supervisor::fail(Status status) {
   if (failure.ok())
     failure = std::move(status);
-  control.abort.store(1);
+  control.abort();
 }
 
 /// Ends every rank: by the abort word, and by force when the grace is over.
 void Supervisor::endAll() {
   auto deadline = Clock::now() + kGrace;
   if (running > 0 || !failure.ok())
-    control.abort.store(1);
+    control.abort();
   while (running > 0 && Clock::now() < deadline) {
     reap();
     std::this_thread::sleep_for(kPoll / 4);
   }
-  for (size_t rank = 0; rank < children.size(); ++rank) {
-    if (children[rank] <= 0)
-      continue;
-    kill(children[rank], SIGKILL);
+  for (size_t rank = 0; rank < lives.size(); ++rank) {
+    if (lives[rank])
+      control.kill(static_cast<int64_t>(rank));
   }
   deadline = Clock::now() + kKillGrace;
   while (running > 0 && Clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll / 4);
     collectKilled();
   }
-  if (failure.ok() && control.aborted())
+  if (failure.ok() && control.isAborted())
     failure = Status::error("a rank ended without saying why");
-  for (size_t rank = 0; rank < children.size(); ++rank)
-    if (children[rank] > 0)
+  for (size_t rank = 0; rank < lives.size(); ++rank)
+    if (lives[rank])
       failure = Status::error(
           failure.message() + "; rank " + std::to_string(rank) + " (" +
-          whyItLives(children[rank]) + ") did not end by SIGKILL");
+          whyItLives(control.process(static_cast<int64_t>(rank))) +
+          ") did not end by SIGKILL");
 }
 
 /// Collects the ranks that SIGKILL has ended, which is no news. But one may
 /// have said why it ends, and been slow to do so.
 void Supervisor::collectKilled() {
-  for (size_t rank = 0; rank < children.size(); ++rank) {
-    if (children[rank] <= 0 ||
-        waitpid(children[rank], nullptr, WNOHANG) != children[rank])
+  for (size_t rank = 0; rank < lives.size(); ++rank) {
+    if (!findEnd(rank))
       continue;
-    children[rank] = 0;
-    --running;
-    if (job.memory.rank(static_cast<int64_t>(rank)).state.load() ==
+    if (control.rank(static_cast<int64_t>(rank)).state.load() ==
         RankControl::Failed)
       failAsSaid(rank);
   }

@@ -1,4 +1,4 @@
-// What the parent does while its ranks run: it forks them, tells of their
+// What the parent does while its ranks run: it starts them, tells of their
 // steps, and ends all of them when one ends badly, when they hang, or when it
 // is told to.
 
@@ -30,8 +30,9 @@ public:
   const Status &untold() const { return untoldStep; }
 
 private:
-  [[noreturn]] void rankProcess(int64_t rank, pid_t parent);
-  [[noreturn]] void endRank(RankControl &self, const char *message);
+  int liveAs(ControlPlane &plane);
+  std::optional<RankEnd> findEnd(size_t rank);
+  std::vector<pid_t> processes() const;
   Status watch();
   void stop(Status why);
   void reportSteps(bool waits);
@@ -46,9 +47,9 @@ private:
 
   const Job &job;
   const Executable &plan;
-  Control &control;
+  ControlCenter &control;
   Interrupts interrupts;
-  std::vector<pid_t> children; ///< 0: it has ended.
+  std::vector<bool> lives; ///< Of the ranks that were started.
   size_t running = 0;
   int64_t reported = 0;
   bool warnedOfRate = false;

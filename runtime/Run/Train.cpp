@@ -25,6 +25,13 @@ double now() {
 
 } // namespace
 
+Status RankParts::noteCall(const std::string &entry, bool first) const {
+  for (size_t i = 0; i < program.entries.size(); ++i)
+    if (program.entries[i].name == entry && !job.device.executes)
+      return noteCounts(executor.takeCounts(), first, control.counts(i));
+  return Status();
+}
+
 int64_t finishedSteps(const RankParts &parts) {
   for (const StatePlan &state : parts.job.file.plan().states) {
     if (state.role != "counter" || state.dtype != DType::I64 ||
@@ -37,7 +44,7 @@ int64_t finishedSteps(const RankParts &parts) {
     if (found != held.end() &&
         !parts.device
              .download(&value, parts.executor.address(found->second->target),
-                       sizeof value)
+                       {sizeof value})
              .ok())
       return -1; // no number of steps
     return value;
@@ -46,23 +53,24 @@ int64_t finishedSteps(const RankParts &parts) {
 }
 
 Status trainSteps(const RankParts &parts) {
-  Control &control = parts.job.memory.control();
-  RankControl &self = parts.job.memory.rank(parts.rank);
+  RankControl &self = parts.control.self();
   InputOutput &io = parts.io;
   for (int64_t k = 0; k < parts.job.repeats; ++k) {
     io.writing = k + 1 == parts.job.repeats;
     io.writeSeconds = 0;
-    io.finishedSteps = control.firstStep + k;
-    // One rank decides, before the barrier after which all of them read it.
-    if (parts.rank == 0 && control.stopWanted)
-      control.interruptedAt = std::min<int64_t>(control.interruptedAt, k);
-    ACCEL_RT_RETURN_IF_ERROR(parts.comm.barrier());
-    // A rank that is ahead may already have seen step k end badly; that is no
-    // news for this one yet.
-    int64_t stopped = control.stoppedAt.load();
-    if (stopped && stopped <= k)
+    io.finishedSteps = self.firstStep + k;
+    // Whoever saw a step end badly ends them for all; of an interrupt one rank
+    // is told, in time or a step late.
+    enum Verdict : int64_t { GoOn, Interrupted, EndedBadly };
+    int64_t verdict = self.stoppedAt.load() ? EndedBadly
+                      : parts.rank == 0 && parts.control.isStopWanted()
+                          ? Interrupted
+                          : GoOn;
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
+    if (verdict == EndedBadly)
       break;
-    if (control.interruptedAt.load() <= k) {
+    if (verdict == Interrupted) {
+      self.interruptedAt = k;
       bool isSaved =
           k == 0 || parts.job.checkpoints->isDue(io.finishedSteps, false);
       if (!isSaved)
@@ -71,25 +79,21 @@ Status trainSteps(const RankParts &parts) {
     }
     double start = now();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
-    if (!parts.job.device.executes)
-      ACCEL_RT_RETURN_IF_ERROR(noteCounts(parts.executor.takeCounts(),
-                                          /*first=*/k == 0, self.callCounts));
-    parts.job.memory.seconds(parts.rank, k) = now() - start - io.writeSeconds;
+    ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
+    double seconds = now() - start - io.writeSeconds;
     StepRecord record = io.record;
     if (!std::isfinite(io.record.values[StepRecord::Loss]) ||
         !std::isfinite(io.record.values[StepRecord::GradNorm]))
-      control.stoppedAt.store(k + 1);
+      self.stoppedAt = k + 1;
     self.command[0] = RankControl::kBetweenRuns;
-    stopped = control.stoppedAt.load();
-    bool isBad = stopped && stopped <= k + 1;
     int64_t finished = io.finishedSteps + 1;
-    if (parts.job.eval && !isBad && finished % parts.job.options.evalEvery == 0)
+    if (parts.job.eval && !self.stoppedAt &&
+        finished % parts.job.options.evalEvery == 0)
       ACCEL_RT_RETURN_IF_ERROR(
           evaluate(parts, *parts.job.eval, parts.evalIo, record));
-    if (parts.rank == 0)
-      parts.job.memory.step(k) = record;
+    parts.control.report(k, seconds, record);
     self.runsDone.fetch_add(1);
-    if (parts.checkpoints && !isBad &&
+    if (parts.checkpoints && !self.stoppedAt &&
         parts.job.checkpoints->isDue(finished, k + 1 == parts.job.repeats))
       ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
   }

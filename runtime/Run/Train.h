@@ -5,7 +5,6 @@
 #define ACCEL_RUNTIME_RUN_TRAIN_H
 
 #include "Run/Rank.h"
-#include "accel-rt/Comm.h"
 
 namespace accel::rt {
 
@@ -20,10 +19,14 @@ struct RankParts {
   Coordinates coordinates;
   Executor &executor;
   Device &device;
-  Comm &comm;
+  ControlPlane &control;
   InputOutput &io;
   InputOutput &evalIo;           ///< Of the evaluations between steps.
   CheckpointWriter *checkpoints; ///< Null: none are saved.
+
+  /// Where the device only counts: notes what a call of an entry came to.
+  /// Errors: not what its `first` call did.
+  Status noteCall(const std::string &entry, bool first) const;
 };
 
 /// Number of finished steps: the value of the state `counter/step` (or `step`)
@@ -33,10 +36,10 @@ int64_t finishedSteps(const RankParts &parts);
 
 /// Runs `step` as often as the job says, and evaluates and saves the
 /// checkpoints that are due between steps. Every rank stops after the first
-/// step whose loss or norm is not finite: `Control::stoppedAt` is its number,
-/// from 1 in this run. After an interrupt they stop before
-/// `Control::interruptedAt`, with a checkpoint of what was reached; that needs
-/// `checkpoints`.
+/// step whose loss or norm is not finite: `RankControl::stoppedAt` is its
+/// number, from 1 in this run. After an interrupt they stop before
+/// `RankControl::interruptedAt`, with a checkpoint of what was reached; that
+/// needs `checkpoints`.
 Status trainSteps(const RankParts &parts);
 
 } // namespace accel::rt

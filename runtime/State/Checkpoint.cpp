@@ -3,7 +3,7 @@
 #include "State/Checkpoint.h"
 
 #include "Base/SystemError.h"
-#include "Comm/HostMemory.h"
+#include "Control/ControlPlane.h"
 #include "Data/Safetensors.h"
 #include "Execute/Executor.h"
 #include "State/Resume.h"
@@ -154,12 +154,11 @@ struct CheckpointWriter::Hasher {
 CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
                                    const Program &program,
                                    const Coordinates &coordinates,
-                                   const Executor &executor, Comm &comm,
-                                   HostMemory &memory)
-    : plan(checkpoints), comm(comm), memory(memory),
-      progress(memory.rank(comm.rank()).progress), staging(kStagingBytes),
-      hasher(std::make_unique<Hasher>()), manifest(checkpoints.manifest),
-      manifestPath(kManifestFile) {
+                                   const Executor &executor,
+                                   ControlPlane &control)
+    : plan(checkpoints), control(control), progress(control.self().progress),
+      staging(kStagingBytes), hasher(std::make_unique<Hasher>()),
+      manifest(checkpoints.manifest), manifestPath(kManifestFile) {
   for (int i = 0; i < kNumCheckpointFiles; ++i)
     filePaths[i] = kCheckpointFiles[i];
   HeldStates held = findHeld(program);
@@ -172,17 +171,17 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
     TensorRange range{-1,           filePaths[saved.file],
                       saved.offset, saved.state->dtype,
                       shape,        rowMajorStrides(shape)};
-    pieces.push_back(
-        {saved.file,
-         PieceMover(range, read.part, read.target, coordinates, &staging),
-         executor.address(read.target)});
+    pieces.push_back({saved.file,
+                      PieceMover(range, read.part, read.target, coordinates,
+                                 &executor.memory(), &staging),
+                      executor.address(read.target)});
   }
 }
 
 CheckpointWriter::~CheckpointWriter() = default;
 
 Status CheckpointWriter::save(int64_t step) {
-  RankControl &self = memory.rank(comm.rank());
+  RankControl &self = control.self();
   self.command[0] = RankControl::kSaving;
   Status status = writeAll(step);
   for (FileHandle &file : files)
@@ -199,20 +198,20 @@ Status CheckpointWriter::save(int64_t step) {
 
 Status CheckpointWriter::writeAll(int64_t step) {
   ACCEL_RT_RETURN_IF_ERROR(writePieces(step));
-  ACCEL_RT_RETURN_IF_ERROR(comm.barrier());
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
   ACCEL_RT_RETURN_IF_ERROR(hashShare());
-  ACCEL_RT_RETURN_IF_ERROR(comm.barrier());
-  if (comm.rank() != 0)
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  if (control.rank() != 0)
     return Status();
   return publish(step);
 }
 
 Status CheckpointWriter::writePieces(int64_t step) {
   // Full size first: a full disk is found before a byte of state is written.
-  if (comm.rank() == 0)
+  if (control.rank() == 0)
     ACCEL_RT_RETURN_IF_ERROR(openFiles(step, /*create=*/true));
-  ACCEL_RT_RETURN_IF_ERROR(comm.barrier());
-  if (comm.rank() != 0)
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  if (control.rank() != 0)
     ACCEL_RT_RETURN_IF_ERROR(openFiles(step, /*create=*/false));
   for (Piece &piece : pieces) {
     piece.mover.setFile(files[piece.file].get());
@@ -253,7 +252,7 @@ Status CheckpointWriter::openFiles(int64_t step, bool create) {
 /// Each state is read back whole by one of the ranks.
 Status CheckpointWriter::hashShare() {
   for (size_t i = 0; i < plan.states.size(); ++i) {
-    if (static_cast<int64_t>(i) % comm.numRanks() != comm.rank())
+    if (static_cast<int64_t>(i) % control.numRanks() != control.rank())
       continue;
     const Checkpoints::Saved &saved = plan.states[i];
     XXH3_64bits_reset(&hasher->state);
@@ -266,7 +265,7 @@ Status CheckpointWriter::hashShare() {
       progress.fetch_add(1, std::memory_order_relaxed);
       done += count;
     }
-    memory.stateHash(i) = XXH3_64bits_digest(&hasher->state);
+    control.post(i, XXH3_64bits_digest(&hasher->state));
   }
   return Status();
 }
@@ -280,7 +279,7 @@ Status CheckpointWriter::syncFile(int file) {
                           SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                               SYNC_FILE_RANGE_WAIT_AFTER);
     progress.fetch_add(1, std::memory_order_relaxed);
-    if (memory.control().aborted())
+    if (control.isAborted())
       return Status::error(kAbortedMessage);
   }
   return fsync(files[file].get()) == 0 ? Status()
@@ -290,7 +289,7 @@ Status CheckpointWriter::syncFile(int file) {
 Status CheckpointWriter::publish(int64_t step) {
   manifest.setStep(step);
   for (size_t i = 0; i < plan.states.size(); ++i)
-    manifest.setHash(i, memory.stateHash(i));
+    manifest.setHash(i, control.find(i));
   manifest.seal();
   for (int i = 0; i < kNumCheckpointFiles; ++i)
     ACCEL_RT_RETURN_IF_ERROR(syncFile(i));

@@ -12,9 +12,8 @@
 
 namespace accel::rt {
 
+class ControlPlane;
 class Executor;
-class Comm;
-class HostMemory;
 class Resume;
 
 /// What a run saves and where: opened by the parent, used by every rank.
@@ -57,10 +56,16 @@ public:
   /// Prepares everything that saving needs. The arguments must outlive it.
   CheckpointWriter(const Checkpoints &checkpoints, const Program &program,
                    const Coordinates &coordinates, const Executor &executor,
-                   Comm &comm, HostMemory &memory);
+                   ControlPlane &control);
   ~CheckpointWriter();
   CheckpointWriter(const CheckpointWriter &) = delete;
   CheckpointWriter &operator=(const CheckpointWriter &) = delete;
+
+  /// How many words of the board it takes, from the first on: the hash of each
+  /// state that is saved.
+  static size_t numWords(const Executable &executable) {
+    return executable.states.size();
+  }
 
   /// Saves the states as they are, after `step` finished steps. Called by all
   /// ranks. Errors: the disk is full or fails, another rank ended; the folder's
@@ -78,11 +83,10 @@ private:
   struct Piece {
     int file;
     PieceMover mover;
-    const char *address;
+    Address address;
   };
   const Checkpoints &plan; // of this process since the fork
-  Comm &comm;
-  HostMemory &memory;
+  ControlPlane &control;
   std::atomic<uint64_t> &progress;
   std::vector<Piece> pieces;
   std::vector<char> staging; ///< Shared by all pieces, and for hashing.

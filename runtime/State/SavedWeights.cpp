@@ -188,7 +188,8 @@ Status SavedWeights::writePieces(const Program &program,
     if (found == held.end() || !isWriter(found->second->part, coordinates))
       continue;
     const ReadCommand &read = *found->second;
-    PieceMover mover(tensor.target, read.part, read.target, coordinates);
+    PieceMover mover(tensor.target, read.part, read.target, coordinates,
+                     &executor.memory());
     ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(read.target), 0));
     progress.fetch_add(1);
   }

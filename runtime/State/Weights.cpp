@@ -96,7 +96,7 @@ Status Weights::Check::changed(const OpenTensor &tensor) const {
 
 Status
 Weights::checkSplit(const Executable &executable, int64_t rank,
-                    const std::function<uint64_t &(int64_t, size_t)> &pieceHash,
+                    const std::function<void(int64_t, size_t, uint64_t)> &tell,
                     std::atomic<uint64_t> &progress) const {
   int64_t ranks = executable.numRanks(), turn = 0;
   std::vector<char> buffer(kStagingBytes);
@@ -121,8 +121,9 @@ Weights::checkSplit(const Executable &executable, int64_t rank,
     if (all.value() != *check.hash)
       return check.changed(tensors[i]);
     for (int64_t other = 0; other < ranks; ++other)
-      pieceHash(other, i) = pieces.valueOf(
-          blocks.pieceOf(part, Coordinates::of(executable.mesh, other)));
+      tell(other, i,
+           pieces.valueOf(
+               blocks.pieceOf(part, Coordinates::of(executable.mesh, other))));
   }
   return Status();
 }

@@ -28,11 +28,11 @@ public:
   /// place of their first one. Its files must stay open.
   Status open(const ExecutableFile &file, const SavedStates &saved);
   /// Reads the values that ranks have different pieces of, checks their hashes
-  /// and sets what the pieces must hash to: pieceHash(rank, state), by
-  /// Executable::states' order. The ranks share the work, each range is read
+  /// and tells what the pieces must hash to: tell(rank, state, hash),
+  /// by Executable::states' order. The ranks share the work, each range is read
   /// whole by one of them. What nobody splits is checked as it is loaded.
   Status checkSplit(const Executable &executable, int64_t rank,
-                    const std::function<uint64_t &(int64_t, size_t)> &pieceHash,
+                    const std::function<void(int64_t, size_t, uint64_t)> &tell,
                     std::atomic<uint64_t> &progress) const;
 
   /// What is known of the bytes that a rank loads of one state.

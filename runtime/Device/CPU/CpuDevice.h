@@ -26,6 +26,11 @@ Status checkMachine(const Executable &plan, const std::string &path);
 Status findMissingFeatures(const std::vector<std::string> &features,
                            std::vector<std::string> &missing);
 
+/// Where a view is: every address of this device is one of the host's.
+inline void *at(Address address) {
+  return reinterpret_cast<void *>(address.value);
+}
+
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {
 public:

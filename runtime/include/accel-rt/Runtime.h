@@ -33,6 +33,12 @@ struct RunOptions {
   /// The name of a device (runtime/Device/Devices.h); empty: the one that the
   /// file was compiled for.
   std::string device;
+  /// A device of the caller's own, in the place of one of the table.
+  const struct DeviceKind *ownDevice = nullptr;
+  /// Makes a control plane of the caller's own, in the place of shared memory.
+  std::function<Status(const struct ControlSize &,
+                       std::unique_ptr<class ControlCenter> &)>
+      ownControl;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;
