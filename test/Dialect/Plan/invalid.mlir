@@ -213,3 +213,23 @@ plan.program @p stage 0 ranks 1 {
     plan.attention_grad <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> output <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2] strides [2, 2, 1]> gradient <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> -> <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> scale 1.0 {causal, column_offset = -1}
   }
 }
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a role activation space device offset 0 bytes 16 slots 1 stride 16
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a value of type 'f32', found 1.500000e+00 : f64}}
+    plan.fill 1.5 : f64 -> <@a + 0 : f32 [4] strides [1]>
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a role activation space device offset 0 bytes 16 slots 1 stride 16
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a value of type 'f32', found dense<1.000000e+00> : tensor<4xf32>}}
+    plan.fill dense<1.0> : tensor<4xf32> -> <@a + 0 : f32 [4] strides [1]>
+  }
+}
