@@ -58,6 +58,7 @@ inline void visitViews(mlir::ArrayAttr views, Access access,
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanInterfaces.h.inc"
+#include "dialects/Plan/PlanSyntax.h"
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"
 

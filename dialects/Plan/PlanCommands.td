@@ -51,10 +51,13 @@ class Plan_VisitOperand<dag operands, int index> {
         # !cast<Plan_Operand>(operand).access # ", visit);\n", "");
 }
 
-/// A command; each gets a `stream` beside its operands. Which bytes it touches
-/// follows from what the operands are marked with.
-class Plan_Command<string mnemonic, dag operands> : Plan_Op<mnemonic,
-    [DeclareOpInterfaceMethods<CommandOpInterface>]> {
+/// A command; each gets a `stream` beside its operands, and ends with it and
+/// with what is no operand. Which bytes it touches follows from what the
+/// operands are marked with. How they are written: PlanSyntax.h.
+class Plan_Command<string mnemonic, dag operands, string format>
+    : Plan_Op<mnemonic, [DeclareOpInterfaceMethods<CommandOpInterface>]> {
+  let assemblyFormat = format
+    # " (`on` custom<Name>($stream)^)? `` custom<Attributes>(attr-dict)";
   let arguments = !con(operands, (ins Plan_Stream:$stream));
   let extraClassDefinition =
     "void $cppClass::forEachView(::llvm::function_ref<void(::accel::plan::ViewAttr, ::accel::plan::Access)> visit) {\n"
@@ -70,7 +73,10 @@ def Plan_GemmOp : Plan_Command<"gemm", (ins
       Plan_Update<Plan_ViewAttr, "accumulate">:$c,
       Plan_Read<Plan_OptionalView>:$bias, Plan_Read<Plan_OptionalView>:$packed,
       Plan_ReadWrite<Plan_OptionalView>:$scratch, UnitAttr:$accumulate,
-      OptionalAttr<DictionaryAttr>:$form)> {
+      OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($a) `,` custom<View>($b) (`packed` custom<View>($packed)^)? "
+      # "(`+` custom<View>($bias)^)? `->` (`accumulate` $accumulate^)? custom<View>($c) "
+      # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?"> {
   let summary = "C = A · B (+ bias) or C += A · B, batched";
   let description = [{
     a [b…, M, K], b [b…, K, N] or [K, N], c [b…, M, N]; transposes are strides.
@@ -80,12 +86,15 @@ def Plan_GemmOp : Plan_Command<"gemm", (ins
     they would break laws 1 and 10): which library form, and into how many
     chunks of which dimensions the work is cut.
   }];
-  let assemblyFormat = "$a `,` $b `->` $c attr-dict";
   let hasVerifier = 1;
 }
 
-class Plan_AttentionLike<string mnemonic, dag operands>
-    : Plan_Command<mnemonic, operands> {
+defvar Plan_AttentionEnd = "`scale` $scale (`causal` $causal^)? (`zero_masked_rows` $zero_masked_rows^)? "
+    # "(`row_offset` $row_offset^)? (`column_offset` $column_offset^)? "
+    # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?";
+
+class Plan_AttentionLike<string mnemonic, dag operands, string format>
+    : Plan_Command<mnemonic, operands, !strconcat(format, Plan_AttentionEnd)> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// With `causal`, row s sees keys up to s + this.
@@ -99,7 +108,9 @@ def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins
       Plan_Write<Plan_ViewAttr>:$output, Plan_Write<Plan_OptionalView>:$log_sum_exp,
       Plan_ReadWrite<Plan_OptionalView>:$scratch, F64Attr:$scale, UnitAttr:$causal,
       UnitAttr:$zero_masked_rows, DefaultValuedAttr<I64Attr, "0">:$row_offset,
-      DefaultValuedAttr<I64Attr, "0">:$column_offset, OptionalAttr<DictionaryAttr>:$form)> {
+      DefaultValuedAttr<I64Attr, "0">:$column_offset, OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
+      # "(`mask` custom<View>($mask)^)? `->` custom<View>($output) (`,` custom<View>($log_sum_exp)^)? "> {
   let summary = "nn.attention on views";
   let description = [{
     Shapes and meaning as in `nn.attention`. The products are the target's GEMMs,
@@ -108,7 +119,6 @@ def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins
     `causal` hides wholly are skipped. The log-sum-exp is written where it has a
     view: nobody reads it otherwise.
   }];
-  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? `->` $output (`,` $log_sum_exp^)? `scale` $scale attr-dict";
 }
 
 def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
@@ -120,7 +130,12 @@ def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
       Plan_Write<Plan_ViewAttr>:$value_gradient, Plan_ReadWrite<Plan_OptionalView>:$scratch,
       F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
-      OptionalAttr<DictionaryAttr>:$form)> {
+      OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
+      # "`output` custom<View>($output) `,` custom<View>($log_sum_exp) "
+      # "`gradient` custom<View>($gradient) (`,` custom<View>($log_sum_exp_gradient)^)? "
+      # "(`mask` custom<View>($mask)^)? `->` custom<View>($query_gradient) `,` "
+      # "custom<View>($key_gradient) `,` custom<View>($value_gradient) "> {
   let summary = "nn.attention_grad on views";
   let description = [{
     Shapes and meaning as in `nn.attention_grad`. The products are the target's
@@ -131,12 +146,13 @@ def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
     query heads and blocks of queries always have the same order. Blocks of
     scores that `causal` hides wholly are skipped.
   }];
-  let assemblyFormat = "$query `,` $key `,` $value `output` $output `,` $log_sum_exp `gradient` $gradient (`,` $log_sum_exp_gradient^)? (`mask` $mask^)? `->` $query_gradient `,` $key_gradient `,` $value_gradient `scale` $scale attr-dict";
 }
 
 def Plan_KernelOp : Plan_Command<"kernel", (ins
       FlatSymbolRefAttr:$function, Plan_Read<Plan_Views>:$inputs,
-      Plan_Write<Plan_Views>:$outputs, I64Attr:$rows, I64Attr:$grid)> {
+      Plan_Write<Plan_Views>:$outputs, I64Attr:$rows, I64Attr:$grid),
+      "$function `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs) "
+      # "`rows` custom<Rows>($rows, $grid)"> {
   let summary = "A generated kernel: a fused group of nn ops";
   let description = [{
     `function` is a `func.func` of nn ops with attribute `plan.kernel`: its
@@ -145,7 +161,6 @@ def Plan_KernelOp : Plan_Command<"kernel", (ins
     and `grid` how many of them make a chunk. An input and an output may be the
     same view (in place) where the target says that it is legal.
   }];
-  let assemblyFormat = "$function $inputs `->` $outputs `rows` $rows `grid` $grid attr-dict";
 }
 
 def Plan_CollectiveOp : Plan_Command<"collective", (ins
@@ -153,7 +168,10 @@ def Plan_CollectiveOp : Plan_Command<"collective", (ins
       Plan_Read<Plan_Views>:$inputs, Plan_Write<Plan_Views>:$outputs,
       OptionalAttr<Plan_CombineAttr>:$combine, DefaultValuedAttr<I64Attr, "0">:$dim,
       DefaultValuedAttr<I64Attr, "0">:$split_dim, OptionalAttr<DenseI64ArrayAttr>:$permutation,
-      OptionalAttr<TypeAttr>:$wire)> {
+      OptionalAttr<TypeAttr>:$wire),
+      "`` $collective `` custom<Combine>($combine) `over` custom<Names>($axes) (`dim` $dim^)? "
+      # "(`split_dim` $split_dim^)? (`permutation` $permutation^)? (`wire` $wire^)? "
+      # "` ` `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs)"> {
   let summary = "A collective over the ranks that differ in `axes` only";
   let description = [{
     Kinds and meaning as the `dist` ops of the same names. reduce_scatter and
@@ -162,7 +180,6 @@ def Plan_CollectiveOp : Plan_Command<"collective", (ins
     wire where it is not the views' own. It ends with a release from every
     reader (law 4).
   }];
-  let assemblyFormat = "`` $collective $axes $inputs `->` $outputs attr-dict";
   let hasVerifier = 1;
 }
 
@@ -173,58 +190,59 @@ def Plan_GroupOp : Plan_Op<"group", [NoTerminator, SingleBlock, NoRegionArgument
   let assemblyFormat = "attr-dict-with-keyword $body";
 }
 def Plan_SendOp : Plan_Command<"send", (ins
-      Plan_Read<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag)> {
+      Plan_Read<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag),
+      "custom<View>($view) `to` custom<Neighbour>($axis, $delta) `tag` $tag"> {
   let summary = "Sends a view to the rank whose coordinate on `axis` is `delta` away";
-  let assemblyFormat = "$view `to` $axis $delta `tag` $tag attr-dict";
 }
 def Plan_RecvOp : Plan_Command<"recv", (ins
-      Plan_Write<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag)> {
+      Plan_Write<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag),
+      "custom<View>($view) `from` custom<Neighbour>($axis, $delta) `tag` $tag"> {
   let summary = "Receives a view from the rank whose coordinate on `axis` is `delta` away";
-  let assemblyFormat = "$view `from` $axis $delta `tag` $tag attr-dict";
 }
 
 def Plan_CopyOp : Plan_Command<"copy", (ins
-      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target)> {
+      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<View>($source) `->` custom<View>($target)"> {
   let summary = "Copies elements between views of one shape and element type, perhaps in different spaces";
-  let assemblyFormat = "$source `->` $target attr-dict";
 }
 def Plan_FillOp : Plan_Command<"fill", (ins
-      TypedAttrInterface:$value, Plan_Write<Plan_ViewAttr>:$target)> {
+      TypedAttrInterface:$value, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<View>($target) `with` custom<Value>($value, ref($target))"> {
   let summary = "Sets every element to a value";
-  let assemblyFormat = "$value `->` $target attr-dict";
   let hasVerifier = 1;
 }
 def Plan_PackOp : Plan_Command<"pack", (ins
-      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target, DictionaryAttr:$form)> {
+      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target, DictionaryAttr:$form),
+      "custom<View>($source) `->` custom<View>($target) `form` custom<Form>($form)"> {
   let summary = "Rewrites weights into the layout that a gemm's form wants";
   let description = "The target is an opaque range of bytes (a view of i8); `form` is that of the gemms that read it.";
-  let assemblyFormat = "$source `->` $target attr-dict";
 }
 def Plan_CoordinateOp : Plan_Command<"coordinate", (ins
-      StrArrayAttr:$axes, Plan_Write<Plan_ViewAttr>:$target)> {
+      StrArrayAttr:$axes, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<Names>($axes) `->` custom<View>($target)"> {
   let summary = "Writes this rank's index over axes (major to minor) as an i64 scalar";
-  let assemblyFormat = "$axes `->` $target attr-dict";
 }
 def Plan_ReadOp : Plan_Command<"read", (ins
       Plan_SourceAttr:$source, StrAttr:$name, Plan_PartAttr:$part,
-      Plan_Write<Plan_ViewAttr>:$target)> {
+      Plan_Write<Plan_ViewAttr>:$target),
+      "`` $source $name `->` custom<ViewOf>($target, $part)"> {
   let summary = "Reads this rank's part of an input or of a state's first value";
-  let assemblyFormat = "`` $source $name $part `->` $target attr-dict";
 }
 def Plan_WriteOp : Plan_Command<"write", (ins
       Plan_SourceAttr:$destination, StrAttr:$name, Plan_PartAttr:$part,
-      Plan_Read<Plan_ViewAttr>:$view)> {
+      Plan_Read<Plan_ViewAttr>:$view),
+      "custom<ViewOf>($view, $part) `->` `` $destination $name"> {
   let summary = "Writes this rank's part of an output";
-  let assemblyFormat = "$view `->` `` $destination $name $part attr-dict";
 }
 
 def Plan_RecordOp : Plan_Command<"record", (ins
-      StrAttr:$event)> {
+      StrAttr:$event),
+      "$event"> {
   let summary = "Marks a point of a stream that others can wait for";
-  let assemblyFormat = "$event attr-dict";
 }
 def Plan_WaitOp : Plan_Command<"wait", (ins
-      StrAttr:$event, OptionalAttr<FlatSymbolRefAttr>:$body)> {
+      StrAttr:$event, OptionalAttr<FlatSymbolRefAttr>:$body),
+      "$event (`of` $body^)?"> {
   let summary = "Holds a stream until an event is recorded";
   let description = [{
     An event of this run; with `of @body` of the run of that body on the same
@@ -236,7 +254,6 @@ def Plan_WaitOp : Plan_Command<"wait", (ins
     plan.wait "there" of @receive
     ```
   }];
-  let assemblyFormat = "$event (`of` $body^)? attr-dict";
 }
 
 #endif

@@ -35,8 +35,9 @@ def Plan_ArenaOp : Plan_Op<"arena", [HasParent<"ProgramOp">]> {
     A `shared` arena is mapped by all ranks of a machine; offsets are the same
     in each rank's piece of it.
   }];
-  let arguments = (ins Plan_SpaceAttr:$space, I64Attr:$bytes, I64Attr:$alignment, I64Attr:$reserve);
-  let assemblyFormat = "`` $space `bytes` $bytes `alignment` $alignment `reserve` $reserve attr-dict";
+  let arguments = (ins Plan_SpaceAttr:$space, I64Attr:$bytes,
+      DefaultValuedAttr<I64Attr, "64">:$alignment, DefaultValuedAttr<I64Attr, "0">:$reserve);
+  let assemblyFormat = "`` $space $bytes `bytes` (`alignment` $alignment^)? (`reserve` $reserve^)? attr-dict";
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
@@ -45,20 +46,27 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
     `slots` copies, `slot_stride` bytes apart; `bytes` is the size of one. A run
     on micro-batch m uses copy m mod `slots`: as many micro-batches as that may
     be in flight, and no run has to say which copy is its own.
-    `offset` is -1 until allocation. Two buffers may overlap only if every access
+    `offset` is -1, and not written, until allocation; nor are one slot, and a
+    stride that leaves nothing between slots. Two buffers may overlap only if every access
     of one happens before every access of the other, or if `alias_of` says so.
     `value` is what a constant holds after load; `source` names the state of a
     state buffer, `part` the piece of it.
 
     ```mlir
-    plan.buffer @wte role state space device offset 0 bytes 12288 slots 1 stride 12288 {source = @"wte.weight", part = #plan.part<[96, 32] by [[], []]>}
+    plan.buffer @wte : state device at 0, 12288 bytes source @wte.weight part [96, 32]
+    plan.buffer @x : input device at 12288, 256 bytes slots 2 part [8/mb/dp, 32]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_RoleAttr:$role, Plan_SpaceAttr:$space,
-      I64Attr:$offset, I64Attr:$bytes, I64Attr:$slots, I64Attr:$slot_stride,
+      DefaultValuedAttr<I64Attr, "-1">:$offset, I64Attr:$bytes,
+      DefaultValuedAttr<I64Attr, "1">:$slots, I64Attr:$slot_stride,
       OptionalAttr<FlatSymbolRefAttr>:$alias_of, OptionalAttr<ElementsAttr>:$value,
       OptionalAttr<FlatSymbolRefAttr>:$source, OptionalAttr<Plan_PartAttr>:$part);
-  let assemblyFormat = "$sym_name `role` `` $role `space` `` $space `offset` $offset `bytes` $bytes `slots` $slots `stride` $slot_stride attr-dict";
+  let assemblyFormat = [{
+    $sym_name `:` `` $role `` $space (`at` $offset^ `,`)? $bytes `bytes` (`slots` $slots^)?
+    `` custom<SlotStride>($slot_stride, ref($bytes)) (`alias` $alias_of^)?
+    (`source` $source^)? (`part` custom<Part>($part)^)? (`value` $value^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 
@@ -92,11 +100,11 @@ def Plan_LoopOp : Plan_Container<"loop", [HasParent<"EntryOp">]> {
     ```mlir
     plan.loop 16 {
       plan.segment cpu {
-        plan.run @read_inputs micro_batch turn + 0
+        plan.run @read_inputs micro_batch turn + 1
       }
       plan.segment cpu capturable {
-        plan.run @forward micro_batch turn + 0
-        plan.run @backward micro_batch turn + 0
+        plan.run @forward micro_batch turn
+        plan.run @backward micro_batch turn
       }
     }
     ```
@@ -116,7 +124,7 @@ def Plan_RunOp : Plan_Op<"run", [HasParent<"SegmentOp">]> {
   let summary = "Runs a body on a micro-batch";
   let description = "On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is written so.";
   let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn);
-  let assemblyFormat = "$task `micro_batch` (`turn` `+` $turn^)? $offset attr-dict";
+  let assemblyFormat = "$task `` custom<MicroBatch>($offset, $turn) attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// How often it runs in a call: once for each turn of the loop around it.

@@ -87,7 +87,7 @@ void AttributeReader::readAs(Attribute attribute, rt::Part &part) {
   auto found = dyn_cast<plan::PartAttr>(attribute);
   if (!found)
     return refuse(attribute, "a part");
-  failed |= assign(part, convertPart(op->getLoc(), found));
+  part = convertPart(found);
 }
 
 void AttributeReader::readAs(Attribute attribute, rt::Form &form) {
