@@ -51,7 +51,7 @@ FailureOr<Signature> evaluate::getPlanSignature(ModuleOp module,
       insert(signature.inputs, read.getName(), read.getPart(),
              read.getTarget());
     if (auto write = dyn_cast<plan::WriteOp>(op);
-        write && write.getTarget() == plan::Source::output)
+        write && write.getDestination() == plan::Source::output)
       insert(signature.outputs, write.getName(), write.getPart(),
              write.getView());
   });

@@ -33,7 +33,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
   MLIRContext *context = op.getContext();
   auto first = cast<ViewAttr>(op.getInputs()[0]);
   Row row;
-  row.kind = stringifyCollective(op.getKind()).str();
+  row.kind = stringifyCollective(op.getCollective()).str();
   SmallVector<StringRef> axes;
   for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
     axes.push_back(axis);
@@ -55,7 +55,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
     total.bytes += times * view.getNumElements() * view.getElementBytes();
   }
   if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr);
-      unit && op.getKind() == Collective::all_gather)
+      unit && op.getCollective() == Collective::all_gather)
     totals.units[unit].insert(op->getAttr(kInstanceAttr));
 }
 

@@ -111,7 +111,7 @@ void Walk::extend(Operation *buffer) {
 void Walk::noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
                      ArrayRef<Operation *> written) {
   auto unit = command->getAttrOfType<StringAttr>(kUnitAttr);
-  bool gathers = command.getKind() == Collective::all_gather;
+  bool gathers = command.getCollective() == Collective::all_gather;
   if (!unit) {
     for (auto [from, to] : llvm::zip(read, written))
       if (!gathers)

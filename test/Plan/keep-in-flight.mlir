@@ -6,10 +6,10 @@
 // RUN: sed -e '/^  dist.stage 0/,/^ *dist.run @backward.turn + 2/c dist.stage 0 { dist.loop 4 { dist.run @forward[turn + 0] dist.run @backward[turn + 0]' %s | acc-opt --local-lower-to-plan -o %t.before
 // RUN: acc-opt %t.before --plan-keep-in-flight -o %t.after && diff %t.before %t.after
 
-// CHECK-DAG: plan.buffer @w {{.*}} slots 1 stride
-// CHECK-DAG: plan.buffer @x {{.*}} bytes 8 slots 3 stride 8
-// CHECK-DAG: plan.buffer @matmul role activation {{.*}} bytes 8 slots 3 stride 8
-// CHECK-DAG: plan.buffer @matmul_{{[0-9]+}} role activation {{.*}} bytes 8 slots 1 stride 8
+// CHECK-DAG: plan.buffer @w : state device 16 bytes source
+// CHECK-DAG: plan.buffer @x : {{.*}} 8 bytes slots 3{{( part .*)?$}}
+// CHECK-DAG: plan.buffer @matmul : activation {{.*}} 8 bytes slots 3{{$}}
+// CHECK-DAG: plan.buffer @matmul_{{[0-9]+}} : activation {{.*}} 8 bytes{{$}}
 // CHECK: plan.entry @step
 // CHECK-COUNT-2: plan.run @read_inputs{{.*}}
 // CHECK-NOT: plan.run @read_inputs

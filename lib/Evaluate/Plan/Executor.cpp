@@ -247,7 +247,7 @@ PlanExecutor::Outcome PlanExecutor::attemptCollective(int64_t index,
       auto other = dyn_cast<plan::CollectiveOp>(item.op);
       if (rank.program == ranks[index].program)
         return item.op == head.op && item.number == head.number;
-      return other && other.getKind() == op.getKind() &&
+      return other && other.getCollective() == op.getCollective() &&
              other.getAxes() == op.getAxes() &&
              other.getInputs().size() == op.getInputs().size();
     });
