@@ -182,7 +182,7 @@ def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleO
     ```mlir
     %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
     // becomes
-    nn.state @"accumulator/w" : [{} ] partial = {dp_shard} {init = 0, role = accumulator}
+    nn.state accumulator @"accumulator/w" : [{} ] partial = {dp_shard} = 0
     %a = dist.accumulate sum %0 in @"accumulator/w" : [{} ] partial = {mb, dp_shard} -> [{} ] partial = {dp_shard}
     %1 = dist.reshard %a : [{} ] partial = {dp_shard} -> [{dp_shard} ]
     ```
