@@ -32,7 +32,8 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
 /// Attribute of modules: a dictionary of what was decided before the split,
-/// `micro_batches` and `schedule` (ScheduleKind.h) among it.
+/// `micro_batches` (1 where it is not there) and `schedule` (ScheduleKind.h,
+/// its default where it is not).
 inline constexpr llvm::StringLiteral kDecisionsAttr = "accel.decisions";
 /// Attribute of functions: a TaskAttr.
 inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
@@ -57,6 +58,12 @@ inline void printAxisList(mlir::OpAsmPrinter &printer, mlir::Operation *,
 }
 mlir::ParseResult parseMeshAxes(mlir::OpAsmParser &parser,
                                 mlir::ArrayAttr &axes);
+/// The micro-batch of a run: `3`, or of a turn `turn` and `turn + 1`.
+mlir::ParseResult parseMicroBatch(mlir::OpAsmParser &parser,
+                                  mlir::IntegerAttr &offset,
+                                  mlir::UnitAttr &turn);
+void printMicroBatch(mlir::OpAsmPrinter &printer, mlir::Operation *,
+                     mlir::IntegerAttr offset, mlir::UnitAttr turn);
 void printMeshAxes(mlir::OpAsmPrinter &printer, mlir::Operation *,
                    mlir::ArrayAttr axes);
 

@@ -102,10 +102,13 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
       parser.parseComma() || parseDims(parser, dims))
     return {};
   if (succeeded(parser.parseOptionalComma())) {
-    StringRef keyword;
     if (parser.parseKeyword("partial") || parser.parseEqual() ||
-        parseAxisList(parser, partial) || parser.parseComma() ||
-        parser.parseKeyword("reduce") || parser.parseEqual())
+        parseAxisList(parser, partial))
+      return {};
+  }
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    if (parser.parseKeyword("reduce") || parser.parseEqual())
       return {};
     auto at = parser.getCurrentLocation();
     if (parser.parseKeyword(&keyword))
@@ -132,9 +135,39 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   if (isPartial()) {
     printer << ", partial = ";
     printAxisList(printer, getPartial());
-    printer << ", reduce = " << stringifyReduction(getReduction());
+    if (getReduction() != Reduction::sum)
+      printer << ", reduce = " << stringifyReduction(getReduction());
   }
   printer << '>';
+}
+
+/// Dimension by dimension, what splits it: `dp_replicate-all`.
+static void nameDims(raw_ostream &os, ArrayRef<AxesAttr> dims) {
+  auto nameAxes = [&](AxesAttr axes) {
+    llvm::interleave(
+        axes.getNames(), os, [&](StringAttr n) { os << n.str(); }, "_");
+    if (axes.getOpen())
+      os << (axes.empty() ? "any" : "_any");
+    else if (axes.empty())
+      os << "all";
+  };
+  llvm::interleave(dims, os, nameAxes, "-");
+}
+
+static void nameAxes(raw_ostream &os, AxesAttr axes) {
+  for (StringAttr name : axes.getNames())
+    os << '_' << name.str();
+}
+
+OpAsmAliasResult ShardingAttr::getAlias(raw_ostream &os) const {
+  if (getDims().empty())
+    os << "scalar";
+  nameDims(os, getDims());
+  if (isPartial()) {
+    os << '-' << stringifyReduction(getReduction()) << "_over";
+    nameAxes(os, getPartial());
+  }
+  return OpAsmAliasResult::OverridableAlias;
 }
 
 LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -212,11 +245,16 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   auto partial =
       AxesAttr::get(parser.getContext(), ArrayRef<StringRef>(), false);
   auto loc = parser.getCurrentLocation();
-  auto parseSize = [&] { return parser.parseInteger(shape.emplace_back()); };
+  auto parseDim = [&]() -> ParseResult {
+    dims.push_back(partial);
+    if (parser.parseInteger(shape.emplace_back()))
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("by")))
+      return parseAxisList(parser, dims.back());
+    return success();
+  };
   if (parser.parseLess() || parser.parseAttribute(mesh) ||
-      parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseSize) ||
-      parser.parseComma() || parseDims(parser, dims))
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
   if (succeeded(parser.parseOptionalComma()) &&
       (parser.parseKeyword("partial") || parser.parseEqual() ||
@@ -231,10 +269,17 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
-  printer << '<' << getMesh() << ", [";
-  llvm::interleaveComma(getShape(), printer.getStream());
-  printer << "], ";
-  printDims(printer, getDims());
+  printer << '<' << getMesh() << " [";
+  llvm::interleaveComma(llvm::zip(getShape(), getDims()), printer.getStream(),
+                        [&](auto dim) {
+                          auto [size, axes] = dim;
+                          printer << size;
+                          if (axes.empty())
+                            return;
+                          printer << " by ";
+                          printAxisList(printer, axes);
+                        });
+  printer << ']';
   if (!getPartial().empty()) {
     printer << ", partial = ";
     printAxisList(printer, getPartial());
@@ -245,9 +290,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  FlatSymbolRefAttr, ArrayRef<int64_t> shape,
                                  ArrayRef<AxesAttr> dims, AxesAttr partial) {
-  if (shape.size() != dims.size())
-    return emitError() << "expected a layout of " << shape.size()
-                       << " dimensions, found " << dims.size();
+  assert(shape.size() == dims.size() && "the text has one list of both");
   SmallVector<AxesAttr> lists(dims);
   lists.push_back(partial);
   if (llvm::any_of(lists, [](AxesAttr axes) { return axes.getOpen(); }))

@@ -6,6 +6,7 @@
 include "dialects/Dist/DistDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/TensorEncoding.td"
 
 class Dist_Enum<string name, string what, list<string> names>
@@ -65,7 +66,8 @@ def Dist_AxesAttr : Dist_Attr<"Axes", "axes"> {
 }
 
 def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding",
-    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
+     DeclareAttrInterfaceMethods<OpAsmAttrInterface, ["getAlias"]>]> {
   let summary = "Where a tensor lives: the axes that split each dimension, and those over which it is partial";
   let description = [{
     The encoding of a tensor type in phase `dist`. Dimension d is cut into equal
@@ -77,8 +79,11 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding",
     alone checks rank and repetition.
 
     ```mlir
-    tensor<8x64xf32, #dist.sharding<@m, [{dp}, {} ], partial = {tp}, reduce = sum>>
+    tensor<8x64xf32, #dist.sharding<@m, [{dp}, {} ], partial = {tp}>>
+    tensor<8xf32, #dist.sharding<@m, [{} ], partial = {tp}, reduce = max>>
     ```
+    Modules are printed with names for shardings, which say dimension by dimension
+    what splits it: `#dp-all-sum_over_tp` is the first of these.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
       OptionalArrayRefParameter<"AxesAttr">:$dims, "AxesAttr":$partial, "Reduction":$reduction);
@@ -107,8 +112,8 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
     accumulator has, each rank holds a term of its own.
 
     ```mlir
-    %x: tensor<2x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp}, {} ]>}
-    %a: tensor<2x64xf32> {dist.layout = #dist.layout<@m, [2, 64], [{}, {} ], partial = {dp}>}
+    %x: tensor<2x64xf32> {dist.layout = #dist.layout<@m [8 by {dp}, 64]>}
+    %a: tensor<2x64xf32> {dist.layout = #dist.layout<@m [2, 64], partial = {dp}>}
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,

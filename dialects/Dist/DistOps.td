@@ -70,12 +70,12 @@ def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "re
     `dist-materialize`.
 
     ```mlir
-    %1 = dist.constraint %0 #dist.sharding<@m, [{dp}, {?} ]> : tensor<8x64xf32>
+    %1 = dist.constraint %0 to #dist.sharding<@m, [{dp}, {?} ]> : tensor<8x64xf32>
     ```
   }];
   let arguments = (ins Dist_Tensor:$input, Dist_ShardingAttr:$sharding);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$input $sharding attr-dict `:` type($input)";
+  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
 }
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure]> {
@@ -108,10 +108,10 @@ def Dist_AccumulateOp : Dist_Op<"accumulate", [Pure]> {
 
     ```mlir
     %a = dist.accumulate sum %dw in @"accumulator/w"
-        : tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {mb, dp}, reduce = sum>>
-       -> tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {dp}, reduce = sum>>
+        : tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {mb, dp}>>
+       -> tensor<4x4xf32, #dist.sharding<@m, [{}, {} ], partial = {dp}>>
     // of one rank
-    %a = dist.accumulate sum %dw in @"accumulator/w" layout <@m, [4, 4], [{}, {} ], partial = {dp}>
+    %a = dist.accumulate sum %dw in @"accumulator/w" layout <@m [4, 4], partial = {dp}>
         : tensor<4x4xf32> -> tensor<4x4xf32>
     ```
   }];
@@ -242,8 +242,8 @@ def Dist_LoopOp : Dist_Container<"loop", [HasParent<"StageOp">]> {
 
     ```mlir
     dist.loop 16 {
-      dist.run @forward[turn + 0]
-      dist.run @backward[turn + 0]
+      dist.run @forward[turn + 1]
+      dist.run @backward[turn]
     }
     ```
   }];
@@ -257,10 +257,10 @@ def Dist_RunOp : Dist_Op<"run", [ParentOneOf<["StageOp", "LoopOp"]>,
   let summary = "Runs a task on a micro-batch";
   let description = [{
     On micro-batch `offset`, or in a loop on that of the turn + `offset`, which is
-    written so.
+    written so (`[turn]` if the offset is 0).
   }];
   let arguments = (ins FlatSymbolRefAttr:$task, I64Attr:$offset, UnitAttr:$turn);
-  let assemblyFormat = "$task `[` `` (`turn` `+` $turn^ ` `)? `` $offset `]` attr-dict";
+  let assemblyFormat = "$task `[` `` custom<MicroBatch>($offset, $turn) `` `]` attr-dict";
   let extraClassDeclaration = [{
     /// How often it runs: once for each turn of the loop around it.
     int64_t getTrips();

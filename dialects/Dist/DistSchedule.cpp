@@ -70,6 +70,30 @@ int64_t RunOp::getTrips() {
   return loop ? loop.getTrips() : 1;
 }
 
+ParseResult accel::dist::parseMicroBatch(OpAsmParser &parser,
+                                         IntegerAttr &offset, UnitAttr &turn) {
+  int64_t number = 0;
+  if (succeeded(parser.parseOptionalKeyword("turn"))) {
+    turn = UnitAttr::get(parser.getContext());
+    if (succeeded(parser.parseOptionalPlus()) && parser.parseInteger(number))
+      return failure();
+  } else if (parser.parseInteger(number)) {
+    return failure();
+  }
+  offset = parser.getBuilder().getI64IntegerAttr(number);
+  return success();
+}
+
+void accel::dist::printMicroBatch(OpAsmPrinter &printer, Operation *,
+                                  IntegerAttr offset, UnitAttr turn) {
+  if (turn)
+    printer << "turn";
+  if (turn && offset.getInt() != 0)
+    printer << " + ";
+  if (!turn || offset.getInt() != 0)
+    printer << offset.getInt();
+}
+
 LogicalResult RunOp::verifySymbolUses(SymbolTableCollection &symbols) {
   FunctionOpInterface task = lookupTask(*this, symbols, getTaskAttr());
   if (!task)

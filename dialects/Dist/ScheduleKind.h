@@ -34,6 +34,8 @@ public:
   ///
   /// None of another name.
   static std::optional<ScheduleKind> parse(llvm::StringRef name);
+  /// That of a program for which none was chosen.
+  static constexpr llvm::StringLiteral kDefault = "sequential";
   /// The names, for messages.
   static llvm::StringRef getNames() { return "sequential, gpipe or 1f1b:D"; }
 

@@ -28,6 +28,11 @@ def KernelSourceOpInterface : OpInterface<"KernelSourceOpInterface"> {
       "element of its result a row of its own, if there are `rows` of them: it "
       "then reads all rows of its operand side by side.",
       "bool", "reducesColumns", (ins "int64_t":$rows), [{}], [{ return false; }]>,
+    InterfaceMethod<"Of a RowReduction into `rows` rows: whether it has read all "
+      "that it reads of a row of this operand before the first element of that row "
+      "of its result is there, so that the result may take the operand's place.",
+      "bool", "readsRowFirst", (ins "unsigned":$operand, "int64_t":$rows), [{}],
+      [{ return false; }]>,
     InterfaceMethod<"Whether computing an element a second time costs no more "
       "than storing it and reading it back.",
       "bool", "isCheap", (ins), [{}], [{ return true; }]>,

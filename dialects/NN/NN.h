@@ -14,6 +14,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <cmath>
+
 namespace accel::nn {
 
 /// Whether two type lists agree in shapes and element types, encodings aside.
@@ -21,6 +23,15 @@ bool sameShapesAndElements(mlir::TypeRange lhs, mlir::TypeRange rhs);
 
 /// Verifies that all operands have the result's shape.
 mlir::LogicalResult verifyElementwise(mlir::Operation *op);
+
+/// Infers the type of operand `from`, after checking that the operands from
+/// there on have one element type; for `inferBool`, of i1.
+mlir::LogicalResult inferSame(std::optional<mlir::Location> loc,
+                              mlir::ValueRange operands, unsigned from,
+                              mlir::SmallVectorImpl<mlir::Type> &types);
+mlir::LogicalResult inferBool(std::optional<mlir::Location> loc,
+                              mlir::ValueRange operands,
+                              mlir::SmallVectorImpl<mlir::Type> &types);
 
 /// The element type of attention's log-sum-exp, for operands of `element`.
 mlir::Type getLogSumExpType(mlir::Type element);
@@ -36,13 +47,25 @@ public:
   }
 };
 
+/// What the passes know of an elementwise function: declared with the op.
+struct ElementwiseFacts {
+  /// Operations per element.
+  int64_t flops;
+  /// Whether computing an element a second time costs no more than storing it
+  /// and reading it back.
+  bool isCheap;
+  /// Groups of operands, as bits, in which together it is linear; 0: none.
+  unsigned linearGroups[2];
+};
+
 /// Names of the function argument and result attributes that bind a function to
 /// the model: `nn.input = "name"`, `nn.output = "name"` (strings) and
 /// `nn.state = @name` (symbol).
 inline constexpr llvm::StringLiteral kInputAttr = "nn.input";
 inline constexpr llvm::StringLiteral kOutputAttr = "nn.output";
 inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
-/// Of a result that is a state's new value: a WriteKind, when it is written.
+/// Of a result that is a state's new value: a WriteKind, when it is written;
+/// in the step where it is not there.
 inline constexpr llvm::StringLiteral kWriteAttr = "nn.write";
 /// Of a cast that mixed precision put there: why, in a few words.
 inline constexpr llvm::StringLiteral kReasonAttr = "nn.reason";
@@ -56,7 +79,33 @@ inline constexpr llvm::StringLiteral kEntryAttr = "nn.entry";
 #include "dialects/NN/NNEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/NN/NNAttrs.h.inc"
+#include "dialects/NN/NNSyntax.h"
 #define GET_OP_CLASSES
 #include "dialects/NN/NNOps.h.inc"
+
+namespace accel::nn {
+
+template <typename Op> struct OpTag { using type = Op; };
+
+namespace detail {
+template <typename... Ops, typename Fn> void visitElementwise(Fn &visit) {
+  auto visitOne = [&](auto tag) {
+    if constexpr (decltype(tag)::type::template hasTrait<Elementwise>())
+      visit(tag);
+  };
+  (visitOne(OpTag<Ops>()), ...);
+}
+} // namespace detail
+
+/// Calls `visit` with an OpTag for each elementwise op of the dialect: what
+/// holds for all of them is said once, and none is forgotten.
+template <typename Fn> void forEachElementwiseOp(Fn visit) {
+  detail::visitElementwise<
+#define GET_OP_LIST
+#include "dialects/NN/NNOpList.inc"
+      >(visit);
+}
+
+} // namespace accel::nn
 
 #endif // ACCEL_DIALECTS_NN_NN_H

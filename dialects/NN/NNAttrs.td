@@ -8,6 +8,7 @@
 include "dialects/NN/NNDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 
 class NN_Enum<string name, string what, list<string> names>
     : I32EnumAttr<name, what,
@@ -42,7 +43,8 @@ def NN_EntryKind : NN_Enum<"EntryKind", "what a call of an entry does: gives the
     ["forward", "step", "eval"]>;
 def NN_EntryKindAttr : NN_EnumAttr<NN_EntryKind, "entry">;
 
-class NN_Attr<string name, string mnem> : AttrDef<NN_Dialect, name> {
+class NN_Attr<string name, string mnem, list<Trait> traits = []>
+    : AttrDef<NN_Dialect, name, traits> {
   let mnemonic = mnem;
 }
 
@@ -54,35 +56,50 @@ def NN_InitializerAttr : NN_Attr<"Initializer", "initializer"> {
 
     ```mlir
     #nn.initializer<"val_313", [1, 0]>
+    #nn.initializer<"lm_head.weight"> // in the state's own order
     ```
   }];
   let parameters = (ins StringRefParameter<>:$name,
                         OptionalArrayRefParameter<"int64_t">:$permutation);
-  let assemblyFormat = "`<` $name `,` `[` (`]`) : ($permutation^ `]`)? `>`";
+  let assemblyFormat = "`<` $name (`,` `[` $permutation^ `]`)? `>`";
 }
 
-def NN_FileAttr : NN_Attr<"File", "file"> {
-  let summary = "A value by reference: a byte range of a file";
+def NN_FileAttr : NN_Attr<"File", "file", [DeclareAttrInterfaceMethods<OpAsmAttrInterface, ["getAlias"]>]> {
+  let summary = "A file that values are read from";
   let description = [{
-    `bytes` bytes at `offset` of `path`: little-endian raw data in row-major
-    order, of the state's element type. `path` is as the tool was given it,
-    relative paths being relative to the working directory; `hash` is XXH3-64 of
-    the range where somebody has read it: weights may be larger than memory, or
-    absent where they are compiled for. If `permutation` is not the identity, the bytes hold the
-    *transposed* value (file dim d = state dim permutation[d]).
+    `path` is as the tool was given it, relative paths being relative to the
+    working directory. Printed under a short name, which the file's gives.
 
     ```mlir
-    #nn.file<"model.onnx" [4096 : 3072] hash 81985529216486895 permutation []>
-    #nn.file<"model.onnx.data" [0 : 3072] permutation [1, 0]>
+    #model_onnx = #nn.file<"model.onnx">
     ```
   }];
-  let parameters = (ins StringRefParameter<>:$path, "uint64_t":$offset,
+  let parameters = (ins StringRefParameter<>:$path);
+  let assemblyFormat = "`<` $path `>`";
+}
+
+def NN_RangeAttr : NN_Attr<"Range", "range"> {
+  let summary = "A value by reference: a byte range of a file";
+  let description = [{
+    `bytes` bytes at `offset` of `file`: little-endian raw data in row-major
+    order, of the state's element type. `hash` is XXH3-64 of the range where
+    somebody has read it: weights may be larger than memory, or absent where they
+    are compiled for. If there is a `permutation`, the bytes hold the *transposed*
+    value (file dim d = state dim permutation[d]). Stands in an `nn.state`, which
+    writes it without brackets.
+
+    ```mlir
+    #nn.range<#model_onnx[4096 : 3072] hash 81985529216486895>
+    #nn.range<#nn.file<"model.onnx.data">[0 : 3072] transposed [1, 0]>
+    ```
+  }];
+  let parameters = (ins "FileAttr":$file, "uint64_t":$offset,
                         "uint64_t":$bytes,
                         OptionalParameter<"std::optional<uint64_t>">:$hash,
                         OptionalArrayRefParameter<"int64_t">:$permutation);
-  let assemblyFormat = [{
-    `<` $path `[` $offset `:` $bytes `]` (`hash` $hash^)? `permutation`
-    `[` (`]`) : ($permutation^ `]`)? `>`
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::StringRef getPath() const { return getFile().getPath(); }
   }];
 }
 

@@ -26,16 +26,29 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat([Pure], traits)>;
 
 /// An op whose result type follows from its operands and attributes. The
-/// inference is `inferReturnTypes` in NN<Group>.cpp; verification compares the
-/// written type with it, encodings aside.
-class NN_InferredOp<string mnemonic, list<Trait> traits = []>
+/// inference is `inferReturnTypes` in NN<Group>.cpp, or `inference`, its body;
+/// verification compares the written type with it, encodings aside.
+class NN_InferredOp<string mnemonic, list<Trait> traits = [], string inference = "">
     : NN_Op<mnemonic, !listconcat([InferTypeOpAdaptorWithIsCompatible], traits)> {
   let extraClassDefinition = [{
     bool $cppClass::isCompatibleReturnTypes(::mlir::TypeRange inferred,
                                             ::mlir::TypeRange actual) {
       return ::accel::nn::sameShapesAndElements(inferred, actual);
     }
-  }];
+  }] # !if(!empty(inference), "", [{
+    ::llvm::LogicalResult $cppClass::inferReturnTypes(
+        ::mlir::MLIRContext *context, ::std::optional<::mlir::Location> loc,
+        Adaptor adaptor, ::llvm::SmallVectorImpl<::mlir::Type> &types) {
+      ::mlir::ValueRange operands = adaptor.getOperands();
+      }] # inference # [{
+    }
+  }]);
 }
+
+// Bodies of inferences. Operands have one element type, or all from the second
+// on; the result has it too, or is of i1.
+defvar NN_InferSame = "return inferSame(loc, operands, 0, types);";
+defvar NN_InferSameFrom1 = "return inferSame(loc, operands, 1, types);";
+defvar NN_InferBool = "return inferBool(loc, operands, types);";
 
 #endif

@@ -114,8 +114,8 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() == kWriteAttr) {
     if (!isa<WriteKindAttr>(attribute.getValue()))
       return op->emitError()
-             << "expected a kind of write, #nn<write step>, as '" << kWriteAttr
-             << "', found " << attribute.getValue();
+             << "expected a kind of write, #nn<write accumulate_sum>, as '"
+             << kWriteAttr << "', found " << attribute.getValue();
     auto function = cast<FunctionOpInterface>(op);
     if (!function.getResultAttr(result, kStateAttr))
       return op->emitError()

@@ -10,38 +10,85 @@ def NN_Elementwise : NativeOpTrait<"Elementwise", [], [{}]> {
   let cppNamespace = "::accel::nn";
 }
 
-class NN_UnaryOp<string mnemonic, Type type, string what>
-    : NN_InferredOp<mnemonic, [NN_Elementwise]> {
+/// What the passes know of an elementwise function (ElementwiseFacts in NN.h).
+class NN_Facts<int flops, bit isCheap, string linear> {
+  string text = "static constexpr ::accel::nn::ElementwiseFacts kFacts = {" # flops # ", " #
+                !if(isCheap, "true", "false") # ", {" # linear # "}};\n";
+}
+// One operation, which costs less than a trip to memory; the same, linear in
+// operands by bits (0b01, 0b10: in each, 0b11: in both together); one that
+// costs more; one that only moves.
+def NN_Cheap : NN_Facts<1, 1, "">;
+class NN_Linear<string groups> : NN_Facts<1, 1, groups>;
+class NN_Dear<int flops = 1> : NN_Facts<flops, 0, "">;
+def NN_Moves : NN_Facts<0, 1, "">;
+
+class NN_ElementwiseOp<string mnemonic, NN_Facts facts, string inference = "", list<Trait> traits = []>
+    : NN_InferredOp<mnemonic, !listconcat([NN_Elementwise], traits), inference> {
+  /// Of a function of one float: its value and its gradient, in C++. `value` is
+  /// what the evaluator computes, in double, of `x`. `gradient` is built by what
+  /// lib/Autodiff/Emit.h calls `e`, of the operand x, the result y and the
+  /// gradient g of y. Without one a rule is in lib/Evaluate, lib/Autodiff.
+  string value = "";
+  string gradient = "";
+  let extraClassDeclaration = facts.text #
+    !if(!empty(value), "", "static double compute(double x) { return " # value # "; }\n") #
+    !if(!empty(gradient), "", [{
+      template <typename Emit>
+      static ::mlir::Value differentiate(const Emit &e, [[maybe_unused]] ::mlir::Value x,
+          [[maybe_unused]] ::mlir::Value y, [[maybe_unused]] ::mlir::Value g) {
+        return }] # gradient # "; }\n");
+}
+
+class NN_UnaryOp<string mnemonic, Type type, string what, NN_Facts facts>
+    : NN_ElementwiseOp<mnemonic, facts, NN_InferSame> {
   let summary = what;
   let arguments = (ins type:$input);
   let results = (outs type:$result);
-  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input attr-dict `:` custom<OneType>(type($input), type($result))";
 }
-def NN_NegOp : NN_UnaryOp<"neg", NN_Tensor, "-x">;
-def NN_AbsOp : NN_UnaryOp<"abs", NN_Tensor, "|x|">;
-def NN_ExpOp : NN_UnaryOp<"exp", NN_FloatTensor, "e to the x">;
-def NN_LogOp : NN_UnaryOp<"log", NN_FloatTensor, "Natural logarithm">;
-def NN_Log1pOp : NN_UnaryOp<"log1p", NN_FloatTensor, "log(1 + x), exact for small x too">;
-def NN_SqrtOp : NN_UnaryOp<"sqrt", NN_FloatTensor, "Square root">;
-def NN_RsqrtOp : NN_UnaryOp<"rsqrt", NN_FloatTensor, "1 / sqrt(x)">;
-def NN_ReciprocalOp : NN_UnaryOp<"reciprocal", NN_FloatTensor, "1 / x">;
-def NN_TanhOp : NN_UnaryOp<"tanh", NN_FloatTensor, "Hyperbolic tangent">;
-def NN_ErfOp : NN_UnaryOp<"erf", NN_FloatTensor, "Error function">;
-def NN_SigmoidOp : NN_UnaryOp<"sigmoid", NN_FloatTensor, "1 / (1 + exp(-x))">;
-def NN_ReluOp : NN_UnaryOp<"relu", NN_FloatTensor, "max(x, 0); NaN stays NaN">;
-def NN_SinOp : NN_UnaryOp<"sin", NN_FloatTensor, "Sine">;
-def NN_CosOp : NN_UnaryOp<"cos", NN_FloatTensor, "Cosine">;
-def NN_FloorOp : NN_UnaryOp<"floor", NN_FloatTensor, "Largest integer not above x">;
-def NN_NotOp : NN_UnaryOp<"not", NN_BoolTensor, "Logical negation">;
+class NN_FunctionOp<string mnemonic, string what, NN_Facts facts, string formula, string slope = "">
+    : NN_UnaryOp<mnemonic, NN_FloatTensor, what, facts> {
+  let value = formula;
+  let gradient = slope;
+}
 
-def NN_IsNanOp : NN_InferredOp<"is_nan", [NN_Elementwise]> {
+def NN_NegOp : NN_UnaryOp<"neg", NN_Tensor, "-x", NN_Linear<"0b1">> {
+  let gradient = "e.neg(g)";
+}
+def NN_AbsOp : NN_UnaryOp<"abs", NN_Tensor, "|x|", NN_Cheap>;
+def NN_ExpOp : NN_FunctionOp<"exp", "e to the x", NN_Dear<>, "std::exp(x)", "e.mul(g, y)">;
+def NN_LogOp : NN_FunctionOp<"log", "Natural logarithm", NN_Dear<>, "std::log(x)", "e.div(g, x)">;
+def NN_Log1pOp : NN_FunctionOp<"log1p", "log(1 + x), exact for small x too", NN_Dear<>,
+    "std::log1p(x)", "e.div(g, e.add(x, e.splat(1, x)))">;
+def NN_SqrtOp : NN_FunctionOp<"sqrt", "Square root", NN_Dear<>,
+    "std::sqrt(x)", "e.div(e.scale(g, 0.5), y)">;
+def NN_RsqrtOp : NN_FunctionOp<"rsqrt", "1 / sqrt(x)", NN_Dear<>,
+    "1 / std::sqrt(x)", "e.mul(g, e.div(e.scale(y, -0.5), x))">; // y / x alone may overflow
+def NN_ReciprocalOp : NN_FunctionOp<"reciprocal", "1 / x", NN_Dear<>,
+    "1 / x", "e.neg(e.mul(g, e.mul(y, y)))">;
+def NN_TanhOp : NN_FunctionOp<"tanh", "Hyperbolic tangent", NN_Dear<>,
+    "std::tanh(x)", "e.mul(g, e.sub(e.splat(1, y), e.mul(y, y)))">;
+def NN_ErfOp : NN_FunctionOp<"erf", "Error function", NN_Dear<>, "std::erf(x)">;
+def NN_SigmoidOp : NN_FunctionOp<"sigmoid", "1 / (1 + exp(-x))", NN_Dear<>,
+    "1 / (1 + std::exp(-x))", "e.mul(g, e.mul(y, e.sub(e.splat(1, y), y)))">;
+def NN_ReluOp : NN_FunctionOp<"relu", "max(x, 0); NaN stays NaN", NN_Cheap, "x < 0 ? 0 : x">;
+def NN_SinOp : NN_FunctionOp<"sin", "Sine", NN_Dear<>, "std::sin(x)", "e.mul(g, e.cos(x))">;
+def NN_CosOp : NN_FunctionOp<"cos", "Cosine", NN_Dear<>, "std::cos(x)", "e.neg(e.mul(g, e.sin(x)))">;
+def NN_FloorOp : NN_FunctionOp<"floor", "Largest integer not above x", NN_Cheap,
+    "std::floor(x)", "e.splat(0, x)">;
+def NN_RoundOp : NN_FunctionOp<"round", "Nearest integer; of two, the even one", NN_Cheap,
+    "std::nearbyint(x)", "e.splat(0, x)">;
+def NN_NotOp : NN_UnaryOp<"not", NN_BoolTensor, "Logical negation", NN_Cheap>;
+
+def NN_IsNanOp : NN_ElementwiseOp<"is_nan", NN_Cheap, NN_InferBool> {
   let summary = "Whether x is not a number";
   let arguments = (ins NN_FloatTensor:$input);
   let results = (outs NN_BoolTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input attr-dict `:` custom<PredicateType>(type($input), type($result))";
 }
 
-def NN_GeluOp : NN_InferredOp<"gelu", [NN_Elementwise]> {
+def NN_GeluOp : NN_ElementwiseOp<"gelu", NN_Dear<8>, NN_InferSame> {
   let summary = "Gaussian error linear unit";
   let description = [{
     `erf`: x/2 (1 + erf(x/√2)); `tanh`: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))).
@@ -50,45 +97,46 @@ def NN_GeluOp : NN_InferredOp<"gelu", [NN_Elementwise]> {
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_GeluKindAttr:$kind);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "`` $kind $input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $kind $input attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
-class NN_BinaryOp<string mnemonic, Type type, string what, list<Trait> traits = []>
-    : NN_InferredOp<mnemonic, !listconcat([NN_Elementwise], traits)> {
+class NN_BinaryOp<string mnemonic, Type type, string what, NN_Facts facts>
+    : NN_ElementwiseOp<mnemonic, facts, NN_InferSame> {
   let summary = what;
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
-  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` custom<OneType>(type($lhs), type($rhs), type($result))";
 }
-def NN_AddOp : NN_BinaryOp<"add", NN_Tensor, "x + y"> { let hasFolder = 1; }
-def NN_SubOp : NN_BinaryOp<"sub", NN_Tensor, "x - y"> { let hasFolder = 1; }
-def NN_MulOp : NN_BinaryOp<"mul", NN_Tensor, "x * y"> { let hasFolder = 1; }
-def NN_DivOp : NN_BinaryOp<"div", NN_Tensor, "x / y; on integers rounded towards zero"> { let hasFolder = 1; }
-def NN_ModOp : NN_BinaryOp<"mod", NN_Tensor, "Remainder with the sign of y; on floats with the sign of x (fmod)">;
-def NN_PowOp : NN_BinaryOp<"pow", NN_Tensor, "x to the power y"> {
+def NN_AddOp : NN_BinaryOp<"add", NN_Tensor, "x + y", NN_Linear<"0b11">> { let hasFolder = 1; }
+def NN_SubOp : NN_BinaryOp<"sub", NN_Tensor, "x - y", NN_Linear<"0b11">> { let hasFolder = 1; }
+def NN_MulOp : NN_BinaryOp<"mul", NN_Tensor, "x * y", NN_Linear<"0b01, 0b10">> { let hasFolder = 1; }
+def NN_DivOp : NN_BinaryOp<"div", NN_Tensor, "x / y; on integers rounded towards zero", NN_Dear<>> { let hasFolder = 1; }
+def NN_ModOp : NN_BinaryOp<"mod", NN_Tensor, "Remainder with the sign of y; on floats with the sign of x (fmod)", NN_Dear<>>;
+def NN_PowOp : NN_BinaryOp<"pow", NN_Tensor, "x to the power y", NN_Dear<>> {
   let hasCanonicalizer = 1;
 }
-def NN_MinOp : NN_BinaryOp<"min", NN_Tensor, "The smaller; NaN if either is NaN">;
-def NN_MaxOp : NN_BinaryOp<"max", NN_Tensor, "The larger; NaN if either is NaN">;
-def NN_AndOp : NN_BinaryOp<"and", NN_BoolTensor, "Logical and">;
-def NN_OrOp : NN_BinaryOp<"or", NN_BoolTensor, "Logical or">;
+def NN_MinOp : NN_BinaryOp<"min", NN_Tensor, "The smaller; NaN if either is NaN", NN_Cheap>;
+def NN_MaxOp : NN_BinaryOp<"max", NN_Tensor, "The larger; NaN if either is NaN", NN_Cheap>;
+def NN_AndOp : NN_BinaryOp<"and", NN_BoolTensor, "Logical and", NN_Cheap>;
+def NN_OrOp : NN_BinaryOp<"or", NN_BoolTensor, "Logical or", NN_Cheap>;
 
-def NN_CompareOp : NN_InferredOp<"compare", [NN_Elementwise]> {
+def NN_CompareOp : NN_ElementwiseOp<"compare", NN_Cheap, NN_InferBool> {
   let summary = "Whether a relation holds between x and y";
   let arguments = (ins NN_ComparePredicateAttr:$predicate, NN_Tensor:$lhs, NN_Tensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
-  let assemblyFormat = "`` $predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "`` $predicate $lhs `,` $rhs attr-dict `:` custom<PredicateType>(type($lhs), type($rhs), type($result))";
 }
 
-def NN_SelectOp : NN_InferredOp<"select", [NN_Elementwise]> {
+def NN_SelectOp : NN_ElementwiseOp<"select", NN_Facts<0, 1, "0b110">, NN_InferSameFrom1> {
   let summary = "x where the condition holds, y elsewhere";
   let arguments = (ins NN_BoolTensor:$condition, NN_Tensor:$on_true, NN_Tensor:$on_false);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` custom<SelectType>(type($condition), type($on_true), type($on_false), type($result))";
   let hasFolder = 1;
 }
 
 def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
+  let extraClassDeclaration = NN_Moves.text;
   let summary = "The same values in another element type";
   let description = [{
     Float to integer rounds towards zero; to i1 is `!= 0`; float to a narrower
@@ -101,7 +149,8 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let hasFolder = 1;
 }
 
-def NN_RandomUniformOp : NN_InferredOp<"random_uniform", [NN_Elementwise]> {
+// Ten rounds of two multiplications and four other operations.
+def NN_RandomUniformOp : NN_ElementwiseOp<"random_uniform", NN_Dear<60>> {
   let summary = "A pseudo-random number in [0, 1) for each counter";
   let description = [{
     The upper 24 bits of the first word of Philox4x32-10 (Salmon et al., SC'11),
@@ -125,15 +174,15 @@ def NN_DropoutOp : NN_InferredOp<"dropout"> {
     Lifetime: made by import of dropout in training mode; becomes
     `nn.random_uniform` and a selection in `nn-build-step`.
     ```mlir
-    %y = nn.dropout %x ratio 1.0e-01 site 3 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.dropout %x ratio 1.0e-01 site 3 : tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$input, F64Attr:$ratio, I64Attr:$site);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$input `ratio` $ratio `site` $site attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `ratio` $ratio `site` $site attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
-def NN_StopGradientOp : NN_InferredOp<"stop_gradient"> {
+def NN_StopGradientOp : NN_InferredOp<"stop_gradient", [], NN_InferSame> {
   let summary = "Passes the value, and no gradient";
   let description = [{
     The result is the operand; its gradient does not go further (PyTorch's
@@ -142,12 +191,12 @@ def NN_StopGradientOp : NN_InferredOp<"stop_gradient"> {
     Lifetime: made by import with --train; `nn-build-step` replaces it by its
     operand once gradients are there.
     ```mlir
-    %y = nn.stop_gradient %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.stop_gradient %x : tensor<4x8xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$input);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
 #endif

@@ -10,7 +10,7 @@ def NN_SoftmaxOp : NN_InferredOp<"softmax"> {
   let description = "With `log`, its logarithm. A row of nothing but -inf gives NaN, as in PyTorch.";
   let arguments = (ins NN_FloatTensor:$input, I64Attr:$dim, UnitAttr:$log);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$input `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `dim` $dim attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
 def NN_LayerNormOp : NN_InferredOp<"layer_norm"> {

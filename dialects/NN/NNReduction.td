@@ -29,7 +29,7 @@ def NN_CumsumOp : NN_InferredOp<"cumsum"> {
   let description = "result[i] = sum of input[0..i]; without input[i] if `exclusive`, from the end if `reverse`.";
   let arguments = (ins NN_Tensor:$input, I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `dim` $dim attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `dim` $dim attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
 #endif

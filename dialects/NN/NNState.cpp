@@ -53,12 +53,12 @@ LogicalResult StateOp::verify() {
         return failure();
     }
   Type stored = getStored().value_or(type.getElementType());
-  if (getStored() && (!isa<FileAttr>(getInit()) || !isa<FloatType>(stored) ||
+  if (getStored() && (!isa<RangeAttr>(getInit()) || !isa<FloatType>(stored) ||
                       !isa<FloatType>(type.getElementType())))
     return emitOpError() << "expected 'stored' only for floats in a file, "
                             "found "
                          << stored;
-  if (auto file = dyn_cast<FileAttr>(getInit())) {
+  if (auto file = dyn_cast<RangeAttr>(getInit())) {
     uint64_t bytes = type.getNumElements() *
                      llvm::divideCeil(stored.getIntOrFloatBitWidth(), 8);
     if (file.getBytes() != bytes)
@@ -70,8 +70,9 @@ LogicalResult StateOp::verify() {
   }
   auto elements = dyn_cast<ElementsAttr>(getInit());
   if (!elements)
-    return emitOpError() << "expected #nn.file or elements as 'init', found "
-                         << getInit();
+    return emitOpError()
+           << "expected a range of a file or elements as 'init', found "
+           << getInit();
   if (!sameShapesAndElements(elements.getShapedType(), type))
     return emitOpError() << "expected 'init' of type " << type << ", found "
                          << elements.getShapedType();
@@ -102,6 +103,9 @@ LogicalResult ConstantOp::verify() {
   if (!sameShapesAndElements(getValue().getShapedType(), getType()))
     return emitOpError() << "expected a value of type " << getType()
                          << ", found " << getValue().getShapedType();
+  if (cast<RankedTensorType>(getValue().getShapedType()).getEncoding())
+    return emitOpError() << "expected a value without encoding, found "
+                         << getValue().getShapedType();
   return success();
 }
 

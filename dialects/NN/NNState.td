@@ -13,7 +13,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     to, `exp_avg/wte.weight`. Functions take states as arguments
     that carry `nn.state = @name`, and return new values as results that do.
 
-    `stored` is the element type that a `#nn.file` holds where it is not the
+    `stored` is the element type that the file holds where it is not the
     state's own: what loads the state converts (a float32 file in a program
     compiled in float64).
 
@@ -23,24 +23,28 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
 
     `aliases` are the parameter's other names (tied weights), `initializers`
     which initializers of the model file it stands for, `init` its first value:
-    a `#nn.file` range or an elements attribute. `frozen` states are never
-    trained (buffers).
+    a range of a file or an elements attribute, whose type is the value's.
+    `initializers` are left out where there is one, of the state's own name and
+    shape, or none. `frozen` states are never trained (buffers).
 
     Lifetime: created by import (parameters), by `train` (moments) and by
     `dist-declare-accumulators`; becomes a buffer with role `state` in `plan`.
 
     ```mlir
-    nn.state @"wte.weight" : tensor<96x32xf32> {
-      aliases = ["lm_head.weight"],
-      initializers = [#nn.initializer<"lm_head.weight", [0, 1]>],
-      init = #nn.file<"model.onnx" [512 : 12288] hash 77 permutation []>}
+    #model_onnx = #nn.file<"model.onnx">
+    nn.state @wte.weight : tensor<96x32xf32> from #model_onnx[512 : 12288] hash 77 {aliases = ["lm_head.weight"]}
+    nn.state @head : tensor<32x96xf32> from #model_onnx[12800 : 12288] transposed [1, 0] {
+      initializers = [#nn.initializer<"val_313", [1, 0]>]}
+    nn.state moment @"exp_avg/wte.weight" : tensor<96x32xf32> = dense<0.0>
+    nn.state counter @"counter/step" : tensor<i64> = dense<0>
+    nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
       OptionalAttr<DenseI64ArrayAttr>:$logical, UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role);
-  let assemblyFormat = "$sym_name `:` $type attr-dict";
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The type of the value without padding: that of `init` (in a file,
@@ -59,12 +63,12 @@ def NN_GradientOp : NN_InferredOp<"gradient", [
 
     Lifetime: made by `nn-build-step`, removed by `local-split-tasks`.
     ```mlir
-    %g = nn.gradient %dw of @wte.weight : (tensor<96x32xf32>) -> tensor<96x32xf32>
+    %g = nn.gradient %dw of @wte.weight : tensor<96x32xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$input, FlatSymbolRefAttr:$state);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$input `of` $state attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `of` $state attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {
@@ -77,7 +81,7 @@ def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {
   }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "attr-dict $value `:` type($result)";
+  let assemblyFormat = "attr-dict custom<ConstantValue>($value, type($result))";
   let hasFolder = 1;
   let hasVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::ElementsAttr":$value), [{

@@ -15,6 +15,14 @@ static int64_t elements(Value value) {
 }
 
 namespace {
+template <typename Op>
+struct ElementwiseCost
+    : CostOpInterface::ExternalModel<ElementwiseCost<Op>, Op> {
+  int64_t getFlops(Operation *op) const {
+    return Op::kFacts.flops * elements(op->getResult(0));
+  }
+};
+
 /// A fixed number of operations per element of the first operand.
 template <typename Op, int64_t PerElement>
 struct PerElementCost
@@ -84,21 +92,19 @@ void attachPerElement(MLIRContext *context) {
 void analysis::registerCostModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     using namespace nn;
+    forEachElementwiseOp([&](auto tag) {
+      using Op = typename decltype(tag)::type;
+      Op::template attachInterface<ElementwiseCost<Op>>(*context);
+    });
     attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
-                     PadOp, GatherOp, GatherNdOp, CastOp, SelectOp, ConstantOp,
-                     IotaOp, GradientOp>(context);
-    attachPerElement<1, NegOp, AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp,
-                     ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp,
-                     CosOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp, MulOp, DivOp,
-                     ModOp, PowOp, MinOp, MaxOp, AndOp, OrOp, CompareOp,
-                     ReduceOp, CumsumOp>(context);
+                     PadOp, GatherOp, GatherNdOp, ConstantOp, IotaOp,
+                     GradientOp>(context);
+    attachPerElement<1, ReduceOp, CumsumOp>(context);
     attachPerElement<5, SoftmaxOp, CrossEntropyOp>(context);
-    attachPerElement<8, GeluOp, LayerNormOp>(context);
+    attachPerElement<8, LayerNormOp>(context);
     MatmulOp::attachInterface<MatmulCost>(*context);
     AttentionOp::attachInterface<AttentionCost>(*context);
     AttentionGradOp::attachInterface<AttentionGradCost>(*context);
     ScatterAddOp::attachInterface<ScatterAddCost>(*context);
-    // Ten rounds of two multiplications and four other operations.
-    attachPerElement<60, RandomUniformOp>(context);
   });
 }

@@ -216,12 +216,8 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
                 (each.state.getSymName() + ".grad").str());
   auto addWrite = [&](nn::StateOp state, Value value) {
     results.push_back(value);
-    resultAttributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr(nn::kStateAttr,
-                              FlatSymbolRefAttr::get(state.getSymNameAttr())),
-         builder.getNamedAttr(nn::kWriteAttr,
-                              nn::WriteKindAttr::get(builder.getContext(),
-                                                     nn::WriteKind::step))}));
+    resultAttributes.push_back(builder.getDictionaryAttr({builder.getNamedAttr(
+        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))}));
   };
   for (Write &write : parameters)
     addWrite(write.state, write.value);
@@ -242,7 +238,8 @@ void StepBuilder::finish() {
   entry.setAllResultAttrs(resultAttributes);
   entry.setSymName(kStepName);
   nn::setEntryKind(entry, nn::EntryKind::step);
-  module->setAttr(nn::kSeedAttr, builder.getI64IntegerAttr(rule.seed));
+  if (rule.seed != 0)
+    module->setAttr(nn::kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
 
 LogicalResult StepBuilder::run(StringRef lossSpec,

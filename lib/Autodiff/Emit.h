@@ -59,6 +59,8 @@ struct Emit {
     return make<nn::MatmulOp>(a, b, transposeA, transposeB);
   }
   mlir::Value sqrt(mlir::Value a) const { return make<nn::SqrtOp>(a); }
+  mlir::Value sin(mlir::Value a) const { return make<nn::SinOp>(a); }
+  mlir::Value cos(mlir::Value a) const { return make<nn::CosOp>(a); }
   mlir::Value select(mlir::Value condition, mlir::Value a,
                      mlir::Value b) const {
     return make<nn::SelectOp>(condition, a, b);

@@ -61,16 +61,11 @@ private:
         continue;
       auto kind =
           entry.getResultAttrOfType<nn::WriteKindAttr>(index, nn::kWriteAttr);
-      if (kind && kind.getValue() == nn::WriteKind::step)
+      if (!kind || kind.getValue() == nn::WriteKind::step)
         continue;
-      auto error = entry.emitOpError()
-                   << "expected '" << nn::kWriteAttr
-                   << "' = #nn<write step> on result " << index
-                   << ", a state's new value, found ";
-      if (kind)
-        error << kind;
-      else
-        error << "none";
+      entry.emitOpError() << "expected a state's new value, result " << index
+                          << ", to be written once, in the step, found '"
+                          << nn::kWriteAttr << "' = " << kind;
       valid = false;
     }
     return valid;

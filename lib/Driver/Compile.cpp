@@ -2,6 +2,7 @@
 
 #include "accel/Driver/Compile.h"
 
+#include "PhaseText.h"
 #include "ProveStart.h"
 #include "accel/Driver/Diagnostics.h"
 #include "accel/Driver/FixedBatch.h"
@@ -107,7 +108,7 @@ LogicalResult Compilation::run() {
       printOverview(*module, options.input, os);
       return success();
     }
-    module->print(os);
+    printPhaseText(*module, os);
     os << "\n";
     return success();
   });
@@ -116,7 +117,7 @@ LogicalResult Compilation::run() {
 LogicalResult Compilation::load() {
   TimingScope reading = begin("reading " + options.input);
   if (!isModel()) {
-    module = parseModule(options.input, &context);
+    module = parseModule(options.input, &context, /*keepsNames=*/true);
     return success(static_cast<bool>(module));
   }
   if (!options.provedAgainst.empty())
@@ -256,7 +257,7 @@ LogicalResult Compilation::runPhases() {
       TimingScope printing = root.nest("text of " + name.str());
       std::string text;
       llvm::raw_string_ostream os(text);
-      module->print(os);
+      printPhaseText(*module, os);
       phaseTexts.emplace_back(name.str(), std::move(text));
     }
   }

@@ -3,6 +3,10 @@
 
 #include "accel/Driver/OpenText.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
@@ -143,12 +147,59 @@ accel::driver::openText(llvm::StringRef path) {
   return nullptr;
 }
 
+/// Key of a name in a fused location's metadata.
+static constexpr StringLiteral kValueName = "accel.value";
+
+StringAttr accel::driver::getValueName(Location location) {
+  auto fused = dyn_cast<FusedLoc>(location);
+  auto known =
+      fused ? dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()) : nullptr;
+  return known ? known.getAs<StringAttr>(kValueName) : nullptr;
+}
+
+/// The location with what the text calls a value, without the number that the
+/// printer puts behind the name of a second one; unchanged if that is a number
+/// alone.
+static Location withName(Location location, llvm::SMRange range) {
+  if (!range.isValid())
+    return location;
+  StringRef name(range.Start.getPointer(),
+                 range.End.getPointer() - range.Start.getPointer());
+  name.consume_front("%");
+  StringRef base = name.rtrim("0123456789");
+  if (base.size() != name.size() && base.ends_with("_"))
+    name = base.drop_back();
+  if (name.empty() || llvm::all_of(name, llvm::isDigit))
+    return location;
+  Builder builder(location.getContext());
+  return FusedLoc::get(builder.getContext(), {location},
+                       builder.getDictionaryAttr(builder.getNamedAttr(
+                           kValueName, builder.getStringAttr(name))));
+}
+
 OwningOpRef<ModuleOp> accel::driver::parseModule(llvm::StringRef path,
-                                                 MLIRContext *context) {
+                                                 MLIRContext *context,
+                                                 bool keepsNames) {
   auto buffer = openText(path);
   if (!buffer)
     return nullptr;
+  bool isText = !isBytecode(*buffer);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  return parseSourceFile<ModuleOp>(sources, context);
+  if (!keepsNames || !isText)
+    return parseSourceFile<ModuleOp>(sources, context);
+  AsmParserState state;
+  Block block;
+  if (failed(parseAsmSourceFile(sources, &block, context, &state)))
+    return nullptr;
+  for (const AsmParserState::OperationDefinition &each : state.getOpDefs())
+    if (!each.resultGroups.empty())
+      each.op->setLoc(withName(each.op->getLoc(),
+                               each.resultGroups.front().definition.loc));
+  for (const AsmParserState::BlockDefinition &each : state.getBlockDefs())
+    for (auto [argument, definition] :
+         llvm::zip(each.block->getArguments(), each.arguments))
+      argument.setLoc(withName(argument.getLoc(), definition.loc));
+  return mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+      &block, context, UnknownLoc::get(context));
 }

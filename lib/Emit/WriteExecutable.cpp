@@ -167,7 +167,7 @@ LogicalResult Emitter::addState(nn::StateOp op) {
   // What no rank keeps is never written: a parameter that the loss does not
   // depend on.
   state.frozen = op.getFrozen() || !keptStates.contains(op.getSymName());
-  if (auto file = dyn_cast<nn::FileAttr>(op.getInit())) {
+  if (auto file = dyn_cast<nn::RangeAttr>(op.getInit())) {
     FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
     if (failed(path))
       return failure();

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::evaluate;
 
-static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
+static FailureOr<Tensor> loadFile(nn::StateOp state, nn::RangeAttr file) {
   RankedTensorType type = state.getLogicalType();
   auto buffer = llvm::MemoryBuffer::getFile(file.getPath(), /*IsText=*/false,
                                             /*RequiresNullTerminator=*/false);
@@ -52,7 +52,7 @@ static FailureOr<Tensor> loadFile(nn::StateOp state, nn::FileAttr file) {
 }
 
 static FailureOr<Tensor> loadLogical(nn::StateOp state) {
-  if (auto file = dyn_cast<nn::FileAttr>(state.getInit()))
+  if (auto file = dyn_cast<nn::RangeAttr>(state.getInit()))
     return loadFile(state, file);
   FailureOr<Tensor> value =
       Tensor::fromElements(cast<ElementsAttr>(state.getInit()));

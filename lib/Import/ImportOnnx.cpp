@@ -105,8 +105,15 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
   auto type = RankedTensorType::get(parameter.shape, element);
   SmallVector<Attribute> initializers;
   for (const onnxio::ParameterInitializer &each : parameter.initializers)
-    initializers.push_back(
-        nn::InitializerAttr::get(context, each.initializer, each.permutation));
+    initializers.push_back(nn::InitializerAttr::get(
+        context, each.initializer,
+        llvm::is_sorted(each.permutation) ? ArrayRef<int64_t>()
+                                          : ArrayRef(each.permutation)));
+  // One of the state's own name says nothing.
+  if (initializers.size() == 1 &&
+      initializers.front() ==
+          nn::InitializerAttr::get(context, parameter.name, {}))
+    initializers.clear();
   // The value's own layout is read if the file has it: a transposed read at
   // load costs strided access.
   const onnxio::ParameterInitializer *source = nullptr;
@@ -130,8 +137,9 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       std::optional<uint64_t> hash;
       if (options.hashWeights || !payload.isExternal)
         hash = onnxio::hashBytes(file.values(*tensor));
-      init = nn::FileAttr::get(
-          context, payload.path, payload.offset, payload.bytes, hash,
+      init = nn::RangeAttr::get(
+          context, nn::FileAttr::get(context, payload.path), payload.offset,
+          payload.bytes, hash,
           identity ? ArrayRef<int64_t>() : ArrayRef(source->permutation));
       if (stored != element)
         storedAs = TypeAttr::get(stored);

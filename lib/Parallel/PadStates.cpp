@@ -3,6 +3,7 @@
 
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
+#include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -55,17 +56,40 @@ static Value cut(OpBuilder &builder, Location loc, Value value,
                              steps);
 }
 
-/// Sums some dimensions of a padded value up, the padded one not among them.
+/// The factor of the padded dimension, 0, of an op of one operand that adds
+/// elements of it up, and in which zeros count for nothing; none of others.
+static const ShardingRule::Factor *
+findPaddedFactor(Operation *op, const ShardingRule &rule, unsigned &index) {
+  if (rule.operands.size() != 1 || rule.results.size() != 1 ||
+      !rule.indexFree || rule.operands[0].empty() ||
+      rule.operands[0][0].size() != 1 ||
+      !llvm::is_contained(rule.linearGroups, ArrayRef<unsigned>{0}))
+    return nullptr;
+  index = rule.operands[0][0][0];
+  return &rule.factors[index];
+}
+
+/// Whether padding of the operand is padding of the result.
 static bool keepsPadding(Operation *op) {
-  auto reduce = dyn_cast<nn::ReduceOp>(op);
-  return reduce && reduce.getKind() == nn::ReductionKind::sum &&
-         !llvm::is_contained(reduce.getDims(), 0);
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable)
+    return false;
+  ShardingRule rule = shardable.getShardingRule();
+  unsigned index;
+  auto *factor = findPaddedFactor(op, rule, index);
+  return factor && factor->kind == FactorKind::PassThrough &&
+         !rule.results[0].empty() &&
+         rule.results[0][0] == ShardingRule::Dim{index};
 }
 
 static bool sumsPadding(Operation *op) {
-  auto reduce = dyn_cast<nn::ReduceOp>(op);
-  return reduce && reduce.getKind() == nn::ReductionKind::sum &&
-         llvm::is_contained(reduce.getDims(), 0);
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable)
+    return false;
+  ShardingRule rule = shardable.getShardingRule();
+  unsigned index;
+  auto *factor = findPaddedFactor(op, rule, index);
+  return factor && factor->kind == FactorKind::Sum;
 }
 
 LogicalResult StatePadder::run() {

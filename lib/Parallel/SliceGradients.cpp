@@ -5,6 +5,7 @@
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
@@ -54,6 +55,15 @@ static bool isLinear(Operation *op) {
   return shardable && op->getNumResults() == 1 &&
          llvm::is_contained(shardable.getShardingRule().linearGroups,
                             ArrayRef<unsigned>{0});
+}
+
+/// Whether an op adds or subtracts: linear in both operands together.
+static bool isSumOfTwo(Operation *op) {
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  return shardable && op->getNumOperands() == 2 &&
+         op->hasTrait<nn::Elementwise>() &&
+         llvm::is_contained(shardable.getShardingRule().linearGroups,
+                            ArrayRef<unsigned>{0, 1});
 }
 
 void GradientSlicer::run() {
@@ -189,8 +199,7 @@ Value GradientSlicer::spread(Value value) {
     return made;
   }
   Operation *added = input.getDefiningOp();
-  if (!isa_and_nonnull<nn::AddOp, nn::SubOp>(added) ||
-      !ops.backward.contains(added))
+  if (!added || !isSumOfTwo(added) || !ops.backward.contains(added))
     return value;
   Operation *made = builder.clone(*added);
   for (OpOperand &operand : made->getOpOperands())

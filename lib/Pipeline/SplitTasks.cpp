@@ -135,7 +135,7 @@ static DictionaryAttr getAttrs(dist::AccumulateOp op,
   NamedAttrList attributes;
   attributes.set(dist::kLayoutAttr, op.getLayoutAttr());
   attributes.set(nn::kStateAttr, op.getStateAttr());
-  if (write)
+  if (write && *write != nn::WriteKind::step)
     attributes.set(nn::kWriteAttr,
                    nn::WriteKindAttr::get(op.getContext(), *write));
   return attributes.getDictionary(op.getContext());
@@ -371,9 +371,11 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     auto decisions =
         entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
             dist::kDecisionsAttr);
-    auto name = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
-    auto kind =
-        dist::ScheduleKind::parse(name ? name.getValue() : "sequential");
+    auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
+    StringRef name = dist::ScheduleKind::kDefault;
+    if (chosen)
+      name = chosen.getValue();
+    auto kind = dist::ScheduleKind::parse(name);
     if (!kind)
       return entry.emitError()
              << "expected a decided schedule " << dist::ScheduleKind::getNames()

@@ -24,24 +24,6 @@ static bool hasOneNest(func::FuncOp kernel) {
   });
 }
 
-/// Whether a reduction reads the trailing dimensions of its operand and nothing
-/// of other rows: all of it before the row's results are written.
-static bool readsAhead(Operation *op, unsigned operand, int64_t rows) {
-  auto source = cast<KernelSourceOpInterface>(op);
-  auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
-  if (!source.isRowLocal(operand, rows))
-    return false;
-  if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
-    ArrayRef<int64_t> dims = reduce.getDims();
-    return !dims.empty() &&
-           dims.front() == type.getRank() - static_cast<int64_t>(dims.size());
-  }
-  if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
-    return static_cast<int64_t>(softmax.getDim()) == type.getRank() - 1;
-  return isa<nn::LayerNormOp, nn::CrossEntropyOp, nn::ScatterAddOp>(op) &&
-         operand == 0;
-}
-
 /// Whether a kernel may write its results over this argument: what it reads of
 /// element i (in row-major order) it reads before it writes element i of any
 /// result, and it reads nothing of it afterwards.
@@ -58,10 +40,12 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
       if (!source) // the return
         continue;
       if (source.getKernelRole() == KernelRole::RowReduction) {
-        if (!readsAhead(user, use.getOperandNumber(), rows))
+        if (!source.readsRowFirst(use.getOperandNumber(), rows))
           return false;
-        if (isa<nn::ReduceOp, nn::CrossEntropyOp>(user))
-          continue; // one value of a row, known before it is written
+        // Of a row that is combined the values are there before it is written.
+        if (cast<RankedTensorType>(value.getType()).getShape() !=
+            cast<RankedTensorType>(user->getResult(0).getType()).getShape())
+          continue;
       } else if (source.getKernelRole() != KernelRole::Elementwise) {
         // A reshape keeps the order; nothing else that moves elements does.
         auto from = cast<RankedTensorType>(value.getType());

@@ -44,15 +44,14 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     }
     Builder builder(&getContext());
-    module->setAttr(
-        dist::kDecisionsAttr,
-        builder.getDictionaryAttr({
-            builder.getNamedAttr("micro_batches",
-                                 builder.getI64IntegerAttr(microBatches)),
-            builder.getNamedAttr("offload", builder.getArrayAttr({})),
-            builder.getNamedAttr("recompute", builder.getArrayAttr({})),
-            builder.getNamedAttr("schedule", builder.getStringAttr(schedule)),
-        }));
+    // Only what is not the default: one micro-batch, in sequence.
+    NamedAttrList decisions;
+    if (microBatches != 1)
+      decisions.set("micro_batches", builder.getI64IntegerAttr(microBatches));
+    if (schedule != dist::ScheduleKind::kDefault)
+      decisions.set("schedule", builder.getStringAttr(schedule));
+    module->setAttr(dist::kDecisionsAttr,
+                    decisions.getDictionary(&getContext()));
   }
 };
 } // namespace

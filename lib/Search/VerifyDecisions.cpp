@@ -19,24 +19,41 @@ struct VerifyDecisionsPass
   void runOnOperation() override {
     auto decisions =
         getOperation()->getAttrOfType<DictionaryAttr>(dist::kDecisionsAttr);
-    auto microBatches =
-        decisions ? decisions.getAs<IntegerAttr>("micro_batches") : nullptr;
-    auto decided =
-        decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
-    auto kind = decided ? dist::ScheduleKind::parse(decided) : std::nullopt;
-    if (!microBatches || !kind) {
+    if (!decisions) {
       getOperation().emitError()
-          << "expected '" << dist::kDecisionsAttr
-          << "' with micro_batches and a schedule, found "
-          << (decisions ? "neither or one" : "none");
+          << "expected '" << dist::kDecisionsAttr << "', found none";
+      return signalPassFailure();
+    }
+    int64_t microBatches = 1;
+    StringRef decided = dist::ScheduleKind::kDefault;
+    for (NamedAttribute decision : decisions) {
+      auto number = dyn_cast<IntegerAttr>(decision.getValue());
+      auto name = dyn_cast<StringAttr>(decision.getValue());
+      if (decision.getName() == "micro_batches" && number) {
+        microBatches = number.getInt();
+      } else if (decision.getName() == "schedule" && name) {
+        decided = name;
+      } else {
+        getOperation().emitError()
+            << "expected a number of micro_batches and the name of a schedule "
+               "in '"
+            << dist::kDecisionsAttr << "', found " << decision.getName()
+            << " = " << decision.getValue();
+        return signalPassFailure();
+      }
+    }
+    auto kind = dist::ScheduleKind::parse(decided);
+    if (!kind) {
+      getOperation().emitError()
+          << "expected a schedule " << dist::ScheduleKind::getNames() << " in '"
+          << dist::kDecisionsAttr << "', found '" << decided << "'";
       return signalPassFailure();
     }
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
-      if (found != microBatches.getInt()) {
-        schedule.emitOpError()
-            << "expected the decided " << microBatches.getInt()
-            << " micro-batches, found " << found;
+      if (found != microBatches) {
+        schedule.emitOpError() << "expected the decided " << microBatches
+                               << " micro-batches, found " << found;
         return signalPassFailure();
       }
       for (auto stage : schedule.getOps<dist::StageOp>())

@@ -4,6 +4,7 @@
 #include "accel/Transforms/FoldConstants.h"
 
 #include "dialects/Interfaces/Evaluate.h"
+#include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -36,7 +37,9 @@ std::optional<double> transforms::getSplatValue(Value value) {
 /// The value of `op` if it only moves the elements of a splat (evaluation would
 /// spell the elements out first).
 static DenseElementsAttr foldSplatMove(Operation *op) {
-  if (!isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
+  auto source = dyn_cast<KernelSourceOpInterface>(op);
+  if (!source || source.getKernelRole() != KernelRole::Movement ||
+      op->getNumOperands() != 1)
     return nullptr;
   DenseElementsAttr value = getConstantValue(op->getOperand(0));
   auto type = cast<RankedTensorType>(op->getResult(0).getType());

@@ -26,14 +26,14 @@
 // ALL-NEXT: return %[[Y]]
 // OWN: func.func @forward({{.*}}-> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry}
 // OWN-NOT: labels
-nn.state @w : tensor<3x3xf32> {init = dense<1.0> : tensor<3x3xf32>}
-nn.state @u : tensor<3xf32> {init = dense<1.0> : tensor<3xf32>}
+nn.state @w : tensor<3x3xf32> {inittensor<3x3xf32>}
+nn.state @u : tensor<3xf32> {inittensor<3xf32>}
 func.func @main(%x: tensor<4x3xf32> {nn.input = "x"}, %t: tensor<4x3xf32> {nn.input = "t"}, %w: tensor<3x3xf32> {nn.state = @w}, %u: tensor<3xf32> {nn.state = @u}) -> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry} {
   %m = nn.matmul %x, %w : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
   %y = nn.dropout %m ratio 5.000000e-01 site 1 : tensor<4x3xf32>
   %s = nn.stop_gradient %t : tensor<4x3xf32>
-  %d = nn.sub %y, %s : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  %q = nn.mul %d, %d : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %d = nn.sub %y, %s : tensor<4x3xf32>
+  %q = nn.mul %d, %d : tensor<4x3xf32>
   %l = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
   return %l, %y : tensor<f32>, tensor<4x3xf32>
 }

@@ -2,10 +2,10 @@
 
 // What the loss does not depend on: a warning, a gradient of zeros, and no update.
 // CHECK: func.func @step(
-// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @"exp_avg/w", nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @"exp_avg_sq/w", nn.write = #nn<write step>}, tensor<i64> {nn.state = @"counter/step", nn.write = #nn<write step>})
+// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @"exp_avg/w"}, tensor<2xf32> {nn.state = @"exp_avg_sq/w"}, tensor<i64> {nn.state = @"counter/step"})
 module {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
-  nn.state @w_unused : tensor<3xf32> {init = dense<1.0> : tensor<3xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
+  nn.state @w_unused : tensor<3xf32> = dense<1.0>
   // expected-warning @below {{the loss does not depend on parameters 'w_unused': their gradients are zero, and the update leaves them as they are}}
   func.func @main(%w: tensor<2xf32> {nn.state = @w}, %u: tensor<3xf32> {nn.state = @w_unused}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     %y = nn.reduce sum %w dims [0] : (tensor<2xf32>) -> tensor<f32>
@@ -16,7 +16,7 @@ module {
 // -----
 
 module {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
   // expected-error @below {{expected one of the outputs ('a', 'b') in --loss, found 'y'}}
   func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.output = "a"}, tensor<2xf32> {nn.output = "b"}) attributes {nn.entry} {
     return %w, %w : tensor<2xf32>, tensor<2xf32>
@@ -26,10 +26,10 @@ module {
 // -----
 
 module {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
   func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
     // expected-error @below {{expected a loss of one float, found output 'y' of type 'tensor<2xf32>'}}
-    %y = nn.exp %w : (tensor<2xf32>) -> tensor<2xf32>
+    %y = nn.exp %w : tensor<2xf32>
     return %y : tensor<2xf32>
   }
 }
@@ -37,11 +37,11 @@ module {
 // -----
 
 module {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
   func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<i1> {nn.output = "y"}) attributes {nn.entry} {
     %s = nn.reduce sum %w dims [0] : (tensor<2xf32>) -> tensor<f32>
     // expected-error @below {{expected a loss of one float, found output 'y' of type 'tensor<i1>'}}
-    %y = nn.is_nan %s : (tensor<f32>) -> tensor<i1>
+    %y = nn.is_nan %s : tensor<f32>
     return %y : tensor<i1>
   }
 }
@@ -50,7 +50,7 @@ module {
 
 // A parameter that reaches the loss through what has no rule.
 module {
-  nn.state @w : tensor<1x1x1x1xf32> {init = dense<1.0> : tensor<1x1x1x1xf32>}
+  nn.state @w : tensor<1x1x1x1xf32> = dense<1.0>
   func.func @main(%w: tensor<1x1x1x1xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     %l = nn.reshape %w : (tensor<1x1x1x1xf32>) -> tensor<1x1x1xf32>
     // expected-error @below {{'nn.attention_grad' op has no gradient, on the way from the loss to parameter 'w'}}
@@ -63,7 +63,7 @@ module {
 // -----
 
 module {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
   func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     // expected-error @below {{expected a loss that depends on a trained parameter, found none}}
     %y = nn.reduce sum %x dims [0] : (tensor<2xf32>) -> tensor<f32>
@@ -74,7 +74,7 @@ module {
 // -----
 
 module {
-  nn.state @v : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  nn.state @v : tensor<f32> = dense<1.0>
   // expected-error @below {{pattern 'w*' of --trainable matches no parameter, the nearest are 'v'}}
   func.func @main(%v: tensor<f32> {nn.state = @v}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     return %v : tensor<f32>
@@ -85,7 +85,7 @@ module {
 
 module {
   // expected-error @below {{expected a parameter of f32 or f64 to train, found 'w' of type 'tensor<f16>': export the model in float32 (model.float()) and use --mixed-precision=bf16, or leave it as it is by --frozen=PATTERN}}
-  nn.state @w : tensor<f16> {init = dense<1.0> : tensor<f16>}
+  nn.state @w : tensor<f16> = dense<1.0>
   func.func @main(%w: tensor<f16> {nn.state = @w}) -> (tensor<f16> {nn.output = "y"}) attributes {nn.entry} {
     return %w : tensor<f16>
   }
@@ -95,7 +95,7 @@ module {
 
 module {
   // expected-error @below {{expected --trainable to match parameters, found state 'w' of role buffer}}
-  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>, role = #nn<role buffer>}
+  nn.state buffer @w : tensor<f32> = dense<1.0>
   func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     return %w : tensor<f32>
   }
@@ -105,11 +105,11 @@ module {
 
 // Names that training needs.
 module {
-  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  nn.state @w : tensor<f32> = dense<1.0>
   // expected-error @below {{expected no symbol 'exp_avg/w' in a forward program: training needs the name}}
-  nn.state @"exp_avg/w" : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  nn.state @"exp_avg/w" : tensor<f32> = dense<1.0>
   func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
-    %y = nn.exp %w : (tensor<f32>) -> tensor<f32>
+    %y = nn.exp %w : tensor<f32>
     return %y : tensor<f32>
   }
 }
@@ -118,7 +118,7 @@ module {
 
 module {
   // expected-error @below {{expected no symbol 'step' in a forward program: training needs the name}}
-  nn.state @step : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  nn.state @step : tensor<f32> = dense<1.0>
   func.func @main(%w: tensor<f32> {nn.state = @step}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     return %w : tensor<f32>
   }
@@ -127,7 +127,7 @@ module {
 // -----
 
 module attributes {accel.untrainable = "its bias is not in it"} {
-  nn.state @w : tensor<f32> {init = dense<1.0> : tensor<f32>}
+  nn.state @w : tensor<f32> = dense<1.0>
   // expected-error @below {{cannot train this module: its bias is not in it}}
   func.func @main(%w: tensor<f32> {nn.state = @w}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     return %w : tensor<f32>

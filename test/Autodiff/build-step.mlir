@@ -3,11 +3,11 @@
 
 // A whole step: marker, norm, learning rate, update, skip. The output that is no
 // loss is gone, and what computed it.
-// CHECK: module attributes {accel.phase = "nn", accel.seed = 0 : i64}
-// CHECK: nn.state @w : tensor<3x2xf32> {aliases = ["alias"], init = dense<1.000000e+00> : tensor<3x2xf32>}
-// CHECK: nn.state @"counter/step" : tensor<i64> {init = dense<0> : tensor<i64>, role = #nn<role counter>}
+// CHECK: module attributes {accel.phase = "nn"}
+// CHECK: nn.state @w : tensor<3x2xf32> = dense<1.000000e+00> {aliases = ["alias"]}
+// CHECK: nn.state counter @"counter/step" : tensor<i64> = dense<0>
 // CHECK: func.func @step(%[[X:.*]]: tensor<3x2xf32> {nn.input = "x"}, %[[W:.*]]: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[N:.*]]: tensor<i64> {nn.state = @"counter/step"})
-// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<i64> {nn.state = @"counter/step", nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>}
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry}
 // CHECK-NOT: nn.exp
 // CHECK-DAG: %[[RATES:.*]] = nn.constant dense<5.000000e-01> : tensor<3x2xf32>
 // CHECK-DAG: %[[RATE:.*]] = nn.constant dense<5.000000e-01> : tensor<f32>
@@ -34,11 +34,11 @@
 
 // A cross-entropy of labels that become an input; all frozen but what an alias
 // names; gradients returned as they are before clipping.
-// OTHER: nn.state @w : tensor<3x2xf32> {aliases = ["alias"], init
-// OTHER: nn.state @still : tensor<2xf32> {frozen,
-// OTHER: nn.state @"momentum_buffer/w" : tensor<3x2xf32> {init = dense<0.000000e+00> : tensor<3x2xf32>, role = #nn<role moment>}
+// OTHER: nn.state @w : tensor<3x2xf32> = dense<{{.*}}> {aliases = ["alias"]}
+// OTHER: nn.state @still : tensor<2xf32> = dense<{{.*}}> {frozen}
+// OTHER: nn.state moment @"momentum_buffer/w" : tensor<3x2xf32> = dense<0.000000e+00>
 // OTHER: func.func @step(%{{.*}}: tensor<3x2xf32> {nn.input = "x"}, %[[LABELS:.*]]: tensor<3xi64> {nn.input = "labels"}, %{{.*}}: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[BUFFER:.*]]: tensor<3x2xf32> {nn.state = @"momentum_buffer/w"}, %{{.*}}: tensor<i64> {nn.state = @"counter/step"})
-// OTHER-SAME: tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.output = "w.grad"}, tensor<3x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<3x2xf32> {nn.state = @"momentum_buffer/w", nn.write = #nn<write step>}, tensor<i64>
+// OTHER-SAME: tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.output = "w.grad"}, tensor<3x2xf32> {nn.state = @w}, tensor<3x2xf32> {nn.state = @"momentum_buffer/w"}, tensor<i64>
 // OTHER-DAG: %[[IGNORED:.*]] = nn.constant dense<-100> : tensor<3xi64>
 // OTHER-DAG: %[[LIMIT:.*]] = nn.constant dense<2.000000e+00> : tensor<f32>
 // OTHER-DAG: %[[TINY:.*]] = nn.constant dense<9.99999997E-7> : tensor<f32>
@@ -60,13 +60,13 @@
 // OTHER: nn.add %[[OLD]], %[[CLIPPED]]
 // OTHER: return %[[LOSS]], %[[NORM]], %{{.*}}, %[[G]],
 module attributes {accel.phase = "nn"} {
-  nn.state @w : tensor<3x2xf32> {aliases = ["alias"], init = dense<1.0> : tensor<3x2xf32>}
-  nn.state @still : tensor<2xf32> {frozen, init = dense<1.0> : tensor<2xf32>}
+  nn.state @w : tensor<3x2xf32> = dense<1.0> {aliases = ["alias"]}
+  nn.state @still : tensor<2xf32> = dense<1.0> {frozen}
   func.func @main(%x: tensor<3x2xf32> {nn.input = "x"}, %w: tensor<3x2xf32> {nn.state = @w}, %s: tensor<2xf32> {nn.state = @still})
       -> (tensor<f32> {nn.output = "y"}, tensor<3x2xf32> {nn.output = "z"}) attributes {nn.entry} {
-    %p = nn.mul %x, %w : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
+    %p = nn.mul %x, %w : tensor<3x2xf32>
     %y = nn.reduce sum %p dims [0, 1] : (tensor<3x2xf32>) -> tensor<f32>
-    %z = nn.exp %p : (tensor<3x2xf32>) -> tensor<3x2xf32>
+    %z = nn.exp %p : tensor<3x2xf32>
     return %y, %z : tensor<f32>, tensor<3x2xf32>
   }
 }

@@ -1,17 +1,17 @@
 // RUN: acc-opt %s --nn-append-gradients --split-input-file --verify-diagnostics
 
-nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+nn.state @w : tensor<2xf32> = dense<1.0>
 func.func @no_rule(%x: tensor<2xf32>, %w: tensor<2xf32> {nn.state = @w}) -> tensor<f32> {
-  %e = nn.exp %w : (tensor<2xf32>) -> tensor<2xf32>
+  %e = nn.exp %w : tensor<2xf32>
   // expected-error @below {{'nn.dropout' op has no gradient, on the way from the loss to parameter 'w'}}
-  %d = nn.dropout %e ratio 0.5 site 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %d = nn.dropout %e ratio 0.5 site 0 : tensor<2xf32>
   %y = nn.reduce sum %d dims [0] : (tensor<2xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
 
 // -----
 
-nn.state @w : tensor<2x3xf32> {init = dense<1.0> : tensor<2x3xf32>}
+nn.state @w : tensor<2x3xf32> = dense<1.0>
 func.func @batched_scatter(%i: tensor<2x1xi64>, %u: tensor<2x1xf32>, %w: tensor<2x3xf32> {nn.state = @w}) -> tensor<f32> {
   // expected-error @below {{expected a scatter without batches, of which alone the gradient is known}}
   %s = nn.scatter_add %w, %i, %u dim 1 {batch_dims = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>

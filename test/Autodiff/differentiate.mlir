@@ -9,8 +9,8 @@
 // CHECK: %[[S:.*]] = nn.add %{{.*}}, %{{.*}}
 // CHECK: return %{{.*}}, %[[S]]
 func.func @several_readers(%x: tensor<f32>) -> tensor<f32> {
-  %e = nn.exp %x : (tensor<f32>) -> tensor<f32>
-  %y = nn.mul %e, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %e = nn.exp %x : tensor<f32>
+  %y = nn.mul %e, %x : tensor<f32>
   return %y : tensor<f32>
 }
 
@@ -24,13 +24,13 @@ func.func @several_readers(%x: tensor<f32>) -> tensor<f32> {
 // CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.0{{.*}}> : tensor<2xf32>
 // CHECK: return %{{.*}}, %[[ONE]], %[[ZERO]] : tensor<f32>, tensor<2xf32>, tensor<2xf32>
 func.func @off_the_way(%x: tensor<2xf32>, %unused: tensor<2xf32>, %n: tensor<2xi64>) -> tensor<f32> {
-  %c = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
-  %d = nn.dropout %c ratio 0.5 site 0 : (tensor<2xf32>) -> tensor<2xf32>
-  %e = nn.dropout %x ratio 0.5 site 1 : (tensor<2xf32>) -> tensor<2xf32>
+  %c = nn.constant dense<1.0> : tensor<2xf32>
+  %d = nn.dropout %c ratio 0.5 site 0 : tensor<2xf32>
+  %e = nn.dropout %x ratio 0.5 site 1 : tensor<2xf32>
   %i = nn.cast %x : (tensor<2xf32>) -> tensor<2xi64>
   %f = nn.cast %i : (tensor<2xi64>) -> tensor<2xf32>
-  %0 = nn.add %x, %d : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %1 = nn.add %0, %f : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %0 = nn.add %x, %d : tensor<2xf32>
+  %1 = nn.add %0, %f : tensor<2xf32>
   %y = nn.reduce sum %1 dims [0] : (tensor<2xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
@@ -47,14 +47,14 @@ func.func @tiles(%x: tensor<2x6xf32>) -> tensor<f32> {
   %b = nn.slice %x starts [0, 1] sizes [2, 2] steps [1, 1] : (tensor<2x6xf32>) -> tensor<2x2xf32>
   %a = nn.slice %x starts [0, 0] sizes [2, 1] steps [1, 1] : (tensor<2x6xf32>) -> tensor<2x1xf32>
   %c = nn.slice %x starts [0, 3] sizes [2, 3] steps [1, 1] : (tensor<2x6xf32>) -> tensor<2x3xf32>
-  %ae = nn.exp %a : (tensor<2x1xf32>) -> tensor<2x1xf32>
-  %bt = nn.tanh %b : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %ae = nn.exp %a : tensor<2x1xf32>
+  %bt = nn.tanh %b : tensor<2x2xf32>
   %as = nn.reduce sum %ae dims [0, 1] : (tensor<2x1xf32>) -> tensor<f32>
   %bs = nn.reduce sum %bt dims [0, 1] : (tensor<2x2xf32>) -> tensor<f32>
-  %cq = nn.mul %c, %c : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %cq = nn.mul %c, %c : tensor<2x3xf32>
   %cs = nn.reduce sum %cq dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
-  %0 = nn.add %as, %bs : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %y = nn.add %0, %cs : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %0 = nn.add %as, %bs : tensor<f32>
+  %y = nn.add %0, %cs : tensor<f32>
   return %y : tensor<f32>
 }
 
@@ -69,12 +69,12 @@ func.func @tiles(%x: tensor<2x6xf32>) -> tensor<f32> {
 func.func @tiles_and_whole(%x: tensor<6xf32>) -> tensor<f32> {
   %a = nn.slice %x starts [0] sizes [2] steps [1] : (tensor<6xf32>) -> tensor<2xf32>
   %b = nn.slice %x starts [2] sizes [4] steps [1] : (tensor<6xf32>) -> tensor<4xf32>
-  %e = nn.exp %x : (tensor<6xf32>) -> tensor<6xf32>
+  %e = nn.exp %x : tensor<6xf32>
   %as = nn.reduce prod %a dims [0] : (tensor<2xf32>) -> tensor<f32>
   %bs = nn.reduce max %b dims [0] : (tensor<4xf32>) -> tensor<f32>
   %es = nn.reduce sum %e dims [0] : (tensor<6xf32>) -> tensor<f32>
-  %0 = nn.add %as, %bs : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %y = nn.add %0, %es : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %0 = nn.add %as, %bs : tensor<f32>
+  %y = nn.add %0, %es : tensor<f32>
   return %y : tensor<f32>
 }
 
@@ -88,7 +88,7 @@ func.func @tiles_and_whole(%x: tensor<6xf32>) -> tensor<f32> {
 func.func @no_tiles(%x: tensor<2x6xf32>) -> tensor<f32> {
   %a = nn.slice %x starts [0, 0] sizes [2, 4] steps [1, 1] : (tensor<2x6xf32>) -> tensor<2x4xf32>
   %b = nn.slice %x starts [0, 2] sizes [2, 4] steps [1, 1] : (tensor<2x6xf32>) -> tensor<2x4xf32>
-  %p = nn.mul %a, %b : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %p = nn.mul %a, %b : tensor<2x4xf32>
   %y = nn.reduce sum %p dims [0, 1] : (tensor<2x4xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
@@ -104,7 +104,7 @@ func.func @no_tiles(%x: tensor<2x6xf32>) -> tensor<f32> {
 // CHECK-DAG: nn.matmul %{{.*}}, %[[W]] {transpose_rhs}
 func.func @shared_weight(%x: tensor<4x8x16xf32>, %w: tensor<16x32xf32>) -> tensor<f32> {
   %m = nn.matmul %x, %w : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
-  %s = nn.mul %m, %m : (tensor<4x8x32xf32>, tensor<4x8x32xf32>) -> tensor<4x8x32xf32>
+  %s = nn.mul %m, %m : tensor<4x8x32xf32>
   %y = nn.reduce sum %s dims [0, 1, 2] : (tensor<4x8x32xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
@@ -119,7 +119,7 @@ func.func @shared_weight(%x: tensor<4x8x16xf32>, %w: tensor<16x32xf32>) -> tenso
 // CHECK: return %{{.*}}, %[[B]] : tensor<f32>, tensor<2xbf16>
 func.func @casts(%x: tensor<2xbf16>) -> tensor<f32> {
   %f = nn.cast %x : (tensor<2xbf16>) -> tensor<2xf32>
-  %e = nn.exp %f : (tensor<2xf32>) -> tensor<2xf32>
+  %e = nn.exp %f : tensor<2xf32>
   %y = nn.reduce sum %e dims [0] : (tensor<2xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
@@ -131,6 +131,6 @@ func.func @casts(%x: tensor<2xbf16>) -> tensor<f32> {
 // LOC: nn.tanh {{.*}} loc("tanh_7")
 // LOC: nn.mul {{.*}} loc(fused["tanh_7", "gradient"])
 func.func @locations(%x: tensor<f32>) -> tensor<f32> {
-  %y = nn.tanh %x : (tensor<f32>) -> tensor<f32> loc("tanh_7")
+  %y = nn.tanh %x : tensor<f32> loc("tanh_7")
   return %y : tensor<f32>
 }

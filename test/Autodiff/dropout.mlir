@@ -7,7 +7,7 @@
 // CHECK-DAG: %[[SCALE:.*]] = nn.constant dense<1.33333337> : tensor<8x6xf32>
 // CHECK-DAG: %[[ZERO:.*]] = nn.constant dense<0.000000e+00> : tensor<8x6xf32>
 // CHECK: %[[H:.*]] = nn.matmul
-// CHECK-NEXT: %[[NUMBER:.*]] = nn.add %{{.*}}, %{{.*}} : (tensor<i64>
+// CHECK-NEXT: %[[NUMBER:.*]] = nn.add %{{.*}}, %{{.*}} : tensor<i64>
 // CHECK-NEXT: %[[COLUMN:.*]] = nn.iota {dim = 1 : i64}
 // CHECK-NEXT: %[[ROW:.*]] = nn.iota {dim = 0 : i64}
 // CHECK-NEXT: %[[ROWS:.*]] = nn.mul %[[ROW]], %[[SIX]]
@@ -43,12 +43,12 @@
 // FORWARD: node 'd': error: 'nn.dropout' op draws anew in every step of training, expected --train or a model exported for inference
 
 module attributes {accel.phase = "nn"} {
-  nn.state @w : tensor<4x6xf32> {init = dense<1.0> : tensor<4x6xf32>}
+  nn.state @w : tensor<4x6xf32> = dense<1.0>
   func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.state = @w})
       -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
     %h = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32> loc("h")
-    %d = nn.dropout %h ratio 0.25 site 0 : (tensor<8x6xf32>) -> tensor<8x6xf32> loc("d")
-    %e = nn.dropout %d ratio 0.5 site 1 : (tensor<8x6xf32>) -> tensor<8x6xf32> loc("e")
+    %d = nn.dropout %h ratio 0.25 site 0 : tensor<8x6xf32> loc("d")
+    %e = nn.dropout %d ratio 0.5 site 1 : tensor<8x6xf32> loc("e")
     %y = nn.reduce sum %e dims [0, 1] : (tensor<8x6xf32>) -> tensor<f32> loc("y")
     return %y : tensor<f32>
   }

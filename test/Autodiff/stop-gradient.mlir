@@ -3,7 +3,7 @@
 // RUN: acc-opt %s --train --loss y --optimizer sgd --emit-gradients --compile-to=train -o %t.mlir
 // RUN: FileCheck %s < %t.mlir
 // CHECK-LABEL: func.func @step
-// CHECK-SAME: %[[W:[^ ]*]]: tensor<3xf32> {nn.state = @w}
+// CHECK: %[[W:[^ ]*]]: tensor<3xf32> {nn.state = @w}
 // CHECK-NOT: nn.stop_gradient
 // CHECK: nn.mul %[[W]], %[[W]]
 // CHECK: nn.gradient %[[W]] of @w
@@ -19,14 +19,14 @@
 // FORWARD: node 's': error: 'nn.stop_gradient' op means something only where gradients are built, expected --train
 
 module attributes {accel.phase = "nn"} {
-  nn.state @w : tensor<3xf32> {init = dense<[1.0, 2.0, 3.0]> : tensor<3xf32>}
+  nn.state @w : tensor<3xf32> = dense<[1.0, 2.0, 3.0]>
   func.func @main(%w: tensor<3xf32> {nn.state = @w})
       -> (tensor<f32> {nn.output = "y"}, tensor<f32> {nn.output = "stopped"})
       attributes {nn.entry} {
-    %s = nn.stop_gradient %w : (tensor<3xf32>) -> tensor<3xf32> loc("s")
-    %p = nn.mul %w, %s : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %s = nn.stop_gradient %w : tensor<3xf32> loc("s")
+    %p = nn.mul %w, %s : tensor<3xf32>
     %y = nn.reduce sum %p dims [0] : (tensor<3xf32>) -> tensor<f32>
-    %t = nn.stop_gradient %y : (tensor<f32>) -> tensor<f32> loc("s")
+    %t = nn.stop_gradient %y : tensor<f32> loc("s")
     return %y, %t : tensor<f32>, tensor<f32>
   }
 }

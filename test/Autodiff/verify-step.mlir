@@ -1,8 +1,8 @@
 // RUN: acc-opt %s --split-input-file --nn-verify-step --verify-diagnostics
 
-nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
-// expected-error @below {{writes parameter 'w', expected only a step to}}
-func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry} {
+nn.state @w : tensor<2xf32> = dense<1.0>
+// expected-error @below {{writes parameter 'w', expected only @step to}}
+func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
   return %w : tensor<2xf32>
 }
 
@@ -10,7 +10,7 @@ func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state =
 
 func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
   // expected-error @below {{draws anew in every step of training, expected --train or a model exported for inference}}
-  %y = nn.dropout %x ratio 0.5 site 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %y = nn.dropout %x ratio 0.5 site 0 : tensor<2xf32>
   return %y : tensor<2xf32>
 }
 
@@ -18,39 +18,39 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output
 
 // expected-error @below {{expected a scalar output 'grad_norm', found none}}
 // expected-error @below {{expected a scalar output 'lr', found none}}
-func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry = #nn<entry step>} {
+func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry} {
   return %x, %z : tensor<f32>, tensor<1xf32>
 }
 
 // -----
 
-nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
-nn.state @f : tensor<2xf32> {frozen, init = dense<1.0> : tensor<2xf32>}
+nn.state @w : tensor<2xf32> = dense<1.0>
+nn.state @f : tensor<2xf32> = dense<1.0> {frozen}
 // expected-error @below {{is not written by the step}}
-nn.state @m : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>, role = #nn<role moment>}
+nn.state moment @m : tensor<2xf32> = dense<1.0>
 // expected-error @below {{writes state 'f', which is frozen}}
 // expected-error @below {{writes state 'w' twice}}
 // expected-error @below {{writes 'tensor<f32>' to state 'w', expected 'tensor<2xf32>'}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}, %f: tensor<2xf32> {nn.state = @f})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @f, nn.write = #nn<write step>}, tensor<f32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
-  %g = nn.gradient %w of @w : (tensor<2xf32>) -> tensor<2xf32>
-  %h = nn.gradient %f of @f : (tensor<2xf32>) -> tensor<2xf32>
+        tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @f}, tensor<f32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  %g = nn.gradient %w of @w : tensor<2xf32>
+  %h = nn.gradient %f of @f : tensor<2xf32>
   return %x, %x, %x, %g, %h, %x : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>
 }
 
 // -----
 
-nn.state @v : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
-nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+nn.state @v : tensor<2xf32> = dense<1.0>
+nn.state @w : tensor<2xf32> = dense<1.0>
 // expected-error @below {{writes parameter 'v' without a gradient of it}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %v: tensor<2xf32> {nn.state = @v}, %w: tensor<2xf32> {nn.state = @w})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @v, nn.write = #nn<write step>}, tensor<2xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
-  %g = nn.gradient %w of @w : (tensor<2xf32>) -> tensor<2xf32>
-  %e = nn.exp %g : (tensor<2xf32>) -> tensor<2xf32>
+        tensor<2xf32> {nn.state = @v}, tensor<2xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  %g = nn.gradient %w of @w : tensor<2xf32>
+  %e = nn.exp %g : tensor<2xf32>
   // expected-error @below {{marks a value of the update, expected one of forward and backward}}
   // expected-error @below {{is a second gradient of 'w'}}
-  %h = nn.gradient %e of @w : (tensor<2xf32>) -> tensor<2xf32>
+  %h = nn.gradient %e of @w : tensor<2xf32>
   return %x, %x, %x, %v, %h : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>
 }

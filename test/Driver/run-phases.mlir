@@ -5,7 +5,7 @@
 // CHECK: func.func @main(%{{.*}}: tensor<4x2xf32>
 module attributes {accel.phase = "nn"} {
   func.func @main(%x: tensor<8x2xf32> {nn.input = "x"} loc("x")) -> (tensor<8x2xf32> {nn.output = "y"}) attributes {nn.entry} {
-    %0 = nn.relu %x : (tensor<8x2xf32>) -> tensor<8x2xf32> loc("relu")
+    %0 = nn.relu %x : tensor<8x2xf32> loc("relu")
     return %0 : tensor<8x2xf32>
   }
 }

@@ -13,12 +13,12 @@
 // THREE-DAG: other F32 [2] 5 5
 // THREE-DAG: w F32 [2] -0.5 -3.5
 module attributes {accel.phase = "nn"} {
-  nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
-  nn.state @other : tensor<2xf32> {init = dense<5.0> : tensor<2xf32>}
+  nn.state @w : tensor<2xf32> = dense<1.0>
+  nn.state @other : tensor<2xf32> = dense<5.0>
   func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}, %other: tensor<2xf32> {nn.state = @other}) -> (tensor<f32> {nn.output = "loss"}, tensor<2xf32> {nn.output = "side"}) attributes {nn.entry} {
-    %y = nn.mul %x, %w : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %y = nn.mul %x, %w : tensor<2xf32>
     %loss = nn.reduce sum %y dims [0] : (tensor<2xf32>) -> tensor<f32>
-    %side = nn.mul %x, %other : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    %side = nn.mul %x, %other : tensor<2xf32>
     return %loss, %side : tensor<f32>, tensor<2xf32>
   }
 }

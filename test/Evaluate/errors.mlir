@@ -3,8 +3,8 @@
 // CHECK: errors.mlir:[[# @LINE + 5]]:{{.*}}: error: 'nn.gather' op expected indices in [-4, 3], found 4
 module {
   func.func private @helper(%i: tensor<2xi64>) -> tensor<2xf32> {
-    %one = nn.constant dense<4> : tensor<2xi64> : tensor<2xi64>
-    %table = nn.constant dense<1.0> : tensor<4xf32> : tensor<4xf32>
+    %one = nn.constant dense<4> : tensor<2xi64>
+    %table = nn.constant dense<1.0> : tensor<4xf32>
     %0 = nn.gather %table, %one dim 0 : (tensor<4xf32>, tensor<2xi64>) -> tensor<2xf32>
     return %0 : tensor<2xf32>
   }

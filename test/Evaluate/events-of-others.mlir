@@ -23,7 +23,7 @@
 //--- nn.mlir
 module attributes {accel.phase = "nn"} {
   func.func @main(%x: tensor<8xf64> {nn.input = "x"}) -> (tensor<8xf64> {nn.output = "y"}) attributes {nn.entry} {
-    %y = nn.add %x, %x : (tensor<8xf64>, tensor<8xf64>) -> tensor<8xf64>
+    %y = nn.add %x, %x : tensor<8xf64>
     return %y : tensor<8xf64>
   }
 }
@@ -32,7 +32,7 @@ module attributes {accel.phase = "nn"} {
 module attributes {accel.phase = "plan"} {
   dist.mesh @m ["mb" = 4]
   func.func private @double(%x: tensor<2xf64>) -> tensor<2xf64> attributes {plan.kernel} {
-    %0 = nn.add %x, %x : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64>
+    %0 = nn.add %x, %x : tensor<2xf64>
     return %0 : tensor<2xf64>
   }
   plan.program @main stage 0 ranks 1 mesh @m {

@@ -7,16 +7,16 @@
 // RUN: acc-eval %s --inputs %t/in --expect %t/expected --tolerance 0
 
 // What all micro-batches hold must be equal.
-// RUN: sed -e 's/, dist.layout = #dist.layout<@m, \[4\], \[{mb, dp}\]>//' %s > %t/m.mlir
+// RUN: sed -e 's/, dist.layout = #dist.layout<@m \[4 by {mb, dp}\]>//' %s > %t/m.mlir
 // RUN: not acc-eval %t/m.mlir --inputs %t/in 2>&1 | FileCheck %s
 // CHECK: error: expected equal copies of 'i' on all ranks, found other bits on rank 1
 module {
   dist.mesh @m ["mb" = 2, "dp" = 2]
-  func.func @main(%x: tensor<1x1xf64> {nn.input = "x", dist.layout = #dist.layout<@m, [4, 1], [{mb, dp}, {}]>})
-      -> (tensor<1x1xf64> {nn.output = "y", dist.layout = #dist.layout<@m, [4, 1], [{mb, dp}, {}]>},
-          tensor<1xi64> {nn.output = "i", dist.layout = #dist.layout<@m, [4], [{mb, dp}]>}) {
-    %c = nn.constant dense<10.0> : tensor<1x1xf64> : tensor<1x1xf64>
-    %0 = nn.add %x, %c : (tensor<1x1xf64>, tensor<1x1xf64>) -> tensor<1x1xf64>
+  func.func @main(%x: tensor<1x1xf64> {nn.input = "x", dist.layout = #dist.layout<@m [4 by {mb, dp}, 1]>})
+      -> (tensor<1x1xf64> {nn.output = "y", dist.layout = #dist.layout<@m [4 by {mb, dp}, 1]>},
+          tensor<1xi64> {nn.output = "i", dist.layout = #dist.layout<@m [4 by {mb, dp}]>}) {
+    %c = nn.constant dense<10.0> : tensor<1x1xf64>
+    %0 = nn.add %x, %c : tensor<1x1xf64>
     %1 = dist.axis_index @m {mb, dp} : tensor<i64>
     %2 = nn.reshape %1 : (tensor<i64>) -> tensor<1xi64>
     return %0, %2 : tensor<1x1xf64>, tensor<1xi64>

@@ -5,8 +5,8 @@
 // RUN: acc-eval %s --expect %t --tolerance 0
 module {
   func.func @main() -> (tensor<3xf32> {nn.output = "u"}) attributes {nn.entry} {
-    %counter = nn.constant dense<[0, 5, 38654705665]> : tensor<3xi64> : tensor<3xi64>
-    %key = nn.constant dense<[0, 30064771075, 11]> : tensor<3xi64> : tensor<3xi64>
+    %counter = nn.constant dense<[0, 5, 38654705665]> : tensor<3xi64>
+    %key = nn.constant dense<[0, 30064771075, 11]> : tensor<3xi64>
     %u = nn.random_uniform %counter, %key : (tensor<3xi64>, tensor<3xi64>) -> tensor<3xf32>
     return %u : tensor<3xf32>
   }

@@ -20,7 +20,7 @@
 // DIM: error: expected 'none' or a dimension in [0, 3) as batch dimension of input 'past', found '4'
 // INPUT: error: no input named 'pest', for which 'pest=1' gives the batch dimension
 // MICRO: dist.mesh @mesh ["mb" = 2, "dp_replicate" = 2]
-// MICRO: dist.constraint {{.*}}[{mb, dp_replicate}, {?}]
+// MICRO: dist.constraint {{.*}} to #mb_dp_replicate-any
 // THIRDS: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 2 and into 3 micro-batches
 // NONE: error: expected at least one micro-batch, found 0
 // AGAIN: error: the module has a mesh already, found 'dp=4' for another
@@ -28,7 +28,7 @@
 // Axes stand in the order in which ranks are numbered, whatever the option's.
 // CHECK: dist.mesh @mesh ["dp_replicate" = 4, "dp_shard" = 1, "tp" = 2]
 // ONE: dist.mesh @mesh []
-nn.state @w : tensor<16x8xf32> {init = dense<1.0> : tensor<16x8xf32>}
+nn.state @w : tensor<16x8xf32> = dense<1.0>
 
 // The batch of every input is split, axes of size 1 aside; states are whole.
 // CHECK-LABEL: @main(
@@ -37,14 +37,14 @@ nn.state @w : tensor<16x8xf32> {init = dense<1.0> : tensor<16x8xf32>}
 // CHECK-SAME: %[[TABLE:.*]]: tensor<3x4xf32>
 // CHECK-SAME: %[[RATE:.*]]: tensor<f32>
 // CHECK-SAME: %[[W:.*]]: tensor<16x8xf32>
-// CHECK-NEXT: %[[C0:.*]] = dist.constraint %[[IDS]] <@mesh, [{dp_replicate}, {?}]> : tensor<8x6xi64>
-// CHECK-NEXT: %[[C1:.*]] = dist.constraint %[[PAST]] <@mesh, [{?}, {dp_replicate}, {?}]>
-// CHECK-NEXT: %[[C2:.*]] = dist.constraint %[[TABLE]] <@mesh, [{?}, {?}]>
-// CHECK-NEXT: %[[C3:.*]] = dist.constraint %[[RATE]] <@mesh, []>
-// CHECK-NEXT: %[[C4:.*]] = dist.constraint %[[W]] <@mesh, [{}, {}]>
+// CHECK-NEXT: %[[C0:.*]] = dist.constraint %[[IDS]] to #dp_replicate-any : tensor<8x6xi64>
+// CHECK-NEXT: %[[C1:.*]] = dist.constraint %[[PAST]] to #any-dp_replicate-any
+// CHECK-NEXT: %[[C2:.*]] = dist.constraint %[[TABLE]] to #any-any
+// CHECK-NEXT: %[[C3:.*]] = dist.constraint %[[RATE]] to #scalar
+// CHECK-NEXT: %[[C4:.*]] = dist.constraint %[[W]] to #all-all
 // CHECK-NOT: dist.constraint
 // CHECK: return %[[C0]], %[[C1]], %[[C2]], %[[C3]], %[[C4]]
-// ONE: dist.constraint %{{.*}} <@mesh, [{}, {?}]> : tensor<8x6xi64>
+// ONE: dist.constraint %{{.*}} to #all-any : tensor<8x6xi64>
 func.func @main(%ids: tensor<8x6xi64> {nn.input = "ids"}, %past: tensor<2x8x4xf32> {nn.input = "past"},
                 %table: tensor<3x4xf32> {nn.input = "table"}, %rate: tensor<f32> {nn.input = "rate"},
                 %w: tensor<16x8xf32> {nn.state = @w})

@@ -19,7 +19,7 @@ import tempfile
 
 TOLERANCE = "1e-9"
 # Of several results the first: a forward program reads no log-sum-exp.
-DEFINITION = re.compile(r"\s*(%\w+)(?:, %\w+)* = nn\.(?:.* -> \(|.*)tensor<([^>]*)>(?:, tensor<[^>]*>\))?$")
+DEFINITION = re.compile(r"\s*(%\w+)(?:, %\w+)* = nn\.(\w+)(?:.* -> \(|.*)tensor<([^>]*)>(?:, tensor<[^>]*>\))?$")
 
 
 def run(*command):
@@ -50,7 +50,7 @@ class Constrainer:
                 dims[dim].append(axis)
         lists = ", ".join("{%s}" % ", ".join(dim + ["?"] * self.random.randrange(2)) for dim in dims)
         self.renamed[name] = "%constrained_" + name[1:]
-        return [f"    {self.renamed[name]} = dist.constraint {name} <@mesh, [{lists}]> : tensor<{text}>"]
+        return [f"    {self.renamed[name]} = dist.constraint {name} to <@mesh, [{lists}]> : tensor<{text}>"]
 
     def lines(self, program):
         for line in program:
@@ -65,7 +65,10 @@ class Constrainer:
                 for name, text in re.findall(r"(%\w+): tensor<([^>]*)>", line):
                     yield from self.constrain(name, text)
             elif defined := DEFINITION.match(line):
-                yield from self.constrain(*defined.groups())
+                name, op, text = defined.groups()
+                if op in ("compare", "is_nan"):  # written with the type that it looks at
+                    text = "x".join(text.split("x")[:-1] + ["i1"])
+                yield from self.constrain(name, text)
 
 
 def main():
@@ -75,7 +78,8 @@ def main():
         folder = pathlib.Path(folder)
         plain, asked, placed, split = (folder / f"{name}.mlir" for name in ("nn", "asked", "dist", "local"))
         run("acc-opt", model, *options, "--compile-to=nn", "-o", plain)
-        program = plain.read_text().splitlines()
+        # Read and printed again, values have numbers and signatures one line.
+        program = run("acc-opt", plain).splitlines()
         for seed in range(seeds):
             asked.write_text("\n".join(Constrainer(seed).lines(program)))
             run("acc-opt", asked, "--compile-to=dist", "-o", placed)

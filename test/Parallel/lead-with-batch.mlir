@@ -29,7 +29,7 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   %1 = nn.reshape %0 : (tensor<6x4x8xf64>) -> tensor<24x8xf64>
   %2 = nn.matmul %1, %w : (tensor<24x8xf64>, tensor<8x8xf64>) -> tensor<24x8xf64>
   %3 = nn.broadcast %c : (tensor<8xf64>) -> tensor<24x8xf64>
-  %4 = nn.add %2, %3 : (tensor<24x8xf64>, tensor<24x8xf64>) -> tensor<24x8xf64>
+  %4 = nn.add %2, %3 : tensor<24x8xf64>
   %5 = nn.reshape %4 : (tensor<24x8xf64>) -> tensor<6x4x8xf64>
   %rows = nn.transpose %5 [1, 0, 2] : (tensor<6x4x8xf64>) -> tensor<4x6x8xf64>
 
@@ -44,9 +44,9 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // CHECK-NEXT: %[[N:.*]] = nn.mul %[[M]], %[[SAME]]
   // CHECK: %[[G:.*]] = nn.matmul %[[N]], %{{.*}} {transpose_lhs}
   %n = nn.iota {dim = 0 : i64} : tensor<24x8xf64>
-  %10 = nn.mul %1, %n : (tensor<24x8xf64>, tensor<24x8xf64>) -> tensor<24x8xf64>
+  %10 = nn.mul %1, %n : tensor<24x8xf64>
   %k = nn.iota {dim = 1 : i64} : tensor<24x8xf64>
-  %11 = nn.mul %10, %k : (tensor<24x8xf64>, tensor<24x8xf64>) -> tensor<24x8xf64>
+  %11 = nn.mul %10, %k : tensor<24x8xf64>
   %sums = nn.matmul %11, %1 {transpose_lhs} : (tensor<24x8xf64>, tensor<24x8xf64>) -> tensor<8x8xf64>
 
   // Chosen and rejected answers of a batch in one dimension, taken apart again;
@@ -58,14 +58,14 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // CHECK: nn.slice %{{.*}} starts [0, 1, 0] sizes [4, 1, 8]
   // CHECK: nn.pad %{{.*}} low [0, 1, 0] high [0, 0, 0]
   // CHECK: nn.reduce sum
-  %zero = nn.constant dense<0.0> : tensor<f64> : tensor<f64>
+  %zero = nn.constant dense<0.0> : tensor<f64>
   %20 = nn.concat %a, %b dim 0 : (tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<8x8xf64>
-  %21 = nn.exp %20 : (tensor<8x8xf64>) -> tensor<8x8xf64>
+  %21 = nn.exp %20 : tensor<8x8xf64>
   %22 = nn.slice %21 starts [0, 0] sizes [4, 8] steps [1, 1] : (tensor<8x8xf64>) -> tensor<4x8xf64>
   %23 = nn.slice %21 starts [4, 0] sizes [4, 8] steps [1, 1] : (tensor<8x8xf64>) -> tensor<4x8xf64>
-  %parts = nn.sub %22, %23 : (tensor<4x8xf64>, tensor<4x8xf64>) -> tensor<4x8xf64>
+  %parts = nn.sub %22, %23 : tensor<4x8xf64>
   %25 = nn.pad %parts, %zero low [4, 0] high [0, 0] : (tensor<4x8xf64>, tensor<f64>) -> tensor<8x8xf64>
-  %26 = nn.mul %25, %21 : (tensor<8x8xf64>, tensor<8x8xf64>) -> tensor<8x8xf64>
+  %26 = nn.mul %25, %21 : tensor<8x8xf64>
   %part = nn.reduce sum %26 dims [0] : (tensor<8x8xf64>) -> tensor<8xf64>
 
   // What needs the rows in the program's order gets them back.
@@ -74,8 +74,8 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // CHECK-NEXT: nn.transpose %{{.*}} [1, 0, 2]
   // CHECK-NEXT: %[[BACK:.*]] = nn.reshape
   // CHECK-NEXT: nn.cumsum %[[BACK]]
-  %30 = nn.tanh %1 : (tensor<24x8xf64>) -> tensor<24x8xf64>
-  %ordered = nn.cumsum %30 dim 0 : (tensor<24x8xf64>) -> tensor<24x8xf64>
+  %30 = nn.tanh %1 : tensor<24x8xf64>
+  %ordered = nn.cumsum %30 dim 0 : tensor<24x8xf64>
 
   // Positions before the batch, twos behind it, merged in two steps.
   // CHECK: nn.transpose %{{.*}} [2, 0, 1, 3] : (tensor<4x2x3x5xf64>) -> tensor<3x4x2x5xf64>
@@ -84,10 +84,10 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // CHECK: return %[[Y]], %[[G]]
   %40 = nn.transpose %d [2, 1, 0, 3] : (tensor<4x2x3x5xf64>) -> tensor<3x2x4x5xf64>
   %41 = nn.reshape %40 : (tensor<3x2x4x5xf64>) -> tensor<3x8x5xf64>
-  %42 = nn.sin %41 : (tensor<3x8x5xf64>) -> tensor<3x8x5xf64>
+  %42 = nn.sin %41 : tensor<3x8x5xf64>
   %43 = nn.reshape %42 : (tensor<3x8x5xf64>) -> tensor<24x5xf64>
   %m = nn.iota {dim = 0 : i64} : tensor<24x5xf64>
-  %44 = nn.mul %43, %m : (tensor<24x5xf64>, tensor<24x5xf64>) -> tensor<24x5xf64>
+  %44 = nn.mul %43, %m : tensor<24x5xf64>
   %deep = nn.reduce sum %44 dims [0] : (tensor<24x5xf64>) -> tensor<5xf64>
   return %rows, %sums, %parts, %part, %ordered, %deep : tensor<4x6x8xf64>, tensor<8x8xf64>, tensor<4x8xf64>, tensor<8xf64>, tensor<24x8xf64>, tensor<5xf64>
 }

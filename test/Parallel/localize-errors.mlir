@@ -25,7 +25,7 @@ func.func @no_rule(%x: !t) -> !t {
 dist.mesh @m ["a" = 2]
 func.func @plain_result() {
   // expected-error @below {{expected a sharding on every type, found 'tensor<4xf32>'}}
-  %0 = nn.constant dense<1.0> : tensor<4xf32> : tensor<4xf32>
+  %0 = nn.constant dense<1.0> : tensor<4xf32>
   return
 }
 

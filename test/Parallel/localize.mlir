@@ -1,10 +1,10 @@
 // RUN: acc-opt %s --dist-localize --local-split-tasks --local-verify | FileCheck %s
 
 dist.mesh @m ["one" = 1, "a" = 2, "b" = 4]
-// CHECK: nn.state @w : tensor<16x8xf32> {
-nn.state @w : tensor<16x8xf32, #dist.sharding<@m, [{a}, {}]>> {init = dense<1.0> : tensor<16x8xf32>}
+// CHECK: nn.state @w : tensor<16x8xf32> =
+nn.state @w : tensor<16x8xf32, #dist.sharding<@m, [{a}, {}]>> = dense<1.0>
 
-!sum = tensor<8x8xf32, #dist.sharding<@m, [{}, {}], partial = {a}, reduce = sum>>
+!sum = tensor<8x8xf32, #dist.sharding<@m, [{}, {}], partial = {a}>>
 !max = tensor<8x8xf32, #dist.sharding<@m, [{}, {}], partial = {b}, reduce = max>>
 !rows = tensor<8x8xf32, #dist.sharding<@m, [{a}, {}]>>
 !columns = tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>>
@@ -15,13 +15,13 @@ nn.state @w : tensor<16x8xf32, #dist.sharding<@m, [{a}, {}]>> {init = dense<1.0>
 
 // Every kind of collective, at the sharding it undoes; axes of size 1 vanish.
 // CHECK-LABEL: @collectives(
-// CHECK-SAME: %[[SUM:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}, {}], partial = {a}>}
+// CHECK-SAME: %[[SUM:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m [8, 8], partial = {a}>}
 // CHECK-SAME: %[[MAX:[^:]*]]: tensor<8x8xf32> {dist.layout
-// CHECK-SAME: %[[ROWS:[^:]*]]: tensor<4x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{a}, {}]>}
-// CHECK-SAME: %[[AB:[^:]*]]: tensor<1x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{a, b}, {}]>}
-// CHECK-SAME: %[[ONE:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}, {}]>}
-// CHECK-SAME: %[[W:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m, [16, 8], [{a}, {}]>, nn.state = @w}
-// CHECK-SAME: -> (tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}, {}]>
+// CHECK-SAME: %[[ROWS:[^:]*]]: tensor<4x8xf32> {dist.layout = #dist.layout<@m [8 by {a}, 8]>}
+// CHECK-SAME: %[[AB:[^:]*]]: tensor<1x8xf32> {dist.layout = #dist.layout<@m [8 by {a, b}, 8]>}
+// CHECK-SAME: %[[ONE:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m [8, 8]>}
+// CHECK-SAME: %[[W:[^:]*]]: tensor<8x8xf32> {dist.layout = #dist.layout<@m [16 by {a}, 8]>, nn.state = @w}
+// CHECK-SAME: -> (tensor<8x8xf32> {dist.layout = #dist.layout<@m [8, 8]>
 // CHECK-SAME: attributes {dist.task = #dist.task<forward stage 0>, nn.entry}
 func.func @collectives(%sum: !sum, %max: !max, %rows: !rows, %ab: !ab, %one: tensor<8x8xf32, #dist.sharding<@m, [{one}, {}]>>, %w: !w {nn.state = @w})
     -> (!whole, !rows, !whole, !whole, !rows, !columns, !ba, !whole) attributes {nn.entry} {
@@ -59,10 +59,10 @@ func.func @indices() -> (tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>, tens
   // CHECK-NEXT: nn.add %[[I]], %[[B]]
   %0 = nn.iota {dim = 0 : i64, start = 5 : i64} : tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>
   // CHECK-NEXT: nn.constant dense<2.000000e+00> : tensor<1xf32>
-  %1 = nn.constant dense<2.0> : tensor<4xf32> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
+  %1 = nn.constant dense<2.0> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
   // CHECK-NEXT: %[[T:.*]] = nn.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>
   // CHECK-NEXT: dist.all_slice %[[T]] over @m {b} dim 0 {dist.inserted_by = "dist-localize"} : (tensor<4xf32>) -> tensor<1xf32>
-  %2 = nn.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
+  %2 = nn.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32, #dist.sharding<@m, [{b}]>>
   return %0, %1, %2 : tensor<8x4xi32, #dist.sharding<@m, [{a, b}, {}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>, tensor<4xf32, #dist.sharding<@m, [{b}]>>
 }
 

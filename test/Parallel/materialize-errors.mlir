@@ -15,9 +15,9 @@ func.func @no_rule(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 dist.mesh @m ["dp" = 2]
-nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
+nn.state @w : tensor<4xf32> = dense<1.0>
 func.func @one(%w: tensor<4xf32> {nn.state = @w}) {
-  %0 = dist.constraint %w <@m, [{dp}]> : tensor<4xf32>
+  %0 = dist.constraint %w to <@m, [{dp}]> : tensor<4xf32>
   return
 }
 // expected-error @below {{state @w is sharded as #dist.sharding<@m, [{}]> here and as #dist.sharding<@m, [{dp}]> in another function}}
@@ -29,6 +29,6 @@ func.func @other(%w: tensor<4xf32> {nn.state = @w}) {
 // expected-warning @below {{mesh axis 'tp' of size 2 splits nothing: its ranks repeat each other's work}}
 dist.mesh @m ["dp" = 2, "tp" = 2, "ep" = 1]
 func.func @idle(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %0 = dist.constraint %x <@m, [{dp}]> : tensor<4xf32>
+  %0 = dist.constraint %x to <@m, [{dp}]> : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -4,29 +4,29 @@
 // A column-parallel matmul, then a row-parallel one: the partial sums pass the
 // residual's reshape and are reduced before what is not linear.
 dist.mesh @m ["tp" = 2]
-nn.state @w1 : tensor<8x16xf32> {init = dense<1.0> : tensor<8x16xf32>}
-// CHECK: nn.state @w1 : tensor<8x16xf32, #dist.sharding<@m, [{}, {tp}]>>
+nn.state @w1 : tensor<8x16xf32> = dense<1.0>
+// CHECK: nn.state @w1 : tensor<8x16xf32, #all-tp>
 // CHECK-LABEL: @mlp(
-// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32, #dist.sharding<@m, [{}, {}]>>
-// CHECK-SAME: %[[W1:.*]]: tensor<8x16xf32, #dist.sharding<@m, [{}, {tp}]>>
-// CHECK-SAME: %[[W2:.*]]: tensor<16x8xf32, #dist.sharding<@m, [{tp}, {}]>>
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32, #all-all>
+// CHECK-SAME: %[[W1:.*]]: tensor<8x16xf32, #all-tp>
+// CHECK-SAME: %[[W2:.*]]: tensor<16x8xf32, #tp-all>
 // CHECK-NOT: dist.constraint
-// CHECK-NEXT: %[[H:.*]] = nn.matmul %[[X]], %[[W1]] {{.*}} -> tensor<4x16xf32, #dist.sharding<@m, [{}, {tp}]>>
-// CHECK-NEXT: %[[A:.*]] = nn.relu %[[H]] {{.*}} -> tensor<4x16xf32, #dist.sharding<@m, [{}, {tp}]>>
-// CHECK-NEXT: %[[P:.*]] = nn.matmul %[[A]], %[[W2]] {{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}], partial = {tp}, reduce = sum>>
-// CHECK-NEXT: %[[R:.*]] = nn.reshape %[[P]] {{.*}} -> tensor<32xf32, #dist.sharding<@m, [{}], partial = {tp}, reduce = sum>>
-// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[R]] {dist.inserted_by = "dist-materialize"} : {{.*}} -> tensor<32xf32, #dist.sharding<@m, [{}]>>
+// CHECK-NEXT: %[[H:.*]] = nn.matmul %[[X]], %[[W1]] {{.*}} -> tensor<4x16xf32, #all-tp>
+// CHECK-NEXT: %[[A:.*]] = nn.relu %[[H]] {{.*}}tensor<4x16xf32, #all-tp>
+// CHECK-NEXT: %[[P:.*]] = nn.matmul %[[A]], %[[W2]] {{.*}} -> tensor<4x8xf32, #all-all-sum_over_tp>
+// CHECK-NEXT: %[[R:.*]] = nn.reshape %[[P]] {{.*}} -> tensor<32xf32, #all-sum_over_tp>
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[R]] {dist.inserted_by = "dist-materialize"} : {{.*}} -> tensor<32xf32, #all>
 // CHECK-NEXT: %[[E:.*]] = nn.exp %[[S]]
 // CHECK-NEXT: nn.tanh %[[S]]
 // CHECK-NEXT: return %[[E]]
 func.func @mlp(%x: tensor<4x8xf32>, %w1: tensor<8x16xf32> {nn.state = @w1}, %w2: tensor<16x8xf32>) -> tensor<32xf32> {
-  %0 = dist.constraint %w1 <@m, [{}, {tp}]> : tensor<8x16xf32>
+  %0 = dist.constraint %w1 to <@m, [{}, {tp}]> : tensor<8x16xf32>
   %1 = nn.matmul %x, %0 : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
-  %2 = nn.relu %1 : (tensor<4x16xf32>) -> tensor<4x16xf32>
+  %2 = nn.relu %1 : tensor<4x16xf32>
   %3 = nn.matmul %2, %w2 : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
   %4 = nn.reshape %3 : (tensor<4x8xf32>) -> tensor<32xf32>
-  %5 = nn.exp %4 : (tensor<32xf32>) -> tensor<32xf32>
-  %6 = nn.tanh %4 : (tensor<32xf32>) -> tensor<32xf32>
+  %5 = nn.exp %4 : tensor<32xf32>
+  %6 = nn.tanh %4 : tensor<32xf32>
   return %5 : tensor<32xf32>
 }
 
@@ -36,36 +36,36 @@ func.func @mlp(%x: tensor<4x8xf32>, %w1: tensor<8x16xf32> {nn.state = @w1}, %w2:
 dist.mesh @m ["dp" = 2]
 // CHECK-LABEL: @gathered(
 // CHECK-NEXT: %[[Y:.*]] = nn.exp
-// CHECK-NEXT: %[[G:.*]] = dist.reshard %[[Y]] {{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}]>>
+// CHECK-NEXT: %[[G:.*]] = dist.reshard %[[Y]] {{.*}} -> tensor<4x8xf32, #all-all>
 // CHECK-NEXT: %[[C:.*]] = nn.cumsum %[[G]]
-// CHECK-NEXT: %[[P:.*]] = nn.reduce sum %[[Y]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>
-// CHECK-NEXT: %[[M:.*]] = nn.reduce max %[[Y]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = max>>
+// CHECK-NEXT: %[[P:.*]] = nn.reduce sum %[[Y]] {{.*}} -> tensor<8xf32, #all-sum_over_dp>
+// CHECK-NEXT: %[[M:.*]] = nn.reduce max %[[Y]] {{.*}} -> tensor<8xf32, #all-max_over_dp>
 // CHECK-NEXT: %[[N:.*]] = dist.reshard %[[M]]
 // CHECK-NEXT: %[[NEG:.*]] = nn.neg %[[N]]
-// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #all>
 // CHECK-NEXT: return %[[Y]], %[[C]], %[[S]], %[[NEG]]
 func.func @gathered(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>) {
-  %0 = dist.constraint %x <@m, [{dp}, {}]> : tensor<4x8xf32>
-  %1 = nn.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %2 = nn.cumsum %1 dim 0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = dist.constraint %x to <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %1 = nn.exp %0 : tensor<4x8xf32>
+  %2 = nn.cumsum %1 dim 0 : tensor<4x8xf32>
   %3 = nn.reduce sum %1 dims [0] : (tensor<4x8xf32>) -> tensor<8xf32>
   %4 = nn.reduce max %1 dims [0] : (tensor<4x8xf32>) -> tensor<8xf32>
-  %5 = nn.neg %4 : (tensor<8xf32>) -> tensor<8xf32>
+  %5 = nn.neg %4 : tensor<8xf32>
   return %1, %2, %3, %5 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<8xf32>, tensor<8xf32>
 }
 
 // -----
 // A new value of a state leaves in the state's sharding.
 dist.mesh @m ["dp" = 2]
-nn.state @w : tensor<4x8xf32> {init = dense<1.0> : tensor<4x8xf32>}
+nn.state @w : tensor<4x8xf32> = dense<1.0>
 // CHECK-LABEL: @update(
 // CHECK: %[[N:.*]] = nn.add
-// CHECK-NEXT: %[[R:.*]] = dist.reshard %[[N]] {{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}]>>
+// CHECK-NEXT: %[[R:.*]] = dist.reshard %[[N]] {{.*}} -> tensor<4x8xf32, #all-all>
 // CHECK-NEXT: return %[[R]]
 func.func @update(%w: tensor<4x8xf32> {nn.state = @w}, %g: tensor<4x8xf32>) -> (tensor<4x8xf32> {nn.state = @w}) {
-  %0 = dist.constraint %w <@m, [{}, {}]> : tensor<4x8xf32>
-  %1 = dist.constraint %g <@m, [{dp}, {}]> : tensor<4x8xf32>
-  %2 = nn.add %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = dist.constraint %w to <@m, [{}, {}]> : tensor<4x8xf32>
+  %1 = dist.constraint %g to <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %2 = nn.add %0, %1 : tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
 
@@ -74,14 +74,14 @@ func.func @update(%w: tensor<4x8xf32> {nn.state = @w}, %g: tensor<4x8xf32>) -> (
 dist.mesh @m ["dp" = 2]
 // CHECK-LABEL: @constant(
 // CHECK-NOT: dist.reshard
-// CHECK: nn.mul %arg0, %{{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{dp}, {}]>>
-// CHECK-NEXT: nn.mul %arg1, %{{.*}} -> tensor<4x8xf32, #dist.sharding<@m, [{}, {}]>>
+// CHECK: nn.mul %arg0, %{{.*}}tensor<4x8xf32, #dp-all>
+// CHECK-NEXT: nn.mul %arg1, %{{.*}}tensor<4x8xf32, #all-all>
 // CHECK-NEXT: return
 func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
-  %0 = dist.constraint %x <@m, [{dp}, {}]> : tensor<4x8xf32>
-  %1 = nn.constant dense<2.0> : tensor<4x8xf32> : tensor<4x8xf32>
-  %2 = nn.mul %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %3 = nn.mul %w, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %0 = dist.constraint %x to <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %1 = nn.constant dense<2.0> : tensor<4x8xf32>
+  %2 = nn.mul %0, %1 : tensor<4x8xf32>
+  %3 = nn.mul %w, %1 : tensor<4x8xf32>
   return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
 }
 
@@ -90,20 +90,20 @@ func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32
 // rank. From anything else it is not.
 dist.mesh @m ["dp" = 2]
 // CHECK-LABEL: @select(
-// CHECK: %[[P:.*]] = nn.reduce sum %arg0 {{.*}}partial = {dp}
-// CHECK-NEXT: nn.select %{{.*}}, %[[P]], %{{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}
-// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[P]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}
-// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
-// CHECK-NEXT: nn.select %{{.*}}, %[[S]], %{{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
-// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[S]] {{.*}} -> tensor<8xf32, #dist.sharding<@m, [{}]>>
+// CHECK: %[[P:.*]] = nn.reduce sum %arg0 {{.*}}sum_over_dp
+// CHECK-NEXT: nn.select %{{.*}}, %[[P]], %{{.*}}tensor<8xf32, #all-sum_over_dp
+// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[P]] {{.*}}tensor<8xf32, #all-sum_over_dp
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #all>
+// CHECK-NEXT: nn.select %{{.*}}, %[[S]], %{{.*}}tensor<8xf32, #all>
+// CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[S]] {{.*}}tensor<8xf32, #all>
 func.func @select(%x: tensor<4x8xf32>, %mask: tensor<8xi1>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
-  %0 = dist.constraint %x <@m, [{dp}, {}]> : tensor<4x8xf32>
-  %zero = nn.constant dense<0.0> : tensor<8xf32> : tensor<8xf32>
-  %one = nn.constant dense<1.0> : tensor<8xf32> : tensor<8xf32>
+  %0 = dist.constraint %x to <@m, [{dp}, {}]> : tensor<4x8xf32>
+  %zero = nn.constant dense<0.0> : tensor<8xf32>
+  %one = nn.constant dense<1.0> : tensor<8xf32>
   %1 = nn.reduce sum %0 dims [0] : (tensor<4x8xf32>) -> tensor<8xf32>
-  %2 = nn.select %mask, %1, %zero : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %3 = nn.select %mask, %zero, %1 : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %4 = nn.select %mask, %1, %one : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %5 = nn.select %mask, %one, %1 : (tensor<8xi1>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = nn.select %mask, %1, %zero : tensor<8xf32>
+  %3 = nn.select %mask, %zero, %1 : tensor<8xf32>
+  %4 = nn.select %mask, %1, %one : tensor<8xf32>
+  %5 = nn.select %mask, %one, %1 : tensor<8xf32>
   return %2, %3, %4, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
 }

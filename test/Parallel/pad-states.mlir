@@ -3,40 +3,40 @@
 // Two ranks cannot split five: forward and backward see five, the update six, and
 // the sum of squares all six, of which one is zero.
 
-// CHECK: nn.state @b : tensor<6xf32> {{.*}}logical = array<i64: 5>
-// CHECK: nn.state @m : tensor<6xf32> {{.*}}logical = array<i64: 5>
-// CHECK: nn.state @even : tensor<4xf32> {init
-nn.state @b : tensor<5xf32> {init = dense<0.0> : tensor<5xf32>}
-nn.state @m : tensor<5xf32> {init = dense<0.0> : tensor<5xf32>, role = #nn<role moment>}
-nn.state @even : tensor<4xf32> {init = dense<0.0> : tensor<4xf32>}
+// CHECK: nn.state @b : tensor<6xf32> logical [5] =
+// CHECK: nn.state moment @m : tensor<6xf32> logical [5] =
+// CHECK: nn.state {{.*}}@even : tensor<4xf32> =
+nn.state @b : tensor<5xf32> = dense<0.0>
+nn.state moment @m : tensor<5xf32> = dense<0.0>
+nn.state @even : tensor<4xf32> = dense<0.0>
 // CHECK-LABEL: func.func @step
 func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.state = @b},
                 %m: tensor<5xf32> {nn.state = @m}, %even: tensor<4xf32> {nn.state = @even})
     -> (tensor<4x5xf32> {nn.output = "y"}, tensor<f32> {nn.output = "norm"}, tensor<5xf32> {nn.output = "b.grad"},
-        tensor<5xf32> {nn.state = @b, nn.write = #nn<write step>}, tensor<5xf32> {nn.state = @m, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
+        tensor<5xf32> {nn.state = @b}, tensor<5xf32> {nn.state = @m}) attributes {nn.entry = #nn<entry step>} {
   // CHECK: %[[B:.*]] = dist.constraint %arg1
   // CHECK: %[[M:.*]] = dist.constraint %arg2
   // CHECK: %[[CUT:.*]] = nn.slice %[[B]] starts [0] sizes [5] steps [1]
   // CHECK: nn.broadcast %[[CUT]]
   %bs = nn.broadcast %b : (tensor<5xf32>) -> tensor<4x5xf32>
-  %y = nn.add %x, %bs : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %y = nn.add %x, %bs : tensor<4x5xf32>
   %db = nn.reduce sum %y dims [0] : (tensor<4x5xf32>) -> tensor<5xf32>
   // CHECK: %[[ZERO:.*]] = nn.constant dense<0.000000e+00> : tensor<f32>
   // CHECK: %[[PAD:.*]] = nn.pad {{.*}}, %[[ZERO]] low [0] high [1]
-  // CHECK: %[[G:.*]] = nn.gradient %[[PAD]] of @b : (tensor<6xf32>) -> tensor<6xf32>
-  %g = nn.gradient %db of @b : (tensor<5xf32>) -> tensor<5xf32>
-  // CHECK: %[[SQ:.*]] = nn.mul %[[G]], %[[G]] : (tensor<6xf32>
+  // CHECK: %[[G:.*]] = nn.gradient %[[PAD]] of @b : tensor<6xf32>
+  %g = nn.gradient %db of @b : tensor<5xf32>
+  // CHECK: %[[SQ:.*]] = nn.mul %[[G]], %[[G]] : tensor<6xf32>
   // CHECK: nn.reduce sum %[[SQ]] dims [0] : (tensor<6xf32>) -> tensor<f32>
-  %sq = nn.mul %g, %g : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  %sq = nn.mul %g, %g : tensor<5xf32>
   %norm = nn.reduce sum %sq dims [0] : (tensor<5xf32>) -> tensor<f32>
   // CHECK: %[[S:.*]] = nn.broadcast {{.*}} -> tensor<6xf32>
   %scale = nn.broadcast %norm : (tensor<f32>) -> tensor<5xf32>
   // CHECK: %[[GS:.*]] = nn.mul %[[G]], %[[S]]
   // CHECK: %[[M1:.*]] = nn.add %[[M]], %[[GS]]
   // CHECK: %[[B1:.*]] = nn.sub %[[B]], %[[M1]]
-  %gs = nn.mul %g, %scale : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-  %m1 = nn.add %m, %gs : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
-  %b1 = nn.sub %b, %m1 : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  %gs = nn.mul %g, %scale : tensor<5xf32>
+  %m1 = nn.add %m, %gs : tensor<5xf32>
+  %b1 = nn.sub %b, %m1 : tensor<5xf32>
   // CHECK: %[[OUT:.*]] = nn.slice %[[G]]
   // CHECK: return %{{.*}}, %{{.*}}, %[[OUT]], %[[B1]], %[[M1]]
   return %y, %norm, %g, %b1, %m1 : tensor<4x5xf32>, tensor<f32>, tensor<5xf32>, tensor<5xf32>, tensor<5xf32>
@@ -45,14 +45,14 @@ func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.stat
 // -----
 
 // An update that looks at neighbours cannot be padded.
-nn.state @b : tensor<5xf32> {init = dense<0.0> : tensor<5xf32>}
+nn.state @b : tensor<5xf32> = dense<0.0>
 func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.state = @b})
-    -> (tensor<4x5xf32> {nn.output = "y"}, tensor<5xf32> {nn.state = @b, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
+    -> (tensor<4x5xf32> {nn.output = "y"}, tensor<5xf32> {nn.state = @b}) attributes {nn.entry = #nn<entry step>} {
   %bs = nn.broadcast %b : (tensor<5xf32>) -> tensor<4x5xf32>
-  %y = nn.add %x, %bs : (tensor<4x5xf32>, tensor<4x5xf32>) -> tensor<4x5xf32>
+  %y = nn.add %x, %bs : tensor<4x5xf32>
   %db = nn.reduce sum %y dims [0] : (tensor<4x5xf32>) -> tensor<5xf32>
-  %g = nn.gradient %db of @b : (tensor<5xf32>) -> tensor<5xf32>
-  %soft = nn.softmax %g dim 0 : (tensor<5xf32>) -> tensor<5xf32>
+  %g = nn.gradient %db of @b : tensor<5xf32>
+  %soft = nn.softmax %g dim 0 : tensor<5xf32>
   // expected-error @below {{reads a state of 'tensor<5xf32>', which 2 ranks cannot split without padding, through an op that padding does not pass: expected elementwise ops and sums}}
   return %y, %soft : tensor<4x5xf32>, tensor<5xf32>
 }

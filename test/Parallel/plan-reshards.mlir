@@ -6,11 +6,11 @@ dist.mesh @m ["a" = 2, "b" = 4]
 // collective.
 // CHECK-LABEL: @two_steps(
 // CHECK-SAME: %[[X:.*]]: tensor
-// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] {dist.inserted_by = "somebody"} : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>> -> tensor<8x8xf32, #dist.sharding<@m, [{a}, {b}]>>
-// CHECK-NEXT: %[[Z:.*]] = dist.reshard %[[Y]] {dist.inserted_by = "somebody"} : tensor<8x8xf32, #dist.sharding<@m, [{a}, {b}]>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
+// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] {dist.inserted_by = "somebody"} : tensor<8x8xf32, #a-all-sum_over_b> -> tensor<8x8xf32, #a-b>
+// CHECK-NEXT: %[[Z:.*]] = dist.reshard %[[Y]] {dist.inserted_by = "somebody"} : tensor<8x8xf32, #a-b> -> tensor<8x8xf32, #all-b>
 // CHECK-NEXT: return %[[Z]]
-func.func @two_steps(%x: tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>>) -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>> {
-  %0 = dist.reshard %x {dist.inserted_by = "somebody"} : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}, reduce = sum>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
+func.func @two_steps(%x: tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}>>) -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>> {
+  %0 = dist.reshard %x {dist.inserted_by = "somebody"} : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}], partial = {b}>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
   return %0 : tensor<8x8xf32, #dist.sharding<@m, [{}, {b}]>>
 }
 

@@ -5,12 +5,12 @@ dist.mesh @mesh ["dp" = 2, "tp" = 2]
 // a constant; nothing is changed.
 // CHECK-LABEL: @batch(
 // CHECK: dist.constraint
-// CHECK-NOT: #dist.sharding
+// CHECK-NOT: tensor<{{.*}}#
 // expected-remark @below {{argument 0: [{dp}, {}, {}]; 'dp' through dist.constraint}}
 // expected-remark @below {{argument 1: [{}, {}]}}
 func.func @batch(%x: tensor<4x11x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x11x6xf32> {
   // expected-remark @below {{[{dp}, {}, {}]; 'dp' through dist.constraint}}
-  %0 = dist.constraint %x <@mesh, [{dp}, {?}, {?}]> : tensor<4x11x8xf32>
+  %0 = dist.constraint %x to <@mesh, [{dp}, {?}, {?}]> : tensor<4x11x8xf32>
   // expected-remark @below {{[{dp}, {}]; 'dp' through nn.reshape}}
   %1 = nn.reshape %0 : (tensor<4x11x8xf32>) -> tensor<44x8xf32>
   // expected-remark @below {{[{dp}, {}]; 'dp' through nn.matmul}}
@@ -18,9 +18,9 @@ func.func @batch(%x: tensor<4x11x8xf32>, %w: tensor<8x6xf32>) -> tensor<4x11x6xf
   // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.reshape}}
   %3 = nn.reshape %2 : (tensor<44x6xf32>) -> tensor<4x11x6xf32>
   // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.add}}
-  %4 = nn.constant dense<1.0> : tensor<4x11x6xf32> : tensor<4x11x6xf32>
+  %4 = nn.constant dense<1.0> : tensor<4x11x6xf32>
   // expected-remark @below {{[{dp}, {}, {}]; 'dp' through nn.add}}
-  %5 = nn.add %3, %4 : (tensor<4x11x6xf32>, tensor<4x11x6xf32>) -> tensor<4x11x6xf32>
+  %5 = nn.add %3, %4 : tensor<4x11x6xf32>
   return %5 : tensor<4x11x6xf32>
 }
 
@@ -32,11 +32,11 @@ dist.mesh @mesh ["dp" = 2, "tp" = 2]
 // expected-remark @below {{argument 1: [{}, {}]}}
 func.func @closed(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
   // expected-remark @below {{[{dp}, {tp}]}}
-  %0 = dist.constraint %x <@mesh, [{dp, ?}, {tp}]> : tensor<4x8xf32>
+  %0 = dist.constraint %x to <@mesh, [{dp, ?}, {tp}]> : tensor<4x8xf32>
   // expected-remark @below {{[{}, {}]}}
-  %1 = dist.constraint %y <@mesh, [{}, {}]> : tensor<4x8xf32>
+  %1 = dist.constraint %y to <@mesh, [{}, {}]> : tensor<4x8xf32>
   // expected-remark @below {{[{dp}, {tp}]; 'dp' through nn.add; 'tp' through nn.add}}
-  %2 = nn.add %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.add %0, %1 : tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
 
@@ -47,15 +47,15 @@ dist.mesh @mesh ["a" = 2, "b" = 2]
 // expected-remark @below {{argument 0: [{a}, {}]}}
 func.func @conflict(%x: tensor<4x8xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
   // expected-remark @below {{[{a}, {}]}}
-  %0 = dist.constraint %x <@mesh, [{a}, {}]> : tensor<4x8xf32>
+  %0 = dist.constraint %x to <@mesh, [{a}, {}]> : tensor<4x8xf32>
   // expected-remark @below {{[{a}, {}]}}
-  %1 = nn.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = nn.exp %0 : tensor<4x8xf32>
   // expected-remark @below {{[{}, {a}]}}
-  %2 = nn.constant dense<1.0> : tensor<8x64xf32> : tensor<8x64xf32>
+  %2 = nn.constant dense<1.0> : tensor<8x64xf32>
   // expected-remark @below {{[{}, {a}]}}
-  %3 = dist.constraint %2 <@mesh, [{}, {a}]> : tensor<8x64xf32>
+  %3 = dist.constraint %2 to <@mesh, [{}, {a}]> : tensor<8x64xf32>
   // expected-remark @below {{[{}, {a}]}}
-  %4 = nn.exp %3 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %4 = nn.exp %3 : tensor<8x64xf32>
   // expected-remark @below {{[{}, {a}]; 'a' through nn.matmul}}
   %5 = nn.matmul %1, %4 : (tensor<4x8xf32>, tensor<8x64xf32>) -> tensor<4x64xf32>
   // expected-remark @below {{[{a}, {}]; 'a' through nn.matmul}}
@@ -69,7 +69,7 @@ dist.mesh @mesh ["a" = 2, "b" = 2]
 // expected-remark @below {{argument 0: [{}, {b}, {}]}}
 func.func @minor(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
   // expected-remark @below {{[{}, {b}, {}]}}
-  %0 = dist.constraint %x <@mesh, [{}, {b}, {}]> : tensor<4x6x8xf32>
+  %0 = dist.constraint %x to <@mesh, [{}, {b}, {}]> : tensor<4x6x8xf32>
   // expected-remark @below {{[{}, {}]}}
   %1 = nn.reshape %0 : (tensor<4x6x8xf32>) -> tensor<24x8xf32>
   return %1 : tensor<24x8xf32>
@@ -83,14 +83,14 @@ dist.mesh @mesh ["dp" = 2]
 // expected-remark @below {{argument 1: [{}, {}]}}
 func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
   // expected-remark @below {{[{dp}, {}]}}
-  %0 = dist.constraint %x <@mesh, [{dp}, {}]> : tensor<4x8xf32>
+  %0 = dist.constraint %x to <@mesh, [{dp}, {}]> : tensor<4x8xf32>
   // expected-remark @below {{[{dp}, {}]; 'dp' through nn.mul}}
-  %1 = nn.constant dense<2.0> : tensor<4x8xf32> : tensor<4x8xf32>
+  %1 = nn.constant dense<2.0> : tensor<4x8xf32>
   // expected-remark @below {{[{dp}, {}]; 'dp' through nn.mul}}
-  %2 = nn.mul %0, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.mul %0, %1 : tensor<4x8xf32>
   // expected-remark @below {{[{}, {}]}}
-  %3 = nn.mul %w, %1 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = nn.mul %w, %1 : tensor<4x8xf32>
   // expected-remark @below {{[{dp}, {}]; 'dp' through nn.exp}}
-  %4 = nn.exp %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %4 = nn.exp %1 : tensor<4x8xf32>
   return %2, %3, %4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }

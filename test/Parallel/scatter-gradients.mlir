@@ -3,12 +3,12 @@
 // RUN: acc-opt %s --dist-scatter-gradients --dist-verify -split-input-file -o /dev/null
 
 !table = tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}]>>
-!terms = tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>>
+!terms = tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !pieces = tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 !rows = tensor<8x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 !out = tensor<8x6xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 !w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
-!w_terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>>
+!w_terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !w_pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // A table that is looked up first and multiplied with last, two blocks between.
@@ -16,21 +16,21 @@
 // are made, what the embedding makes after them; pieces are added.
 module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["dp_shard" = 2]
-nn.state @embed.table : !table {init = dense<0.0> : tensor<6x4xf32>}
-nn.state @h.0.w : !w {init = dense<0.0> : tensor<4x4xf32>}
-nn.state @h.1.w : !w {init = dense<0.0> : tensor<4x4xf32>}
+nn.state @embed.table : !table = dense<0.0>
+nn.state @h.0.w : !w = dense<0.0>
+nn.state @h.1.w : !w = dense<0.0>
 // CHECK-LABEL: func.func @tied(
-// CHECK: %[[D1:.*]] = nn.matmul %{{.*}}, %{{.*}} {transpose_lhs} {{.*}} -> tensor<6x4xf32, {{.*}}partial
-// CHECK-NEXT: %[[S1:.*]] = dist.reshard %[[D1]] {dist.inserted_by = "dist-materialize", dist.unit = "embed/1"} : {{.*}} -> tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// CHECK: %[[D1:.*]] = nn.matmul %{{.*}}, %{{.*}} {transpose_lhs} {{.*}} -> tensor<6x4xf32, #{{.*}}sum_over
+// CHECK-NEXT: %[[S1:.*]] = dist.reshard %[[D1]] {dist.inserted_by = "dist-materialize", dist.unit = "embed/1"} : {{.*}} -> tensor<6x4xf32, #dp_shard-all>
 // CHECK: nn.matmul
-// CHECK: %[[H1:.*]] = nn.matmul %{{.*}} {transpose_lhs} {{.*}} -> tensor<4x4xf32, {{.*}}partial
+// CHECK: %[[H1:.*]] = nn.matmul %{{.*}} {transpose_lhs} {{.*}} -> tensor<4x4xf32, #{{.*}}sum_over
 // CHECK-NEXT: %[[P1:.*]] = dist.reshard %[[H1]] {dist.inserted_by = "dist-materialize", dist.unit = "h.1"}
 // CHECK: nn.matmul
-// CHECK: %[[H0:.*]] = nn.matmul %{{.*}} {transpose_lhs} {{.*}} -> tensor<4x4xf32, {{.*}}partial
+// CHECK: %[[H0:.*]] = nn.matmul %{{.*}} {transpose_lhs} {{.*}} -> tensor<4x4xf32, #{{.*}}sum_over
 // CHECK-NEXT: %[[P0:.*]] = dist.reshard %[[H0]] {dist.inserted_by = "dist-materialize", dist.unit = "h.0"}
 // CHECK: %[[D0:.*]] = nn.scatter_add
 // CHECK-NEXT: %[[S0:.*]] = dist.reshard %[[D0]] {dist.inserted_by = "dist-materialize", dist.unit = "embed"}
-// CHECK-NEXT: %[[S:.*]] = nn.add %[[S1]], %[[S0]] : {{.*}} -> tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// CHECK-NEXT: %[[S:.*]] = nn.add %[[S1]], %[[S0]] : {{.*}}tensor<6x4xf32, #dp_shard-all>
 // CHECK-NEXT: nn.gradient %[[S]] of @embed.table
 // CHECK-NEXT: nn.gradient %[[P0]] of @h.0.w
 // CHECK-NEXT: nn.gradient %[[P1]] of @h.1.w
@@ -47,7 +47,7 @@ func.func @tied(%ids: tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>> {nn.inp
   %dx1 = nn.matmul %dx2, %w1 {transpose_rhs} : (!rows, !w) -> !rows
   %h0 = nn.matmul %x0, %dx1 {transpose_lhs} : (!rows, !rows) -> !w_terms
   %dx0 = nn.matmul %dx1, %w0 {transpose_rhs} : (!rows, !w) -> !rows
-  %zero = nn.constant dense<0.0> : tensor<6x4xf32> : !table
+  %zero = nn.constant dense<0.0> : !table
   %d0 = nn.scatter_add %zero, %ids, %dx0 dim 0 : (!table, tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>>, !rows) -> !terms
   %d = nn.add %d1, %d0 : (!terms, !terms) -> !terms
   %s = dist.reshard %d {dist.inserted_by = "dist-materialize"} : !terms -> !pieces
@@ -64,15 +64,15 @@ func.func @tied(%ids: tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>> {nn.inp
 !rows = tensor<8x4xbf16, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 !w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
 !half = tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}]>>
-!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>>
-!half_terms = tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
+!half_terms = tensor<4x4xbf16, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // A weight is used where what is rounded of it is read. Two terms of one unit
 // are one scatter, of their sum; what views and widens a term comes along.
 module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["dp_shard" = 2]
-nn.state @w : !w {init = dense<0.0> : tensor<4x4xf32>}
+nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @unit(
 // CHECK: %[[A:.*]] = nn.matmul {{.*}} {transpose_lhs}
 // CHECK-NEXT: %[[T:.*]] = nn.transpose %[[A]]
@@ -103,9 +103,9 @@ func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {n
 !rows = tensor<8x4xf32, #dist.sharding<@mesh, [{mb, dp_shard}, {}]>>
 !w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
 !number = tensor<f32, #dist.sharding<@mesh, []>>
-!number_terms = tensor<f32, #dist.sharding<@mesh, [], partial = {mb, dp_shard}, reduce = sum>>
-!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {mb, dp_shard}, reduce = sum>>
-!of_ranks = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}, reduce = sum>>
+!number_terms = tensor<f32, #dist.sharding<@mesh, [], partial = {mb, dp_shard}>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {mb, dp_shard}>>
+!of_ranks = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}>>
 !pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // Ranks are summed behind the term, micro-batches where they were. What two
@@ -113,15 +113,15 @@ func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {n
 // term as it is, and a number stays one.
 module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["mb" = 2, "dp_shard" = 2]
-nn.state @a.w : !w {init = dense<0.0> : tensor<4x4xf32>}
-nn.state @b.w : !w {init = dense<0.0> : tensor<4x4xf32>}
-nn.state @c.w : !w {init = dense<0.0> : tensor<4x4xf32>}
-nn.state @scale : !number {init = dense<0.0> : tensor<f32>}
+nn.state @a.w : !w = dense<0.0>
+nn.state @b.w : !w = dense<0.0>
+nn.state @c.w : !w = dense<0.0>
+nn.state @scale : !number = dense<0.0>
 // CHECK-LABEL: func.func @shared(
 // CHECK: %[[D:.*]] = nn.matmul {{.*}} {transpose_lhs}
-// CHECK-NEXT: %[[R:.*]] = dist.reshard %[[D]] {dist.unit = "{{.*}}"} : {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}
+// CHECK-NEXT: %[[R:.*]] = dist.reshard %[[D]] {dist.unit = "{{.*}}"} : {{.*}} -> tensor<4x4xf32, #dp_shard-all-sum_over_mb
 // CHECK-NEXT: %[[E:.*]] = nn.add %[[D]], %[[D]]
-// CHECK-NEXT: dist.reshard %[[E]] {dist.unit = "{{.*}}"} : {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}
+// CHECK-NEXT: dist.reshard %[[E]] {dist.unit = "{{.*}}"} : {{.*}} -> tensor<4x4xf32, #dp_shard-all-sum_over_mb
 // CHECK-NEXT: %[[N:.*]] = nn.reduce sum %[[E]]
 // CHECK-NEXT: nn.tanh
 // CHECK-NEXT: %[[M:.*]] = dist.reshard %[[R]] {kept}
@@ -155,14 +155,14 @@ func.func @shared(%x: !rows {nn.input = "x"}, %a: !w {nn.state = @a.w}, %b: !w {
 // -----
 !rows = tensor<8x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 !w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
-!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // The sum stands among what is added to it in pieces. Without gradients, and
 // without an entry, nothing moves.
 module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["dp_shard" = 2]
-nn.state @w : !w {init = dense<0.0> : tensor<4x4xf32>}
+nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @penalty(
 // CHECK: %[[D:.*]] = nn.matmul {{.*}} {transpose_lhs}
 // CHECK-NEXT: %[[S:.*]] = dist.reshard %[[D]] {dist.unit = "model"}

@@ -10,7 +10,7 @@ func.func @sharded(%x: tensor<4xf32, #dist.sharding<@m, [{a}]>>) {
 dist.mesh @m ["a" = 2]
 func.func @constrained(%x: tensor<4xf32>) {
   // expected-error @below {{is not legal in phase local: it is a statement about whole tensors}}
-  %0 = dist.constraint %x <@m, [{a}]> : tensor<4xf32>
+  %0 = dist.constraint %x to <@m, [{a}]> : tensor<4xf32>
   return
 }
 
@@ -23,7 +23,7 @@ func.func @main(%x: tensor<4xf32>) attributes {nn.entry} {
 // -----
 dist.mesh @m []
 // expected-error @below {{expected a layout on result 0, found none}}
-func.func @main(%x: tensor<4xf32> {dist.layout = #dist.layout<@m, [4], [{}]>}) -> tensor<4xf32> attributes {nn.entry} {
+func.func @main(%x: tensor<4xf32> {dist.layout = #dist.layout<@m [4]>}) -> tensor<4xf32> attributes {nn.entry} {
   return %x : tensor<4xf32>
 }
 

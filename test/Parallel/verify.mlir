@@ -9,7 +9,7 @@ func.func @plain(%x: tensor<4xf32>) {
 // -----
 dist.mesh @m ["dp" = 2]
 // expected-error @below {{expected a sharding on every type, found 'tensor<4xf32>'}}
-nn.state @w : tensor<4xf32> {init = dense<1.0> : tensor<4xf32>}
+nn.state @w : tensor<4xf32> = dense<1.0>
 
 // -----
 dist.mesh @m ["dp" = 3]
@@ -49,7 +49,7 @@ func.func @whole_only(%x: !rows) {
 
 // -----
 dist.mesh @m ["dp" = 2]
-!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>
+!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>>
 !whole = tensor<8xf32, #dist.sharding<@m, [{}]>>
 func.func @nonlinear(%x: !partial) {
   // expected-error @below {{is not linear in operand 0 alone, which is partial over "dp"}}
@@ -59,7 +59,7 @@ func.func @nonlinear(%x: !partial) {
 
 // -----
 dist.mesh @m ["dp" = 2]
-!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>
+!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>>
 !whole = tensor<8xf32, #dist.sharding<@m, [{}]>>
 func.func @half(%x: !partial, %y: !whole) {
   // expected-error @below {{is not linear in operand 0 alone, which is partial over "dp"}}
@@ -98,7 +98,7 @@ func.func @kind(%x: !rows) {
 
 // -----
 dist.mesh @m ["dp" = 2]
-!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>
+!partial = tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>>
 func.func @returned(%x: !partial) -> !partial {
   // expected-error @below {{returns a partial value}}
   return %x : !partial

@@ -8,46 +8,46 @@
 // is what the stages differ in; where weights are gathered is the third.
 
 module attributes {accel.phase = "train"} {
-nn.state @w : tensor<4x4xf32> {init = dense<0.0> : tensor<4x4xf32>}
+nn.state @w : tensor<4x4xf32> = dense<0.0>
 func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.state = @w})
-    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
+    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %y = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf32>) -> tensor<f32>
-  %a = nn.relu %y : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %a = nn.relu %y : tensor<8x4xf32>
   %xt = nn.transpose %x [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
   %dw = nn.matmul %xt, %a : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
-  %g = nn.gradient %dw of @w : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %w1 = nn.sub %w, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %g = nn.gradient %dw of @w : tensor<4x4xf32>
+  %w1 = nn.sub %w, %g : tensor<4x4xf32>
   return %loss, %w1 : tensor<f32>, tensor<4x4xf32>
 }
 }
 
-// ONE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
-// ONE: nn.state @"accumulator/w" : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}, reduce = sum>> {init = dense<0.0{{.*}}role = #nn<role accumulator>}
-// ONE: %[[DW:.*]] = nn.matmul {{.*}} partial = {mb, dp_shard}
-// ONE: dist.accumulate sum %[[DW]] in @"accumulator/w" : {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}
-// ONE: dist.reshard {{.*}} partial = {dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// ONE: nn.state @w : tensor<4x4xf32, #all-all>
+// ONE: nn.state accumulator @"accumulator/w" : tensor<4x4xf32, #all-all-sum_over_dp_shard> = dense<0.0
+// ONE: %[[DW:.*]] = nn.matmul {{.*}}sum_over_mb_dp_shard
+// ONE: dist.accumulate sum %[[DW]] in @"accumulator/w" : {{.*}} -> tensor<4x4xf32, #all-all-sum_over_dp_shard
+// ONE: dist.reshard {{.*}}sum_over_dp_shard> -> tensor<4x4xf32, #dp_shard-all>
 // ONE: nn.gradient
 // The new value is whole again.
-// ONE: nn.sub {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
-// ONE: dist.reshard {{.*}}[{dp_shard}, {}]>> -> tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+// ONE: nn.sub {{.*}}tensor<4x4xf32, #dp_shard-all>
+// ONE: dist.reshard {{.*}}#dp_shard-all> -> tensor<4x4xf32, #all-all>
 
-// TWO: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
-// TWO: dist.reshard {{.*}} partial = {mb, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb}
-// TWO: dist.accumulate sum {{.*}} in @"accumulator/w" : {{.*}} partial = {mb}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// TWO: nn.state @w : tensor<4x4xf32, #all-all>
+// TWO: dist.reshard {{.*}}sum_over_mb_dp_shard> -> tensor<4x4xf32, #dp_shard-all-sum_over_mb
+// TWO: dist.accumulate sum {{.*}} in @"accumulator/w" : {{.*}}sum_over_mb> -> tensor<4x4xf32, #dp_shard-all>
 // TWO: nn.gradient
 
-// THREE: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// THREE: nn.state @w : tensor<4x4xf32, #dp_shard-all>
 // THREE: %[[W:.*]] = dist.reshard %arg1 {dist.inserted_by = "dist-place-gathers", dist.instance = 0 : i64, dist.unit = "model"}
 // THREE-NEXT: nn.matmul %arg0, %[[W]]
 // The backward does not need it.
 // THREE-NOT: dist.instance
-// THREE: nn.sub %arg1, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+// THREE: nn.sub %arg1, {{.*}}tensor<4x4xf32, #dp_shard-all>
 // THREE-NEXT: dist.accumulate sum {{.*}} in @"accumulator/loss"
 // THREE-NEXT: dist.reshard
 // THREE-NEXT: return
 
 // ONCE-NOT: dist.instance
 
-// HYBRID: nn.state @w : tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
-// HYBRID: dist.reshard {{.*}} partial = {mb, dp_replicate, dp_shard}, {{.*}} -> tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb, dp_replicate}
+// HYBRID: nn.state @w : tensor<4x4xf32, #dp_shard-all>
+// HYBRID: dist.reshard {{.*}}sum_over_mb_dp_replicate_dp_shard> -> tensor<4x4xf32, #dp_shard-all-sum_over_mb_dp_replicate

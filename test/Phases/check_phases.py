@@ -38,7 +38,7 @@ def main():
         for phase in PHASES:
             texts[phase] = folder / f"{phase}.mlir"
             run("acc-opt", model, *options, "--dtype=f64", f"--compile-to={phase}", "-o", texts[phase])
-            again = run("acc-opt", texts[phase])
+            again = run("acc-opt", texts[phase], f"--compile-to={phase}")
             if again.rstrip() != texts[phase].read_text().rstrip():
                 sys.exit(f"{model}: the text of phase '{phase}' does not parse back to itself")
         for before, after in zip(PHASES, PHASES[1:]):

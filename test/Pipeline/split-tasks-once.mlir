@@ -33,30 +33,30 @@
 
 // loss = sum(x w + b) + sum(w²)
 module attributes {accel.phase = "train"} {
-nn.state @w : tensor<4x4xf64> {init = dense<0.5> : tensor<4x4xf64>}
-nn.state @b : tensor<4xf64> {init = dense<0.25> : tensor<4xf64>}
-func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w, nn.write = #nn<write step>}, tensor<4xf64> {nn.state = @b, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
+nn.state @w : tensor<4x4xf64> = dense<0.5>
+nn.state @b : tensor<4xf64> = dense<0.25>
+func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @b}) attributes {nn.entry = #nn<entry step>} {
   %p = nn.matmul %x, %w : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %bb = nn.broadcast %b : (tensor<4xf64>) -> tensor<8x4xf64>
-  %y = nn.add %p, %bb : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<8x4xf64>
+  %y = nn.add %p, %bb : tensor<8x4xf64>
   %s = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>
-  %ww = nn.mul %w, %w : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
+  %ww = nn.mul %w, %w : tensor<4x4xf64>
   %r = nn.reduce sum %ww dims [0, 1] : (tensor<4x4xf64>) -> tensor<f64>
-  %loss = nn.add %s, %r : (tensor<f64>, tensor<f64>) -> tensor<f64>
-  %one = nn.constant dense<1.0> : tensor<8x4xf64> : tensor<8x4xf64>
-  %two = nn.constant dense<2.0> : tensor<4x4xf64> : tensor<4x4xf64>
+  %loss = nn.add %s, %r : tensor<f64>
+  %one = nn.constant dense<1.0> : tensor<8x4xf64>
+  %two = nn.constant dense<2.0> : tensor<4x4xf64>
   %db = nn.reduce sum %one dims [0] : (tensor<8x4xf64>) -> tensor<4xf64>
   %dp = nn.matmul %x, %one {transpose_lhs} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<4x4xf64>
-  %dr = nn.mul %two, %w : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
-  %dw = nn.add %dp, %dr : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
-  %gw = nn.gradient %dw of @w : (tensor<4x4xf64>) -> tensor<4x4xf64>
-  %gb = nn.gradient %db of @b : (tensor<4xf64>) -> tensor<4xf64>
-  %lw = nn.constant dense<0.1> : tensor<4x4xf64> : tensor<4x4xf64>
-  %lb = nn.constant dense<0.1> : tensor<4xf64> : tensor<4xf64>
-  %uw = nn.mul %gw, %lw : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
-  %ub = nn.mul %gb, %lb : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
-  %w1 = nn.sub %w, %uw : (tensor<4x4xf64>, tensor<4x4xf64>) -> tensor<4x4xf64>
-  %b1 = nn.sub %b, %ub : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  %dr = nn.mul %two, %w : tensor<4x4xf64>
+  %dw = nn.add %dp, %dr : tensor<4x4xf64>
+  %gw = nn.gradient %dw of @w : tensor<4x4xf64>
+  %gb = nn.gradient %db of @b : tensor<4xf64>
+  %lw = nn.constant dense<0.1> : tensor<4x4xf64>
+  %lb = nn.constant dense<0.1> : tensor<4xf64>
+  %uw = nn.mul %gw, %lw : tensor<4x4xf64>
+  %ub = nn.mul %gb, %lb : tensor<4xf64>
+  %w1 = nn.sub %w, %uw : tensor<4x4xf64>
+  %b1 = nn.sub %b, %ub : tensor<4xf64>
   return %loss, %w1, %b1 : tensor<f64>, tensor<4x4xf64>, tensor<4xf64>
 }
 }

@@ -18,9 +18,9 @@
 
 // Sums over micro-batches are states; the count is known before the loop; the
 // other axes are reduced once, in the update.
-// CHECK: nn.state @"accumulator/sum"
-// CHECK: nn.state @"accumulator/count" : tensor<f32> {init = dense<0.0{{.*}}role = #nn<role accumulator>}
-// CHECK: nn.state @"accumulator/w" : tensor<4x2xf32>
+// CHECK: nn.state accumulator @"accumulator/sum"
+// CHECK: nn.state accumulator @"accumulator/count" : tensor<f32> = dense<0.0
+// CHECK: nn.state accumulator @"accumulator/w" : tensor<4x2xf32>
 // CHECK: func.func private @main(tensor<2x4xf32> {{.*}}nn.input = "x"
 // CHECK: func.func private @count(%{{.*}}: tensor<2x2xf32> {{.*}}nn.input = "m"}, %[[C:.*]]: tensor<f32> {{.*}}nn.state = @"accumulator/count"}) -> (tensor<f32> {{.*}}nn.state = @"accumulator/count", nn.write = #nn<write accumulate_sum>}) attributes {dist.task = #dist.task<count stage 0>}
 // CHECK: nn.add %[[C]]
@@ -40,12 +40,12 @@
 // CHECK: dist.schedule @main_schedule entry @main micro_batches 2
 // CHECK-NEXT: dist.stage 0 {
 // CHECK-NEXT: dist.loop 2 {
-// CHECK-NEXT: dist.run @count[turn + 0]
+// CHECK-NEXT: dist.run @count[turn]
 // CHECK-NEXT: }
 // CHECK-NEXT: dist.run @prepare[0]
 // CHECK-NEXT: dist.loop 2 {
-// CHECK-NEXT: dist.run @forward[turn + 0]
-// CHECK-NEXT: dist.run @backward[turn + 0]
+// CHECK-NEXT: dist.run @forward[turn]
+// CHECK-NEXT: dist.run @backward[turn]
 // CHECK-NEXT: }
 // CHECK-NEXT: dist.run @update[0]
 // CHECK: dist.edge @forward {{.*}} -> @backward 0
@@ -63,31 +63,31 @@
 // ONE-NEXT: dist.run @update[0]
 // Linear regression: loss = sum((x w - y)² m) / sum(m²).
 module attributes {accel.phase = "train"} {
-nn.state @w : tensor<4x2xf32> {init = dense<0.5> : tensor<4x2xf32>}
-nn.state @step : tensor<i64> {init = dense<0> : tensor<i64>, role = #nn<role counter>}
-func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w, nn.write = #nn<write step>}, tensor<i64> {nn.state = @step, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
+nn.state @w : tensor<4x2xf32> = dense<0.5>
+nn.state counter @step : tensor<i64> = dense<0>
+func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @step}) attributes {nn.entry = #nn<entry step>} {
   %p = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
-  %d = nn.sub %p, %y : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
-  %dm = nn.mul %d, %m : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
-  %sq = nn.mul %dm, %d : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %d = nn.sub %p, %y : tensor<8x2xf32>
+  %dm = nn.mul %d, %m : tensor<8x2xf32>
+  %sq = nn.mul %dm, %d : tensor<8x2xf32>
   %s = nn.reduce sum %sq dims [0, 1] : (tensor<8x2xf32>) -> tensor<f32>
-  %mm = nn.mul %m, %m : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %mm = nn.mul %m, %m : tensor<8x2xf32>
   %c = nn.reduce sum %mm dims [0, 1] : (tensor<8x2xf32>) -> tensor<f32>
-  %loss = nn.div %s, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %two = nn.constant dense<2.0> : tensor<f32> : tensor<f32>
-  %k = nn.div %two, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = nn.div %s, %c : tensor<f32>
+  %two = nn.constant dense<2.0> : tensor<f32>
+  %k = nn.div %two, %c : tensor<f32>
   %kb = nn.broadcast %k : (tensor<f32>) -> tensor<8x2xf32>
-  %dp = nn.mul %dm, %kb : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %dp = nn.mul %dm, %kb : tensor<8x2xf32>
   %dw = nn.matmul %x, %dp {transpose_lhs} : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
-  %g = nn.gradient %dw of @w : (tensor<4x2xf32>) -> tensor<4x2xf32>
-  %gg = nn.mul %g, %g : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+  %g = nn.gradient %dw of @w : tensor<4x2xf32>
+  %gg = nn.mul %g, %g : tensor<4x2xf32>
   %n2 = nn.reduce sum %gg dims [0, 1] : (tensor<4x2xf32>) -> tensor<f32>
-  %n = nn.sqrt %n2 : (tensor<f32>) -> tensor<f32>
-  %lr = nn.constant dense<0.1> : tensor<4x2xf32> : tensor<4x2xf32>
-  %u = nn.mul %g, %lr : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
-  %w1 = nn.sub %w, %u : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
-  %one = nn.constant dense<1> : tensor<i64> : tensor<i64>
-  %s1 = nn.add %step, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %n = nn.sqrt %n2 : tensor<f32>
+  %lr = nn.constant dense<0.1> : tensor<4x2xf32>
+  %u = nn.mul %g, %lr : tensor<4x2xf32>
+  %w1 = nn.sub %w, %u : tensor<4x2xf32>
+  %one = nn.constant dense<1> : tensor<i64>
+  %s1 = nn.add %step, %one : tensor<i64>
   return %loss, %n, %g, %w1, %s1 : tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<4x2xf32>, tensor<i64>
 }
 }

@@ -2,11 +2,11 @@
 // RUN: acc-opt %s --plan-bucket-collectives="bytes=64" --plan-overlap-collectives | FileCheck %s --check-prefixes=CHECK,OVERLAP
 
 func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.neg %a : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 func.func private @add(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %c = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %c = nn.add %a, %b : tensor<4xf32>
   return %c : tensor<4xf32>
 }
 dist.mesh @m ["dp" = 2]

@@ -6,10 +6,10 @@
 // CHECK: plan.body @forward
 // CHECK-NEXT: plan.gemm @x[8x4xf32 strides [1, 8]], @y[4x6xf32] -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
-nn.state @acc : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {
+nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
-  %s = nn.add %a, %m : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  %s = nn.add %a, %m : tensor<8x6xf32>
   return %s : tensor<8x6xf32>
 }
 
@@ -20,11 +20,11 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // CHECK: plan.body @forward
 // CHECK-NEXT: plan.gemm {{.*}}[8x4xbf16 {{.*}} -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
-nn.state @acc : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {
+nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
+func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>
-  %s = nn.add %c, %a : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  %s = nn.add %c, %a : tensor<8x6xf32>
   return %s : tensor<8x6xf32>
 }
 
@@ -33,10 +33,10 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 // The old value is read again.
 // CHECK-LABEL: plan.program @main
 // CHECK-NOT: accumulate}
-nn.state @acc : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "old"}) attributes {nn.entry} {
+nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "old"}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
-  %s = nn.add %a, %m : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  %s = nn.add %a, %m : tensor<8x6xf32>
   return %s, %a : tensor<8x6xf32>, tensor<8x6xf32>
 }
 
@@ -45,10 +45,10 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // The product is read again.
 // CHECK-LABEL: plan.program @main
 // CHECK-NOT: accumulate}
-nn.state @acc : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "m"}) attributes {nn.entry} {
+nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "m"}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
-  %s = nn.add %a, %m : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  %s = nn.add %a, %m : tensor<8x6xf32>
   return %s, %m : tensor<8x6xf32>, tensor<8x6xf32>
 }
 
@@ -57,10 +57,10 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // The sum is the new value of another state.
 // CHECK-LABEL: plan.program @main
 // CHECK-NOT: accumulate}
-nn.state @acc : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-nn.state @other : tensor<8x6xf32> {init = dense<0.0> : tensor<8x6xf32>, role = #nn<role accumulator>}
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @other}) attributes {nn.entry} {
+nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
+nn.state accumulator @other : tensor<8x6xf32> = dense<0.0>
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @other}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
-  %s = nn.add %a, %m : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  %s = nn.add %a, %m : tensor<8x6xf32>
   return %s : tensor<8x6xf32>
 }

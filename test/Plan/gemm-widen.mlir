@@ -33,7 +33,7 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}) -> (tensor<8x6xf32> {nn.output = "g"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>
-  %e = nn.exp %c : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  %e = nn.exp %c : tensor<8x6xf32>
   return %e : tensor<8x6xf32>
 }
 

@@ -41,35 +41,35 @@
 // CHECK-NEXT: plan.segment cpu capturable {
 // CHECK-NEXT: plan.run @update
 dist.mesh @m ["mb" = 4]
-nn.state @w : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
-nn.state @v : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
-func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {nn.entry = #nn<entry step>}
-func.func private @prepare(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<prepare stage 0>} {
+nn.state @w : tensor<2xf32> = dense<0.0>
+nn.state @v : tensor<2xf32> = dense<0.0>
+func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) attributes {nn.entry = #nn<entry step>}
+func.func private @prepare(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<prepare stage 0>} {
   return %x : tensor<2xf32>
 }
-func.func private @forward(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<forward stage 0>} {
+func.func private @forward(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<forward stage 0>} {
   return %x : tensor<2xf32>
 }
-func.func private @backward(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<backward stage 0>} {
+func.func private @backward(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<backward stage 0>} {
   return %x : tensor<2xf32>
 }
-func.func private @count(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<count stage 0>} {
+func.func private @count(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<count stage 0>} {
   return %x : tensor<2xf32>
 }
-func.func private @update(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m, [8], [{mb}]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m, [2], [{}]>}) attributes {dist.task = #dist.task<update stage 0>} {
+func.func private @update(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<update stage 0>} {
   return %x : tensor<2xf32>
 }
 dist.schedule @s entry @step micro_batches 4 {
   dist.stage 0 {
     dist.run @prepare[0]
     dist.loop 3 {
-      dist.run @forward[turn + 0]
-      dist.run @backward[turn + 0]
+      dist.run @forward[turn]
+      dist.run @backward[turn]
     }
     dist.run @forward[3]
     dist.run @backward[3]
     dist.loop 4 {
-      dist.run @count[turn + 0]
+      dist.run @count[turn]
     }
     dist.run @update[0]
   }

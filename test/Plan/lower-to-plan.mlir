@@ -24,13 +24,13 @@
 // CHECK: plan.segment cpu capturable
 // CHECK-NEXT: plan.run @forward
 // CHECK: plan.run @write_outputs
-nn.state @w : tensor<8x24xf32> {init = dense<0.0> : tensor<8x24xf32>}
-nn.state @b : tensor<24xf32> {init = dense<0.0> : tensor<24xf32>}
-nn.state @p : tensor<8x8xf32> {init = dense<0.0> : tensor<8x8xf32>}
+nn.state @w : tensor<8x24xf32> = dense<0.0>
+nn.state @b : tensor<24xf32> = dense<0.0>
+nn.state @p : tensor<8x8xf32> = dense<0.0>
 func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn.state = @w}, %b: tensor<24xf32> {nn.state = @b}, %p: tensor<8x8xf32> {nn.state = @p}) -> (tensor<2x4x8xf32> {nn.output = "y"}) attributes {nn.entry} {
   %m = nn.matmul %x, %w : (tensor<2x4x8xf32>, tensor<8x24xf32>) -> tensor<2x4x24xf32>
   %bb = nn.broadcast %b : (tensor<24xf32>) -> tensor<2x4x24xf32>
-  %qkv = nn.add %m, %bb : (tensor<2x4x24xf32>, tensor<2x4x24xf32>) -> tensor<2x4x24xf32>
+  %qkv = nn.add %m, %bb : tensor<2x4x24xf32>
   %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
   %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
   %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<2x4x2x4xf32>) -> tensor<2x2x4x4xf32>
@@ -62,12 +62,12 @@ func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn
 // CHECK: plan.write @x.copy[
 func.func private @kernel_0(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
   %c = nn.broadcast %b : (tensor<3xf32>) -> tensor<2x3xf32>
-  %d = nn.mul %a, %c : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %d = nn.mul %a, %c : tensor<2x3xf32>
   return %d : tensor<2x3xf32>
 }
 func.func @main(%x: tensor<2x3xf32> {nn.input = "x"}) -> (tensor<2x3xf32> {nn.output = "y"}, tensor<3x2xf32> {nn.output = "z"}) attributes {nn.entry} {
-  %c = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : tensor<3xf32>
-  %d = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : tensor<3xf32>
+  %c = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %d = nn.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
   %y = call @kernel_0(%x, %c) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %z = call @kernel_0(%y, %d) : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   %t = nn.transpose %x [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
@@ -78,7 +78,7 @@ func.func @main(%x: tensor<2x3xf32> {nn.input = "x"}) -> (tensor<2x3xf32> {nn.ou
 
 func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
   // expected-error @below {{expected an op that a command of the plan executes}}
-  %y = nn.neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  %y = nn.neg %x : tensor<2xf32>
   return %y : tensor<2xf32>
 }
 

@@ -26,7 +26,7 @@
 // JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"main":{"attention":{"count":1,"flops":252},"gemm":{"count":1,"flops":192},"kernel":{"count":4,"flops":128}}}}
 // JSON-NOT: {{.}}
 func.func private @negate(%a: tensor<32xf32>) -> tensor<32xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<32xf32>) -> tensor<32xf32>
+  %b = nn.neg %a : tensor<32xf32>
   return %b : tensor<32xf32>
 }
 plan.program @p stage 0 ranks 2 {

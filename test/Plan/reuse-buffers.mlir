@@ -1,7 +1,7 @@
 // RUN: acc-opt %s -split-input-file --plan-reuse-buffers | FileCheck %s
 
 func.func private @negate(%a: tensor<2x4xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %b = nn.neg %a : tensor<2x4xf32>
   %c = nn.reshape %b : (tensor<2x4xf32>) -> tensor<8xf32>
   return %c : tensor<8xf32>
 }
@@ -12,11 +12,11 @@ func.func private @turn(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.ker
   return %d : tensor<8xf32>
 }
 func.func private @normalise(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.softmax %a dim 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.softmax %a dim 0 : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 func.func private @run(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.cumsum %a dim 0 {reverse} : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.cumsum %a dim 0 {reverse} : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 
@@ -64,17 +64,17 @@ plan.program @p stage 0 ranks 1 {
 // New values of states are written where the old ones lay; not where another
 // result has loops of its own, or where the old value is read afterwards.
 func.func private @update(%p: tensor<8xf32>, %m: tensor<8xf32>, %g: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) attributes {plan.kernel, plan.rows = 1 : i64} {
-  %n = nn.add %m, %g : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %q = nn.sub %p, %n : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %n = nn.add %m, %g : tensor<8xf32>
+  %q = nn.sub %p, %n : tensor<8xf32>
   return %n, %q : tensor<8xf32>, tensor<8xf32>
 }
 func.func private @two_nests(%p: tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>) attributes {plan.kernel, plan.rows = 1 : i64} {
-  %n = nn.neg %p : (tensor<8xf32>) -> tensor<8xf32>
+  %n = nn.neg %p : tensor<8xf32>
   %s = nn.reduce sum %p dims [0] : (tensor<8xf32>) -> tensor<f32>
   return %n, %s : tensor<8xf32>, tensor<f32>
 }
 func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.neg %a : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 // CHECK-LABEL: plan.program @states
@@ -117,7 +117,7 @@ plan.program @states stage 0 ranks 1 {
 
 // -----
 func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.neg %a : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 // What other ranks read later is written, and changed, where they can: in space
@@ -152,11 +152,11 @@ plan.program @shared stage 0 ranks 2 {
 
 // -----
 func.func private @negate(%a: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+  %b = nn.neg %a : tensor<4xf32>
   return %b : tensor<4xf32>
 }
 func.func private @read(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.neg %a : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 // A gather writes the new value of @p into it; that of @q goes to a buffer first,

@@ -2,7 +2,7 @@
 // RUN: acc-opt %s --plan-bucket-collectives --plan-overlap-collectives | FileCheck %s --check-prefix=OVERLAP
 
 func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
-  %b = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
+  %b = nn.neg %a : tensor<8xf32>
   return %b : tensor<8xf32>
 }
 dist.mesh @m ["dp" = 2]

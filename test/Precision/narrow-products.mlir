@@ -9,12 +9,12 @@
 // CHECK: %[[Y:.*]] = nn.matmul %[[XN]], %[[WN]] : (tensor<4x8xbf16>, tensor<8x8xbf16>) -> tensor<4x8xbf16>
 // CHECK-NEXT: %[[Z:.*]] = nn.matmul %[[Y]], %[[WN]]
 // CHECK-NEXT: %[[ZW:.*]] = nn.cast %[[Z]] {nn.reason = "matmul: bf16 operands, f32 sums"} : (tensor<4x8xbf16>) -> tensor<4x8xf32>
-// CHECK-NEXT: %[[E:.*]] = nn.exp %[[ZW]] : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK-NEXT: %[[E:.*]] = nn.exp %[[ZW]] : tensor<4x8xf32>
 // CHECK-NEXT: return %[[E]]
 func.func @chain(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
   %y = nn.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %z = nn.matmul %y, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %e = nn.exp %z : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %e = nn.exp %z : tensor<4x8xf32>
   return %e : tensor<4x8xf32>
 }
 

@@ -39,7 +39,7 @@ class Program:
         name = f"%t{self.count}"
         self.count += 1
         type = self.type(shape)
-        self.lines.append(f"  {name} = nn.constant dense<{value}> : {type} : {type}")
+        self.lines.append(f"  {name} = nn.constant dense<{value}> : {type}")
         self.shapes[name] = type
         return name
 

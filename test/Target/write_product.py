@@ -21,7 +21,7 @@ if "loss" in sys.argv[1:]:
     result, kind = "%1", "tensor<f32>"
     total = f"    %1 = nn.reduce sum %0 dims [0, 1] : ({tensor}) -> {kind}\n"
 print(f'''module attributes {{accel.phase = "nn"}} {{
-  nn.state @w : {tensor} {{init = dense<"0x{value.hex().upper()}"> : {tensor}}}
+  nn.state @w : {tensor} = dense<"0x{value.hex().upper()}">
   func.func @main(%x: {tensor} {{nn.input = "x"}}, %w: {tensor} {{nn.state = @w}})
       -> ({kind} {{nn.output = "y"}}) attributes {{nn.entry}} {{
     %0 = nn.matmul %x, %w : ({tensor}, {tensor}) -> {tensor}

@@ -10,9 +10,9 @@
 // LOC: nn.attention {{.*}} loc(fused["scores", "softmax", "product"])
 func.func @plain(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32> loc("scores")
-  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %t = nn.mul %s, %h : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32> loc("softmax")
+  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32>
+  %t = nn.mul %s, %h : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32> loc("softmax")
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> loc("product")
   return %y : tensor<2x2x3x4xf32>
 }
@@ -21,13 +21,13 @@ func.func @plain(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x
 // CHECK-LABEL: @scales(
 // CHECK: nn.attention {{.*}} {scale = 1.250000e-01 : f64}
 func.func @scales(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
-  %hq = nn.constant dense<0.5> : tensor<2x2x3x4xf32> : tensor<2x2x3x4xf32>
-  %two = nn.constant dense<2.0> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %q1 = nn.mul %q, %hq : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
-  %k1 = nn.mul %hq, %k : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
+  %hq = nn.constant dense<0.5> : tensor<2x2x3x4xf32>
+  %two = nn.constant dense<2.0> : tensor<2x2x3x3xf32>
+  %q1 = nn.mul %q, %hq : tensor<2x2x3x4xf32>
+  %k1 = nn.mul %hq, %k : tensor<2x2x3x4xf32>
   %s = nn.matmul %q1, %k1 {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.div %s, %two : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.div %s, %two : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -38,7 +38,7 @@ func.func @scales(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2
 // CHECK-NEXT: nn.attention %{{.*}}, %[[K]], %{{.*}} {scale = 1.000000e+00 : f64}
 func.func @transposed_key(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x4x3xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k : (tensor<2x2x3x4xf32>, tensor<2x2x4x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %s dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %p = nn.softmax %s dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -50,13 +50,13 @@ func.func @transposed_key(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x4x3xf32>, %v: 
 // CHECK: nn.attention {{.*}} {causal, scale = 5.000000e-01 : f64}
 func.func @causal_select(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %t = nn.mul %s, %h : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1> : tensor<1x1x3x3xi1>
+  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32>
+  %t = nn.mul %s, %h : tensor<2x2x3x3xf32>
+  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xi1>) -> tensor<2x2x3x3xi1>
-  %m = nn.constant dense<-3.40282347E+38> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %u = nn.select %cw, %t, %m : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %u dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.constant dense<-3.40282347E+38> : tensor<2x2x3x3xf32>
+  %u = nn.select %cw, %t, %m : tensor<2x2x3x3xf32>
+  %p = nn.softmax %u dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -66,10 +66,10 @@ func.func @causal_select(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: t
 // CHECK: nn.attention {{.*}} {causal, scale = 1.000000e+00 : f64}
 func.func @causal_add(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0]]]]> : tensor<1x1x3x3xf32> : tensor<1x1x3x3xf32>
+  %c = nn.constant dense<[[[[0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0xFF800000], [0.0, 0.0, 0.0]]]]> : tensor<1x1x3x3xf32>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.add %cw, %s : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.add %cw, %s : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -79,10 +79,10 @@ func.func @causal_add(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tens
 // CHECK: nn.attention {{.*}} {causal, row_offset = 1 : i64, scale = 1.000000e+00 : f64}
 func.func @wide_triangle(%q: tensor<2x2x2x4xf32>, %k: tensor<2x2x4x4xf32>, %v: tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x2x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32>
-  %c = nn.constant dense<[[[[0.0, 0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0.0, 0xFF800000]]]]> : tensor<1x1x2x4xf32> : tensor<1x1x2x4xf32>
+  %c = nn.constant dense<[[[[0.0, 0.0, 0xFF800000, 0xFF800000], [0.0, 0.0, 0.0, 0xFF800000]]]]> : tensor<1x1x2x4xf32>
   %cw = nn.broadcast %c : (tensor<1x1x2x4xf32>) -> tensor<2x2x2x4xf32>
-  %t = nn.add %cw, %s : (tensor<2x2x2x4xf32>, tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x2x4xf32>) -> tensor<2x2x2x4xf32>
+  %t = nn.add %cw, %s : tensor<2x2x2x4xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x2x4xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x2x4xf32>, tensor<2x2x4x4xf32>) -> tensor<2x2x2x4xf32>
   return %y : tensor<2x2x2x4xf32>
 }
@@ -94,10 +94,10 @@ func.func @wide_triangle(%q: tensor<2x2x2x4xf32>, %k: tensor<2x2x4x4xf32>, %v: t
 // CHECK-NEXT: nn.attention {{.*}} mask %[[M]] {scale = 1.000000e+00 : f64}
 func.func @known_mask(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[0.0, 0.0, -1.0e30], [0.0, 0.0, -1.0e30], [0.0, 0.0, -1.0e30]]]]> : tensor<1x1x3x3xf32> : tensor<1x1x3x3xf32>
+  %c = nn.constant dense<[[[[0.0, 0.0, -1.0e30], [0.0, 0.0, -1.0e30], [0.0, 0.0, -1.0e30]]]]> : tensor<1x1x3x3xf32>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.add %s, %cw : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.add %s, %cw : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -109,10 +109,10 @@ func.func @known_mask(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tens
 // CHECK-NEXT: nn.attention {{.*}} mask %[[M]] {scale
 func.func @masked_row(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[-1.0e30, -1.0e30, -1.0e30], [0.0, 0.0, -1.0e30], [0.0, 0.0, 0.0]]]]> : tensor<1x1x3x3xf32> : tensor<1x1x3x3xf32>
+  %c = nn.constant dense<[[[[-1.0e30, -1.0e30, -1.0e30], [0.0, 0.0, -1.0e30], [0.0, 0.0, 0.0]]]]> : tensor<1x1x3x3xf32>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.add %s, %cw : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.add %s, %cw : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -122,10 +122,10 @@ func.func @masked_row(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tens
 // CHECK: nn.attention {{.*}} mask %{{.*}} {{.*}}tensor<1x1x3x3xf32>) ->
 func.func @bias(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[0.0, -1.0, -2.0], [1.0, 0.0, -1.0], [2.0, 1.0, 0.0]]]]> : tensor<1x1x3x3xf32> : tensor<1x1x3x3xf32>
+  %c = nn.constant dense<[[[[0.0, -1.0, -2.0], [1.0, 0.0, -1.0], [2.0, 1.0, 0.0]]]]> : tensor<1x1x3x3xf32>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.add %s, %cw : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.add %s, %cw : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -141,13 +141,13 @@ func.func @bias(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2
 // CHECK: nn.attention {{.*}} mask %[[M]] {scale
 func.func @causal_and_padding(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %pad: tensor<2x1x1x3xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1> : tensor<1x1x3x3xi1>
+  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xi1>) -> tensor<2x2x3x3xi1>
-  %m = nn.constant dense<-3.40282347E+38> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %u = nn.select %cw, %s, %m : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.constant dense<-3.40282347E+38> : tensor<2x2x3x3xf32>
+  %u = nn.select %cw, %s, %m : tensor<2x2x3x3xf32>
   %padw = nn.broadcast %pad : (tensor<2x1x1x3xf32>) -> tensor<2x2x3x3xf32>
-  %t = nn.add %u, %padw : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %t = nn.add %u, %padw : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -160,26 +160,26 @@ func.func @causal_and_padding(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, 
 func.func @condition(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %c: tensor<2x1x3x3xi1>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
   %cw = nn.broadcast %c : (tensor<2x1x3x3xi1>) -> tensor<2x2x3x3xi1>
-  %m = nn.constant dense<0xFF800000> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %u = nn.select %cw, %s, %m : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %w = nn.softmax %u dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %n = nn.is_nan %w : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
-  %z = nn.constant dense<0.0> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %p = nn.select %n, %z, %w : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.constant dense<0xFF800000> : tensor<2x2x3x3xf32>
+  %u = nn.select %cw, %s, %m : tensor<2x2x3x3xf32>
+  %w = nn.softmax %u dim 3 : tensor<2x2x3x3xf32>
+  %n = nn.is_nan %w : tensor<2x2x3x3xf32>
+  %z = nn.constant dense<0.0> : tensor<2x2x3x3xf32>
+  %p = nn.select %n, %z, %w : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
 
 // The condition says what to hide.
 // CHECK-LABEL: @hidden(
-// CHECK: %[[M:.*]] = nn.select %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x1x3x3xi1>, tensor<2x1x3x3xf32>, tensor<2x1x3x3xf32>)
+// CHECK: %[[M:.*]] = nn.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<2x1x3x3xf32>
 // CHECK-NEXT: nn.attention {{.*}} mask %[[M]] {scale
 func.func @hidden(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %c: tensor<2x1x3x3xi1>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
   %cw = nn.broadcast %c : (tensor<2x1x3x3xi1>) -> tensor<2x2x3x3xi1>
-  %m = nn.constant dense<0xFF800000> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %u = nn.select %cw, %m, %s : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %u dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.constant dense<0xFF800000> : tensor<2x2x3x3xf32>
+  %u = nn.select %cw, %m, %s : tensor<2x2x3x3xf32>
+  %p = nn.softmax %u dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -193,9 +193,9 @@ func.func @rank_3(%q: tensor<4x3x4xf32>, %k: tensor<4x3x4xf32>, %v: tensor<4x3x4
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<4x3x4xf32>, tensor<4x3x4xf32>) -> tensor<4x3x3xf32>
   %a = nn.reshape %s : (tensor<4x3x3xf32>) -> tensor<2x2x3x3xf32>
   %mw = nn.broadcast %m : (tensor<2x1x1x3xf32>) -> tensor<2x2x3x3xf32>
-  %b = nn.add %a, %mw : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %b = nn.add %a, %mw : tensor<2x2x3x3xf32>
   %c = nn.reshape %b : (tensor<2x2x3x3xf32>) -> tensor<4x3x3xf32>
-  %p = nn.softmax %c dim 2 : (tensor<4x3x3xf32>) -> tensor<4x3x3xf32>
+  %p = nn.softmax %c dim 2 : tensor<4x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<4x3x3xf32>, tensor<4x3x4xf32>) -> tensor<4x3x4xf32>
   return %y : tensor<4x3x4xf32>
 }
@@ -207,9 +207,9 @@ func.func @rank_3(%q: tensor<4x3x4xf32>, %k: tensor<4x3x4xf32>, %v: tensor<4x3x4
 func.func @not_far_down(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %c: tensor<2x1x3x3xi1>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
   %cw = nn.broadcast %c : (tensor<2x1x3x3xi1>) -> tensor<2x2x3x3xi1>
-  %m = nn.constant dense<-1.0e4> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %u = nn.select %cw, %s, %m : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %u dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %m = nn.constant dense<-1.0e4> : tensor<2x2x3x3xf32>
+  %u = nn.select %cw, %s, %m : tensor<2x2x3x3xf32>
+  %p = nn.softmax %u dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -220,10 +220,10 @@ func.func @not_far_down(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: te
 // CHECK: return
 func.func @mask_before_scale(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %m: tensor<2x2x3x3xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %u = nn.add %s, %m : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %t = nn.mul %u, %h : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %t dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %u = nn.add %s, %m : tensor<2x2x3x3xf32>
+  %h = nn.constant dense<0.5> : tensor<2x2x3x3xf32>
+  %t = nn.mul %u, %h : tensor<2x2x3x3xf32>
+  %p = nn.softmax %t dim 3 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -234,7 +234,7 @@ func.func @mask_before_scale(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %
 // CHECK: return
 func.func @softmax_of_columns(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %s dim 2 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %p = nn.softmax %s dim 2 : tensor<2x2x3x3xf32>
   %y = nn.matmul %p, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }
@@ -244,7 +244,7 @@ func.func @softmax_of_columns(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, 
 // CHECK-NOT: mask
 // CHECK: nn.attention {{.*}} {causal, scale
 func.func @whole(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
-  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1> : tensor<1x1x3x3xi1>
+  %c = nn.constant dense<[[[[true, false, false], [true, true, false], [true, true, true]]]]> : tensor<1x1x3x3xi1>
   %cw = nn.broadcast %c : (tensor<1x1x3x3xi1>) -> tensor<2x1x3x3xi1>
   %y:2 = nn.attention %q, %k, %v mask %cw {scale = 1.0 : f64} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x1x3x3xi1>) -> (tensor<2x2x3x4xf32>, tensor<2x2x3xf32>)
   return %y#0 : tensor<2x2x3x4xf32>
@@ -256,12 +256,12 @@ func.func @whole(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x
 // CHECK: nn.attention %
 func.func @zeroed_twice(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
   %s = nn.matmul %q, %k {transpose_rhs} : (tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x3xf32>
-  %p = nn.softmax %s dim 3 : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %zero = nn.constant dense<0.0> : tensor<2x2x3x3xf32> : tensor<2x2x3x3xf32>
-  %n = nn.is_nan %p : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
-  %once = nn.select %n, %zero, %p : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
-  %m = nn.is_nan %once : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
-  %twice = nn.select %m, %zero, %once : (tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+  %p = nn.softmax %s dim 3 : tensor<2x2x3x3xf32>
+  %zero = nn.constant dense<0.0> : tensor<2x2x3x3xf32>
+  %n = nn.is_nan %p : tensor<2x2x3x3xf32>
+  %once = nn.select %n, %zero, %p : tensor<2x2x3x3xf32>
+  %m = nn.is_nan %once : tensor<2x2x3x3xf32>
+  %twice = nn.select %m, %zero, %once : tensor<2x2x3x3xf32>
   %y = nn.matmul %twice, %v : (tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32>
   return %y : tensor<2x2x3x4xf32>
 }

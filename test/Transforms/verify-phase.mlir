@@ -2,11 +2,11 @@
 // RUN: acc-opt %s -split-input-file --nn-verify-phase --verify-diagnostics
 
 #name = loc("MatMul#3")
-nn.state @w : tensor<2xf32> {init = dense<0.0> : tensor<2xf32>}
+nn.state @w : tensor<2xf32> = dense<0.0>
 func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
-  %c = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
-  %0 = nn.add %x, %w : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc(#name)
-  %1 = nn.add %0, %c : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> loc(fused["Add#4", "Add#5"])
+  %c = nn.constant dense<1.0> : tensor<2xf32>
+  %0 = nn.add %x, %w : tensor<2xf32> loc(#name)
+  %1 = nn.add %0, %c : tensor<2xf32> loc(fused["Add#4", "Add#5"])
   return %1 : tensor<2xf32>
 }
 
@@ -48,7 +48,7 @@ func.func @main(%x: tensor<?xf32> {nn.input = "x"}) attributes {nn.entry} { retu
 
 func.func @main(%x: tensor<2xf32> {nn.input = "x"}) attributes {nn.entry} {
   // expected-error @below {{'nn.neg' op has no name, expected that of its ONNX node}}
-  %0 = nn.neg %x : (tensor<2xf32>) -> tensor<2xf32>
+  %0 = nn.neg %x : tensor<2xf32>
   return
 }
 

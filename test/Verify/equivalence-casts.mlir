@@ -11,16 +11,16 @@
 module attributes {accel.phase = "decided"} {
   dist.mesh @mesh ["dp" = 2]
   func.func @main(%x: tensor<8x4xbf16, #dist.sharding<@mesh, [{dp}, {}]>> {nn.input = "x"}) -> (tensor<4xf32, #dist.sharding<@mesh, [{}]>> {nn.output = "y"}) attributes {nn.entry} {
-    %s = nn.reduce sum %x dims [0] : (tensor<8x4xbf16, #dist.sharding<@mesh, [{dp}, {}]>>) -> tensor<4xbf16, #dist.sharding<@mesh, [{}], partial = {dp}, reduce = sum>>
-    %w = nn.cast %s : (tensor<4xbf16, #dist.sharding<@mesh, [{}], partial = {dp}, reduce = sum>>) -> tensor<4xf32, #dist.sharding<@mesh, [{}], partial = {dp}, reduce = sum>>
-    %y = dist.reshard %w : tensor<4xf32, #dist.sharding<@mesh, [{}], partial = {dp}, reduce = sum>> -> tensor<4xf32, #dist.sharding<@mesh, [{}]>>
+    %s = nn.reduce sum %x dims [0] : (tensor<8x4xbf16, #dist.sharding<@mesh, [{dp}, {}]>>) -> tensor<4xbf16, #dist.sharding<@mesh, [{}], partial = {dp}>>
+    %w = nn.cast %s : (tensor<4xbf16, #dist.sharding<@mesh, [{}], partial = {dp}>>) -> tensor<4xf32, #dist.sharding<@mesh, [{}], partial = {dp}>>
+    %y = dist.reshard %w : tensor<4xf32, #dist.sharding<@mesh, [{}], partial = {dp}>> -> tensor<4xf32, #dist.sharding<@mesh, [{}]>>
     return %y : tensor<4xf32, #dist.sharding<@mesh, [{}]>>
   }
 }
 //--- local.mlir
 module attributes {accel.phase = "local"} {
   dist.mesh @mesh ["dp" = 2]
-  func.func @main(%x: tensor<4x4xbf16> {dist.layout = #dist.layout<@mesh, [8, 4], [{dp}, {}]>, nn.input = "x"}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+  func.func @main(%x: tensor<4x4xbf16> {dist.layout = #dist.layout<@mesh [8 by {dp}, 4]>, nn.input = "x"}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
     %s = nn.reduce sum %x dims [0] : (tensor<4x4xbf16>) -> tensor<4xbf16>
     %w = nn.cast %s : (tensor<4xbf16>) -> tensor<4xf32>
     %y = dist.all_reduce sum %w over @mesh {dp} : tensor<4xf32>

@@ -2,25 +2,25 @@
 // are none of its.
 // RUN: rm -rf %t && split-file %s %t
 // RUN: acc-opt %t/local.mlir --dist-verify-equivalence=logical=%t/train.mlir -o /dev/null
-// RUN: sed 's/logical = array<i64: 9, 10>/logical = array<i64: 10, 9>/' %t/local.mlir > %t/m.mlir
+// RUN: sed 's/logical .9, 10./logical [10, 9]/' %t/local.mlir > %t/m.mlir
 // RUN: not acc-opt %t/m.mlir --dist-verify-equivalence=logical=%t/train.mlir -o /dev/null 2>&1 | FileCheck %s
 // CHECK: error: 'nn.state' op expected a value of 'tensor<9x10xf32>' as in the logical program, found 'tensor<10x9xf32>'
 
 //--- train.mlir
 module attributes {accel.phase = "train"} {
-  nn.state @w : tensor<9x10xf32> {init = #nn.file<"w.bin"[0 : 360] hash 1 permutation[]>}
-  func.func @main(%w: tensor<9x10xf32> {nn.state = @w}) -> (tensor<9x10xf32> {nn.state = @w}) attributes {nn.entry} {
-    %n = nn.neg %w : (tensor<9x10xf32>) -> tensor<9x10xf32>
+  nn.state @w : tensor<9x10xf32> from #nn.file<"w.bin">[0 : 360] hash 1
+  func.func @main(%w: tensor<9x10xf32> {nn.state = @w}) -> (tensor<9x10xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+    %n = nn.neg %w : tensor<9x10xf32>
     return %n : tensor<9x10xf32>
   }
 }
 //--- local.mlir
 module attributes {accel.phase = "local"} {
   dist.mesh @mesh ["dp_shard" = 16]
-  nn.state @w : tensor<16x10xf32> {init = #nn.file<"w.bin"[0 : 360] hash 1 permutation[]>, logical = array<i64: 9, 10>}
-  func.func @main(%w: tensor<1x10xf32> {dist.layout = #dist.layout<@mesh, [16, 10], [{dp_shard}, {}]>, nn.state = @w})
-      -> (tensor<1x10xf32> {dist.layout = #dist.layout<@mesh, [16, 10], [{dp_shard}, {}]>, nn.state = @w}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
-    %n = nn.neg %w : (tensor<1x10xf32>) -> tensor<1x10xf32>
+  nn.state @w : tensor<16x10xf32> logical [9, 10] from #nn.file<"w.bin">[0 : 360] hash 1
+  func.func @main(%w: tensor<1x10xf32> {dist.layout = #dist.layout<@mesh [16 by {dp_shard}, 10]>, nn.state = @w})
+      -> (tensor<1x10xf32> {dist.layout = #dist.layout<@mesh [16 by {dp_shard}, 10]>, nn.state = @w}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry = #nn<entry step>} {
+    %n = nn.neg %w : tensor<1x10xf32>
     return %n : tensor<1x10xf32>
   }
   dist.schedule @s entry @main micro_batches 1 {

@@ -23,30 +23,30 @@
 // RUN: not acc-opt %t/sum.mlir --accel-run-phases="to=local mesh=dp=2 zero-stage=2" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SUM
 // SUM: error: does not follow from the logical program: takes in padding that is not known to be 0
 // What is taken and given is what the state says, and no input is padded.
-// REDEFINE: %{edit} = s/nn.state @m : tensor<6xf64>/nn.state @m : tensor<8xf64>/
+// REDEFINE: %{edit} = s/nn.state moment @m : tensor<6xf64>/nn.state moment @m : tensor<8xf64>/
 // REDEFINE: %{prefix} = HELD
 // RUN: %{refused}
-// HELD: error: expected the layout of all of state 'm', found #dist.layout<@mesh, [6], [{dp_shard}]>
-// REDEFINE: %{edit} = /@step(/s/tensor<2x5xf64> {dist.layout = #dist.layout<@mesh, .4, 5., /tensor<4x5xf64> {dist.layout = #dist.layout<@mesh, [8, 5], /
+// HELD: error: expected the layout of all of state 'm', found #dist.layout<@mesh [6 by {dp_shard}]>
+// REDEFINE: %{edit} = /@step(/s/tensor<2x5xf64> {dist.layout = #dist.layout<@mesh .4 /tensor<4x5xf64> {dist.layout = #dist.layout<@mesh [8 /
 // REDEFINE: %{prefix} = INPUT
 // RUN: %{refused}
-// INPUT: error: expected the layout of all of input 'x', found #dist.layout<@mesh, [8, 5], [{dp_shard}, {}]>
+// INPUT: error: expected the layout of all of input 'x', found #dist.layout<@mesh [8 by {dp_shard}, 5]>
 
 module attributes {accel.phase = "train"} {
-nn.state @b : tensor<5xf64> {init = dense<0.5> : tensor<5xf64>}
-nn.state @m : tensor<5xf64> {init = dense<0.0> : tensor<5xf64>, role = #nn<role moment>}
+nn.state @b : tensor<5xf64> = dense<0.5>
+nn.state moment @m : tensor<5xf64> = dense<0.0>
 func.func @step(%x: tensor<4x5xf64> {nn.input = "x"}, %b: tensor<5xf64> {nn.state = @b}, %m: tensor<5xf64> {nn.state = @m})
     -> (tensor<f64> {nn.output = "loss"}, tensor<f64> {nn.output = "norm"}, tensor<5xf64> {nn.output = "b.grad"},
         tensor<5xf64> {nn.state = @b}, tensor<5xf64> {nn.state = @m}) attributes {nn.entry = #nn<entry step>} {
   %bs = nn.broadcast %b : (tensor<5xf64>) -> tensor<4x5xf64>
-  %y = nn.mul %x, %bs : (tensor<4x5xf64>, tensor<4x5xf64>) -> tensor<4x5xf64>
+  %y = nn.mul %x, %bs : tensor<4x5xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<4x5xf64>) -> tensor<f64>
   %db = nn.reduce sum %x dims [0] : (tensor<4x5xf64>) -> tensor<5xf64>
-  %g = nn.gradient %db of @b : (tensor<5xf64>) -> tensor<5xf64>
-  %q = nn.mul %g, %g : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
-  %m1 = nn.add %m, %g : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
+  %g = nn.gradient %db of @b : tensor<5xf64>
+  %q = nn.mul %g, %g : tensor<5xf64>
+  %m1 = nn.add %m, %g : tensor<5xf64>
   %norm = nn.reduce sum %q dims [0] : (tensor<5xf64>) -> tensor<f64>
-  %b1 = nn.sub %b, %m1 : (tensor<5xf64>, tensor<5xf64>) -> tensor<5xf64>
+  %b1 = nn.sub %b, %m1 : tensor<5xf64>
   return %loss, %norm, %g, %b1, %m1 : tensor<f64>, tensor<f64>, tensor<5xf64>, tensor<5xf64>, tensor<5xf64>
 }
 }

@@ -28,11 +28,11 @@ func.func @main(%x: tensor<4x2x2xf64> {nn.input = "x"}, %a: tensor<4x2xf64> {nn.
   %0 = nn.transpose %x [1, 0, 2] : (tensor<4x2x2xf64>) -> tensor<2x4x2xf64>
   %1 = nn.reshape %0 : (tensor<2x4x2xf64>) -> tensor<8x2xf64>
   %i = nn.iota {dim = 0 : i64} : tensor<8x2xf64>
-  %2 = nn.mul %1, %i : (tensor<8x2xf64>, tensor<8x2xf64>) -> tensor<8x2xf64>
+  %2 = nn.mul %1, %i : tensor<8x2xf64>
   %3 = nn.reshape %2 : (tensor<8x2xf64>) -> tensor<2x4x2xf64>
   %rows = nn.transpose %3 [1, 0, 2] : (tensor<2x4x2xf64>) -> tensor<4x2x2xf64>
   %both = nn.concat %a, %b dim 0 : (tensor<4x2xf64>, tensor<4x2xf64>) -> tensor<8x2xf64>
-  %e = nn.exp %both : (tensor<8x2xf64>) -> tensor<8x2xf64>
+  %e = nn.exp %both : tensor<8x2xf64>
   %half = nn.slice %e starts [4, 0] sizes [4, 2] steps [1, 1] : (tensor<8x2xf64>) -> tensor<4x2xf64>
   return %rows, %half : tensor<4x2x2xf64>, tensor<4x2xf64>
 }

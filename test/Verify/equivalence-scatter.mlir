@@ -16,14 +16,14 @@
 // NOT: error: {{.*}}does not follow from the logical program
 module attributes {accel.phase = "train"} {
   func.func @main(%i: tensor<4x1xi64> {nn.input = "i"}, %u: tensor<4x1xf64> {nn.input = "u"}) -> (tensor<4x3xf64> {nn.output = "y"}, tensor<3xf64> {nn.output = "z"}) attributes {nn.entry} {
-    %half = nn.constant dense<0.5> : tensor<4x3xf64> : tensor<4x3xf64>
-    %none = nn.constant dense<0.0> : tensor<4x3xf64> : tensor<4x3xf64>
+    %half = nn.constant dense<0.5> : tensor<4x3xf64>
+    %none = nn.constant dense<0.0> : tensor<4x3xf64>
     %s = nn.scatter_add %none, %i, %u dim 1 {batch_dims = 1} : (tensor<4x3xf64>, tensor<4x1xi64>, tensor<4x1xf64>) -> tensor<4x3xf64>
-    %y = nn.add %half, %s : (tensor<4x3xf64>, tensor<4x3xf64>) -> tensor<4x3xf64>
-    %more = nn.constant dense<0.75> : tensor<3xf64> : tensor<3xf64>
-    %nothing = nn.constant dense<0.0> : tensor<3xf64> : tensor<3xf64>
+    %y = nn.add %half, %s : tensor<4x3xf64>
+    %more = nn.constant dense<0.75> : tensor<3xf64>
+    %nothing = nn.constant dense<0.0> : tensor<3xf64>
     %t = nn.scatter_add %nothing, %i, %u dim 0 : (tensor<3xf64>, tensor<4x1xi64>, tensor<4x1xf64>) -> tensor<3xf64>
-    %z = nn.add %more, %t : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>
+    %z = nn.add %more, %t : tensor<3xf64>
     return %y, %z : tensor<4x3xf64>, tensor<3xf64>
   }
 }

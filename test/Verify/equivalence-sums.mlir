@@ -29,36 +29,36 @@
 module attributes {accel.phase = "train"} {
   func.func @main(%x: tensor<4xf32> {nn.input = "x"}, %y: tensor<4xf32> {nn.input = "y"}, %m: tensor<2x4xf32> {nn.input = "m"}, %n: tensor<4xbf16> {nn.input = "n"})
       -> (tensor<4xf32> {nn.output = "s"}, tensor<4xf32> {nn.output = "d"}) attributes {nn.entry} {
-    %a = nn.exp %x : (tensor<4xf32>) -> tensor<4xf32>
-    %b = nn.tanh %y : (tensor<4xf32>) -> tensor<4xf32>
+    %a = nn.exp %x : tensor<4xf32>
+    %b = nn.tanh %y : tensor<4xf32>
     %c = nn.reduce sum %m dims [0] : (tensor<2x4xf32>) -> tensor<4xf32>
-    %ab = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %q = nn.add %ab, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %e = nn.add %n, %n : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
-    %f = nn.add %e, %n : (tensor<4xbf16>, tensor<4xbf16>) -> tensor<4xbf16>
+    %ab = nn.add %a, %b : tensor<4xf32>
+    %q = nn.add %ab, %c : tensor<4xf32>
+    %e = nn.add %n, %n : tensor<4xbf16>
+    %f = nn.add %e, %n : tensor<4xbf16>
     %w = nn.cast %f : (tensor<4xbf16>) -> tensor<4xf32>
-    %d = nn.neg %w : (tensor<4xf32>) -> tensor<4xf32>
+    %d = nn.neg %w : tensor<4xf32>
     return %q, %d : tensor<4xf32>, tensor<4xf32>
   }
 }
 //--- local.mlir
 module attributes {accel.phase = "local"} {
   dist.mesh @mesh ["dp" = 2]
-  func.func @main(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.input = "x"}, %y: tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.input = "y"}, %m: tensor<1x4xf32> {dist.layout = #dist.layout<@mesh, [2, 4], [{dp}, {}]>, nn.input = "m"}, %n: tensor<4xbf16> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.input = "n"})
-      -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.output = "s"}, tensor<4xf32> {dist.layout = #dist.layout<@mesh, [4], [{}]>, nn.output = "d"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
-    %a = nn.exp %x : (tensor<4xf32>) -> tensor<4xf32>
-    %b = nn.tanh %y : (tensor<4xf32>) -> tensor<4xf32>
-    %ab = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.func @main(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.input = "x"}, %y: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.input = "y"}, %m: tensor<1x4xf32> {dist.layout = #dist.layout<@mesh [2 by {dp}, 4]>, nn.input = "m"}, %n: tensor<4xbf16> {dist.layout = #dist.layout<@mesh [4]>, nn.input = "n"})
+      -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.output = "s"}, tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.output = "d"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+    %a = nn.exp %x : tensor<4xf32>
+    %b = nn.tanh %y : tensor<4xf32>
+    %ab = nn.add %a, %b : tensor<4xf32>
     %t = nn.reduce sum %m dims [0] : (tensor<1x4xf32>) -> tensor<4xf32>
     %c = dist.all_reduce sum %t over @mesh {dp} : tensor<4xf32>
-    %cb = nn.add %c, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %cb = nn.add %c, %b : tensor<4xf32>
     %k = dist.all_slice %cb over @mesh {dp} dim 0 : (tensor<4xf32>) -> tensor<2xf32>
     %z = dist.all_gather %k over @mesh {dp} dim 0 : (tensor<2xf32>) -> tensor<4xf32>
-    %q = nn.add %z, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %q = nn.add %z, %a : tensor<4xf32>
     %w = nn.cast %n : (tensor<4xbf16>) -> tensor<4xf32>
-    %g = nn.neg %w : (tensor<4xf32>) -> tensor<4xf32>
-    %e = nn.add %g, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %d = nn.add %g, %e : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %g = nn.neg %w : tensor<4xf32>
+    %e = nn.add %g, %g : tensor<4xf32>
+    %d = nn.add %g, %e : tensor<4xf32>
     return %q, %d : tensor<4xf32>, tensor<4xf32>
   }
   dist.schedule @sc entry @main micro_batches 1 {

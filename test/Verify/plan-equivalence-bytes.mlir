@@ -51,7 +51,7 @@
 //--- local.mlir
 module attributes {accel.phase = "local"} {
   dist.mesh @m ["dp" = 2, "tp" = 2]
-  nn.state @w : tensor<4x4xf32> {init = dense<0.5> : tensor<4x4xf32>}
+  nn.state @w : tensor<4x4xf32> = dense<0.5>
   func.func @main(%x: tensor<2x4xf32> {nn.input = "x"}, %y: tensor<2x4xf32> {nn.input = "y"}, %w: tensor<4x4xf32> {nn.state = @w})
       -> (tensor<2x8xf32> {nn.output = "c"}, tensor<2x4xf32> {nn.output = "o"}, tensor<2x4xf32> {nn.output = "p"}, tensor<2x4xf32> {nn.output = "own"}) attributes {nn.entry} {
     %c = nn.concat %x, %y dim 1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
@@ -63,7 +63,7 @@ module attributes {accel.phase = "local"} {
 //--- plan.mlir
 module attributes {accel.phase = "plan"} {
   dist.mesh @m ["dp" = 2, "tp" = 2]
-  nn.state @w : tensor<4x4xf32> {init = dense<0.5> : tensor<4x4xf32>}
+  nn.state @w : tensor<4x4xf32> = dense<0.5>
   plan.program @main stage 0 ranks 4 mesh @m {
     plan.arena device 512 bytes
     plan.buffer @w : activation device at 0, 64 bytes

@@ -75,21 +75,21 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
 
     ```mlir
     // nn-build-step="loss=y optimizer=sgd set=optimizer.lr=0.1"
-    nn.state @w : tensor<2xf32> {init = dense<1.0> : tensor<2xf32>}
+    nn.state @w : tensor<2xf32> = dense<1.0>
     func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w})
         -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
-      %p = nn.mul %x, %w : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+      %p = nn.mul %x, %w : tensor<2xf32>
       %y = nn.reduce sum %p dims [0] : (tensor<2xf32>) -> tensor<f32>
       return %y : tensor<f32>
     }
     // becomes
-    nn.state @"counter/step" : tensor<i64> {init = dense<0> : tensor<i64>, role = counter}
+    nn.state @"counter/step" : tensor<i64> = dense<0> {role = counter}
     func.func @step(%x: …, %w: …, %n: tensor<i64> {nn.state = @"counter/step"})
         -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"},
             tensor<f32> {nn.output = "lr"}, tensor<2xf32> {nn.state = @w},
             tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
       …
-      %g = nn.gradient %dw of @w : (tensor<2xf32>) -> tensor<2xf32>
+      %g = nn.gradient %dw of @w : tensor<2xf32>
       %d = nn.mul %rate, %g : …
       %v = nn.sub %w, %d : …
       %new = nn.select %finite, %v, %w : …
@@ -132,14 +132,14 @@ def AppendGradientsPass : Pass<"nn-append-gradients", "::mlir::func::FuncOp"> {
 
     ```mlir
     func.func @f(%x: tensor<f32>) -> tensor<f32> {
-      %y = nn.exp %x : (tensor<f32>) -> tensor<f32>
+      %y = nn.exp %x : tensor<f32>
       return %y : tensor<f32>
     }
     // becomes
     func.func @f(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
-      %y = nn.exp %x : (tensor<f32>) -> tensor<f32>
-      %one = nn.constant dense<1.0> : tensor<f32> : tensor<f32>
-      %g = nn.mul %one, %y : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %y = nn.exp %x : tensor<f32>
+      %one = nn.constant dense<1.0> : tensor<f32>
+      %g = nn.mul %one, %y : tensor<f32>
       return %y, %g : tensor<f32>, tensor<f32>
     }
     ```

@@ -23,7 +23,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     // becomes, with mesh=dp=4
     dist.mesh @mesh ["dp_replicate" = 4]
     func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) … {
-      %0 = dist.constraint %x <@mesh, [{dp_replicate}, {?} ]> : tensor<8x64xf32>
+      %0 = dist.constraint %x to <@mesh, [{dp_replicate}, {?} ]> : tensor<8x64xf32>
     ```
   }];
   let options = [
@@ -52,7 +52,7 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
     program's order gets it, and is split, or not, as before.
 
     ```mlir
-    %x = dist.constraint %arg <@mesh, [{mb}, {}, {} ]> : tensor<4x6x8xf32>
+    %x = dist.constraint %arg to <@mesh, [{mb}, {}, {} ]> : tensor<4x6x8xf32>
     %0 = nn.transpose %x [1, 0, 2] : (tensor<4x6x8xf32>) -> tensor<6x4x8xf32>
     %1 = nn.reshape %0 : (tensor<6x4x8xf32>) -> tensor<24x8xf32>
     %2 = nn.matmul %1, %w : (tensor<24x8xf32>, tensor<8x8xf32>) -> tensor<24x8xf32>
@@ -106,13 +106,13 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
     al., ZeRO, SC 2020, section 5.
 
     ```mlir
-    %w = dist.constraint %arg1 <@mesh, [{}, {} ]>
+    %w = dist.constraint %arg1 to <@mesh, [{}, {} ]>
     %y = nn.matmul %x, %w
     …
     %new = nn.sub %w, %step
     // becomes, with stage=3
-    %0 = dist.constraint %arg1 <@mesh, [{dp_shard}, {} ]>
-    %w = dist.constraint %0 <@mesh, [{}, {} ]>
+    %0 = dist.constraint %arg1 to <@mesh, [{dp_shard}, {} ]>
+    %w = dist.constraint %0 to <@mesh, [{}, {} ]>
     %y = nn.matmul %x, %w
     …
     %new = nn.sub %0, %step
@@ -182,7 +182,7 @@ def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleO
     ```mlir
     %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
     // becomes
-    nn.state @"accumulator/w" : [{} ] partial = {dp_shard} {init = 0, role = accumulator}
+    nn.state accumulator @"accumulator/w" : [{} ] partial = {dp_shard} = 0
     %a = dist.accumulate sum %0 in @"accumulator/w" : [{} ] partial = {mb, dp_shard} -> [{} ] partial = {dp_shard}
     %1 = dist.reshard %a : [{} ] partial = {dp_shard} -> [{dp_shard} ]
     ```

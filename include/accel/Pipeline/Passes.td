@@ -52,7 +52,7 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
       %z = nn.constant dense<0.0>
       return %n, %z
     dist.schedule @step_schedule entry @step micro_batches 16 { dist.stage 0 {
-      dist.loop 16 { dist.run @backward[turn + 0] }
+      dist.loop 16 { dist.run @backward[turn] }
       dist.run @update[0] } }
     ```
   }];

@@ -10,7 +10,8 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
   let description = [{
     Runs on `dist` IR and changes nothing but the attribute `accel.decisions` of
     the module, which the split obeys and `search-verify` checks afterwards:
-    nothing is recomputed and nothing offloaded yet; the schedule is the one that
+    how many micro-batches there are (where it is not one), and the schedule (where it
+    is not `sequential`). Nothing is recomputed and nothing offloaded yet; the schedule is the one that
     is asked for (`dialects/Dist/ScheduleKind.h` says what the names stand for).
     Refuses a module that is not in phase `dist`, and a schedule that has more
     micro-batches in flight than there are.
@@ -18,8 +19,7 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     ```mlir
     module attributes {accel.phase = "dist"} { … }
     // becomes
-    module attributes {accel.phase = "dist", accel.decisions = {
-        micro_batches = 1 : i64, offload = [], recompute = [], schedule = "sequential"}} { … }
+    module attributes {accel.phase = "dist", accel.decisions = {micro_batches = 4 : i64, schedule = "gpipe"}} { … }
     ```
   }];
   let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D">];
@@ -30,10 +30,10 @@ def VerifyDecisionsPass : Pass<"search-verify", "::mlir::ModuleOp"> {
   let description = [{
     Runs at the end of phase `local`: every schedule has the decided number of
     micro-batches, and no more of them in flight than was decided. A module without
-    `accel.decisions` is refused.
+    `accel.decisions` is refused: nobody decided.
 
     ```mlir
-    module attributes {accel.decisions = {micro_batches = 1 : i64, schedule = "sequential", …}} {
+    module attributes {accel.decisions = {}} {
       dist.schedule @s entry @main micro_batches 1 { dist.stage 0 { dist.run @main[0] } }
     }
     ```

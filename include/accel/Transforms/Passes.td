@@ -17,9 +17,9 @@ def NarrowConstantsPass
     throughout stay as they are (they are stored as one number).
 
     ```mlir
-    %m = nn.constant dense<[[1, 2], [1, 2]]> : tensor<2x2xi64> : tensor<2x2xi64>
+    %m = nn.constant dense<[[1, 2], [1, 2]]> : tensor<2x2xi64>
     // becomes
-    %n = nn.constant dense<[[1, 2]]> : tensor<1x2xi64> : tensor<1x2xi64>
+    %n = nn.constant dense<[[1, 2]]> : tensor<1x2xi64>
     %m = nn.broadcast %n : (tensor<1x2xi64>) -> tensor<2x2xi64>
     ```
   }];
@@ -40,9 +40,9 @@ def RecognizeLayerNormPass
     ```mlir
     %s = nn.reduce sum %x dims [1] : (tensor<4x8xf32>) -> tensor<4xf32>
     %k = nn.reshape %s : (tensor<4xf32>) -> tensor<4x1xf32>
-    %m = nn.mul %k, %eighth : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+    %m = nn.mul %k, %eighth : tensor<4x1xf32>
     …
-    %y = nn.add %scaled, %wide_bias : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = nn.add %scaled, %wide_bias : tensor<4x8xf32>
     // becomes
     %y = nn.layer_norm %x, %scale, %bias dim 1 epsilon 1.0e-05 : …
     ```
@@ -59,12 +59,12 @@ def RecognizeGeluPass : Pass<"nn-recognize-gelu", "::mlir::func::FuncOp"> {
     the element type (1e-6 relative for f32 and f64); else the ops stay.
 
     ```mlir
-    %e = nn.erf %scaled : (tensor<8xf32>) -> tensor<8xf32>
-    %p = nn.add %e, %one : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-    %h = nn.mul %x, %p : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-    %y = nn.mul %h, %half : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %e = nn.erf %scaled : tensor<8xf32>
+    %p = nn.add %e, %one : tensor<8xf32>
+    %h = nn.mul %x, %p : tensor<8xf32>
+    %y = nn.mul %h, %half : tensor<8xf32>
     // becomes
-    %y = nn.gelu erf %x : (tensor<8xf32>) -> tensor<8xf32>
+    %y = nn.gelu erf %x : tensor<8xf32>
     ```
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];
@@ -82,15 +82,15 @@ def RecognizeLog1pPass : Pass<"nn-recognize-log1p", "::mlir::func::FuncOp"> {
     read logarithms.
 
     ```mlir
-    %s = nn.sigmoid %x : (tensor<8xf32>) -> tensor<8xf32>
-    %y = nn.log %s : (tensor<8xf32>) -> tensor<8xf32>
+    %s = nn.sigmoid %x : tensor<8xf32>
+    %y = nn.log %s : tensor<8xf32>
     // becomes
-    %m = nn.min %x, %zero : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-    %a = nn.abs %x : (tensor<8xf32>) -> tensor<8xf32>
-    %n = nn.neg %a : (tensor<8xf32>) -> tensor<8xf32>
-    %e = nn.exp %n : (tensor<8xf32>) -> tensor<8xf32>
-    %t = nn.log1p %e : (tensor<8xf32>) -> tensor<8xf32>
-    %y = nn.sub %m, %t : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %m = nn.min %x, %zero : tensor<8xf32>
+    %a = nn.abs %x : tensor<8xf32>
+    %n = nn.neg %a : tensor<8xf32>
+    %e = nn.exp %n : tensor<8xf32>
+    %t = nn.log1p %e : tensor<8xf32>
+    %y = nn.sub %m, %t : tensor<8xf32>
     ```
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];

@@ -1,7 +1,8 @@
-// Gradients of elementwise ops. Where a function has a kink, the values are
-// those that PyTorch takes: 0 for abs and relu, halves for equal arguments of
-// min and max. Branches are selected, not multiplied by 0, which would spread
-// NaN.
+// Gradients of elementwise ops that do not say theirs in their definition
+// (NNElementwise.td), as it takes more than a formula. Where a function has a
+// kink, the values are those that PyTorch takes: 0 for abs and relu, halves for
+// equal arguments of min and max. Branches are selected, not multiplied by 0,
+// which would spread NaN.
 
 #include "lib/Autodiff/Rules/Rules.h"
 #include "mlir/IR/Matchers.h"
@@ -27,6 +28,11 @@ struct Unary : GradientModel<Unary<Op, Rule>, Op> {
   }
 };
 
+/// Of an op whose definition says its gradient.
+template <typename Op>
+using DefinedRule = decltype(Op::differentiate(std::declval<Emit>(), Value(),
+                                               Value(), Value()));
+
 template <typename Op, BinaryRule Rule>
 struct Binary : GradientModel<Binary<Op, Rule>, Op> {
   static LogicalResult vjp(Op op, const Emit &e, Value g,
@@ -37,29 +43,11 @@ struct Binary : GradientModel<Binary<Op, Rule>, Op> {
   }
 };
 
-Value negRule(const Emit &e, Value, Value, Value g) { return e.neg(g); }
 Value absRule(const Emit &e, Value x, Value, Value g) {
   Value zero = e.splat(0, x);
   return e.select(
       e.compare(ComparePredicate::gt, x, zero), g,
       e.select(e.compare(ComparePredicate::lt, x, zero), e.neg(g), zero));
-}
-Value expRule(const Emit &e, Value, Value y, Value g) { return e.mul(g, y); }
-Value logRule(const Emit &e, Value x, Value, Value g) { return e.div(g, x); }
-Value log1pRule(const Emit &e, Value x, Value, Value g) {
-  return e.div(g, e.add(x, e.splat(1, x)));
-}
-Value sqrtRule(const Emit &e, Value, Value y, Value g) {
-  return e.div(e.scale(g, 0.5), y);
-}
-Value rsqrtRule(const Emit &e, Value x, Value y, Value g) {
-  return e.mul(g, e.div(e.scale(y, -0.5), x)); // y / x alone may overflow
-}
-Value reciprocalRule(const Emit &e, Value, Value y, Value g) {
-  return e.neg(e.mul(g, e.mul(y, y)));
-}
-Value tanhRule(const Emit &e, Value, Value y, Value g) {
-  return e.mul(g, e.sub(e.splat(1, y), e.mul(y, y)));
 }
 /// g times a slope that has constants in it, which a type narrower than f32
 /// would round: computed in f32, and rounded once.
@@ -76,20 +64,10 @@ Value erfRule(const Emit &e, Value x, Value, Value g) {
     return e.scale(bell, 2 / std::sqrt(M_PI));
   });
 }
-Value sigmoidRule(const Emit &e, Value, Value y, Value g) {
-  return e.mul(g, e.mul(y, e.sub(e.splat(1, y), y)));
-}
 Value reluRule(const Emit &e, Value x, Value, Value g) {
   Value zero = e.splat(0, x);
   return e.select(e.compare(ComparePredicate::le, x, zero), zero, g);
 }
-Value sinRule(const Emit &e, Value x, Value, Value g) {
-  return e.mul(g, e.make<nn::CosOp>(x));
-}
-Value cosRule(const Emit &e, Value x, Value, Value g) {
-  return e.neg(e.mul(g, e.make<nn::SinOp>(x)));
-}
-Value floorRule(const Emit &e, Value x, Value, Value) { return e.splat(0, x); }
 
 std::pair<Value, Value> addRule(const Emit &, Value, Value, Value, Value g) {
   return {g, g};
@@ -221,21 +199,15 @@ struct StopGradient
 void autodiff::attachElementwiseRules(MLIRContext *context) {
   using namespace nn;
   MLIRContext &c = *context;
-  NegOp::attachInterface<Unary<NegOp, negRule>>(c);
+  forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    if constexpr (llvm::is_detected<DefinedRule, Op>::value)
+      Op::template attachInterface<Unary<Op, Op::template differentiate<Emit>>>(
+          c);
+  });
   AbsOp::attachInterface<Unary<AbsOp, absRule>>(c);
-  ExpOp::attachInterface<Unary<ExpOp, expRule>>(c);
-  LogOp::attachInterface<Unary<LogOp, logRule>>(c);
-  Log1pOp::attachInterface<Unary<Log1pOp, log1pRule>>(c);
-  SqrtOp::attachInterface<Unary<SqrtOp, sqrtRule>>(c);
-  RsqrtOp::attachInterface<Unary<RsqrtOp, rsqrtRule>>(c);
-  ReciprocalOp::attachInterface<Unary<ReciprocalOp, reciprocalRule>>(c);
-  TanhOp::attachInterface<Unary<TanhOp, tanhRule>>(c);
   ErfOp::attachInterface<Unary<ErfOp, erfRule>>(c);
-  SigmoidOp::attachInterface<Unary<SigmoidOp, sigmoidRule>>(c);
   ReluOp::attachInterface<Unary<ReluOp, reluRule>>(c);
-  SinOp::attachInterface<Unary<SinOp, sinRule>>(c);
-  CosOp::attachInterface<Unary<CosOp, cosRule>>(c);
-  FloorOp::attachInterface<Unary<FloorOp, floorRule>>(c);
   AddOp::attachInterface<Binary<AddOp, addRule>>(c);
   SubOp::attachInterface<Binary<SubOp, subRule>>(c);
   MulOp::attachInterface<Binary<MulOp, mulRule>>(c);

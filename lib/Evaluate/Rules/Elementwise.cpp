@@ -1,4 +1,5 @@
-// The meaning of the elementwise ops: one function of numbers each.
+// The meaning of the elementwise ops: one function of numbers each. Those of
+// one float say it in their definition (NNElementwise.td); here is the rest.
 
 #include "lib/Evaluate/Rules/Rules.h"
 
@@ -18,19 +19,6 @@ double negate(double x) { return -x; }
 int64_t negateInt(int64_t x) { return -static_cast<uint64_t>(x); }
 double absolute(double x) { return std::fabs(x); }
 int64_t absoluteInt(int64_t x) { return x < 0 ? negateInt(x) : x; }
-double exponential(double x) { return std::exp(x); }
-double logarithm(double x) { return std::log(x); }
-double logarithmOfSum(double x) { return std::log1p(x); }
-double squareRoot(double x) { return std::sqrt(x); }
-double inverseRoot(double x) { return 1 / std::sqrt(x); }
-double inverse(double x) { return 1 / x; }
-double tangentH(double x) { return std::tanh(x); }
-double errorFunction(double x) { return std::erf(x); }
-double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-double relu(double x) { return x < 0 ? 0 : x; }
-double sine(double x) { return std::sin(x); }
-double cosine(double x) { return std::cos(x); }
-double floorOf(double x) { return std::floor(x); }
 int64_t negation(int64_t x) { return !x; }
 
 double add(double x, double y) { return x + y; }
@@ -100,6 +88,9 @@ struct Unary : EvaluateModel<Unary<OpT, Float, Int>, OpT> {
     return success();
   }
 };
+
+/// Whether the definition of an op says what it computes.
+template <typename Op> using ComputeOf = decltype(Op::compute(0.0));
 
 template <typename OpT, double (*Float)(double, double),
           int64_t (*Int)(int64_t, int64_t), bool Divides = false>
@@ -264,23 +255,15 @@ struct Cast : EvaluateModel<Cast, nn::CastOp> {
 
 void evaluate::attachElementwiseModels(MLIRContext *context) {
   using namespace nn;
+  forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    if constexpr (llvm::is_detected<ComputeOf, Op>::value)
+      Op::template attachInterface<Unary<Op, Op::compute>>(*context);
+  });
 #define UNARY(OP, ...) OP::attachInterface<Unary<OP, __VA_ARGS__>>(*context)
 #define BINARY(OP, ...) OP::attachInterface<Binary<OP, __VA_ARGS__>>(*context)
   UNARY(NegOp, negate, negateInt);
   UNARY(AbsOp, absolute, absoluteInt);
-  UNARY(ExpOp, exponential);
-  UNARY(LogOp, logarithm);
-  UNARY(Log1pOp, logarithmOfSum);
-  UNARY(SqrtOp, squareRoot);
-  UNARY(RsqrtOp, inverseRoot);
-  UNARY(ReciprocalOp, inverse);
-  UNARY(TanhOp, tangentH);
-  UNARY(ErfOp, errorFunction);
-  UNARY(SigmoidOp, sigmoid);
-  UNARY(ReluOp, relu);
-  UNARY(SinOp, sine);
-  UNARY(CosOp, cosine);
-  UNARY(FloorOp, floorOf);
   UNARY(NotOp, nullptr, negation);
   BINARY(AddOp, add, addInt);
   BINARY(SubOp, subtract, subtractInt);

@@ -251,6 +251,7 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Pow", 13, 2, 2, importPow},
       {"", "Reciprocal", 13, 1, 1, unary<nn::ReciprocalOp>},
       {"", "Relu", 13, 1, 1, unary<nn::ReluOp>},
+      {"", "Round", 11, 1, 1, unary<nn::RoundOp>},
       {"", "Sigmoid", 13, 1, 1, unary<nn::SigmoidOp>},
       {"", "Sign", 13, 1, 1, importSign},
       {"", "Sin", 7, 1, 1, unary<nn::SinOp>},

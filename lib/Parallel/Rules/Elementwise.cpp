@@ -10,11 +10,9 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
-/// Linear groups as bit masks of operands, one template argument each.
-template <typename Op, unsigned... Groups>
+template <typename Op>
 struct ElementwiseRule
-    : ShardingRuleOpInterface::ExternalModel<ElementwiseRule<Op, Groups...>,
-                                             Op> {
+    : ShardingRuleOpInterface::ExternalModel<ElementwiseRule<Op>, Op> {
   ShardingRule getShardingRule(Operation *op) const {
     auto rule = ShardingRule::getWhole(op);
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -24,14 +22,18 @@ struct ElementwiseRule
         operand[dim] = {factor};
       rule.results[0][dim] = {factor};
     }
-    (addGroup(rule, Groups), ...);
+    if constexpr (Op::template hasTrait<nn::Elementwise>())
+      for (unsigned group : Op::kFacts.linearGroups)
+        addGroup(rule, group);
     return rule;
   }
 
-  static void addGroup(ShardingRule &rule, unsigned mask) {
+  static void addGroup(ShardingRule &rule, unsigned bits) {
+    if (bits == 0)
+      return;
     auto &group = rule.linearGroups.emplace_back();
-    for (unsigned operand = 0; operand < 3; ++operand)
-      if (mask & (1u << operand))
+    for (unsigned operand = 0; operand < rule.operands.size(); ++operand)
+      if (bits & (1u << operand))
         group.push_back(operand);
   }
 };
@@ -51,8 +53,7 @@ struct DivRule : ShardingRuleOpInterface::ExternalModel<DivRule, nn::DivOp> {
 struct SelectRule
     : ShardingRuleOpInterface::ExternalModel<SelectRule, nn::SelectOp> {
   ShardingRule getShardingRule(Operation *op) const {
-    ShardingRule rule =
-        ElementwiseRule<nn::SelectOp, 0b110>().getShardingRule(op);
+    ShardingRule rule = ElementwiseRule<nn::SelectOp>().getShardingRule(op);
     if (parallel::isZeros(op->getOperand(2)))
       rule.linearGroups.push_back({1});
     if (parallel::isZeros(op->getOperand(1)))
@@ -84,24 +85,18 @@ struct GradientRule
   }
 };
 
-template <typename... Ops> void attachNonLinear(MLIRContext *context) {
-  (Ops::template attachInterface<ElementwiseRule<Ops>>(*context), ...);
-}
+/// The model of an op: its own, or that of all elementwise ops.
+template <typename Op> struct RuleOf { using type = ElementwiseRule<Op>; };
+template <> struct RuleOf<nn::DivOp> { using type = DivRule; };
+template <> struct RuleOf<nn::SelectOp> { using type = SelectRule; };
+template <> struct RuleOf<nn::CastOp> { using type = CastRule; };
 } // namespace
 
 void parallel::attachElementwiseRules(MLIRContext *context) {
-  using namespace nn;
+  nn::forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    Op::template attachInterface<typename RuleOf<Op>::type>(*context);
+  });
   // What comes after a gradient reads the finished one.
-  attachNonLinear<AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, ReciprocalOp,
-                  TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp,
-                  NotOp, IsNanOp, GeluOp, ModOp, PowOp, MinOp, MaxOp, AndOp,
-                  OrOp, CompareOp, RandomUniformOp>(context);
-  NegOp::attachInterface<ElementwiseRule<NegOp, 0b1>>(*context);
-  AddOp::attachInterface<ElementwiseRule<AddOp, 0b11>>(*context);
-  SubOp::attachInterface<ElementwiseRule<SubOp, 0b11>>(*context);
-  MulOp::attachInterface<ElementwiseRule<MulOp, 0b01, 0b10>>(*context);
-  SelectOp::attachInterface<SelectRule>(*context);
-  DivOp::attachInterface<DivRule>(*context);
-  CastOp::attachInterface<CastRule>(*context);
-  GradientOp::attachInterface<GradientRule>(*context);
+  nn::GradientOp::attachInterface<GradientRule>(*context);
 }

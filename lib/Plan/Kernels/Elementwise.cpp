@@ -10,9 +10,9 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
-template <typename Op, bool Cheap>
+template <typename Op>
 struct ElementwiseKernel
-    : KernelSourceOpInterface::ExternalModel<ElementwiseKernel<Op, Cheap>, Op> {
+    : KernelSourceOpInterface::ExternalModel<ElementwiseKernel<Op>, Op> {
   KernelRole getKernelRole(Operation *) const {
     return KernelRole::Elementwise;
   }
@@ -20,22 +20,15 @@ struct ElementwiseKernel
     auto type = cast<RankedTensorType>(op->getOperand(operand).getType());
     return type.getNumElements() % rows == 0;
   }
-  bool isCheap(Operation *) const { return Cheap; }
+  bool isCheap(Operation *) const { return Op::kFacts.isCheap; }
 };
-
-template <bool Cheap, typename... Ops> void attach(MLIRContext &context) {
-  (Ops::template attachInterface<ElementwiseKernel<Ops, Cheap>>(context), ...);
-}
 } // namespace
 
 void plan::attachElementwiseKernelModels(MLIRContext &context) {
-  using namespace nn;
-  attach<true, NegOp, AbsOp, ReluOp, FloorOp, NotOp, IsNanOp, AddOp, SubOp,
-         MulOp, MinOp, MaxOp, AndOp, OrOp, CompareOp, SelectOp, CastOp>(
-      context);
-  attach<false, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, ReciprocalOp, TanhOp,
-         ErfOp, SigmoidOp, SinOp, CosOp, GeluOp, DivOp, ModOp, PowOp,
-         RandomUniformOp>(context);
+  nn::forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    Op::template attachInterface<ElementwiseKernel<Op>>(context);
+  });
 }
 
 void plan::registerKernelSourceModels(DialectRegistry &registry) {

@@ -31,12 +31,27 @@ struct RowReductionKernel : KernelSourceOpInterface::ExternalModel<Model, Op> {
   bool isCheap(Operation *) const { return false; }
 };
 
+/// Whether operand 0 is of rows of its own, and `dim` and those after it are
+/// all that a row's result is made of.
+template <typename Model>
+bool readsTrailing(const Model &model, Operation *op, unsigned operand,
+                   int64_t dim, int64_t count, int64_t rows) {
+  int64_t rank = shapeOf(op->getOperand(0)).size();
+  return operand == 0 && model.isRowLocal(op, operand, rows) &&
+         dim == rank - count;
+}
+
 struct ReduceKernel : RowReductionKernel<ReduceKernel, nn::ReduceOp> {
   bool isRowLocal(Operation *op, unsigned, int64_t rows) const {
     auto reduce = cast<nn::ReduceOp>(op);
     return reduce.getDims().empty() ||
            startsWithinRow(shapeOf(reduce.getInput()), reduce.getDims().front(),
                            rows);
+  }
+  bool readsRowFirst(Operation *op, unsigned operand, int64_t rows) const {
+    ArrayRef<int64_t> dims = cast<nn::ReduceOp>(op).getDims();
+    return !dims.empty() &&
+           readsTrailing(*this, op, operand, dims.front(), dims.size(), rows);
   }
   /// Sums over the leading dimensions.
   bool reducesColumns(Operation *op, int64_t rows) const {
@@ -56,6 +71,13 @@ struct AlongDimKernel : RowReductionKernel<AlongDimKernel<Op>, Op> {
            startsWithinRow(shapeOf(op->getOperand(0)),
                            static_cast<int64_t>(cast<Op>(op).getDim()), rows);
   }
+  /// A running sum writes as it reads; a norm is over all from `dim` on.
+  bool readsRowFirst(Operation *op, unsigned operand, int64_t rows) const {
+    if constexpr (std::is_same_v<Op, nn::LayerNormOp>)
+      return operand == 0 && this->isRowLocal(op, operand, rows);
+    return std::is_same_v<Op, nn::SoftmaxOp> &&
+           readsTrailing(*this, op, operand, cast<Op>(op).getDim(), 1, rows);
+  }
 };
 
 struct CrossEntropyKernel
@@ -64,6 +86,9 @@ struct CrossEntropyKernel
     ArrayRef<int64_t> logits = shapeOf(op->getOperand(0));
     return startsWithinRow(logits, static_cast<int64_t>(logits.size()) - 1,
                            rows);
+  }
+  bool readsRowFirst(Operation *op, unsigned operand, int64_t rows) const {
+    return operand == 0 && isRowLocal(op, operand, rows);
   }
 };
 
@@ -76,6 +101,9 @@ struct ScatterAddKernel
     std::optional<unsigned> dims =
         countRowDims(scatter.getType().getShape(), rows);
     return operand == 0 && dims && *dims <= scatter.getDim() + 1;
+  }
+  bool readsRowFirst(Operation *op, unsigned operand, int64_t rows) const {
+    return isRowLocal(op, operand, rows);
   }
 };
 } // namespace

@@ -5,7 +5,7 @@ dist.mesh @m ["dp" = 2]
 !whole = tensor<8x8xf32, #dist.sharding<@m, [{}, {}]>>
 !rows = tensor<8x8xf32, #dist.sharding<@m, [{dp}, {}]>>
 !columns = tensor<8x8xf32, #dist.sharding<@m, [{}, {dp}]>>
-!partial = tensor<8x8xf32, #dist.sharding<@m, [{}, {}], partial = {dp}, reduce = sum>>
+!partial = tensor<8x8xf32, #dist.sharding<@m, [{}, {}], partial = {dp}>>
 
 // CHECK-LABEL: @reshard_to_itself(
 // CHECK-SAME: %[[X:.*]]: tensor
@@ -17,7 +17,7 @@ func.func @reshard_to_itself(%x: !rows) -> !rows {
 
 // CHECK-LABEL: @reshard_twice(
 // CHECK-SAME: %[[X:.*]]: tensor
-// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] : tensor<8x8xf32, #dist.sharding<@m, [{dp}, {}]>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {dp}]>>
+// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] : tensor<8x8xf32, #dp-all> -> tensor<8x8xf32, #all-dp>
 // CHECK-NEXT: return %[[Y]]
 func.func @reshard_twice(%x: !rows) -> !columns {
   %0 = dist.reshard %x : !rows -> !whole
@@ -35,8 +35,8 @@ func.func @no_group(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // Ops that fold on plain types stay where folding would lose a sharding.
 // CHECK-LABEL: @encodings_stay(
-// CHECK: nn.reshape %{{.*}} -> tensor<64xf32, #dist.sharding<@m, [{dp}]>>
-// CHECK: nn.reshape %{{.*}} -> tensor<8x8xf32, #dist.sharding<@m, [{dp}, {}]>>
+// CHECK: nn.reshape %{{.*}} -> tensor<64xf32, #dp>
+// CHECK: nn.reshape %{{.*}} -> tensor<8x8xf32, #dp-all>
 // CHECK: nn.transpose
 // CHECK: nn.transpose
 func.func @encodings_stay(%x: !rows) -> !rows {

@@ -23,7 +23,7 @@ dist.mesh @m ["dp" = 2] device_ids [1, 1]
 func.func private @f(tensor<8x8xf32, #dist.sharding<@m, [{dp}, {dp}]>>)
 // -----
 // expected-error @below {{expected every axis once, found "dp" twice}}
-func.func private @f(tensor<8x8xf32, #dist.sharding<@m, [{dp}, {}], partial = {dp}, reduce = sum>>)
+func.func private @f(tensor<8x8xf32, #dist.sharding<@m, [{dp}, {}], partial = {dp}>>)
 // -----
 // expected-error @below {{expected a sharding of 2 dimensions, found 1}}
 func.func private @f(tensor<8x8xf32, #dist.sharding<@m, [{dp}]>>)
@@ -38,7 +38,7 @@ func.func private @f(tensor<8x8xf32, #dist.sharding<@m, [{?, dp}, {}]>>)
 func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = prod>>)
 // -----
 // expected-error @below {{expected a closed list of partial axes}}
-func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp, ?}, reduce = sum>>)
+func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp, ?}>>)
 // -----
 // expected-error @below {{expected no reduction other than sum without partial axes, found 'max'}}
 func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {}, reduce = max>>)
@@ -48,7 +48,7 @@ func.func private @f() attributes {dist.order = 1}
 // -----
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{unexpected attribute 'dist.inserted_by'}}
-  nn.exp %x {dist.inserted_by = "me"} : (tensor<8xf32>) -> tensor<8xf32>
+  nn.exp %x {dist.inserted_by = "me"} : tensor<8xf32>
   return
 }
 // -----
@@ -56,50 +56,50 @@ func.func @f(%x: tensor<8xf32>) {
 func.func private @f(tensor<8xf32> {dist.layout = 1})
 // -----
 // expected-error @below {{no dist.mesh named @m}}
-func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m, [8], [{}]>})
+func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m [8]>})
 // -----
 dist.mesh @m ["dp" = 2]
 // expected-error @below {{mesh @m has no axis "tp"}}
-func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m, [8], [{tp}]>})
+func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m [8 by {tp}]>})
 // -----
 dist.mesh @m ["dp" = 2]
-// expected-error @below {{expected a piece of #dist.layout<@m, [8], [{dp}]>, found 'tensor<8xf32>'}}
-func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m, [8], [{dp}]>})
+// expected-error @below {{expected a piece of #dist.layout<@m [8 by {dp}]>, found 'tensor<8xf32>'}}
+func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m [8 by {dp}]>})
 // -----
 dist.mesh @m ["dp" = 2]
-// expected-error @below {{expected a piece of #dist.layout<@m, [8], [{dp}]>, found 'tensor<8xf32>'}}
-func.func private @f() -> (tensor<8xf32> {dist.layout = #dist.layout<@m, [8], [{dp}]>})
+// expected-error @below {{expected a piece of #dist.layout<@m [8 by {dp}]>, found 'tensor<8xf32>'}}
+func.func private @f() -> (tensor<8xf32> {dist.layout = #dist.layout<@m [8 by {dp}]>})
 // -----
-// expected-error @below {{expected a layout of 2 dimensions, found 1}}
-func.func private @f(tensor<8x8xf32> {dist.layout = #dist.layout<@m, [8, 8], [{}]>})
+// expected-error @below {{expected integer value}}
+func.func private @f(tensor<8x8xf32> {dist.layout = #dist.layout<@m [8, by {dp}]>})
 // -----
 // expected-error @below {{expected closed lists of axes in a layout}}
-func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m, [8], [{?}]>})
+func.func private @f(tensor<8xf32> {dist.layout = #dist.layout<@m [8 by {?}]>})
 // -----
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{no dist.mesh named @m}}
-  dist.constraint %x <@m, [{dp}]> : tensor<8xf32>
+  dist.constraint %x to <@m, [{dp}]> : tensor<8xf32>
   return
 }
 // -----
 dist.mesh @m ["dp" = 2]
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{mesh @m has no axis "tp"}}
-  dist.constraint %x <@m, [{tp}]> : tensor<8xf32>
+  dist.constraint %x to <@m, [{tp}]> : tensor<8xf32>
   return
 }
 // -----
 dist.mesh @m ["dp" = 3]
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{dimension 0 of size 8 cannot be split into 3 equal parts}}
-  dist.constraint %x <@m, [{dp, ?}]> : tensor<8xf32>
+  dist.constraint %x to <@m, [{dp, ?}]> : tensor<8xf32>
   return
 }
 // -----
 dist.mesh @m ["dp" = 2]
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{expected a sharding of 1 dimensions, found 2}}
-  dist.constraint %x <@m, [{dp}, {}]> : tensor<8xf32>
+  dist.constraint %x to <@m, [{dp}, {}]> : tensor<8xf32>
   return
 }
 // -----
@@ -123,13 +123,13 @@ func.func @f(%x: tensor<8xf32, #dist.sharding<@m, [{}]>>) {
 // -----
 func.func @f(%x: tensor<8xf32, #dist.sharding<@m, [{}]>>) {
   // expected-error @below {{expected a result partial over axes of the input's only, found "dp"}}
-  dist.reshard %x : tensor<8xf32, #dist.sharding<@m, [{}]>> -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>
+  dist.reshard %x : tensor<8xf32, #dist.sharding<@m, [{}]>> -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>>
   return
 }
 // -----
-func.func @f(%x: tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>>) {
+func.func @f(%x: tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>>) {
   // expected-error @below {{expected partial results to combine by 'sum', found 'max'}}
-  dist.reshard %x : tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = sum>> -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = max>>
+  dist.reshard %x : tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}>> -> tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp}, reduce = max>>
   return
 }
 // -----
@@ -263,7 +263,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
-    dist.loop 1 { dist.run @t[turn + 0] }
+    dist.loop 1 { dist.run @t[turn] }
   }
 }
 // -----
@@ -287,7 +287,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch below 2, found 0 in turn 0 of 3}}
-    dist.loop 3 { dist.run @t[turn + 0] }
+    dist.loop 3 { dist.run @t[turn] }
   }
 }
 // -----
@@ -303,7 +303,7 @@ func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
 dist.schedule @s entry @t micro_batches 2 {
   dist.stage 0 {
     // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
-    dist.run @t[turn + 0]
+    dist.run @t[turn]
   }
 }
 // -----

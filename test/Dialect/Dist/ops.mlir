@@ -11,11 +11,11 @@ dist.mesh @one []
 !whole = tensor<8x64xf32, #dist.sharding<@m, [{}, {}]>>
 
 // CHECK-LABEL: @whole_tensors(
-// CHECK-SAME: tensor<8x64xf32, #dist.sharding<@m, [{mb, dp_replicate}, {}], partial = {tp}, reduce = max>>
+// CHECK-SAME: tensor<8x64xf32, #mb_dp_replicate-all-max_over_tp>
 func.func @whole_tensors(%x: !global) -> !whole {
-  // CHECK: dist.constraint %{{.*}} <@m, [{dp_replicate, ?}, {?}]> : tensor<8x64xf32
-  %0 = dist.constraint %x <@m, [{dp_replicate, ?}, {?}]> : !global
-  // CHECK: dist.reshard %{{.*}} : tensor<8x64xf32, #dist.sharding<@m, [{mb, dp_replicate}, {}], partial = {tp}, reduce = max>> -> tensor<8x64xf32, #dist.sharding<@m, [{}, {}]>>
+  // CHECK: dist.constraint %{{.*}} to #dp_replicate_any-any : tensor<8x64xf32
+  %0 = dist.constraint %x to <@m, [{dp_replicate, ?}, {?}]> : !global
+  // CHECK: dist.reshard %{{.*}} : tensor<8x64xf32, #mb_dp_replicate-all-max_over_tp> -> tensor<8x64xf32, #all-all>
   %1 = dist.reshard %0 : !global -> !whole
   return %1 : !whole
 }
@@ -44,11 +44,11 @@ func.func @collectives(%x: tensor<8x64xf32>) -> tensor<i64> {
 }
 
 // CHECK-LABEL: @layouts(
-// CHECK-SAME: tensor<4x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp_replicate}, {}]>}
-// CHECK-SAME: -> (tensor<4x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp_replicate}, {}]>})
+// CHECK-SAME: tensor<4x64xf32> {dist.layout = #dist.layout<@m [8 by {dp_replicate}, 64]>}
+// CHECK-SAME: -> (tensor<4x64xf32> {dist.layout = #dist.layout<@m [8 by {dp_replicate}, 64]>})
 // CHECK-SAME: attributes {dist.task = #dist.task<forward stage 0>}
-func.func @layouts(%x: tensor<4x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp_replicate}, {}]>})
-    -> (tensor<4x64xf32> {dist.layout = #dist.layout<@m, [8, 64], [{dp_replicate}, {}]>})
+func.func @layouts(%x: tensor<4x64xf32> {dist.layout = #dist.layout<@m [8 by {dp_replicate}, 64]>})
+    -> (tensor<4x64xf32> {dist.layout = #dist.layout<@m [8 by {dp_replicate}, 64]>})
     attributes {dist.task = #dist.task<forward stage 0>} {
   return %x : tensor<4x64xf32>
 }
@@ -60,7 +60,7 @@ func.func private @second(%x: tensor<4x64xf32>) attributes {dist.task = #dist.ta
 // CHECK-NEXT: dist.run @layouts[1]
 // CHECK: dist.stage 1 {
 // CHECK-NEXT: dist.loop 2 {
-// CHECK-NEXT: dist.run @second[turn + 0]
+// CHECK-NEXT: dist.run @second[turn]
 // CHECK-NEXT: }
 // CHECK: dist.edge @layouts 0 -> @second 0
 dist.schedule @infer entry @layouts micro_batches 2 {
@@ -70,7 +70,7 @@ dist.schedule @infer entry @layouts micro_batches 2 {
   }
   dist.stage 1 {
     dist.loop 2 {
-      dist.run @second[turn + 0]
+      dist.run @second[turn]
     }
   }
   dist.edge @layouts 0 -> @second 0

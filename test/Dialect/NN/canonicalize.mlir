@@ -5,14 +5,14 @@
 // CHECK-SAME: %[[X:.*]]: tensor<2xf32>
 // CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]], %[[X]], %[[X]]
 func.func @neutral(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %zero = nn.constant dense<0.0> : tensor<2xf32> : tensor<2xf32>
-  %one = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
-  %0 = nn.add %x, %zero : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %1 = nn.add %zero, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %2 = nn.sub %x, %zero : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %3 = nn.mul %x, %one : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %4 = nn.mul %one, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %5 = nn.div %x, %one : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %zero = nn.constant dense<0.0> : tensor<2xf32>
+  %one = nn.constant dense<1.0> : tensor<2xf32>
+  %0 = nn.add %x, %zero : tensor<2xf32>
+  %1 = nn.add %zero, %x : tensor<2xf32>
+  %2 = nn.sub %x, %zero : tensor<2xf32>
+  %3 = nn.mul %x, %one : tensor<2xf32>
+  %4 = nn.mul %one, %x : tensor<2xf32>
+  %5 = nn.div %x, %one : tensor<2xf32>
   return %0, %1, %2, %3, %4, %5 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
@@ -21,12 +21,12 @@ func.func @neutral(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2
 // CHECK: nn.div
 // CHECK: nn.add
 func.func @not_neutral(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %zero = nn.constant dense<0.0> : tensor<2xf32> : tensor<2xf32>
-  %one = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
-  %some = nn.constant dense<[0.0, 1.0]> : tensor<2xf32> : tensor<2xf32>
-  %0 = nn.sub %zero, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %1 = nn.div %one, %x : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %2 = nn.add %x, %some : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %zero = nn.constant dense<0.0> : tensor<2xf32>
+  %one = nn.constant dense<1.0> : tensor<2xf32>
+  %some = nn.constant dense<[0.0, 1.0]> : tensor<2xf32>
+  %0 = nn.sub %zero, %x : tensor<2xf32>
+  %1 = nn.div %one, %x : tensor<2xf32>
+  %2 = nn.add %x, %some : tensor<2xf32>
   return %0, %1, %2 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
@@ -35,12 +35,12 @@ func.func @not_neutral(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tens
 // CHECK-NEXT: %[[KEPT:.*]] = nn.select
 // CHECK-NEXT: return %[[X]], %[[Y]], %[[X]], %[[KEPT]]
 func.func @select(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %true = nn.constant dense<true> : tensor<2xi1> : tensor<2xi1>
-  %false = nn.constant dense<false> : tensor<2xi1> : tensor<2xi1>
-  %0 = nn.select %true, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %1 = nn.select %false, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %2 = nn.select %c, %x, %x : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %3 = nn.select %c, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %true = nn.constant dense<true> : tensor<2xi1>
+  %false = nn.constant dense<false> : tensor<2xi1>
+  %0 = nn.select %true, %x, %y : tensor<2xf32>
+  %1 = nn.select %false, %x, %y : tensor<2xf32>
+  %2 = nn.select %c, %x, %x : tensor<2xf32>
+  %3 = nn.select %c, %x, %y : tensor<2xf32>
   return %0, %1, %2, %3 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
@@ -54,16 +54,16 @@ func.func @select(%c: tensor<2xi1>, %x: tensor<2xf32>, %y: tensor<2xf32>) -> (te
 // CHECK-NEXT: %[[FOURTH:.*]] = nn.pow %[[X]], %[[FOUR]]
 // CHECK-NEXT: return %[[X]], %[[SQUARE]], %[[CUBE]], %[[ROOT]], %[[FOURTH]]
 func.func @powers(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
-  %one = nn.constant dense<1.0> : tensor<2xf32> : tensor<2xf32>
-  %two = nn.constant dense<2.0> : tensor<2xf32> : tensor<2xf32>
-  %three = nn.constant dense<3.0> : tensor<2xf32> : tensor<2xf32>
-  %half = nn.constant dense<0.5> : tensor<2xf32> : tensor<2xf32>
-  %four = nn.constant dense<4.0> : tensor<2xf32> : tensor<2xf32>
-  %0 = nn.pow %x, %one : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %1 = nn.pow %x, %two : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %2 = nn.pow %x, %three : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %3 = nn.pow %x, %half : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %4 = nn.pow %x, %four : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %one = nn.constant dense<1.0> : tensor<2xf32>
+  %two = nn.constant dense<2.0> : tensor<2xf32>
+  %three = nn.constant dense<3.0> : tensor<2xf32>
+  %half = nn.constant dense<0.5> : tensor<2xf32>
+  %four = nn.constant dense<4.0> : tensor<2xf32>
+  %0 = nn.pow %x, %one : tensor<2xf32>
+  %1 = nn.pow %x, %two : tensor<2xf32>
+  %2 = nn.pow %x, %three : tensor<2xf32>
+  %3 = nn.pow %x, %half : tensor<2xf32>
+  %4 = nn.pow %x, %four : tensor<2xf32>
   return %0, %1, %2, %3, %4 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
@@ -134,7 +134,7 @@ func.func @broadcasts(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<2x4x3xf32>, t
   %0 = nn.broadcast %x : (tensor<3xf32>) -> tensor<3xf32>
   %1 = nn.broadcast %x : (tensor<3xf32>) -> tensor<4x3xf32>
   %2 = nn.broadcast %1 : (tensor<4x3xf32>) -> tensor<2x4x3xf32>
-  %3 = nn.constant dense<2.0> : tensor<f32> : tensor<f32>
+  %3 = nn.constant dense<2.0> : tensor<f32>
   %4 = nn.broadcast %3 : (tensor<f32>) -> tensor<4x3xf32>
   return %0, %2, %4 : tensor<3xf32>, tensor<2x4x3xf32>, tensor<4x3xf32>
 }

@@ -29,7 +29,7 @@ func.func @result(%x: tensor<2xf32>) {
 
 func.func @integers(%x: tensor<2xi64>) {
   // expected-error @below {{'nn.tanh' op operand #0 must be statically shaped tensor of floats, but got 'tensor<2xi64>'}}
-  %0 = nn.tanh %x : (tensor<2xi64>) -> tensor<2xi64>
+  %0 = nn.tanh %x : tensor<2xi64>
   return
 }
 
@@ -37,7 +37,7 @@ func.func @integers(%x: tensor<2xi64>) {
 
 func.func @dynamic(%x: tensor<?xf32>) {
   // expected-error @below {{'nn.neg' op operand #0 must be statically shaped tensor, but got 'tensor<?xf32>'}}
-  %0 = nn.neg %x : (tensor<?xf32>) -> tensor<?xf32>
+  %0 = nn.neg %x : tensor<?xf32>
   return
 }
 
@@ -54,7 +54,7 @@ func.func @cast_shape(%x: tensor<2xf32>) {
 func.func @dropout_of_everything(%x: tensor<2xf32>) {
   // expected-error @below {{expected 'ratio' in [0, 1), found 1}}
   // expected-error @below {{failed to infer returned types}}
-  %0 = nn.dropout %x ratio 1.0 site 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %0 = nn.dropout %x ratio 1.0 site 0 : tensor<2xf32>
   return
 }
 
@@ -63,5 +63,29 @@ func.func @dropout_of_everything(%x: tensor<2xf32>) {
 func.func @random_key(%n: tensor<4xi64>, %key: tensor<i64>) {
   // expected-error @below {{'nn.random_uniform' op}}
   %0 = nn.random_uniform %n, %key : (tensor<4xi64>, tensor<i64>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @no_tensor(%x: tensor<2xf32>) {
+  // expected-error @below {{expected a tensor or a function type, found 'f32'}}
+  %0 = nn.exp %x : f32
+  return
+}
+
+// -----
+
+func.func @operands(%x: tensor<2xf32>) {
+  // expected-error @below {{expected a function type of 2 operands and one result, found '(tensor<2xf32>) -> tensor<2xf32>'}}
+  %0 = nn.add %x, %x : (tensor<2xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @results(%x: tensor<2xf32>) {
+  // expected-error @below {{expected a function type of 1 operands and one result, found '(tensor<2xf32>) -> ()'}}
+  %0 = nn.exp %x : (tensor<2xf32>) -> ()
   return
 }

@@ -3,7 +3,7 @@
 func.func @softmax_dim(%x: tensor<2x3xf32>) {
   // expected-error @below {{expected 'dim' in [0, 2), found 2}}
   // expected-error @below {{'nn.softmax' op failed to infer returned types}}
-  %0 = nn.softmax %x dim 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = nn.softmax %x dim 2 : tensor<2x3xf32>
   return
 }
 

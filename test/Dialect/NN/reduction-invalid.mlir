@@ -39,6 +39,6 @@ func.func @range(%x: tensor<2x3xf32>) {
 func.func @cumsum(%x: tensor<2x3xf32>) {
   // expected-error @below {{expected 'dim' in [0, 2), found 5}}
   // expected-error @below {{'nn.cumsum' op failed to infer returned types}}
-  %0 = nn.cumsum %x dim 5 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %0 = nn.cumsum %x dim 5 : tensor<2x3xf32>
   return
 }

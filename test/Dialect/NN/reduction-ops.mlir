@@ -13,6 +13,6 @@ func.func @reductions(%x: tensor<2x3x4xf32>) {
   // CHECK: nn.reduce prod {{.*}} -> tensor<f32>
   %3 = nn.reduce prod %x dims [0, 1, 2] : (tensor<2x3x4xf32>) -> tensor<f32>
   // CHECK: nn.cumsum %{{.*}} dim 1 {exclusive, reverse} :
-  %4 = nn.cumsum %x dim 1 {exclusive, reverse} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %4 = nn.cumsum %x dim 1 {exclusive, reverse} : tensor<2x3x4xf32>
   return
 }

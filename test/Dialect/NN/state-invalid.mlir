@@ -2,63 +2,69 @@
 // RUN: acc-opt %s -split-input-file --verify-diagnostics
 
 // expected-error @below {{'nn.state' op expected a file range of 32 bytes for 'tensor<4x2xf32>', found 16}}
-nn.state @short : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 16] hash 1 permutation []>}
+nn.state @short : tensor<4x2xf32> from #nn.file<"m.onnx">[0 : 16] hash 1
 
 // -----
 
 // expected-error @below {{'nn.state' op expected the permutation of the file range to permute 2 dimensions, found [0, 0]}}
-nn.state @permutation : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 32] hash 1 permutation [0, 0]>}
+nn.state @permutation : tensor<4x2xf32> from #nn.file<"m.onnx">[0 : 32] hash 1 transposed [0, 0]
 
 // -----
 
 // expected-error @below {{'nn.state' op expected the permutation of an initializer to permute 2 dimensions, found [0]}}
-nn.state @initializer : tensor<4x2xf32> {init = dense<0.0> : tensor<4x2xf32>, initializers = [#nn.initializer<"w", [0]>]}
+nn.state @initializer : tensor<4x2xf32> = dense<0.0> {initializers = [#nn.initializer<"w", [0]>]}
 
 // -----
 
 // expected-error @below {{'nn.state' op expected #nn.initializer in 'initializers', found "w"}}
-nn.state @name : tensor<4x2xf32> {init = dense<0.0> : tensor<4x2xf32>, initializers = ["w"]}
+nn.state @name : tensor<4x2xf32> = dense<0.0> {initializers = ["w"]}
 
 // -----
 
-// expected-error @below {{'nn.state' op expected #nn.file or elements as 'init', found 1 : i64}}
-nn.state @number : tensor<4x2xf32> {init = 1 : i64}
+// expected-error @below {{'nn.state' op expected a range of a file or elements as 'init', found unit}}
+nn.state @number : tensor<4x2xf32> = unit
 
 // -----
 
 // expected-error @below {{'nn.state' op expected 'init' of type 'tensor<4x2xf32>', found 'tensor<4xf32>'}}
-nn.state @shape : tensor<4x2xf32> {init = dense<0.0> : tensor<4xf32>}
+"nn.state"() <{sym_name = "shape", type = tensor<4x2xf32>, init = dense<0.0> : tensor<4xf32>}> : () -> ()
+
+// -----
+
+#vector = dense<0.0> : tensor<4xf32>
+// expected-error @+2 {{attribute type different than expected: expected 'tensor<4x2xf32>', but got 'tensor<4xf32>'}}
+nn.state @alias : tensor<4x2xf32> = #vector
 
 // -----
 
 // expected-error @below {{'nn.state' op expected 'stored' only for floats in a file, found 'f32'}}
-nn.state @stored : tensor<2xf64> {init = dense<0.0> : tensor<2xf64>, stored = f32}
+nn.state @stored : tensor<2xf64> = dense<0.0> {stored = f32}
 
 // -----
 
 // expected-error @below {{'nn.state' op expected 'stored' only for floats in a file, found 'i32'}}
-nn.state @stored_integer : tensor<2xf64> {init = #nn.file<"m.onnx" [0 : 8] hash 1 permutation []>, stored = i32}
+nn.state @stored_integer : tensor<2xf64> from #nn.file<"m.onnx">[0 : 8] hash 1 {stored = i32}
 
 // -----
 
 // expected-error @below {{'nn.state' op expected a 'logical' shape within 'tensor<4x2xf32>', found [3, 3]}}
-nn.state @wider : tensor<4x2xf32> {init = dense<0.0> : tensor<3x3xf32>, logical = array<i64: 3, 3>}
+nn.state @wider : tensor<4x2xf32> logical [3, 3] = dense<0.0>
 
 // -----
 
 // expected-error @below {{'nn.state' op expected a 'logical' shape within 'tensor<4x2xf32>', found [8]}}
-nn.state @flat : tensor<4x2xf32> {init = dense<0.0> : tensor<8xf32>, logical = array<i64: 8>}
+nn.state @flat : tensor<4x2xf32> logical [8] = dense<0.0>
 
 // -----
 
 // expected-error @below {{'nn.state' op expected a file range of 24 bytes for 'tensor<3x2xf32>', found 32}}
-nn.state @padded_file : tensor<4x2xf32> {init = #nn.file<"m.onnx" [0 : 32] hash 1 permutation []>, logical = array<i64: 3, 2>}
+nn.state @padded_file : tensor<4x2xf32> logical [3, 2] from #nn.file<"m.onnx">[0 : 32] hash 1
 
 // -----
 
 func.func @constant() {
   // expected-error @below {{'nn.constant' op expected a value of type 'tensor<3xf32>', found 'tensor<2xf32>'}}
-  %0 = nn.constant dense<0.0> : tensor<2xf32> : tensor<3xf32>
+  %0 = "nn.constant"() <{value = dense<0.0> : tensor<2xf32>}> : () -> tensor<3xf32>
   return
 }
 
@@ -113,6 +119,43 @@ module attributes {nn.entry} {}
 
 func.func @gradient(%g: tensor<2xf32>) {
   // expected-error @below {{'nn.gradient' op expected a state, found none called @absent}}
-  %0 = nn.gradient %g of @absent : (tensor<2xf32>) -> tensor<2xf32>
+  %0 = nn.gradient %g of @absent : tensor<2xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected a role (parameter, moment, accumulator, counter, buffer) or a name, found 'weight'}}
+nn.state weight @role : tensor<2xf32> = dense<0.0>
+
+// -----
+
+// expected-error @below {{expected a tensor, found 'f32'}}
+nn.state @scalar : f32 = 0.0 : f32
+
+// -----
+
+// expected-error @below {{expected '='}}
+nn.state @nothing : tensor<2xf32>
+
+// -----
+
+// expected-error @below {{expected '['}}
+nn.state @range : tensor<2xf32> from #nn.file<"m.onnx">
+
+// -----
+
+func.func @no_elements() {
+  // expected-error @below {{expected the elements of a tensor, found "x"}}
+  %0 = nn.constant "x"
+  return
+}
+
+// -----
+
+#half = #dist.sharding<@m, [{dp}]>
+func.func @encoding() {
+  // expected-error @below {{'nn.constant' op expected a value without encoding, found 'tensor<2xf32, #dist.sharding<@m, [{dp}]>>'}}
+  %0 = "nn.constant"() <{value = dense<0.0> : tensor<2xf32, #half>}> : () -> tensor<2xf32, #half>
   return
 }

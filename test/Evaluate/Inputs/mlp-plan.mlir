@@ -2,14 +2,14 @@
 // on one stream, the reduction on another, in slots and at axis strides.
 module attributes {accel.phase = "plan"} {
   dist.mesh @m ["dp" = 2, "tp" = 2]
-  nn.state @w : tensor<4x8xf64> {init = dense<[
+  nn.state @w : tensor<4x8xf64> = dense<[
     [0.5, -1.0, 0.25, 2.0, 1.5, -0.5, 1.0, 0.75],
     [1.0, 0.5, -0.75, 1.25, -2.0, 0.25, 0.5, -1.5],
     [-0.5, 1.5, 1.0, -1.0, 0.75, 2.0, -0.25, 0.5],
-    [0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0]]> : tensor<4x8xf64>}
-  nn.state @b : tensor<8xf64> {init = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf64>}
+    [0.25, -0.25, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0]]>
+  nn.state @b : tensor<8xf64> = dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]>
   func.func private @kernel_0(%x: tensor<2x4xf64>) -> tensor<2x4xf64> attributes {plan.kernel} {
-    %0 = nn.gelu erf %x : (tensor<2x4xf64>) -> tensor<2x4xf64>
+    %0 = nn.gelu erf %x : tensor<2x4xf64>
     return %0 : tensor<2x4xf64>
   }
   plan.program @main stage 0 ranks 4 mesh @m {

@@ -114,7 +114,7 @@ private:
          {"none 0xFFF0000000000000", "zero 0.0", "one 1.0"}) {
       std::string name(value), number = name.substr(name.find(' ') + 1);
       line("%" + name.substr(0, name.find(' ')) + r + " = nn.constant dense<" +
-           number + "> : " + rows() + " : " + rows());
+           number + "> : " + rows());
     }
     // Where nothing is seen in any rectangle, the shares are 0.
     select("%shift" + r, most, "%none" + r, "%zero" + r);

@@ -259,10 +259,10 @@ protected:
 
 TEST_F(Refusal, NamesOpAndParameter) {
   EXPECT_EQ(differentiate(R"(
-      nn.state @w : tensor<1xf64> {init = dense<1.0> : tensor<1xf64>}
+      nn.state @w : tensor<1xf64> = dense<1.0>
       func.func @f(%w: tensor<1xf64> {nn.state = @w}) -> tensor<1xf64> {
-        %t = nn.exp %w : (tensor<1xf64>) -> tensor<1xf64>
-        %r = nn.dropout %t ratio 0.5 site 0 : (tensor<1xf64>) -> tensor<1xf64>
+        %t = nn.exp %w : tensor<1xf64>
+        %r = nn.dropout %t ratio 0.5 site 0 : tensor<1xf64>
         return %r : tensor<1xf64>
       })"),
             "'nn.dropout' op has no gradient, on the way from the loss to "

@@ -66,6 +66,7 @@ inline const VjpCase kVjpCases[] = {
     UNARY("sin"),
     UNARY("cos"),
     UNARY("floor"),
+    UNARY("round"),
     UNARY("gelu erf"),
     UNARY("gelu tanh"),
     BINARY("add"),
@@ -77,20 +78,20 @@ inline const VjpCase kVjpCases[] = {
     BINARY("min"),
     BINARY("max"),
     {"square", "2x3",
-     "%c = nn.constant dense<2.0> : tensor<2x3xf64> : tensor<2x3xf64> %r = "
-     "nn.pow %0, %c : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
+     "%c = nn.constant dense<2.0> : tensor<2x3xf64> %r = "
+     "nn.pow %0, %c : tensor<2x3xf64>",
      "2x3"},
     {"cube", "2x3",
-     "%c = nn.constant dense<3.0> : tensor<2x3xf64> : tensor<2x3xf64> %r = "
-     "nn.pow %0, %c : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
+     "%c = nn.constant dense<3.0> : tensor<2x3xf64> %r = "
+     "nn.pow %0, %c : tensor<2x3xf64>",
      "2x3"},
     {"pow_constant", "2x3",
-     "%c = nn.constant dense<1.5> : tensor<2x3xf64> : tensor<2x3xf64> %r = "
-     "nn.pow %0, %c : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
+     "%c = nn.constant dense<1.5> : tensor<2x3xf64> %r = "
+     "nn.pow %0, %c : tensor<2x3xf64>",
      "2x3", 0.5, 3},
     {"select", "2x3 2x3",
      "%c = nn.constant dense<[[true, false, true], [false, false, true]]> : "
-     "tensor<2x3xi1> : tensor<2x3xi1> %r = nn.select %c, %0, %1 : "
+     "tensor<2x3xi1> %r = nn.select %c, %0, %1 : "
      "(tensor<2x3xi1>, tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
      "2x3"},
     {"cast_through_i64_is_flat", "2x3",
@@ -99,9 +100,9 @@ inline const VjpCase kVjpCases[] = {
      "(tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
      "2x3", 0.6, 0.9},
     {"several_readers", "2x3",
-     "%e = nn.exp %0 : (tensor<2x3xf64>) -> tensor<2x3xf64> %m = nn.mul %e, "
-     "%0 : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64> %r = nn.add "
-     "%m, %0 : (tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
+     "%e = nn.exp %0 : tensor<2x3xf64> %m = nn.mul %e, "
+     "%0 : tensor<2x3xf64> %r = nn.add "
+     "%m, %0 : tensor<2x3xf64>",
      "2x3"},
     MATMUL("matmul", "2x3", "3x4", "", "2x4"),
     MATMUL("matmul_nt", "2x3", "4x3", "{transpose_rhs}", "2x4"),
@@ -130,8 +131,7 @@ inline const VjpCase kVjpCases[] = {
      "%s = nn.reduce min %0 dims [0, 1] : (tensor<2x3xf64>) -> tensor<f64> %r "
      "= nn.reshape %s : (tensor<f64>) -> tensor<1xf64>",
      "1"},
-    {"cumsum", "2x4",
-     "%r = nn.cumsum %0 dim 1 : (tensor<2x4xf64>) -> tensor<2x4xf64>", "2x4"},
+    {"cumsum", "2x4", "%r = nn.cumsum %0 dim 1 : tensor<2x4xf64>", "2x4"},
     {"cumsum_reverse_exclusive", "4x2",
      "%r = nn.cumsum %0 dim 0 {exclusive, reverse} : (tensor<4x2xf64>) -> "
      "tensor<4x2xf64>",
@@ -170,7 +170,7 @@ inline const VjpCase kVjpCases[] = {
      "%a = nn.slice %0 starts [0, 0] sizes [2, 4] steps [1, 1] : "
      "(tensor<2x6xf64>) -> tensor<2x4xf64> %b = nn.slice %0 starts [0, 2] "
      "sizes [2, 4] steps [1, 1] : (tensor<2x6xf64>) -> tensor<2x4xf64> %r = "
-     "nn.mul %a, %b : (tensor<2x4xf64>, tensor<2x4xf64>) -> tensor<2x4xf64>",
+     "nn.mul %a, %b : tensor<2x4xf64>",
      "2x4"},
     {"concat", "2x1 2x3",
      "%r = nn.concat %0, %1, %0 dim 1 : (tensor<2x1xf64>, tensor<2x3xf64>, "
@@ -182,22 +182,21 @@ inline const VjpCase kVjpCases[] = {
      "tensor<3x5xf64>",
      "3x5"},
     {"gather", "4x3",
-     "%i = nn.constant dense<[[1, -1, 1]]> : tensor<1x3xi64> : "
-     "tensor<1x3xi64> %r = nn.gather %0, %i dim 0 : (tensor<4x3xf64>, "
+     "%i = nn.constant dense<[[1, -1, 1]]> : tensor<1x3xi64> "
+     "%r = nn.gather %0, %i dim 0 : (tensor<4x3xf64>, "
      "tensor<1x3xi64>) -> tensor<1x3x3xf64>",
      "1x3x3"},
     {"gather_columns", "2x4",
-     "%i = nn.constant dense<[3, 0, 3]> : tensor<3xi64> : tensor<3xi64> %r = "
+     "%i = nn.constant dense<[3, 0, 3]> : tensor<3xi64> %r = "
      "nn.gather %0, %i dim 1 : (tensor<2x4xf64>, tensor<3xi64>) -> "
      "tensor<2x3xf64>",
      "2x3"},
     {"scatter_add", "4x3 3x3",
-     "%i = nn.constant dense<[1, 3, 1]> : tensor<3xi64> : tensor<3xi64> %r = "
+     "%i = nn.constant dense<[1, 3, 1]> : tensor<3xi64> %r = "
      "nn.scatter_add %0, %i, %1 dim 0 : (tensor<4x3xf64>, tensor<3xi64>, "
      "tensor<3x3xf64>) -> tensor<4x3xf64>",
      "4x3"},
-    {"softmax", "2x4",
-     "%r = nn.softmax %0 dim 1 : (tensor<2x4xf64>) -> tensor<2x4xf64>", "2x4"},
+    {"softmax", "2x4", "%r = nn.softmax %0 dim 1 : tensor<2x4xf64>", "2x4"},
     {"log_softmax_middle", "2x4x3",
      "%r = nn.softmax %0 dim 1 {log} : (tensor<2x4x3xf64>) -> "
      "tensor<2x4x3xf64>",
@@ -211,23 +210,23 @@ inline const VjpCase kVjpCases[] = {
      "tensor<3x4xf64>) -> tensor<2x3x4xf64>",
      "2x3x4"},
     {"cross_entropy", "3x4",
-     "%l = nn.constant dense<[2, -100, 0]> : tensor<3xi64> : tensor<3xi64> %r "
+     "%l = nn.constant dense<[2, -100, 0]> : tensor<3xi64> %r "
      "= nn.cross_entropy %0, %l : (tensor<3x4xf64>, tensor<3xi64>) -> "
      "tensor<3xf64>",
      "3"},
     ATTENTION("attention", "2x2x3x4", "2x2x5x4", "2x2x5x3",
-              "dense<0.0> : tensor<f64> : tensor<f64>",
+              "dense<0.0> : tensor<f64>",
               "{scale = 0.4} : (tensor<2x2x3x4xf64>, tensor<2x2x5x4xf64>, "
               "tensor<2x2x5x3xf64>)",
               "2x2x3", "3"),
     ATTENTION("attention_causal_grouped", "1x4x3x2", "1x2x3x2", "1x2x3x2",
-              "dense<0.0> : tensor<f64> : tensor<f64>",
+              "dense<0.0> : tensor<f64>",
               "{causal, scale = 0.4} : (tensor<1x4x3x2xf64>, "
               "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>)",
               "1x4x3", "2"),
     ATTENTION("attention_float_mask", "1x2x2x2", "1x2x3x2", "1x2x3x2",
               "dense<[[[[0.5, -1.0, 2.0], [0.0, 0.3, -0.3]]]]> : "
-              "tensor<1x1x2x3xf64> : tensor<1x1x2x3xf64>",
+              "tensor<1x1x2x3xf64>",
               "mask %m {scale = 1.0} : (tensor<1x2x2x2xf64>, "
               "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>, "
               "tensor<1x1x2x3xf64>)",
@@ -239,7 +238,7 @@ inline const VjpCase kVjpCases[] = {
      "1x2x2x2"},
     ATTENTION("attention_masked_row", "1x1x2x2", "1x1x3x2", "1x1x3x2",
               "dense<[[[[false, false, false], [true, false, true]]]]> : "
-              "tensor<1x1x2x3xi1> : tensor<1x1x2x3xi1>",
+              "tensor<1x1x2x3xi1>",
               "mask %m {scale = 1.0, zero_masked_rows} : "
               "(tensor<1x1x2x2xf64>, tensor<1x1x3x2xf64>, "
               "tensor<1x1x3x2xf64>, tensor<1x1x2x3xi1>)",
@@ -255,34 +254,32 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2x3xf64> ",
      "2x3"},
     {"clip", "2x3",
-     "%lo = nn.constant dense<-1.0> : tensor<2x3xf64> : tensor<2x3xf64> "
-     "%hi = nn.constant dense<1.5> : tensor<2x3xf64> : tensor<2x3xf64> "
+     "%lo = nn.constant dense<-1.0> : tensor<2x3xf64> "
+     "%hi = nn.constant dense<1.5> : tensor<2x3xf64> "
      "%a = nn.max %0, %lo : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> "
      "%r = nn.min %a, %hi : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> ",
      "2x3"},
     {"pow_zero", "2x3",
-     "%c = nn.constant dense<0.0> : tensor<2x3xf64> : tensor<2x3xf64> "
+     "%c = nn.constant dense<0.0> : tensor<2x3xf64> "
      "%q = nn.pow %0, %c : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> "
      "%r = nn.mul %q, %0 : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> ",
      "2x3"},
     {"pow_minus_one", "2x3",
-     "%c = nn.constant dense<-1.0> : tensor<2x3xf64> : tensor<2x3xf64> "
+     "%c = nn.constant dense<-1.0> : tensor<2x3xf64> "
      "%r = nn.pow %0, %c : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
      "tensor<2x3xf64> ",
      "2x3", 0.5, 3},
     {"pow_each_its_own", "4",
-     "%c = nn.constant dense<[2.0, 0.0, 3.0, 1.0]> : tensor<4xf64> : "
-     "tensor<4xf64> "
-     "%r = nn.pow %0, %c : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64> ",
+     "%c = nn.constant dense<[2.0, 0.0, 3.0, 1.0]> : tensor<4xf64> "
+     "%r = nn.pow %0, %c : tensor<4xf64> ",
      "4"},
     {"pow_of_constant", "4",
-     "%c = nn.constant dense<[2.0, 0.5, 3.0, 0.0]> : tensor<4xf64> : "
-     "tensor<4xf64> "
-     "%r = nn.pow %c, %0 : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64> ",
+     "%c = nn.constant dense<[2.0, 0.5, 3.0, 0.0]> : tensor<4xf64> "
+     "%r = nn.pow %c, %0 : tensor<4xf64> ",
      "4", 0.5, 3},
     {"select_by_comparison", "2x3 2x3",
      "%c = nn.compare gt %0, %1 : (tensor<2x3xf64>, tensor<2x3xf64>) -> "
@@ -293,16 +290,16 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2x3xf64>) -> tensor<2x3xf64> ",
      "2x3"},
     {"not_a_number_elsewhere", "2x3",
-     "%l = nn.log %0 : (tensor<2x3xf64>) -> tensor<2x3xf64> "
-     "%n = nn.is_nan %l : (tensor<2x3xf64>) -> tensor<2x3xi1> "
-     "%e = nn.exp %0 : (tensor<2x3xf64>) -> tensor<2x3xf64> "
+     "%l = nn.log %0 : tensor<2x3xf64> "
+     "%n = nn.is_nan %l : tensor<2x3xf64> "
+     "%e = nn.exp %0 : tensor<2x3xf64> "
      "%r = nn.select %n, %e, %0 : (tensor<2x3xi1>, tensor<2x3xf64>, "
      "tensor<2x3xf64>) -> tensor<2x3xf64> ",
      "2x3"},
     {"scalars", "1 1",
      "%a = nn.reshape %0 : (tensor<1xf64>) -> tensor<f64> "
      "%b = nn.reshape %1 : (tensor<1xf64>) -> tensor<f64> "
-     "%m = nn.mul %a, %b : (tensor<f64>, tensor<f64>) -> tensor<f64> "
+     "%m = nn.mul %a, %b : tensor<f64> "
      "%r = nn.broadcast %m : (tensor<f64>) -> tensor<3xf64> ",
      "3"},
     {"bias", "4x3 3",
@@ -314,7 +311,7 @@ inline const VjpCase kVjpCases[] = {
      "%s = nn.mul %0, %0 : (tensor<3x4xf64>, tensor<3x4xf64>) -> "
      "tensor<3x4xf64> "
      "%n = nn.reduce sum %s dims [1] : (tensor<3x4xf64>) -> tensor<3xf64> "
-     "%q = nn.sqrt %n : (tensor<3xf64>) -> tensor<3xf64> "
+     "%q = nn.sqrt %n : tensor<3xf64> "
      "%c = nn.reshape %q : (tensor<3xf64>) -> tensor<3x1xf64> "
      "%b = nn.broadcast %c : (tensor<3x1xf64>) -> tensor<3x4xf64> "
      "%r = nn.div %0, %b : (tensor<3x4xf64>, tensor<3x4xf64>) -> "
@@ -334,13 +331,12 @@ inline const VjpCase kVjpCases[] = {
      "%b = nn.broadcast %2 : (tensor<4xf64>) -> tensor<5x4xf64> "
      "%s = nn.add %h, %b : (tensor<5x4xf64>, tensor<5x4xf64>) -> "
      "tensor<5x4xf64> "
-     "%g = nn.gelu tanh %s : (tensor<5x4xf64>) -> tensor<5x4xf64> "
+     "%g = nn.gelu tanh %s : tensor<5x4xf64> "
      "%r = nn.matmul %g, %3 : (tensor<5x4xf64>, tensor<4x2xf64>) -> "
      "tensor<5x2xf64> ",
      "5x2"},
     {"tied_table", "5x3",
-     "%i = nn.constant dense<[[4, 0], [-1, 2]]> : tensor<2x2xi64> : "
-     "tensor<2x2xi64> "
+     "%i = nn.constant dense<[[4, 0], [-1, 2]]> : tensor<2x2xi64> "
      "%e = nn.gather %0, %i dim 0 : (tensor<5x3xf64>, tensor<2x2xi64>) -> "
      "tensor<2x2x3xf64> "
      "%r = nn.matmul %e, %0 {transpose_rhs} : (tensor<2x2x3xf64>, "
@@ -370,7 +366,7 @@ inline const VjpCase kVjpCases[] = {
      "3"},
     {"reduce_prod_with_zeros", "3x3",
      "%c = nn.constant dense<[[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, 1.0, "
-     "1.0]]> : tensor<3x3xf64> : tensor<3x3xf64> "
+     "1.0]]> : tensor<3x3xf64> "
      "%m = nn.mul %0, %c : (tensor<3x3xf64>, tensor<3x3xf64>) -> "
      "tensor<3x3xf64> "
      "%r = nn.reduce prod %m dims [1] : (tensor<3x3xf64>) -> tensor<3xf64> ",
@@ -380,8 +376,7 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2x3x2xf64> ",
      "2x3x2"},
     {"cumsum_reverse", "4",
-     "%r = nn.cumsum %0 dim 0 {reverse} : (tensor<4xf64>) -> tensor<4xf64> ",
-     "4"},
+     "%r = nn.cumsum %0 dim 0 {reverse} : tensor<4xf64> ", "4"},
     {"transpose_swap", "2x3",
      "%r = nn.transpose %0 [1, 0] : (tensor<2x3xf64>) -> tensor<3x2xf64> ",
      "3x2"},
@@ -431,14 +426,14 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2xf64> "
      "%b = nn.slice %0 starts [2] sizes [2] steps [1] : (tensor<4xf64>) -> "
      "tensor<2xf64> "
-     "%r = nn.mul %a, %b : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64> ",
+     "%r = nn.mul %a, %b : tensor<2xf64> ",
      "2"},
     {"slices_with_a_gap", "5",
      "%a = nn.slice %0 starts [0] sizes [2] steps [1] : (tensor<5xf64>) -> "
      "tensor<2xf64> "
      "%b = nn.slice %0 starts [3] sizes [2] steps [1] : (tensor<5xf64>) -> "
      "tensor<2xf64> "
-     "%r = nn.mul %a, %b : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64> ",
+     "%r = nn.mul %a, %b : tensor<2xf64> ",
      "2"},
     {"slices_that_tile_twice", "4",
      "%a = nn.slice %0 starts [0] sizes [2] steps [1] : (tensor<4xf64>) -> "
@@ -447,8 +442,8 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2xf64> "
      "%c = nn.slice %0 starts [2] sizes [2] steps [1] : (tensor<4xf64>) -> "
      "tensor<2xf64> "
-     "%m = nn.mul %a, %b : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64> "
-     "%r = nn.mul %m, %c : (tensor<2xf64>, tensor<2xf64>) -> tensor<2xf64> ",
+     "%m = nn.mul %a, %b : tensor<2xf64> "
+     "%r = nn.mul %m, %c : tensor<2xf64> ",
      "2"},
     {"slices_of_two_dimensions", "4x4",
      "%a = nn.slice %0 starts [0, 0] sizes [2, 4] steps [1, 1] : "
@@ -474,48 +469,44 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2x3xf64> ",
      "2x3"},
     {"pad_with_a_constant", "3",
-     "%v = nn.constant dense<2.0> : tensor<f64> : tensor<f64> "
+     "%v = nn.constant dense<2.0> : tensor<f64> "
      "%r = nn.pad %0, %v low [2] high [1] : (tensor<3xf64>, tensor<f64>) -> "
      "tensor<6xf64> ",
      "6"},
     {"gather_one", "4x3",
-     "%i = nn.constant dense<2> : tensor<i64> : tensor<i64> "
+     "%i = nn.constant dense<2> : tensor<i64> "
      "%r = nn.gather %0, %i dim 0 : (tensor<4x3xf64>, tensor<i64>) -> "
      "tensor<3xf64> ",
      "3"},
     {"gather_middle", "2x3x2",
-     "%i = nn.constant dense<[[2, 0], [1, 2]]> : tensor<2x2xi32> : "
-     "tensor<2x2xi32> "
+     "%i = nn.constant dense<[[2, 0], [1, 2]]> : tensor<2x2xi32> "
      "%r = nn.gather %0, %i dim 1 : (tensor<2x3x2xf64>, tensor<2x2xi32>) -> "
      "tensor<2x2x2x2xf64> ",
      "2x2x2x2"},
     {"gather_nd_elements", "3x4",
-     "%i = nn.constant dense<[[0, 1], [2, -1], [0, 1]]> : tensor<3x2xi64> : "
-     "tensor<3x2xi64> "
+     "%i = nn.constant dense<[[0, 1], [2, -1], [0, 1]]> : tensor<3x2xi64> "
      "%r = nn.gather_nd %0, %i : (tensor<3x4xf64>, tensor<3x2xi64>) -> "
      "tensor<3xf64> ",
      "3"},
     {"gather_nd_rows", "3x4x2",
-     "%i = nn.constant dense<[[[2], [0]], [[-3], [0]]]> : tensor<2x2x1xi32> : "
-     "tensor<2x2x1xi32> "
+     "%i = nn.constant dense<[[[2], [0]], [[-3], [0]]]> : tensor<2x2x1xi32> "
      "%r = nn.gather_nd %0, %i : (tensor<3x4x2xf64>, tensor<2x2x1xi32>) -> "
      "tensor<2x2x4x2xf64> ",
      "2x2x4x2"},
     {"gather_nd_of_batches", "2x3x4",
      "%i = nn.constant dense<[[[0, 1], [2, -1]], [[1, 1], [1, 1]]]> : "
-     "tensor<2x2x2xi64> : tensor<2x2x2xi64> "
+     "tensor<2x2x2xi64> "
      "%r = nn.gather_nd %0, %i {batch_dims = 1 : i64} : (tensor<2x3x4xf64>, "
      "tensor<2x2x2xi64>) -> tensor<2x2xf64> ",
      "2x2"},
     {"scatter_add_columns", "2x3 2x4",
-     "%i = nn.constant dense<[0, 2, 0, -1]> : tensor<4xi64> : tensor<4xi64> "
+     "%i = nn.constant dense<[0, 2, 0, -1]> : tensor<4xi64> "
      "%r = nn.scatter_add %0, %i, %1 dim 1 : (tensor<2x3xf64>, tensor<4xi64>, "
      "tensor<2x4xf64>) -> tensor<2x3xf64> ",
      "2x3"},
-    {"softmax_first", "3x2",
-     "%r = nn.softmax %0 dim 0 : (tensor<3x2xf64>) -> tensor<3x2xf64> ", "3x2"},
-    {"log_softmax", "2x4",
-     "%r = nn.softmax %0 dim 1 {log} : (tensor<2x4xf64>) -> tensor<2x4xf64> ",
+    {"softmax_first", "3x2", "%r = nn.softmax %0 dim 0 : tensor<3x2xf64> ",
+     "3x2"},
+    {"log_softmax", "2x4", "%r = nn.softmax %0 dim 1 {log} : tensor<2x4xf64> ",
      "2x4", -20, 20},
     {"layer_norm_last_of_3", "2x2x4 4 4",
      "%r = nn.layer_norm %0, %1, %2 dim 2 epsilon 1.0e-5 : (tensor<2x2x4xf64>, "
@@ -534,13 +525,12 @@ inline const VjpCase kVjpCases[] = {
      "tensor<3x4xf64> ",
      "3x4"},
     {"cross_entropy_of_sequences", "2x2x3",
-     "%l = nn.constant dense<[[2, 7], [0, 1]]> : tensor<2x2xi32> : "
-     "tensor<2x2xi32> "
+     "%l = nn.constant dense<[[2, 7], [0, 1]]> : tensor<2x2xi32> "
      "%r = nn.cross_entropy %0, %l {ignore_index = 7 : i64} : "
      "(tensor<2x2x3xf64>, tensor<2x2xi32>) -> tensor<2x2xf64> ",
      "2x2", -10, 10},
     {"cross_entropy_ignored_inside", "2x3",
-     "%l = nn.constant dense<[2, 1]> : tensor<2xi64> : tensor<2xi64> "
+     "%l = nn.constant dense<[2, 1]> : tensor<2xi64> "
      "%r = nn.cross_entropy %0, %l {ignore_index = 1 : i64} : "
      "(tensor<2x3xf64>, tensor<2xi64>) -> tensor<2xf64> ",
      "2"},
@@ -577,7 +567,7 @@ inline const VjpCase kVjpCases[] = {
      "%a:2 = nn.attention %0, %1, %1 {scale = 0.7} : (tensor<1x2x2x2xf64>, "
      "tensor<1x2x3x2xf64>, tensor<1x2x3x2xf64>) -> (tensor<1x2x2x2xf64>, "
      "tensor<1x2x2xf64>) "
-     "%r = nn.sin %a#1 : (tensor<1x2x2xf64>) -> tensor<1x2x2xf64> ",
+     "%r = nn.sin %a#1 : tensor<1x2x2xf64> ",
      "1x2x2"},
     {"attention_log_sum_exp_mask_wanted", "1x2x2x2 1x2x3x2 1x2x3x2 1x1x2x3",
      "%a:2 = nn.attention %0, %1, %2 mask %3 {scale = 0.7} : "

@@ -23,8 +23,8 @@ namespace {
 constexpr const char *kPlan = R"mlir(
 module attributes {accel.phase = "plan"} {
   dist.mesh @mesh ["mb" = 1, "dp" = 2]
-  nn.state @"w" : tensor<2x2xf32> {aliases = ["v"], init = dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>}
-  nn.state @"far" : tensor<4xf32> {init = #nn.file<"FOLDER/data/weights.bin" [64 : 16] hash 18446744073709551615 permutation []>}
+  nn.state @"w" : tensor<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]> {aliases = ["v"]}
+  nn.state @"far" : tensor<4xf32> from #nn.file<"FOLDER/data/weights.bin">[64 : 16] hash 18446744073709551615
   func.func private @kernel_0(tensor<2x2xf32>) -> tensor<2x2xf32> attributes {plan.kernel}
   plan.program @main stage 0 ranks 2 mesh @mesh {
     plan.arena device 196 bytes reserve 1048576
@@ -176,11 +176,12 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
               "accel.folded_parameters = [{name = \"old\", shape = "
               "array<i64: 2, 3>}, {name = \"lost\"}]"},
              {"\"mb\" = 1", "\"mb\" = 2"},
-             {"{aliases = [\"v\"], init = dense<[[1.0, 2.0], [3.0, 4.0]]>",
-              "{frozen, role = #nn<role moment>, init = dense<1.5>"},
-             {"tensor<4xf32> {init", "tensor<3xf64> {stored = f32, logical = "
-                                     "array<i64: 2>, init"},
-             {"[64 : 16]", "[64 : 8]"},
+             {"@\"w\" : tensor<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]> "
+              "{aliases = [\"v\"]}",
+              "moment @\"w\" : tensor<2x2xf32> = dense<1.5> {frozen}"},
+             {"tensor<4xf32> from", "tensor<3xf64> logical [2] from"},
+             {"[64 : 16] hash 18446744073709551615",
+              "[64 : 8] hash 18446744073709551615 {stored = f32}"},
              {"plan.entry @forward", "plan.entry @step"},
              {"plan.write", reports}}),
       "");

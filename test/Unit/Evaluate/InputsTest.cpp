@@ -30,7 +30,7 @@ struct InputsTest : ::testing::Test {
     module = parseSourceString<ModuleOp>(R"(
       func.func private @embed(%i: tensor<4x50xi64>) -> tensor<200x2xf32> {
         %0 = nn.reshape %i : (tensor<4x50xi64>) -> tensor<200xi64>
-        %t = nn.constant dense<1.0> : tensor<40x2xf32> : tensor<40x2xf32>
+        %t = nn.constant dense<1.0> : tensor<40x2xf32>
         %1 = nn.gather %t, %0 dim 0 : (tensor<40x2xf32>, tensor<200xi64>) -> tensor<200x2xf32>
         return %1 : tensor<200x2xf32>
       }

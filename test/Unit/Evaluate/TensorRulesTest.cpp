@@ -285,10 +285,9 @@ TEST_F(TensorRules, Cumsum) {
 //===----------------------------------------------------------------------===//
 
 TEST_F(TensorRules, ConstantAndIota) {
-  EXPECT_THAT(
-      evaluate("nn.constant dense<[1.5, -2.0]> : tensor<2xf32>", {}, "2xf32"),
-      ElementsAre(1.5, -2));
-  EXPECT_THAT(evaluate("nn.constant dense<true> : tensor<2xi1>", {}, "2xi1"),
+  EXPECT_THAT(evaluate("nn.constant dense<[1.5, -2.0]>", {}, "2xf32"),
+              ElementsAre(1.5, -2));
+  EXPECT_THAT(evaluate("nn.constant dense<true>", {}, "2xi1"),
               ElementsAre(1, 1));
   EXPECT_THAT(
       evaluate("nn.iota {dim = 1 : i64, start = 5 : i64}", {}, "2x3xi64"),

@@ -149,9 +149,9 @@ TEST_F(TrainingRules, RandomUniform) {
 TEST_F(TrainingRules, GradientIsItsOperand) {
   mlir::OwningOpRef<mlir::ModuleOp> program =
       mlir::parseSourceString<mlir::ModuleOp>(R"(
-        nn.state @w : tensor<2xf64> {init = dense<0.0> : tensor<2xf64>}
+        nn.state @w : tensor<2xf64> = dense<0.0>
         func.func @f(%g: tensor<2xf64>) {
-          %r = nn.gradient %g of @w : (tensor<2xf64>) -> tensor<2xf64>
+          %r = nn.gradient %g of @w : tensor<2xf64>
           return
         })",
                                               &context);

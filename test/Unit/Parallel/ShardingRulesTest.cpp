@@ -34,22 +34,18 @@ std::ostream &operator<<(std::ostream &stream, const OpCase &op) {
 }
 
 const OpCase kOps[] = {
-    {"neg", "%0: tensor<4x6xf32>",
-     "nn.neg %0 : (tensor<4x6xf32>) -> tensor<4x6xf32>", "tensor<4x6xf32>"},
-    {"exp", "%0: tensor<4x6xf32>",
-     "nn.exp %0 : (tensor<4x6xf32>) -> tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"neg", "%0: tensor<4x6xf32>", "nn.neg %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"exp", "%0: tensor<4x6xf32>", "nn.exp %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
     {"add", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
-     "nn.add %0, %1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>",
-     "tensor<4x6xf32>"},
+     "nn.add %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"sub", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
-     "nn.sub %0, %1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>",
-     "tensor<4x6xf32>"},
+     "nn.sub %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"mul", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
-     "nn.mul %0, %1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>",
-     "tensor<4x6xf32>"},
+     "nn.mul %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"div", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
-     "nn.div %0, %1 : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>",
-     "tensor<4x6xf32>"},
+     "nn.div %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"select", "%0: tensor<4x6xi1>, %1: tensor<4x6xf32>, %2: tensor<4x6xf32>",
      "nn.select %0, %1, %2 : (tensor<4x6xi1>, tensor<4x6xf32>, "
      "tensor<4x6xf32>) -> tensor<4x6xf32>",
@@ -127,8 +123,7 @@ const OpCase kOps[] = {
      "tensor<4x6xf32>) -> tensor<8x6xf32>",
      "tensor<8x6xf32>"},
     {"gradient", "%0: tensor<4x6xf32>",
-     "nn.gradient %0 of @w : (tensor<4x6xf32>) -> tensor<4x6xf32>",
-     "tensor<4x6xf32>"},
+     "nn.gradient %0 of @w : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"random_uniform", "%0: tensor<4x6xi64>, %1: tensor<4x6xi64>",
      "nn.random_uniform %0, %1 : (tensor<4x6xi64>, tensor<4x6xi64>) -> "
      "tensor<4x6xf32>",
@@ -167,12 +162,10 @@ const OpCase kOps[] = {
     {"reduce_prod", "%0: tensor<4x6x2xf32>",
      "nn.reduce prod %0 dims [1] : (tensor<4x6x2xf32>) -> tensor<4x2xf32>",
      "tensor<4x2xf32>"},
-    {"cumsum", "%0: tensor<4x6xf32>",
-     "nn.cumsum %0 dim 1 : (tensor<4x6xf32>) -> tensor<4x6xf32>",
+    {"cumsum", "%0: tensor<4x6xf32>", "nn.cumsum %0 dim 1 : tensor<4x6xf32>",
      "tensor<4x6xf32>"},
     {"softmax", "%0: tensor<4x6x2xf32>",
-     "nn.softmax %0 dim 1 : (tensor<4x6x2xf32>) -> tensor<4x6x2xf32>",
-     "tensor<4x6x2xf32>"},
+     "nn.softmax %0 dim 1 : tensor<4x6x2xf32>", "tensor<4x6x2xf32>"},
     {"layer_norm",
      "%0: tensor<4x2x6xf32>, %1: tensor<6xf32>, %2: tensor<6xf32>",
      "nn.layer_norm %0, %1, %2 dim 2 epsilon 1.0e-5 : (tensor<4x2x6xf32>, "
@@ -197,11 +190,10 @@ const OpCase kOps[] = {
      "tensor<2x1x1x6xf32>) -> (tensor<2x4x2x4xf32>, tensor<2x4x2xf32>)",
      "tensor<2x4x2x4xf32>, tensor<2x4x2xf32>", 2},
     {"constant", "",
-     "nn.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> : "
-     "tensor<2x2xf32>",
+     "nn.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>"
+     "",
      "tensor<2x2xf32>"},
-    {"constant_splat", "",
-     "nn.constant dense<2.0> : tensor<4x2xf32> : tensor<4x2xf32>",
+    {"constant_splat", "", "nn.constant dense<2.0> : tensor<4x2xf32>",
      "tensor<4x2xf32>"},
     {"iota", "", "nn.iota {dim = 1 : i64, start = 3 : i64} : tensor<4x6xf32>",
      "tensor<4x6xf32>"},
@@ -236,12 +228,11 @@ protected:
     }
     std::string text =
         std::string("dist.mesh @mesh [\"a\" = 2, \"b\" = 2, \"c\" = 2]\n"
-                    "nn.state @w : tensor<4x6xf32> {init = dense<0.0> : "
-                    "tensor<4x6xf32>}\n"
+                    "nn.state @w : tensor<4x6xf32> = dense<0.0>\n"
                     "func.func @main(") +
         op.arguments + ") -> (" + types +
         ") attributes {nn.entry} {\n  %zero = nn.constant dense<0.0> : "
-        "tensor<8x6xf32> : tensor<8x6xf32>\n  %r:" +
+        "tensor<8x6xf32>\n  %r:" +
         std::to_string(op.results) + " = " + op.op + "\n  return " + values +
         " : " + types + "\n}\n";
     return parseSourceString<ModuleOp>(text, &context());

@@ -67,15 +67,14 @@ inline double siluSlope(double x) {
   return sigmoidOf(x) + x * sigmoidOf(x) * sigmoidOf(-x);
 }
 
-#define CALL(op) "%r = nn." op " %x : (T) -> T"
-#define CALL2(op) "%r = nn." op " %x, %y : (T, T) -> T"
-#define POWER(n)                                                               \
-  "%n = nn.constant dense<" n "> : T : T %r = nn.pow %x, %n : (T, T) -> T"
+#define CALL(op) "%r = nn." op " %x : T"
+#define CALL2(op) "%r = nn." op " %x, %y : T"
+#define POWER(n) "%n = nn.constant dense<" n "> : T %r = nn.pow %x, %n : T"
 /// log(1 + exp(-|x|)) after the op `extreme` of x and 0, joined by `sum`.
 #define SOFT(extreme, sum)                                                     \
-  "%z = nn.constant dense<0.0> : T : T %a = nn.abs %x : (T) -> T %b = nn.neg " \
-  "%a : (T) -> T %e = nn.exp %b : (T) -> T %t = nn.log1p %e : (T) -> T %m = "  \
-  "nn." extreme " %x, %z : (T, T) -> T %r = nn." sum " %m, %t : (T, T) -> T"
+  "%z = nn.constant dense<0.0> : T %a = nn.abs %x : T %b = nn.neg "            \
+  "%a : T %e = nn.exp %b : T %t = nn.log1p %e : T %m = "                       \
+  "nn." extreme " %x, %z : T %r = nn." sum " %m, %t : T"
 #define X [](double x, double) -> double
 #define Y [](double, double y) -> double
 #define XY [](double x, double y) -> double
@@ -135,6 +134,8 @@ inline const std::vector<AccuracyCase> &accuracyCases() {
     {"sin", CALL("sin"), false, X { return std::sin(x); }, {1}, X { return std::cos(x); }, {1}},
     {"cos", CALL("cos"), false, X { return std::cos(x); }, {1}, X { return -std::sin(x); }, {1}},
     {"floor", CALL("floor"), false, X { return std::floor(x); }, {0}, X { return 0; }, {0}},
+    {"round", CALL("round"), false, X { return std::isinf(x) ? x : x - std::remainder(x, 1); }, {0}, X { return 0; }, {0},
+     nullptr, {}, {{0.5, 0, 0}, {1.5, 2, 0}, {2.5, 2, 0}, {-2.5, -2, 0}, {0x1p30, 0x1p30, 0}}},
     {"gelu_tanh", CALL("gelu tanh"), false,
      X { return x == kInfinity ? x : x * sigmoidOf(cubicOf(x)); }, {1, 0x1p-22, kTail},
      X { return geluTanhSlope(x); }, {1, 0x1p-22, kTail}, nullptr, {},
@@ -144,7 +145,7 @@ inline const std::vector<AccuracyCase> &accuracyCases() {
      X { return x * (std::erfc(-x * M_SQRT1_2) / 2); }, {1, 0x1p-22, kTail},
      X { return std::isinf(x) ? kNaN : geluErfSlope(x); }, {1, 0x1p-22, kTail}, nullptr, {},
      {{-30, 0, 0}, {-1e30, 0, 0}, {0, 0, 0.5}, {100, 100, 1}, {0x1p100, 0x1p100, 1}}},
-    {"silu", "%s = nn.sigmoid %x : (T) -> T %r = nn.mul %x, %s : (T, T) -> T", false,
+    {"silu", "%s = nn.sigmoid %x : T %r = nn.mul %x, %s : T", false,
      X { return x * sigmoidOf(x); }, {2.5, 0x1p-118, "a flushed sigmoid, times x"},
      X { return std::isinf(x) ? kNaN : siluSlope(x); },
      {1, 0x1p-19, "1 - y of the rounded sigmoid y, times x, as in PyTorch"}, nullptr, {},

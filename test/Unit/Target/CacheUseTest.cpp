@@ -40,7 +40,7 @@ public:
     auto module = context.parse(R"(
       func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32>
           attributes {plan.kernel, plan.rows = 1 : i64} {
-        %y = nn.neg %x : (tensor<8xf32>) -> tensor<8xf32>
+        %y = nn.neg %x : tensor<8xf32>
         return %y : tensor<8xf32>
       })");
     auto function = *module->getOps<mlir::func::FuncOp>().begin();

@@ -182,15 +182,15 @@ TEST(KernelTypes, ComparesSelectsAndCountsThroughBooleans) {
   Kernel kernel(R"(
     func.func private @k(%x: tensor<6x9xf32>, %m: tensor<6x9xi1>) -> (tensor<6x9xf32>, tensor<6x9xi1>, tensor<6x9xi64>)
         attributes {plan.kernel, plan.rows = 6 : i64} {
-      %n = nn.is_nan %x : (tensor<6x9xf32>) -> tensor<6x9xi1>
-      %not = nn.not %n : (tensor<6x9xi1>) -> tensor<6x9xi1>
-      %and = nn.and %not, %m : (tensor<6x9xi1>, tensor<6x9xi1>) -> tensor<6x9xi1>
-      %c = nn.constant dense<0xFF800000> : tensor<6x9xf32> : tensor<6x9xf32>
-      %s = nn.select %and, %x, %c : (tensor<6x9xi1>, tensor<6x9xf32>, tensor<6x9xf32>) -> tensor<6x9xf32>
+      %n = nn.is_nan %x : tensor<6x9xf32>
+      %not = nn.not %n : tensor<6x9xi1>
+      %and = nn.and %not, %m : tensor<6x9xi1>
+      %c = nn.constant dense<0xFF800000> : tensor<6x9xf32>
+      %s = nn.select %and, %x, %c : tensor<6x9xf32>
       %i = nn.cast %m : (tensor<6x9xi1>) -> tensor<6x9xi64>
       %t = nn.iota {dim = 1 : i64} : tensor<6x9xi64>
-      %u = nn.cumsum %i dim 1 {exclusive} : (tensor<6x9xi64>) -> tensor<6x9xi64>
-      %v = nn.add %t, %u : (tensor<6x9xi64>, tensor<6x9xi64>) -> tensor<6x9xi64>
+      %u = nn.cumsum %i dim 1 {exclusive} : tensor<6x9xi64>
+      %v = nn.add %t, %u : tensor<6x9xi64>
       return %s, %and, %v : tensor<6x9xf32>, tensor<6x9xi1>, tensor<6x9xi64>
     })");
   auto x = randoms<float>(54);
@@ -344,7 +344,7 @@ TEST(KernelTypes, RefusesWhatItCannotEmit) {
             "'cpu' may contain, found 'nn.matmul'");
   EXPECT_TRUE(failed(verify(R"(
     func.func private @k() -> tensor<2xf32> attributes {plan.rows = 1 : i64} {
-      %y = nn.constant dense<[1.0, 2.0]> : tensor<2xf32> : tensor<2xf32>
+      %y = nn.constant dense<[1.0, 2.0]> : tensor<2xf32>
       return %y : tensor<2xf32>
     })")));
   EXPECT_EQ(message, "'nn.constant' op expected a constant with equal elements "

@@ -11,9 +11,9 @@ TEST(Kernels, AddsABroadcastBiasAndAppliesGelu) {
       func.func private @k(%x: tensor<5x37xf32>, %b: tensor<37xf32>) -> tensor<5x37xf32>
           attributes {plan.kernel, plan.rows = 5 : i64} {
         %r = nn.broadcast %b : (tensor<37xf32>) -> tensor<5x37xf32>
-        %s = nn.add %x, %r : (tensor<5x37xf32>, tensor<5x37xf32>) -> tensor<5x37xf32>
+        %s = nn.add %x, %r : tensor<5x37xf32>
         %y = nn.gelu )") +
-                  kind + R"( %s : (tensor<5x37xf32>) -> tensor<5x37xf32>
+                  kind + R"( %s : tensor<5x37xf32>
         return %y : tensor<5x37xf32>
       })");
     auto x = randoms<float>(5 * 37, 6), b = randoms<float>(37);
@@ -36,7 +36,7 @@ TEST(Kernels, NormalisesRowsAndKeepsTheirSum) {
   Kernel kernel(R"(
     func.func private @k(%x: tensor<2x3x70xf32>, %r: tensor<2x3x70xf32>, %s: tensor<70xf32>, %b: tensor<70xf32>)
         -> (tensor<2x3x70xf32>, tensor<2x3x70xf32>) attributes {plan.kernel, plan.rows = 6 : i64} {
-      %h = nn.add %x, %r : (tensor<2x3x70xf32>, tensor<2x3x70xf32>) -> tensor<2x3x70xf32>
+      %h = nn.add %x, %r : tensor<2x3x70xf32>
       %y = nn.layer_norm %h, %s, %b dim 2 epsilon 1.0e-05 : (tensor<2x3x70xf32>, tensor<70xf32>, tensor<70xf32>) -> tensor<2x3x70xf32>
       return %h, %y : tensor<2x3x70xf32>, tensor<2x3x70xf32>
     })");
@@ -70,7 +70,7 @@ TEST(Kernels, SoftmaxKeepsMaskedAndInvalidRows) {
           attributes {plan.kernel, plan.rows = 4 : i64} {
         %y = nn.softmax %x dim 1 )") +
                   (log ? "{log} " : "") +
-                  R"(: (tensor<4x33xf32>) -> tensor<4x33xf32>
+                  R"(: tensor<4x33xf32>
         return %y : tensor<4x33xf32>
       })");
     auto x = randoms<float>(4 * 33, 10);
@@ -164,7 +164,7 @@ TEST(Kernels, JoinsAndPads) {
     func.func private @k(%x: tensor<2x3xi64>, %y: tensor<2x2xi64>) -> tensor<4x7xi64>
         attributes {plan.kernel, plan.rows = 4 : i64} {
       %c = nn.concat %x, %y dim 1 : (tensor<2x3xi64>, tensor<2x2xi64>) -> tensor<2x5xi64>
-      %v = nn.constant dense<9> : tensor<i64> : tensor<i64>
+      %v = nn.constant dense<9> : tensor<i64>
       %p = nn.pad %c, %v low [1, 2] high [1, 0] : (tensor<2x5xi64>, tensor<i64>) -> tensor<4x7xi64>
       return %p : tensor<4x7xi64>
     })");
@@ -222,7 +222,7 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
   auto module = context.parse(R"(
     func.func private @k(%x: tensor<2x8xf32>) -> tensor<16xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
       %r = nn.reshape %x : (tensor<2x8xf32>) -> tensor<16xf32>
-      %y = nn.exp %r : (tensor<16xf32>) -> tensor<16xf32>
+      %y = nn.exp %r : tensor<16xf32>
       return %y : tensor<16xf32>
     }
     plan.program @p stage 0 ranks 1 {
@@ -279,10 +279,10 @@ TEST(Kernels, SumsColumnsInPanels) {
   Kernel kernel(R"(
     func.func private @k(%x: tensor<2x3x1100xf32>, %g: tensor<2x3x1100xf32>)
         -> (tensor<1100xf32>, tensor<1100xf32>) attributes {plan.kernel, plan.rows = 1100 : i64} {
-      %p = nn.mul %x, %g : (tensor<2x3x1100xf32>, tensor<2x3x1100xf32>) -> tensor<2x3x1100xf32>
+      %p = nn.mul %x, %g : tensor<2x3x1100xf32>
       %s = nn.reduce sum %p dims [0, 1] : (tensor<2x3x1100xf32>) -> tensor<1100xf32>
       %t = nn.reduce sum %g dims [0, 1] : (tensor<2x3x1100xf32>) -> tensor<1100xf32>
-      %n = nn.neg %t : (tensor<1100xf32>) -> tensor<1100xf32>
+      %n = nn.neg %t : tensor<1100xf32>
       return %s, %n : tensor<1100xf32>, tensor<1100xf32>
     })");
   auto x = randoms<float>(lines * columns), g = randoms<float>(lines * columns);

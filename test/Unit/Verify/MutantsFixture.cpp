@@ -21,10 +21,10 @@ using namespace accel::test;
 /// right type.
 static constexpr const char *kProgram = R"(
 module attributes {accel.phase = "nn"} {
-nn.state @table : tensor<16x16xf32> {init = #init_table}
-nn.state @w1 : tensor<16x16xf32> {init = #init_w1}
-nn.state @b1 : tensor<16xf32> {init = #init_b1}
-nn.state @w2 : tensor<16x16xf32> {init = #init_w2}
+nn.state @table : tensor<16x16xf32> = #init_table
+nn.state @w1 : tensor<16x16xf32> = #init_w1
+nn.state @b1 : tensor<16xf32> = #init_b1
+nn.state @w2 : tensor<16x16xf32> = #init_w2
 func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {nn.input = "t"},
     %table: tensor<16x16xf32> {nn.state = @table}, %w1: tensor<16x16xf32> {nn.state = @w1},
     %b1: tensor<16xf32> {nn.state = @b1}, %w2: tensor<16x16xf32> {nn.state = @w2})
@@ -32,26 +32,26 @@ func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {
   %x = nn.gather %table, %ids dim 0 : (tensor<16x16xf32>, tensor<16xi64>) -> tensor<16x16xf32>
   %z = nn.matmul %x, %w1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   %bb = nn.broadcast %b1 : (tensor<16xf32>) -> tensor<16x16xf32>
-  %zb = nn.add %z, %bb : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-  %a = nn.tanh %zb : (tensor<16x16xf32>) -> tensor<16x16xf32>
-  %d1 = nn.dropout %a ratio 2.5e-01 site 0 : (tensor<16x16xf32>) -> tensor<16x16xf32>
+  %zb = nn.add %z, %bb : tensor<16x16xf32>
+  %a = nn.tanh %zb : tensor<16x16xf32>
+  %d1 = nn.dropout %a ratio 2.5e-01 site 0 : tensor<16x16xf32>
   %left = nn.slice %d1 starts [0, 0] sizes [16, 8] steps [1, 1] : (tensor<16x16xf32>) -> tensor<16x8xf32>
   %right = nn.slice %d1 starts [0, 8] sizes [16, 8] steps [1, 1] : (tensor<16x16xf32>) -> tensor<16x8xf32>
   %h = nn.concat %right, %left dim 1 : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x16xf32>
   %y = nn.matmul %h, %w2 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
   %logits = nn.matmul %y, %table {transpose_rhs} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-  %d = nn.sub %logits, %t : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
-  %q = nn.mul %d, %d : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %d = nn.sub %logits, %t : tensor<16x16xf32>
+  %q = nn.mul %d, %d : tensor<16x16xf32>
   %s = nn.reduce sum %q dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
   %places = nn.reshape %ids : (tensor<16xi64>) -> tensor<16x1xi64>
   %picked = nn.gather_nd %logits, %places {batch_dims = 1 : i64} : (tensor<16x16xf32>, tensor<16x1xi64>) -> tensor<16xf32>
   %p = nn.reduce sum %picked dims [0] : (tensor<16xf32>) -> tensor<f32>
-  %sp = nn.add %s, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %c = nn.constant dense<0.00390625> : tensor<f32> : tensor<f32>
-  %data = nn.mul %sp, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %ww = nn.mul %w1, %w1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %sp = nn.add %s, %p : tensor<f32>
+  %c = nn.constant dense<0.00390625> : tensor<f32>
+  %data = nn.mul %sp, %c : tensor<f32>
+  %ww = nn.mul %w1, %w1 : tensor<16x16xf32>
   %r = nn.reduce sum %ww dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
-  %loss = nn.add %data, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = nn.add %data, %r : tensor<f32>
   return %loss : tensor<f32>
 }
 }
@@ -61,9 +61,9 @@ func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {
 /// penalty on a transposed weight; sizes that two ranks cannot split.
 static constexpr const char *kUneven = R"(
 module attributes {accel.phase = "nn"} {
-nn.state @table : tensor<7x5xf32> {init = #init_table}
-nn.state @w1 : tensor<5x5xf32> {init = #init_w1}
-nn.state @b1 : tensor<5xf32> {init = #init_b1}
+nn.state @table : tensor<7x5xf32> = #init_table
+nn.state @w1 : tensor<5x5xf32> = #init_w1
+nn.state @b1 : tensor<5xf32> = #init_b1
 func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> {nn.input = "t"},
     %table: tensor<7x5xf32> {nn.state = @table}, %w1: tensor<5x5xf32> {nn.state = @w1},
     %b1: tensor<5xf32> {nn.state = @b1}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
@@ -72,20 +72,20 @@ func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> 
   %rows = nn.reshape %et : (tensor<3x8x5xf32>) -> tensor<24x5xf32>
   %z = nn.matmul %rows, %w1 : (tensor<24x5xf32>, tensor<5x5xf32>) -> tensor<24x5xf32>
   %bb = nn.broadcast %b1 : (tensor<5xf32>) -> tensor<24x5xf32>
-  %zb = nn.add %z, %bb : (tensor<24x5xf32>, tensor<24x5xf32>) -> tensor<24x5xf32>
-  %a = nn.tanh %zb : (tensor<24x5xf32>) -> tensor<24x5xf32>
+  %zb = nn.add %z, %bb : tensor<24x5xf32>
+  %a = nn.tanh %zb : tensor<24x5xf32>
   %l0 = nn.matmul %a, %table {transpose_rhs} : (tensor<24x5xf32>, tensor<7x5xf32>) -> tensor<24x7xf32>
   %l1 = nn.reshape %l0 : (tensor<24x7xf32>) -> tensor<3x8x7xf32>
   %l = nn.transpose %l1 [1, 0, 2] : (tensor<3x8x7xf32>) -> tensor<8x3x7xf32>
-  %d = nn.sub %l, %t : (tensor<8x3x7xf32>, tensor<8x3x7xf32>) -> tensor<8x3x7xf32>
-  %q = nn.mul %d, %d : (tensor<8x3x7xf32>, tensor<8x3x7xf32>) -> tensor<8x3x7xf32>
+  %d = nn.sub %l, %t : tensor<8x3x7xf32>
+  %q = nn.mul %d, %d : tensor<8x3x7xf32>
   %s = nn.reduce sum %q dims [0, 1, 2] : (tensor<8x3x7xf32>) -> tensor<f32>
-  %c = nn.constant dense<0.0078125> : tensor<f32> : tensor<f32>
-  %data = nn.mul %s, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %c = nn.constant dense<0.0078125> : tensor<f32>
+  %data = nn.mul %s, %c : tensor<f32>
   %wt = nn.transpose %w1 [1, 0] : (tensor<5x5xf32>) -> tensor<5x5xf32>
-  %ww = nn.mul %wt, %wt : (tensor<5x5xf32>, tensor<5x5xf32>) -> tensor<5x5xf32>
+  %ww = nn.mul %wt, %wt : tensor<5x5xf32>
   %r = nn.reduce sum %ww dims [0, 1] : (tensor<5x5xf32>) -> tensor<f32>
-  %loss = nn.add %data, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %loss = nn.add %data, %r : tensor<f32>
   return %loss : tensor<f32>
 }
 }
@@ -95,35 +95,35 @@ func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> 
 /// and one whose rows they do; squares of both gradients.
 static constexpr const char *kRows = R"(
 module attributes {accel.phase = "train"} {
-nn.state @table : tensor<401x32xf64> {init = #init_table}
-nn.state @types : tensor<400x32xf64> {init = #init_types}
+nn.state @table : tensor<401x32xf64> = #init_table
+nn.state @types : tensor<400x32xf64> = #init_types
 func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x401xf64> {nn.input = "y"},
     %table: tensor<401x32xf64> {nn.state = @table}, %types: tensor<400x32xf64> {nn.state = @types})
     -> (tensor<f64> {nn.output = "loss"}, tensor<401x32xf64> {nn.state = @table}, tensor<400x32xf64> {nn.state = @types}) attributes {nn.entry = #nn<entry step>} {
   %a = nn.gather %table, %ids dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
   %b = nn.gather %types, %ids dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
-  %c = nn.mul %a, %b : (tensor<8x2x32xf64>, tensor<8x2x32xf64>) -> tensor<8x2x32xf64>
+  %c = nn.mul %a, %b : tensor<8x2x32xf64>
   %loss = nn.reduce sum %c dims [0, 1, 2] : (tensor<8x2x32xf64>) -> tensor<f64>
   %x = nn.reduce sum %c dims [1] : (tensor<8x2x32xf64>) -> tensor<8x32xf64>
-  %none = nn.constant dense<0.0> : tensor<401x32xf64> : tensor<401x32xf64>
-  %zero = nn.constant dense<0.0> : tensor<400x32xf64> : tensor<400x32xf64>
+  %none = nn.constant dense<0.0> : tensor<401x32xf64>
+  %zero = nn.constant dense<0.0> : tensor<400x32xf64>
   %d1 = nn.matmul %y, %x {transpose_lhs} : (tensor<8x401xf64>, tensor<8x32xf64>) -> tensor<401x32xf64>
   %d0 = nn.scatter_add %none, %ids, %b dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<401x32xf64>
-  %d = nn.add %d1, %d0 : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
+  %d = nn.add %d1, %d0 : tensor<401x32xf64>
   %e = nn.scatter_add %zero, %ids, %a dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<400x32xf64>
-  %g = nn.gradient %d of @table : (tensor<401x32xf64>) -> tensor<401x32xf64>
-  %h = nn.gradient %e of @types : (tensor<400x32xf64>) -> tensor<400x32xf64>
-  %g2 = nn.mul %g, %g : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
-  %h2 = nn.mul %h, %h : (tensor<400x32xf64>, tensor<400x32xf64>) -> tensor<400x32xf64>
-  %t1 = nn.sub %table, %g2 : (tensor<401x32xf64>, tensor<401x32xf64>) -> tensor<401x32xf64>
-  %p1 = nn.sub %types, %h2 : (tensor<400x32xf64>, tensor<400x32xf64>) -> tensor<400x32xf64>
+  %g = nn.gradient %d of @table : tensor<401x32xf64>
+  %h = nn.gradient %e of @types : tensor<400x32xf64>
+  %g2 = nn.mul %g, %g : tensor<401x32xf64>
+  %h2 = nn.mul %h, %h : tensor<400x32xf64>
+  %t1 = nn.sub %table, %g2 : tensor<401x32xf64>
+  %p1 = nn.sub %types, %h2 : tensor<400x32xf64>
   return %loss, %t1, %p1 : tensor<f64>, tensor<401x32xf64>, tensor<400x32xf64>
 }
 }
 )";
 
-static std::string randomElements(std::mt19937 &random, ArrayRef<int64_t> shape,
-                                  const std::string &type) {
+static std::string randomElements(std::mt19937 &random,
+                                  ArrayRef<int64_t> shape) {
   std::string text = "dense<";
   auto number = [&] {
     return std::to_string(static_cast<int>(random() % 33) - 16) + ".0e-2";
@@ -142,10 +142,7 @@ static std::string randomElements(std::mt19937 &random, ArrayRef<int64_t> shape,
       text += (i ? ", " : "") + row(shape[1]);
     text += "]";
   }
-  text += "> : tensor<";
-  for (int64_t size : shape)
-    text += std::to_string(size) + "x";
-  return text + type + ">";
+  return text + ">";
 }
 
 int Tally::count(StringRef prefix) const {
@@ -203,10 +200,9 @@ OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
               {"#init_b1", {width}},
               {"#init_w2", {width, width}}};
   }
-  const std::string type = setting.program == Program::Rows ? "f64" : "f32";
   for (auto &[name, shape] : states)
     if (size_t at = text.find(name); at != std::string::npos)
-      text.replace(at, strlen(name), randomElements(random, shape, type));
+      text.replace(at, strlen(name), randomElements(random, shape));
   return parseSourceString<ModuleOp>(text, &context);
 }
 

@@ -186,7 +186,7 @@ bool Mutator::changeConstant() {
         element, splat.getSplatValue<APFloat>().convertToDouble() * 2 + 0.5);
   else
     changed = IntegerAttr::get(element, splat.getSplatValue<APInt>() + 1);
-  op.setValueAttr(DenseElementsAttr::get(op.getType(), changed));
+  op.setValueAttr(DenseElementsAttr::get(splat.getType(), changed));
   return true;
 }
 

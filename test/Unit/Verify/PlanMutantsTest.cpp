@@ -21,12 +21,12 @@ namespace {
 /// attention, a sum with what came in, tied logits; squared error.
 constexpr const char *kProgram = R"(
 module attributes {accel.phase = "nn"} {
-nn.state @table : tensor<8x8xf32> {init = #8x8}
-nn.state @scale : tensor<8xf32> {init = #8}
-nn.state @shift : tensor<8xf32> {init = #8}
-nn.state @wqkv : tensor<8x24xf32> {init = #8x24}
-nn.state @bqkv : tensor<24xf32> {init = #24}
-nn.state @wo : tensor<8x8xf32> {init = #8x8}
+nn.state @table : tensor<8x8xf32> = #8x8
+nn.state @scale : tensor<8xf32> = #8
+nn.state @shift : tensor<8xf32> = #8
+nn.state @wqkv : tensor<8x24xf32> = #8x24
+nn.state @bqkv : tensor<24xf32> = #24
+nn.state @wo : tensor<8x8xf32> = #8x8
 func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %t: tensor<8x4x8xf32> {nn.input = "t"},
     %table: tensor<8x8xf32> {nn.state = @table}, %scale: tensor<8xf32> {nn.state = @scale},
     %shift: tensor<8xf32> {nn.state = @shift}, %wqkv: tensor<8x24xf32> {nn.state = @wqkv},
@@ -37,7 +37,7 @@ func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %t: tensor<8x4x8xf32> 
   %rows = nn.reshape %n : (tensor<8x4x8xf32>) -> tensor<32x8xf32>
   %p = nn.matmul %rows, %wqkv : (tensor<32x8xf32>, tensor<8x24xf32>) -> tensor<32x24xf32>
   %bb = nn.broadcast %bqkv : (tensor<24xf32>) -> tensor<32x24xf32>
-  %pb = nn.add %p, %bb : (tensor<32x24xf32>, tensor<32x24xf32>) -> tensor<32x24xf32>
+  %pb = nn.add %p, %bb : tensor<32x24xf32>
   %qkv = nn.reshape %pb : (tensor<32x24xf32>) -> tensor<8x4x24xf32>
   %q0 = nn.slice %qkv starts [0, 0, 0] sizes [8, 4, 8] steps [1, 1, 1] : (tensor<8x4x24xf32>) -> tensor<8x4x8xf32>
   %k0 = nn.slice %qkv starts [0, 0, 8] sizes [8, 4, 8] steps [1, 1, 1] : (tensor<8x4x24xf32>) -> tensor<8x4x8xf32>
@@ -53,14 +53,14 @@ func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %t: tensor<8x4x8xf32> 
   %a2 = nn.reshape %a1 : (tensor<8x4x2x4xf32>) -> tensor<32x8xf32>
   %o = nn.matmul %a2, %wo : (tensor<32x8xf32>, tensor<8x8xf32>) -> tensor<32x8xf32>
   %o1 = nn.reshape %o : (tensor<32x8xf32>) -> tensor<8x4x8xf32>
-  %h = nn.add %o1, %x : (tensor<8x4x8xf32>, tensor<8x4x8xf32>) -> tensor<8x4x8xf32>
-  %g = nn.gelu erf %h : (tensor<8x4x8xf32>) -> tensor<8x4x8xf32>
+  %h = nn.add %o1, %x : tensor<8x4x8xf32>
+  %g = nn.gelu erf %h : tensor<8x4x8xf32>
   %logits = nn.matmul %g, %table {transpose_rhs} : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
-  %d = nn.sub %logits, %t : (tensor<8x4x8xf32>, tensor<8x4x8xf32>) -> tensor<8x4x8xf32>
-  %dd = nn.mul %d, %d : (tensor<8x4x8xf32>, tensor<8x4x8xf32>) -> tensor<8x4x8xf32>
+  %d = nn.sub %logits, %t : tensor<8x4x8xf32>
+  %dd = nn.mul %d, %d : tensor<8x4x8xf32>
   %s = nn.reduce sum %dd dims [0, 1, 2] : (tensor<8x4x8xf32>) -> tensor<f32>
-  %c = nn.constant dense<0.00390625> : tensor<f32> : tensor<f32>
-  %loss = nn.mul %s, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %c = nn.constant dense<0.00390625> : tensor<f32>
+  %loss = nn.mul %s, %c : tensor<f32>
   return %loss : tensor<f32>
 }
 }
@@ -88,7 +88,7 @@ constexpr Setting kSettings[] = {
 
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
-  std::string text = "dense<", type = "tensor<";
+  std::string text = "dense<";
   int64_t columns = shape.back(), rows = shape.size() > 1 ? shape[0] : 1;
   text += shape.size() > 1 ? "[" : "";
   for (int64_t row = 0; row < rows; ++row) {
@@ -99,9 +99,7 @@ std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
     text += "]";
   }
   text += shape.size() > 1 ? "]" : "";
-  for (int64_t size : shape)
-    type += std::to_string(size) + "x";
-  return text + "> : " + type + "f32>";
+  return text + ">";
 }
 
 struct Tally {
@@ -137,10 +135,11 @@ protected:
   OwningOpRef<ModuleOp> parse() {
     std::mt19937 random(7);
     std::string text = kProgram;
-    for (auto [name, shape] : {std::pair("#8x8}", SmallVector<int64_t>{8, 8}),
-                               std::pair("#8}", SmallVector<int64_t>{8}),
-                               std::pair("#8x24}", SmallVector<int64_t>{8, 24}),
-                               std::pair("#24}", SmallVector<int64_t>{24})})
+    for (auto [name, shape] :
+         {std::pair("#8x8\n", SmallVector<int64_t>{8, 8}),
+          std::pair("#8\n", SmallVector<int64_t>{8}),
+          std::pair("#8x24\n", SmallVector<int64_t>{8, 24}),
+          std::pair("#24\n", SmallVector<int64_t>{24})})
       for (size_t at; (at = text.find(name)) != std::string::npos;)
         text.replace(at, strlen(name) - 1, makeElements(random, shape));
     return parseSourceString<ModuleOp>(text, &context);

@@ -98,6 +98,9 @@ static Value emitUnary(ImplicitLocOpBuilder &b, nn::CosOp, Value x) {
 static Value emitUnary(ImplicitLocOpBuilder &b, nn::FloorOp, Value x) {
   return LLVM::FFloorOp::create(b, x);
 }
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::RoundOp, Value x) {
+  return LLVM::RoundEvenOp::create(b, x);
+}
 static Value emitUnary(ImplicitLocOpBuilder &b, nn::NotOp, Value x) {
   Value one = arith::ConstantIntOp::create(b, 1, 1);
   return arith::XOrIOp::create(b, x, one);
@@ -355,18 +358,21 @@ struct SelectElement
   }
 };
 
-template <template <typename> class Model, typename... Ops>
-void attach(MLIRContext &context) {
-  (Ops::template attachInterface<Model<Ops>>(context), ...);
-}
+template <typename Op>
+using CodeOfOne = decltype(emitUnary(std::declval<ImplicitLocOpBuilder &>(),
+                                     std::declval<Op>(), Value()));
+template <typename Op>
+using CodeOfTwo = decltype(emitBinary(std::declval<ImplicitLocOpBuilder &>(),
+                                      std::declval<Op>(), Value(), Value()));
 } // namespace
 
 void cpu::attachElementwiseElementModels(MLIRContext &context) {
-  using namespace nn;
-  attach<UnaryElement, NegOp, AbsOp, ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp,
-         ReciprocalOp, TanhOp, ErfOp, SigmoidOp, ReluOp, SinOp, CosOp, FloorOp,
-         NotOp, IsNanOp, GeluOp, CastOp>(context);
-  attach<BinaryElement, AddOp, SubOp, MulOp, DivOp, ModOp, PowOp, MinOp, MaxOp,
-         AndOp, OrOp, CompareOp>(context);
-  SelectOp::attachInterface<SelectElement>(context);
+  nn::forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    if constexpr (llvm::is_detected<CodeOfOne, Op>::value)
+      Op::template attachInterface<UnaryElement<Op>>(context);
+    else if constexpr (llvm::is_detected<CodeOfTwo, Op>::value)
+      Op::template attachInterface<BinaryElement<Op>>(context);
+  });
+  nn::SelectOp::attachInterface<SelectElement>(context);
 }
