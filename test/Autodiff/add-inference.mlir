@@ -26,8 +26,8 @@
 // ALL-NEXT: return %[[Y]]
 // OWN: func.func @forward({{.*}}-> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry}
 // OWN-NOT: labels
-nn.state @w : tensor<3x3xf32> {inittensor<3x3xf32>}
-nn.state @u : tensor<3xf32> {inittensor<3xf32>}
+nn.state @w : tensor<3x3xf32> = dense<1.0>
+nn.state @u : tensor<3xf32> = dense<1.0>
 func.func @main(%x: tensor<4x3xf32> {nn.input = "x"}, %t: tensor<4x3xf32> {nn.input = "t"}, %w: tensor<3x3xf32> {nn.state = @w}, %u: tensor<3xf32> {nn.state = @u}) -> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry} {
   %m = nn.matmul %x, %w : (tensor<4x3xf32>, tensor<3x3xf32>) -> tensor<4x3xf32>
   %y = nn.dropout %m ratio 5.000000e-01 site 1 : tensor<4x3xf32>

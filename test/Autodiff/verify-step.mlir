@@ -1,7 +1,7 @@
 // RUN: acc-opt %s --split-input-file --nn-verify-step --verify-diagnostics
 
 nn.state @w : tensor<2xf32> = dense<1.0>
-// expected-error @below {{writes parameter 'w', expected only @step to}}
+// expected-error @below {{writes parameter 'w', expected only a step to}}
 func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
   return %w : tensor<2xf32>
 }
