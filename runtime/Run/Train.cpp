@@ -1,5 +1,5 @@
-// The loop over steps. Ranks agree on the end by a word of the shared control
-// block that is read after a barrier: whoever saw a bad step wrote it before.
+// The loop over steps. Before each of them ranks agree on whether there is
+// another.
 
 #include "Run/Train.h"
 
