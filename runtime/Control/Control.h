@@ -53,6 +53,9 @@ struct alignas(64) RankControl {
 struct StepRecord {
   enum Report { Loss, GradNorm, LearningRate };
   double values[3] = {};
+  /// Of the evaluation after it, if there was one.
+  bool isEvaluated = false;
+  double evalLoss = 0, evalSeconds = 0;
 };
 
 } // namespace accel::rt

@@ -98,13 +98,14 @@ private:
   const int64_t &finishedSteps;
 };
 
-Status DataFeed::open(const Executable &executable, const RunOptions &options) {
-  path = options.data;
-  bool next = options.dataLabels == "next";
-  if (!options.dataLabels.empty() && !next && options.dataLabels != "same")
+Status DataFeed::open(const std::vector<TensorPlan> &wanted,
+                      const DataSource &source) {
+  path = source.path;
+  bool next = source.labels == "next";
+  if (!source.labels.empty() && !next && source.labels != "same")
     return Status::error("expected same or next as --data-labels, found " +
-                         inQuotes(options.dataLabels));
-  for (const TensorPlan &input : executable.inputs) {
+                         inQuotes(source.labels));
+  for (const TensorPlan &input : wanted) {
     if (!isIndex(input.dtype) || input.part.shape.size() != 2 ||
         contains(input.name, {"position", "type", "segment"}))
       continue;
@@ -121,10 +122,11 @@ Status DataFeed::open(const Executable &executable, const RunOptions &options) {
     return Status::error("expected an input of integers [batch, length] for "
                          "the tokens of " +
                          inQuotes(path) + ", found none");
-  ACCEL_RT_RETURN_IF_ERROR(tokens.open(path, options.dataType, shape[1]));
+  ACCEL_RT_RETURN_IF_ERROR(tokens.open(path, source.type, shape[1]));
   order.samples = static_cast<uint64_t>(tokens.numSamples());
   order.batch = static_cast<uint64_t>(shape[0]);
-  order.seed = static_cast<uint64_t>(options.seed.value_or(executable.seed));
+  order.isShuffled = source.seed.has_value();
+  order.seed = static_cast<uint64_t>(source.seed.value_or(0));
   return Status();
 }
 

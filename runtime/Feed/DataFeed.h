@@ -15,11 +15,23 @@ namespace accel::rt {
 
 class Inputs;
 
+/// A file of tokens, and how it is read.
+struct DataSource {
+  std::string path;
+  std::string type;   ///< Of a raw file's integers (Data/TokenFile.h).
+  std::string labels; ///< "same" as the tokens (or empty), or the "next" one.
+  /// Of the order of the samples; nothing: as they lie in the file.
+  std::optional<int64_t> seed;
+};
+
 class DataFeed {
 public:
-  /// Opens the file that the options name. Errors: those of TokenFile, and no
-  /// input of `executable` that tokens can feed.
-  Status open(const Executable &executable, const RunOptions &options);
+  /// Errors: those of TokenFile, and none of `wanted` that tokens can feed.
+  Status open(const std::vector<TensorPlan> &wanted, const DataSource &source);
+  /// How many whole batches the file has.
+  int64_t numBatches() const {
+    return static_cast<int64_t>(order.samples / order.batch);
+  }
 
   /// What a checkpoint says of the data. With `hashed` the file is read once,
   /// to tell it from others; `options.progress` hears of it where that takes

@@ -46,10 +46,10 @@ std::string fileNameOf(const std::string &name) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Status Inputs::open(const Executable &executable, const std::string &folder,
-                    const DataFeed *data) {
+Status Inputs::open(const std::vector<TensorPlan> &wanted,
+                    const std::string &folder, const DataFeed *data) {
   struct stat info;
-  if (!executable.inputs.empty() && !folder.empty()) {
+  if (!wanted.empty() && !folder.empty()) {
     int error = stat(folder.c_str(), &info) != 0 ? errno : 0;
     if (error == ENOENT || error == ENOTDIR ||
         (!error && !S_ISDIR(info.st_mode)))
@@ -61,7 +61,7 @@ Status Inputs::open(const Executable &executable, const std::string &folder,
   }
   // Test sets number their files; a file that names its tensor says it better.
   std::vector<OpenTensor> numbered;
-  for (size_t i = 0; i < executable.inputs.size() && !folder.empty(); ++i) {
+  for (size_t i = 0; i < wanted.size() && !folder.empty(); ++i) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
     FileHandle file = openForReading(path), memory;
     if (!file && errno == ENOENT)
@@ -73,16 +73,16 @@ Status Inputs::open(const Executable &executable, const std::string &folder,
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
     bool known = false;
-    for (const TensorPlan &input : executable.inputs)
+    for (const TensorPlan &input : wanted)
       known |= input.name == tensor.name;
     if (!known)
-      tensor.name = executable.inputs[i].name;
+      tensor.name = wanted[i].name;
     numbered.push_back(std::move(tensor));
     files.push_back(std::move(file));
     files.push_back(std::move(memory));
   }
-  for (size_t i = 0; i < executable.inputs.size(); ++i) {
-    const TensorPlan &input = executable.inputs[i];
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const TensorPlan &input = wanted[i];
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
     tensor.name = input.name;

@@ -19,7 +19,7 @@ class DataFeed;
 class Inputs {
 public:
   /// Without a file is what `data` feeds; an empty `folder` holds no files.
-  Status open(const Executable &executable, const std::string &folder,
+  Status open(const std::vector<TensorPlan> &wanted, const std::string &folder,
               const DataFeed *data);
   const TensorRange *find(const std::string &name) const;
 
@@ -33,7 +33,9 @@ private:
 class Outputs {
 public:
   /// Errors: the folder is missing or not writable, or the disk is full.
-  Status create(const Executable &executable, const std::string &folder);
+  Status create(const Executable &executable,
+                const std::vector<TensorPlan> &wanted,
+                const std::string &folder);
   const TensorRange *find(const std::string &name) const;
   /// Synchronises and renames.
   Status finish();

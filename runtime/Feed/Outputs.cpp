@@ -71,9 +71,10 @@ static Status makeFolder(std::string folder) {
 }
 
 Status Outputs::create(const Executable &executable,
+                       const std::vector<TensorPlan> &wanted,
                        const std::string &folder) {
   ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
-  for (const TensorPlan &tensor : executable.outputs) {
+  for (const TensorPlan &tensor : wanted) {
     if (isStepReport(executable, tensor.name))
       continue;
     std::string path = folder + "/" + fileNameOf(tensor.name) + ".npy";

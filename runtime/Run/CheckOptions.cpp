@@ -7,33 +7,63 @@
 
 namespace accel::rt {
 
-/// Options that only one kind of program has.
-static Status checkKind(const Executable &plan, const RunOptions &options) {
+/// Options that only some entries have.
+static Status checkKind(const Executable &plan, const RunOptions &options,
+                        const std::string &entry) {
+  bool trains = entry == "step";
   struct {
     const char *name;
-    bool given, training;
-  } rows[] = {{"--steps", options.steps > 0, true},
-              {"--data", !options.data.empty(), true},
-              {"--seed", options.seed.has_value(), true},
-              {"--save-weights", !options.saveWeights.empty(), true},
-              {"--checkpoint", !options.checkpoint.empty(), true},
-              {"--resume", !options.resume.empty(), true},
-              {"--repeat", options.repeats > 0, false}};
-  for (const auto &row : rows)
-    if (row.given && row.training != plan.isTraining())
-      return Status::error(
-          std::string("option '") + row.name + "' is for " +
-          (row.training ? "training" : "forward") + " programs, and " +
-          inQuotes(options.executable) +
-          (plan.isTraining() ? " trains: give --steps" : " does not train"));
-  if (options.data.empty())
-    for (auto [name, given] :
-         {std::pair("--data-type", !options.dataType.empty()),
-          std::pair("--data-labels", !options.dataLabels.empty()),
-          std::pair("--seed", options.seed.has_value())})
-      if (given)
-        return Status::error(std::string("option '") + name +
-                             "' expects --data");
+    bool given, step, eval, forward;
+  } rows[] = {
+      {"--steps", options.steps > 0, true, false, false},
+      {"--data", !options.data.empty(), true, true, false},
+      {"--seed", options.seed.has_value(), true, false, false},
+      {"--save-weights", !options.saveWeights.empty(), true, false, false},
+      {"--checkpoint", !options.checkpoint.empty(), true, false, false},
+      {"--resume", !options.resume.empty(), true, false, false},
+      {"--eval-every", options.evalEvery > 0, true, false, false},
+      {"--repeat", options.repeats > 0, false, true, true}};
+  for (const auto &row : rows) {
+    if (!row.given || (trains            ? row.step
+                       : entry == "eval" ? row.eval
+                                         : row.forward))
+      continue;
+    std::string text = std::string("option '") + row.name + "' is for ";
+    if (!row.step)
+      return Status::error(text + "forward programs, and " +
+                           inQuotes(options.executable) +
+                           " trains: give --steps");
+    if (!plan.isTraining())
+      return Status::error(text + "training programs, and " +
+                           inQuotes(options.executable) + " does not train");
+    return Status::error(text + "the entry 'step'" +
+                         (row.eval ? " and 'eval'" : "") +
+                         ", and this run calls " + inQuotes(entry));
+  }
+  if (options.evalEvery && !plan.hasEntry("eval"))
+    return Status::error(
+        "option '--eval-every' calls the entry 'eval', which " +
+        inQuotes(options.executable) +
+        " does not have: compile it with eval among --entries");
+  bool hasEvalInputs = !options.evalInputs.empty() || !options.evalData.empty();
+  if (hasEvalInputs != (options.evalEvery > 0))
+    return Status::error(
+        options.evalEvery
+            ? "option '--eval-every' expects --eval-inputs or --eval-data"
+            : "options '--eval-inputs' and '--eval-data' expect --eval-every");
+  if (!options.weights.empty() && !options.resume.empty())
+    return Status::error("cannot use option '--weights' with --resume, which "
+                         "has the checkpoint's");
+  if (entry == "eval" && !options.data.empty() && !options.outputs.empty())
+    return Status::error("cannot use option '--outputs' with --data in the "
+                         "entry 'eval': there is one of each batch");
+  bool hasData = !options.data.empty() || !options.evalData.empty();
+  for (auto [name, given] :
+       {std::pair("--data-type", !options.dataType.empty() && !hasData),
+        std::pair("--data-labels", !options.dataLabels.empty() && !hasData),
+        std::pair("--seed", options.seed.has_value() && options.data.empty())})
+    if (given)
+      return Status::error(std::string("option '") + name + "' expects --data");
   if (!options.originalWeights.empty() && options.saveWeights.empty())
     return Status::error("option '--original-weights' expects --save-weights");
   if (options.saveEvery && options.checkpoint.empty())
@@ -60,6 +90,8 @@ static Status checkCounted(const RunOptions &options,
       {"--checkpoint", !options.checkpoint.empty(), "has nothing to save"},
       {"--resume", !options.resume.empty(), "has nothing to go on with"},
       {"--threads", options.threads > 0, "has nothing for threads to do"},
+      {"--weights", !options.weights.empty(), "reads no weights"},
+      {"--eval-every", options.evalEvery > 0, "computes no losses"},
       {"--poison", options.poison, "has no bytes to overwrite"}};
   for (const auto &row : rows)
     if (row.given)
@@ -110,13 +142,36 @@ Status checkOptions(const Executable &plan, const RunOptions &options,
                          "), found -n " + std::to_string(options.ranks));
   }
   ACCEL_RT_RETURN_IF_ERROR(chooseDevice(plan, options, device));
-  return checkKind(plan, options);
+  std::string entry;
+  ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, entry));
+  return checkKind(plan, options, entry);
 }
 
-Status countRuns(const Executable &plan, const RunOptions &options,
+Status chooseEntry(const Executable &plan, const RunOptions &options,
+                   std::string &entry) {
+  entry = options.entry;
+  if (entry.empty()) {
+    for (const char *name : {"eval", "forward", "step"})
+      if (plan.hasEntry(name))
+        entry = name;
+    return Status();
+  }
+  bool isKnown = entry == "step" || entry == "eval" || entry == "forward";
+  if (isKnown && plan.hasEntry(entry))
+    return Status();
+  std::string names;
+  for (const char *name : {"step", "eval", "forward"})
+    if (plan.hasEntry(name))
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  return Status::error("expected an entry of " + inQuotes(options.executable) +
+                       " (" + names + ") for --entry, found " +
+                       inQuotes(entry));
+}
+
+Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats) {
   repeats =
-      std::max<int64_t>(1, plan.isTraining() ? options.steps : options.repeats);
+      std::max<int64_t>(1, entry == "step" ? options.steps : options.repeats);
   if (!resume)
     return Status();
   repeats = std::max<int64_t>(0, repeats - resume->step());

@@ -17,10 +17,15 @@ struct DeviceKind;
 Status checkOptions(const Executable &plan, const RunOptions &options,
                     const DeviceKind *&device);
 
-/// How often the entry main or step is to be called: with `resume` (or null),
+/// The entry that the options call, or what the file is for. Errors: it has no
+/// such entry.
+Status chooseEntry(const Executable &plan, const RunOptions &options,
+                   std::string &entry);
+
+/// How often `entry` is to be called: with `resume` (or null),
 /// the steps that are left. Errors: none is left, but outputs are asked for;
 /// without outputs, that is a warning.
-Status countRuns(const Executable &plan, const RunOptions &options,
+Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats);
 
 } // namespace accel::rt

@@ -7,6 +7,7 @@
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
 #include "State/Checkpoint.h"
+#include "State/GivenWeights.h"
 #include "State/Resume.h"
 #include "State/SavedWeights.h"
 
@@ -68,6 +69,23 @@ void collect(const Job &job, RunResult &result) {
   }
 }
 
+/// Opens what an entry is called on: files of a folder (none if its name is
+/// empty), or tokens and files.
+Status openCall(const Executable &plan, const std::string &folder,
+                const DataSource &source, bool executes, Call &call) {
+  call.tensors = tensorsOf(plan, call.entry);
+  call.hasData = !source.path.empty();
+  if (call.hasData)
+    ACCEL_RT_RETURN_IF_ERROR(call.data.open(call.tensors.inputs, source));
+  if (call.entry == "eval" && call.numBatches() < 1)
+    return Status::error("expected at least one batch of samples to evaluate "
+                         "on in " +
+                         inQuotes(source.path) + ", found less");
+  return executes ? call.inputs.open(call.tensors.inputs, folder,
+                                     call.hasData ? &call.data : nullptr)
+                  : Status();
+}
+
 } // namespace
 
 Status runExecutable(const RunOptions &given, RunResult &result) {
@@ -83,48 +101,64 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     return Status::error("expected at most " + std::to_string(mostHere) +
                          " ranks, which are processes of this machine, found " +
                          std::to_string(ranks));
+  Call call, eval;
+  ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, given, call.entry));
   Resume resume;
   bool resumes = !given.resume.empty();
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(resume.open(given.resume, plan));
   int64_t repeats;
   ACCEL_RT_RETURN_IF_ERROR(
-      countRuns(plan, given, resumes ? &resume : nullptr, repeats));
+      countRuns(call.entry, given, resumes ? &resume : nullptr, repeats));
   RunOptions options = given;
   // The data go on in the order in which they began.
   if (resumes && !options.seed && resume.manifest().data)
     options.seed = resume.manifest().data->seed;
-  DataFeed data;
-  bool hasData = !options.data.empty();
-  if (hasData)
-    ACCEL_RT_RETURN_IF_ERROR(data.open(plan, options));
+  DataSource source{options.data, options.dataType, options.dataLabels, {}};
+  if (call.entry == "step")
+    source.seed = options.seed.value_or(plan.seed);
+  bool executes = device->executes, hasData = !options.data.empty();
+  ACCEL_RT_RETURN_IF_ERROR(
+      openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
+               source, executes, call));
+  bool evaluates = options.evalEvery > 0;
+  eval.entry = "eval";
+  if (evaluates)
+    ACCEL_RT_RETURN_IF_ERROR(
+        openCall(plan, options.evalInputs,
+                 {options.evalData, options.dataType, options.dataLabels, {}},
+                 executes, eval));
   DataCursor cursor;
   bool checkpointed = !options.checkpoint.empty();
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(
-        data.getCursor(checkpointed || resumes, options, cursor));
+        call.data.getCursor(checkpointed || resumes, options, cursor));
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
-  Inputs inputs;
-  if (device->executes)
-    ACCEL_RT_RETURN_IF_ERROR(inputs.open(
-        plan, options.inputs.empty() && !hasData ? "." : options.inputs,
-        hasData ? &data : nullptr));
-  else
+  if (!executes)
     options.step = nullptr; // nothing was learned that it could tell
   if (hasData && options.warn)
-    if (std::string text = data.labelWarning(plan, options, inputs);
+    if (std::string text = call.data.labelWarning(plan, options, call.inputs);
         !text.empty())
       options.warn(text);
+  GivenWeights givenWeights;
+  SavedStates savedStates;
+  if (resumes)
+    savedStates = [&](auto &name) { return resume.find(name); };
+  if (!options.weights.empty()) {
+    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options.weights, plan));
+    savedStates = [&](auto &name) { return givenWeights.find(name); };
+  }
   Weights weights;
-  if (device->executes)
-    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, resumes ? &resume : nullptr));
+  if (executes)
+    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, savedStates));
   HostMemory memory;
   ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, device->executes));
   Outputs outputs;
   if (!options.outputs.empty())
-    ACCEL_RT_RETURN_IF_ERROR(outputs.create(plan, options.outputs));
+    ACCEL_RT_RETURN_IF_ERROR(
+        outputs.create(plan, call.tensors.outputs, options.outputs));
   SavedWeights saved;
   bool saves = !options.saveWeights.empty();
   if (saves)
@@ -159,10 +193,10 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
           *file,
           control,
           memory,
-          inputs,
+          call,
+          evaluates ? &eval : nullptr,
           weights,
           options.outputs.empty() ? nullptr : &outputs,
-          hasData ? &data : nullptr,
           saves ? &saved : nullptr,
           checkpointed ? &checkpoints : nullptr,
           resumes ? &resume : nullptr,
@@ -201,6 +235,12 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   if (!supervisor.untold().ok())
     return withLast(supervisor.untold());
   collect(job, result);
+  if (call.entry == "eval" && executes) {
+    result.evalLoss = control.record(0).evalLoss;
+    for (const TensorPlan &output : call.tensors.outputs)
+      if (output.name == kStepReports[StepRecord::Loss])
+        result.evalLossType = output.dtype;
+  }
   if (checkpointed)
     result.lastCheckpoint = checkpoints.whereIsTheLast();
   return Status();

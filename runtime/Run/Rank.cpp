@@ -5,6 +5,7 @@
 #include "Base/SystemError.h"
 #include "Comm/HostComm.h"
 #include "Execute/Executor.h"
+#include "Run/Evaluate.h"
 #include "Run/Train.h"
 #include "State/Checkpoint.h"
 #include "State/SavedWeights.h"
@@ -71,8 +72,9 @@ void markSteadyState(bool begins) {
     mark(begins);
 }
 
-/// Calls `main` as often as the job says.
+/// Calls forward or eval as often as the job says.
 Status runForward(const RankParts &parts) {
+  const Call &call = parts.job.call;
   RankControl &self = parts.control.self();
   for (int64_t repeat = 0; repeat < parts.job.repeats; ++repeat) {
     // Outputs reach their files in the last run; the time of that is not the
@@ -81,9 +83,13 @@ Status runForward(const RankParts &parts) {
     parts.io.writeSeconds = 0;
     ACCEL_RT_RETURN_IF_ERROR(parts.control.barrier());
     double start = now();
-    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("main"));
-    ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("main", /*first=*/repeat == 0));
-    parts.control.report(repeat, now() - start - parts.io.writeSeconds, {});
+    StepRecord record;
+    if (call.entry == "eval" && parts.job.device.executes)
+      ACCEL_RT_RETURN_IF_ERROR(evaluate(parts, call, parts.io, record));
+    else
+      ACCEL_RT_RETURN_IF_ERROR(parts.executor.run(call.entry));
+    ACCEL_RT_RETURN_IF_ERROR(parts.noteCall(call.entry, /*first=*/repeat == 0));
+    parts.control.report(repeat, now() - start - parts.io.writeSeconds, record);
     self.runsDone.fetch_add(1);
     self.command[0] = RankControl::kBetweenRuns;
   }
@@ -127,13 +133,25 @@ Status runRank(const Job &job, ControlPlane &control) {
     return CheckpointWriter::numWords(plan) +
            static_cast<size_t>(other) * states + state;
   };
-  InputOutput io{plan,        &job.inputs, &job.weights, pieceHashes.data(),
-                 job.outputs, job.data};
-  io.memory = device.get();
-  io.moves = executes;
+  auto makeIo = [&](const Call *call, const Outputs *outputs) {
+    InputOutput io{plan,         call ? &call->inputs : nullptr,
+                   &job.weights, pieceHashes.data(),
+                   outputs,      call && call->hasData ? &call->data : nullptr};
+    io.memory = device.get();
+    io.moves = executes && call;
+    return io;
+  };
+  InputOutput io = makeIo(&job.call, job.outputs),
+              evalIo = makeIo(job.eval, nullptr),
+              idle = makeIo(nullptr, nullptr); // of entries that nobody calls
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
   auto transfer = [&](const Command &command, std::unique_ptr<HostTask> &task) {
-    return io.prepare(command, coordinates, self, task);
+    const auto *read = std::get_if<ReadCommand>(&command.what);
+    bool isOfCall = (read && read->source == "state") ||
+                    job.call.tensors.commands.count(&command);
+    bool isOfEval = job.eval && job.eval->tensors.commands.count(&command);
+    InputOutput &own = isOfCall ? io : isOfEval ? evalIo : idle;
+    return own.prepare(command, coordinates, self, task);
   };
   Executor executor(
       *program, coordinates, {device.get(), comm.get(), transfer, &control},
@@ -163,9 +181,9 @@ Status runRank(const Job &job, ControlPlane &control) {
     writer = std::make_unique<CheckpointWriter>(*job.checkpoints, *program,
                                                 coordinates, executor, control);
   RankParts parts{job,     rank,    *program, coordinates, executor,
-                  *device, control, io,       writer.get()};
+                  *device, control, io,       evalIo,      writer.get()};
   ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("load", /*first=*/true));
-  int64_t finished = rank == 0 ? finishedSteps(parts) : 0;
+  int64_t finished = rank == 0 && job.trains() ? finishedSteps(parts) : 0;
   if (finished < 0 || finished > kMaxSteps)
     return Status::error("expected a counter of steps from 0 to " +
                          std::to_string(kMaxSteps) + ", found " +
@@ -177,8 +195,8 @@ Status runRank(const Job &job, ControlPlane &control) {
   (void)residentBytes(0); // reading /proc allocates: once now, not after load
 
   markSteadyState(true);
-  ACCEL_RT_RETURN_IF_ERROR(plan.isTraining() ? trainSteps(parts)
-                                             : runForward(parts));
+  ACCEL_RT_RETURN_IF_ERROR(job.trains() ? trainSteps(parts)
+                                        : runForward(parts));
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);

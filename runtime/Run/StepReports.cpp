@@ -16,16 +16,20 @@ StepResult stepResult(const Job &job, int64_t number) {
   result.loss = record.values[StepRecord::Loss];
   result.gradNorm = record.values[StepRecord::GradNorm];
   result.learningRate = record.values[StepRecord::LearningRate];
+  if (record.isEvaluated)
+    result.evalLoss = record.evalLoss;
+  result.evalSeconds = record.evalSeconds;
   DType *types[] = {&result.lossType, &result.gradNormType,
                     &result.learningRateType};
   for (const TensorPlan &output : plan.outputs)
     for (size_t i = 0; i < std::size(types); ++i)
       if (output.name == kStepReports[i])
         *types[i] = output.dtype;
+  result.evalLossType = result.lossType; // one output, of both entries
   for (int64_t rank = 0; rank < plan.numRanks(); ++rank)
     result.seconds =
         std::max(result.seconds, job.control.seconds(rank, number));
-  for (const TensorPlan &input : plan.inputs) {
+  for (const TensorPlan &input : job.call.tensors.inputs) {
     const std::vector<int64_t> &shape = input.part.shape;
     if (!shape.empty() && !result.samples)
       result.samples = shape[0];

@@ -139,7 +139,7 @@ void Supervisor::stop(Status why) {
 /// Tells of the steps that all ranks have finished since the last call;
 /// `waits` for whoever reads them.
 void Supervisor::reportSteps(bool waits) {
-  if (!plan.isTraining() || !job.options.step)
+  if (!job.trains() || !job.options.step)
     return;
   auto mayTell = [&] {
     return untoldStep.ok() &&
@@ -196,7 +196,7 @@ std::string Supervisor::progressLine() const {
     return "loading: " + std::to_string(populated >> 20) +
            " MiB of memory filled, " + std::to_string(read >> 20) +
            " MiB of weights read";
-  if (plan.isTraining() && job.device.executes)
+  if (job.trains() && job.device.executes)
     return ""; // its steps speak for themselves
   return "running: " + std::to_string(done) + " of " +
          std::to_string(job.repeats) + " done";

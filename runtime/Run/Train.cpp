@@ -4,6 +4,7 @@
 #include "Run/Train.h"
 
 #include "Execute/Executor.h"
+#include "Run/Evaluate.h"
 #include "State/SavedWeights.h"
 
 #include "State/Checkpoint.h"
@@ -79,13 +80,19 @@ Status trainSteps(const RankParts &parts) {
     double start = now();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
     ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
-    parts.control.report(k, now() - start - io.writeSeconds, io.record);
+    double seconds = now() - start - io.writeSeconds;
+    StepRecord record = io.record;
     if (!std::isfinite(io.record.values[StepRecord::Loss]) ||
         !std::isfinite(io.record.values[StepRecord::GradNorm]))
       self.stoppedAt = k + 1;
-    self.runsDone.fetch_add(1);
     self.command[0] = RankControl::kBetweenRuns;
     int64_t finished = io.finishedSteps + 1;
+    if (parts.job.eval && !self.stoppedAt &&
+        finished % parts.job.options.evalEvery == 0)
+      ACCEL_RT_RETURN_IF_ERROR(
+          evaluate(parts, *parts.job.eval, parts.evalIo, record));
+    parts.control.report(k, seconds, record);
+    self.runsDone.fetch_add(1);
     if (parts.checkpoints && !self.stoppedAt &&
         parts.job.checkpoints->isDue(finished, k + 1 == parts.job.repeats))
       ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));

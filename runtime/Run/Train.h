@@ -21,6 +21,7 @@ struct RankParts {
   Device &device;
   ControlPlane &control;
   InputOutput &io;
+  InputOutput &evalIo;           ///< Of the evaluations between steps.
   CheckpointWriter *checkpoints; ///< Null: none are saved.
 
   /// Where the device only counts: notes what a call of an entry came to.
@@ -33,10 +34,10 @@ struct RankParts {
 /// 0.
 int64_t finishedSteps(const RankParts &parts);
 
-/// Runs `step` as often as the job says, and saves the checkpoints that are due
-/// between steps. Every rank stops after the first step
-/// whose loss or norm is not finite: `RankControl::stoppedAt` is its number,
-/// from 1 in this run. After an interrupt they stop before
+/// Runs `step` as often as the job says, and evaluates and saves the
+/// checkpoints that are due between steps. Every rank stops after the first
+/// step whose loss or norm is not finite: `RankControl::stoppedAt` is its
+/// number, from 1 in this run. After an interrupt they stop before
 /// `RankControl::interruptedAt`, with a checkpoint of what was reached; that
 /// needs `checkpoints`.
 Status trainSteps(const RankParts &parts);

@@ -21,15 +21,20 @@ std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
   return text + "]";
 }
 
+/// Whether the state is the model's own, and not of its training.
+bool isWeight(const std::string &role) {
+  return role == "parameter" || role == "buffer";
+}
+
 /// Whose states they are, for what one checkpoint has and a program lacks.
 const char *whose(const std::string &role) {
-  return role == "parameter" || role == "buffer" ? "another model"
-                                                 : "another optimizer";
+  return isWeight(role) ? "another model" : "another optimizer";
 }
 
 } // namespace
 
-Status Resume::open(const std::string &path, const Executable &executable) {
+Status Resume::open(const std::string &path, const Executable &executable,
+                    Wanted wanted) {
   folder = path;
   while (folder.size() > 1 && folder.back() == '/')
     folder.pop_back();
@@ -59,7 +64,8 @@ Status Resume::open(const std::string &path, const Executable &executable) {
     status = openFiles();
   if (!status.ok())
     return Status::error(status.message() + before);
-  if (contents.seed != executable.seed)
+  bool all = wanted == Wanted::All;
+  if (all && contents.seed != executable.seed)
     return Status::error("expected a program with seed " +
                          std::to_string(contents.seed) +
                          ", as that of the checkpoint " + inQuotes(folder) +
@@ -67,15 +73,20 @@ Status Resume::open(const std::string &path, const Executable &executable) {
   std::set<std::pair<std::string, std::string>> known; // with their roles
   for (const StatePlan &state : executable.states) {
     known.emplace(state.name, state.role);
-    if (state.role != "accumulator")
+    if (all ? state.role != "accumulator" : isWeight(state.role))
       ACCEL_RT_RETURN_IF_ERROR(match(state));
   }
-  for (const Manifest::State &saved : contents.states)
+  for (const Manifest::State &saved : contents.states) {
+    if (!all && !isWeight(saved.role)) {
+      states.erase(saved.name);
+      continue;
+    }
     if (!known.count({saved.name, saved.role}))
       return Status::error(
           "found the " + saved.role + " " + inQuotes(saved.name) +
           " in the checkpoint " + inQuotes(folder) +
           ", which the program does not have: it is of " + whose(saved.role));
+  }
   return Status();
 }
 
@@ -120,7 +131,7 @@ Status Resume::openFiles() {
 }
 
 Status Resume::match(const StatePlan &plan) {
-  const State *state = find(plan.name);
+  const SavedState *state = find(plan.name);
   if (!state)
     return plan.frozen // it stays what the model's file says
                ? Status()
@@ -170,7 +181,7 @@ Resume::checkData(const DataCursor *cursor,
   return Status();
 }
 
-const Resume::State *Resume::find(const std::string &state) const {
+const SavedState *Resume::find(const std::string &state) const {
   auto found = states.find(state);
   return found == states.end() ? nullptr : &found->second;
 }

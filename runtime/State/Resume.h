@@ -6,6 +6,7 @@
 #define ACCEL_RUNTIME_STATE_RESUME_H
 
 #include "State/Manifest.h"
+#include "State/Weights.h"
 
 #include <functional>
 
@@ -13,11 +14,15 @@ namespace accel::rt {
 
 class Resume {
 public:
+  /// What of a checkpoint is wanted: all that training goes on with, or the
+  /// parameters and buffers alone, whatever trained them.
+  enum class Wanted { All, Weights };
   /// Opens a checkpoint, or the newest of a folder of them. Errors: there is
   /// none, it is damaged (the states' own hashes are checked as they are
   /// loaded), or it is of another program: a state is missing, unknown, or of
   /// another shape or type, or the seed is another.
-  Status open(const std::string &path, const Executable &executable);
+  Status open(const std::string &path, const Executable &executable,
+              Wanted wanted = Wanted::All);
 
   /// Errors: the data would not go on where they were: other ones, or another
   /// order. `cursor` of this run; null without data. `warn` hears of a
@@ -25,12 +30,8 @@ public:
   Status checkData(const DataCursor *cursor,
                    const std::function<void(const std::string &)> &warn) const;
 
-  struct State {
-    TensorRange range;
-    uint64_t bytes = 0, hash = 0;
-  };
   /// Null: the state keeps its first value.
-  const State *find(const std::string &state) const;
+  const SavedState *find(const std::string &state) const;
   const Manifest &manifest() const { return contents; }
   /// The checkpoint's own folder.
   const std::string &path() const { return folder; }
@@ -41,7 +42,7 @@ private:
   Status match(const StatePlan &plan);
   std::string folder;
   Manifest contents;
-  std::unordered_map<std::string, State> states; ///< By name.
+  std::unordered_map<std::string, SavedState> states; ///< By name.
   FileHandle files[kNumCheckpointFiles];
 };
 

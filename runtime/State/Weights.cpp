@@ -3,7 +3,6 @@
 #include "State/Weights.h"
 
 #include "Base/SystemError.h"
-#include "State/Resume.h"
 
 #include <cerrno>
 #include <map>
@@ -14,7 +13,8 @@ namespace {
 constexpr size_t kStagingBytes = 1 << 20;
 } // namespace
 
-Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
+Status Weights::open(const ExecutableFile &executable,
+                     const SavedStates &saved) {
   const std::string &path = executable.path();
   size_t slash = path.rfind('/');
   std::string folder =
@@ -24,10 +24,10 @@ Status Weights::open(const ExecutableFile &executable, const Resume *resumed) {
     OpenTensor tensor;
     tensor.name = state.name;
     numbers.emplace(state.name, tensors.size());
-    if (auto *saved = resumed ? resumed->find(state.name) : nullptr) {
-      tensor.range = saved->range;
+    if (auto *found = saved ? saved(state.name) : nullptr) {
+      tensor.range = found->range;
       tensors.push_back(std::move(tensor));
-      checks.push_back({saved->bytes, saved->hash, "saved"});
+      checks.push_back({found->bytes, found->hash, "saved"});
       continue;
     }
     TensorRange &range = tensor.range;

@@ -10,15 +10,23 @@
 
 namespace accel::rt {
 
-class Resume;
+/// A state's value in a file that was saved.
+struct SavedState {
+  TensorRange range;
+  uint64_t bytes = 0;
+  std::optional<uint64_t> hash; ///< None: any bytes will do.
+};
+/// What is saved of a state, by its name; null: nothing, it keeps its first
+/// value.
+using SavedStates = std::function<const SavedState *(const std::string &)>;
 
 /// The states' values, by Executable::states' order: files opened, and their
 /// sizes checked.
 class Weights {
 public:
-  /// What `resumed` (may be null) has of the states is their value, in the
-  /// place of their first one. It must outlive this.
-  Status open(const ExecutableFile &file, const Resume *resumed);
+  /// What `saved` (may be empty) has of the states is their value, in the
+  /// place of their first one. Its files must stay open.
+  Status open(const ExecutableFile &file, const SavedStates &saved);
   /// Reads the values that ranks have different pieces of, checks their hashes
   /// and tells what the pieces must hash to: tell(rank, state, hash),
   /// by Executable::states' order. The ranks share the work, each range is read

@@ -106,7 +106,9 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
                         /*poison=*/true);
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(file));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
-  ACCEL_RT_RETURN_IF_ERROR(executor.run(plan.isTraining() ? "step" : "main"));
+  for (const rt::Entry &entry : program->entries)
+    if (entry.name != "load")
+      ACCEL_RT_RETURN_IF_ERROR(executor.run(entry.name));
   require(executor.touchedBytes() <= arenas.bytes(),
           "no byte behind the arenas is named");
   return rt::Status();
@@ -130,8 +132,8 @@ void run(const std::string &text) {
   }
   rt::Weights weights;
   rt::Inputs inputs;
-  if (!weights.open(*file, nullptr).ok() ||
-      !inputs.open(plan, folder.folder.path, nullptr).ok())
+  if (!weights.open(*file, {}).ok() ||
+      !inputs.open(plan.inputs, folder.folder.path, nullptr).ok())
     return;
   for (int64_t rank : {int64_t(0), plan.numRanks() - 1})
     (void)runRank(*file, inputs, weights, rank);

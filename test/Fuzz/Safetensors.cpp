@@ -25,7 +25,7 @@ struct Folded {
     require(rt::writeExecutableFile(executable, rt::test::tinySections(), path)
                     .ok() &&
                 rt::ExecutableFile::open(path, file).ok() &&
-                weights.open(*file, nullptr).ok(),
+                weights.open(*file, {}).ok(),
             "the tiny executable is written and read");
   }
 };

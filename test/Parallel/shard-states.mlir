@@ -18,7 +18,7 @@ func.func @step(%x: tensor<4x6xf32> {nn.input = "x"}, %w: tensor<6x8xf32> {nn.st
                 %m: tensor<6x8xf32> {nn.state = @m}, %scale: tensor<f32> {nn.state = @scale},
                 %table: tensor<4x6xf32> {nn.state = @table})
     -> (tensor<4x8xf32> {nn.output = "y"}, tensor<6x8xf32> {nn.state = @w, nn.write = #nn<write step>},
-        tensor<6x8xf32> {nn.state = @m, nn.write = #nn<write step>}) attributes {nn.entry} {
+        tensor<6x8xf32> {nn.state = @m, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
   // ONE: %[[W:.*]] = dist.constraint %arg1 <@mesh, [{}, {}]>
   // THREE: %[[PIECES:.*]] = dist.constraint %arg1 <@mesh, [{}, {dp_shard}]>
   // THREE: %[[W:.*]] = dist.constraint %[[PIECES]] <@mesh, [{}, {}]>

@@ -35,7 +35,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf64> {init = dense<0.5> : tensor<4x4xf64>}
 nn.state @b : tensor<4xf64> {init = dense<0.25> : tensor<4xf64>}
-func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w, nn.write = #nn<write step>}, tensor<4xf64> {nn.state = @b, nn.write = #nn<write step>}) attributes {nn.entry} {
+func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w, nn.write = #nn<write step>}, tensor<4xf64> {nn.state = @b, nn.write = #nn<write step>}) attributes {nn.entry = #nn<entry step>} {
   %p = nn.matmul %x, %w : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %bb = nn.broadcast %b : (tensor<4xf64>) -> tensor<8x4xf64>
   %y = nn.add %p, %bb : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<8x4xf64>

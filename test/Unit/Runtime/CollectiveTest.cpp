@@ -161,7 +161,7 @@ protected:
                              contiguousView(1, {1, outRows, outColumns})},
                 "Y")};
     program.bodies = {body};
-    program.entries = {{"main", {{1, {{"cpu", false, {{0, 0}}}}}}}};
+    program.entries = {{"forward", {{1, {{"cpu", false, {{0, 0}}}}}}}};
     executable.programs = {program};
     write(executable, {});
     std::vector<float> x, y;

@@ -34,7 +34,9 @@ protected:
     executable.inputs.push_back({name, dtype, part});
   }
   std::string open() {
-    Status status = feed.open(executable, options);
+    Status status = feed.open(
+        executable.inputs, {options.data, options.dataType, options.dataLabels,
+                            options.seed.value_or(executable.seed)});
     return status.ok() ? "" : status.message();
   }
   /// The second half of the columns of an input.

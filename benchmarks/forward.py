@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""GPT-2 124M forward (random weights, float32): acc beside PyTorch eager,
+"""A forward pass of GPT-2 124M or a Llama of 110M (random weights, float32): acc beside PyTorch eager,
 torch.compile, JAX and ONNX Runtime, measured in one run whose calls alternate,
 on the same processors with the same number of threads. Every peer's logits are
 compared with PyTorch's before a time is believed. Prints the table and writes
@@ -18,9 +18,9 @@ import time
 
 import numpy as np
 
-import gpt2_model
-import gpt2_peers
+import forward_peers
 import harness
+import models
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE = 1e-3
@@ -32,12 +32,12 @@ def difference(found, expected):
 
 
 class Peer(harness.Process):
-    """A process of gpt2_peers.py."""
+    """A process of forward_peers.py."""
 
-    def __init__(self, name, folder, threads, scratch):
+    def __init__(self, name, model, folder, threads, scratch):
         logits = scratch / (name.replace(" ", "_") + ".npy")
         flags = {"XLA_FLAGS": f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={threads}"}
-        super().__init__(name, [HERE / "gpt2_peers.py", name, folder, threads, logits],
+        super().__init__(name, [HERE / "forward_peers.py", name, model, folder, threads, logits],
                          scratch / "peers.log",
                          {**(flags if name == "JAX" else {}), "OMP_NUM_THREADS": str(threads)})
         self.times = []
@@ -71,7 +71,7 @@ class Acc:
         self.facts = {"version": harness.acc_version(), "load_s": None, "command": " ".join(command),
                       "compile_s": seconds[0], "compile_again_s": seconds[1]}
         self.run(0, ["--outputs", str(scratch / "acc")])
-        self.logits = np.load(scratch / "acc" / gpt2_model.REFERENCE)
+        self.logits = np.load(scratch / "acc" / models.REFERENCE)
 
     def run(self, count, options=()):
         command = [str(self.tools / "acc-run"), str(self.file), "--inputs", str(self.folder / "inputs"),
@@ -111,7 +111,7 @@ def first_result_s(row):
 
 def table(result):
     host = result["machine"]
-    lines = [f"# GPT-2 124M forward, batch {result['batch']} x {result['sequence']}, float32, "
+    lines = [f"# {models.title(result['model'])} forward, batch {result['batch']} x {result['sequence']}, float32, "
              f"{result['threads']} threads", "",
              f"{harness.describe(result['date'], host)} "
              f"{result['rounds']} rounds of {result['repeat']} calls each, alternating; "
@@ -130,6 +130,8 @@ def table(result):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=models.MODELS, default="gpt2-124m",
+                        help="the tiny ones tell only whether this script works")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=128)
     parser.add_argument("--threads", type=int, default=2)
@@ -137,7 +139,7 @@ def arguments():
     parser.add_argument("--repeat", type=int, default=4, help="timed calls of each in a round")
     parser.add_argument("--dynamic", action="store_true",
                         help="export with symbolic sizes, bound for acc with --dim")
-    parser.add_argument("--only", default="", help="names by comma: acc, " + ", ".join(gpt2_peers.PEERS))
+    parser.add_argument("--only", default="", help="names by comma: acc, " + ", ".join(forward_peers.PEERS))
     parser.add_argument("--tools", type=pathlib.Path, default=HERE.parent / "build" / "bin")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
     return parser.parse_args()
@@ -148,18 +150,19 @@ def main():
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
     export = "dynamic" if options.dynamic else "static"
-    folder = HERE / ".cache" / f"gpt2-124m-{export}-{options.batch}x{options.sequence}"
+    folder = HERE / ".cache" / f"{options.model}-{export}-{options.batch}x{options.sequence}"
     if not (folder / "done").exists():
         print(f"making {folder}", file=sys.stderr)
-        subprocess.run([sys.executable, str(HERE / "gpt2_model.py"), str(folder), str(options.batch),
+        subprocess.run([sys.executable, str(HERE / "models.py"), options.model, str(folder), str(options.batch),
                         str(options.sequence), *(["--dynamic"] if options.dynamic else [])],
                        check=True, env=harness.environment())
     dims = []
     if options.dynamic:
-        for name, size in zip(gpt2_model.DIMENSION_NAMES, (options.batch, options.sequence)):
+        for name, size in zip(models.DIMENSION_NAMES, (options.batch, options.sequence)):
             dims += ["--dim", f"{name}={size}"]
-    wanted = [n for n in options.only.split(",") if n] or ["acc", *gpt2_peers.PEERS]
-    result = {"benchmark": "gpt2-forward", "date": datetime.datetime.now().isoformat(timespec="seconds"),
+    wanted = [n for n in options.only.split(",") if n] or ["acc", *forward_peers.PEERS]
+    family, size = options.model.split("-")
+    result = {"benchmark": f"{family}-forward", "model": options.model, "size": size, "date": datetime.datetime.now().isoformat(timespec="seconds"),
               "batch": options.batch, "sequence": options.sequence, "threads": options.threads,
               "rounds": options.rounds, "repeat": options.repeat, "export": export, "machine": harness.machine(cpus)}
     harness.warn_if_busy(result["machine"])
@@ -171,8 +174,8 @@ def main():
             if name == "acc":
                 runners.append(Acc(options.tools, folder, dims, options.threads, scratch))
             else:
-                runners.append(Peer(name, folder, options.threads, scratch))
-        reference = np.load(folder / gpt2_model.REFERENCE)
+                runners.append(Peer(name, options.model, folder, options.threads, scratch))
+        reference = np.load(folder / models.REFERENCE)
         for runner in runners:
             found = difference(runner.logits, reference)
             if not found <= TOLERANCE:
@@ -187,7 +190,7 @@ def main():
         for runner in runners:
             runner.close()
         shutil.rmtree(scratch, ignore_errors=True)
-    harness.write(options.results, "gpt2-forward", result, table(result))
+    harness.write(options.results, f"{options.model if size == 'tiny' else family}-forward", result, table(result))
 
 
 if __name__ == "__main__":

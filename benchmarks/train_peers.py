@@ -1,4 +1,4 @@
-"""The peers of gpt2_train.py, each in processes of its own: started with a peer's
+"""The peers of train.py, each in processes of its own: started with a peer's
 name, it loads, makes CHECKED steps, answers with their losses, then answers
 `run N` on stdin with the seconds of N more steps. A peer on two ranks starts its
 second process itself; the first one says to it how many steps to make."""
@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-import gpt2_model
+import models
 
 CHECKED = 3
 
@@ -27,7 +27,7 @@ class Torch:
 
     ranks = 1
 
-    def __init__(self, folder, size, precision, threads):
+    def __init__(self, model, folder, precision, threads):
         import torch
 
         self.torch, self.version = torch, torch.__version__
@@ -39,8 +39,8 @@ class Torch:
         self.ids, self.labels = (
             torch.from_numpy(np.load(folder / "inputs" / f"{name}.npy")).chunk(self.ranks)[self.rank]
             for name in ("input_ids", "labels"))
-        self.model = self.wrap(gpt2_model.with_loss(gpt2_model.build(folder / gpt2_model.WEIGHTS, size)))
-        s = gpt2_model.TRAINING
+        self.model = self.wrap(models.with_loss(models.build(model, folder / models.WEIGHTS)))
+        s = models.TRAINING
         # fused: the fastest that PyTorch has on processors.
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=s["lr"], betas=s["betas"], eps=s["eps"],
@@ -55,7 +55,7 @@ class Torch:
         with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
             loss = self.model(self.ids, self.labels)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), gpt2_model.TRAINING["clip"])
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), models.TRAINING["clip"])
         self.optimizer.step()
         return loss.detach()
 
@@ -100,34 +100,34 @@ class FSDP2(Torch):
         from torch.distributed.fsdp import fully_shard
 
         mesh = self.torch.distributed.init_device_mesh("cpu", (self.ranks,))
-        for block in model.transformer.h:
+        for block in models.blocks(model):
             fully_shard(block, mesh=mesh)
         return fully_shard(model, mesh=mesh)
 
 
 class Jax:
-    """gpt2_jax.py, on one device; state is donated from step to step."""
+    """gpt2_jax.py or llama_jax.py, on one device; state is donated from step to step."""
 
     ranks = devices = 1
 
-    def __init__(self, folder, size, precision, threads):
+    def __init__(self, model, folder, precision, threads):
         import jax
         import jax.numpy as jnp
 
-        import gpt2_jax
+        import jax_training
 
         self.version = jax.__version__
         dtype = jnp.bfloat16 if precision == "bf16" else jnp.float32
-        config = gpt2_model.configuration(size)
+        prefix, forward = models.in_jax(model, dtype)
         mesh = jax.sharding.Mesh(np.array(jax.devices()[:self.devices]), ("dp",))
         whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
         rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("dp"))
-        parameters = gpt2_jax.load(folder / gpt2_model.WEIGHTS)
+        parameters = jax_training.load(folder / models.WEIGHTS, prefix)
         moments = {n: (jnp.zeros_like(p), jnp.zeros_like(p)) for n, p in parameters.items()}
         self.state = jax.device_put((parameters, moments, jnp.int32(0)), whole)
         self.batch = [jax.device_put(np.load(folder / "inputs" / f"{name}.npy").astype(np.int32), rows)
                       for name in ("input_ids", "labels")]
-        step = gpt2_jax.train_step(config.n_head, config.n_layer, dtype, gpt2_model.TRAINING)
+        step = jax_training.train_step(forward, models.TRAINING)
         self.call = jax.jit(step, donate_argnums=(0, 1, 2))
 
     def step(self):
@@ -168,7 +168,7 @@ def start_second(arguments):
                             stdout=subprocess.DEVNULL, env={**os.environ, "RANK": "1"})
 
 
-def serve(name, folder, size, precision, threads):
+def serve(name, model, folder, precision, threads):
     # Libraries write to stdout; the answers go to the pipe that was there first.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
@@ -176,7 +176,7 @@ def serve(name, folder, size, precision, threads):
     second = None
     if PEERS[name].ranks > 1 and "RANK" not in os.environ:
         second = start_second(sys.argv[1:])
-    peer = PEERS[name](pathlib.Path(folder), size, precision, threads)
+    peer = PEERS[name](model, pathlib.Path(folder), precision, threads)
     losses = [peer.value(peer.step())]
     first = time.perf_counter() - start
     losses += [peer.value(peer.step()) for _ in range(CHECKED - 1)]

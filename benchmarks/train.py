@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""One training step of GPT-2 124M (random weights, AdamW, clipping; float32 and
-bfloat16 with float32 weights): acc beside PyTorch eager, torch.compile and JAX on
-one rank, and, with the states whole and shared (ZeRO-3), beside DDP, FSDP2 (gloo)
-and JAX with two devices on two ranks of half the threads, in one run. Those that are
-compared run at the same time and take turns (a group: a precision on a number of
-ranks). Every peer's first losses are compared with PyTorch's before a time is
-believed. Prints the tables and writes them, with versions and environment, to
-benchmarks/results/."""
+"""One training step of GPT-2 124M or of a Llama of 110M whose query heads share key
+heads (random weights, AdamW, clipping; float32 and bfloat16 with float32 weights): acc
+beside PyTorch eager, torch.compile and JAX on one rank, and, with the states whole and
+shared (ZeRO-3), beside DDP, FSDP2 (gloo) and JAX with two devices on two ranks of half
+the threads, in one run. Those that are compared run at the same time and take turns (a
+group: a precision on a number of ranks). Every peer's first losses are compared with
+PyTorch's before a time is believed. Prints the tables and writes them, with versions
+and environment, to benchmarks/results/."""
 import argparse
 import datetime
 import json
@@ -20,20 +20,20 @@ import sys
 import tempfile
 import time
 
-import gpt2_model
-import gpt2_train_peers
 import harness
+import models
+import train_peers
 
 HERE = pathlib.Path(__file__).resolve().parent
 # A loss of the first three steps, relative to PyTorch's eager one in float32.
 TOLERANCE = {"fp32": 1e-4, "bf16": 5e-3}
-SETTINGS = gpt2_model.TRAINING
+SETTINGS = models.TRAINING
 # With the states shared as FSDP2 does.
 ZERO = "acc ZeRO-3"
 
 
 class Peer(harness.Process):
-    """Processes of gpt2_train_peers.py."""
+    """Processes of train_peers.py."""
 
     def __init__(self, name, folder, options, precision, ranks, scratch):
         # Of two devices JAX makes one process, whose pool has all threads.
@@ -43,7 +43,7 @@ class Peer(harness.Process):
             variables["XLA_FLAGS"] = (
                 "--xla_cpu_multi_thread_eigen=true "
                 f"intra_op_parallelism_threads={threads} --xla_force_host_platform_device_count={ranks}")
-        super().__init__(name, [HERE / "gpt2_train_peers.py", name, folder, options.size, precision,
+        super().__init__(name, [HERE / "train_peers.py", name, options.model, folder, precision,
                                 threads], scratch / f"{name}-{precision}.log", variables)
         self.times = []
         self.facts = self.answer()
@@ -82,7 +82,7 @@ class Acc:
             seconds.append(time.perf_counter() - start)
         self.facts = {"version": harness.acc_version(), "command": " ".join(command),
                       "compile_s": seconds[0], "compile_again_s": seconds[1]}
-        lines, report = self.call(gpt2_train_peers.CHECKED)
+        lines, report = self.call(train_peers.CHECKED)
         self.facts["losses"] = [line["loss"] for line in lines]
         self.facts["to_first_step_s"] = seconds[0] + report["load_s"] + lines[0]["time_s"]
 
@@ -117,9 +117,9 @@ def check_losses(runner, expected, precision):
 
 def measure(folder, options, precision, ranks, wanted):
     """The rows of one group, whose runners take turns."""
-    peers = gpt2_train_peers.ONE_RANK if ranks == 1 else gpt2_train_peers.TWO_RANKS
+    peers = train_peers.ONE_RANK if ranks == 1 else train_peers.TWO_RANKS
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="acc-bench-"))
-    expected = json.loads((folder / gpt2_model.LOSSES).read_text())
+    expected = json.loads((folder / models.LOSSES).read_text())
     runners = []
     try:
         for name in ("acc", *([ZERO] if ranks > 1 else []), *peers):
@@ -155,8 +155,7 @@ def summarise(runners):
 
 
 def table(result):
-    size = "124M" if result["size"] == "124m" else result["size"]
-    lines = [f"# GPT-2 {size} training step, batch {result['batch']} x {result['sequence']}, "
+    lines = [f"# {models.title(result['model'])} training step, batch {result['batch']} x {result['sequence']}, "
              f"{result['threads']} threads", "",
              f"{harness.describe(result['date'], result['machine'])} {result['rounds']} rounds of "
              f"{result['repeat']} steps each, taking turns. AdamW (PyTorch: fused), gradients clipped "
@@ -190,9 +189,9 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--repeat", type=int, default=3, help="timed steps of each in a round")
     parser.add_argument("--groups", default="fp32x1,bf16x1,fp32x2,bf16x2", help="PRECISIONxRANKS by comma")
-    parser.add_argument("--only", default="", help=f"names by comma: acc, {ZERO}, " + ", ".join(gpt2_train_peers.PEERS))
-    parser.add_argument("--size", choices=gpt2_model.SIZES, default="124m",
-                        help="tiny tells only whether this script works")
+    parser.add_argument("--only", default="", help=f"names by comma: acc, {ZERO}, " + ", ".join(train_peers.PEERS))
+    parser.add_argument("--model", choices=models.MODELS, default="gpt2-124m",
+                        help="the tiny ones tell only whether this script works")
     parser.add_argument("--tools", type=pathlib.Path, default=HERE.parent / "build" / "bin")
     parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
     return parser.parse_args()
@@ -202,15 +201,16 @@ def main():
     options = arguments()
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
-    folder = HERE / ".cache" / f"gpt2-{options.size}-train-{options.batch}x{options.sequence}"
+    folder = HERE / ".cache" / f"{options.model}-train-{options.batch}x{options.sequence}"
     if not (folder / "done").exists():
         print(f"making {folder}", file=sys.stderr)
-        subprocess.run([sys.executable, str(HERE / "gpt2_model.py"), str(folder), str(options.batch),
-                        str(options.sequence), "--training", "--size", options.size],
+        subprocess.run([sys.executable, str(HERE / "models.py"), options.model, str(folder), str(options.batch),
+                        str(options.sequence), "--training"],
                        check=True, env=harness.environment())
     wanted = [name for name in options.only.split(",") if name]
-    result = {"benchmark": "gpt2-train", "date": datetime.datetime.now().isoformat(timespec="seconds"),
-              "size": options.size, "batch": options.batch, "sequence": options.sequence,
+    family, size = options.model.split("-")
+    result = {"benchmark": f"{family}-train", "model": options.model, "date": datetime.datetime.now().isoformat(timespec="seconds"),
+              "size": size, "batch": options.batch, "sequence": options.sequence,
               "threads": options.threads, "rounds": options.rounds, "repeat": options.repeat,
               "settings": SETTINGS, "machine": harness.machine(cpus), "groups": []}
     harness.warn_if_busy(result["machine"])
@@ -219,7 +219,7 @@ def main():
         rows = measure(folder, options, precision, int(ranks), wanted)
         result["groups"].append({"precision": precision, "ranks": int(ranks), "rows": rows})
     cpu = re.sub(r"[^a-z0-9]+", "-", result["machine"]["cpu"].lower().replace("(r)", "")).strip("-")
-    harness.write(options.results, f"gpt2-train-{cpu}", result, table(result))
+    harness.write(options.results, f"{options.model if size == 'tiny' else family}-train-{cpu}", result, table(result))
 
 
 if __name__ == "__main__":

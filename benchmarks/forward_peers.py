@@ -1,5 +1,5 @@
-"""The peers of gpt2_forward.py, each in a process of its own: started with a
-peer's name and the model's folder, it loads, makes the first call, saves its
+"""The peers of forward.py, each in a process of its own: started with a peer's
+name, the model's and its folder, it loads, makes the first call, saves its
 logits, then answers `run N` on stdin with the seconds of N calls. So calls of
 different peers can alternate without their thread pools and memory meeting."""
 import json
@@ -11,15 +11,15 @@ import time
 
 import numpy as np
 
-import gpt2_model
+import models
 
 
-def torch_eager(folder, threads):
+def torch_eager(name, folder, threads):
     import torch
 
     torch.set_num_threads(threads)
-    model = gpt2_model.logits_only(gpt2_model.build(folder / gpt2_model.WEIGHTS))
-    ids = torch.from_numpy(np.load(folder / "inputs" / gpt2_model.INPUT))
+    model = models.logits_only(models.build(name, folder / models.WEIGHTS))
+    ids = torch.from_numpy(np.load(folder / "inputs" / models.INPUT))
 
     def call():
         with torch.inference_mode():
@@ -28,13 +28,13 @@ def torch_eager(folder, threads):
     return call, lambda out: out.numpy(), torch.__version__
 
 
-def torch_compile(folder, threads):
+def torch_compile(name, folder, threads):
     import torch
 
     torch.set_num_threads(threads)
     model = torch.compile(
-        gpt2_model.logits_only(gpt2_model.build(folder / gpt2_model.WEIGHTS)))
-    ids = torch.from_numpy(np.load(folder / "inputs" / gpt2_model.INPUT))
+        models.logits_only(models.build(name, folder / models.WEIGHTS)))
+    ids = torch.from_numpy(np.load(folder / "inputs" / models.INPUT))
 
     def call():
         with torch.no_grad():
@@ -43,16 +43,16 @@ def torch_compile(folder, threads):
     return call, lambda out: out.numpy(), torch.__version__
 
 
-def onnxruntime(folder, threads):
+def onnxruntime(name, folder, threads):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     session = ort.InferenceSession(str(folder / "model.onnx"), options,
                                    providers=["CPUExecutionProvider"])
-    ids = np.load(folder / "inputs" / gpt2_model.INPUT)
+    ids = np.load(folder / "inputs" / models.INPUT)
     # Bound once: the session then writes into the same memory in every call.
-    logits = np.empty(np.load(folder / gpt2_model.REFERENCE, mmap_mode="r").shape, np.float32)
+    logits = np.empty(np.load(folder / models.REFERENCE, mmap_mode="r").shape, np.float32)
     binding = session.io_binding()
     binding.bind_cpu_input("input_ids", ids)
     binding.bind_output("logits", "cpu", 0, np.float32, logits.shape, logits.ctypes.data)
@@ -64,16 +64,16 @@ def onnxruntime(folder, threads):
     return call, lambda out: out, ort.__version__
 
 
-def jax_jit(folder, threads):
+def jax_jit(name, folder, threads):
     import jax
     import jax.numpy as jnp
 
-    import gpt2_jax
+    import jax_training
 
-    parameters = gpt2_jax.load(folder / gpt2_model.WEIGHTS)
-    ids = jnp.asarray(np.load(folder / "inputs" / gpt2_model.INPUT), dtype=jnp.int32)
-    config = gpt2_model.configuration()
-    forward = jax.jit(lambda p, tokens: gpt2_jax.forward(p, tokens, config.n_head, config.n_layer))
+    prefix, model = models.in_jax(name)
+    parameters = jax_training.load(folder / models.WEIGHTS, prefix)
+    ids = jnp.asarray(np.load(folder / "inputs" / models.INPUT), dtype=jnp.int32)
+    forward = jax.jit(model)
     return (lambda: forward(parameters, ids).block_until_ready(), np.asarray, jax.__version__)
 
 
@@ -81,12 +81,12 @@ PEERS = {"PyTorch eager": torch_eager, "torch.compile": torch_compile,
          "JAX": jax_jit, "ONNX Runtime": onnxruntime}
 
 
-def serve(name, folder, threads, output):
+def serve(peer, name, folder, threads, output):
     # Libraries write to stdout; the answers go to the pipe that was there first.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     start = time.perf_counter()
-    call, as_array, version = PEERS[name](pathlib.Path(folder), threads)
+    call, as_array, version = PEERS[peer](name, pathlib.Path(folder), threads)
     loaded = time.perf_counter()
     result = call()
     first = time.perf_counter()
@@ -104,4 +104,4 @@ def serve(name, folder, threads, output):
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+    serve(*sys.argv[1:4], int(sys.argv[4]), sys.argv[5])
