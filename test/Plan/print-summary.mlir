@@ -23,7 +23,7 @@
 // CHECK-NOT: {{.}}
 
 // JSON: {"program":"p","stage":0,"ranks":2,"arenas":[{"space":"device","bytes":640,"reserve":7,"roles":{"state":128,"activation":448}}],"largest":[{"buffer":"s","bytes":192,"role":"activation"},
-// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"main":{"attention":{"count":1,"flops":252},"gemm":{"count":1,"flops":192},"kernel":{"count":4,"flops":128}}}}
+// JSON-SAME: "entries":{"load":{"fill":{"count":1,"flops":0}},"forward":{"attention":{"count":1,"flops":252},"gemm":{"count":1,"flops":192},"kernel":{"count":4,"flops":128}}}}
 // JSON-NOT: {{.}}
 func.func private @negate(%a: tensor<32xf32>) -> tensor<32xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
   %b = nn.neg %a : tensor<32xf32>
