@@ -69,7 +69,8 @@ inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
 inline constexpr llvm::StringLiteral kWriteAttr = "nn.write";
 /// Of a cast that mixed precision put there: why, in a few words.
 inline constexpr llvm::StringLiteral kReasonAttr = "nn.reason";
-/// Unit attribute of a function that is an entry of the program.
+/// Of a function that is an entry of the program: an EntryKind, or unit for a
+/// forward (dialects/NN/Entry.h reads it).
 inline constexpr llvm::StringLiteral kEntryAttr = "nn.entry";
 
 } // namespace accel::nn

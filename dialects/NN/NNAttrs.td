@@ -39,6 +39,10 @@ def NN_WriteKind : NN_Enum<"WriteKind", "when a state gets its new value: once, 
     ["step", "accumulate_sum", "accumulate_max", "accumulate_min"]>;
 def NN_WriteKindAttr : NN_EnumAttr<NN_WriteKind, "write">;
 
+def NN_EntryKind : NN_Enum<"EntryKind", "what a call of an entry does: gives the model's outputs, makes a step of training, or gives the loss without one",
+    ["forward", "step", "eval"]>;
+def NN_EntryKindAttr : NN_EnumAttr<NN_EntryKind, "entry">;
+
 class NN_Attr<string name, string mnem, list<Trait> traits = []>
     : AttrDef<NN_Dialect, name, traits> {
   let mnemonic = mnem;

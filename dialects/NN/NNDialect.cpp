@@ -65,9 +65,14 @@ Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
-  if (attribute.getName() == kEntryAttr &&
-      isa<UnitAttr>(attribute.getValue()) && isa<FunctionOpInterface>(op))
-    return success();
+  if (attribute.getName() == kEntryAttr && isa<FunctionOpInterface>(op)) {
+    if (isa<UnitAttr, EntryKindAttr>(attribute.getValue()))
+      return success();
+    return op->emitError() << "expected a kind as '" << kEntryAttr
+                           << "', #nn<entry step> or eval, or none for a "
+                              "forward, found "
+                           << attribute.getValue();
+  }
   if (attribute.getName() == kReasonAttr &&
       isa<StringAttr>(attribute.getValue()) && isa<CastOp>(op))
     return success();

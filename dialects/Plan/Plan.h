@@ -29,13 +29,39 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "plan.inserted_by";
 /// `dist.instance`).
 inline constexpr llvm::StringLiteral kUnitAttr = "plan.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "plan.instance";
+/// The entry that runs once, after the arenas are made. All others have the
+/// names of their kinds: step, eval, forward.
+inline constexpr llvm::StringLiteral kLoadEntry = "load";
 } // namespace accel::plan
 
 #include "dialects/Plan/PlanDialect.h.inc"
 #include "dialects/Plan/PlanEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Plan/PlanAttrs.h.inc"
+
+namespace accel::plan {
+/// What a command does with the bytes of a view. None: it names them only.
+enum class Access { None, Read, Write, Both };
+class CommandOpInterface;
+namespace detail {
+/// The views that are read, or those that are written.
+llvm::SmallVector<ViewAttr> selectViews(CommandOpInterface command, Access how);
+/// Calls `visit` on a view, or on each of a list.
+inline void visitViews(ViewAttr view, Access access,
+                       llvm::function_ref<void(ViewAttr, Access)> visit) {
+  if (view)
+    visit(view, access);
+}
+inline void visitViews(mlir::ArrayAttr views, Access access,
+                       llvm::function_ref<void(ViewAttr, Access)> visit) {
+  for (auto view : views.getAsRange<ViewAttr>())
+    visit(view, access);
+}
+} // namespace detail
+} // namespace accel::plan
+
 #include "dialects/Plan/PlanInterfaces.h.inc"
+#include "dialects/Plan/PlanSyntax.h"
 #define GET_OP_CLASSES
 #include "dialects/Plan/PlanOps.h.inc"
 

@@ -55,19 +55,21 @@ def Plan_ViewAttr : Plan_Attr<"View", "view"> {
     `strides` are in elements; the micro-batch is the run's, and so is the
     coordinate of the axis `mb`.
 
+    Rows that follow each other from the buffer's first byte are what is not
+    written: `strides` and `at` say what is otherwise. Commands write views
+    without `#plan.view<>`.
+
     ```mlir
-    #plan.view<@qkv + 256 : f32 [4, 12, 128, 64] strides [294912, 64, 2304, 1]>
-    #plan.view<@w + 0 axes [<"dp" * 1024>] : f32 [16, 16] strides [16, 1]>
+    #plan.view<@x[16x16xf32]>
+    #plan.view<@qkv[4x12x128x64xf32 at 256 strides [294912, 64, 2304, 1]]>
+    #plan.view<@w[16x16xf32 at 64 + dp*1024]>
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$buffer, "int64_t":$offset,
       OptionalArrayRefParameter<"AxisStrideAttr">:$axes,
       "::mlir::Type":$element, OptionalArrayRefParameter<"int64_t">:$shape,
       OptionalArrayRefParameter<"int64_t">:$strides);
-  let assemblyFormat = [{
-    `<` $buffer `+` $offset (`axes` `[` $axes^ `]`)? `:` $element
-    `[` (`]`) : ($shape^ `]`)? `strides` `[` (`]`) : ($strides^ `]`)? `>`
-  }];
+  let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// Number of elements.
     int64_t getNumElements();
@@ -91,11 +93,12 @@ def Plan_PartAttr : Plan_Attr<"Part", "part"> {
     to minor, `mb` included. A replicated dimension has none.
 
     ```mlir
-    #plan.part<[8, 64] by [["mb", "dp"], []]>
+    #plan.part<[8/mb/dp, 64]>
     ```
   }];
   let parameters = (ins OptionalArrayRefParameter<"int64_t">:$shape, "::mlir::ArrayAttr":$axes);
-  let assemblyFormat = "`<` `[` (`]`) : ($shape^ `]`)? `by` $axes `>`";
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 #endif

@@ -44,6 +44,21 @@ LogicalResult ViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<int64_t> shape, ArrayAttr axes) {
+  if (shape.size() != axes.size())
+    return emitError() << "expected a list of axes for each dimension ("
+                       << shape.size() << "), found " << axes.size();
+  for (Attribute dim : axes) {
+    auto names = dyn_cast<ArrayAttr>(dim);
+    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return emitError() << "expected a list of names of axes for each "
+                            "dimension, found "
+                         << dim;
+  }
+  return success();
+}
+
 int64_t ViewAttr::getNumElements() {
   return ShapedType::getNumElements(getShape());
 }

@@ -6,11 +6,28 @@
 #include "dialects/Interfaces/Causal.h"
 
 using namespace mlir;
+using namespace accel;
 using namespace accel::plan;
+
+SmallVector<ViewAttr> plan::detail::selectViews(CommandOpInterface command,
+                                                Access how) {
+  SmallVector<ViewAttr> views;
+  command.forEachView([&](ViewAttr view, Access access) {
+    if (access == how || access == Access::Both)
+      views.push_back(view);
+  });
+  return views;
+}
 
 LogicalResult ProgramOp::verifyRegions() {
   // Every view must lie within its buffer, whatever the coordinates are.
   mlir::SymbolTable symbols(*this);
+  // Called from outside by their names, which are nobody's symbols.
+  llvm::SmallDenseSet<StringRef> entries;
+  for (auto entry : getOps<EntryOp>())
+    if (!entries.insert(entry.getKind()).second)
+      return entry.emitOpError()
+             << "expected one entry '" << entry.getKind() << "', found two";
   for (auto body : getOps<BodyOp>()) {
     WalkResult result = body.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> views = command.getReads();
@@ -120,11 +137,21 @@ LogicalResult CollectiveOp::verify() {
     return emitOpError() << "expected as many outputs as inputs ("
                          << getInputs().size() << "), found "
                          << getOutputs().size();
-  bool reduces = getKind() == Collective::all_reduce ||
-                 getKind() == Collective::reduce_scatter;
+  bool reduces = getCollective() == Collective::all_reduce ||
+                 getCollective() == Collective::reduce_scatter;
   if (reduces != getCombine().has_value())
     return emitOpError() << (reduces ? "expected 'combine'"
                                      : "expected no 'combine'")
-                         << " on " << stringifyCollective(getKind());
+                         << " on " << stringifyCollective(getCollective());
+  return success();
+}
+
+LogicalResult FillOp::verify() {
+  auto value = llvm::dyn_cast<TypedAttr>(getValueAttr());
+  if (!llvm::isa<IntegerAttr, FloatAttr>(getValueAttr()) ||
+      value.getType() != getTarget().getElement())
+    return emitOpError() << "expected a value of type "
+                         << getTarget().getElement() << ", found "
+                         << getValueAttr();
   return success();
 }

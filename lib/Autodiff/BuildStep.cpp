@@ -3,6 +3,7 @@
 #include "lib/Autodiff/BuildStep.h"
 #include "accel/Autodiff/Differentiate.h"
 #include "accel/Autodiff/Passes.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/Update.h"
 
@@ -236,6 +237,7 @@ void StepBuilder::finish() {
       entry.getArgumentTypes(), ValueRange(results).getTypes()));
   entry.setAllResultAttrs(resultAttributes);
   entry.setSymName(kStepName);
+  nn::setEntryKind(entry, nn::EntryKind::step);
   if (rule.seed != 0)
     module->setAttr(nn::kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
@@ -292,12 +294,9 @@ struct BuildStepPass : impl::BuildStepPassBase<BuildStepPass> {
       module.emitError() << llvm::toString(rule.takeError());
       return signalPassFailure();
     }
-    func::FuncOp entry;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr))
-        entry = function;
+    func::FuncOp entry = nn::findEntry(module, nn::EntryKind::forward);
     if (!entry) {
-      module.emitError() << "expected an entry, found none";
+      module.emitError() << "expected a forward entry, found none";
       return signalPassFailure();
     }
     StepBuilder step(module, entry, *rule);

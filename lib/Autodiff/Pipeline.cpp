@@ -9,6 +9,15 @@ using namespace accel;
 void autodiff::buildTrainPipeline(OpPassManager &pm,
                                   const TrainOptions &options) {
   if (options.enabled) {
+    // While the forward has all of its outputs.
+    AddInferencePassOptions inference;
+    inference.loss = options.loss;
+    inference.entries.assign(options.entries.begin(), options.entries.end());
+    if (inference.entries.empty())
+      inference.entries.assign({"eval", "forward"});
+    inference.evalOutputs.assign(options.evalOutputs.begin(),
+                                 options.evalOutputs.end());
+    pm.addPass(createAddInferencePass(inference));
     BuildStepPassOptions step;
     step.loss = options.loss;
     step.optimizer = options.optimizer;

@@ -3,6 +3,7 @@
 #include "accel/Autodiff/TrainOptions.h"
 
 #include "accel/Names/Nearest.h"
+#include "dialects/NN/Entry.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
@@ -14,6 +15,7 @@
 
 using namespace llvm;
 using namespace accel::autodiff;
+namespace nn = accel::nn;
 
 static Error fail(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
@@ -224,6 +226,30 @@ static Error checkPatterns(StringRef flag, ArrayRef<std::string> patterns) {
   return Error::success();
 }
 
+/// What can be called: each once, the step among it.
+static Error checkEntries(ArrayRef<std::string> entries,
+                          ArrayRef<std::string> evalOutputs) {
+  Error errors = Error::success();
+  auto add = [&](const Twine &message) {
+    errors = joinErrors(std::move(errors), fail(message));
+  };
+  for (auto [place, entry] : enumerate(entries))
+    if (!nn::symbolizeEntryKind(entry))
+      add("expected step, eval or forward in --entries, found '" + entry + "'");
+    else if (is_contained(entries.take_front(place), entry))
+      add("expected '" + entry + "' once in --entries, found it twice");
+  auto has = [&](nn::EntryKind kind) {
+    return entries.empty() ||
+           is_contained(entries, nn::stringifyEntryKind(kind));
+  };
+  if (!has(nn::EntryKind::step))
+    add("expected step among --entries, which --train is for; leave --train "
+        "out to compile a forward alone");
+  if (!evalOutputs.empty() && !has(nn::EntryKind::eval))
+    add("expected eval among --entries, which gives --eval-outputs");
+  return errors;
+}
+
 Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
   Error errors = joinErrors(checkPatterns("--trainable", options.trainable),
                             checkPatterns("--frozen", options.frozen));
@@ -239,6 +265,7 @@ Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
   if (!options.enabled)
     return errors;
   add(checkLoss(options.loss));
+  add(checkEntries(options.entries, options.evalOutputs));
   add(parseUpdateRule(options.optimizer, options.settings).takeError());
   return errors;
 }

@@ -1,6 +1,7 @@
 // The contract at the end of phase 2.
 
 #include "accel/Autodiff/Passes.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -24,15 +25,18 @@ public:
     collectWrites();
     bool valid = verifyOps();
     valid = verifyKinds() && valid;
-    if (entry.getSymName() == kStepName) {
-      valid = verifyOutputs() && valid;
+    std::optional<nn::EntryKind> kind = nn::getEntryKind(entry);
+    if (kind == nn::EntryKind::eval)
+      valid = verifyOutputs({"loss"}) && valid;
+    if (kind == nn::EntryKind::step) {
+      valid = verifyOutputs({"loss", "grad_norm", "lr"}) && valid;
       valid = verifyWrites() && valid;
       return verifyMarkers() && valid;
     }
     for (auto &[state, value] : writes)
       if (state.getRole() == nn::StateRole::parameter) {
         entry.emitOpError() << "writes parameter '" << state.getSymName()
-                            << "', expected only @" << kStepName << " to";
+                            << "', expected only a step to";
         valid = false;
       }
     return valid;
@@ -83,7 +87,8 @@ private:
     return valid;
   }
 
-  bool verifyOutputs() {
+  /// There are scalars of these names.
+  bool verifyOutputs(ArrayRef<StringRef> names) {
     llvm::StringSet<> found;
     for (unsigned index = 0; index < entry.getNumResults(); ++index)
       if (auto name =
@@ -93,7 +98,7 @@ private:
           found.insert(name);
       }
     bool valid = true;
-    for (StringRef name : {"loss", "grad_norm", "lr"})
+    for (StringRef name : names)
       if (!found.contains(name)) {
         entry.emitOpError()
             << "expected a scalar output '" << name << "', found none";

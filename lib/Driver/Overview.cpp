@@ -48,7 +48,7 @@ static void printProgram(plan::ProgramOp program, llvm::raw_ostream &os) {
   os << "  memory of a rank: " << sizeText(planned) << " planned (" << spaces
      << "), " << sizeText(reserve) << " reserved beside it\n";
   for (auto entry : program.getOps<plan::EntryOp>()) {
-    if (entry.getSymName() == "load")
+    if (entry.getKind() == plan::kLoadEntry)
       continue;
     int64_t all = 0;
     std::string kinds;
@@ -57,8 +57,8 @@ static void printProgram(plan::ProgramOp program, llvm::raw_ostream &os) {
       kinds += (kinds.empty() ? "" : ", ") + kind.str() + " " +
                std::to_string(count);
     }
-    os << "  commands of '" << entry.getSymName() << "': " << all << " ("
-       << kinds << ")\n";
+    os << "  commands of '" << entry.getKind() << "': " << all << " (" << kinds
+       << ")\n";
   }
 }
 
@@ -67,7 +67,7 @@ void driver::printOverview(ModuleOp module, StringRef input,
   for (auto program : module.getOps<plan::ProgramOp>()) {
     int64_t ranks = program.getRanks(), parts = getMicroBatches(module);
     bool trains = llvm::any_of(program.getOps<plan::EntryOp>(), [](auto entry) {
-      return entry.getSymName() == "step";
+      return entry.getKind() == "step";
     });
     os << input << ": " << (trains ? "a training step" : "a forward pass")
        << " on " << ranks << (ranks == 1 ? " rank" : " ranks");

@@ -69,6 +69,8 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.trainable.assign(trainable.begin(), trainable.end());
     options.train.frozen.assign(frozen.begin(), frozen.end());
     options.train.emitGradients = emitGradients;
+    options.train.entries.assign(entries.begin(), entries.end());
+    options.train.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
     options.train.mixedPrecision = mixedPrecision;
     options.train.microBatches = microBatches;
     options.mesh = mesh;

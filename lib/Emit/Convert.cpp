@@ -40,22 +40,13 @@ FailureOr<rt::View> emit::convertView(Location loc, plan::ViewAttr view,
   return result;
 }
 
-FailureOr<rt::Part> emit::convertPart(Location loc, plan::PartAttr part) {
+rt::Part emit::convertPart(plan::PartAttr part) {
   rt::Part result;
   result.shape.assign(part.getShape().begin(), part.getShape().end());
-  for (Attribute dim : part.getAxes()) {
-    auto names = dyn_cast<ArrayAttr>(dim);
-    if (!names)
-      return emitError(loc) << "expected a list of axes for every dimension, "
-                               "found "
-                            << dim;
+  for (auto dim : part.getAxes().getAsRange<ArrayAttr>()) {
     auto &axes = result.axes.emplace_back();
-    for (Attribute name : names) {
-      auto text = dyn_cast<StringAttr>(name);
-      if (!text)
-        return emitError(loc) << "expected the name of an axis, found " << name;
-      axes.push_back(text.str());
-    }
+    for (auto name : dim.getAsRange<StringAttr>())
+      axes.push_back(name.str());
   }
   return result;
 }

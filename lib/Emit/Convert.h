@@ -15,9 +15,10 @@ using BufferIndices = llvm::DenseMap<mlir::Attribute, int64_t>;
 mlir::FailureOr<rt::DType> convertType(mlir::Location loc, mlir::Type type);
 mlir::FailureOr<rt::View> convertView(mlir::Location loc, plan::ViewAttr view,
                                       const BufferIndices &buffers);
-mlir::FailureOr<rt::Part> convertPart(mlir::Location loc, plan::PartAttr part);
 mlir::FailureOr<rt::Form> convertForm(mlir::Location loc,
                                       mlir::DictionaryAttr form);
+
+rt::Part convertPart(plan::PartAttr part);
 
 /// The elements of a value in row-major order, little-endian; i1 takes a byte.
 mlir::FailureOr<std::string> getBytes(mlir::Location loc,

@@ -15,7 +15,7 @@ struct ProgramNames {
   const Target &target; ///< says what its code calls what commands call
   BufferIndices buffers;
   /// The program's inputs, by the buffers that they are read into.
-  llvm::DenseMap<mlir::Attribute, std::string> inputs;
+  llvm::DenseMap<int64_t, std::string> inputs;
   llvm::DenseMap<mlir::StringAttr, int64_t> bodies; ///< numbers in the file
   mlir::SymbolTableCollection symbols;
 };

@@ -283,10 +283,6 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
            << "expected as many ranks as the mesh has ("
            << executable.numRanks() << "), found " << op.getRanks();
   ProgramNames names(target);
-  op.walk([&](plan::ReadOp read) {
-    if (read.getSource() == plan::Source::input)
-      names.inputs[read.getTarget().getBuffer()] = read.getName().str();
-  });
   for (auto arena : op.getOps<plan::ArenaOp>())
     program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
                               static_cast<int64_t>(arena.getBytes()),
@@ -298,6 +294,11 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     if (failed(addBuffer(buffer, program, names.symbols)))
       return failure();
   }
+  op.walk([&](plan::ReadOp read) {
+    if (read.getSource() == plan::Source::input)
+      names.inputs[names.buffers.lookup(read.getTarget().getBuffer())] =
+          read.getName().str();
+  });
   // A body may wait for one that stands behind it.
   for (auto bodyOp : op.getOps<plan::BodyOp>())
     names.bodies.try_emplace(bodyOp.getSymNameAttr(), names.bodies.size());
@@ -320,9 +321,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
   }
   for (auto entryOp : op.getOps<plan::EntryOp>()) {
     rt::Entry &entry = program.entries.emplace_back();
-    entry.name = entryOp.getSymName().str();
-    if (entry.name == "step")
-      executable.kind = "train";
+    entry.name = entryOp.getKind().str();
     auto addSegment = [&](plan::SegmentOp segmentOp) {
       rt::Segment &segment = entry.loops.back().segments.emplace_back();
       segment.engine = plan::stringifyEngine(segmentOp.getEngine()).str();

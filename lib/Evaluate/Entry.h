@@ -22,9 +22,11 @@ struct Bindings {
   llvm::SmallVector<Binding> arguments, results;
 };
 
-/// The function with `nn.entry`, or else the only public one; an error at the
-/// module if that leaves none or several.
-mlir::FailureOr<mlir::func::FuncOp> findEntry(mlir::ModuleOp module);
+/// The function that is that entry; where none is asked for the step, the only
+/// entry, or the only public function. An error at the module if that leaves
+/// none or several.
+mlir::FailureOr<mlir::func::FuncOp> findEntry(mlir::ModuleOp module,
+                                              EntryKind kind);
 
 /// What the attributes of the function's arguments and results say.
 mlir::FailureOr<Bindings> getBindings(mlir::func::FuncOp entry);
@@ -36,7 +38,8 @@ mlir::FailureOr<dist::MeshOp> findMesh(mlir::ModuleOp module);
 bool isPlan(mlir::ModuleOp module);
 
 /// getSignature and evaluateModule of a module of phase `plan`.
-mlir::FailureOr<Signature> getPlanSignature(mlir::ModuleOp module);
+mlir::FailureOr<Signature> getPlanSignature(mlir::ModuleOp module,
+                                            EntryKind kind);
 mlir::LogicalResult evaluatePlan(mlir::ModuleOp module,
                                  const TensorsByName &inputs,
                                  const InterpreterOptions &options,

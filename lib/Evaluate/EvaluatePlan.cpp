@@ -15,15 +15,43 @@ static void insert(SmallVectorImpl<NamedType> &list, StringRef name,
                     RankedTensorType::get(part.getShape(), view.getElement())});
 }
 
-FailureOr<Signature> evaluate::getPlanSignature(ModuleOp module) {
+/// The call that is asked for; none of a plan that is loaded and no more.
+static FailureOr<StringRef> findCall(ModuleOp module, EntryKind kind) {
+  llvm::SmallSetVector<StringRef, 4> calls;
+  module.walk([&](plan::EntryOp entry) {
+    if (entry.getKind() != plan::kLoadEntry)
+      calls.insert(entry.getKind());
+  });
+  StringRef wanted = nn::stringifyEntryKind(kind.value_or(nn::EntryKind::step));
+  if (calls.contains(wanted))
+    return wanted;
+  if (kind || calls.size() > 1)
+    return module.emitError()
+           << "expected an entry '" << wanted << "', found none";
+  return calls.empty() ? StringRef() : calls.front();
+}
+
+FailureOr<Signature> evaluate::getPlanSignature(ModuleOp module,
+                                                EntryKind kind) {
+  FailureOr<StringRef> call = findCall(module, kind);
+  if (failed(call))
+    return failure();
   Signature signature;
+  llvm::DenseSet<Operation *> bodies;
+  module.walk([&](plan::RunOp run) {
+    if (run->getParentOfType<plan::EntryOp>().getKind() == *call)
+      bodies.insert(
+          run->getParentOfType<plan::ProgramOp>().lookupSymbol(run.getTask()));
+  });
   module.walk([&](Operation *op) {
+    if (!bodies.contains(op->getParentOp()))
+      return;
     if (auto read = dyn_cast<plan::ReadOp>(op);
         read && read.getSource() == plan::Source::input)
       insert(signature.inputs, read.getName(), read.getPart(),
              read.getTarget());
     if (auto write = dyn_cast<plan::WriteOp>(op);
-        write && write.getTarget() == plan::Source::output)
+        write && write.getDestination() == plan::Source::output)
       insert(signature.outputs, write.getName(), write.getPart(),
              write.getView());
   });
@@ -50,26 +78,26 @@ static LogicalResult checkSame(ModuleOp module, const TensorsByName &first,
   return success();
 }
 
-/// One whole execution: `load`, then every other entry. Unless states change,
-/// these run twice, which shows bytes that the first time destroyed.
+/// One whole execution: `load`, then the call. Unless it changes states it runs
+/// twice, which shows bytes that the first time destroyed.
 static LogicalResult executeOnce(ModuleOp module, dist::MeshOp mesh,
-                                 const TensorsByName &inputs,
+                                 StringRef call, const TensorsByName &inputs,
                                  EvaluationMode mode, Policy policy,
                                  uint64_t seed, TensorsByName &outputs) {
   PlanWorld world(module, inputs, mode);
   PlanExecutor executor(world, mesh, policy, seed);
   if (failed(executor.load()))
     return failure();
-  bool changesStates = false;
-  module.walk([&](plan::EntryOp entry) {
-    changesStates |= entry.getSymName() == "step";
-  });
+  bool changesStates = call == nn::stringifyEntryKind(nn::EntryKind::step);
   for (const std::string &entry : executor.getEntries()) {
-    int times = entry == "load" || changesStates ? 1 : 2;
+    if (entry != plan::kLoadEntry && entry != call)
+      continue;
+    int times = entry == plan::kLoadEntry || changesStates ? 1 : 2;
     TensorsByName written;
     for (int time = 0; time < times; ++time) {
       if (failed(executor.execute(entry)) ||
-          (changesStates && entry != "load" && failed(executor.addStates())))
+          (changesStates && entry != plan::kLoadEntry &&
+           failed(executor.addStates())))
         return failure();
       FailureOr<TensorsByName> taken = world.takeOutputs();
       if (failed(taken))
@@ -90,7 +118,8 @@ LogicalResult evaluate::evaluatePlan(ModuleOp module,
                                      const InterpreterOptions &options,
                                      TensorsByName &outputs) {
   FailureOr<dist::MeshOp> mesh = findMesh(module);
-  if (failed(mesh))
+  FailureOr<StringRef> call = findCall(module, options.entry);
+  if (failed(mesh) || failed(call))
     return failure();
   for (unsigned order = 0; order < std::max(options.interleavings, 1u);
        ++order) {
@@ -98,8 +127,8 @@ LogicalResult evaluate::evaluatePlan(ModuleOp module,
                     : order == 1 ? Policy::LastStreamAhead
                                  : Policy::Random;
     TensorsByName found;
-    if (failed(executeOnce(module, *mesh, inputs, options.mode, policy, order,
-                           found)))
+    if (failed(executeOnce(module, *mesh, *call, inputs, options.mode, policy,
+                           order, found)))
       return failure();
     if (order == 0)
       outputs = found;

@@ -23,16 +23,19 @@ bool evaluate::isPlan(ModuleOp module) {
   return !module.getOps<plan::ProgramOp>().empty();
 }
 
-FailureOr<func::FuncOp> evaluate::findEntry(ModuleOp module) {
-  SmallVector<func::FuncOp> entries, publicFunctions;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function->hasAttr(nn::kEntryAttr))
-      entries.push_back(function);
-    if (function.isPublic() && !function->hasAttr(plan::kKernelAttr))
-      publicFunctions.push_back(function);
-  }
+FailureOr<func::FuncOp> evaluate::findEntry(ModuleOp module, EntryKind kind) {
+  if (func::FuncOp found =
+          nn::findEntry(module, kind.value_or(nn::EntryKind::step)))
+    return found;
+  if (kind)
+    return module.emitError()
+           << "expected an entry of kind '" << nn::stringifyEntryKind(*kind)
+           << "', found none";
+  SmallVector<func::FuncOp> entries = nn::getEntries(module);
   if (entries.empty())
-    entries = publicFunctions;
+    for (auto function : module.getOps<func::FuncOp>())
+      if (function.isPublic() && !function->hasAttr(plan::kKernelAttr))
+        entries.push_back(function);
   if (entries.size() != 1)
     return module.emitError()
            << "expected one function with '" << nn::kEntryAttr << "', found "
@@ -100,10 +103,10 @@ FailureOr<Bindings> evaluate::getBindings(func::FuncOp entry) {
   return bindings;
 }
 
-FailureOr<Signature> evaluate::getSignature(ModuleOp module) {
+FailureOr<Signature> evaluate::getSignature(ModuleOp module, EntryKind kind) {
   if (isPlan(module))
-    return getPlanSignature(module);
-  FailureOr<func::FuncOp> entry = findEntry(module);
+    return getPlanSignature(module, kind);
+  FailureOr<func::FuncOp> entry = findEntry(module, kind);
   if (failed(entry))
     return failure();
   FailureOr<Bindings> bindings = getBindings(*entry);
@@ -182,7 +185,7 @@ static LogicalResult checkSchedule(ModuleOp module, func::FuncOp entry) {
 static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
                                    const InterpreterOptions &options,
                                    TensorsByName &outputs) {
-  FailureOr<func::FuncOp> entry = findEntry(module);
+  FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
   FailureOr<dist::MeshOp> mesh = findMesh(module);
   if (failed(entry) || failed(mesh) ||
       (!entry->isExternal() && failed(checkSchedule(module, *entry))))

@@ -73,12 +73,13 @@ static int64_t getIndexBound(Value value) {
 /// The values that hold an input: arguments of the entry or its tasks, or of
 /// the kernels
 /// that read the buffer which the input is read into.
-static SmallVector<Value> findInputValues(ModuleOp module, StringRef name) {
+static SmallVector<Value> findInputValues(ModuleOp module, StringRef name,
+                                          EntryKind entry) {
   SmallVector<Value> values;
   if (!isPlan(module)) {
     for (auto function : module.getOps<func::FuncOp>()) {
       if (function.isExternal() || (!function->hasAttr(dist::kTaskAttr) &&
-                                    function != *findEntry(module)))
+                                    function != *findEntry(module, entry)))
         continue;
       FailureOr<Bindings> bindings = getBindings(function);
       for (auto [index, binding] : llvm::enumerate(bindings->arguments))
@@ -102,9 +103,9 @@ static SmallVector<Value> findInputValues(ModuleOp module, StringRef name) {
   return values;
 }
 
-FailureOr<TensorsByName> evaluate::makeRandomInputs(ModuleOp module,
-                                                    uint64_t seed) {
-  FailureOr<Signature> signature = getSignature(module);
+FailureOr<TensorsByName>
+evaluate::makeRandomInputs(ModuleOp module, uint64_t seed, EntryKind entry) {
+  FailureOr<Signature> signature = getSignature(module, entry);
   if (failed(signature))
     return failure();
   TensorsByName inputs;
@@ -117,7 +118,7 @@ FailureOr<TensorsByName> evaluate::makeRandomInputs(ModuleOp module,
         value = roundToType(generator.normal(bf16), tensor.getElementType());
     } else {
       int64_t bound = INT64_MAX;
-      for (Value value : findInputValues(module, input.name))
+      for (Value value : findInputValues(module, input.name, entry))
         bound = std::min(bound, getIndexBound(value));
       bound = bound == INT64_MAX ? 2 : bound;
       for (int64_t &value : tensor.mutableInts())

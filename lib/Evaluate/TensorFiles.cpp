@@ -297,9 +297,9 @@ FailureOr<Tensor> evaluate::convertTo(const Tensor &tensor,
   return result;
 }
 
-FailureOr<TensorsByName> evaluate::readInputs(StringRef folder,
-                                              ModuleOp module) {
-  FailureOr<Signature> signature = getSignature(module);
+FailureOr<TensorsByName> evaluate::readInputs(StringRef folder, ModuleOp module,
+                                              EntryKind entry) {
+  FailureOr<Signature> signature = getSignature(module, entry);
   if (failed(signature))
     return failure();
   FailureOr<TensorsByName> found =

@@ -1,7 +1,7 @@
 // Gives what is summed over micro-batches a state to be summed in.
 
 #include "accel/Parallel/Passes.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -25,7 +25,11 @@ namespace {
 class Declarer {
 public:
   Declarer(func::FuncOp entry, SymbolTable &symbols)
-      : entry(entry), symbols(symbols) {}
+      : entry(entry), symbols(symbols) {
+    if (auto kind = nn::getEntryKind(entry);
+        kind && kind != nn::EntryKind::step)
+      prefix = (nn::stringifyEntryKind(*kind) + "/").str();
+  }
 
   void run() {
     findReadInLoop();
@@ -81,7 +85,7 @@ private:
     auto whole = RankedTensorType::get(term.getShape(), term.getElementType());
     OpBuilder builder(entry);
     auto state = nn::StateOp::create(
-        builder, sum.getLoc(), "accumulator/" + nameOf(sum), type,
+        builder, sum.getLoc(), "accumulator/" + prefix + nameOf(sum), type,
         DenseElementsAttr::get(
             whole, Attribute(dist::getIdentity(from.getReduction(),
                                                term.getElementType()))),
@@ -101,6 +105,7 @@ private:
 
   func::FuncOp entry;
   SymbolTable &symbols;
+  std::string prefix; ///< of names; a step has none
   llvm::DenseSet<Operation *> readInLoop;
 };
 

@@ -4,7 +4,7 @@
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
 #include "dialects/Interfaces/ShardingRule.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -251,6 +251,34 @@ FailureOr<Value> StatePadder::padClone(Operation *op, Operation *reader) {
   return clone->getResult(0);
 }
 
+/// Another entry reads the value of what the step has padded.
+static void cutPadding(func::FuncOp entry) {
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  for (BlockArgument argument : entry.getArguments()) {
+    auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (!name)
+      continue;
+    Type type = symbols.lookup<nn::StateOp>(name.getAttr()).getType();
+    auto value = cast<RankedTensorType>(argument.getType());
+    if (type == value)
+      continue;
+    argument.setType(type);
+    for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+      auto constraint = cast<dist::ConstraintOp>(user);
+      constraint.getResult().setType(cast<RankedTensorType>(type));
+      OpBuilder builder(constraint);
+      builder.setInsertionPointAfter(constraint);
+      Value read =
+          cut(builder, constraint.getLoc(), constraint.getResult(), value);
+      constraint.getResult().replaceAllUsesExcept(read, read.getDefiningOp());
+    }
+  }
+  entry.setFunctionType(FunctionType::get(entry.getContext(),
+                                          entry.front().getArgumentTypes(),
+                                          entry.getResultTypes()));
+}
+
 namespace {
 struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
   using Base::Base;
@@ -264,10 +292,13 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
     int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
     if (ranks == 1)
       return;
-    for (auto function : module.getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal() &&
-          failed(StatePadder(function, ranks).run()))
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (nn::getEntryKind(entry) == nn::EntryKind::step &&
+          failed(StatePadder(entry, ranks).run()))
         return signalPassFailure();
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (nn::getEntryKind(entry) != nn::EntryKind::step)
+        cutPadding(entry);
   }
 };
 } // namespace

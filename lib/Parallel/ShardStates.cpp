@@ -3,7 +3,7 @@
 
 #include "GradientOps.h"
 #include "accel/Parallel/Passes.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 
 using namespace mlir;
 
@@ -19,22 +19,23 @@ std::optional<int64_t> findShardDim(ArrayRef<int64_t> shape, int64_t ranks) {
 }
 
 namespace {
-/// One step.
+/// States that a step trains: what has a gradient.
+using Trained = llvm::DenseSet<Attribute>;
+
+/// One entry.
 class StateSharder {
 public:
-  StateSharder(func::FuncOp step, dist::MeshOp mesh, int64_t stage)
-      : step(step), mesh(mesh), stage(stage), context(step.getContext()),
-        ops(step) {}
+  StateSharder(func::FuncOp entry, dist::MeshOp mesh, int64_t stage,
+               const Trained &trained)
+      : entry(entry), mesh(mesh), stage(stage), context(entry.getContext()),
+        ops(entry), trained(trained) {}
 
   LogicalResult run() {
-    SymbolTable symbols(step->getParentOfType<ModuleOp>());
-    llvm::DenseSet<Attribute> trained;
-    for (auto gradient : llvm::to_vector(step.getOps<nn::GradientOp>())) {
-      trained.insert(gradient.getStateAttr());
+    SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+    for (auto gradient : llvm::to_vector(entry.getOps<nn::GradientOp>()))
       constrain(gradient.getResult());
-    }
-    for (BlockArgument argument : step.getArguments()) {
-      auto name = step.getArgAttrOfType<FlatSymbolRefAttr>(
+    for (BlockArgument argument : entry.getArguments()) {
+      auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
           argument.getArgNumber(), nn::kStateAttr);
       if (!name)
         continue;
@@ -80,9 +81,9 @@ private:
     if (argument.hasOneUse())
       if (auto found = dyn_cast<dist::ConstraintOp>(*argument.user_begin()))
         return found;
-    return step.emitError() << "expected one constraint on the state of "
-                               "argument "
-                            << argument.getArgNumber();
+    return entry.emitError() << "expected one constraint on the state of "
+                                "argument "
+                             << argument.getArgNumber();
   }
 
   /// At rest in pieces, which the update reads; forward and backward read it
@@ -96,11 +97,12 @@ private:
         pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
   }
 
-  func::FuncOp step;
+  func::FuncOp entry;
   dist::MeshOp mesh;
   int64_t stage;
   MLIRContext *context;
   GradientOps ops;
+  const Trained &trained;
 };
 
 struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
@@ -119,9 +121,13 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
     dist::MeshOp mesh = *meshes.begin();
     if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
       return; // one shard is the whole
-    for (auto function : module.getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal() &&
-          failed(StateSharder(function, mesh, stage).run()))
+    // A state lies in one way, whichever entry reads it.
+    Trained trained;
+    module.walk([&](nn::GradientOp gradient) {
+      trained.insert(gradient.getStateAttr());
+    });
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (failed(StateSharder(entry, mesh, stage, trained).run()))
         return signalPassFailure();
   }
 };

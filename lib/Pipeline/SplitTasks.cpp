@@ -3,7 +3,7 @@
 #include "TaskHomes.h"
 #include "accel/Pipeline/Passes.h"
 #include "dialects/Dist/ScheduleKind.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -111,11 +111,15 @@ void Splitter::run() {
 
 void Splitter::createTasks() {
   OpBuilder builder(context);
+  // A step's have the plain names.
+  bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
+  std::string prefix = isStep ? "" : (entry.getSymName() + "_").str();
   for (int home = 0; home < kHomes; ++home) {
     Task &task = tasks[home];
-    task.function = func::FuncOp::create(builder, entry.getLoc(),
-                                         dist::stringifyTaskKind(kKinds[home]),
-                                         builder.getFunctionType({}, {}));
+    StringRef name = dist::stringifyTaskKind(kKinds[home]);
+    task.function =
+        func::FuncOp::create(builder, entry.getLoc(), (prefix + name).str(),
+                             builder.getFunctionType({}, {}));
     task.function.setPrivate();
     task.function.addEntryBlock();
     task.function->setAttr(dist::kTaskAttr,
@@ -334,25 +338,35 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     }
     dist::MeshOp mesh = *meshes.begin();
     SymbolTable symbols(module);
-    for (auto entry : llvm::to_vector(module.getOps<func::FuncOp>()))
-      if (entry->hasAttr(nn::kEntryAttr) && !entry.isExternal() &&
-          failed(split(entry, mesh, symbols)))
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (!entry.isExternal() && failed(split(entry, mesh, symbols)))
         return signalPassFailure();
   }
 
   LogicalResult split(func::FuncOp entry, dist::MeshOp mesh,
                       SymbolTable &symbols) {
-    bool writesStates = false;
-    for (unsigned index = 0; index < entry.getNumResults(); ++index)
-      writesStates |= bool(entry.getResultAttr(index, nn::kStateAttr));
-    if (!writesStates) {
-      if (mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) != 1)
-        return mesh.emitError() << "splits entry @" << entry.getSymName()
-                                << " into micro-batches: expected a step that "
-                                   "writes states";
+    int64_t microBatches =
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
+    if (!isStep && microBatches == 1) {
       addSchedule(entry);
       return success();
     }
+    FailureOr<dist::ScheduleKind> kind =
+        isStep ? getDecided(entry, microBatches)
+               : *dist::ScheduleKind::parse("sequential");
+    if (failed(kind))
+      return failure();
+    FailureOr<TaskHomes> homes = TaskHomes::compute(entry, mesh);
+    if (failed(homes))
+      return failure();
+    Splitter(entry, mesh, *homes, *kind, symbols).run();
+    return success();
+  }
+
+  /// The schedule that was decided on, for a step of so many micro-batches.
+  static FailureOr<dist::ScheduleKind> getDecided(func::FuncOp entry,
+                                                  int64_t microBatches) {
     // Of a module that nobody has decided on: the plainest.
     auto decisions =
         entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
@@ -366,18 +380,12 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
       return entry.emitError()
              << "expected a decided schedule " << dist::ScheduleKind::getNames()
              << ", found " << name;
-    int64_t microBatches =
-        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
     if (kind->getInFlight(microBatches) > microBatches)
       return entry.emitError()
              << "expected at least the " << kind->getInFlight(microBatches)
              << " micro-batches that schedule " << name
              << " has in flight, found " << microBatches;
-    FailureOr<TaskHomes> homes = TaskHomes::compute(entry, mesh);
-    if (failed(homes))
-      return failure();
-    Splitter(entry, mesh, *homes, *kind, symbols).run();
-    return success();
+    return *kind;
   }
 };
 } // namespace

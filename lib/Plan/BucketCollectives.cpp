@@ -32,7 +32,8 @@ struct Bucket {
 
   bool takes(CollectiveOp op) {
     CollectiveOp first = members.front();
-    return op.getKind() == first.getKind() && op.getAxes() == first.getAxes() &&
+    return op.getCollective() == first.getCollective() &&
+           op.getAxes() == first.getAxes() &&
            op.getCombineAttr() == first.getCombineAttr() &&
            op.getDim() == first.getDim() &&
            op->getAttr(kUnitAttr) == first->getAttr(kUnitAttr) &&
@@ -66,7 +67,7 @@ public:
     body.walk([&](CommandOpInterface command) { commands.push_back(command); });
     for (CommandOpInterface command : commands)
       if (auto collective = dyn_cast<CollectiveOp>(command.getOperation());
-          collective && collective.getKind() != Collective::all_gather &&
+          collective && collective.getCollective() != Collective::all_gather &&
           collective->hasAttr(kUnitAttr))
         lastOfUnit[collective->getAttr(kUnitAttr)] = collective;
     for (CommandOpInterface command : commands) {
@@ -104,7 +105,8 @@ public:
 private:
   bool isFull(const Bucket &bucket) {
     CollectiveOp first = bucket.members.front();
-    if (first.getKind() == Collective::all_gather && first->hasAttr(kUnitAttr))
+    if (first.getCollective() == Collective::all_gather &&
+        first->hasAttr(kUnitAttr))
       return false;
     // Behind a unit's last gradient there is nothing to wait for.
     return bucket.bytes >= bytes ||
@@ -113,9 +115,9 @@ private:
   }
 
   static bool isJoined(CollectiveOp op) {
-    return !op.getWire() && (op.getKind() == Collective::all_reduce ||
-                             op.getKind() == Collective::reduce_scatter ||
-                             op.getKind() == Collective::all_gather);
+    return !op.getWire() && (op.getCollective() == Collective::all_reduce ||
+                             op.getCollective() == Collective::reduce_scatter ||
+                             op.getCollective() == Collective::all_gather);
   }
 
   bool isState(ViewAttr view) {
@@ -130,7 +132,7 @@ private:
       bool adds = false, others = false;
       for (ViewAttr view : command.getReads()) {
         bool isResult = llvm::any_of(bucket.members, [&](CollectiveOp member) {
-          return member.getKind() == Collective::reduce_scatter &&
+          return member.getCollective() == Collective::reduce_scatter &&
                  llvm::is_contained(member.getOutputs(), view);
         });
         adds |= isResult;
@@ -175,7 +177,7 @@ private:
       locations.push_back(member.getLoc());
     }
     auto joined = CollectiveOp::create(
-        builder, builder.getFusedLoc(locations), first.getKind(),
+        builder, builder.getFusedLoc(locations), first.getCollective(),
         first.getAxes(), builder.getArrayAttr(inputs),
         builder.getArrayAttr(outputs), first.getCombineAttr(), first.getDim(),
         first.getSplitDim(), nullptr, nullptr, first.getStream());

@@ -6,12 +6,10 @@
 using namespace mlir;
 using namespace accel::plan;
 
-static constexpr StringLiteral kLoadEntry = "load";
-
 SmallVector<EntryOp> accel::plan::getEntriesInOrder(ProgramOp program) {
   SmallVector<EntryOp> entries(program.getOps<EntryOp>());
   llvm::stable_sort(entries, [](EntryOp lhs, EntryOp rhs) {
-    return lhs.getSymName() == kLoadEntry && rhs.getSymName() != kLoadEntry;
+    return lhs.getKind() == kLoadEntry && rhs.getKind() != kLoadEntry;
   });
   return entries;
 }

@@ -151,8 +151,7 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
   AttentionOp::create(commands, loc, query, key, value, mask, getView(output),
                       logSumExp, /*scratch=*/nullptr, op.getScale(),
                       op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
-                      op.getColumnOffset(), /*kernel=*/nullptr,
-                      /*form=*/nullptr, "compute");
+                      op.getColumnOffset(), /*form=*/nullptr, "compute");
   return success();
 }
 
@@ -174,7 +173,7 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
       ofLogSumExp, mask, results[0], results[1], results[2],
       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
       op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
-      /*kernel=*/nullptr, /*form=*/nullptr, "compute");
+      /*form=*/nullptr, "compute");
   return success();
 }
 

@@ -106,7 +106,8 @@ private:
   }
 
   static bool isGather(CollectiveOp op) {
-    return op.getKind() == Collective::all_gather && op->hasAttr(kUnitAttr);
+    return op.getCollective() == Collective::all_gather &&
+           op->hasAttr(kUnitAttr);
   }
 
   /// Numbers the units whose gradients are scattered, in their order.

@@ -18,11 +18,11 @@ LogicalResult Replay::run() {
     }
   // What an entry leaves behind must still serve it when it runs again.
   for (auto entry : program.getOps<EntryOp>())
-    if (entry.getSymName() == "load" && failed(runEntry(entry)))
+    if (entry.getKind() == kLoadEntry && failed(runEntry(entry)))
       return failure();
   for (int round = 0; round < 2; ++round)
     for (auto entry : program.getOps<EntryOp>())
-      if (entry.getSymName() != "load" && failed(runEntry(entry)))
+      if (entry.getKind() != kLoadEntry && failed(runEntry(entry)))
         return failure();
   return success();
 }

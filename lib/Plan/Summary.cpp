@@ -60,24 +60,31 @@ static int64_t getBytes(BufferOp buffer) {
   return (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes();
 }
 
-namespace {
-struct Commands {
-  int64_t count = 0, flops = 0;
-};
-/// What one call of an entry executes, by the kind of command.
-using Kinds = llvm::MapVector<StringRef, Commands>;
-} // namespace
+void CommandCounts::add(const CommandCounts &other, int64_t times) {
+  commands += times * other.commands;
+  bytesRead += times * other.bytesRead;
+  bytesWritten += times * other.bytesWritten;
+  flops += times * other.flops;
+}
 
-static Kinds countCommands(ProgramOp program, EntryOp entry) {
-  SymbolTableCollection symbols;
-  Kinds kinds;
+std::map<StringRef, CommandCounts>
+countCommands(EntryOp entry, const BufferTable &buffers,
+              SymbolTableCollection &symbols) {
+  std::map<StringRef, CommandCounts> kinds;
   entry.walk([&](RunOp run) {
-    program.lookupSymbol<BodyOp>(run.getTask())
-        .walk([&](CommandOpInterface command) {
-          Commands &kind = kinds[command->getName().stripDialect()];
-          kind.count += run.getTrips();
-          kind.flops += run.getTrips() * countFlops(command, symbols);
-        });
+    buffers.getBody(run).walk([&](CommandOpInterface command) {
+      CommandCounts one{1, 0, 0, countFlops(command, symbols)};
+      command.forEachView([&](ViewAttr view, Access access) {
+        if (buffers.lookup(view).getRole() == Role::scratch)
+          return;
+        int64_t bytes = view.getNumElements() * view.getElementBytes();
+        if (access == Access::Read || access == Access::Both)
+          one.bytesRead += bytes;
+        if (access == Access::Write || access == Access::Both)
+          one.bytesWritten += bytes;
+      });
+      kinds[command->getName().stripDialect()].add(one, run.getTrips());
+    });
   });
   return kinds;
 }
@@ -117,15 +124,19 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
   for (BufferOp buffer : getLargestBuffers(program))
     os << "    @" << buffer.getSymName() << ": " << getBytes(buffer)
        << " bytes, " << stringifyRole(buffer.getRole()) << "\n";
+  BufferTable buffers(program);
+  SymbolTableCollection symbols;
   for (EntryOp entry : getEntriesInOrder(program)) {
-    os << "  entry @" << entry.getSymName() << ":\n";
-    for (auto &[kind, commands] : countCommands(program, entry))
-      os << "    " << kind << ": " << commands.count << ", " << commands.flops
+    os << "  entry @" << entry.getKind() << ":\n";
+    for (auto &[kind, counts] : countCommands(entry, buffers, symbols))
+      os << "    " << kind << ": " << counts.commands << ", " << counts.flops
          << " flops\n";
   }
 }
 
 static void printJson(ProgramOp program, llvm::raw_ostream &os) {
+  BufferTable buffers(program);
+  SymbolTableCollection symbols;
   llvm::json::OStream json(os);
   json.object([&] {
     json.attribute("program", program.getSymName());
@@ -153,10 +164,10 @@ static void printJson(ProgramOp program, llvm::raw_ostream &os) {
     });
     json.attributeObject("entries", [&] {
       for (EntryOp entry : getEntriesInOrder(program))
-        json.attributeObject(entry.getSymName(), [&] {
-          for (const auto &kind : countCommands(program, entry))
+        json.attributeObject(entry.getKind(), [&] {
+          for (const auto &kind : countCommands(entry, buffers, symbols))
             json.attributeObject(kind.first, [&] {
-              json.attribute("count", kind.second.count);
+              json.attribute("count", kind.second.commands);
               json.attribute("flops", kind.second.flops);
             });
         });

@@ -202,7 +202,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
       if (auto collective = dyn_cast<CollectiveOp>(op)) {
         llvm::append_range(views,
                            collective.getInputs().getAsRange<ViewAttr>());
-        if (collective.getKind() == Collective::all_reduce)
+        if (collective.getCollective() == Collective::all_reduce)
           llvm::append_range(views,
                              collective.getOutputs().getAsRange<ViewAttr>());
       }

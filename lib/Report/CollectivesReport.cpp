@@ -33,7 +33,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
   MLIRContext *context = op.getContext();
   auto first = cast<ViewAttr>(op.getInputs()[0]);
   Row row;
-  row.kind = stringifyCollective(op.getKind()).str();
+  row.kind = stringifyCollective(op.getCollective()).str();
   SmallVector<StringRef> axes;
   for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
     axes.push_back(axis);
@@ -55,73 +55,84 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
     total.bytes += times * view.getNumElements() * view.getElementBytes();
   }
   if (auto unit = op->getAttrOfType<StringAttr>(kUnitAttr);
-      unit && op.getKind() == Collective::all_gather)
+      unit && op.getCollective() == Collective::all_gather)
     totals.units[unit].insert(op->getAttr(kInstanceAttr));
 }
 
-static Totals addUp(ProgramOp program) {
+static Totals addUp(ProgramOp program, EntryOp entry) {
   Totals totals;
-  for (auto entry : program.getOps<EntryOp>()) {
-    if (entry.getSymName() == "load")
-      continue;
-    entry.walk([&](RunOp run) {
-      program.lookupSymbol<BodyOp>(run.getTask()).walk([&](CollectiveOp op) {
-        addCommand(op, run.getTask(), run.getTrips(), totals);
-      });
+  entry.walk([&](RunOp run) {
+    program.lookupSymbol<BodyOp>(run.getTask()).walk([&](CollectiveOp op) {
+      addCommand(op, run.getTask(), run.getTrips(), totals);
     });
-  }
+  });
   return totals;
+}
+
+static void printJson(ArrayRef<std::pair<EntryOp, Totals>> entries,
+                      llvm::raw_ostream &os) {
+  llvm::json::OStream out(os, 1);
+  out.object([&] {
+    out.attributeArray("collectives", [&] {
+      for (const auto &[entry, totals] : entries)
+        for (auto &[key, row] : totals.rows)
+          out.object([&, entry = entry, &row = row] {
+            out.attribute("entry", EntryOp(entry).getKind());
+            out.attribute("kind", row.kind);
+            out.attribute("axes", row.axes);
+            out.attribute("ranks", row.ranks);
+            out.attribute("dtype", row.dtype);
+            out.attribute("task", row.task);
+            out.attribute("count", row.count);
+            out.attribute("tensors", row.tensors);
+            out.attribute("bytes", row.bytes);
+            out.attribute("cause", row.cause);
+          });
+    });
+    out.attributeArray("gather_units", [&] {
+      for (const auto &[entry, totals] : entries)
+        for (auto &[unit, instances] : totals.units)
+          out.object([&, entry = entry, unit = unit, &instances = instances] {
+            out.attribute("entry", EntryOp(entry).getKind());
+            out.attribute("unit", unit.getValue());
+            out.attribute("gathers_per_micro_batch", int64_t(instances.size()));
+          });
+    });
+  });
+  os << "\n";
+}
+
+static void printText(EntryOp entry, const Totals &totals,
+                      llvm::raw_ostream &os) {
+  os << "collectives of one call of '" << entry.getKind() << "', per rank:\n";
+  report::Table table({"kind", "axes", "ranks", "dtype", "task", "count",
+                       "tensors", "bytes", "cause"});
+  for (auto &[key, row] : totals.rows)
+    table.add({row.kind, row.axes, std::to_string(row.ranks), row.dtype,
+               row.task, std::to_string(row.count), std::to_string(row.tensors),
+               report::formatBytes(row.bytes), row.cause});
+  table.print(os);
+  if (totals.units.empty())
+    return;
+  os << "gather units:\n";
+  report::Table units({"unit", "gathers per micro-batch"});
+  for (auto &[unit, instances] : totals.units)
+    units.add({unit.str(), std::to_string(instances.size())});
+  units.print(os);
 }
 
 LogicalResult report::printCollectives(ModuleOp module, llvm::raw_ostream &os,
                                        bool json) {
   for (auto program : module.getOps<ProgramOp>()) {
-    Totals totals = addUp(program);
-    if (json) {
-      llvm::json::OStream out(os, 1);
-      out.object([&] {
-        out.attributeArray("collectives", [&] {
-          for (auto &[key, row] : totals.rows)
-            out.object([&, &row = row] {
-              out.attribute("kind", row.kind);
-              out.attribute("axes", row.axes);
-              out.attribute("ranks", row.ranks);
-              out.attribute("dtype", row.dtype);
-              out.attribute("task", row.task);
-              out.attribute("count", row.count);
-              out.attribute("tensors", row.tensors);
-              out.attribute("bytes", row.bytes);
-              out.attribute("cause", row.cause);
-            });
-        });
-        out.attributeArray("gather_units", [&] {
-          for (auto &[unit, instances] : totals.units)
-            out.object([&, unit = unit, &instances = instances] {
-              out.attribute("unit", unit.getValue());
-              out.attribute("gathers_per_micro_batch",
-                            int64_t(instances.size()));
-            });
-        });
-      });
-      os << "\n";
-      continue;
-    }
-    os << "collectives of one call, per rank:\n";
-    Table table({"kind", "axes", "ranks", "dtype", "task", "count", "tensors",
-                 "bytes", "cause"});
-    for (auto &[key, row] : totals.rows)
-      table.add({row.kind, row.axes, std::to_string(row.ranks), row.dtype,
-                 row.task, std::to_string(row.count),
-                 std::to_string(row.tensors), formatBytes(row.bytes),
-                 row.cause});
-    table.print(os);
-    if (totals.units.empty())
-      continue;
-    os << "gather units:\n";
-    Table units({"unit", "gathers per micro-batch"});
-    for (auto &[unit, instances] : totals.units)
-      units.add({unit.str(), std::to_string(instances.size())});
-    units.print(os);
+    SmallVector<std::pair<EntryOp, Totals>> entries;
+    for (auto entry : program.getOps<EntryOp>())
+      if (entry.getKind() != kLoadEntry)
+        entries.emplace_back(entry, addUp(program, entry));
+    if (json)
+      printJson(entries, os);
+    else
+      for (const auto &[entry, totals] : entries)
+        printText(entry, totals, os);
   }
   return success();
 }

@@ -1,68 +1,29 @@
 // `--report=commands`. The runtime counts the same as it executes
-// (runtime/Core/Counts.cpp); neither side knows the other's figures but the
+// (runtime/Control/Counts.cpp); neither side knows the other's figures but the
 // arithmetic of a command, which the file carries.
 
 #include "Table.h"
-#include "accel/Plan/BufferTable.h"
 #include "accel/Plan/Summary.h"
 #include "accel/Report/Reports.h"
 #include "dialects/Plan/Plan.h"
 #include "llvm/Support/JSON.h"
-#include <map>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 using accel::report::Table;
 
-namespace {
-struct Counts {
-  int64_t commands = 0, bytesRead = 0, bytesWritten = 0, flops = 0;
+using Kinds = std::map<StringRef, CommandCounts>;
 
-  void add(const Counts &other, int64_t times) {
-    commands += times * other.commands;
-    bytesRead += times * other.bytesRead;
-    bytesWritten += times * other.bytesWritten;
-    flops += times * other.flops;
-  }
-};
-/// By the name of the kind.
-using Kinds = std::map<std::string, Counts>;
-} // namespace
-
-static int64_t addUpViews(const BufferTable &buffers,
-                          ArrayRef<ViewAttr> views) {
-  int64_t bytes = 0;
-  for (ViewAttr view : views)
-    // How often the target goes over its own scratch nobody else knows.
-    if (buffers.lookup(view).getRole() != Role::scratch)
-      bytes += view.getNumElements() * view.getElementBytes();
-  return bytes;
-}
-
-/// What one call of an entry executes.
-static Kinds countEntry(EntryOp entry, const BufferTable &buffers,
-                        SymbolTableCollection &symbols) {
-  Kinds kinds;
-  entry.walk([&](RunOp run) {
-    buffers.getBody(run).walk([&](CommandOpInterface command) {
-      Counts one{1, addUpViews(buffers, command.getReads()),
-                 addUpViews(buffers, command.getWrites()),
-                 countFlops(command, symbols)};
-      kinds[command->getName().stripDialect().str()].add(one, run.getTrips());
-    });
-  });
-  return kinds;
-}
-
-static Counts addUp(const Kinds &kinds) {
-  Counts all;
+static CommandCounts addUp(const Kinds &kinds) {
+  CommandCounts all;
   for (auto &[kind, counts] : kinds)
     all.add(counts, 1);
   return all;
 }
 
-static void printNumbers(const Counts &counts, llvm::json::OStream &out) {
+static void printNumbers(const CommandCounts &counts,
+                         llvm::json::OStream &out) {
   out.attribute("commands", counts.commands);
   out.attribute("bytes_read", counts.bytesRead);
   out.attribute("bytes_written", counts.bytesWritten);
@@ -78,8 +39,8 @@ static void printJson(ProgramOp program, llvm::json::OStream &out) {
     out.attribute("ranks", int64_t(program.getRanks()));
     out.attributeObject("entries", [&] {
       for (auto entry : program.getOps<EntryOp>())
-        out.attributeObject(entry.getSymName(), [&] {
-          Kinds kinds = countEntry(entry, buffers, symbols);
+        out.attributeObject(entry.getKind(), [&] {
+          Kinds kinds = countCommands(entry, buffers, symbols);
           printNumbers(addUp(kinds), out);
           out.attributeObject("kinds", [&] {
             for (auto &[kind, counts] : kinds)
@@ -98,13 +59,13 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
   Table table(
       {"entry", "kind", "commands", "bytes read", "bytes written", "flops"});
   for (auto entry : program.getOps<EntryOp>()) {
-    auto add = [&](StringRef kind, const Counts &counts) {
+    auto add = [&](StringRef kind, const CommandCounts &counts) {
       table.add(
-          {entry.getSymName().str(), kind.str(),
-           std::to_string(counts.commands), std::to_string(counts.bytesRead),
+          {entry.getKind().str(), kind.str(), std::to_string(counts.commands),
+           std::to_string(counts.bytesRead),
            std::to_string(counts.bytesWritten), std::to_string(counts.flops)});
     };
-    Kinds kinds = countEntry(entry, buffers, symbols);
+    Kinds kinds = countCommands(entry, buffers, symbols);
     for (auto &[kind, counts] : kinds)
       add(kind, counts);
     add("all", addUp(kinds));

@@ -9,14 +9,14 @@ using namespace accel;
 using namespace accel::plan;
 using namespace accel::report;
 
-static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+static constexpr StringLiteral kUpdate = "update";
 
 /// Bodies that run on every micro-batch.
 static llvm::DenseSet<StringAttr> findRepeated(ProgramOp program) {
   llvm::DenseMap<StringAttr, int64_t> runs;
   int64_t most = 0;
   for (auto entry : program.getOps<EntryOp>())
-    if (entry.getSymName() != kLoad)
+    if (entry.getKind() != kLoadEntry)
       entry.walk([&](RunOp run) {
         int64_t &count = runs[run.getTaskAttr().getAttr()];
         most = std::max(most, count += run.getTrips());

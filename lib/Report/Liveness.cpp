@@ -78,7 +78,7 @@ private:
 } // namespace accel::report
 
 static constexpr StringLiteral kFirstStream = "compute";
-static constexpr StringLiteral kUpdate = "update", kLoad = "load";
+static constexpr StringLiteral kUpdate = "update";
 /// Of each loop.
 static constexpr int64_t kTurns = 3;
 
@@ -111,7 +111,7 @@ void Walk::extend(Operation *buffer) {
 void Walk::noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
                      ArrayRef<Operation *> written) {
   auto unit = command->getAttrOfType<StringAttr>(kUnitAttr);
-  bool gathers = command.getKind() == Collective::all_gather;
+  bool gathers = command.getCollective() == Collective::all_gather;
   if (!unit) {
     for (auto [from, to] : llvm::zip(read, written))
       if (!gathers)
@@ -216,7 +216,7 @@ Liveness Liveness::compute(ProgramOp program) {
   Liveness result;
   Walk walk(program, result);
   for (auto entry : program.getOps<EntryOp>())
-    if (entry.getSymName() != kLoad)
+    if (entry.getKind() != kLoadEntry)
       for (const RunTurn &run : listRuns(entry, kTurns))
         walk.run(run);
   walk.finish();

@@ -5,7 +5,7 @@
 
 #include "Follow.h"
 #include "RunOrder.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -27,13 +27,15 @@ struct Accumulator {
 class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
-           dist::ScheduleOp schedule, dist::MeshOp mesh)
+           dist::ScheduleOp schedule, dist::MeshOp mesh,
+           llvm::StringMap<dist::LayoutAttr> &layouts)
       : logical(whole), local(local), symbols(local), entry(entry),
         schedule(schedule), order(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
-        microBatch(StringAttr::get(local.getContext(),
-                                   dist::MeshOp::kMicroBatchAxis)) {}
+        microBatch(
+            StringAttr::get(local.getContext(), dist::MeshOp::kMicroBatchAxis)),
+        layouts(layouts) {}
   LogicalResult run(ModuleOp whole);
 
 private:
@@ -89,7 +91,7 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringMap<dist::LayoutAttr> layouts;     ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> &layouts;    ///< of "input 'x'", …
   llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
 };
@@ -494,15 +496,26 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
            << (mesh ? "another" : "none");
   if (local.getOps<dist::ScheduleOp>().empty())
     return local.emitError() << "expected a dist.schedule, found none";
+  // A state, an input or an output is the same piece to all entries.
+  llvm::StringMap<dist::LayoutAttr> layouts;
+  llvm::DenseSet<StringAttr> proved;
   for (auto schedule : local.getOps<dist::ScheduleOp>()) {
     auto before = logical.lookupSymbol<func::FuncOp>(schedule.getEntry());
     auto entry = local.lookupSymbol<func::FuncOp>(schedule.getEntry());
-    if (!before || before.isExternal() || !entry)
+    if (!before || before.isExternal() || !entry ||
+        nn::getEntryKind(before) != nn::getEntryKind(entry))
       return schedule.emitOpError() << "runs no entry of the logical program";
     if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
       return schedule.emitOpError() << "expected one stage";
-    if (failed(Verifier(before, local, entry, schedule, mesh).run(logical)))
+    if (failed(Verifier(before, local, entry, schedule, mesh, layouts)
+                   .run(logical)))
       return failure();
+    proved.insert(before.getSymNameAttr());
   }
+  for (func::FuncOp entry : nn::getEntries(logical))
+    if (!proved.contains(entry.getSymNameAttr()))
+      return local.emitError()
+             << "expected a schedule of entry @" << entry.getSymName()
+             << " of the logical program, found none";
   return success();
 }

@@ -32,6 +32,9 @@ std::optional<Kind> kindFromName(const std::string &name) {
 
 /// One view pair of a bucket, ready to move.
 struct Transfer {
+  Transfer(HostView input, HostView output)
+      : input(std::move(input)), output(std::move(output)) {}
+  HostView input, output;
   DType dtype;
   int64_t bytes; ///< Of an element.
   /// A: this rank's output, B: a peer's input (or, for the second half of an
@@ -45,27 +48,30 @@ struct Transfer {
   std::vector<int64_t> inputPiece, outputPiece;
 };
 
-class CollectiveTask : public Task {
+class CollectiveTask : public HostTask {
 public:
   CollectiveTask(Kind kind, Group group, HostRank &self)
       : kind(kind), group(std::move(group)), self(self),
         sources(this->group.ranks.size()) {}
 
-  Status run(void *const *addresses, int64_t) override {
+  Status run(const Address *views, int64_t) override {
     ACCEL_RT_RETURN_IF_ERROR(wait());
     for (size_t t = 0; t < transfers.size() && self.moves; ++t) {
-      char *input = static_cast<char *>(addresses[t]);
-      char *output = static_cast<char *>(addresses[transfers.size() + t]);
+      ACCEL_RT_RETURN_IF_ERROR(transfers[t].input.fetch(views[t]));
+      char *input = transfers[t].input.find(views[t]);
+      char *output = transfers[t].output.find(views[transfers.size() + t]);
       if (kind == Kind::AllReduce || kind == Kind::ReduceScatter)
         reduce(transfers[t], input, output);
       else
         gather(transfers[t], input, output);
+      ACCEL_RT_RETURN_IF_ERROR(
+          transfers[t].output.store(views[transfers.size() + t]));
     }
     if (twoSteps) {
       ACCEL_RT_RETURN_IF_ERROR(wait());
       for (size_t t = 0; t < transfers.size() && self.moves; ++t)
         collect(transfers[t],
-                static_cast<char *>(addresses[transfers.size() + t]));
+                transfers[t].output.find(views[transfers.size() + t]));
     }
     return wait();
   }
@@ -82,10 +88,10 @@ public:
 
 private:
   Status wait() {
-    self.memory.rank(self.rank).progress.fetch_add(1);
+    self.control.self().progress.fetch_add(1);
     return waitAtBarrier(*group.barrier,
-                         static_cast<uint32_t>(group.ranks.size()),
-                         self.memory.control(), self.memory.rank(self.rank));
+                         static_cast<uint32_t>(group.ranks.size()), self.spin,
+                         self.control);
   }
 
   /// The elements that rank `index` of the group reduces.
@@ -239,7 +245,7 @@ Status fillTransfer(const CollectiveCommand &command, Kind kind,
 } // namespace
 
 Status prepareCollective(const Program &program, const Command &command,
-                         HostRank &self, std::unique_ptr<Task> &task) {
+                         HostRank &self, std::unique_ptr<HostTask> &task) {
   auto &collective = std::get<CollectiveCommand>(command.what);
   std::optional<Kind> kind = kindFromName(collective.kind);
   if (!kind)
@@ -296,7 +302,9 @@ Status prepareCollective(const Program &program, const Command &command,
       return Status::error(std::string("expected elements that can be "
                                        "combined, found ") +
                            dtypeName(input.dtype));
-    Transfer &transfer = made->transfers.emplace_back();
+    Transfer &transfer = made->transfers.emplace_back(
+        HostView(input, isShared(program, input), self),
+        HostView(output, isShared(program, output), self));
     ACCEL_RT_RETURN_IF_ERROR(
         fillTransfer(collective, *kind, input, output, group, transfer));
     transfer.toInput = distances(input, group, self);

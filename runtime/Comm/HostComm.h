@@ -6,8 +6,8 @@
 #ifndef ACCEL_RUNTIME_COMM_HOSTCOMM_H
 #define ACCEL_RUNTIME_COMM_HOSTCOMM_H
 
+#include "Base/ThreadPool.h"
 #include "Comm/HostMemory.h"
-#include "Core/ThreadPool.h"
 #include "accel-rt/Comm.h"
 
 namespace accel::rt {
@@ -20,12 +20,36 @@ struct HostRank {
   int64_t rank;
   /// False: ranks meet, and nothing is moved between them.
   bool moves;
+  Memory &device;        ///< What other arenas are in.
+  ControlPlane &control; ///< Of signs of life, and of the end.
+  int spin;              ///< Looks of a wait before it sleeps.
+  Address sharedAt{};    ///< Where this rank's shared arena is in `device`.
+
+  /// Where the host finds a view of the shared arena.
+  char *findShared(Address address) const {
+    return memory.shared(rank) + (address - sharedAt);
+  }
 };
 
-/// Waits until all `members` of the group are at `cell`; an error if a rank
-/// ended.
-Status waitAtBarrier(BarrierCell &cell, uint32_t members, Control &control,
-                     RankControl &self);
+/// The bytes of a view for the host: the view itself where the host reaches it,
+/// and else a copy, which is memory beside the plan: plans for such a device
+/// put what ranks exchange in `shared`.
+class HostView {
+public:
+  HostView(const View &view, bool isShared, const HostRank &self);
+  /// The first element, with the view's strides.
+  char *find(Address address);
+  /// Copies all of the view from its arena, or into it.
+  Status fetch(Address address);
+  Status store(Address address);
+
+private:
+  const HostRank &self;
+  PairLayout layout;
+  int64_t bytes;
+  bool isShared;
+  std::vector<char> copy; ///< Empty: the host reaches the view.
+};
 
 /// A collective's group: who takes part, where their memory is.
 struct Group {
@@ -39,16 +63,18 @@ struct Group {
 /// Makes the task of a collective. `distance(view, peer)` is what to add to a
 /// view's address for that of a peer's.
 Status prepareCollective(const Program &program, const Command &command,
-                         HostRank &self, std::unique_ptr<Task> &task);
+                         HostRank &self, std::unique_ptr<HostTask> &task);
 
 /// Makes the task of a send, recv or group.
 Status prepareMail(const Program &program, const Command &command,
-                   HostRank &self, std::unique_ptr<Task> &task);
+                   HostRank &self, std::unique_ptr<HostTask> &task);
 
-/// Where it does not move anything, its arena has an address and no memory.
+/// Where it does not move anything, its arena has an address and no memory. The
+/// other arenas are those of `device`.
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
-                                   const Executable &executable, int64_t rank,
-                                   bool moves);
+                                   const Executable &executable,
+                                   ControlPlane &control, bool moves,
+                                   Memory &device);
 
 } // namespace accel::rt
 

@@ -1,19 +1,14 @@
-// The memory that the ranks of one machine share: control, barriers, mailboxes,
-// and the shared arenas. One anonymous mapping made before the ranks are
-// forked: it has no name, so nothing of it can be left behind.
+// The memory through which the ranks of one machine exchange data: barriers of
+// groups, mailboxes, and the shared arenas. One anonymous mapping made before
+// the ranks are forked: it has no name, so nothing of it can be left behind.
 
 #ifndef ACCEL_RUNTIME_COMM_HOSTMEMORY_H
 #define ACCEL_RUNTIME_COMM_HOSTMEMORY_H
 
-#include "Core/Control.h"
-#include "Core/Layout.h"
+#include "Control/SharedControl.h"
+#include "Format/Layout.h"
 
 namespace accel::rt {
-
-/// A barrier of one group of ranks. All zero at the start.
-struct alignas(64) BarrierCell {
-  Word arrived{0}, generation{0};
-};
 
 /// A message on its way from one rank to another.
 struct alignas(64) Letter {
@@ -45,30 +40,15 @@ public:
   HostMemory(const HostMemory &) = delete;
   HostMemory &operator=(const HostMemory &) = delete;
 
-  /// Maps what `executable` needs, the arenas unless told not to; `repeats`
-  /// times are kept for every rank.
-  Status create(const Executable &executable, int64_t repeats,
-                bool withArenas = true);
+  /// Maps what `executable` needs, the arenas unless told not to.
+  Status create(const Executable &executable, bool withArenas = true);
 
-  Control &control() { return *controlBlock; }
-  RankControl &rank(int64_t rank) { return rankBlocks[rank]; }
-  double &seconds(int64_t rank, int64_t repeat) {
-    return times[rank * repeats + repeat];
-  }
-  /// What rank 0 saw of a training step, counted from 0 in this run.
-  StepRecord &step(int64_t repeat) { return steps[repeat]; }
-  /// What a checkpoint's file holds of a state, by Executable::states' order.
-  uint64_t &stateHash(size_t state) { return hashes[state]; }
-  /// What a rank's piece of a state's value must hash to, by the same order.
-  uint64_t &pieceHash(int64_t rank, size_t state) {
-    return pieceHashes[static_cast<size_t>(rank) * states + state];
-  }
   /// The barrier of the group that `channel` and the group's lowest rank name.
   BarrierCell &barrier(size_t channel, int64_t lowestRank) {
     return barriers[channel * static_cast<size_t>(ranks) +
                     static_cast<size_t>(lowestRank)];
   }
-  /// The index of a channel; the channel of all ranks is 0.
+  /// The index of a channel.
   size_t channel(const Channel &wanted) const;
   Mailbox &mailbox(int64_t from, int64_t to) {
     return mailboxes[from * ranks + to];
@@ -81,16 +61,10 @@ public:
   int64_t numRanks() const { return ranks; }
 
 private:
-  int64_t ranks = 1, repeats = 0;
+  int64_t ranks = 1;
   std::vector<Channel> channels;
   void *mapping = nullptr;
   uint64_t mappedBytes = 0;
-  Control *controlBlock = nullptr;
-  RankControl *rankBlocks = nullptr;
-  double *times = nullptr;
-  StepRecord *steps = nullptr;
-  size_t states = 0;
-  uint64_t *hashes = nullptr, *pieceHashes = nullptr;
   BarrierCell *barriers = nullptr;
   Mailbox *mailboxes = nullptr;
   char *arenas = nullptr;

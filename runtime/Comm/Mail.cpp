@@ -17,14 +17,15 @@ struct Item {
   int64_t tag;
   size_t address;
   const View *view;
+  std::unique_ptr<HostView> room = nullptr; ///< A receive's view.
   Letter *letter = nullptr; ///< A send's, while it is under way.
 };
 
-class MailTask : public Task {
+class MailTask : public HostTask {
 public:
   explicit MailTask(HostRank &self) : self(self) {}
 
-  Status run(void *const *addresses, int64_t) override {
+  Status run(const Address *addresses, int64_t) override {
     for (Item &send : sends)
       ACCEL_RT_RETURN_IF_ERROR(post(send, addresses[send.address]));
     for (Item &recv : recvs)
@@ -39,25 +40,24 @@ public:
 private:
   /// Waits until `done()`, looking again whenever `word` changes.
   template <class F> Status waitUntil(Word &word, F &&done) {
-    Control &control = self.memory.control();
-    for (uint32_t look = 0;; ++look) {
+    for (int look = 0;; ++look) {
       uint32_t seen = word.load();
       if (done()) {
-        self.memory.rank(self.rank).waiting = false;
+        self.control.self().waiting = false;
         return Status();
       }
-      if (look < control.spin) {
+      if (look < self.spin) {
         pauseCore();
         continue;
       }
-      if (control.aborted())
+      if (self.control.isAborted())
         return Status::error(kAbortedMessage);
-      self.memory.rank(self.rank).waiting = true;
+      self.control.self().waiting = true;
       waitWhile(word, seen, kSleepMilliseconds);
     }
   }
 
-  Status post(Item &send, void *address) {
+  Status post(Item &send, Address address) {
     ACCEL_RT_RETURN_IF_ERROR(waitUntil(send.mailbox->taken, [&] {
       for (Letter &letter : send.mailbox->letters) {
         uint32_t free = Letter::Free;
@@ -70,7 +70,7 @@ private:
     }));
     Letter &letter = *send.letter;
     letter.tag = send.tag;
-    letter.offset = static_cast<uint64_t>(static_cast<char *>(address) -
+    letter.offset = static_cast<uint64_t>(self.findShared(address) -
                                           self.memory.sharedBase());
     std::copy(send.view->strides.begin(), send.view->strides.end(),
               letter.strides);
@@ -80,7 +80,7 @@ private:
     return Status();
   }
 
-  Status take(Item &recv, void *address) {
+  Status take(Item &recv, Address address) {
     Letter *found = nullptr;
     ACCEL_RT_RETURN_IF_ERROR(waitUntil(recv.mailbox->posted, [&] {
       for (Letter &letter : recv.mailbox->letters)
@@ -91,8 +91,10 @@ private:
       return false;
     }));
     if (self.moves)
-      copyView(*recv.view, static_cast<char *>(address),
+      copyView(*recv.view, recv.room->find(address),
                self.memory.sharedBase() + found->offset, found->strides);
+    if (self.moves)
+      ACCEL_RT_RETURN_IF_ERROR(recv.room->store(address));
     found->state.store(Letter::Taken);
     recv.mailbox->taken.fetch_add(1);
     wakeWaiters(recv.mailbox->taken);
@@ -154,7 +156,7 @@ Status findPeer(const HostRank &self, const std::string &axis, int64_t delta,
 } // namespace
 
 Status prepareMail(const Program &program, const Command &command,
-                   HostRank &self, std::unique_ptr<Task> &task) {
+                   HostRank &self, std::unique_ptr<HostTask> &task) {
   auto made = std::make_unique<MailTask>(self);
   size_t address = 0;
   auto addSend = [&](const SendCommand &send) {
@@ -171,8 +173,10 @@ Status prepareMail(const Program &program, const Command &command,
   auto addRecv = [&](const RecvCommand &recv) {
     int64_t peer;
     ACCEL_RT_RETURN_IF_ERROR(findPeer(self, recv.axis, recv.delta, peer));
-    made->recvs.push_back({&self.memory.mailbox(peer, self.rank), recv.tag,
-                           address++, &recv.view});
+    bool isShared = program.buffers[recv.view.buffer].space == "shared";
+    made->recvs.push_back(
+        {&self.memory.mailbox(peer, self.rank), recv.tag, address++, &recv.view,
+         std::make_unique<HostView>(recv.view, isShared, self)});
     return Status();
   };
   if (auto *send = std::get_if<SendCommand>(&command.what)) {

@@ -3,7 +3,7 @@
 #ifndef ACCEL_RUNTIME_COMM_REDUCE_H
 #define ACCEL_RUNTIME_COMM_REDUCE_H
 
-#include "Core/Layout.h"
+#include "Format/Layout.h"
 
 namespace accel::rt {
 

@@ -5,6 +5,7 @@
 #include "Device/CPU/CpuDevice.h"
 
 #include "../test/Unit/Runtime/TinyExecutable.h"
+#include "../test/Unit/Runtime/WalledDevice.h"
 
 namespace accel::rt::conformance {
 namespace {
@@ -18,6 +19,13 @@ Status makeCpu(Instance &instance) {
   instance.pool = std::make_unique<ThreadPool>(3, 50);
   return cpu::makeDevice(*instance.file, *instance.pool, nullptr,
                          instance.device);
+}
+
+Status makeWalled(Instance &instance) {
+  ACCEL_RT_RETURN_IF_ERROR(makeCpu(instance));
+  instance.device =
+      std::make_unique<test::WalledDevice>(std::move(instance.device));
+  return Status();
 }
 
 Status makeNull(Instance &instance) {
@@ -43,12 +51,16 @@ const std::vector<Backend> &backends() {
       "it records commands and computes nothing";
   static const std::vector<Backend> table = {
       {"cpu", makeCpu, {}},
+      {"walled", makeWalled, {}},
       {"null",
        makeNull,
        {{"KeepsWhatIsUploaded", "its arenas have no memory behind them"},
         {"CopiesStridedViews", computes},
         {"Fills", computes},
         {"Multiplies", computes},
+        {"MovesRows", "its arenas have no memory behind them"},
+        {"OrdersStreamsByEvents", computes},
+        {"ReplaysWhatItCaptured", computes},
         {"RefusesWhatItDoesNotHave", "it has every command"}}}};
   return table;
 }

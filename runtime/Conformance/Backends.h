@@ -5,7 +5,7 @@
 #ifndef ACCEL_RUNTIME_CONFORMANCE_BACKENDS_H
 #define ACCEL_RUNTIME_CONFORMANCE_BACKENDS_H
 
-#include "Core/ThreadPool.h"
+#include "Base/ThreadPool.h"
 #include "Device/Null/NullDevice.h"
 
 #include <ostream>

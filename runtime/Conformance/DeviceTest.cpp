@@ -2,11 +2,8 @@
 // alignment, moves between host and arena, and each kind of command by its
 // meaning, written plainly here.
 
-#include "../test/Unit/Runtime/TinyExecutable.h"
-#include "Conformance/Backends.h"
-#include "Core/Layout.h"
-
-#include <gmock/gmock.h>
+#include "Conformance/DeviceFixture.h"
+#include "Format/Layout.h"
 
 #include <cstring>
 
@@ -16,71 +13,20 @@ using namespace accel::rt::conformance;
 
 namespace {
 
-class DeviceConformance : public ::testing::TestWithParam<Backend> {
-protected:
-  void SetUp() override {
-    std::string test =
-        ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::string reason =
-        GetParam().reasonToSkip(test.substr(0, test.find('/')));
-    if (!reason.empty())
-      GTEST_SKIP() << GetParam().name << ": " << reason;
-    Status status = GetParam().make(instance);
-    ASSERT_TRUE(status.ok()) << status.message();
-  }
-  Device &device() { return *instance.device; }
-
-  char *allocate(int64_t bytes, int64_t alignment = 64) {
-    void *address = nullptr;
-    EXPECT_TRUE(
-        device().allocate({"device", bytes, alignment, 0}, &address).ok());
-    return static_cast<char *>(address);
-  }
-  template <class T> char *place(const std::vector<T> &values) {
-    char *address = allocate(static_cast<int64_t>(values.size() * sizeof(T)));
-    EXPECT_TRUE(device()
-                    .upload(address, values.data(), values.size() * sizeof(T))
-                    .ok());
-    return address;
-  }
-  template <class T> std::vector<T> fetch(const char *address, size_t count) {
-    std::vector<T> values(count);
-    EXPECT_TRUE(
-        device().download(values.data(), address, count * sizeof(T)).ok());
-    return values;
-  }
-  void run(const Command &command, std::vector<void *> addresses) {
-    std::unique_ptr<Task> task;
-    Status status = device().prepare(command, task);
-    ASSERT_TRUE(status.ok()) << status.message();
-    status = task->run(addresses.data(), 0);
-    EXPECT_TRUE(status.ok()) << status.message();
-  }
-
-  Instance instance;
-};
-
 TEST_P(DeviceConformance, AllocatesToTheByte) {
-  char *first = allocate(1000), *second = allocate(5 << 20, 4096);
+  Address first = allocate(1000), second = allocate(5 << 20, 4096);
   EXPECT_EQ(device().allocatedBytes(), 1000u + (5 << 20));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(second) % 4096, 0u);
-  EXPECT_TRUE(first + 1000 <= second || second + (5 << 20) <= first);
+  EXPECT_EQ(first.value % 64, 0u);
+  EXPECT_EQ(second.value % 4096, 0u);
+  EXPECT_TRUE(second - first >= 1000 || first - second >= 5 << 20);
 }
 
 TEST_P(DeviceConformance, KeepsWhatIsUploaded) {
   std::vector<int64_t> values(100000);
   for (size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<int64_t>(i * i);
-  char *address = place(values);
+  Address address = place(values);
   EXPECT_EQ(fetch<int64_t>(address, values.size()), values);
-}
-
-template <class T> std::vector<T> counting(size_t count) {
-  std::vector<T> values(count);
-  for (size_t i = 0; i < count; ++i)
-    values[i] = static_cast<T>(i + 1);
-  return values;
 }
 
 TEST_P(DeviceConformance, CopiesStridedViews) {
@@ -95,7 +41,7 @@ TEST_P(DeviceConformance, CopiesStridedViews) {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
         expected[c * pitch + r] = source[r * columns + c];
-    char *a = place(source), *b = place(target);
+    Address a = place(source), b = place(target);
     run(command(CopyCommand{from, to}, "Transpose"), {a, b});
     EXPECT_EQ(fetch<T>(b, target.size()), expected);
   };
@@ -107,7 +53,7 @@ TEST_P(DeviceConformance, CopiesStridedViews) {
 
 TEST_P(DeviceConformance, Fills) {
   std::vector<float> values = counting<float>(24);
-  char *address = place(values);
+  Address address = place(values);
   View view = contiguousView(0, {3, 4});
   view.strides = {8, 2};
   run(command(FillCommand{{0, 0, 128, 63}, view}, "Fill"), {address});
@@ -144,7 +90,8 @@ TEST_P(DeviceConformance, Multiplies) {
     gemm.bias = contiguousView(3, {n}, dtype);
     gemm.scratch = contiguousView(4, {1 << 22}, DType::I8);
     gemm.form = {{"chunk_rows", int64_t(16)}, {"chunk_columns", int64_t(32)}};
-    char *at[] = {place(a), place(b), place(c), place(bias), allocate(1 << 22)};
+    Address at[] = {place(a), place(b), place(c), place(bias),
+                    allocate(1 << 22)};
     run(command(gemm, "MatMul"), {at[0], at[1], at[2], at[3], at[4]});
     EXPECT_EQ(fetch<T>(at[2], c.size()), expected);
   };
@@ -165,6 +112,36 @@ TEST_P(DeviceConformance, RefusesWhatItDoesNotHave) {
   EXPECT_FALSE(device().prepare(command(RecordCommand{"E"}, "E"), task).ok());
 }
 
+TEST_P(DeviceConformance, MovesRows) {
+  std::vector<int16_t> values = counting<int16_t>(40);
+  Address address = place(values);
+  // Every fourth element, from a host that has every second.
+  std::vector<int16_t> few = {-1, 0, -2, 0, -3, 0};
+  ASSERT_TRUE(device()
+                  .upload(address + 2, few.data(),
+                          Rows::ofElements(2, 3, /*arenaStride=*/4, 2))
+                  .ok());
+  // One row, twice.
+  ASSERT_TRUE(device().upload(address + 40, few.data(), {6, 2, 10, 0}).ok());
+  ASSERT_TRUE(device().fill(address + 70, 0xff, {3, 2, 4, 0}).ok());
+  std::vector<int16_t> expected = values;
+  for (int i = 0; i < 3; ++i)
+    expected[1 + 4 * i] = static_cast<int16_t>(-1 - i);
+  for (int i : {20, 25}) {
+    std::copy_n(few.begin(), 3, expected.begin() + i);
+  }
+  auto *bytes = reinterpret_cast<unsigned char *>(expected.data());
+  for (int at : {70, 74})
+    std::fill_n(bytes + at, 3, 0xff);
+  EXPECT_EQ(fetch<int16_t>(address, values.size()), expected);
+  std::vector<int16_t> back(6, 9);
+  ASSERT_TRUE(device()
+                  .download(back.data(), address + 2,
+                            Rows::ofElements(2, 3, /*arenaStride=*/4, 2))
+                  .ok());
+  EXPECT_EQ(back, (std::vector<int16_t>{-1, 9, -2, 9, -3, 9}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceConformance,
                          ::testing::ValuesIn(backends()), [](const auto &info) {
                            return std::string(info.param.name);
@@ -173,20 +150,32 @@ INSTANTIATE_TEST_SUITE_P(Backends, DeviceConformance,
 TEST(NullDevice, RecordsCommandsInOrder) {
   std::vector<RecordedCommand> log;
   std::unique_ptr<Device> device = null::makeDevice(&log);
-  void *arena = nullptr;
-  ASSERT_TRUE(device->allocate({"device", 64, 64, 0}, &arena).ok());
+  Address arena;
+  ASSERT_TRUE(device->allocate({"device", 64, 64, 0}, arena).ok());
   View x = contiguousView(0, {4});
   Command copy = command(CopyCommand{x, x}, "Copy"),
           fill = command(FillCommand{{0, 0, 0, 0}, x}, "Fill");
-  std::unique_ptr<Task> first, second;
-  ASSERT_TRUE(device->prepare(copy, first).ok());
-  ASSERT_TRUE(device->prepare(fill, second).ok());
-  void *addresses[] = {arena, static_cast<char *>(arena) + 16};
-  ASSERT_TRUE(second->run(addresses, 3).ok());
-  ASSERT_TRUE(first->run(addresses, 4).ok());
+  Work first, second;
+  ASSERT_TRUE(device->prepare(copy, first.task).ok());
+  ASSERT_TRUE(device->prepare(fill, second.task).ok());
+  first.places = {{arena}, {arena + 16}};
+  second.places = {{arena}};
+  CalmWatcher watcher;
+  std::unique_ptr<Streams> streams;
+  ASSERT_TRUE(
+      device->makeStreams({{"compute"}, 0, 2, 2}, watcher, streams).ok());
+  Step fills, copies;
+  fills.work = &second;
+  fills.microBatch = 3;
+  copies.work = &first;
+  copies.microBatch = 4;
+  streams->enqueue(fills, {});
+  streams->enqueue(copies, {});
+  ASSERT_TRUE(streams->join().status.ok());
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[0].command, &fill);
-  EXPECT_EQ(log[0].addresses, std::vector<void *>{arena});
+  ASSERT_EQ(log[0].addresses.size(), 1u);
+  EXPECT_EQ(log[0].addresses[0] - arena, 0);
   EXPECT_EQ(log[1].microBatch, 4);
   EXPECT_EQ(log[1].addresses.size(), 2u);
 }

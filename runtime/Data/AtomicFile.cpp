@@ -1,9 +1,9 @@
 // The system calls of an atomic write.
 
 #include "Data/AtomicFile.h"
-#include "Format/SyncName.h"
-#include "Format/SystemError.h"
-#include "Format/UniqueName.h"
+#include "Base/SyncName.h"
+#include "Base/SystemError.h"
+#include "Base/UniqueName.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -3,11 +3,12 @@
 
 #include "Data/TensorFile.h"
 
+#include "Base/SystemError.h"
 #include "Data/RangeDigest.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <numeric>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,6 +19,11 @@ namespace {
 /// it stays is read in such steps, too: each is hashed before it leaves the
 /// cache.
 constexpr int64_t kBounceBytes = 1 << 20;
+
+/// Where the host reaches an address.
+char *hostPointer(Address address) {
+  return reinterpret_cast<char *>(address.value);
+}
 
 /// Turns the `count` f32 at the start of `buffer` into f64, from the last on.
 void widen(char *buffer, int64_t count) {
@@ -33,6 +39,10 @@ void widen(char *buffer, int64_t count) {
 FileHandle::~FileHandle() {
   if (fd >= 0)
     close(fd);
+}
+
+FileHandle openForReading(const std::string &path) {
+  return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 std::optional<uint64_t> tensorBytes(DType dtype,
@@ -99,8 +109,8 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 
 PieceMover::PieceMover(const TensorRange &range, const Part &part,
                        const View &view, const Coordinates &coordinates,
-                       std::vector<char> *room)
-    : fd(range.fd), path(range.path), fill(range.fill),
+                       Memory *memory, std::vector<char> *room)
+    : memory(memory), fd(range.fd), path(range.path), fill(range.fill),
       elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)),
       origin(range.offset), room(room) {
   size_t rank = view.shape.size();
@@ -128,11 +138,11 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
     };
     return key(a) > key(b);
   });
-  std::vector<int64_t> shape, file, memory;
+  std::vector<int64_t> shape, file, strides;
   for (size_t d : order) {
     shape.push_back(size[d]);
     file.push_back(range.strides[d]);
-    memory.push_back(view.strides[d]);
+    strides.push_back(view.strides[d]);
   }
   // The innermost dimensions without gaps in the file make a run.
   size_t split = rank;
@@ -142,22 +152,23 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
     return std::vector<int64_t>(values.begin() + (inner ? split : 0),
                                 inner ? values.end() : values.begin() + split);
   };
-  outer =
-      PairLayout(slice(shape, false), slice(file, false), slice(memory, false));
-  run = PairLayout(slice(shape, true), slice(file, true), slice(memory, true));
+  outer = PairLayout(slice(shape, false), slice(file, false),
+                     slice(strides, false));
+  run = PairLayout(slice(shape, true), slice(file, true), slice(strides, true));
   // Widening works in place: the elements arrive at the start of their room.
-  direct = run.contiguousRuns() && run.runLength() == run.elements();
+  direct =
+      isReached() && run.contiguousRuns() && run.runLength() == run.elements();
   if (!direct && fill.empty() && !room)
     bounce.resize(static_cast<size_t>(
         std::min(kBounceBytes, runElements * elementBytes)));
 }
 
 template <bool Writes>
-Status PieceMover::move(char *view, int64_t microBatch,
+Status PieceMover::move(Address view, int64_t microBatch,
                         std::atomic<uint64_t> *counter, RangeDigest *digest) {
   if constexpr (!Writes)
     if (isPadded)
-      clear(view);
+      ACCEL_RT_RETURN_IF_ERROR(clear(view));
   if (outer.elements() == 0 || runElements == 0)
     return Status();
   if (!fill.empty())
@@ -169,30 +180,33 @@ Status PieceMover::move(char *view, int64_t microBatch,
       elementBytes;
   Status status;
   auto moveRun = [&](int64_t fileOffset, int64_t memoryOffset) {
-    char *memory = view + memoryOffset * elementBytes;
     for (int64_t begin = 0; begin < runElements && status.ok(); begin += step) {
       int64_t end = std::min(begin + step, runElements);
       uint64_t at =
           base + static_cast<uint64_t>((fileOffset + begin) * fileBytes);
       uint64_t bytes = static_cast<uint64_t>((end - begin) * fileBytes);
-      char *buffer = direct ? memory + begin * elementBytes : staging.data();
+      char *buffer =
+          direct ? hostPointer(view + (memoryOffset + begin) * elementBytes)
+                 : staging.data();
       // In the buffer, elements follow each other as they do in the file.
       auto shift = [&](bool gather) {
         run.forRange(begin, end,
                      [&](int64_t from, int64_t to, int64_t fromStride,
                          int64_t toStride, int64_t count) {
+                       if (!status.ok())
+                         return;
                        char *a = buffer + (from - begin) * elementBytes;
-                       char *b = memory + to * elementBytes;
-                       copyStrided(elementBytes, gather ? a : b,
-                                   gather ? fromStride : toStride,
-                                   gather ? b : a,
-                                   gather ? toStride : fromStride, count);
+                       status = gather ? get(a, fromStride, view,
+                                             memoryOffset + to, toStride, count)
+                                       : put(view, memoryOffset + to, toStride,
+                                             a, fromStride, count);
                      });
       };
       if constexpr (Writes) {
         if (!direct)
           shift(/*gather=*/true);
-        status = writeRange(fd, path, at, buffer, bytes);
+        if (status.ok())
+          status = writeRange(fd, path, at, buffer, bytes);
       } else {
         status = readRange(fd, path, at, buffer, bytes);
         if (digest && status.ok())
@@ -215,13 +229,40 @@ Status PieceMover::move(char *view, int64_t microBatch,
   return status;
 }
 
-Status PieceMover::fillView(char *view) {
+Status PieceMover::put(Address view, int64_t at, int64_t stride,
+                       const void *host, int64_t hostStride,
+                       int64_t count) const {
+  Address target = view + at * elementBytes;
+  if (!isReached())
+    return memory->upload(
+        target, host,
+        Rows::ofElements(elementBytes, count, stride, hostStride));
+  copyStrided(elementBytes, hostPointer(target), stride, host, hostStride,
+              count);
+  return Status();
+}
+
+Status PieceMover::get(void *host, int64_t hostStride, Address view, int64_t at,
+                       int64_t stride, int64_t count) const {
+  Address source = view + at * elementBytes;
+  if (!isReached())
+    return memory->download(
+        host, source,
+        Rows::ofElements(elementBytes, count, stride, hostStride));
+  copyStrided(elementBytes, host, hostStride, hostPointer(source), stride,
+              count);
+  return Status();
+}
+
+Status PieceMover::fillView(Address view) const {
+  Status status;
   auto fillRun = [&](int64_t memoryOffset) {
     run.forRange(
         0, runElements,
         [&](int64_t, int64_t to, int64_t, int64_t stride, int64_t count) {
-          copyStrided(elementBytes, view + (memoryOffset + to) * elementBytes,
-                      stride, fill.data(), 0, count);
+          if (status.ok())
+            status =
+                put(view, memoryOffset + to, stride, fill.data(), 0, count);
         });
   };
   outer.forRange(0, outer.elements(),
@@ -230,27 +271,38 @@ Status PieceMover::fillView(char *view) {
                    for (int64_t i = 0; i < count; ++i)
                      fillRun(memory + i * memoryStride);
                  });
-  return Status();
+  return status;
 }
 
-void PieceMover::clear(char *view) const {
+Status PieceMover::clear(Address view) const {
   static constexpr char kZeros[8] = {};
+  Status status;
   all.forRange(
       0, all.elements(),
       [&](int64_t to, int64_t, int64_t stride, int64_t, int64_t count) {
-        copyStrided(elementBytes, view + to * elementBytes, stride, kZeros, 0,
-                    count);
+        if (status.ok())
+          status = put(view, to, stride, kZeros, 0, count);
       });
+  return status;
+}
+
+Status PieceMover::read(Address view, int64_t microBatch,
+                        std::atomic<uint64_t> *counter, RangeDigest *digest) {
+  return move<false>(view, microBatch, counter, digest);
+}
+
+Status PieceMover::write(Address view, int64_t microBatch) {
+  return move<true>(view, microBatch, nullptr, nullptr);
 }
 
 Status PieceMover::read(void *view, int64_t microBatch,
                         std::atomic<uint64_t> *counter, RangeDigest *digest) {
-  return move<false>(static_cast<char *>(view), microBatch, counter, digest);
+  return read(Address{reinterpret_cast<uint64_t>(view)}, microBatch, counter,
+              digest);
 }
 
 Status PieceMover::write(const void *view, int64_t microBatch) {
-  return move<true>(static_cast<char *>(const_cast<void *>(view)), microBatch,
-                    nullptr, nullptr);
+  return write(Address{reinterpret_cast<uint64_t>(view)}, microBatch);
 }
 
 } // namespace accel::rt

@@ -5,7 +5,7 @@
 #ifndef ACCEL_RUNTIME_DATA_TENSORFILE_H
 #define ACCEL_RUNTIME_DATA_TENSORFILE_H
 
-#include "Core/Layout.h"
+#include "Format/Layout.h"
 
 #include <atomic>
 
@@ -40,6 +40,15 @@ struct TensorRange {
   std::vector<char> fill = {};
 };
 
+/// A tensor in an open file, by its name.
+struct OpenTensor {
+  std::string name;
+  TensorRange range;
+};
+
+/// Opens a file to read it; errno says why it could not be.
+FileHandle openForReading(const std::string &path);
+
 /// The bytes of a tensor's elements. Nothing where a dimension is negative, or
 /// where those that are not 0 alone make more than 2^56 bytes: strides of such
 /// a shape cannot be computed with, though it may have no elements.
@@ -58,8 +67,8 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 
 class RangeDigest;
 
-/// Moves one piece between a file and a view in memory. Prepared once; moving
-/// allocates nothing.
+/// Moves one piece between a file and a view of a device's memory, or of the
+/// host's own. Prepared once; moving allocates nothing.
 class PieceMover {
 public:
   /// The piece of `range` that `view` holds: its part at `coordinates`.
@@ -67,16 +76,23 @@ public:
   /// than the range, it is padded at the end of its dimensions: reading gives
   /// zeros there, writing skips them. Reading converts where the file has
   /// elements of another type: f32 to f64.
-  /// Pieces that are scattered in memory move through `room`, which several
-  /// movers may share, or through a buffer of their own.
+  /// Pieces that are scattered in memory, or where the host cannot reach, move
+  /// through `room`, which several movers may share, or through a buffer of
+  /// their own. `memory` is what the view is in; null: the host's own.
   PieceMover(const TensorRange &range, const Part &part, const View &view,
-             const Coordinates &coordinates, std::vector<char> *room = nullptr);
+             const Coordinates &coordinates, Memory *memory = nullptr,
+             std::vector<char> *room = nullptr);
 
   /// Another file in the place of the range's.
   void setFile(int file) { fd = file; }
 
   /// Bytes of the piece are counted in `counter` and hashed into `digest`,
   /// where these are given, as they are read and before they are converted.
+  Status read(Address view, int64_t microBatch,
+              std::atomic<uint64_t> *counter = nullptr,
+              RangeDigest *digest = nullptr);
+  Status write(Address view, int64_t microBatch);
+  /// The same of the host's own memory.
   Status read(void *view, int64_t microBatch,
               std::atomic<uint64_t> *counter = nullptr,
               RangeDigest *digest = nullptr);
@@ -84,13 +100,20 @@ public:
 
 private:
   template <bool Writes>
-  Status move(char *view, int64_t microBatch, std::atomic<uint64_t> *counter,
+  Status move(Address view, int64_t microBatch, std::atomic<uint64_t> *counter,
               RangeDigest *digest);
 
-  Status fillView(char *view);
+  /// Elements of the view, at strides in elements, to and from the host.
+  Status put(Address view, int64_t at, int64_t stride, const void *host,
+             int64_t hostStride, int64_t count) const;
+  Status get(void *host, int64_t hostStride, Address view, int64_t at,
+             int64_t stride, int64_t count) const;
+  Status fillView(Address view) const;
   /// Zeroes all of the view, padding included.
-  void clear(char *view) const;
+  Status clear(Address view) const;
+  bool isReached() const { return !memory || memory->isHostMemory(); }
 
+  Memory *memory; ///< Null: addresses are the host's.
   int fd;
   std::string path;
   std::vector<char> fill;
@@ -104,8 +127,8 @@ private:
   PairLayout run;              ///< … and lie so in memory (A: file, B: view).
   PairLayout all;              ///< The whole view (A), padding included.
   bool isPadded = false;       ///< Some of the view is not in the file.
-  bool direct = false;         ///< A run is contiguous in memory, too.
-  std::vector<char> bounce;    ///< Between the file and a scattered view …
+  bool direct = false;         ///< A run is contiguous where the host reaches.
+  std::vector<char> bounce;    ///< Between the file and another view …
   std::vector<char> *room;     ///< … or this, if not null.
 };
 

@@ -3,7 +3,7 @@
 
 #include "Data/TensorProto.h"
 
-#include "Format/SystemError.h"
+#include "Base/SystemError.h"
 
 #include <cerrno>
 #include <cstring>

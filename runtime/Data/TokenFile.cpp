@@ -2,9 +2,9 @@
 
 #include "Data/TokenFile.h"
 
+#include "Base/SystemError.h"
 #include "Data/Npy.h"
 #include "Data/RangeDigest.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>

@@ -1,5 +1,6 @@
-// Walks the descriptions of Describe.h in both directions. The reader never
-// throws: parsing is asked not to, and every access checks the type first.
+// Walks the descriptions of Describe.h and CommandFormat.h in both directions.
+// The reader never throws: parsing is asked not to, and every access checks the
+// type first.
 
 #include "Format/Json.h"
 
@@ -25,6 +26,14 @@ public:
     Json json = write(value);
     if (!isDefault(json))
       object[name] = std::move(json);
+  }
+  template <class T> void view(const char *name, T &views, Access) {
+    field(name, views);
+  }
+  void code(const char *name, std::string &symbol) { field(name, symbol); }
+  void origins(const char *name, std::vector<std::string> &inputs,
+               const std::vector<View> &) {
+    field(name, inputs);
   }
   template <class... Ts>
   void alternative(const char *name, std::variant<Ts...> &value) {
@@ -94,6 +103,14 @@ public:
       status = Status::error(status.message() + " in field " + inQuotes(name));
       named = true;
     }
+  }
+  template <class T> void view(const char *name, T &views, Access) {
+    field(name, views);
+  }
+  void code(const char *name, std::string &symbol) { field(name, symbol); }
+  void origins(const char *name, std::vector<std::string> &inputs,
+               const std::vector<View> &) {
+    field(name, inputs);
   }
   template <class... Ts>
   void alternative(const char *name, std::variant<Ts...> &value) {

@@ -1,8 +1,8 @@
 // Opens an executable file: every byte of the header is checked before use, and
 // every section's hash when it is read.
 
+#include "Base/SystemError.h"
 #include "Format/Json.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <cstring>

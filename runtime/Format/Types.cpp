@@ -3,6 +3,8 @@
 
 #include "Format/Describe.h"
 
+#include <algorithm>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -52,6 +54,13 @@ int64_t Executable::numRanks() const {
   for (const Axis &axis : mesh)
     ranks *= axis.size;
   return ranks;
+}
+
+bool Executable::hasEntry(const std::string &name) const {
+  return std::any_of(programs.begin(), programs.end(), [&](auto &program) {
+    return std::any_of(program.entries.begin(), program.entries.end(),
+                       [&](auto &entry) { return entry.name == name; });
+  });
 }
 
 uint64_t hashBytes(const void *data, uint64_t bytes) {

@@ -51,10 +51,6 @@ public:
                            ", found none of that name");
     if (executable.programs.empty())
       return Status::error("expected at least one program, found none");
-    if (executable.kind != "forward" && executable.kind != "train")
-      return Status::error("expected a program of kind 'forward' or 'train', "
-                           "found " +
-                           inQuotes(executable.kind));
     if (executable.isTraining())
       ACCEL_RT_RETURN_IF_ERROR(checkReports());
     ACCEL_RT_RETURN_IF_ERROR(checkStages());

@@ -201,15 +201,15 @@ private:
 
   Status checkEntries() {
     ACCEL_RT_RETURN_IF_ERROR(checkLength());
-    const char *main = tables.executable.isTraining() ? "step" : "main";
-    int64_t found = 0, loads = 0;
+    std::set<std::string> names;
     for (const Entry &entry : program.entries) {
-      found += entry.name == main;
-      loads += entry.name == "load";
-      if (entry.name != main && entry.name != "load")
-        return Status::error(
-            "expected the entries 'load' and " + inQuotes(main) + ", found " +
-            inQuotes(entry.name) + " in program " + inQuotes(program.name));
+      bool known = entry.name == "load" || entry.name == "step" ||
+                   entry.name == "eval" || entry.name == "forward";
+      if (!known || !names.insert(entry.name).second)
+        return Status::error("expected the entries 'load', 'step', 'eval' and "
+                             "'forward', each once at most, found " +
+                             inQuotes(entry.name) + " in program " +
+                             inQuotes(program.name));
       for (const Loop &loop : entry.loops)
         for (const Segment &segment : loop.segments)
           for (const Run &run : segment.runs)
@@ -218,10 +218,14 @@ private:
       ACCEL_RT_RETURN_IF_ERROR(checkRepeats(entry));
       ACCEL_RT_RETURN_IF_ERROR(checkWaits(entry));
     }
-    if (found != 1 || loads > 1)
-      return Status::error("expected an entry " + inQuotes(main) +
-                           " in program " + inQuotes(program.name) +
-                           ", and no entry twice");
+    for (const char *name : {"step", "eval", "forward"})
+      if (tables.executable.hasEntry(name) != (names.count(name) > 0))
+        return Status::error("expected an entry " + inQuotes(name) +
+                             " in program " + inQuotes(program.name) +
+                             ", as in others, found none");
+    if (names.size() == names.count("load"))
+      return Status::error("expected an entry beside 'load' in program " +
+                           inQuotes(program.name) + ", found none");
     return Status();
   }
 

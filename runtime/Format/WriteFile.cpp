@@ -1,10 +1,10 @@
 // Writes an executable file whole or not at all: into a temporary beside it,
 // synchronised to storage, then renamed over the name.
 
+#include "Base/SyncName.h"
+#include "Base/SystemError.h"
+#include "Base/UniqueName.h"
 #include "Format/Json.h"
-#include "Format/SyncName.h"
-#include "Format/SystemError.h"
-#include "Format/UniqueName.h"
 
 #include <cerrno>
 #include <cstring>

@@ -136,7 +136,7 @@ module attributes {accel.untrainable = "its bias is not in it"} {
 
 // -----
 
-// expected-error @below {{expected an entry, found none}}
+// expected-error @below {{expected a forward entry, found none}}
 module {
 }
 

@@ -1,7 +1,7 @@
 // RUN: acc-opt %s --split-input-file --nn-verify-step --verify-diagnostics
 
 nn.state @w : tensor<2xf32> = dense<1.0>
-// expected-error @below {{writes parameter 'w', expected only @step to}}
+// expected-error @below {{writes parameter 'w', expected only a step to}}
 func.func @main(%w: tensor<2xf32> {nn.state = @w}) -> (tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
   return %w : tensor<2xf32>
 }
@@ -18,7 +18,7 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output
 
 // expected-error @below {{expected a scalar output 'grad_norm', found none}}
 // expected-error @below {{expected a scalar output 'lr', found none}}
-func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry} {
+func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry = #nn<entry step>} {
   return %x, %z : tensor<f32>, tensor<1xf32>
 }
 
@@ -33,7 +33,7 @@ nn.state moment @m : tensor<2xf32> = dense<1.0>
 // expected-error @below {{writes 'tensor<f32>' to state 'w', expected 'tensor<2xf32>'}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w}, %f: tensor<2xf32> {nn.state = @f})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @f}, tensor<f32> {nn.state = @w}) attributes {nn.entry} {
+        tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @f}, tensor<f32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %g = nn.gradient %w of @w : tensor<2xf32>
   %h = nn.gradient %f of @f : tensor<2xf32>
   return %x, %x, %x, %g, %h, %x : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>, tensor<f32>
@@ -46,7 +46,7 @@ nn.state @w : tensor<2xf32> = dense<1.0>
 // expected-error @below {{writes parameter 'v' without a gradient of it}}
 func.func @step(%x: tensor<f32> {nn.input = "x"}, %v: tensor<2xf32> {nn.state = @v}, %w: tensor<2xf32> {nn.state = @w})
     -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"},
-        tensor<2xf32> {nn.state = @v}, tensor<2xf32> {nn.state = @w}) attributes {nn.entry} {
+        tensor<2xf32> {nn.state = @v}, tensor<2xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %g = nn.gradient %w of @w : tensor<2xf32>
   %e = nn.exp %g : tensor<2xf32>
   // expected-error @below {{marks a value of the update, expected one of forward and backward}}

@@ -12,26 +12,26 @@
 module attributes {accel.phase = "plan"} {
 dist.mesh @m ["mb" = 4]
 plan.program @step stage 0 ranks 1 mesh @m {
-  plan.arena device bytes 640 alignment 64 reserve 0
-  plan.buffer @x role activation space device offset 0 bytes 64 slots 1 stride 64
-  plan.buffer @v role activation space device offset 64 bytes 64 slots 1 stride 64
-  plan.buffer @w role activation space device offset 128 bytes 256 slots 1 stride 256
-  plan.buffer @u role activation space device offset 384 bytes 128 slots 1 stride 128
-  plan.buffer @t role activation space device offset 512 bytes 128 slots 1 stride 128
+  plan.arena device 640 bytes
+  plan.buffer @x : activation device at 0, 64 bytes
+  plan.buffer @v : activation device at 64, 64 bytes
+  plan.buffer @w : activation device at 128, 256 bytes
+  plan.buffer @u : activation device at 384, 128 bytes
+  plan.buffer @t : activation device at 512, 128 bytes
   plan.body @first engine cpu {
-    plan.fill 1.0 : f32 -> #plan.view<@x + 0 : f32[16] strides[1]>
+    plan.fill @x[16xf32] with 1.0
   }
   plan.body @turn engine cpu {
-    plan.record "e" {stream = "comm"}
-    plan.copy #plan.view<@x + 0 : f32[16] strides[1]> -> #plan.view<@v + 0 : f32[16] strides[1]>
-    plan.fill 1.0 : f32 -> #plan.view<@w + 0 : f32[64] strides[1]>
+    plan.record "e" on comm
+    plan.copy @x[16xf32] -> @v[16xf32]
+    plan.fill @w[64xf32] with 1.0
     plan.wait "e"
-    plan.fill 1.0 : f32 -> #plan.view<@u + 0 : f32[32] strides[1]> {stream = "comm"}
-    plan.copy #plan.view<@u + 0 : f32[32] strides[1]> -> #plan.view<@t + 0 : f32[32] strides[1]> {stream = "comm"}
+    plan.fill @u[32xf32] with 1.0 on comm
+    plan.copy @u[32xf32] -> @t[32xf32] on comm
   }
-  plan.entry @main {
-    plan.segment cpu { plan.run @first micro_batch 0 }
-    plan.loop 4 { plan.segment cpu { plan.run @turn micro_batch turn + 0 } }
+  plan.entry @forward {
+    plan.segment cpu { plan.run @first }
+    plan.loop 4 { plan.segment cpu { plan.run @turn micro_batch turn } }
   }
 }
 }

@@ -4,7 +4,7 @@
 // RUN: acc-opt %t/plan.mlir --plan-verify -o %t/verified.mlir
 // RUN: acc-eval %t/nn.mlir --compare %t/plan.mlir --tolerance 0 --interleavings 8
 // One copy is too few.
-// RUN: sed -e 's/bytes 16 slots 2/bytes 16 slots 1/' %t/plan.mlir > %t/one.mlir
+// RUN: sed -e 's/ slots 2 stride 64//' %t/plan.mlir > %t/one.mlir
 // RUN: not acc-opt %t/one.mlir --plan-verify 2>&1 | FileCheck %s --check-prefix=RACE
 // RACE: error: {{.*}}races
 // Without the wait.
@@ -12,9 +12,9 @@
 // RUN: not acc-opt %t/early.mlir --plan-verify 2>&1 | FileCheck %s --check-prefix=RACE
 // RUN: not acc-eval %t/nn.mlir --compare %t/early.mlir --interleavings 8
 // What is waited for must stand before.
-// RUN: sed -e 's/@fetch micro_batch turn + 1/@swap micro_batch turn + 0/;s/@use micro_batch turn + 0/@fetch micro_batch turn + 1/;s/@swap/@use/' %t/plan.mlir > %t/late.mlir
+// RUN: sed -e 's/@fetch micro_batch turn + 1/@swap micro_batch turn/;s/@use micro_batch turn/@fetch micro_batch turn + 1/;s/@swap/@use/' %t/plan.mlir > %t/late.mlir
 // RUN: acc-opt %t/late.mlir --plan-verify -o %t/verified.mlir
-// RUN: sed -e 's/plan.run @fetch micro_batch 0/plan.run @use micro_batch 3/;t;s/plan.run @use micro_batch 3/plan.run @fetch micro_batch 0/' %t/plan.mlir > %t/never.mlir
+// RUN: sed -e 's/plan.run @fetch$/plan.run @use micro_batch 3/;t;s/plan.run @use micro_batch 3/plan.run @fetch/' %t/plan.mlir > %t/never.mlir
 // RUN: not acc-opt %t/never.mlir --plan-verify 2>&1 | FileCheck %s --check-prefix=NEVER
 // RUN: not acc-eval %t/never.mlir 2>&1 | FileCheck %s --check-prefix=BLOCKED
 // NEVER: error: {{.*}}waits for event 'there', which no command can record before it
@@ -36,28 +36,28 @@ module attributes {accel.phase = "plan"} {
     return %0 : tensor<2xf64>
   }
   plan.program @main stage 0 ranks 1 mesh @m {
-    plan.arena device bytes 144 alignment 64 reserve 0
-    plan.buffer @x role input space device offset 0 bytes 16 slots 2 stride 64
-    plan.buffer @y role output space device offset 128 bytes 16 slots 1 stride 16
+    plan.arena device 144 bytes
+    plan.buffer @x : input device at 0, 16 bytes slots 2 stride 64
+    plan.buffer @y : output device at 128, 16 bytes
     plan.body @fetch engine cpu {
       plan.record "begun"
-      plan.wait "begun" {stream = "comm"}
-      plan.read input "x" <[8] by [["mb"]]> -> <@x + 0 : f64[2] strides[1]> {stream = "comm"}
-      plan.record "there" {stream = "comm"}
+      plan.wait "begun" on comm
+      plan.read input "x" -> @x[2xf64] of [8/mb] on comm
+      plan.record "there" on comm
     }
     plan.body @use engine cpu {
       plan.wait "there" of @fetch
-      plan.kernel @double [#plan.view<@x + 0 : f64[2] strides[1]>] -> [#plan.view<@y + 0 : f64[2] strides[1]>] rows 2 grid 1
-      plan.write <@y + 0 : f64[2] strides[1]> -> output "y" <[8] by [["mb"]]>
+      plan.kernel @double(@x[2xf64]) -> @y[2xf64] rows 2 by 1
+      plan.write @y[2xf64] of [8/mb] -> output "y"
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu {
-        plan.run @fetch micro_batch 0
+        plan.run @fetch
       }
       plan.loop 3 {
         plan.segment cpu {
           plan.run @fetch micro_batch turn + 1
-          plan.run @use micro_batch turn + 0
+          plan.run @use micro_batch turn
         }
       }
       plan.segment cpu {

@@ -3,10 +3,11 @@
 // so that what is left to refuse is what the program would do. What is taken is
 // loaded and run on a device without kernels (GuardedDevice.h).
 
-#include "Core/Executor.h"
-#include "Core/Rank.h"
+#include "Control/SharedControl.h"
+#include "Execute/Executor.h"
 #include "Format/Json.h"
 #include "GuardedDevice.h"
+#include "Run/Rank.h"
 #include "TinyExecutable.h"
 
 #include "Data/Npy.h"
@@ -76,26 +77,38 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
         return rt::Status::error("too long to be tried");
   Arenas arenas;
   GuardedDevice device(arenas);
-  GuardedComm comm(arenas, rank, plan.numRanks());
+  GuardedComm comm(arenas);
   std::vector<uint64_t> hashes(plan.states.size() + 1);
-  rt::RankControl self;
+  rt::SharedControl center;
+  rt::ControlSize size;
+  size.ranks = plan.numRanks();
+  ACCEL_RT_RETURN_IF_ERROR(center.create(size, /*spin=*/50));
+  std::unique_ptr<rt::ControlPlane> control = center.makePlane(rank);
+  rt::RankControl &self = control->self();
   if (plan.numRanks() > 1)
     ACCEL_RT_RETURN_IF_ERROR(weights.checkSplit(
         plan, 0,
-        [&](int64_t other, size_t state) -> uint64_t & {
-          return hashes[other == rank ? state : plan.states.size()];
+        [&](int64_t other, size_t state, uint64_t hash) {
+          hashes[other == rank ? state : plan.states.size()] = hash;
         },
         self.progress));
   rt::InputOutput io{plan, &inputs, &weights, hashes.data(), nullptr, nullptr};
+  io.memory = &device;
   // A small room, so that pieces come in parts.
   io.staging.resize(64);
-  rt::Control control;
-  rt::Executor executor(*program, rt::Coordinates::of(plan.mesh, rank),
-                        {&device, &comm, &io, &control, &self},
+  rt::Coordinates coordinates = rt::Coordinates::of(plan.mesh, rank);
+  auto transfer = [&](const rt::Command &command,
+                      std::unique_ptr<rt::HostTask> &task) {
+    return io.prepare(command, coordinates, self, task);
+  };
+  rt::Executor executor(*program, coordinates,
+                        {&device, &comm, transfer, control.get()},
                         /*poison=*/true);
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(file));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
-  ACCEL_RT_RETURN_IF_ERROR(executor.run(plan.isTraining() ? "step" : "main"));
+  for (const rt::Entry &entry : program->entries)
+    if (entry.name != "load")
+      ACCEL_RT_RETURN_IF_ERROR(executor.run(entry.name));
   require(executor.touchedBytes() <= arenas.bytes(),
           "no byte behind the arenas is named");
   return rt::Status();
@@ -119,8 +132,8 @@ void run(const std::string &text) {
   }
   rt::Weights weights;
   rt::Inputs inputs;
-  if (!weights.open(*file, nullptr).ok() ||
-      !inputs.open(plan, folder.folder.path, nullptr).ok())
+  if (!weights.open(*file, {}).ok() ||
+      !inputs.open(plan.inputs, folder.folder.path, nullptr).ok())
     return;
   for (int64_t rank : {int64_t(0), plan.numRanks() - 1})
     (void)runRank(*file, inputs, weights, rank);

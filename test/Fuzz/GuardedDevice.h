@@ -5,7 +5,8 @@
 #ifndef ACCEL_TEST_FUZZ_GUARDEDDEVICE_H
 #define ACCEL_TEST_FUZZ_GUARDEDDEVICE_H
 
-#include "Core/Layout.h"
+#include "Device/ThreadStreams.h"
+#include "Format/Layout.h"
 #include "Format/Views.h"
 #include "Target.h"
 #include "accel-rt/Comm.h"
@@ -18,14 +19,14 @@ namespace accel::fuzz {
 /// The memory of one rank.
 class Arenas {
 public:
-  void *add(const rt::ArenaPlan &plan) {
+  rt::Address add(const rt::ArenaPlan &plan) {
     size_t bytes = static_cast<size_t>(plan.bytes);
     auto &arena = arenas.emplace_back(std::make_unique<char[]>(bytes), bytes);
     total += bytes;
-    return arena.first.get();
+    return {reinterpret_cast<uint64_t>(arena.first.get())};
   }
-  bool hold(const void *address, int64_t bytes) const {
-    auto *begin = static_cast<const char *>(address);
+  bool hold(rt::Address address, int64_t bytes) const {
+    auto *begin = reinterpret_cast<const char *>(address.value);
     for (const auto &[memory, size] : arenas)
       if (begin >= memory.get() && begin <= memory.get() + size &&
           static_cast<uint64_t>(bytes) <=
@@ -40,14 +41,14 @@ private:
   uint64_t total = 0;
 };
 
-class CheckTask : public rt::Task {
+class CheckTask : public rt::HostTask {
 public:
   CheckTask(const rt::Command &command, const Arenas &arenas) : arenas(arenas) {
     rt::format::forEachView(command, [&](const rt::View &view) {
       spans.push_back(rt::spanBytes(view));
     });
   }
-  rt::Status run(void *const *addresses, int64_t) override {
+  rt::Status run(const rt::Address *addresses, int64_t) override {
     for (size_t i = 0; i < spans.size(); ++i)
       require(spans[i] >= 0 && arenas.hold(addresses[i], spans[i]),
               "a command's view lies in its arena");
@@ -63,8 +64,9 @@ class GuardedDevice : public rt::Device {
 public:
   explicit GuardedDevice(Arenas &arenas) : arenas(arenas) {}
   const char *name() const override { return "guarded"; }
-  rt::Status allocate(const rt::ArenaPlan &arena, void **address) override {
-    *address = arenas.add(arena);
+  rt::Status allocate(const rt::ArenaPlan &arena,
+                      rt::Address &address) override {
+    address = arenas.add(arena);
     return rt::Status();
   }
   uint64_t allocatedBytes() const override { return arenas.bytes(); }
@@ -73,39 +75,59 @@ public:
     task = std::make_unique<CheckTask>(command, arenas);
     return rt::Status();
   }
-  rt::Status upload(void *device, const void *, uint64_t bytes) override {
-    require(arenas.hold(device, static_cast<int64_t>(bytes)),
-            "a constant lies in its arena");
+  rt::Status share(void *, uint64_t, rt::Address &) override {
     return rt::Status();
   }
-  rt::Status download(void *, const void *, uint64_t) override {
+  rt::Status upload(rt::Address target, const void *source,
+                    const rt::Rows &rows) override {
+    require(holds(target, rows), "what is uploaded lies in its arena");
+    rt::uploadRows(find(target), source, rows);
     return rt::Status();
   }
+  rt::Status download(void *target, rt::Address source,
+                      const rt::Rows &rows) override {
+    require(holds(source, rows), "what is downloaded lies in its arena");
+    rt::downloadRows(target, find(source), rows);
+    return rt::Status();
+  }
+  rt::Status fill(rt::Address target, int byte, const rt::Rows &rows) override {
+    require(holds(target, rows), "what is filled lies in its arena");
+    rt::fillRows(find(target), byte, rows);
+    return rt::Status();
+  }
+  /// Streams of one thread each, as the CPU has them.
+  rt::Status makeStreams(const rt::StreamPlan &plan, rt::StreamWatcher &watcher,
+                         std::unique_ptr<rt::Streams> &streams) override {
+    return rt::makeThreadStreams(plan, /*spin=*/50, watcher, streams);
+  }
+  bool isHostMemory() const override { return true; }
 
 private:
+  bool holds(rt::Address address, const rt::Rows &rows) const {
+    return rows.count == 0 ||
+           arenas.hold(address, (rows.count - 1) * rows.inArena +
+                                    static_cast<int64_t>(rows.bytes));
+  }
+
   Arenas &arenas;
 };
 
 class GuardedComm : public rt::Comm {
 public:
-  GuardedComm(Arenas &arenas, int64_t rank, int64_t ranks)
-      : arenas(arenas), number(rank), ranks(ranks) {}
-  int64_t rank() const override { return number; }
-  int64_t numRanks() const override { return ranks; }
-  rt::Status allocate(const rt::ArenaPlan &arena, void **address) override {
-    *address = arenas.add(arena);
+  explicit GuardedComm(Arenas &arenas) : arenas(arenas) {}
+  rt::Status allocate(const rt::ArenaPlan &arena,
+                      rt::Address &address) override {
+    address = arenas.add(arena);
     return rt::Status();
   }
   rt::Status prepare(const rt::Program &, const rt::Command &command,
-                     std::unique_ptr<rt::Task> &task) override {
+                     std::unique_ptr<rt::HostTask> &task) override {
     task = std::make_unique<CheckTask>(command, arenas);
     return rt::Status();
   }
-  rt::Status barrier() override { return rt::Status(); }
 
 private:
   Arenas &arenas;
-  int64_t number, ranks;
 };
 
 } // namespace accel::fuzz

@@ -2,8 +2,8 @@
 // by a byte 0x1e. Hashes are mended, so that what is read is not refused for
 // them.
 
-#include "Core/Resume.h"
 #include "ReadWhole.h"
+#include "State/Resume.h"
 #include "TinyTraining.h"
 
 using namespace accel;
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   require(resume.step() >= 0 && resume.step() <= rt::kMaxSteps,
           "a checkpoint's step can be counted on from");
   for (const rt::StatePlan &state : program.states)
-    if (const rt::Resume::State *found = resume.find(state.name))
+    if (const rt::SavedState *found = resume.find(state.name))
       readWhole(found->range);
   rt::DataCursor cursor;
   cursor.hash = 1;

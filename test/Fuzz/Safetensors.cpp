@@ -3,8 +3,8 @@
 // saved weights.
 
 #include "Data/Safetensors.h"
-#include "Core/SavedWeights.h"
 #include "ReadWhole.h"
+#include "State/SavedWeights.h"
 #include "TinyExecutable.h"
 
 using namespace accel;
@@ -25,7 +25,7 @@ struct Folded {
     require(rt::writeExecutableFile(executable, rt::test::tinySections(), path)
                     .ok() &&
                 rt::ExecutableFile::open(path, file).ok() &&
-                weights.open(*file, nullptr).ok(),
+                weights.open(*file, {}).ok(),
             "the tiny executable is written and read");
   }
 };

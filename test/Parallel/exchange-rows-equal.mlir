@@ -24,7 +24,7 @@ module attributes {accel.phase = "train"} {
 nn.state @table : tensor<1001x64xf64> = dense<0.5>
 nn.state @types : tensor<1000x64xf64> = dense<0.25>
 func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x1001xf64> {nn.input = "y"}, %table: tensor<1001x64xf64> {nn.state = @table}, %types: tensor<1000x64xf64> {nn.state = @types})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<1001x64xf64> {nn.state = @table}, tensor<1000x64xf64> {nn.state = @types}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<1001x64xf64> {nn.state = @table}, tensor<1000x64xf64> {nn.state = @types}) attributes {nn.entry = #nn<entry step>} {
   %a = nn.gather %table, %ids dim 0 : (tensor<1001x64xf64>, tensor<8x2xi64>) -> tensor<8x2x64xf64>
   %b = nn.gather %types, %ids dim 0 : (tensor<1000x64xf64>, tensor<8x2xi64>) -> tensor<8x2x64xf64>
   %c = nn.mul %a, %b : tensor<8x2x64xf64>

@@ -23,7 +23,7 @@ nn.state @table : !gradient = dense<0.0>
 // CHECK-NEXT: %[[P:.*]] = nn.add %[[P1]], %[[P0]]
 // CHECK-NEXT: %[[G:.*]] = dist.reshard %[[P]] {dist.inserted_by = "dist-materialize"}
 // CHECK-NEXT: nn.gradient %[[G]] of @table
-func.func @tied(%ids: !ids {nn.input = "ids"}, %dx: !rows {nn.input = "dx"}, %dy: tensor<8x50000xf32, #dist.sharding<@mesh, [{mb, dp_shard}, {}]>> {nn.input = "dy"}) -> !gradient attributes {nn.entry} {
+func.func @tied(%ids: !ids {nn.input = "ids"}, %dx: !rows {nn.input = "dx"}, %dy: tensor<8x50000xf32, #dist.sharding<@mesh, [{mb, dp_shard}, {}]>> {nn.input = "dy"}) -> !gradient attributes {nn.entry = #nn<entry step>} {
   %d1 = nn.matmul %dy, %dx {transpose_lhs} : (tensor<8x50000xf32, #dist.sharding<@mesh, [{mb, dp_shard}, {}]>>, !rows) -> !terms
   %zero = nn.constant dense<0.0> : !table
   %d0 = nn.scatter_add %zero, %ids, %dx dim 0 : (!table, !ids, !rows) -> !terms
@@ -51,7 +51,7 @@ nn.state @positions : !gradient = dense<0.0>
 // CHECK-NEXT: %[[P:.*]] = nn.scatter_add %{{.*}}, %arg0, %[[ROWS]] dim 0 : {{.*}} -> tensor<50000x8xf32, #all-dp_shard>
 // CHECK-NEXT: %[[G:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<50000x8xf32, #dp_shard-all>
 // CHECK-NEXT: nn.gradient %[[G]] of @positions
-func.func @untied(%ids: tensor<4xi64, #dist.sharding<@mesh, [{}]>> {nn.input = "ids"}, %x: tensor<2x4x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}, {}]>> {nn.input = "x"}) -> !gradient attributes {nn.entry} {
+func.func @untied(%ids: tensor<4xi64, #dist.sharding<@mesh, [{}]>> {nn.input = "ids"}, %x: tensor<2x4x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}, {}]>> {nn.input = "x"}) -> !gradient attributes {nn.entry = #nn<entry step>} {
   %dx = nn.reduce sum %x dims [0] : (tensor<2x4x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}, {}]>>) -> !whole_rows
   %zero = nn.constant dense<0.0> : !table
   %d = nn.scatter_add %zero, %ids, %dx dim 0 : (!table, tensor<4xi64, #dist.sharding<@mesh, [{}]>>, !whole_rows) -> !terms
@@ -88,7 +88,7 @@ nn.state @onto : !big_gradient = dense<0.0>
 func.func @unchanged(%ids: !ids {nn.input = "ids"}, %dx: tensor<512x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>> {nn.input = "dx"}, %few: !few {nn.input = "few"},
     %dy: tensor<8x7xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>> {nn.input = "dy"}, %dz: tensor<8x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>> {nn.input = "dz"},
     %y: tensor<8x50000xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>> {nn.input = "y"},
-    %same: tensor<8xi64, #dist.sharding<@mesh, [{}]>> {nn.input = "same"}, %z: tensor<2x8x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}, {}]>> {nn.input = "z"}) -> (!gradient, !odd_gradient, !big_gradient, !big_table, !big_gradient) attributes {nn.entry} {
+    %same: tensor<8xi64, #dist.sharding<@mesh, [{}]>> {nn.input = "same"}, %z: tensor<2x8x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}, {}]>> {nn.input = "z"}) -> (!gradient, !odd_gradient, !big_gradient, !big_table, !big_gradient) attributes {nn.entry = #nn<entry step>} {
   %zero = nn.constant dense<0.0> : !table
   %none = nn.constant dense<0.0> : !odd
   %d0 = nn.scatter_add %zero, %ids, %dx dim 0 : (!table, !ids, tensor<512x8xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>) -> !terms

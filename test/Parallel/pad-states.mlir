@@ -13,7 +13,7 @@ nn.state @even : tensor<4xf32> = dense<0.0>
 func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.state = @b},
                 %m: tensor<5xf32> {nn.state = @m}, %even: tensor<4xf32> {nn.state = @even})
     -> (tensor<4x5xf32> {nn.output = "y"}, tensor<f32> {nn.output = "norm"}, tensor<5xf32> {nn.output = "b.grad"},
-        tensor<5xf32> {nn.state = @b}, tensor<5xf32> {nn.state = @m}) attributes {nn.entry} {
+        tensor<5xf32> {nn.state = @b}, tensor<5xf32> {nn.state = @m}) attributes {nn.entry = #nn<entry step>} {
   // CHECK: %[[B:.*]] = dist.constraint %arg1
   // CHECK: %[[M:.*]] = dist.constraint %arg2
   // CHECK: %[[CUT:.*]] = nn.slice %[[B]] starts [0] sizes [5] steps [1]
@@ -47,7 +47,7 @@ func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.stat
 // An update that looks at neighbours cannot be padded.
 nn.state @b : tensor<5xf32> = dense<0.0>
 func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.state = @b})
-    -> (tensor<4x5xf32> {nn.output = "y"}, tensor<5xf32> {nn.state = @b}) attributes {nn.entry} {
+    -> (tensor<4x5xf32> {nn.output = "y"}, tensor<5xf32> {nn.state = @b}) attributes {nn.entry = #nn<entry step>} {
   %bs = nn.broadcast %b : (tensor<5xf32>) -> tensor<4x5xf32>
   %y = nn.add %x, %bs : tensor<4x5xf32>
   %db = nn.reduce sum %y dims [0] : (tensor<4x5xf32>) -> tensor<5xf32>

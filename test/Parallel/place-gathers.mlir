@@ -24,7 +24,7 @@ func.func @step(%ids: tensor<8xi64> {nn.input = "ids"}, %table: tensor<6x4xf32> 
     -> (tensor<f32> {nn.output = "loss"}, tensor<6x4xf32> {nn.state = @embed.table},
         tensor<4x4xf32> {nn.state = @h.0.mlp.w}, tensor<4xf32> {nn.state = @h.0.mlp.b},
         tensor<4x4xf32> {nn.state = @h.1.mlp.w}, tensor<4xf32> {nn.state = @h.1.mlp.b},
-        tensor<4x4xf32> {nn.state = @h.2.mlp.w}, tensor<4xf32> {nn.state = @h.2.mlp.b}) attributes {nn.entry} {
+        tensor<4x4xf32> {nn.state = @h.2.mlp.w}, tensor<4xf32> {nn.state = @h.2.mlp.b}) attributes {nn.entry = #nn<entry step>} {
   %x0 = nn.gather %table, %ids dim 0 : (tensor<6x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
   %x0h = nn.cast %x0 : (tensor<8x4xf32>) -> tensor<8x4xbf16>
   %w0h = nn.cast %w0 : (tensor<4x4xf32>) -> tensor<4x4xbf16>

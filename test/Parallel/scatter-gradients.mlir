@@ -36,7 +36,7 @@ nn.state @h.1.w : !w = dense<0.0>
 // CHECK-NEXT: nn.gradient %[[P1]] of @h.1.w
 // CHECK-NOT: dist.reshard
 func.func @tied(%ids: tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>> {nn.input = "ids"}, %table: !table {nn.state = @embed.table},
-    %w0: !w {nn.state = @h.0.w}, %w1: !w {nn.state = @h.1.w}) -> (!out {nn.output = "y"}, !pieces, !w_pieces, !w_pieces) attributes {nn.entry} {
+    %w0: !w {nn.state = @h.0.w}, %w1: !w {nn.state = @h.1.w}) -> (!out {nn.output = "y"}, !pieces, !w_pieces, !w_pieces) attributes {nn.entry = #nn<entry step>} {
   %x0 = nn.gather %table, %ids dim 0 : (!table, tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>>) -> !rows
   %x1 = nn.matmul %x0, %w0 : (!rows, !w) -> !rows
   %x2 = nn.matmul %x1, %w1 : (!rows, !w) -> !rows
@@ -83,7 +83,7 @@ nn.state @w : !w = dense<0.0>
 // CHECK-NEXT: %[[D:.*]] = nn.add %[[WB]], %[[WA]] {kept}
 // CHECK-NEXT: %[[S:.*]] = dist.reshard %[[D]] {dist.unit = "model"}
 // CHECK-NEXT: nn.gradient %[[S]]
-func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry} {
+func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry = #nn<entry step>} {
   %h = nn.cast %w : (!w) -> !half
   %y = nn.matmul %x, %h : (!rows, !half) -> !rows
   %a = nn.matmul %x, %y {transpose_lhs} : (!rows, !rows) -> !half_terms
@@ -131,7 +131,7 @@ nn.state @scale : !number = dense<0.0>
 // CHECK-NEXT: nn.gradient %[[M]] of @b.w
 // CHECK: nn.gradient %[[NS]] of @scale
 func.func @shared(%x: !rows {nn.input = "x"}, %a: !w {nn.state = @a.w}, %b: !w {nn.state = @b.w}, %c: !w {nn.state = @c.w}, %scale: !number {nn.state = @scale})
-    -> (!rows {nn.output = "y"}, !pieces, !pieces, !pieces, !number) attributes {nn.entry} {
+    -> (!rows {nn.output = "y"}, !pieces, !pieces, !pieces, !number) attributes {nn.entry = #nn<entry step>} {
   %s = nn.add %a, %b : (!w, !w) -> !w
   %m = nn.matmul %s, %c : (!w, !w) -> !w
   %y = nn.matmul %x, %m : (!rows, !w) -> !rows
@@ -169,7 +169,7 @@ nn.state @w : !w = dense<0.0>
 // CHECK-NEXT: nn.tanh
 // CHECK-NEXT: %[[P:.*]] = dist.reshard %arg1
 // CHECK-NEXT: nn.add %[[P]], %[[S]]
-func.func @penalty(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry} {
+func.func @penalty(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry = #nn<entry step>} {
   %y = nn.matmul %x, %w : (!rows, !w) -> !rows
   %d = nn.matmul %x, %y {transpose_lhs} : (!rows, !rows) -> !terms
   %other = nn.tanh %y : (!rows) -> !rows

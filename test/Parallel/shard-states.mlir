@@ -18,7 +18,7 @@ func.func @step(%x: tensor<4x6xf32> {nn.input = "x"}, %w: tensor<6x8xf32> {nn.st
                 %m: tensor<6x8xf32> {nn.state = @m}, %scale: tensor<f32> {nn.state = @scale},
                 %table: tensor<4x6xf32> {nn.state = @table})
     -> (tensor<4x8xf32> {nn.output = "y"}, tensor<6x8xf32> {nn.state = @w},
-        tensor<6x8xf32> {nn.state = @m}) attributes {nn.entry} {
+        tensor<6x8xf32> {nn.state = @m}) attributes {nn.entry = #nn<entry step>} {
   // ONE: %[[W:.*]] = dist.constraint %arg1 to #all-all
   // THREE: %[[PIECES:.*]] = dist.constraint %arg1 to #all-dp_shard
   // THREE: %[[W:.*]] = dist.constraint %[[PIECES]] to #all-all

@@ -52,7 +52,7 @@ module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf64> = dense<0.5>
 nn.state @t : tensor<4x6xf64> = dense<0.75>
 func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %t: tensor<4x6xf64> {nn.state = @t})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x6xf64> {nn.state = @t}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x6xf64> {nn.state = @t}) attributes {nn.entry = #nn<entry step>} {
   %y = nn.matmul %x, %w : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>
   %dw = nn.matmul %x, %y {transpose_lhs} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<4x4xf64>
@@ -83,7 +83,7 @@ func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.st
 module attributes {accel.phase = "train"} {
 nn.state @b : tensor<3xf64> = dense<0.25>
 func.func @main(%x: tensor<8x3xf64> {nn.input = "x"}, %b: tensor<3xf64> {nn.state = @b})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<3xf64> {nn.state = @b}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<3xf64> {nn.state = @b}) attributes {nn.entry = #nn<entry step>} {
   %y = nn.broadcast %b : (tensor<3xf64>) -> tensor<8x3xf64>
   %z = nn.mul %x, %y : tensor<8x3xf64>
   %loss = nn.reduce sum %z dims [0, 1] : (tensor<8x3xf64>) -> tensor<f64>
@@ -109,7 +109,7 @@ func.func @main(%x: tensor<8x3xf64> {nn.input = "x"}, %b: tensor<3xf64> {nn.stat
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf32> = dense<0.5>
 func.func @main(%x: tensor<8x4xbf16> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.state = @w})
-    -> (tensor<bf16> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry} {
+    -> (tensor<bf16> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %h = nn.cast %w : (tensor<4x4xf32>) -> tensor<4x4xbf16>
   %y = nn.matmul %x, %h : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xbf16>) -> tensor<bf16>
@@ -147,7 +147,7 @@ nn.state @w : tensor<4x4xf64> = dense<0.5>
 nn.state @v : tensor<4x4xf64> = dense<0.25>
 nn.state @u : tensor<4x4xf64> = dense<0.25>
 func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %v: tensor<4x4xf64> {nn.state = @v}, %u: tensor<4x4xf64> {nn.state = @u})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x4xf64> {nn.state = @v}, tensor<4x4xf64> {nn.state = @u}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x4xf64> {nn.state = @v}, tensor<4x4xf64> {nn.state = @u}) attributes {nn.entry = #nn<entry step>} {
   %e = nn.exp %w : tensor<4x4xf64>
   %y = nn.matmul %x, %e : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>
@@ -183,7 +183,7 @@ module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf64> = dense<0.5>
 nn.state @v : tensor<4x4xf64> = dense<0.25>
 func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %v: tensor<4x4xf64> {nn.state = @v})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x4xf64> {nn.state = @v}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4x4xf64> {nn.state = @v}) attributes {nn.entry = #nn<entry step>} {
   %s = nn.matmul %x, %x {transpose_lhs} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<4x4xf64>
   %a = nn.add %s, %w : tensor<4x4xf64>
   %e = nn.exp %a : tensor<4x4xf64>
@@ -211,7 +211,7 @@ module attributes {accel.phase = "dist"} {
 dist.mesh @mesh ["dp_shard" = 2, "tp" = 2]
 nn.state @w : !dp = dense<0.5>
 func.func private @declared(!dp) -> !dp
-func.func @main(%a: !tp {nn.input = "a"}, %b: !tp {nn.input = "b"}, %w: !dp {nn.state = @w}) -> (!dp {nn.state = @w}) attributes {nn.entry} {
+func.func @main(%a: !tp {nn.input = "a"}, %b: !tp {nn.input = "b"}, %w: !dp {nn.state = @w}) -> (!dp {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %s = nn.add %a, %b : (!tp, !tp) -> !tp
   %p = dist.reshard %s : !tp -> !dp
   %g = nn.gradient %p of @w : (!dp) -> !dp

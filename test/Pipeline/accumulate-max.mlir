@@ -36,7 +36,7 @@ nn.state @w : tensor<4xf64> = dense<[0.5, -1.5, 2.5, 1.0]>
 nn.state buffer @amax : tensor<f64> = dense<0.25>
 func.func @step(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4xf64> {nn.state = @w}, %amax: tensor<f64> {nn.state = @amax})
     -> (tensor<f64> {nn.output = "loss"}, tensor<f64> {nn.output = "grad_norm"}, tensor<f64> {nn.output = "lr"}, tensor<f64> {nn.output = "least"},
-        tensor<4xf64> {nn.state = @w}, tensor<f64> {nn.state = @amax}) attributes {nn.entry} {
+        tensor<4xf64> {nn.state = @w}, tensor<f64> {nn.state = @amax}) attributes {nn.entry = #nn<entry step>} {
   %wb = nn.broadcast %w : (tensor<4xf64>) -> tensor<8x4xf64>
   %y = nn.mul %x, %wb : tensor<8x4xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>

@@ -37,7 +37,7 @@ nn.state @w : tensor<4xf64> = dense<[0.5, -1.5, 2.5, 1.0]>
 nn.state buffer @mean : tensor<4xf64> = dense<[0.25, -1.0, 0.0, 3.0]>
 func.func @step(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4xf64> {nn.state = @w}, %mean: tensor<4xf64> {nn.state = @mean})
     -> (tensor<f64> {nn.output = "loss"}, tensor<f64> {nn.output = "grad_norm"}, tensor<f64> {nn.output = "lr"},
-        tensor<4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @mean}) attributes {nn.entry} {
+        tensor<4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @mean}) attributes {nn.entry = #nn<entry step>} {
   %wb = nn.broadcast %w : (tensor<4xf64>) -> tensor<8x4xf64>
   %y = nn.mul %x, %wb : tensor<8x4xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>
@@ -66,7 +66,7 @@ nn.state @w : tensor<4xf64> = dense<[0.5, -1.5, 2.5, 1.0]>
 nn.state buffer @mean : tensor<4xf64> = dense<[0.25, -1.0, 0.0, 3.0]>
 func.func @step(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4xf64> {nn.state = @w}, %mean: tensor<4xf64> {nn.state = @mean})
     -> (tensor<f64> {nn.output = "loss"}, tensor<f64> {nn.output = "grad_norm"}, tensor<f64> {nn.output = "lr"},
-        tensor<4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @mean}) attributes {nn.entry} {
+        tensor<4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @mean}) attributes {nn.entry = #nn<entry step>} {
   %wb = nn.broadcast %w : (tensor<4xf64>) -> tensor<8x4xf64>
   %y = nn.mul %x, %wb : tensor<8x4xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<8x4xf64>) -> tensor<f64>

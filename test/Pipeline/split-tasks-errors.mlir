@@ -5,17 +5,10 @@ module {
 }
 
 // -----
-// expected-error @below {{splits entry @infer into micro-batches: expected a step that writes states}}
-dist.mesh @mesh ["mb" = 2]
-func.func @infer(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.output = "y"}) attributes {nn.entry} {
-  return %x : tensor<4xf32>
-}
-
-// -----
 // A loss that divides by a sum of activations is not additive.
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> = dense<1.0>
-func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry} {
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %y = nn.mul %x, %w : tensor<4xf32>
   // expected-error @below {{is not additive over the batch: its sum over all micro-batches is needed before the backward can begin, and depends on @w; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
   %s = dist.accumulate sum %y in @a layout <@mesh [4]> : tensor<4xf32> -> tensor<4xf32>
@@ -28,7 +21,7 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 // -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> = dense<1.0>
-func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry} {
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %s = dist.accumulate sum %x in @a layout <@mesh [4]> : tensor<4xf32> -> tensor<4xf32>
   %d = nn.sub %x, %s : tensor<4xf32>
   // expected-error @below {{needs a sum over all micro-batches of what itself needs such a sum; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
@@ -42,7 +35,7 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 // -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<8xf32> = dense<1.0>
-func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry} {
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
   %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
   %g = nn.gradient %t of @w : tensor<8xf32>
@@ -52,7 +45,7 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 // -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> = dense<1.0>
-func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry} {
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   // expected-error @below {{is of a single micro-batch, and the update, which runs once for all, reads it; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
   %y = nn.neg %x : tensor<4xf32>
   %t = dist.accumulate sum %x in @a layout <@mesh [4]> : tensor<4xf32> -> tensor<4xf32>
@@ -67,7 +60,7 @@ module attributes {accel.decisions = {schedule = "1f1b:3"}} {
   dist.mesh @mesh ["mb" = 2]
   nn.state @w : tensor<4xf32> = dense<1.0>
   // expected-error @below {{expected at least the 3 micro-batches that schedule 1f1b:3 has in flight, found 2}}
-  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry} {
+  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
     return %w : tensor<4xf32>
   }
 }
@@ -77,7 +70,7 @@ module attributes {accel.decisions = {schedule = "zigzag"}} {
   dist.mesh @mesh ["mb" = 2]
   nn.state @w : tensor<4xf32> = dense<1.0>
   // expected-error @below {{expected a decided schedule sequential, gpipe or 1f1b:D, found zigzag}}
-  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry} {
+  func.func @step(%w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
     return %w : tensor<4xf32>
   }
 }

@@ -35,7 +35,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf64> = dense<0.5>
 nn.state @b : tensor<4xf64> = dense<0.25>
-func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @b}) attributes {nn.entry} {
+func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.state = @w}, %b: tensor<4xf64> {nn.state = @b}) -> (tensor<f64> {nn.output = "loss"}, tensor<4x4xf64> {nn.state = @w}, tensor<4xf64> {nn.state = @b}) attributes {nn.entry = #nn<entry step>} {
   %p = nn.matmul %x, %w : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %bb = nn.broadcast %b : (tensor<4xf64>) -> tensor<8x4xf64>
   %y = nn.add %p, %bb : tensor<8x4xf64>

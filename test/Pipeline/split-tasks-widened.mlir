@@ -19,7 +19,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x4xf32> = dense<0.5>
 func.func @main(%x: tensor<8x4xbf16> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.state = @w})
-    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry} {
+    -> (tensor<f32> {nn.output = "loss"}, tensor<4x4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
   %h = nn.cast %w : (tensor<4x4xf32>) -> tensor<4x4xbf16>
   %y = nn.matmul %x, %h : (tensor<8x4xbf16>, tensor<4x4xbf16>) -> tensor<8x4xbf16>
   %wide = nn.cast %y : (tensor<8x4xbf16>) -> tensor<8x4xf32>

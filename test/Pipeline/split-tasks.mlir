@@ -65,7 +65,7 @@
 module attributes {accel.phase = "train"} {
 nn.state @w : tensor<4x2xf32> = dense<0.5>
 nn.state counter @step : tensor<i64> = dense<0>
-func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @step}) attributes {nn.entry} {
+func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8x2xf32> {nn.input = "y"}, %m: tensor<8x2xf32> {nn.input = "m"}, %w: tensor<4x2xf32> {nn.state = @w}, %step: tensor<i64> {nn.state = @step}) -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<4x2xf32> {nn.output = "w.grad"}, tensor<4x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @step}) attributes {nn.entry = #nn<entry step>} {
   %p = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
   %d = nn.sub %p, %y : tensor<8x2xf32>
   %dm = nn.mul %d, %m : tensor<8x2xf32>

@@ -7,8 +7,8 @@ import sys
 
 def count(path):
     text = pathlib.Path(path).read_text()
-    arenas = sum(map(int, re.findall(r"plan\.arena \w+ bytes (\d+)", text)))
-    states = sum(map(int, re.findall(r"plan\.buffer @.* role state .* bytes (\d+) slots", text)))
+    arenas = sum(map(int, re.findall(r"plan\.arena \w+ (\d+) bytes", text)))
+    states = sum(map(int, re.findall(r"plan\.buffer @.* : state .* (\d+) bytes", text)))
     return arenas - states
 
 

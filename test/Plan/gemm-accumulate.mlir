@@ -4,7 +4,7 @@
 // nothing else reads the old value, the product or the sum.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm <@x + 0 : f32[8, 4] strides[1, 8]>, <@y + 0 : f32[4, 6] strides[6, 1]> -> <@acc + 0 : f32[8, 6] strides[6, 1]> {accumulate}
+// CHECK-NEXT: plan.gemm @x[8x4xf32 strides [1, 8]], @y[4x6xf32] -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
 func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {
@@ -18,7 +18,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // Products of bf16 are added in f32, without a cast between.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm {{.*}} : bf16[8, 4] {{.*}} -> <@acc + 0 : f32[8, 6] strides[6, 1]> {accumulate}
+// CHECK-NEXT: plan.gemm {{.*}}[8x4xbf16 {{.*}} -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {

@@ -3,7 +3,7 @@
 // What leaves the task in f32 is never rounded to bf16.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm {{.*}} : bf16[8, 4] {{.*}} -> {{.*}} : f32[8, 6] strides[6, 1]>
+// CHECK-NEXT: plan.gemm {{.*}}[8x4xbf16 {{.*}} -> {{.*}}[8x6xf32]
 // CHECK-NEXT: }
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}) -> (tensor<8x6xf32> {nn.output = "g"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
@@ -16,8 +16,8 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 // A table that slices are added to is made wide at once, and added to in place.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm {{.*}} -> <@[[TABLE:.*]] + 0 : f32[8, 6] strides[6, 1]>
-// CHECK-NEXT: plan.kernel {{.*}}@[[TABLE]]
+// CHECK-NEXT: plan.gemm {{.*}} -> @[[TABLE:.*]][8x6xf32]
+// CHECK-NEXT: plan.kernel {{.*}}@[[TABLE]][
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %i: tensor<3xi64> {nn.input = "i"}, %u: tensor<3x6xf32> {nn.input = "u"}) -> (tensor<8x6xf32> {nn.output = "g"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>
@@ -29,7 +29,7 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 
 // A kernel that computes with it reads half the bytes, and casts on the way.
 // CHECK-LABEL: plan.program @main
-// CHECK: plan.gemm {{.*}} -> {{.*}} : bf16[8, 6]
+// CHECK: plan.gemm {{.*}} -> {{.*}}[8x6xbf16]
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}) -> (tensor<8x6xf32> {nn.output = "g"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>
@@ -41,7 +41,7 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 
 // Who else reads the product reads it rounded.
 // CHECK-LABEL: plan.program @main
-// CHECK: plan.gemm {{.*}} -> {{.*}} : bf16[8, 6]
+// CHECK: plan.gemm {{.*}} -> {{.*}}[8x6xbf16]
 func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}) -> (tensor<8x6xf32> {nn.output = "g"}, tensor<8x6xbf16> {nn.output = "h"}) attributes {nn.entry} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>

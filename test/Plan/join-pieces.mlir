@@ -4,7 +4,7 @@
 // projection wants them; no command joins them.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.attention_grad {{.*}} -> <[[C:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 8] strides[128, 8, 32, 1]>, <[[C]] + 64 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]>, <[[C]] + 96 : f32[2, 1, 4, 8] strides[128, 32, 32, 1]> {{.*$}}
+// CHECK-NEXT: plan.attention_grad {{.*}} -> [[C:@[a-z0-9_]+]][2x2x4x8xf32 strides [128, 8, 32, 1]], [[C]][2x1x4x8xf32 at 64 strides [128, 32, 32, 1]], [[C]][2x1x4x8xf32 at 96 strides [128, 32, 32, 1]] scale
 // CHECK-NEXT: }
 func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %k: tensor<2x1x4x8xf32> {nn.input = "k"}, %l: tensor<2x2x4xf32> {nn.input = "l"}) -> (tensor<2x4x32xf32> {nn.output = "y"}) attributes {nn.entry} {
   %d:3 = nn.attention_grad %q, %k, %k output %q, %l gradient %q {causal, scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>)
@@ -43,9 +43,9 @@ func.func @main(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %l: tensor<2x2x4xf32> 
 
 // What another task reads beside, it reads in the same order.
 // CHECK-LABEL: plan.program @main
-// CHECK: plan.attention {{.*}} -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 8] strides[64, 8, 16, 1]>
-// CHECK-NEXT: plan.gemm <[[O]] + 0 : f32[8, 16] strides[16, 1]>
-// CHECK: plan.gemm <[[O]] + 0 : f32[16, 8] strides[1, 16]>
+// CHECK: plan.attention {{.*}} -> [[O:@[a-z0-9_]+]][2x2x4x8xf32 strides [64, 8, 16, 1]]
+// CHECK-NEXT: plan.gemm [[O]][8x16xf32]
+// CHECK: plan.gemm [[O]][16x8xf32 strides [1, 16]]
 func.func private @f(%q: tensor<2x2x4x8xf32> {nn.input = "q"}, %w: tensor<16x16xf32> {nn.input = "w"}) -> (tensor<8x16xf32>, tensor<2x2x4x8xf32>) attributes {dist.task = #dist.task<forward stage 0>} {
   %o:2 = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>, tensor<2x2x4x8xf32>) -> (tensor<2x2x4x8xf32>, tensor<2x2x4xf32>)
   %t = nn.transpose %o#0 [0, 2, 1, 3] : (tensor<2x2x4x8xf32>) -> tensor<2x4x2x8xf32>

@@ -4,8 +4,8 @@
 // an all_reduce is reduced where its terms are if nothing else reads them.
 // CHECK-LABEL: plan.program @reduce
 // CHECK-SAME: ranks 2 mesh @m
-// CHECK-DAG: plan.buffer @[[PRODUCT:matmul]] role output space shared
-// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[PRODUCT]] {{.*}}] -> [#plan.view<@[[PRODUCT]] {{.*}}] {combine = #plan<combine sum>}
+// CHECK-DAG: plan.buffer @[[PRODUCT:matmul]] : output shared
+// CHECK: plan.collective all_reduce sum over dp (@[[PRODUCT]][{{.*}}) -> @[[PRODUCT]][
 dist.mesh @m ["dp" = 2]
 func.func @reduce(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.input = "y"})
     -> (tensor<4x4xf32> {nn.output = "z"}) attributes {nn.entry} {
@@ -18,9 +18,9 @@ func.func @reduce(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.
 
 // Terms that are read again stay, and the sum is shared beside them.
 // CHECK-LABEL: plan.program @reduce_and_keep
-// CHECK-DAG: plan.buffer @[[TERM:matmul]] role output space shared
-// CHECK-DAG: plan.buffer @[[SUM:collective]] role output space shared
-// CHECK: plan.collective all_reduce ["dp"] [#plan.view<@[[TERM]] {{.*}}] -> [#plan.view<@[[SUM]] {{.*}}]
+// CHECK-DAG: plan.buffer @[[TERM:matmul]] : output shared
+// CHECK-DAG: plan.buffer @[[SUM:collective]] : output shared
+// CHECK: plan.collective all_reduce {{[a-z]+}} over dp (@[[TERM]][{{.*}}) -> @[[SUM]][
 dist.mesh @m ["dp" = 2]
 func.func @reduce_and_keep(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4xf32> {nn.input = "y"})
     -> (tensor<4x4xf32> {nn.output = "z"}, tensor<4x4xf32> {nn.output = "term"}) attributes {nn.entry} {
@@ -34,11 +34,11 @@ func.func @reduce_and_keep(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<8x4x
 // An input stays where it is: what others read of it is a copy. The gathered
 // tensor is the rank's own.
 // CHECK-LABEL: plan.program @gather
-// CHECK-DAG: plan.buffer @x role input space device
-// CHECK-DAG: plan.buffer @x.copy role communication space shared
-// CHECK-DAG: plan.buffer @collective role output space device
-// CHECK: plan.copy {{.*}}@x + 0{{.*}} -> {{.*}}@x.copy + 0
-// CHECK: plan.collective all_gather ["dp"] [#plan.view<@x.copy {{.*}}] -> [#plan.view<@collective {{.*}}] {dim = 1 : i64}
+// CHECK-DAG: plan.buffer @x : input device
+// CHECK-DAG: plan.buffer @x.copy : communication shared
+// CHECK-DAG: plan.buffer @collective : output device
+// CHECK: plan.copy @x[{{.*}} -> @x.copy[
+// CHECK: plan.collective all_gather over dp dim 1 (@x.copy[{{.*}}) -> @collective[
 dist.mesh @m ["dp" = 2]
 func.func @gather(%x: tensor<4x2xf32> {nn.input = "x"}) -> (tensor<4x4xf32> {nn.output = "z"}) attributes {nn.entry} {
   %0 = dist.all_gather %x over @m {dp} dim 1 : (tensor<4x2xf32>) -> tensor<4x4xf32>
@@ -50,7 +50,7 @@ func.func @gather(%x: tensor<4x2xf32> {nn.input = "x"}) -> (tensor<4x4xf32> {nn.
 // A slice of one's own is a view at an address that depends on the rank: chunk
 // i of 2 rows of 4 floats begins 32·i bytes into the buffer, i = 2·a + b.
 // CHECK-LABEL: plan.program @slice
-// CHECK: plan.gemm <@x + 0 axes[<"b" * 32>, <"a" * 64>] : f32[2, 4] strides[4, 1]>
+// CHECK: plan.gemm @x[2x4xf32 at b*32 + a*64]
 dist.mesh @m ["a" = 2, "b" = 2]
 func.func @slice(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<4x4xf32> {nn.input = "y"})
     -> (tensor<2x4xf32> {nn.output = "z"}) attributes {nn.entry} {
@@ -62,7 +62,7 @@ func.func @slice(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<4x4xf32> {nn.i
 // -----
 
 // CHECK-LABEL: plan.program @coordinate
-// CHECK: plan.coordinate ["dp"] -> <@coordinate + 0 : i64[] strides[]>
+// CHECK: plan.coordinate dp -> @coordinate[i64]
 dist.mesh @m ["dp" = 2]
 func.func @coordinate() -> (tensor<i64> {nn.output = "z"}) attributes {nn.entry} {
   %0 = dist.axis_index @m {dp} : tensor<i64>

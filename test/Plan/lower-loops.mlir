@@ -4,18 +4,18 @@
 
 // CHECK: plan.entry @step {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs micro_batch 0
+// CHECK-NEXT: plan.run @read_inputs
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @prepare micro_batch 0
+// CHECK-NEXT: plan.run @prepare
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.loop 3 {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_0 micro_batch turn + 0
+// CHECK-NEXT: plan.run @read_inputs_0 micro_batch turn
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @forward micro_batch turn + 0
-// CHECK-NEXT: plan.run @backward micro_batch turn + 0
+// CHECK-NEXT: plan.run @forward micro_batch turn
+// CHECK-NEXT: plan.run @backward micro_batch turn
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 // The last micro-batch is no turn of the loop.
@@ -28,22 +28,22 @@
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.loop 4 {
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_2 micro_batch turn + 0
+// CHECK-NEXT: plan.run @read_inputs_2 micro_batch turn
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @count micro_batch turn + 0
+// CHECK-NEXT: plan.run @count micro_batch turn
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 // What the loop has left is of micro-batch 3.
 // CHECK-NEXT: plan.segment cpu {
-// CHECK-NEXT: plan.run @read_inputs_3 micro_batch 0
+// CHECK-NEXT: plan.run @read_inputs_3
 // CHECK-NEXT: }
 // CHECK-NEXT: plan.segment cpu capturable {
-// CHECK-NEXT: plan.run @update micro_batch 0
+// CHECK-NEXT: plan.run @update
 dist.mesh @m ["mb" = 4]
 nn.state @w : tensor<2xf32> = dense<0.0>
 nn.state @v : tensor<2xf32> = dense<0.0>
-func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) attributes {nn.entry}
+func.func private @step(tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}, tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) -> (tensor<2xf32> {nn.state = @w, dist.layout = #dist.layout<@m [2]>}) attributes {nn.entry = #nn<entry step>}
 func.func private @prepare(%x: tensor<2xf32> {nn.input = "x", dist.layout = #dist.layout<@m [8 by {mb}]>}) -> (tensor<2xf32> {nn.state = @v, dist.layout = #dist.layout<@m [2]>}) attributes {dist.task = #dist.task<prepare stage 0>} {
   return %x : tensor<2xf32>
 }

@@ -3,23 +3,23 @@
 // Attention reads slices of one product without a copy and writes in the order
 // in which the next product wants it.
 // CHECK-LABEL: plan.program @main stage 0 ranks 1
-// CHECK-DAG: plan.buffer @x role input space device offset -1 bytes 256 slots 1 stride 256 {part = #plan.part<[2, 4, 8] by {{\[\[}}], [], []]>}
-// CHECK-DAG: plan.buffer @w role state space device offset -1 bytes 768 {{.*}}source = @w
-// CHECK-DAG: plan.buffer [[QKV:@[a-z0-9_]+]] role activation space device offset -1 bytes 768
+// CHECK-DAG: plan.buffer @x : input device 256 bytes part [2, 4, 8]{{$}}
+// CHECK-DAG: plan.buffer @w : state device 768 bytes source @w
+// CHECK-DAG: plan.buffer [[QKV:@[a-z0-9_]+]] : activation device 768 bytes
 // CHECK: plan.body @load_states
-// CHECK: plan.read  state "w" <[8, 24] by {{.*}}> -> <@w + 0 : f32[8, 24] strides[24, 1]>
+// CHECK: plan.read state "w" -> @w[8x24xf32]{{$}}
 // CHECK: plan.body @read_inputs
-// CHECK: plan.read  input "x"
+// CHECK: plan.read input "x"
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.gemm <@x + 0 : f32[8, 8] strides[8, 1]>, <@w + 0 : f32[8, 24] strides[24, 1]> -> <[[QKV]] + 0 : f32[8, 24] strides[24, 1]> {bias = #plan.view<@b + 0 : f32[24] strides[1]>}
-// CHECK-NEXT: plan.attention <[[QKV]] + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 32 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <[[QKV]] + 64 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]> -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]> scale 5.000000e-01 {causal}
-// CHECK-NEXT: plan.gemm <[[O]] + 0 : f32[8, 8] strides[8, 1]>, <@p + 0 : f32[8, 8] strides[1, 8]>
+// CHECK-NEXT: plan.gemm @x[8x8xf32], @w[8x24xf32] + @b[24xf32] -> [[QKV]][8x24xf32]{{$}}
+// CHECK-NEXT: plan.attention [[QKV]][2x2x4x4xf32 strides [96, 4, 24, 1]], [[QKV]][2x2x4x4xf32 at 32 strides [96, 4, 24, 1]], [[QKV]][2x2x4x4xf32 at 64 strides [96, 4, 24, 1]] -> [[O:@[a-z0-9_]+]][2x2x4x4xf32 strides [32, 4, 8, 1]] scale 5.000000e-01 causal
+// CHECK-NEXT: plan.gemm [[O]][8x8xf32], @p[8x8xf32 strides [1, 8]]
 // CHECK-NEXT: }
 // CHECK: plan.body @write_outputs
-// CHECK-NEXT: plan.write {{.*}}[2, 4, 8] strides[32, 8, 1]> ->  output "y"
+// CHECK-NEXT: plan.write {{@[a-z]+}}[2x4x8xf32] -> output "y"{{$}}
 // CHECK: plan.entry @load
 // CHECK: plan.run @load_states
-// CHECK: plan.entry @main
+// CHECK: plan.entry @forward
 // CHECK: plan.run @read_inputs
 // CHECK: plan.segment cpu capturable
 // CHECK-NEXT: plan.run @forward
@@ -52,14 +52,14 @@ func.func @main(%x: tensor<2x4x8xf32> {nn.input = "x"}, %w: tensor<8x24xf32> {nn
 // Kernels read whole tensors; constants are buffers that hold their value, one
 // for equal values; a view that an output needs whole is copied.
 // CHECK-LABEL: plan.program @main
-// CHECK: plan.buffer @{{.*}} role constant {{.*}}value = dense<[1.0
+// CHECK: plan.buffer @{{.*}} : constant {{.*}} value dense<[1.0
 // CHECK-NOT: role constant
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.kernel @kernel_0 [#plan.view<@x {{.*}}>, #plan.view<@constant{{.*}}>] -> [{{.*}}] rows 2 grid 2
+// CHECK-NEXT: plan.kernel @kernel_0(@x[{{.*}}], @constant{{.*}}]) -> {{.*}} rows 2{{$}}
 // CHECK-NEXT: plan.kernel @kernel_0
-// CHECK-NEXT: plan.copy <@x + 0 : f32[3, 2] strides[1, 3]> -> <@x.copy + 0 : f32[3, 2] strides[2, 1]> {plan.inserted_by = "local-lower-to-plan"}
+// CHECK-NEXT: plan.copy @x[3x2xf32 strides [1, 3]] -> @x.copy[3x2xf32] {plan.inserted_by = "local-lower-to-plan"}
 // CHECK: plan.body @write_outputs
-// CHECK: plan.write <@x.copy
+// CHECK: plan.write @x.copy[
 func.func private @kernel_0(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
   %c = nn.broadcast %b : (tensor<3xf32>) -> tensor<2x3xf32>
   %d = nn.mul %a, %c : tensor<2x3xf32>
@@ -98,7 +98,7 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> attributes 
 
 // -----
 
-// expected-error @below {{expected one function with 'nn.entry', found 0}}
+// expected-error @below {{expected a function with 'nn.entry', found none}}
 module {}
 
 // -----
@@ -108,8 +108,8 @@ module {}
 // copied.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.copy <@g + 0 : f32[2, 2, 4, 4] strides[32, 16, 1, 4]> -> <[[G:@[a-z0-9_.]+]] + 0
-// CHECK-NEXT: plan.attention_grad <@qkv + 0 : f32[2, 2, 4, 4] strides[96, 4, 24, 1]>, <@qkv + 32 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]>, <@qkv + 48 : f32[2, 1, 4, 4] strides[96, 24, 24, 1]> output <@o + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]>, <@l + 0 : f32[2, 2, 4] strides[8, 4, 1]> gradient <[[G]] + 0 : f32[2, 2, 4, 4] strides[32, 16, 4, 1]>, <@l + 0 : f32[2, 2, 4] strides[8, 4, 1]> mask <@m + 0 : i1[1, 1, 4, 4] strides[0, 0, 4, 1]> -> <[[DQ:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[DK:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]>, <[[DV:@[a-z0-9_]+]] + 0 : f32[2, 1, 4, 4] strides[16, 16, 4, 1]> scale 5.000000e-01 {causal, row_offset = 3 : i64, zero_masked_rows}
+// CHECK-NEXT: plan.copy @g[2x2x4x4xf32 strides [32, 16, 1, 4]] -> [[G:@[a-z0-9_.]+]][
+// CHECK-NEXT: plan.attention_grad @qkv[2x2x4x4xf32 strides [96, 4, 24, 1]], @qkv[2x1x4x4xf32 at 32 strides [96, 24, 24, 1]], @qkv[2x1x4x4xf32 at 48 strides [96, 24, 24, 1]] output @o[2x2x4x4xf32], @l[2x2x4xf32] gradient [[G]][2x2x4x4xf32], @l[2x2x4xf32] mask @m[1x1x4x4xi1 strides [0, 0, 4, 1]] -> [[DQ:@[a-z0-9_]+]][2x2x4x4xf32 strides [32, 4, 8, 1]], [[DK:@[a-z0-9_]+]][2x1x4x4xf32], [[DV:@[a-z0-9_]+]][2x1x4x4xf32] scale 5.000000e-01 causal zero_masked_rows row_offset 3{{$}}
 func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4xf32> {nn.input = "g"}, %m: tensor<4x4xi1> {nn.input = "m"}, %o: tensor<2x2x4x4xf32> {nn.input = "o"}, %l: tensor<2x2x4xf32> {nn.input = "l"}) -> (tensor<2x4x8xf32> {nn.output = "dq"}, tensor<2x1x4x4xf32> {nn.output = "dk"}, tensor<2x1x4x4xf32> {nn.output = "dv"}) attributes {nn.entry} {
   %q0 = nn.slice %qkv starts [0, 0, 0] sizes [2, 4, 8] steps [1, 1, 1] : (tensor<2x4x24xf32>) -> tensor<2x4x8xf32>
   %q1 = nn.reshape %q0 : (tensor<2x4x8xf32>) -> tensor<2x4x2x4xf32>
@@ -135,8 +135,8 @@ func.func @main(%qkv: tensor<2x4x24xf32> {nn.input = "qkv"}, %g: tensor<2x2x4x4x
 // reader wants; the log-sum-exp has bytes where somebody reads it.
 // CHECK-LABEL: plan.program @main
 // CHECK: plan.body @forward
-// CHECK-NEXT: plan.attention <@q + 0 {{.*}} -> <[[O:@[a-z0-9_]+]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[L:@[a-z0-9_]+]] + 0 : f32[2, 2, 4] strides[8, 4, 1]> scale
-// CHECK-NEXT: plan.attention_grad {{.*}} output <[[O]] + 0 : f32[2, 2, 4, 4] strides[32, 4, 8, 1]>, <[[L]] + 0 : f32[2, 2, 4] strides[8, 4, 1]> gradient <@q + 0
+// CHECK-NEXT: plan.attention @q[{{.*}} -> [[O:@[a-z0-9_]+]][2x2x4x4xf32 strides [32, 4, 8, 1]], [[L:@[a-z0-9_]+]][2x2x4xf32] scale
+// CHECK-NEXT: plan.attention_grad {{.*}} output [[O]][2x2x4x4xf32 strides [32, 4, 8, 1]], [[L]][2x2x4xf32] gradient @q[
 // CHECK-NEXT: }
 func.func @main(%q: tensor<2x2x4x4xf32> {nn.input = "q"}) -> (tensor<2x4x8xf32> {nn.output = "y"}, tensor<2x2x4x4xf32> {nn.output = "dq"}) attributes {nn.entry} {
   %o:2 = nn.attention %q, %q, %q {scale = 0.5} : (tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>, tensor<2x2x4x4xf32>) -> (tensor<2x2x4x4xf32>, tensor<2x2x4xf32>)

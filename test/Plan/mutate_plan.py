@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 COMMAND = re.compile(r"^ +plan\.(gemm|attention|kernel|collective|copy|read) ")
-BUFFER = re.compile(r"plan\.buffer (@\S+) role +(\w+) space +(\w+) offset (\d+) bytes (\d+)")
+BUFFER = re.compile(r"plan\.buffer (@\S+) : (\w+) (\w+) at (\d+), (\d+) bytes")
 
 
 def accepted(text):
@@ -32,7 +32,7 @@ def accepted(text):
 def works_in_place(line):
     """Then what it read is still there without it: wrong numbers, but no wrong bytes."""
     read, _, written = line.partition("->")
-    return bool(set(re.findall(r"@[\w.]+ ", read)) & set(re.findall(r"@[\w.]+ ", written)))
+    return bool(set(re.findall(r"@[\w.]+\[", read)) & set(re.findall(r"@[\w.]+\[", written)))
 
 
 def drop_command(lines, rng):
@@ -47,7 +47,7 @@ def swap_commands(lines, rng):
     for i, (first, second) in enumerate(zip(lines, lines[1:])):
         if COMMAND.match(first) and COMMAND.match(second) and "plan.read" not in first:
             written = re.findall(r"@[\w.]+", first.split("->")[1])[0]
-            if re.search(re.escape(written) + r" ", second.split("->")[0]):
+            if re.search(re.escape(written) + r"\[", second.split("->")[0]):
                 pairs.append(i)
     at = rng.choice(pairs)
     lines = list(lines)
@@ -59,7 +59,7 @@ def resize_arena(lines, rng):
     at = rng.choice([i for i, line in enumerate(lines) if "plan.arena" in line])
     change = rng.choice([-64, 64, 4096])
     lines = list(lines)
-    lines[at] = re.sub(r"bytes (\d+)", lambda m: f"bytes {int(m[1]) + change}", lines[at], count=1)
+    lines[at] = re.sub(r"(\d+) bytes", lambda m: f"{int(m[1]) + change} bytes", lines[at], count=1)
     return lines, f"arena changed by {change}"
 
 
@@ -72,14 +72,14 @@ def move_buffer(lines, rng):
     _, other = rng.choice(others)
     to = rng.choice([int(other[4]), int(state[4]) + 4, 1 << 30])
     lines = list(lines)
-    lines[at] = lines[at].replace(f"offset {state[4]} ", f"offset {to} ", 1)
+    lines[at] = lines[at].replace(f" at {state[4]},", f" at {to},", 1)
     return lines, f"moved {state[1]} to {to}"
 
 
 def widen_view(lines, rng):
     at = rng.choice([i for i, line in enumerate(lines) if COMMAND.match(line)])
     lines = list(lines)
-    lines[at] = re.sub(r"(@[\w.]+) \+ \d+ ", r"\1 + 999999936 ", lines[at], count=1)
+    lines[at] = re.sub(r"\[([0-9x]*[a-z]\w*)( at \d+)?", r"[\1 at 999999936", lines[at], count=1)
     return lines, f"view beyond its buffer in {lines[at].strip()[:60]}"
 
 

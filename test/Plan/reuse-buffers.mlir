@@ -26,35 +26,35 @@ func.func private @run(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kern
 // CHECK-LABEL: plan.program @p
 // CHECK-NOT: plan.buffer @b
 // CHECK: plan.body @f
-// CHECK-NEXT: plan.kernel @negate {{.*}}@x {{.*}} -> {{.*}}@a
-// CHECK-NEXT: plan.kernel @negate {{.*}}@a {{.*}} -> {{.*}}@a
-// CHECK-NEXT: plan.kernel @turn {{.*}}@a {{.*}} -> {{.*}}@c
-// CHECK-NEXT: plan.kernel @normalise {{.*}}@c {{.*}} -> {{.*}}@c
-// CHECK-NEXT: plan.kernel @run {{.*}}@c {{.*}} -> {{.*}}@d
-// CHECK-NEXT: plan.kernel @negate {{.*}}@d {{.*}} -> {{.*}}@e
-// CHECK-NEXT: plan.kernel @negate {{.*}}@d {{.*}} -> {{.*}}@d
+// CHECK-NEXT: plan.kernel @negate(@x[2x4xf32]) -> @a[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@a[2x4xf32]) -> @a[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @turn(@a[8xf32]) -> @c[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @normalise(@c[8xf32]) -> @c[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @run(@c[8xf32]) -> @d[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@d[2x4xf32]) -> @e[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@d[2x4xf32]) -> @d[8xf32] rows 1
 plan.program @p stage 0 ranks 1 {
-  plan.buffer @x role input space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @a role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @b role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @c role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @n role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @d role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @e role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @x : input device 32 bytes
+  plan.buffer @a : activation device 32 bytes
+  plan.buffer @b : activation device 32 bytes
+  plan.buffer @c : activation device 32 bytes
+  plan.buffer @n : activation device 32 bytes
+  plan.buffer @d : activation device 32 bytes
+  plan.buffer @e : activation device 32 bytes
   // CHECK-NOT: plan.buffer @negate
-  plan.buffer @negate role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @negate : activation device 32 bytes
   plan.body @f engine cpu {
-    plan.kernel @negate [#plan.view<@x + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@a + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @turn [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @normalise [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@n + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @run [#plan.view<@n + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@e + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@d + 0 : f32 [2, 4] strides [4, 1]>] -> [#plan.view<@negate + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate(@x[2x4xf32]) -> @a[8xf32] rows 1
+    plan.kernel @negate(@a[2x4xf32]) -> @b[8xf32] rows 1
+    plan.kernel @turn(@b[8xf32]) -> @c[8xf32] rows 1
+    plan.kernel @normalise(@c[8xf32]) -> @n[8xf32] rows 1
+    plan.kernel @run(@n[8xf32]) -> @d[8xf32] rows 1
+    plan.kernel @negate(@d[2x4xf32]) -> @e[8xf32] rows 1
+    plan.kernel @negate(@d[2x4xf32]) -> @negate[8xf32] rows 1
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
-      plan.run @f micro_batch 0
+      plan.run @f
     }
   }
 }
@@ -79,38 +79,38 @@ func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.k
 }
 // CHECK-LABEL: plan.program @states
 // CHECK: plan.body @f
-// CHECK-NEXT: plan.kernel @update {{.*}}@p {{.*}}@m {{.*}}@g {{.*}} -> {{.*}}@m {{.*}}@p
-// CHECK-NEXT: plan.kernel @two_nests {{.*}}@q {{.*}} -> {{.*}}@t
-// CHECK-NEXT: plan.kernel @negate {{.*}}@r {{.*}} -> {{.*}}@u
-// CHECK-NEXT: plan.kernel @negate {{.*}}@r {{.*}} -> {{.*}}@v
-// CHECK-NEXT: plan.copy <@t {{.*}} -> <@q
-// CHECK-NEXT: plan.copy <@u {{.*}} -> <@r
+// CHECK-NEXT: plan.kernel @update(@p[8xf32], @m[8xf32], @g[8xf32]) -> @m[8xf32], @p[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @two_nests(@q[8xf32]) -> @t[8xf32], @s[f32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@r[8xf32]) -> @u[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@r[8xf32]) -> @v[8xf32] rows 1
+// CHECK-NEXT: plan.copy @t[8xf32] -> @q[8xf32]
+// CHECK-NEXT: plan.copy @u[8xf32] -> @r[8xf32]
 // CHECK-NEXT: }
 plan.program @states stage 0 ranks 1 {
-  plan.buffer @p role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @m role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @q role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @r role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @g role input space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @m1 role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @p1 role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @t role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @s role activation space device offset -1 bytes 4 slots 1 stride 4
-  plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @p : state device 32 bytes
+  plan.buffer @m : state device 32 bytes
+  plan.buffer @q : state device 32 bytes
+  plan.buffer @r : state device 32 bytes
+  plan.buffer @g : input device 32 bytes
+  plan.buffer @m1 : activation device 32 bytes
+  plan.buffer @p1 : activation device 32 bytes
+  plan.buffer @t : activation device 32 bytes
+  plan.buffer @s : activation device 4 bytes
+  plan.buffer @u : activation device 32 bytes
+  plan.buffer @v : activation device 32 bytes
   plan.body @f engine cpu {
-    plan.kernel @update [#plan.view<@p + 0 : f32 [8] strides [1]>, #plan.view<@m + 0 : f32 [8] strides [1]>, #plan.view<@g + 0 : f32 [8] strides [1]>] -> [#plan.view<@m1 + 0 : f32 [8] strides [1]>, #plan.view<@p1 + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @two_nests [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@t + 0 : f32 [8] strides [1]>, #plan.view<@s + 0 : f32 [] strides []>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@r + 0 : f32 [8] strides [1]>] -> [#plan.view<@u + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@r + 0 : f32 [8] strides [1]>] -> [#plan.view<@v + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.copy <@m1 + 0 : f32 [8] strides [1]> -> <@m + 0 : f32 [8] strides [1]>
-    plan.copy <@p1 + 0 : f32 [8] strides [1]> -> <@p + 0 : f32 [8] strides [1]>
-    plan.copy <@t + 0 : f32 [8] strides [1]> -> <@q + 0 : f32 [8] strides [1]>
-    plan.copy <@u + 0 : f32 [8] strides [1]> -> <@r + 0 : f32 [8] strides [1]>
+    plan.kernel @update(@p[8xf32], @m[8xf32], @g[8xf32]) -> @m1[8xf32], @p1[8xf32] rows 1
+    plan.kernel @two_nests(@q[8xf32]) -> @t[8xf32], @s[f32] rows 1
+    plan.kernel @negate(@r[8xf32]) -> @u[8xf32] rows 1
+    plan.kernel @negate(@r[8xf32]) -> @v[8xf32] rows 1
+    plan.copy @m1[8xf32] -> @m[8xf32]
+    plan.copy @p1[8xf32] -> @p[8xf32]
+    plan.copy @t[8xf32] -> @q[8xf32]
+    plan.copy @u[8xf32] -> @r[8xf32]
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @f micro_batch 0
+      plan.run @f
     }
   }
 }
@@ -123,29 +123,29 @@ func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.k
 // What other ranks read later is written, and changed, where they can: in space
 // shared. What they do not read goes nowhere else.
 // CHECK-LABEL: plan.program @shared
-// CHECK: plan.buffer @a role activation space shared
+// CHECK: plan.buffer @a : activation shared
 // CHECK-NOT: plan.buffer @b
-// CHECK: plan.buffer @c role activation space shared
-// CHECK: plan.buffer @d role activation space device
-// CHECK: plan.kernel @negate {{.*}}@x {{.*}} -> {{.*}}@a
-// CHECK-NEXT: plan.kernel @negate {{.*}}@a {{.*}} -> {{.*}}@a
-// CHECK-NEXT: plan.collective all_reduce {{.*}}@a {{.*}} -> {{.*}}@c
-// CHECK-NEXT: plan.kernel @negate {{.*}}@c {{.*}} -> {{.*}}@d
+// CHECK: plan.buffer @c : activation shared
+// CHECK: plan.buffer @d : activation device
+// CHECK: plan.kernel @negate(@x[8xf32]) -> @a[8xf32] rows 1
+// CHECK-NEXT: plan.kernel @negate(@a[8xf32]) -> @a[8xf32] rows 1
+// CHECK-NEXT: plan.collective all_reduce sum over dp (@a[8xf32]) -> @c[8xf32]
+// CHECK-NEXT: plan.kernel @negate(@c[8xf32]) -> @d[8xf32] rows 1
 plan.program @shared stage 0 ranks 2 {
-  plan.buffer @x role input space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @a role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @b role activation space shared offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @c role activation space shared offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @d role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @x : input device 32 bytes
+  plan.buffer @a : activation device 32 bytes
+  plan.buffer @b : activation shared 32 bytes
+  plan.buffer @c : activation shared 32 bytes
+  plan.buffer @d : activation device 32 bytes
   plan.body @f engine cpu {
-    plan.kernel @negate [#plan.view<@x + 0 : f32 [8] strides [1]>] -> [#plan.view<@a + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.kernel @negate [#plan.view<@a + 0 : f32 [8] strides [1]>] -> [#plan.view<@b + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.collective all_reduce ["dp"] [#plan.view<@b + 0 : f32 [8] strides [1]>] -> [#plan.view<@c + 0 : f32 [8] strides [1]>] {combine = #plan<combine sum>}
-    plan.kernel @negate [#plan.view<@c + 0 : f32 [8] strides [1]>] -> [#plan.view<@d + 0 : f32 [8] strides [1]>] rows 1 grid 1
+    plan.kernel @negate(@x[8xf32]) -> @a[8xf32] rows 1
+    plan.kernel @negate(@a[8xf32]) -> @b[8xf32] rows 1
+    plan.collective all_reduce sum over dp (@b[8xf32]) -> @c[8xf32]
+    plan.kernel @negate(@c[8xf32]) -> @d[8xf32] rows 1
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
-      plan.run @f micro_batch 0
+      plan.run @f
     }
   }
 }
@@ -163,30 +163,30 @@ func.func private @read(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.ker
 // since the old value is read after it began.
 // CHECK-LABEL: plan.program @gathered
 // CHECK: plan.body @f
-// CHECK: plan.collective all_gather {{.*}}@s {{.*}} -> {{.*}}@p
-// CHECK-NEXT: plan.collective all_gather {{.*}}@s {{.*}} -> {{.*}}@v
-// CHECK-NEXT: plan.kernel @read {{.*}}@q
-// CHECK-NEXT: plan.copy <@v {{.*}} -> <@q
+// CHECK: plan.collective all_gather over dp (@s[4xf32]) -> @p[8xf32]
+// CHECK-NEXT: plan.collective all_gather over dp (@s[4xf32]) -> @v[8xf32]
+// CHECK-NEXT: plan.kernel @read(@q
+// CHECK-NEXT: plan.copy @v[8xf32] -> @q[8xf32]
 // CHECK-NEXT: }
 plan.program @gathered stage 0 ranks 2 {
-  plan.buffer @p role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @q role state space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @x role input space device offset -1 bytes 16 slots 1 stride 16
-  plan.buffer @s role activation space shared offset -1 bytes 16 slots 1 stride 16
-  plan.buffer @u role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @v role activation space device offset -1 bytes 32 slots 1 stride 32
-  plan.buffer @w role activation space device offset -1 bytes 32 slots 1 stride 32
+  plan.buffer @p : state device 32 bytes
+  plan.buffer @q : state device 32 bytes
+  plan.buffer @x : input device 16 bytes
+  plan.buffer @s : activation shared 16 bytes
+  plan.buffer @u : activation device 32 bytes
+  plan.buffer @v : activation device 32 bytes
+  plan.buffer @w : activation device 32 bytes
   plan.body @f engine cpu {
-    plan.kernel @negate [#plan.view<@x + 0 : f32 [4] strides [1]>] -> [#plan.view<@s + 0 : f32 [4] strides [1]>] rows 1 grid 1
-    plan.collective all_gather ["dp"] [#plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@u + 0 : f32 [8] strides [1]>]
-    plan.collective all_gather ["dp"] [#plan.view<@s + 0 : f32 [4] strides [1]>] -> [#plan.view<@v + 0 : f32 [8] strides [1]>]
-    plan.kernel @read [#plan.view<@q + 0 : f32 [8] strides [1]>] -> [#plan.view<@w + 0 : f32 [8] strides [1]>] rows 1 grid 1
-    plan.copy <@u + 0 : f32 [8] strides [1]> -> <@p + 0 : f32 [8] strides [1]>
-    plan.copy <@v + 0 : f32 [8] strides [1]> -> <@q + 0 : f32 [8] strides [1]>
+    plan.kernel @negate(@x[4xf32]) -> @s[4xf32] rows 1
+    plan.collective all_gather over dp (@s[4xf32]) -> @u[8xf32]
+    plan.collective all_gather over dp (@s[4xf32]) -> @v[8xf32]
+    plan.kernel @read(@q[8xf32]) -> @w[8xf32] rows 1
+    plan.copy @u[8xf32] -> @p[8xf32]
+    plan.copy @v[8xf32] -> @q[8xf32]
   }
   plan.entry @step {
     plan.segment cpu {
-      plan.run @f micro_batch 0
+      plan.run @f
     }
   }
 }

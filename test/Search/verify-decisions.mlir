@@ -16,7 +16,7 @@ module attributes {accel.decisions = {}} {
 // -----
 
 module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:2"}} {
-  func.func private @step() attributes {nn.entry}
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
   func.func private @f() attributes {dist.task = #dist.task<forward stage 0>} { return }
   func.func private @b() attributes {dist.task = #dist.task<backward stage 0>} { return }
   dist.schedule @s entry @step micro_batches 4 {

@@ -76,12 +76,30 @@ def counted(executable, calls):
     return ranks
 
 
+def counted_all(executable, expected):
+    """What each rank counted in each entry that is expected, or the error of a file that is
+    refused. What `load` comes to is the same whatever is called after it."""
+    found = [{} for _ in expected]
+    for entry in expected[0]:
+        if entry == "load":
+            continue
+        calls = ["--steps", "2"] if entry == "step" else ["--repeat", "2"]
+        each = counted(executable, ["--entry", entry, *calls])
+        if isinstance(each, str):
+            return each
+        for rank, counts in zip(found, each, strict=True):
+            if rank and rank["load"] != counts["load"]:
+                raise Failed(f"{executable}: counted {rank['load']} in load, then {counts['load']}")
+            rank.update(counts)
+    return found
+
+
 def check(name, executable, training):
     expected = predicted(executable)
-    found = counted(executable, ["--steps", "2"] if training else ["--repeat", "2"])
+    found = counted_all(executable, expected)
     if found != expected:
         raise Failed(f"{name}: predicted {expected}, counted {found}")
-    entry = found[0]["step" if training else "main"]
+    entry = found[0]["step" if training else "forward"]
     print(f"{name}: {len(found)} ranks, each {entry['commands']} commands, "
           f"{entry['bytes_read'] + entry['bytes_written']} bytes, {entry['flops']} flops")
 
@@ -146,7 +164,7 @@ def check_drops(model, work):
         if not kind:
             break
         kind = kind.strip()
-        found = counted(mutant, ["--steps", "2"])
+        found = counted_all(mutant, expected)
         if isinstance(found, str):
             refused += 1
             continue

@@ -4,17 +4,17 @@
 // 9 MiB for the process; 128 KiB for a thread; 8 KiB for a command, and as much
 // for a product and thread; 128 KiB for the code of each distinct product.
 // ONE-LABEL: plan.program @product
-// ONE: plan.arena device bytes 4096 alignment 64 reserve 9715712
+// ONE: plan.arena device 4096 bytes reserve 9715712
 // FOUR-LABEL: plan.program @product
-// FOUR: plan.arena device bytes 4096 alignment 64 reserve 10133504
+// FOUR: plan.arena device 4096 bytes reserve 10133504
 plan.program @product stage 0 ranks 1 {
-  plan.arena device bytes 4096 alignment 64 reserve 0
-  plan.buffer @x role input space device offset 0 bytes 128 slots 1 stride 128
-  plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
-  plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
-  plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
+  plan.arena device 4096 bytes
+  plan.buffer @x : input device at 0, 128 bytes
+  plan.buffer @w : input device at 128, 512 bytes
+  plan.buffer @y0 : activation device at 640, 256 bytes
+  plan.buffer @y1 : activation device at 896, 256 bytes
   plan.body @forward engine cpu {
-    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
+    plan.gemm @x[4x8xf32], @w[8x8xf32] -> @y0[4x8xf32]
   }
 }
 
@@ -22,28 +22,28 @@ plan.program @product stage 0 ranks 1 {
 // ONE-LABEL: plan.program @equal
 // ONE: reserve 9732096
 plan.program @equal stage 0 ranks 1 {
-  plan.arena device bytes 4096 alignment 64 reserve 0
-  plan.buffer @x role input space device offset 0 bytes 128 slots 1 stride 128
-  plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
-  plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
-  plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
+  plan.arena device 4096 bytes
+  plan.buffer @x : input device at 0, 128 bytes
+  plan.buffer @w : input device at 128, 512 bytes
+  plan.buffer @y0 : activation device at 640, 256 bytes
+  plan.buffer @y1 : activation device at 896, 256 bytes
   plan.body @forward engine cpu {
-    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
-    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y1 + 0 : f32 [4, 8] strides [8, 1]>
+    plan.gemm @x[4x8xf32], @w[8x8xf32] -> @y0[4x8xf32]
+    plan.gemm @x[4x8xf32], @w[8x8xf32] -> @y1[4x8xf32]
   }
 }
 
 // ONE-LABEL: plan.program @different
 // ONE: reserve 9863168
 plan.program @different stage 0 ranks 1 {
-  plan.arena device bytes 4096 alignment 64 reserve 0
-  plan.buffer @x role input space device offset 0 bytes 128 slots 1 stride 128
-  plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
-  plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
-  plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
+  plan.arena device 4096 bytes
+  plan.buffer @x : input device at 0, 128 bytes
+  plan.buffer @w : input device at 128, 512 bytes
+  plan.buffer @y0 : activation device at 640, 256 bytes
+  plan.buffer @y1 : activation device at 896, 256 bytes
   plan.body @forward engine cpu {
-    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@y0 + 0 : f32 [4, 8] strides [8, 1]>
-    plan.gemm <@x + 0 : f32 [4, 8] strides [8, 1]>, <@w + 0 : f32 [8, 16] strides [16, 1]> -> <@y1 + 0 : f32 [4, 16] strides [16, 1]>
+    plan.gemm @x[4x8xf32], @w[8x8xf32] -> @y0[4x8xf32]
+    plan.gemm @x[4x8xf32], @w[8x16xf32] -> @y1[4x16xf32]
   }
 }
 
@@ -51,12 +51,12 @@ plan.program @different stage 0 ranks 1 {
 // ONE-LABEL: plan.program @blocks
 // ONE: reserve 10133504
 plan.program @blocks stage 0 ranks 1 {
-  plan.arena device bytes 4096 alignment 64 reserve 0
-  plan.buffer @x role input space device offset 0 bytes 128 slots 1 stride 128
-  plan.buffer @w role input space device offset 128 bytes 512 slots 1 stride 512
-  plan.buffer @y0 role activation space device offset 640 bytes 256 slots 1 stride 256
-  plan.buffer @y1 role activation space device offset 896 bytes 256 slots 1 stride 256
+  plan.arena device 4096 bytes
+  plan.buffer @x : input device at 0, 128 bytes
+  plan.buffer @w : input device at 128, 512 bytes
+  plan.buffer @y0 : activation device at 640, 256 bytes
+  plan.buffer @y1 : activation device at 896, 256 bytes
   plan.body @forward engine cpu {
-    plan.attention <@x + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]>, <@w + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> -> <@y0 + 0 : f32 [1, 1, 4, 4] strides [16, 16, 4, 1]> scale 1.0 {form = {block_queries = 2}}
+    plan.attention @x[1x1x4x4xf32], @w[1x1x4x4xf32], @w[1x1x4x4xf32] -> @y0[1x1x4x4xf32] scale 1.0 form {block_queries = 2}
   }
 }

@@ -37,7 +37,7 @@ nn.state @b : tensor<5xf64> = dense<0.5>
 nn.state moment @m : tensor<5xf64> = dense<0.0>
 func.func @step(%x: tensor<4x5xf64> {nn.input = "x"}, %b: tensor<5xf64> {nn.state = @b}, %m: tensor<5xf64> {nn.state = @m})
     -> (tensor<f64> {nn.output = "loss"}, tensor<f64> {nn.output = "norm"}, tensor<5xf64> {nn.output = "b.grad"},
-        tensor<5xf64> {nn.state = @b}, tensor<5xf64> {nn.state = @m}) attributes {nn.entry} {
+        tensor<5xf64> {nn.state = @b}, tensor<5xf64> {nn.state = @m}) attributes {nn.entry = #nn<entry step>} {
   %bs = nn.broadcast %b : (tensor<5xf64>) -> tensor<4x5xf64>
   %y = nn.mul %x, %bs : tensor<4x5xf64>
   %loss = nn.reduce sum %y dims [0, 1] : (tensor<4x5xf64>) -> tensor<f64>

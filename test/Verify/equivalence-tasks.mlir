@@ -19,7 +19,7 @@ module attributes {accel.phase = "decided"} {
   dist.mesh @mesh ["dp" = 2]
   nn.state @w : tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> = dense<1.0>
   func.func @main(%w: tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> {nn.state = @w})
-      -> (tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> {nn.output = "y"}, tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> {nn.state = @w}) attributes {nn.entry} {
+      -> (tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> {nn.output = "y"}, tensor<4xf32, #dist.sharding<@mesh, [{dp}]>> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
     %y = nn.exp %w : tensor<4xf32, #dist.sharding<@mesh, [{dp}]>>
     %n = nn.neg %w : tensor<4xf32, #dist.sharding<@mesh, [{dp}]>>
     return %y, %n : tensor<4xf32, #dist.sharding<@mesh, [{dp}]>>, tensor<4xf32, #dist.sharding<@mesh, [{dp}]>>
@@ -30,7 +30,7 @@ module attributes {accel.phase = "local"} {
   dist.mesh @mesh ["dp" = 2]
   nn.state @w : tensor<4xf32> = dense<1.0>
   func.func private @main(tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.state = @w})
-    -> (tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.output = "y"}, tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.state = @w}) attributes {nn.entry}
+    -> (tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.output = "y"}, tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>}
   func.func private @a(%w: tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.state = @w})
       -> (tensor<2xf32> {dist.layout = #dist.layout<@mesh [4 by {dp}]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>} {
     %y = nn.exp %w : tensor<2xf32>

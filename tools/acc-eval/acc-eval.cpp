@@ -52,6 +52,13 @@ cl::opt<EvaluationMode>
                     clEnumValN(EvaluationMode::OwnTypes, "own-types",
                                "rounded to their type after each op")),
          cl::cat(category));
+cl::opt<nn::EntryKind> entry(
+    "entry", cl::desc("What is run: of several, the step unless given"),
+    cl::values(clEnumValN(nn::EntryKind::step, "step", "a step of training"),
+               clEnumValN(nn::EntryKind::eval, "eval", "the loss alone"),
+               clEnumValN(nn::EntryKind::forward, "forward",
+                          "the model's outputs")),
+    cl::cat(category));
 cl::opt<bool> json("json", cl::desc("Print one JSON object"),
                    cl::cat(category));
 
@@ -122,11 +129,14 @@ LogicalResult run(MLIRContext *context) {
   OwningOpRef<ModuleOp> module = driver::parseModule(inputFile, context);
   if (!module)
     return failure();
+  EntryKind kind;
+  if (entry.getNumOccurrences())
+    kind = entry;
   FailureOr<TensorsByName> given = inputs.empty()
-                                       ? makeRandomInputs(*module, seed)
-                                       : readInputs(inputs, *module);
+                                       ? makeRandomInputs(*module, seed, kind)
+                                       : readInputs(inputs, *module, kind);
   TensorsByName results;
-  InterpreterOptions options{mode, interleavings};
+  InterpreterOptions options{mode, interleavings, kind};
   if (failed(given) || failed(evaluateSteps(*module, *given, options, results)))
     return failure();
   if (!outputs.empty()) {
@@ -139,7 +149,7 @@ LogicalResult run(MLIRContext *context) {
         return failure();
   }
   if (!expect.empty()) {
-    FailureOr<Signature> signature = getSignature(*module);
+    FailureOr<Signature> signature = getSignature(*module, kind);
     FailureOr<TensorsByName> wanted =
         readTensors(expect, signature->outputs, "output", context);
     if (failed(wanted))

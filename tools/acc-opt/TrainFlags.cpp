@@ -53,6 +53,16 @@ static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),
     cl::cat(category));
+static cl::list<std::string> entries(
+    "entries",
+    cl::desc("What the program can be called for: step, which is always "
+             "there, eval (the loss alone) and forward (the model's outputs); "
+             "all three unless given, and fewer compile faster"),
+    cl::value_desc("step,eval,forward"), cl::CommaSeparated, cl::cat(category));
+static cl::list<std::string> evalOutputs(
+    "eval-outputs",
+    cl::desc("Outputs of the model that the entry eval gives beside the loss"),
+    cl::value_desc("names"), cl::CommaSeparated, cl::cat(category));
 static cl::list<std::string> trainable(
     "trainable",
     cl::desc("Train what this glob pattern matches, by name or alias, also "
@@ -135,6 +145,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.trainable.assign(trainable.begin(), trainable.end());
   into.frozen.assign(frozen.begin(), frozen.end());
   into.emitGradients = emitGradients;
+  into.entries.assign(entries.begin(), entries.end());
+  into.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
   options.phases.schedule = schedule;
 
@@ -153,6 +165,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(settings), Phase::Train, false},
                         {std::addressof(mixedPrecision), Phase::Train, false},
                         {std::addressof(emitGradients), Phase::Train, false},
+                        {std::addressof(entries), Phase::Train, false},
+                        {std::addressof(evalOutputs), Phase::Train, false},
                         {std::addressof(trainable), Phase::Train, true},
                         {std::addressof(frozen), Phase::Train, true},
                         {std::addressof(allowFolded), Phase::NN, true},

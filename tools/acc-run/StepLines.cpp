@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 namespace accel::rt {
-namespace {
 
 std::string exactly(double value, DType dtype) {
   if (!std::isfinite(value))
@@ -20,27 +19,30 @@ std::string exactly(double value, DType dtype) {
   return text;
 }
 
-} // namespace
-
 StepLines::StepLines(bool json)
     : json(json), terminal(!json && isatty(STDOUT_FILENO)) {}
 
 Status StepLines::add(const StepResult &step) {
   if (json) {
     std::printf("{\"step\": %lld, \"loss\": %s, \"grad_norm\": %s, "
-                "\"lr\": %s, \"time_s\": %.6f}\n",
+                "\"lr\": %s, \"time_s\": %.6f",
                 static_cast<long long>(step.step),
                 exactly(step.loss, step.lossType).c_str(),
                 exactly(step.gradNorm, step.gradNormType).c_str(),
                 exactly(step.learningRate, step.learningRateType).c_str(),
                 step.seconds);
+    if (step.evalLoss)
+      std::printf(", \"eval_loss\": %s, \"eval_time_s\": %.6f",
+                  exactly(*step.evalLoss, step.evalLossType).c_str(),
+                  step.evalSeconds);
+    std::printf("}\n");
     return flushStandardOutput();
   }
   ++steps;
   seconds += step.seconds;
   newest = step;
   auto now = std::chrono::steady_clock::now();
-  if (!terminal && !first && !step.last &&
+  if (!terminal && !first && !step.last && !step.evalLoss &&
       now - printed < std::chrono::seconds(1))
     return Status();
   first = false;
@@ -57,7 +59,11 @@ Status StepLines::printText() {
               newest.loss, newest.gradNorm, newest.learningRate, each,
               each > 0 ? double(units) / each : 0,
               newest.tokens ? "tokens" : "samples", terminal ? "" : "\n");
-  pending = terminal;
+  if (newest.evalLoss) // a line that stays
+    std::printf("%sstep %lld: eval_loss %.6g, %.4g s\n", terminal ? "\n" : "",
+                static_cast<long long>(newest.step), *newest.evalLoss,
+                newest.evalSeconds);
+  pending = terminal && !newest.evalLoss;
   steps = 0;
   seconds = 0;
   return flushStandardOutput();

@@ -8,8 +8,13 @@
 #include "accel-rt/Runtime.h"
 
 #include <chrono>
+#include <string>
 
 namespace accel::rt {
+
+/// A number with as many digits as bring the same bits back; null if JSON has
+/// no word for it.
+std::string exactly(double value, DType dtype);
 
 class StepLines {
 public:

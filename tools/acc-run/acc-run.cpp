@@ -35,7 +35,14 @@ take it only from where you would take a program.
   --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
                   input_K.pb as in ONNX test sets (default: .)
   --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
-  --repeat K      run a forward program K times (default: 1)
+  --entry NAME    what is called: step (training; the default if the file has
+                  it), eval (its loss on --inputs or on all whole batches of
+                  --data, without dropout) or forward (the model's outputs)
+  --weights PATH  begin with these parameters and buffers instead of those that
+                  the model was exported with: F.safetensors (--save-weights'
+                  or the model's own), a checkpoint, or a folder of checkpoints,
+                  whose newest is taken
+  --repeat K      call eval or forward K times (default: 1)
   --steps N       train for N steps (default: 1); inputs are the global batch,
                   the same in each step; outputs are those of the last one
   --data FILE     tokens to train on instead: .npy, [samples, length] or one
@@ -47,6 +54,13 @@ take it only from where you would take a program.
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
                   label is the token after its own, -100 for the last
+  --eval-every K  after every step whose number K divides, call eval on what the
+                  two options below name, and print its eval_loss
+  --eval-inputs DIR
+                  folder of its inputs, as --inputs
+  --eval-data FILE
+                  its tokens, as --data, in the order of the file: eval_loss is
+                  the mean over all whole batches
   --seed S        of the order of the data (default: the one compiled in)
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
@@ -109,6 +123,10 @@ std::string *textOption(RunOptions &options, const std::string &name) {
       {"--device", &options.device},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
+      {"--entry", &options.entry},
+      {"--weights", &options.weights},
+      {"--eval-inputs", &options.evalInputs},
+      {"--eval-data", &options.evalData},
       {"--data", &options.data},
       {"--data-type", &options.dataType},
       {"--data-labels", &options.dataLabels},
@@ -133,19 +151,25 @@ void printJson(const RunResult &result) {
       "{\"ranks\": %lld, \"threads\": %lld, \"planned_peak_bytes\": %llu, "
       "\"measured_peak_bytes\": %llu, \"touched_peak_bytes\": %llu, "
       "\"resident_bytes\": %llu, \"reserved_bytes\": %llu, "
-      "\"load_s\": %.6f, \"times_s\": [",
+      "\"load_s\": %.6f, ",
       (long long)result.ranks, (long long)result.threads,
       (unsigned long long)result.plannedPeakBytes,
       (unsigned long long)result.measuredPeakBytes,
       (unsigned long long)result.touchedPeakBytes,
       (unsigned long long)result.residentBytes,
       (unsigned long long)result.reservedBytes, result.loadSeconds);
+  if (result.evalLoss)
+    std::printf("\"eval_loss\": %s, ",
+                exactly(*result.evalLoss, result.evalLossType).c_str());
+  std::printf("\"times_s\": [");
   for (size_t i = 0; i < result.seconds.size(); ++i)
     std::printf("%s%.6f", i ? ", " : "", result.seconds[i]);
   std::printf("]}\n");
 }
 
 void printText(const RunResult &result) {
+  if (result.evalLoss)
+    std::printf("eval_loss: %.6g\n", *result.evalLoss);
   std::printf("ranks: %lld, threads of each: %lld\n", (long long)result.ranks,
               (long long)result.threads);
   std::printf("arenas: planned %s, allocated %s, touched %s\n",
@@ -227,6 +251,7 @@ int main(int argc, char **argv) {
                      : argument == "--steps"      ? &options.steps
                      : argument == "--threads"    ? &options.threads
                      : argument == "--save-every" ? &options.saveEvery
+                     : argument == "--eval-every" ? &options.evalEvery
                                                   : nullptr;
     std::string *text = textOption(options, argument);
     if (!count && !text && argument != "--hang-after" && argument != "--seed")

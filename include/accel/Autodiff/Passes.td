@@ -5,10 +5,43 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
+  let summary = "Adds the entries that evaluate and infer";
+  let description = [{
+    Runs before `nn-build-step`, on the forward entry, which that pass makes a
+    step of. Behind it come copies of it that share its states, named for what
+    they do, as far as `entries` has them:
+
+    - `@eval` gives the `loss`, as the step computes it, and those of the model's
+      outputs that `eval-outputs` names;
+    - `@forward` gives all of the model's outputs but the loss. There is none
+      where the loss is the only output.
+
+    Dropout gives what it is given. Inputs and states that the results do not
+    need are gone: a forward takes no labels. Refuses names that are no outputs.
+
+    ```mlir
+    func.func @main(%x: … {nn.input = "x"}, %t: … {nn.input = "t"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "loss"}, … {nn.output = "y"}) attributes {nn.entry} { … }
+    // with entries=step,eval,forward is followed by
+    func.func @eval(%x: … {nn.input = "x"}, %t: … {nn.input = "t"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "loss"}) attributes {nn.entry = #nn<entry eval>} { … }
+    func.func @forward(%x: … {nn.input = "x"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "y"}) attributes {nn.entry} { … }
+    ```
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
+    ListOption<"entries", "entries", "std::string", "eval, forward; step says nothing here">,
+    ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
+  ];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   let summary = "Turns the forward entry into one training step";
   let description = [{
-    The entry `@main` becomes the entry `@step`: one step on the global batch, in
+    The first forward entry becomes the entry `@step`: one step on the global batch, in
     plain nn ops, without a loop. Its arguments are the inputs (and the labels
     that `cross_entropy:` adds), the parameters, the optimizer's states and the
     count of finished steps `@"counter/step"`; its results the outputs `loss`,
@@ -54,7 +87,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     func.func @step(%x: …, %w: …, %n: tensor<i64> {nn.state = @"counter/step"})
         -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"},
             tensor<f32> {nn.output = "lr"}, tensor<2xf32> {nn.state = @w},
-            tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry} {
+            tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
       …
       %g = nn.gradient %dw of @w : tensor<2xf32>
       %d = nn.mul %rate, %g : …
@@ -78,7 +111,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
 def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
   let summary = "Checks what the phase train promises";
   let description = [{
-    Ends phase 2. Of a training step: the entry is `@step`, with the outputs
+    Ends phase 2. Of a training step: the entry `@step` has the outputs
     `loss`, `grad_norm` and `lr` of one element; it writes trained parameters,
     moments and counters, each of the state's type and once, every moment and
     counter and no frozen state; every trained parameter that it writes has one

@@ -24,6 +24,10 @@ struct TrainOptions {
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;
   bool emitGradients = false; ///< `--emit-gradients`
+  /// `--entries`: of step, which is always there, eval and forward. Empty: all.
+  std::vector<std::string> entries;
+  /// `--eval-outputs`: what the entry eval gives beside the loss.
+  std::vector<std::string> evalOutputs;
   std::string mixedPrecision; ///< `--mixed-precision`: "" or "bf16"
   int64_t microBatches = 1;   ///< `--micro-batches`
 };

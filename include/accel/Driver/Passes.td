@@ -27,6 +27,8 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients as outputs">,
+    ListOption<"entries", "entries", "std::string", "What can be called: step, eval, forward">,
+    ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
     Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16: products in bfloat16">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,

@@ -6,6 +6,7 @@
 #define ACCEL_EVALUATE_INTERPRETER_H
 
 #include "dialects/Interfaces/Evaluate.h"
+#include "dialects/NN/Entry.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -24,23 +25,29 @@ struct Signature {
 
 using TensorsByName = llvm::StringMap<Tensor>;
 
+/// None: the step, or else the only entry.
+using EntryKind = std::optional<nn::EntryKind>;
+
 struct InterpreterOptions {
   EvaluationMode mode = EvaluationMode::Float64;
   /// `plan` only: in how many different orders that its waits allow the streams
   /// are executed. All must give the same bits.
   unsigned interleavings = 3;
+  /// The entry that is run; without one the step, or else the only entry.
+  EntryKind entry = {};
 };
 
-/// The signature of the module's entry: of `plan.program`s in phase `plan`, of
-/// the function with `nn.entry` (or else the only public one) before. Arguments
-/// without `nn.input` are called `arg0`, `arg1`…, results `result0`….
-mlir::FailureOr<Signature> getSignature(mlir::ModuleOp module);
+/// The signature of an entry of the module: of `plan.program`s in phase `plan`,
+/// of the function with `nn.entry` (or else the only public one) before.
+/// Arguments without `nn.input` are called `arg0`, `arg1`…, results `result0`….
+mlir::FailureOr<Signature> getSignature(mlir::ModuleOp module,
+                                        EntryKind entry = {});
 
-/// Runs the module's entry on global `inputs` and gives its global `outputs`;
-/// new values of states are outputs called `@state`. States start at their
-/// `init`, or at the input called `@state` if there is one: the outputs of a
-/// step are the next one's inputs. Emits a located error and fails where an
-/// input is missing, has another type than asked for, or an op cannot be
+/// Runs an entry of the module on global `inputs` and gives its global
+/// `outputs`; new values of states are outputs called `@state`. States start at
+/// their `init`, or at the input called `@state` if there is one: the outputs
+/// of a step are the next one's inputs. Emits a located error and fails where
+/// an input is missing, has another type than asked for, or an op cannot be
 /// evaluated.
 mlir::LogicalResult evaluateModule(mlir::ModuleOp module,
                                    const TensorsByName &inputs,
@@ -51,8 +58,8 @@ mlir::LogicalResult evaluateModule(mlir::ModuleOp module,
 /// represents exactly; integers that are legal where they index something
 /// (token ids of an embedding), else 0 or 1. A function of `seed` and the
 /// inputs' names, types and uses alone.
-mlir::FailureOr<TensorsByName> makeRandomInputs(mlir::ModuleOp module,
-                                                uint64_t seed);
+mlir::FailureOr<TensorsByName>
+makeRandomInputs(mlir::ModuleOp module, uint64_t seed, EntryKind entry = {});
 
 /// The largest |found - expected| / (1 + |expected|). Infinite where one is NaN
 /// or infinite and the other is not the same. Requires equal shapes.

@@ -27,11 +27,11 @@ mlir::FailureOr<TensorsByName> readTensors(llvm::StringRef folder,
                                            llvm::StringRef prefix,
                                            mlir::MLIRContext *context);
 
-/// All inputs of the module's signature from a folder, in their types. Fails,
+/// All inputs of an entry's signature from a folder, in their types. Fails,
 /// with an error at the module or the file, where one is missing or of another
 /// shape or kind.
-mlir::FailureOr<TensorsByName> readInputs(llvm::StringRef folder,
-                                          mlir::ModuleOp module);
+mlir::FailureOr<TensorsByName>
+readInputs(llvm::StringRef folder, mlir::ModuleOp module, EntryKind entry = {});
 
 /// `<folder>/<name>.npy`, `/` in the name written `%2F`.
 std::string getTensorPath(llvm::StringRef folder, llvm::StringRef name);

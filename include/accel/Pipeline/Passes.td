@@ -34,7 +34,7 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     of the schedule: `count` one, `forward` and `backward` the other.
 
     ```mlir
-    func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry} {
+    func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
       %g = … %x …
       %a = dist.accumulate sum %g in @"accumulator/w"
       %s = dist.all_reduce sum %a over @mesh {dp_replicate}

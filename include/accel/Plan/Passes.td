@@ -61,9 +61,7 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     ```mlir
     %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
     // becomes, in the body @forward
-    plan.gemm #plan.view<@x + 0 : f32 [4, 8] strides [8, 1]>,
-      #plan.view<@w + 0 : f32 [8, 16] strides [1, 8]>
-      -> #plan.view<@y + 0 : f32 [4, 16] strides [16, 1]>
+    plan.gemm @x[4x8xf32], @w[8x16xf32 strides [1, 8]] -> @y[4x16xf32]
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
@@ -81,9 +79,8 @@ def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {
     ```mlir
     plan.gemm @x, @w -> @y
     // becomes, for a CPU
-    plan.pack @w -> @w.packed            // in the body of `load`
-    plan.gemm @x, @w -> @y {form = {chunk_columns = 0, chunk_rows = 256, layout = […], packed},
-                            packed = @w.packed, scratch = @scratch}
+    plan.pack @w -> @w.packed form {…}            // in the body of `load`
+    plan.gemm @x, @w packed @w.packed -> @y scratch @scratch form {chunk_rows = 256, layout = […], packed}
     ```
   }];
   let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
@@ -98,9 +95,9 @@ def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::Module
     `acc-run` compares its resident set with it and warns.
 
     ```mlir
-    plan.arena device bytes 512 alignment 64 reserve 0
+    plan.arena device 512 bytes
     // becomes
-    plan.arena device bytes 512 alignment 64 reserve 9576448
+    plan.arena device 512 bytes reserve 9576448
     ```
   }];
   let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
@@ -121,13 +118,13 @@ def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
     micro-batch ends before the next begins.
 
     ```mlir
-    plan.buffer @act … bytes 96 slots 1 stride 96
+    plan.buffer @act : activation device 96 bytes
     plan.loop 7 {   // forward t + 1, then backward t
       plan.segment cpu capturable {
         plan.run @forward micro_batch turn + 1
-        plan.run @backward micro_batch turn + 0
+        plan.run @backward micro_batch turn
     // becomes
-    plan.buffer @act … bytes 96 slots 2 stride 96
+    plan.buffer @act : activation device 96 bytes slots 2
     ```
   }];
 }
@@ -144,12 +141,12 @@ def BucketCollectivesPass : Pass<"plan-bucket-collectives", "::mlir::ModuleOp"> 
     are scattered by unit wait for none of another unit: when the last is there, they go.
 
     ```mlir
-    plan.collective all_reduce ["dp"] [@a] -> [@a]
-    plan.kernel @k [@x] -> [@b]
-    plan.collective all_reduce ["dp"] [@b] -> [@b]
+    plan.collective all_reduce over dp (@a) -> @a
+    plan.kernel @k(@x) -> @b
+    plan.collective all_reduce over dp (@b) -> @b
     // becomes
-    plan.kernel @k [@x] -> [@b]
-    plan.collective all_reduce ["dp"] [@a, @b] -> [@a, @b]
+    plan.kernel @k(@x) -> @b
+    plan.collective all_reduce over dp (@a, @b) -> @a, @b
     ```
   }];
   let options = [Option<"bytes", "bytes", "int64_t", "25 << 20", "Size of a bucket (PyTorch's DDP: 25 MiB)">];
@@ -167,23 +164,23 @@ def OverlapCollectivesPass : Pass<"plan-overlap-collectives", "::mlir::ModuleOp"
     unit after the next is made, the computation waits until a unit's are scattered.
 
     ```mlir
-    plan.collective all_gather ["dp"] [@w0] -> [@u0] {plan.unit = "h.0"}
-    plan.kernel @k [@u0] -> [@x]
-    plan.collective all_gather ["dp"] [@w1] -> [@u1] {plan.unit = "h.1"}
-    plan.kernel @k [@u1] -> [@y]
+    plan.collective all_gather over dp (@w0) -> @u0 {plan.unit = "h.0"}
+    plan.kernel @k(@u0) -> @x
+    plan.collective all_gather over dp (@w1) -> @u1 {plan.unit = "h.1"}
+    plan.kernel @k(@u1) -> @y
     // becomes
     plan.record "collective_0"
-    plan.wait "collective_0" {stream = "comm"}
-    plan.collective all_gather ["dp"] [@w0] -> [@u0] {plan.unit = "h.0", stream = "comm"}
-    plan.record "collective_0_done" {stream = "comm"}
+    plan.wait "collective_0" on comm
+    plan.collective all_gather over dp (@w0) -> @u0 on comm {plan.unit = "h.0"}
+    plan.record "collective_0_done" on comm
     plan.record "collective_1"
-    plan.wait "collective_1" {stream = "comm"}
-    plan.collective all_gather ["dp"] [@w1] -> [@u1] {plan.unit = "h.1", stream = "comm"}
-    plan.record "collective_1_done" {stream = "comm"}
+    plan.wait "collective_1" on comm
+    plan.collective all_gather over dp (@w1) -> @u1 on comm {plan.unit = "h.1"}
+    plan.record "collective_1_done" on comm
     plan.wait "collective_0_done"
-    plan.kernel @k [@u0] -> [@x]
+    plan.kernel @k(@u0) -> @x
     plan.wait "collective_1_done"
-    plan.kernel @k [@u1] -> [@y]
+    plan.kernel @k(@u1) -> @y
     ```
   }];
 }
@@ -203,9 +200,9 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
     still read. A buffer that takes the place of one in space `shared` moves there.
 
     ```mlir
-    plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@b …>] rows 8 grid 8
+    plan.kernel @gelu(#plan.view<@a …>) -> #plan.view<@b …> rows 8
     // becomes, everywhere, and @b is gone
-    plan.kernel @gelu [#plan.view<@a …>] -> [#plan.view<@a …>] rows 8 grid 8
+    plan.kernel @gelu(#plan.view<@a …>) -> #plan.view<@a …> rows 8
     ```
   }];
 }
@@ -224,10 +221,10 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     can never end.
 
     ```mlir
-    plan.buffer @a role activation space device offset -1 bytes 256 slots 1 stride 256
+    plan.buffer @a : activation device 256 bytes
     // becomes
-    plan.arena device bytes 512 alignment 64 reserve 0
-    plan.buffer @a role activation space device offset 256 bytes 256 slots 1 stride 256
+    plan.arena device 512 bytes
+    plan.buffer @a : activation device at 256, 256 bytes
     ```
   }];
   let options = [Option<"alignment", "alignment", "int64_t", "0", "Every offset is a multiple of this many bytes; 0: of what the target wants">,
@@ -272,7 +269,7 @@ def PrintSummaryPass : Pass<"plan-print-summary", "::mlir::ModuleOp"> {
     operations. Leaves the module as it is; runs on an allocated plan.
 
     ```mlir
-    plan.arena device bytes 512 alignment 64 reserve 0
+    plan.arena device 512 bytes
     // prints: device: 512 bytes, 0 reserved
     ```
   }];

@@ -3,8 +3,10 @@
 #ifndef ACCEL_PLAN_SUMMARY_H
 #define ACCEL_PLAN_SUMMARY_H
 
+#include "accel/Plan/BufferTable.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <map>
 
 namespace accel::plan {
 
@@ -14,6 +16,18 @@ namespace accel::plan {
 /// loop computes it), of all else none. The file carries the number.
 int64_t countFlops(CommandOpInterface command,
                    mlir::SymbolTableCollection &symbols);
+
+/// How often commands are executed, and what that takes.
+struct CommandCounts {
+  int64_t commands = 0, bytesRead = 0, bytesWritten = 0, flops = 0;
+
+  void add(const CommandCounts &other, int64_t times);
+};
+/// What one call of an entry executes, by the kind of command. Bytes are those
+/// of views; how often a target goes over its own scratch nobody else knows.
+std::map<llvm::StringRef, CommandCounts>
+countCommands(EntryOp entry, const BufferTable &buffers,
+              mlir::SymbolTableCollection &symbols);
 
 /// Prints, for each program of a module in phase `plan`: the bytes of each
 /// arena with the sizes of its buffers by role (roles that share bytes add up

@@ -131,6 +131,37 @@ def RecognizeAttentionPass
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def GroupHeadsPass : Pass<"nn-group-heads", "::mlir::func::FuncOp"> {
+  let summary = "Lets attention share key heads that were repeated for it";
+  let description = [{
+    Models with grouped heads have fewer key heads than query heads, and
+    exporters repeat each for the queries that share it, since ONNX has no
+    product that does. `nn.attention` has: it takes the heads as they were. So
+    nothing is copied, and the gradients of a shared head are summed where
+    they are made.
+
+    The repetition is looked for behind both key and value, through element by
+    element ops (rotary embeddings), reshapes, transposes, broadcasts,
+    concatenations and slices; these are built again for the fewer heads, and
+    what others read of the repeated value stays for them. Neighbours must be
+    the same, as `torch.repeat_interleave` makes them: a whole list of heads
+    repeated, as `torch.Tensor.repeat` does, stays. Where key and value differ,
+    what both have in common goes. Runs after recognition of attention, before
+    the last canonicalization.
+
+    ```mlir
+    %w = nn.reshape %k : (tensor<2x2x3x4xf32>) -> tensor<2x2x1x3x4xf32>
+    %r = nn.broadcast %w : (tensor<2x2x1x3x4xf32>) -> tensor<2x2x3x3x4xf32>
+    %h = nn.reshape %r : (tensor<2x2x3x3x4xf32>) -> tensor<2x6x3x4xf32>
+    …
+    %y, %l = nn.attention %q, %h, %g {scale = 0.5} : (tensor<2x6x3x4xf32>, tensor<2x6x3x4xf32>, …
+    // becomes
+    %y, %l = nn.attention %q, %k, %v {scale = 0.5} : (tensor<2x6x3x4xf32>, tensor<2x2x3x4xf32>, …
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def VerifyPhasePass : Pass<"nn-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Checks what the phase nn promises";
   let description = [{

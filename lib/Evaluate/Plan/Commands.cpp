@@ -276,7 +276,7 @@ static LogicalResult checkDims(plan::CollectiveOp op,
     return op.emitOpError() << "expected a dimension of [" << shape << "] in "
                             << parts << " equal parts, found " << dim;
   };
-  switch (op.getKind()) {
+  switch (op.getCollective()) {
   case plan::Collective::reduce_scatter:
     return check(op.getDim(), ranks);
   case plan::Collective::all_gather:
@@ -298,7 +298,7 @@ static FailureOr<GroupTensors> executeOn(plan::CollectiveOp op,
   dist::Reduction kind = dist::Reduction::sum;
   if (op.getCombine())
     kind = *dist::symbolizeReduction(plan::stringifyCombine(*op.getCombine()));
-  switch (op.getKind()) {
+  switch (op.getCollective()) {
   case plan::Collective::all_reduce:
     return allReduce(kind, group);
   case plan::Collective::reduce_scatter:

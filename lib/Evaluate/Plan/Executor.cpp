@@ -37,10 +37,11 @@ SmallVector<std::string> PlanExecutor::getEntries() {
   SmallVector<std::string> names;
   for (Rank &rank : ranks)
     for (auto entry : rank.program.getOps<plan::EntryOp>())
-      if (!llvm::is_contained(names, entry.getSymName()))
-        names.push_back(entry.getSymName().str());
-  std::stable_partition(names.begin(), names.end(),
-                        [](StringRef name) { return name == "load"; });
+      if (!llvm::is_contained(names, entry.getKind()))
+        names.push_back(entry.getKind().str());
+  std::stable_partition(names.begin(), names.end(), [](StringRef name) {
+    return name == plan::kLoadEntry;
+  });
   return names;
 }
 
@@ -51,7 +52,7 @@ LogicalResult PlanExecutor::addStates() {
     plan::RunTurn anyRun;
     rank.program.walk([&](plan::RunOp run) {
       anyRun.run = run;
-      if (run->getParentOfType<plan::EntryOp>().getSymName() != "load")
+      if (run->getParentOfType<plan::EntryOp>().getKind() != plan::kLoadEntry)
         rank.program.lookupSymbol<plan::BodyOp>(run.getTask())
             .walk([&](plan::CommandOpInterface command) {
               for (plan::ViewAttr view : command.getWrites())
@@ -138,8 +139,13 @@ void PlanExecutor::goOn(Rank &rank, StringAttr name, Stream &stream) {
 }
 
 LogicalResult PlanExecutor::execute(StringRef entry) {
-  for (Rank &rank : ranks)
-    begin(rank, rank.program.lookupSymbol<plan::EntryOp>(entry));
+  for (Rank &rank : ranks) {
+    plan::EntryOp found;
+    for (auto each : rank.program.getOps<plan::EntryOp>())
+      if (each.getKind() == entry)
+        found = each;
+    begin(rank, found);
+  }
   while (true) {
     // Streams that have something left, in the order of preference.
     SmallVector<std::pair<int64_t, std::deque<Item> *>> choices;
@@ -241,7 +247,7 @@ PlanExecutor::Outcome PlanExecutor::attemptCollective(int64_t index,
       auto other = dyn_cast<plan::CollectiveOp>(item.op);
       if (rank.program == ranks[index].program)
         return item.op == head.op && item.number == head.number;
-      return other && other.getKind() == op.getKind() &&
+      return other && other.getCollective() == op.getCollective() &&
              other.getAxes() == op.getAxes() &&
              other.getInputs().size() == op.getInputs().size();
     });

@@ -51,10 +51,10 @@ FailureOr<Tensor> PlanWorld::getSource(plan::ReadOp read) {
 
 LogicalResult PlanWorld::addOutput(plan::WriteOp write, MeshPoint point,
                                    const Tensor &piece) {
-  if (write.getTarget() == plan::Source::input)
+  if (write.getDestination() == plan::Source::input)
     return write.emitOpError() << "expected to write an output or a state, "
                                   "found input";
-  std::string name = write.getTarget() == plan::Source::state
+  std::string name = write.getDestination() == plan::Source::state
                          ? "@" + write.getName().str()
                          : write.getName().str();
   return addPiece(name, write.getPart(), point, piece, write);

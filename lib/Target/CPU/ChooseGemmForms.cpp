@@ -200,15 +200,21 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
   }
   NamedAttrList attrs;
   const rt::cpu::GemmForm &form = made->form();
-  attrs.set("chunk_rows", builder.getI64IntegerAttr(form.chunkRows));
-  attrs.set("chunk_columns", builder.getI64IntegerAttr(form.chunkColumns));
+  // The library's own choice where nothing is said.
+  auto setSize = [&](StringRef name, int64_t size) {
+    if (size != 0)
+      attrs.set(name, builder.getI64IntegerAttr(size));
+  };
+  setSize("chunk_rows", form.chunkRows);
+  setSize("chunk_columns", form.chunkColumns);
   if (form.bf16x6)
     attrs.set("bf16x6", builder.getUnitAttr());
   if (form.packed) {
     attrs.set("packed", builder.getUnitAttr());
     attrs.set("layout", builder.getDenseI64ArrayAttr(form.layout));
   }
-  gemm.setFormAttr(attrs.getDictionary(builder.getContext()));
+  if (!attrs.empty())
+    gemm.setFormAttr(attrs.getDictionary(builder.getContext()));
   if (int64_t bytes = made->scratchBytes())
     gemm.setScratchAttr(addBuffer(gemm.getLoc(), "scratch", plan::Role::scratch,
                                   bytes * threads));

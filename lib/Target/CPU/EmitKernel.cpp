@@ -178,6 +178,7 @@ namespace {
 struct Nest {
   SmallVector<int64_t> row, inner;
   SmallVector<unsigned> results;
+  SmallVector<DividedLoop> loops; ///< over `inner`
 };
 } // namespace
 
@@ -196,8 +197,10 @@ static std::vector<Nest> groupResults(ValueRange results, int64_t rows) {
     });
     if (found == nests.end()) {
       nests.push_back(
-          {SmallVector<int64_t>(row), SmallVector<int64_t>(inner), {}});
+          {SmallVector<int64_t>(row), SmallVector<int64_t>(inner), {}, {}});
       found = std::prev(nests.end());
+      for (int64_t size : inner)
+        found->loops.push_back({0, size});
     }
     found->results.push_back(index);
   }
@@ -293,75 +296,124 @@ static nn::ScatterAddOp getScatterInPlace(const KernelInstance &instance,
   return scatter;
 }
 
-void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
+/// Bodies of one nest: what a kernel may grow to by dividing loops.
+static constexpr int64_t kMostBodies = 16;
+
+/// Divides the loops of the nests; false if nothing is left to divide.
+static bool divideLoops(std::vector<Nest> &nests,
+                        ArrayRef<LoopDivision> wanted) {
+  auto count = [](const Nest &nest) {
+    int64_t bodies = 1;
+    for (const DividedLoop &loop : nest.loops)
+      bodies *= loop.countBodies();
+    return bodies;
+  };
+  bool changed = false;
+  for (const LoopDivision &division : wanted) {
+    DividedLoop &loop = *division.loop;
+    if (!loop.isWhole())
+      continue; // Divided otherwise: it is asked again.
+    DividedLoop whole = loop;
+    if (division.factor)
+      loop.split(division.factor);
+    else
+      loop.cut(division.at);
+    if (llvm::any_of(nests,
+                     [&](Nest &nest) { return count(nest) > kMostBodies; }))
+      loop = whole;
+    else
+      changed = true;
+  }
+  return changed;
+}
+
+/// Emits the functions of an instance with the loops of `nests`; returns the
+/// divisions of them that it would gain from.
+static std::vector<LoopDivision> emitNests(ModuleOp module,
+                                           const KernelInstance &instance,
+                                           std::vector<Nest> &nests) {
   func::FuncOp kernel = instance.function;
   auto results = kernel.getBody().front().getTerminator()->getOperands();
   int64_t rows = getRows(kernel);
   unsigned inputs = kernel.getNumArguments();
+  auto emit = [&](RowEmitter &e, ValueRange addresses, Value first,
+                  Value last) {
+    for (unsigned input = 0; input < inputs; ++input) {
+      int same = instance.inPlace[input];
+      e.bind(kernel.getArgument(input),
+             {addresses[same < 0 ? input : inputs + same],
+              instance.strides[input]});
+    }
+    nn::ScatterAddOp scatter = getScatterInPlace(instance, rows);
+    auto emitRow = [&](Value row) {
+      for (Nest &nest : nests) {
+        Values lead = e.delinearize(row, nest.row);
+        e.loops(nest.loops, [&](ArrayRef<Value> inner) {
+          Values index(lead);
+          llvm::append_range(index, inner);
+          Values elements;
+          for (unsigned result : nest.results)
+            elements.push_back(e.element(results[result], index));
+          for (auto [result, element] :
+               llvm::zip_equal(nest.results, elements)) {
+            RankedTensorType type = typeOf(results[result]);
+            Value offset = e.offset(index, type.getShape(),
+                                    instance.strides[inputs + result]);
+            e.store(element, addresses[inputs + result], offset,
+                    type.getElementType());
+          }
+        });
+      }
+    };
+    if (rows == 1) {
+      emitRow(e.constantIndex(0));
+      return;
+    }
+    // Most rows are named by no index, and most chunks by few.
+    Values near;
+    if (scatter)
+      near = cpu::findUpdatesWithin(e, scatter, first, last);
+    if (scatter && !near[0])
+      near.clear();
+    auto emitWhereNamed = [&](Value row) {
+      Value count =
+          scatter ? cpu::findUpdates(e, scatter, row, near)[1] : Value();
+      if (!count)
+        return emitRow(row);
+      Value one = e.constantIndex(1);
+      Value times = arith::MinSIOp::create(e.builder(), count, one);
+      e.loop(e.constantIndex(0), times, {}, [&](Value, ValueRange) {
+        emitRow(row);
+        return Values();
+      });
+    };
+    auto emitRows = [&](Value begin, Value end) {
+      e.loop(begin, end, {}, [&](Value row, ValueRange) {
+        emitWhereNamed(row);
+        return Values();
+      });
+    };
+    SmallVector<nn::ReduceOp> columns = getColumnReductions(kernel, rows);
+    if (columns.empty())
+      emitRows(first, last);
+    else
+      emitPanels(e, columns, first, last, emitRows);
+  };
+  std::vector<LoopDivision> wanted;
   emitFunction(
       module, instance.symbol, inputs + results.size(), /*refuses=*/true,
       [&](RowEmitter &e, ValueRange addresses, Value first, Value last) {
-        for (unsigned input = 0; input < inputs; ++input) {
-          int same = instance.inPlace[input];
-          e.bind(kernel.getArgument(input),
-                 {addresses[same < 0 ? input : inputs + same],
-                  instance.strides[input]});
-        }
-        std::vector<Nest> nests = groupResults(results, rows);
-        nn::ScatterAddOp scatter = getScatterInPlace(instance, rows);
-        auto emitRow = [&](Value row) {
-          for (const Nest &nest : nests) {
-            Values lead = e.delinearize(row, nest.row);
-            e.loops(nest.inner, {}, [&](ArrayRef<Value> inner, ValueRange) {
-              Values index(lead);
-              llvm::append_range(index, inner);
-              Values elements;
-              for (unsigned result : nest.results)
-                elements.push_back(e.element(results[result], index));
-              for (auto [result, element] :
-                   llvm::zip_equal(nest.results, elements)) {
-                RankedTensorType type = typeOf(results[result]);
-                Value offset = e.offset(index, type.getShape(),
-                                        instance.strides[inputs + result]);
-                e.store(element, addresses[inputs + result], offset,
-                        type.getElementType());
-              }
-              return Values();
-            });
-          }
-        };
-        if (rows == 1) {
-          emitRow(e.constantIndex(0));
-          return;
-        }
-        // Most rows are named by no index, and most chunks by few.
-        Values near;
-        if (scatter)
-          near = cpu::findUpdatesWithin(e, scatter, first, last);
-        if (scatter && !near[0])
-          near.clear();
-        auto emitWhereNamed = [&](Value row) {
-          Value count =
-              scatter ? cpu::findUpdates(e, scatter, row, near)[1] : Value();
-          if (!count)
-            return emitRow(row);
-          Value one = e.constantIndex(1);
-          Value times = arith::MinSIOp::create(e.builder(), count, one);
-          e.loop(e.constantIndex(0), times, {}, [&](Value, ValueRange) {
-            emitRow(row);
-            return Values();
-          });
-        };
-        auto emitRows = [&](Value begin, Value end) {
-          e.loop(begin, end, {}, [&](Value row, ValueRange) {
-            emitWhereNamed(row);
-            return Values();
-          });
-        };
-        SmallVector<nn::ReduceOp> columns = getColumnReductions(kernel, rows);
-        if (columns.empty())
-          emitRows(first, last);
-        else
-          emitPanels(e, columns, first, last, emitRows);
+        emit(e, addresses, first, last);
+        wanted = e.getWanted();
       });
+  return wanted;
+}
+
+void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
+  func::FuncOp kernel = instance.function;
+  std::vector<Nest> nests = groupResults(
+      kernel.getBody().front().getTerminator()->getOperands(), getRows(kernel));
+  while (divideLoops(nests, emitNests(module, instance, nests)))
+    for (StringRef suffix : {StringRef(), StringRef(kBodySuffix)})
+      module.lookupSymbol((instance.symbol + suffix).str())->erase();
 }

@@ -183,7 +183,7 @@ Value RowEmitter::constantIndex(int64_t value) {
   return known;
 }
 
-static std::optional<int64_t> getConstant(Value value) {
+std::optional<int64_t> RowEmitter::getConstant(Value value) {
   if (auto constant = value.getDefiningOp<arith::ConstantIntOp>())
     return constant.value();
   return std::nullopt;
@@ -220,7 +220,11 @@ Value RowEmitter::arithmetic(char kind, Value lhs, Value rhs) {
 }
 
 Value RowEmitter::add(Value lhs, Value rhs) {
-  return arithmetic('+', lhs, rhs);
+  Value sum = arithmetic('+', lhs, rhs);
+  if (std::optional<int64_t> by = getConstant(rhs);
+      by && sum != lhs && !getConstant(sum))
+    noteSum(sum, lhs, *by);
+  return sum;
 }
 
 Value RowEmitter::mul(Value lhs, int64_t rhs) {
@@ -228,6 +232,8 @@ Value RowEmitter::mul(Value lhs, int64_t rhs) {
 }
 
 Value RowEmitter::div(Value lhs, int64_t rhs) {
+  if (auto known = divide(lhs, rhs))
+    return known->first;
   Value result = arithmetic('/', lhs, constantIndex(rhs));
   if (rhs != 1 && !getConstant(result))
     quotients[result] = {lhs, rhs};
@@ -235,6 +241,8 @@ Value RowEmitter::div(Value lhs, int64_t rhs) {
 }
 
 Value RowEmitter::rem(Value lhs, int64_t rhs) {
+  if (auto known = divide(lhs, rhs))
+    return known->second;
   Value result = arithmetic('%', lhs, constantIndex(rhs));
   if (!getConstant(result))
     remainders[result] = {lhs, rhs};
@@ -286,6 +294,8 @@ Value RowEmitter::offset(ArrayRef<Value> index, ArrayRef<int64_t> shape,
     }
     terms.push_back({at, stride});
   }
+  for (auto [at, stride] : terms)
+    wantSplit(at);
   // Outer loops' terms first, so that their sum leaves the inner loops.
   llvm::stable_sort(terms, [&](auto &lhs, auto &rhs) {
     return scopeOf(lhs.first)->depth < scopeOf(rhs.first)->depth;

@@ -211,7 +211,7 @@ LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {
   SmallVector<plan::ViewAttr> inputs = listViews(collective.getInputs()),
                               outputs = listViews(collective.getOutputs());
   CollectiveKey key;
-  key.kind = plan::stringifyCollective(collective.getKind());
+  key.kind = plan::stringifyCollective(collective.getCollective());
   if (collective.getCombine())
     key.combine = plan::stringifyCombine(*collective.getCombine());
   for (auto axis : collective.getAxes().getAsRange<StringAttr>())
@@ -219,7 +219,7 @@ LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {
   key.dim = collective.getDim();
   key.splitDim = collective.getSplitDim();
   key.wire = collective.getWire().value_or(Type());
-  if (collective.getKind() == plan::Collective::broadcast)
+  if (collective.getCollective() == plan::Collective::broadcast)
     key.sources.push_back(0); // the root is the first of the group
   else if (collective.getPermutation())
     key.sources.assign(collective.getPermutation()->begin(),
@@ -236,7 +236,7 @@ LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {
     results.push_back(*result);
   }
   // Every rank combines its part into all results, element by element.
-  bool reduces = collective.getKind() == plan::Collective::all_reduce;
+  bool reduces = collective.getCollective() == plan::Collective::all_reduce;
   if (failed(checkApart(inputs, outputs, [&](unsigned input, unsigned output) {
         return reduces && input == output;
       })))
@@ -312,10 +312,10 @@ LogicalResult PlanReplay::execute(plan::WriteOp write) {
   if (failed(term))
     return failure();
   int64_t microBatch = meaning.getMicroBatch().number;
-  auto found = local.outputs.find(
+  auto found = local->outputs.find(
       LocalValues::getKey(write.getNameAttr(), meaning.getMicroBatch()));
-  if (loading || write.getTarget() != plan::Source::output ||
-      found == local.outputs.end())
+  if (loading || write.getDestination() != plan::Source::output ||
+      found == local->outputs.end())
     return refuse(write) << "no task gives output '" << write.getName()
                          << "' of micro-batch " << microBatch;
   LocalValues::Output &output = found->second;

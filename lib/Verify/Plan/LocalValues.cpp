@@ -39,22 +39,13 @@ LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
 }
 
 LogicalResult LocalValues::read() {
-  func::FuncOp entry;
   for (auto function : module.getOps<func::FuncOp>()) {
     tasks[function.getSymNameAttr()] = function;
     for (unsigned number = 0; number < function.getNumResults(); ++number)
       if (auto state = function.getResultAttrOfType<FlatSymbolRefAttr>(
               number, nn::kStateAttr))
         changing.insert(state.getAttr());
-    if (!function->hasAttr(nn::kEntryAttr))
-      continue;
-    if (entry)
-      return function.emitOpError() << "expected one entry, found two";
-    entry = function;
   }
-  if (!entry)
-    return module.emitError()
-           << "expected a function with '" << nn::kEntryAttr << "', found none";
   for (auto schedule : module.getOps<dist::ScheduleOp>())
     if (schedule.getEntry() == entry.getSymName() &&
         failed(readSchedule(schedule)))

@@ -12,7 +12,7 @@
 
 namespace accel::verify {
 
-/// Runs the tasks of the entry as its schedule says, on value numbers: section
+/// Runs the tasks of an entry as its schedule says, on value numbers: section
 /// by section, since the plan's turns are held against the schedule's.
 class LocalValues {
 public:
@@ -35,9 +35,10 @@ public:
     bool changes = false;
   };
 
-  LocalValues(mlir::ModuleOp module, Meaning &meaning)
-      : module(module), meaning(meaning) {}
-  /// Finds the entry, its sections, and the states that their tasks name.
+  LocalValues(mlir::func::FuncOp entry, Meaning &meaning)
+      : module(entry->getParentOfType<mlir::ModuleOp>()), entry(entry),
+        meaning(meaning) {}
+  /// Finds the entry's sections, and the states that their tasks name.
   mlir::LogicalResult read();
   llvm::ArrayRef<Section> getSections() const { return sections; }
   /// States that a section's tasks write.
@@ -45,6 +46,10 @@ public:
   /// Runs a section; of a loop one turn, for all, or that one.
   mlir::LogicalResult run(const Section &section,
                           std::optional<int64_t> turn = {});
+  /// Whether a task of any entry writes the state.
+  bool isChanging(mlir::StringAttr state) const {
+    return changing.contains(state);
+  }
   /// What a state holds when a turn begins, from here on.
   void beginTurn(mlir::StringAttr state);
 
@@ -69,6 +74,7 @@ private:
   mlir::LogicalResult readSchedule(dist::ScheduleOp schedule);
 
   mlir::ModuleOp module;
+  mlir::func::FuncOp entry;
   Meaning &meaning;
   std::vector<Section> sections;
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> tasks;

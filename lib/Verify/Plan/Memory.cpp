@@ -116,6 +116,16 @@ LogicalResult Memory::erase(plan::Space space, int64_t begin, int64_t end,
   return success();
 }
 
+void Memory::forgetWritten() {
+  for (auto &[space, entries] : arenas)
+    for (auto at = entries.begin(); at != entries.end();)
+      at = at->second.written >= scopes.back() ? entries.erase(at)
+                                               : std::next(at);
+  llvm::erase_if(ownPieces, [&](const OwnPiece &own) {
+    return own.written >= scopes.back();
+  });
+}
+
 LogicalResult Memory::put(plan::Space space, int64_t begin, int64_t end,
                           TermId term, int64_t elementBytes, Operation *op) {
   if (failed(erase(space, begin, end, op)))

@@ -50,6 +50,9 @@ public:
     scopes.pop_back();
     ++now;
   }
+  /// Forgets what was written since what repeats began: of one call, another
+  /// can count on nothing.
+  void forgetWritten();
 
 private:
   struct Entry {

@@ -3,6 +3,7 @@
 #include "accel/Verify/PlanEquivalence.h"
 
 #include "Replay.h"
+#include "dialects/NN/Entry.h"
 
 using namespace mlir;
 using namespace accel;
@@ -52,8 +53,15 @@ LogicalResult accel::verify::verifyPlanEquivalence(ModuleOp local,
     return failure();
   Terms terms;
   Meaning meaning(terms, mesh);
-  LocalValues values(local, meaning);
-  if (failed(values.read()))
-    return failure();
+  std::map<StringRef, LocalValues> values;
+  for (func::FuncOp entry : nn::getEntries(local)) {
+    StringRef kind = nn::stringifyEntryKind(*nn::getEntryKind(entry));
+    auto [at, isNew] = values.try_emplace(kind, entry, meaning);
+    if (!isNew)
+      return entry.emitOpError()
+             << "expected one entry of kind '" << kind << "', found two";
+    if (failed(at->second.read()))
+      return failure();
+  }
   return PlanReplay(plan, *program, meaning, values).run();
 }

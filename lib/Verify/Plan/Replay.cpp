@@ -9,12 +9,11 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::verify;
 
-static constexpr StringLiteral kLoadEntry = "load";
-
 PlanReplay::PlanReplay(ModuleOp module, plan::ProgramOp program,
-                       Meaning &meaning, LocalValues &local)
+                       Meaning &meaning,
+                       std::map<StringRef, LocalValues> &entries)
     : module(module), program(program), meaning(meaning), terms(meaning.terms),
-      local(local), memory(meaning.terms) {
+      entries(entries), memory(meaning.terms) {
   for (auto buffer : program.getOps<plan::BufferOp>())
     buffers[buffer.getSymNameAttr()] = buffer;
   for (auto body : program.getOps<plan::BodyOp>())
@@ -32,49 +31,64 @@ InFlightDiagnostic PlanReplay::refuse(Operation *op) {
   return error;
 }
 
+/// Calls come in any order. So each is followed from what load has left alone,
+/// and what any of them reads of that must outlive all of them.
 LogicalResult PlanReplay::run() {
-  plan::EntryOp load, call;
+  plan::EntryOp load;
+  llvm::MapVector<StringRef, plan::EntryOp> calls;
   for (auto entry : program.getOps<plan::EntryOp>()) {
-    plan::EntryOp &which = entry.getSymName() == kLoadEntry ? load : call;
-    if (which)
+    StringRef name = entry.getKind();
+    bool isLoad = name == plan::kLoadEntry;
+    if (!isLoad && !entries.count(name))
       return entry.emitOpError()
-             << "expected one entry beside 'load', as phase local has one";
-    which = entry;
+             << "expected an entry of the local program, found none of kind '"
+             << name << "'";
+    if (isLoad)
+      load = entry;
+    else
+      calls[name] = entry;
   }
-  if (!call)
-    return program.emitOpError() << "expected an entry beside 'load'";
-  if (failed(placeConstants()))
+  for (auto &[kind, values] : entries)
+    if (!calls.count(kind))
+      return program.emitOpError()
+             << "expected an entry '" << kind
+             << "', as the local program has one, found none";
+  if (failed(placeConstants()) || (load && failed(runLoad(load))))
     return failure();
+  memory.beginRepeated();
+  for (auto &[kind, call] : calls) {
+    local = &entries.find(kind)->second;
+    if (failed(runCall(call)))
+      return failure();
+  }
+  memory.endRepeated();
+  return success();
+}
+
+LogicalResult PlanReplay::runLoad(plan::EntryOp entry) {
   loading = true;
-  if (load) {
-    for (Operation &op : load.getBody().front()) {
-      auto segment = dyn_cast<plan::SegmentOp>(op);
-      if (!segment)
-        return op.emitOpError() << "expected no loop at load";
-      if (failed(runSegment(segment)))
-        return failure();
-    }
+  for (Operation &op : entry.getBody().front()) {
+    auto segment = dyn_cast<plan::SegmentOp>(op);
+    if (!segment)
+      return op.emitOpError() << "expected no loop at load";
+    if (failed(runSegment(segment)))
+      return failure();
   }
   loading = false;
-  if (failed(runCall(call)))
-    return failure();
-  for (auto &[name, home] : homes)
-    if (failed(checkState(name, home, "in the end")))
-      return failure();
-  return checkOutputs();
+  return success();
 }
 
 /// The schedule's sections and the entry's, one after the other: what tasks
 /// compute is known before the commands do.
 LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
   // Every second section is a loop.
-  ArrayRef<LocalValues::Section> sections = local.getSections();
+  ArrayRef<LocalValues::Section> sections = local->getSections();
   SmallVector<plan::LoopOp> loops(entry.getOps<plan::LoopOp>());
   if (loops.size() != sections.size() / 2)
     return refuse(entry) << "expected the " << sections.size() / 2
                          << " loops of the schedule, found " << loops.size();
   memory.beginRepeated();
-  if (failed(beginEntry()) || failed(local.run(sections.front())))
+  if (failed(beginEntry()) || failed(local->run(sections.front())))
     return failure();
   bool inFlight =
       llvm::any_of(program.getOps<plan::BufferOp>(),
@@ -95,9 +109,15 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
                         : runLoop(loop, sections.front())))
       return failure();
     sections = sections.drop_front();
-    if (failed(local.run(sections.front())))
+    if (failed(local->run(sections.front())))
       return failure();
   }
+  for (auto &[name, home] : homes)
+    if (failed(checkState(name, home, "in the end")))
+      return failure();
+  if (failed(checkOutputs()))
+    return failure();
+  memory.forgetWritten();
   memory.endRepeated();
   return success();
 }
@@ -105,7 +125,7 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
 LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
                                   const LocalValues::Section &section) {
   SmallVector<std::pair<StringAttr, Home *>> kept;
-  for (StringAttr name : local.getWritten(section)) {
+  for (StringAttr name : local->getWritten(section)) {
     FailureOr<Home *> home = findHome(name);
     if (failed(home) ||
         failed(checkState(name, **home, "when the loop begins")))
@@ -115,11 +135,11 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
   meaning.beginLoop(section.trips);
   memory.beginRepeated();
   for (auto [name, home] : kept) {
-    local.beginTurn(name);
-    if (failed(memory.write(home->place, local.states[name].term, loop)))
+    local->beginTurn(name);
+    if (failed(memory.write(home->place, local->states[name].term, loop)))
       return failure();
   }
-  if (failed(local.run(section)))
+  if (failed(local->run(section)))
     return failure();
   for (auto segment : loop.getOps<plan::SegmentOp>())
     if (failed(runSegment(segment)))
@@ -134,7 +154,7 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
 LogicalResult PlanReplay::runTurns(plan::LoopOp loop,
                                    const LocalValues::Section &section) {
   for (int64_t turn = 0; turn < section.trips; ++turn)
-    if (failed(local.run(section, turn)))
+    if (failed(local->run(section, turn)))
       return failure();
   for (currentTurn = 0; *currentTurn < section.trips; ++*currentTurn)
     for (auto segment : loop.getOps<plan::SegmentOp>())
@@ -177,14 +197,19 @@ FailureOr<PlanReplay::Home *> PlanReplay::findHome(StringAttr state) {
 /// `load` has left it, and must stay so where it is read.
 LogicalResult PlanReplay::beginEntry() {
   for (auto &[name, home] : homes) {
-    auto state = local.states.find(name);
-    if (state == local.states.end())
+    auto state = local->states.find(name);
+    if (state == local->states.end()) {
+      // Of other entries: this one leaves it alone.
+      if (local->isChanging(name) &&
+          failed(memory.write(home.place, getOther(name, home), home.read)))
+        return failure();
       continue;
+    }
     if (home.piece.key.get() != state->second.piece.key.get())
       return refuse(home.read) << "expected the piece of state '"
                                << name.getValue() << "' that tasks have";
   }
-  for (auto &[name, state] : local.states) {
+  for (auto &[name, state] : local->states) {
     if (!state.changes)
       continue; // perhaps it is packed, and kept no more
     FailureOr<Home *> home = findHome(name);
@@ -195,15 +220,19 @@ LogicalResult PlanReplay::beginEntry() {
   return success();
 }
 
+/// What a state that the entry at hand does not name holds all along.
+TermId PlanReplay::getOther(StringAttr name, const Home &home) {
+  return meaning.given(
+      local->isChanging(name) ? Source::State : Source::FirstState, name,
+      home.piece, home.place.map.count(), home.place.element, home.read);
+}
+
 /// The bytes of a state hold what the tasks have given it so far.
 LogicalResult PlanReplay::checkState(StringAttr name, const Home &home,
                                      StringRef when) {
-  auto state = local.states.find(name);
-  TermId expected = state != local.states.end()
-                        ? state->second.term
-                        : meaning.given(Source::FirstState, name, home.piece,
-                                        home.place.map.count(),
-                                        home.place.element, home.read);
+  auto state = local->states.find(name);
+  TermId expected =
+      state != local->states.end() ? state->second.term : getOther(name, home);
   if (memory.read(home.place) != expected)
     return refuse(home.read)
            << when << " the bytes of state '" << name.getValue()
@@ -212,7 +241,7 @@ LogicalResult PlanReplay::checkState(StringAttr name, const Home &home,
 }
 
 LogicalResult PlanReplay::checkOutputs() {
-  for (auto &[key, output] : local.outputs)
+  for (auto &[key, output] : local->outputs)
     if (!output.written)
       return refuse(program)
              << "expected output '" << key.first.getValue()

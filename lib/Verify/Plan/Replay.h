@@ -7,14 +7,16 @@
 #include "LocalValues.h"
 #include "Memory.h"
 #include "StreamOrder.h"
+#include <map>
 
 namespace accel::verify {
 
-/// Executes one program, and holds what it gives against the local values.
+/// Executes one program, and holds what it gives against the local values of
+/// its entries, by kind.
 class PlanReplay {
 public:
   PlanReplay(mlir::ModuleOp module, plan::ProgramOp program, Meaning &meaning,
-             LocalValues &local);
+             std::map<mlir::StringRef, LocalValues> &entries);
   mlir::LogicalResult run();
 
 private:
@@ -25,6 +27,7 @@ private:
     plan::ReadOp read;
   };
 
+  mlir::LogicalResult runLoad(plan::EntryOp entry);
   mlir::LogicalResult runSegment(plan::SegmentOp segment);
   mlir::LogicalResult runCall(plan::EntryOp entry);
   /// A turn of a loop, for all of them: it begins with states that nobody knows
@@ -71,6 +74,7 @@ private:
   mlir::LogicalResult placeConstants();
   mlir::LogicalResult beginEntry();
   mlir::FailureOr<Home *> findHome(mlir::StringAttr state);
+  TermId getOther(mlir::StringAttr name, const Home &home);
   mlir::LogicalResult checkState(mlir::StringAttr name, const Home &home,
                                  llvm::StringRef when);
   mlir::LogicalResult checkOutputs();
@@ -81,7 +85,8 @@ private:
   plan::ProgramOp program;
   Meaning &meaning;
   Terms &terms;
-  LocalValues &local;
+  std::map<mlir::StringRef, LocalValues> &entries;
+  LocalValues *local = nullptr; ///< of the entry at hand
   Memory memory;
   llvm::DenseMap<mlir::StringAttr, plan::BufferOp> buffers;
   llvm::DenseMap<mlir::StringAttr, plan::BodyOp> bodies;

@@ -8,7 +8,7 @@
 namespace accel::rt::cpu {
 namespace {
 
-class AttentionTask : public Task {
+class AttentionTask : public HostTask {
 public:
   AttentionTask(std::unique_ptr<Attention> attention,
                 const AttentionCommand &command, ThreadPool &pool)
@@ -26,18 +26,18 @@ public:
   }
   int threads() const { return limit; }
 
-  Status run(void *const *addresses, int64_t) override {
-    Attention::Addresses at{
-        addresses[0], addresses[1],
-        addresses[2], mask >= 0 ? addresses[mask] : nullptr,
-        addresses[3], logSumExp >= 0 ? addresses[logSumExp] : nullptr};
+  Status run(const Address *addresses, int64_t) override {
+    Attention::Addresses views{
+        at(addresses[0]), at(addresses[1]),
+        at(addresses[2]), mask >= 0 ? at(addresses[mask]) : nullptr,
+        at(addresses[3]), logSumExp >= 0 ? at(addresses[logSumExp]) : nullptr};
     char *scratchAt =
-        scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
+        scratch >= 0 ? static_cast<char *>(at(addresses[scratch])) : nullptr;
     int64_t step = attention->scratchBytes();
     pool.parallelFor(
         attention->chunks(),
         [&](int64_t chunk, int thread) {
-          attention->run(chunk, thread, at,
+          attention->run(chunk, thread, views,
                          scratchAt ? scratchAt + thread * step : nullptr);
         },
         limit);
@@ -51,7 +51,7 @@ private:
 };
 
 /// The same of the gradient.
-class AttentionGradTask : public Task {
+class AttentionGradTask : public HostTask {
 public:
   AttentionGradTask(std::unique_ptr<AttentionGrad> grad,
                     const AttentionGradCommand &command, ThreadPool &pool)
@@ -71,26 +71,26 @@ public:
   }
   int threads() const { return limit; }
 
-  Status run(void *const *addresses, int64_t) override {
-    AttentionGrad::Addresses at{
-        addresses[0],
-        addresses[1],
-        addresses[2],
-        addresses[3],
-        addresses[4],
-        addresses[5],
-        logSumExpGradient >= 0 ? addresses[logSumExpGradient] : nullptr,
-        mask >= 0 ? addresses[mask] : nullptr,
-        addresses[6],
-        addresses[7],
-        addresses[8]};
+  Status run(const Address *addresses, int64_t) override {
+    AttentionGrad::Addresses views{
+        at(addresses[0]),
+        at(addresses[1]),
+        at(addresses[2]),
+        at(addresses[3]),
+        at(addresses[4]),
+        at(addresses[5]),
+        logSumExpGradient >= 0 ? at(addresses[logSumExpGradient]) : nullptr,
+        mask >= 0 ? at(addresses[mask]) : nullptr,
+        at(addresses[6]),
+        at(addresses[7]),
+        at(addresses[8])};
     char *scratchAt =
-        scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
+        scratch >= 0 ? static_cast<char *>(at(addresses[scratch])) : nullptr;
     int64_t step = grad->scratchBytes();
     pool.parallelFor(
         grad->chunks(),
         [&](int64_t chunk, int thread) {
-          grad->run(chunk, thread, at,
+          grad->run(chunk, thread, views,
                     scratchAt ? scratchAt + thread * step : nullptr);
         },
         limit);

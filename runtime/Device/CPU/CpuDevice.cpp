@@ -2,9 +2,10 @@
 // and commands go to the file of their kind.
 
 #include "Device/CPU/CpuDevice.h"
-#include "Core/Populate.h"
+#include "Base/Populate.h"
+#include "Base/SystemError.h"
 #include "Device/CPU/Gemm/Gemm.h"
-#include "Format/SystemError.h"
+#include "Device/ThreadStreams.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -31,7 +32,7 @@ public:
 
   const char *name() const override { return "cpu"; }
 
-  Status allocate(const ArenaPlan &arena, void **address) override {
+  Status allocate(const ArenaPlan &arena, Address &address) override {
     uint64_t bytes = static_cast<uint64_t>(arena.bytes);
     uint64_t alignment = std::max<uint64_t>(arena.alignment, 4096);
     if (bytes >= kHugePage)
@@ -46,14 +47,32 @@ public:
     mappings.push_back({base, bytes + alignment});
     uint64_t start = reinterpret_cast<uint64_t>(base);
     uint64_t aligned = (start + alignment - 1) / alignment * alignment;
-    *address = reinterpret_cast<void *>(aligned);
+    address = {aligned};
     if (bytes >= kHugePage)
-      (void)madvise(*address, bytes, MADV_HUGEPAGE);
-    ACCEL_RT_RETURN_IF_ERROR(populate(*address, bytes, populated));
+      (void)madvise(find(address), bytes, MADV_HUGEPAGE);
+    ACCEL_RT_RETURN_IF_ERROR(populate(find(address), bytes, populated));
     allocated += bytes;
     return Status();
   }
   uint64_t allocatedBytes() const override { return allocated; }
+
+  bool isHostMemory() const override { return true; }
+  Status share(void *host, uint64_t, Address &address) override {
+    address = {reinterpret_cast<uint64_t>(host)};
+    return Status();
+  }
+  Status upload(Address target, const void *source, const Rows &rows) override {
+    uploadRows(find(target), source, rows);
+    return Status();
+  }
+  Status download(void *target, Address source, const Rows &rows) override {
+    downloadRows(target, find(source), rows);
+    return Status();
+  }
+  Status fill(Address target, int byte, const Rows &rows) override {
+    fillRows(find(target), byte, rows);
+    return Status();
+  }
 
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
     if (auto *gemm = std::get_if<GemmCommand>(&command.what))
@@ -74,13 +93,9 @@ public:
                          inQuotes(commandKind(command)));
   }
 
-  Status upload(void *device, const void *host, uint64_t bytes) override {
-    std::memcpy(device, host, bytes);
-    return Status();
-  }
-  Status download(void *host, const void *device, uint64_t bytes) override {
-    std::memcpy(host, device, bytes);
-    return Status();
+  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                     std::unique_ptr<Streams> &streams) override {
+    return makeThreadStreams(plan, pool.spinLimit(), watcher, streams);
   }
 
 private:

@@ -4,9 +4,9 @@
 #ifndef ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 #define ACCEL_RUNTIME_DEVICE_CPU_CPUDEVICE_H
 
-#include "Core/Layout.h"
-#include "Core/ThreadPool.h"
+#include "Base/ThreadPool.h"
 #include "Device/CPU/Kernel.h"
+#include "Format/Layout.h"
 #include "accel-rt/Device.h"
 
 namespace accel::rt::cpu {
@@ -25,6 +25,11 @@ Status checkMachine(const Executable &plan, const std::string &path);
 /// it does not say.
 Status findMissingFeatures(const std::vector<std::string> &features,
                            std::vector<std::string> &missing);
+
+/// Where a view is: every address of this device is one of the host's.
+inline void *at(Address address) {
+  return reinterpret_cast<void *>(address.value);
+}
 
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {

@@ -1,7 +1,7 @@
 // Whether this machine has the CPU features that a file was compiled for.
 
+#include "Base/SystemError.h"
 #include "Device/CPU/CpuDevice.h"
-#include "Format/SystemError.h"
 
 #include <cerrno>
 #include <fstream>

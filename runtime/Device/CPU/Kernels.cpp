@@ -1,9 +1,10 @@
 // Generated kernels: loading their library, and running one over chunks of
 // rows.
 
+#include "Base/SystemError.h"
 #include "Device/CPU/CpuDevice.h"
-#include "Format/SystemError.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
@@ -104,7 +105,7 @@ std::optional<int64_t> readInteger(const View &view, const void *address,
   }
 }
 
-class KernelTask : public Task {
+class KernelTask : public HostTask {
 public:
   KernelTask(const KernelCommand &command, ThreadPool &pool,
              KernelFunction kernel)
@@ -118,7 +119,7 @@ public:
     }
   }
 
-  Status run(void *const *addresses, int64_t) override {
+  Status run(const Address *addresses, int64_t) override {
     int64_t chunks = (command.rows + command.grid - 1) / command.grid;
     // The first refused datum in row order, so that the message is the same in
     // every run.
@@ -129,7 +130,7 @@ public:
       int64_t begin = chunk * command.grid;
       int64_t end = std::min(begin + command.grid, command.rows);
       std::vector<void *> &own = arguments[static_cast<size_t>(thread)];
-      std::copy_n(addresses, count, own.begin());
+      std::transform(addresses, addresses + count, own.begin(), at);
       int64_t result = kernel(own.data(), begin, end);
       if (result == 0)
         return;
@@ -145,7 +146,7 @@ public:
 
 private:
   Status explain(const Refusal &refusal, int64_t position,
-                 void *const *addresses) const {
+                 const Address *addresses) const {
     std::string size = std::to_string(refusal.end);
     std::string message =
         std::string("expected ") + (refusal.isLabel ? "labels" : "indices") +
@@ -157,7 +158,7 @@ private:
     // Several inputs may hold integers; the one meant has that number there.
     for (size_t i = 0; i < command.inputNames.size(); ++i)
       if (!command.inputNames[i].empty() &&
-          readInteger(command.inputs[i], addresses[i], position) ==
+          readInteger(command.inputs[i], at(addresses[i]), position) ==
               refusal.value)
         return Status::error(message + " of input " +
                              inQuotes(command.inputNames[i]));

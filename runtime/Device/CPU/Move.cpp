@@ -10,19 +10,19 @@ namespace {
 /// Elements in a chunk of a copy: enough to be worth a thread's while.
 constexpr int64_t kChunkElements = 1 << 16;
 
-class CopyTask : public Task {
+class CopyTask : public HostTask {
 public:
   CopyTask(const CopyCommand &command, ThreadPool &pool)
       : layout(command.target.shape, command.target.strides,
                command.source.strides),
         bytes(dtypeBytes(command.target.dtype)), pool(pool) {}
 
-  Status run(void *const *addresses, int64_t) override {
+  Status run(const Address *addresses, int64_t) override {
     int64_t elements = layout.elements();
     pool.parallelFor((elements + kChunkElements - 1) / kChunkElements,
                      [&](int64_t chunk, int) {
                        copyElements(
-                           layout, bytes, addresses[1], addresses[0],
+                           layout, bytes, at(addresses[1]), at(addresses[0]),
                            chunk * kChunkElements,
                            std::min((chunk + 1) * kChunkElements, elements));
                      });
@@ -35,7 +35,7 @@ private:
   ThreadPool &pool;
 };
 
-class FillTask : public Task {
+class FillTask : public HostTask {
 public:
   explicit FillTask(const FillCommand &command)
       : layout(command.target.shape, command.target.strides,
@@ -45,9 +45,9 @@ public:
       value[i] = static_cast<unsigned char>(command.value[i]);
   }
 
-  Status run(void *const *addresses, int64_t) override {
-    copyElements(layout, static_cast<int64_t>(bytes), addresses[0], value, 0,
-                 layout.elements());
+  Status run(const Address *addresses, int64_t) override {
+    copyElements(layout, static_cast<int64_t>(bytes), at(addresses[0]), value,
+                 0, layout.elements());
     return Status();
   }
 

@@ -3,8 +3,8 @@
 #ifndef ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H
 #define ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H
 
-#include "Core/Layout.h"
 #include "Device/CPU/Gemm/Gemm.h"
+#include "Format/Layout.h"
 #include "accel-rt/PlanFormat.h"
 
 #include <algorithm>

@@ -19,7 +19,7 @@ GemmForm getGemmForm(const Form &form) {
   return result;
 }
 
-class GemmTask : public Task {
+class GemmTask : public HostTask {
 public:
   GemmTask(std::unique_ptr<Gemm> gemm, const GemmCommand &command,
            ThreadPool &pool)
@@ -37,16 +37,17 @@ public:
   }
   int threads() const { return limit; }
 
-  Status run(void *const *addresses, int64_t) override {
-    const void *b = addresses[packed >= 0 ? packed : 1];
-    const void *biasAt = bias >= 0 ? addresses[bias] : nullptr;
+  Status run(const Address *addresses, int64_t) override {
+    const void *b = at(addresses[packed >= 0 ? packed : 1]);
+    const void *biasAt = bias >= 0 ? at(addresses[bias]) : nullptr;
     char *scratchAt =
-        scratch >= 0 ? static_cast<char *>(addresses[scratch]) : nullptr;
+        scratch >= 0 ? static_cast<char *>(at(addresses[scratch])) : nullptr;
     int64_t step = gemm->scratchBytes();
     pool.parallelFor(
         gemm->chunks(),
         [&](int64_t chunk, int thread) {
-          gemm->run(chunk, thread, addresses[0], b, biasAt, addresses[2],
+          gemm->run(chunk, thread, at(addresses[0]), b, biasAt,
+                    at(addresses[2]),
                     scratchAt ? scratchAt + thread * step : nullptr);
         },
         limit);
@@ -59,11 +60,11 @@ private:
   int bias, packed, scratch, limit;
 };
 
-class PackTask : public Task {
+class PackTask : public HostTask {
 public:
   explicit PackTask(std::unique_ptr<Gemm> gemm) : gemm(std::move(gemm)) {}
-  Status run(void *const *addresses, int64_t) override {
-    return gemm->pack(addresses[0], addresses[1]);
+  Status run(const Address *addresses, int64_t) override {
+    return gemm->pack(at(addresses[0]), at(addresses[1]));
   }
 
 private:

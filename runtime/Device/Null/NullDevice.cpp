@@ -3,6 +3,7 @@
 
 #include "Device/Null/NullDevice.h"
 
+#include "Device/ThreadStreams.h"
 #include "Format/Views.h"
 
 #include <cstring>
@@ -10,12 +11,12 @@
 namespace accel::rt {
 namespace {
 
-class NullTask : public Task {
+class NullTask : public HostTask {
 public:
   NullTask(const Command &command, size_t views,
            std::vector<RecordedCommand> *log)
       : command(command), views(views), log(log) {}
-  Status run(void *const *addresses, int64_t microBatch) override {
+  Status run(const Address *addresses, int64_t microBatch) override {
     if (log)
       log->push_back({&command, {addresses, addresses + views}, microBatch});
     return Status();
@@ -27,13 +28,16 @@ private:
   std::vector<RecordedCommand> *log;
 };
 
+/// Looks of a wait before it sleeps.
+constexpr int kSpin = 50;
+
 class NullDevice : public Device {
 public:
   explicit NullDevice(std::vector<RecordedCommand> *log) : log(log) {}
   const char *name() const override { return "null"; }
-  Status allocate(const ArenaPlan &arena, void **address) override {
+  Status allocate(const ArenaPlan &arena, Address &address) override {
     // Addresses that no memory stands behind: a page is taken between arenas.
-    *address = reinterpret_cast<void *>(next);
+    address = {next};
     next += (static_cast<uint64_t>(arena.bytes) + (2 << 20)) & ~uint64_t(4095);
     allocated += static_cast<uint64_t>(arena.bytes);
     return Status();
@@ -45,11 +49,25 @@ public:
     task = std::make_unique<NullTask>(command, views, log);
     return Status();
   }
-  Status upload(void *, const void *, uint64_t) override { return Status(); }
-  /// Zeros, as nothing was ever written.
-  Status download(void *host, const void *, uint64_t bytes) override {
-    std::memset(host, 0, bytes);
+  /// Its commands touch no memory: any address will do.
+  Status share(void *host, uint64_t, Address &address) override {
+    address = {reinterpret_cast<uint64_t>(host)};
     return Status();
+  }
+  Status upload(Address, const void *, const Rows &) override {
+    return Status();
+  }
+  /// Zeros, as nothing was ever written.
+  Status download(void *target, Address, const Rows &rows) override {
+    for (int64_t i = 0; i < rows.count; ++i)
+      std::memset(static_cast<char *>(target) + i * rows.onHost, 0, rows.bytes);
+    return Status();
+  }
+  Status fill(Address, int, const Rows &) override { return Status(); }
+  /// Streams order nothing's doing as they order a device's.
+  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                     std::unique_ptr<Streams> &streams) override {
+    return makeThreadStreams(plan, kSpin, watcher, streams);
   }
 
 private:

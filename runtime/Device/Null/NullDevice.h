@@ -11,7 +11,7 @@ namespace accel::rt {
 /// A command as the null device saw it.
 struct RecordedCommand {
   const Command *command;
-  std::vector<void *> addresses;
+  std::vector<Address> addresses;
   int64_t microBatch;
 };
 

@@ -1,6 +1,6 @@
 // The executable file `.accx`: what the compiler writes and the runtime reads,
-// and the only header that both include. In memory it is the structs below; on
-// disk it is
+// and all that both include. In memory it is the structs below, and commands
+// (CommandFormat.h); on disk it is
 //
 //   u64 length | JSON header of that length | u64 XXH3-64 of the JSON | padding
 //   | sections, each starting on a multiple of 4096 bytes
@@ -13,209 +13,26 @@
 #ifndef ACCEL_RT_PLANFORMAT_H
 #define ACCEL_RT_PLANFORMAT_H
 
+#include "accel-rt/CommandFormat.h"
 #include "accel-rt/Status.h"
 
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
-#include <vector>
 
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 7;
+inline constexpr int64_t kFormatVersion = 8;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
 inline constexpr const char *kCodePrefix = "code:";
 
-/// Element types under their MLIR names (dtypeName); signless integers are
-/// signed here, as ONNX's are.
-enum class DType : uint8_t {
-  I1,
-  I8,
-  I16,
-  I32,
-  I64,
-  UI8,
-  UI16,
-  UI32,
-  UI64, // clang-format off
-  F16, BF16, F32, F64, F8E4M3FN, F8E5M2 // clang-format on
-};
-/// "f32" and so on; never null.
-const char *dtypeName(DType dtype);
-/// The type of an MLIR name; nullopt if there is none.
-std::optional<DType> dtypeFromName(const std::string &name);
-/// The name that safetensors files use: "F32", "I64", "BOOL".
-const char *dtypeSafetensorsName(DType dtype);
-/// Bytes of one element in memory; i1 takes one.
-int64_t dtypeBytes(DType dtype);
-
 struct Axis {
   std::string name;
   int64_t size = 1;
 };
-
-/// Bytes between neighbouring coordinates of `axis`; "mb" is the micro-batch.
-struct AxisStride {
-  std::string axis;
-  int64_t bytes = 0;
-};
-
-/// #plan.view: `buffer` is an index into Program::buffers, `strides` count
-/// elements.
-struct View {
-  int64_t buffer = 0;
-  int64_t offset = 0;
-  std::vector<AxisStride> axes;
-  DType dtype = DType::F32;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;
-};
-
-/// #plan.part: the logical shape and, per dimension, the axes that split it,
-/// major to minor.
-struct Part {
-  std::vector<int64_t> shape;
-  std::vector<std::vector<std::string>> axes;
-};
-
-/// A value of a `form` dictionary: what the target chose at compile time.
-using FormValue =
-    std::variant<int64_t, double, std::string, std::vector<int64_t>>;
-using Form = std::map<std::string, FormValue>;
-
-//===----------------------------------------------------------------------===//
-// Commands: one struct per command of the plan dialect
-//===----------------------------------------------------------------------===//
-
-struct GemmCommand {
-  View a, b, c;
-  std::optional<View> bias, packed, scratch;
-  bool accumulate = false;
-  Form form;
-};
-struct AttentionCommand {
-  View query, key, value;
-  std::optional<View> mask;
-  View output;
-  std::optional<View> logSumExp, scratch; ///< the former of f32, or f64
-  double scale = 1;
-  bool causal = false, zeroMaskedRows = false;
-  /// If `causal`, row s sees key t where t + columnOffset <= s + rowOffset.
-  int64_t rowOffset = 0, columnOffset = 0;
-  /// Symbol of the softmax kernel; empty if the form needs none.
-  std::string kernel;
-  Form form;
-};
-struct AttentionGradCommand {
-  View query, key, value, output, logSumExp, gradient;
-  std::optional<View> logSumExpGradient, mask;
-  View queryGradient, keyGradient, valueGradient;
-  std::optional<View> scratch;
-  double scale = 1;
-  bool causal = false, zeroMaskedRows = false;
-  int64_t rowOffset = 0, columnOffset = 0;
-  /// Symbol of the kernel of the rows; empty if the form needs none.
-  std::string kernel;
-  Form form;
-};
-/// `function` is the name that the target's code has it by; its arguments are
-/// inputs, then outputs. `grid` rows are handed out at once.
-struct KernelCommand {
-  std::string function;
-  std::vector<View> inputs, outputs;
-  int64_t rows = 0, grid = 1;
-  /// Of each input the program's input that it is read from, or empty: for
-  /// messages about what is in it. Absent where no input is one of integers.
-  std::vector<std::string> inputNames = {};
-};
-struct CollectiveCommand {
-  std::string kind; ///< all_reduce, reduce_scatter, … as in the dialect.
-  std::vector<std::string> axes;
-  std::vector<View> inputs, outputs;
-  std::string combine; ///< sum, max, min; empty if the kind does not reduce.
-  int64_t dim = 0, splitDim = 0;
-  std::vector<int64_t> permutation;
-  std::optional<DType> wire;
-};
-struct SendCommand {
-  View view;
-  std::string axis;
-  int64_t delta = 0, tag = 0;
-};
-struct RecvCommand {
-  View view;
-  std::string axis;
-  int64_t delta = 0, tag = 0;
-};
-struct GroupCommand {
-  std::vector<SendCommand> sends;
-  std::vector<RecvCommand> recvs;
-};
-struct CopyCommand {
-  View source, target;
-};
-/// `value` is the bytes of one element, in memory order.
-struct FillCommand {
-  std::vector<int64_t> value;
-  View target;
-};
-struct PackCommand {
-  View source, target;
-  Form form;
-};
-struct CoordinateCommand {
-  std::vector<std::string> axes;
-  View target;
-};
-struct ReadCommand {
-  std::string source; ///< "input" or "state".
-  std::string name;
-  Part part;
-  View target;
-};
-struct WriteCommand {
-  std::string target; ///< "output" or "state".
-  std::string name;
-  Part part;
-  View view;
-};
-struct RecordCommand {
-  std::string event;
-};
-/// For an event of this run; or, with `body` (an index into Program::bodies),
-/// of that body's run on the same micro-batch, or its only one, earlier in the
-/// entry.
-struct WaitCommand {
-  std::string event;
-  int64_t body = -1;
-};
-
-struct Command {
-  std::variant<GemmCommand, AttentionCommand, KernelCommand, CollectiveCommand,
-               SendCommand, RecvCommand, GroupCommand, CopyCommand, FillCommand,
-               PackCommand, CoordinateCommand, ReadCommand, WriteCommand,
-               RecordCommand, WaitCommand, AttentionGradCommand>
-      what;
-  std::string stream = "compute";
-  /// The ONNX node that it stands for; every error of the command names it.
-  std::string node;
-  /// Views whose bytes nobody reads after this command: poison mode overwrites
-  /// them (attribute `plan.releases`).
-  std::vector<View> releases;
-  /// Floating-point operations of one execution, as the compiler counts them:
-  /// what a kernel computes nobody else knows. Absent: none.
-  std::optional<uint64_t> flops = std::nullopt;
-};
-
-/// The dialect's name of the command: "gemm", "kernel", …
-const char *commandKind(const Command &command);
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -256,6 +73,8 @@ struct Loop {
   int64_t trips = 1;
   std::vector<Segment> segments;
 };
+/// Something that a file can be called for: `load`, once and before all others,
+/// then `step`, `eval` and `forward`, each at most once in a program.
 struct Entry {
   std::string name;
   std::vector<Loop> loops;
@@ -348,8 +167,6 @@ struct Executable {
   /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
   /// the device that the plan was made for.
   std::string target;
-  /// "forward" (its entry is called main) or "train" (step).
-  std::string kind = "forward";
   /// What the code needs of the machine, in words of that device.
   std::vector<std::string> features;
   std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
@@ -370,7 +187,9 @@ struct Executable {
 
   /// Number of ranks: the product of the mesh's sizes.
   int64_t numRanks() const;
-  bool isTraining() const { return kind == "train"; }
+  /// Whether it can be called for `name`: all of its programs can, or none.
+  bool hasEntry(const std::string &name) const;
+  bool isTraining() const { return hasEntry("step"); }
 };
 
 /// A section to be written. `data` must outlive the call.

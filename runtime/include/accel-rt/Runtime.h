@@ -19,6 +19,10 @@ struct StepResult {
   DType lossType = DType::F32, gradNormType = DType::F32,
         learningRateType = DType::F32;
   double seconds = 0; ///< On the slowest rank.
+  /// The mean loss of the evaluation after the step; none: there was none.
+  std::optional<double> evalLoss;
+  DType evalLossType = DType::F32;
+  double evalSeconds = 0;
   /// What it read: sequences and their tokens, where the program has inputs of
   /// integers [batch, length] (else 0 tokens, and the first input's rows).
   int64_t samples = 0, tokens = 0;
@@ -29,17 +33,34 @@ struct RunOptions {
   /// The name of a device (runtime/Device/Devices.h); empty: the one that the
   /// file was compiled for.
   std::string device;
+  /// A device of the caller's own, in the place of one of the table.
+  const struct DeviceKind *ownDevice = nullptr;
+  /// Makes a control plane of the caller's own, in the place of shared memory.
+  std::function<Status(const struct ControlSize &,
+                       std::unique_ptr<class ControlCenter> &)>
+      ownControl;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;
-  int64_t ranks = 0;   ///< 0: as the mesh says.
-  int64_t repeats = 0; ///< Of a forward program; 0: 1.
-  int64_t steps = 0;   ///< Of a training program; 0: 1. See `resume`.
-  /// File of tokens that feed a training program (Core/DataFeed.h), their type
+  int64_t ranks = 0; ///< 0: as the mesh says.
+  /// What is called: "step", "eval" or "forward"; empty: a step if the file has
+  /// one, else a forward.
+  std::string entry;
+  int64_t repeats = 0; ///< Calls of eval or forward; 0: 1.
+  int64_t steps = 0;   ///< Calls of step; 0: 1. See `resume`.
+  /// File of tokens that feed a training program (Feed/DataFeed.h), their type
   /// if it is raw, what labels are ("same" as the tokens, or the "next" one),
   /// and the seed of their order; absent: the file's.
   std::string data, dataType, dataLabels;
   std::optional<int64_t> seed;
+  /// Between steps, after each whose number `evalEvery` divides (0: never), the
+  /// entry eval is called, on inputs from a folder, or on all whole batches of
+  /// a file of tokens, which is of the type and has the labels of `data`.
+  int64_t evalEvery = 0;
+  std::string evalInputs, evalData;
+  /// Weights to begin with: a safetensors file, or a checkpoint. Empty: those
+  /// that the model was exported with.
+  std::string weights;
   /// Safetensors: where the weights go after the last step, and whence come
   /// those that the exporter folded away.
   std::string saveWeights, originalWeights;
@@ -85,17 +106,20 @@ struct RunResult {
   uint64_t residentBytes = 0; ///< After the last run, of this process alone.
   uint64_t reservedBytes = 0; ///< What the plan grants beside the arenas.
   double loadSeconds = 0;
-  std::vector<double> seconds; ///< Of each run or step, on the slowest rank.
-  int interruptedBy = 0;       ///< The signal that ended the run; 0: none.
+  std::vector<double> seconds; ///< Of each call or step, on the slowest rank.
+  /// Of the entry eval, if that was called: the mean over its batches.
+  std::optional<double> evalLoss;
+  DType evalLossType = DType::F32;
+  int interruptedBy = 0; ///< The signal that ended the run; 0: none.
   /// Where it is, as a clause for the end of an error; empty: none is saved.
   std::string lastCheckpoint;
-  /// Where the device only counts: what each rank did in each of its entries
-  /// `load` and `main` or `step`, in every call of which it was the same.
+  /// Where the device only counts: what each rank did in `load` and in the
+  /// entry that was called, in every call of which it was the same.
   std::vector<std::map<std::string, EntryCounts>> counts;
 };
 
-/// Runs the executable's `load` and then `main` `repeats` times, or `step`
-/// `steps` times, on all ranks, which are processes forked from this one (call
+/// Runs the executable's `load` and then `entry` as often as is asked for, on
+/// all ranks, which are processes forked from this one (call
 /// it before starting threads). On an error no rank is left running and no file
 /// is changed, except that complete checkpoints stay, and that a step whose
 /// loss or norm is not finite ends the run with an error after the weights of

@@ -27,6 +27,9 @@ private:
   std::optional<std::string> text;
 };
 
+/// What a rank that ends because another did reports.
+inline constexpr const char *kAbortedMessage = "another rank ended";
+
 /// `'text'`, as names and values stand in messages.
 inline std::string inQuotes(const std::string &text) {
   return "'" + text + "'";

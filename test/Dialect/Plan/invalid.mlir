@@ -2,23 +2,23 @@
 
 plan.program @p stage 0 ranks 1 {
   // expected-error @below {{expected an offset of at least -1, found -2}}
-  plan.buffer @a role input space device offset -2 bytes 4 slots 1 stride 4
+  plan.buffer @a : input device at -2, 4 bytes
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
   // expected-error @below {{expected at least one slot, not closer than 8 bytes, found 2 slots 4 bytes apart}}
-  plan.buffer @a role input space device offset 0 bytes 8 slots 2 stride 4
+  plan.buffer @a : input device at 0, 8 bytes slots 2 stride 4
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       // expected-error @below {{names no body @absent}}
-      plan.run @absent micro_batch 0
+      plan.run @absent
     }
   }
 }
@@ -28,11 +28,11 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected at least two turns, found 1: what runs once stands outside loops}}
     plan.loop 1 {
       plan.segment cpu {
-        plan.run @f micro_batch turn + 0
+        plan.run @f micro_batch turn
       }
     }
   }
@@ -43,7 +43,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected segments, found none}}
     plan.loop 2 {
     }
@@ -55,11 +55,11 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 2 {
       plan.segment cpu {
         // expected-error @below {{expected 'turn + offset' in a loop}}
-        plan.run @f micro_batch 0
+        plan.run @f
       }
     }
   }
@@ -70,10 +70,10 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.segment cpu {
       // expected-error @below {{expected a micro-batch outside loops, found 'turn + offset'}}
-      plan.run @f micro_batch turn + 0
+      plan.run @f micro_batch turn
     }
   }
 }
@@ -83,7 +83,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     plan.loop 2 {
       // expected-error @below {{expected segments alone in a loop}}
       builtin.module { }
@@ -96,7 +96,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
   }
-  plan.entry @main {
+  plan.entry @forward {
     // expected-error @below {{expected segments and loops in an entry}}
     builtin.module { }
   }
@@ -106,7 +106,7 @@ plan.program @p stage 0 ranks 1 {
 
 plan.program @p stage 0 ranks 1 {
   // expected-error @below {{expected one copy of what all micro-batches share, found 2}}
-  plan.buffer @a role state space device offset 0 bytes 64 slots 2 stride 64
+  plan.buffer @a : state device at 0, 64 bytes slots 2
 }
 
 // -----
@@ -114,67 +114,67 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-error @below {{names no buffer @a}}
-    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [1]>
+    plan.fill @a[4xf32] with 0.0
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.buffer @a role input space device offset 0 bytes 8 slots 1 stride 8
+  plan.buffer @a : input device at 0, 8 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected a view within the 8 bytes of @a, found one that ends at byte 16}}
-    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [1]>
+    plan.fill @a[4xf32] with 0.0
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a : input device at 0, 64 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected [b…, M, K] · [b…, K, N] -> [b…, M, N], found [4, 4] · [2, 4] -> [4, 4]}}
-    plan.gemm <@a + 0 : f32 [4, 4] strides [4, 1]>, <@a + 0 : f32 [2, 4] strides [4, 1]> -> <@a + 0 : f32 [4, 4] strides [4, 1]>
+    plan.gemm @a[4x4xf32], @a[2x4xf32] -> @a[4x4xf32]
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 1 {
-  plan.buffer @a role input space device offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a : input device at 0, 64 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected a bias of shape [4], found [2]}}
-    plan.gemm <@a + 0 : f32 [4, 4] strides [4, 1]>, <@a + 0 : f32 [4, 4] strides [4, 1]> -> <@a + 0 : f32 [4, 4] strides [4, 1]> {bias = #plan.view<@a + 0 : f32 [2] strides [1]>}
+    plan.gemm @a[4x4xf32], @a[4x4xf32] + @a[2xf32] -> @a[4x4xf32]
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 2 {
-  plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a : input shared at 0, 64 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected as many outputs as inputs (1), found 0}}
-    plan.collective all_gather ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> []
+    plan.collective all_gather over dp (@a[4xf32]) -> 
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 2 {
-  plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a : input shared at 0, 64 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected 'combine' on all_reduce}}
-    plan.collective all_reduce ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [4] strides [1]>]
+    plan.collective all_reduce over dp (@a[4xf32]) -> @a[4xf32]
   }
 }
 
 // -----
 
 plan.program @p stage 0 ranks 2 {
-  plan.buffer @a role input space shared offset 0 bytes 64 slots 1 stride 64
+  plan.buffer @a : input shared at 0, 64 bytes
   plan.body @f engine cpu {
     // expected-error @below {{expected no 'combine' on all_gather}}
-    plan.collective all_gather ["dp"] [#plan.view<@a + 0 : f32 [4] strides [1]>] -> [#plan.view<@a + 0 : f32 [4] strides [1]>] {combine = #plan<combine sum>}
+    plan.collective all_gather sum over dp (@a[4xf32]) -> @a[4xf32]
   }
 }
 
@@ -183,7 +183,7 @@ plan.program @p stage 0 ranks 2 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-error @below {{expected as many strides as dimensions (2), found 1}}
-    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4, 4] strides [1]>
+    plan.fill @a[4x4xf32 strides [1]] with 0.0
   }
 }
 
@@ -192,7 +192,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-error @below {{expected no negative offset, size or stride}}
-    plan.fill 0.0 : f32 -> <@a + 0 : f32 [4] strides [-1]>
+    plan.fill @a[4xf32 strides [-1]] with 0.0
   }
 }
 
@@ -201,7 +201,7 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-error @below {{expected 'row_offset' and 'column_offset' beside 'causal' only, found 2 and 0}}
-    plan.attention <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> -> <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> scale 1.0 {row_offset = 2}
+    plan.attention @a[1x1x2x2xf32], @a[1x1x2x2xf32], @a[1x1x2x2xf32] -> @b[1x1x2x2xf32] scale 1.0 row_offset 2
   }
 }
 
@@ -210,6 +210,125 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-error @below {{expected 'row_offset' and 'column_offset' of at least 0 and below 2^56, found 0 and -1}}
-    plan.attention_grad <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> output <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@a + 0 : f32 [1, 1, 2] strides [2, 2, 1]> gradient <@a + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> -> <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]>, <@b + 0 : f32 [1, 1, 2, 2] strides [4, 4, 2, 1]> scale 1.0 {causal, column_offset = -1}
+    plan.attention_grad @a[1x1x2x2xf32], @a[1x1x2x2xf32], @a[1x1x2x2xf32] output @a[1x1x2x2xf32], @a[1x1x2xf32] gradient @a[1x1x2x2xf32] -> @b[1x1x2x2xf32], @b[1x1x2x2xf32], @b[1x1x2x2xf32] scale 1.0 causal column_offset -1
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : activation device at 0, 16 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a value of type 'f32', found 1.500000e+00 : f64}}
+    "plan.fill"() <{stream = "compute", target = #plan.view<@a[4xf32]>, value = 1.5 : f64}> : () -> ()
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : activation device at 0, 16 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a value of type 'f32', found dense<1.000000e+00> : tensor<4xf32>}}
+    "plan.fill"() <{stream = "compute", target = #plan.view<@a[4xf32]>, value = dense<1.0> : tensor<4xf32>}> : () -> ()
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected static shape}}
+    plan.copy @a[4x?xf32] -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected '['}}
+    plan.copy @a -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected '*'}}
+    plan.copy @a[4xf32 at dp] -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected ']'}}
+    plan.copy @a[4xf32 stride [1]] -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected an integer or float element type, found 'index'}}
+    plan.copy @a[4xindex] -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected attributes of dialects in braces, found 'stream': what a command has of its own is written before them}}
+    plan.copy @a[4xf32] -> @a[4xf32] {stream = "comm"}
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected attributes of dialects in braces, found 'plan.releases': what a command has of its own is written before them}}
+    plan.copy @a[4xf32] -> @a[4xf32] {plan.releases = []}
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+2 {{expected valid '@'-identifier for symbol name}}
+    plan.copy @a[4xf32] -> @a[4xf32] releases @a[4xf32],
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected valid keyword or string}}
+    plan.read input "x" -> @a[4xf32] of [4/]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected integer value}}
+    plan.send @a[4xf32] to dp plus 1 tag 0
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected 'over'}}
+    plan.collective all_reduce most over dp (@a[4xf32]) -> @a[4xf32]
   }
 }

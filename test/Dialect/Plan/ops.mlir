@@ -4,64 +4,88 @@
 dist.mesh @m ["dp" = 2]
 // CHECK-LABEL: plan.program @main stage 1 ranks 2 mesh @m
 plan.program @main stage 1 ranks 2 mesh @m {
-  // CHECK: plan.arena device bytes 4096 alignment 64 reserve 128
-  plan.arena device bytes 4096 alignment 64 reserve 128
-  plan.arena shared bytes 256 alignment 64 reserve 0
-  // CHECK: plan.buffer @w role state space device offset 0 bytes 256 slots 1 stride 256 {part = #plan.part<[16, 8] by {{\[\[}}"dp"], []]>, source = @weight}
-  plan.buffer @w role state space device offset 0 bytes 256 slots 1 stride 256 {part = #plan.part<[16, 8] by [["dp"], []]>, source = @weight}
-  plan.buffer @p role packed space device offset 256 bytes 512 slots 1 stride 512
-  // CHECK: plan.buffer @k role constant {{.*}} {value = dense<1.000000e+00> : tensor<8xf32>}
-  plan.buffer @k role constant space device offset 768 bytes 32 slots 1 stride 32 {value = dense<1.0> : tensor<8xf32>}
-  plan.buffer @x role input space device offset 832 bytes 256 slots 2 stride 256
-  // CHECK: plan.buffer @y {{.*}} {alias_of = @x}
-  plan.buffer @y role output space device offset 832 bytes 256 slots 1 stride 256 {alias_of = @x}
-  plan.buffer @s role communication space shared offset 0 bytes 256 slots 1 stride 256
-  plan.buffer @t role scratch space device offset 1600 bytes 64 slots 1 stride 64
-  plan.buffer @i role activation space device offset 1664 bytes 8 slots 1 stride 8
+  // CHECK: plan.arena device 4096 bytes reserve 128{{$}}
+  plan.arena device 4096 bytes reserve 128
+  // CHECK: plan.arena shared 256 bytes{{$}}
+  plan.arena shared 256 bytes alignment 64 reserve 0
+  // CHECK: plan.arena host 0 bytes alignment 256{{$}}
+  plan.arena host 0 bytes alignment 256
+  // CHECK: plan.buffer @w : state device at 0, 256 bytes source @weight part [16/dp, 8]{{$}}
+  plan.buffer @w : state device at 0, 256 bytes source @weight part [16/dp, 8]
+  // What says a default is not written.
+  // CHECK: plan.buffer @p : packed device at 256, 512 bytes{{$}}
+  plan.buffer @p : packed device at 256, 512 bytes slots 1 stride 512
+  // CHECK: plan.buffer @late : activation device 8 bytes slots 2 stride 64{{$}}
+  plan.buffer @late : activation device at -1, 8 bytes slots 2 stride 64
+  // CHECK: plan.buffer @k : constant device at 768, 32 bytes value dense<1.000000e+00> : tensor<8xf32>{{$}}
+  plan.buffer @k : constant device at 768, 32 bytes value dense<1.0> : tensor<8xf32>
+  plan.buffer @x : input device at 832, 256 bytes slots 2
+  // CHECK: plan.buffer @y : output device at 832, 256 bytes alias @x{{$}}
+  plan.buffer @y : output device at 832, 256 bytes alias @x
+  plan.buffer @s : communication shared at 0, 256 bytes
+  plan.buffer @t : scratch device at 1600, 64 bytes
+  plan.buffer @i : activation device at 1664, 8 bytes
   // CHECK: plan.body @load engine cpu
   plan.body @load engine cpu {
-    // CHECK: plan.read state "weight" <[16, 8] by {{.*}}> -> <@w + 0 : f32[8, 8] strides[8, 1]>
-    plan.read state "weight" <[16, 8] by [["dp"], []]> -> <@w + 0 : f32 [8, 8] strides [8, 1]>
-    // CHECK: plan.pack {{.*}} {form = {packed}}
-    plan.pack <@w + 0 : f32 [8, 8] strides [8, 1]> -> <@p + 0 : i8 [512] strides [1]> {form = {packed}}
-    // CHECK: plan.coordinate ["dp"] -> <@i + 0 : i64[] strides[]>
-    plan.coordinate ["dp"] -> <@i + 0 : i64 [] strides []>
+    // CHECK: plan.read state "weight" -> @w[8x8xf32] of [16/dp, 8]{{$}}
+    plan.read state "weight" -> @w[8x8xf32] of [16/dp, 8]
+    // CHECK: plan.pack @w[8x8xf32] -> @p[512xi8] form {packed}{{$}}
+    plan.pack @w[8x8xf32] -> @p[512xi8] form {packed}
+    // CHECK: plan.coordinate dp -> @i[i64]{{$}}
+    plan.coordinate dp -> @i[i64]
   }
   plan.body @step engine cuda {
-    // CHECK: plan.gemm {{.*}} {accumulate, bias = {{.*}}, form = {chunk_rows = 4 : i64}, packed = {{.*}}, scratch = {{.*}}}
-    plan.gemm <@x + 0 : f32 [8, 8] strides [8, 1]>, <@w + 0 : f32 [8, 8] strides [1, 8]> -> <@y + 0 : f32 [8, 8] strides [8, 1]> {accumulate, bias = #plan.view<@k + 0 : f32 [8] strides [1]>, packed = #plan.view<@p + 0 : i8 [512] strides [1]>, scratch = #plan.view<@t + 0 : i8 [64] strides [1]>, form = {chunk_rows = 4 : i64}}
-    // CHECK: plan.attention {{.*}} mask {{.*}} scale 5.000000e-01 {causal, zero_masked_rows}
-    plan.attention <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]> mask <@k + 0 : f32 [1, 1, 1, 4] strides [4, 4, 4, 1]> -> <@y + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]> scale 0.5 {causal, zero_masked_rows}
-    // CHECK: plan.attention_grad {{.*}} output {{.*}} gradient {{.*}} mask {{.*}} -> {{.*}}, {{.*}}, {{.*}} scale 5.000000e-01 {causal, form = {block_queries = 64 : i64}, kernel = @rows, row_offset = 2 : i64, scratch = {{.*}}, zero_masked_rows}
-    plan.attention_grad <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]> output <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4] strides [8, 4, 1]> gradient <@x + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@x + 0 : f32 [1, 2, 4] strides [8, 4, 1]> mask <@k + 0 : f32 [1, 1, 1, 4] strides [4, 4, 4, 1]> -> <@y + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@y + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]>, <@y + 0 : f32 [1, 2, 4, 8] strides [64, 32, 8, 1]> scale 0.5 {causal, zero_masked_rows, row_offset = 2, kernel = @rows, form = {block_queries = 64 : i64}, scratch = #plan.view<@t + 0 : i8 [64] strides [1]>}
-    // CHECK: plan.kernel @double [{{.*}}] -> [{{.*}}] rows 8 grid 2
-    plan.kernel @double [#plan.view<@x + 0 axes [<"dp" * 128>] : f32 [32] strides [1]>] -> [#plan.view<@s + 0 : f32 [32] strides [1]>] rows 8 grid 2
-    // CHECK: plan.record "ready"
+    // CHECK: plan.gemm @x[8x8xf32], @w[8x8xf32 strides [1, 8]] packed @p[512xi8] + @k[8xf32] -> accumulate @y[8x8xf32] scratch @t[64xi8] form {chunk_rows = 4}{{$}}
+    plan.gemm @x[8x8xf32], @w[8x8xf32 strides [1, 8]] packed @p[512xi8] + @k[8xf32] -> accumulate @y[8x8xf32] scratch @t[64xi8] form {chunk_rows = 4}
+    // CHECK-NEXT: plan.gemm @x[8x8xf32], @w[8x8xf32] -> @y[8x8xf32]{{$}}
+    plan.gemm @x[8x8xf32 at 0 strides [8, 1]], @w[8x8xf32] -> @y[8x8xf32] on compute
+    // CHECK: plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 5.000000e-01 causal zero_masked_rows{{$}}
+    plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows
+    // CHECK: plan.attention_grad @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] output @x[1x2x4x8xf32], @x[1x2x4xf32] gradient @x[1x2x4x8xf32], @x[1x2x4xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32], @y[1x2x4x8xf32], @y[1x2x4x8xf32] scale 5.000000e-01 causal zero_masked_rows row_offset 2 scratch @t[64xi8] form {block_queries = 64}{{$}}
+    plan.attention_grad @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] output @x[1x2x4x8xf32], @x[1x2x4xf32] gradient @x[1x2x4x8xf32], @x[1x2x4xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32], @y[1x2x4x8xf32], @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows row_offset 2 scratch @t[64xi8] form {block_queries = 64}
+    // CHECK: plan.kernel @double(@x[32xf32 at dp*128]) -> @s[32xf32] rows 8 by 2{{$}}
+    plan.kernel @double(@x[32xf32 at dp*128]) -> @s[32xf32] rows 8 by 2
+    // CHECK: plan.record "ready"{{$}}
     plan.record "ready"
-    // CHECK: plan.wait "ready" {stream = "comm"}
-    plan.wait "ready" {stream = "comm"}
-    // CHECK: plan.collective all_to_all ["dp"] {{.*}} {dim = 1 : i64, stream = "comm", wire = bf16}
-    plan.collective all_to_all ["dp"] [#plan.view<@s + 0 : f32 [8, 4] strides [4, 1]>] -> [#plan.view<@y + 0 : f32 [4, 8] strides [8, 1]>] {dim = 1 : i64, split_dim = 0 : i64, wire = bf16, stream = "comm"}
+    // CHECK: plan.wait "ready" on comm{{$}}
+    plan.wait "ready" on comm
+    // CHECK: plan.collective all_to_all over dp dim 1 wire bf16 (@s[8x4xf32]) -> @y[4x8xf32] on comm{{$}}
+    plan.collective all_to_all over dp dim 1 wire bf16 (@s[8x4xf32]) -> @y[4x8xf32] on comm
     // CHECK: plan.group
     plan.group {
-      // CHECK-NEXT: plan.send <@s {{.*}}> to "dp" 1 tag 7
-      plan.send <@s + 0 : f32 [4] strides [1]> to "dp" 1 tag 7
-      // CHECK-NEXT: plan.recv <@y {{.*}}> from "dp" -1 tag 7
-      plan.recv <@y + 0 : f32 [4] strides [1]> from "dp" -1 tag 7
+      // CHECK-NEXT: plan.send @s[4xf32] to dp + 1 tag 7{{$}}
+      plan.send @s[4xf32] to dp + 1 tag 7
+      // CHECK-NEXT: plan.recv @y[4xf32] from dp - 1 tag 7{{$}}
+      plan.recv @y[4xf32] from dp - 1 tag 7
     }
-    // CHECK: plan.copy
-    plan.copy <@y + 0 : f32 [4] strides [1]> -> <@s + 16 : f32 [4] strides [1]>
-    // CHECK: plan.fill 0.000000e+00 : f32 ->
-    plan.fill 0.0 : f32 -> <@y + 0 : f32 [4] strides [1]>
-    // CHECK: plan.write {{.*}} -> output "y" <[8] by {{\[\[}}"dp"]]>
-    plan.write <@y + 0 : f32 [4] strides [1]> -> output "y" <[8] by [["dp"]]>
+    // A piece of what lies between others, on a stream, and what is left for dialects.
+    // CHECK: plan.copy @y[2x2x2xf32 at 16 + dp*64 + "a b"*-4 strides [1, 2, 4]] -> @s[2x2x2xf32 at mb*32] on "side stream" releases @y[64xi8], @s[4xi8 at 4] {plan.unit = "h.0"}{{$}}
+    plan.copy @y[2x2x2xf32 at 16 + dp*64 + "a b"*-4 strides [1, 2, 4]] -> @s[2x2x2xf32 at mb*32] on "side stream" releases @y[64xi8], @s[4xi8 at 4] {plan.unit = "h.0"}
+    // CHECK: plan.collective all_reduce max over dp, "t p" dim 1 split_dim 2 permutation [1, 0] (@s[4xf32], @x[4xf32]) -> @s[4xf32], @x[4xf32]{{$}}
+    plan.collective all_reduce max over dp, "t p" dim 1 split_dim 2 permutation [1, 0] (@s[4xf32], @x[4xf32]) -> @s[4xf32], @x[4xf32]
+    // CHECK: plan.kernel @constant() -> @s[f32] rows 1{{$}}
+    plan.kernel @constant() -> @s[f32] rows 1 by 1
+    // CHECK: plan.fill @i[i64] with -3{{$}}
+    plan.fill @i[i64] with -3
+    // CHECK: plan.pack {{.*}} form {alpha = 5.000000e-01, count = 3 : i32, layout = array<i64: 3, 4>, "of rows" = "onednn", rows = 8}{{$}}
+    plan.pack @w[8x8xf32] -> @p[512xi8] form {rows = 8, alpha = 0.5, count = 3 : i32, layout = array<i64: 3, 4>, "of rows" = "onednn"}
+    // CHECK: plan.wait "ready" of @load{{$}}
+    plan.wait "ready" of @load
+    // CHECK: plan.copy @y[4xf32] -> @s[4xf32 at 16]{{$}}
+    plan.copy @y[4xf32] -> @s[4xf32 at 16]
+    // CHECK: plan.fill @y[4xf32] with 0.000000e+00{{$}}
+    plan.fill @y[4xf32] with 0.0
+    // CHECK: plan.write @y[4xf32] of [8/dp] -> output "y"{{$}}
+    plan.write @y[4xf32] of [8/dp] -> output "y"
   }
-  // CHECK: plan.entry @main
-  plan.entry @main {
+  // CHECK: plan.entry @forward
+  plan.entry @forward {
     // CHECK-NEXT: plan.segment cuda capturable
     plan.segment cuda capturable {
-      // CHECK-NEXT: plan.run @step micro_batch 1
+      // CHECK-NEXT: plan.run @step micro_batch 1{{$}}
       plan.run @step micro_batch 1
+      // CHECK-NEXT: plan.run @load{{$}}
+      plan.run @load micro_batch 0
     }
     // CHECK: plan.loop 3 {
     // CHECK-NEXT: plan.segment cpu {
@@ -69,6 +93,8 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.loop 3 {
       plan.segment cpu {
         plan.run @step micro_batch turn + 2
+        // CHECK-NEXT: plan.run @step micro_batch turn{{$}}
+        plan.run @step micro_batch turn + 0
       }
     }
   }

@@ -3,29 +3,29 @@
 module attributes {accel.phase = "plan"} {
   dist.mesh @m ["dp" = 2, "pp" = 2]
   plan.program @s0 stage 0 ranks 4 mesh @m {
-    plan.buffer @x role input space device offset -1 bytes 16 slots 1 stride 16
-    plan.buffer @y role output space device offset -1 bytes 16 slots 1 stride 16
+    plan.buffer @x : input device 16 bytes
+    plan.buffer @y : output device 16 bytes
     plan.body @b engine cpu {
-      plan.read input "x" <[2, 4] by [["pp"], ["dp"]]> -> <@x + 0 : f64[1, 2] strides[2, 1]>
+      plan.read input "x" -> @x[1x2xf64] of [2/pp, 4/dp]
       plan.group {
-        plan.send <@x + 0 : f64[1, 2] strides[2, 1]> to "pp" 1 tag 0
-        plan.recv <@y + 0 : f64[1, 2] strides[2, 1]> from "pp" 1 tag 1
+        plan.send @x[1x2xf64] to pp + 1 tag 0
+        plan.recv @y[1x2xf64] from pp + 1 tag 1
       }
-      plan.write <@y + 0 : f64[1, 2] strides[2, 1]> -> output "y" <[2, 4] by [["pp"], ["dp"]]>
+      plan.write @y[1x2xf64] of [2/pp, 4/dp] -> output "y"
     }
-    plan.entry @main { plan.segment cpu { plan.run @b micro_batch 0 } }
+    plan.entry @forward { plan.segment cpu { plan.run @b } }
   }
   plan.program @s1 stage 1 ranks 4 mesh @m {
-    plan.buffer @x role input space device offset -1 bytes 16 slots 1 stride 16
-    plan.buffer @y role output space device offset -1 bytes 16 slots 1 stride 16
+    plan.buffer @x : input device 16 bytes
+    plan.buffer @y : output device 16 bytes
     plan.body @b engine cpu {
-      plan.read input "x" <[2, 4] by [["pp"], ["dp"]]> -> <@x + 0 : f64[1, 2] strides[2, 1]>
+      plan.read input "x" -> @x[1x2xf64] of [2/pp, 4/dp]
       plan.group {
-        plan.send <@x + 0 : f64[1, 2] strides[2, 1]> to "pp" -1 tag 1
-        plan.recv <@y + 0 : f64[1, 2] strides[2, 1]> from "pp" -1 tag 0
+        plan.send @x[1x2xf64] to pp - 1 tag 1
+        plan.recv @y[1x2xf64] from pp - 1 tag 0
       }
-      plan.write <@y + 0 : f64[1, 2] strides[2, 1]> -> output "y" <[2, 4] by [["pp"], ["dp"]]>
+      plan.write @y[1x2xf64] of [2/pp, 4/dp] -> output "y"
     }
-    plan.entry @main { plan.segment cpu { plan.run @b micro_batch 0 } }
+    plan.entry @forward { plan.segment cpu { plan.run @b } }
   }
 }

@@ -13,43 +13,41 @@ module attributes {accel.phase = "plan"} {
     return %0 : tensor<2x4xf64>
   }
   plan.program @main stage 0 ranks 4 mesh @m {
-    plan.arena device bytes 640 alignment 64 reserve 0
-    plan.arena shared bytes 128 alignment 64 reserve 0
+    plan.arena device 640 bytes
+    plan.arena shared 128 bytes
     // Every rank holds the whole weight and uses its half.
-    plan.buffer @w role state space device offset 0 bytes 256 slots 1 stride 256
-    plan.buffer @b role state space device offset 256 bytes 64 slots 1 stride 64
-    plan.buffer @packed role packed space device offset 320 bytes 128 slots 1 stride 128
-    plan.buffer @x role input space device offset 448 bytes 64 slots 1 stride 64
-    plan.buffer @h role activation space device offset 512 bytes 64 slots 2 stride 64
-    plan.buffer @p role communication space shared offset 0 bytes 64 slots 1 stride 64
-    plan.buffer @y role output space shared offset 64 bytes 64 slots 1 stride 64
+    plan.buffer @w : state device at 0, 256 bytes
+    plan.buffer @b : state device at 256, 64 bytes
+    plan.buffer @packed : packed device at 320, 128 bytes
+    plan.buffer @x : input device at 448, 64 bytes
+    plan.buffer @h : activation device at 512, 64 bytes slots 2
+    plan.buffer @p : communication shared at 0, 64 bytes
+    plan.buffer @y : output shared at 64, 64 bytes
     plan.body @load_states engine cpu {
-      plan.read state "w" <[4, 8] by [[], []]> -> <@w + 0 : f64[4, 8] strides[8, 1]>
-      plan.read state "b" <[8] by [[]]> -> <@b + 0 : f64[8] strides[1]>
-      plan.pack <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@packed + 0 : i8[128] strides[1]> {form = {}}
+      plan.read state "w" -> @w[4x8xf64]
+      plan.read state "b" -> @b[8xf64]
+      plan.pack @w[4x4xf64 at tp*32 strides [8, 1]] -> @packed[128xi8] form {}
     }
     plan.body @forward engine cpu {
-      plan.read input "x" <[4, 4] by [["dp"], []]> -> <@x + 0 : f64[2, 4] strides[4, 1]>
-      plan.gemm <@x + 0 : f64[2, 4] strides[4, 1]>, <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[8, 1]> -> <@h + 0 : f64[2, 4] strides[4, 1]> {
-        packed = #plan.view<@packed + 0 : i8[128] strides[1]>,
-        bias = #plan.view<@b + 0 axes [<"tp" * 32>] : f64[4] strides[1]>, plan.releases = [#plan.view<@x + 0 : f64[2, 4] strides[4, 1]>]}
-      plan.kernel @kernel_0 [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>] rows 2 grid 1
-      plan.gemm <@h + 0 : f64[2, 4] strides[4, 1]>, <@w + 0 axes [<"tp" * 32>] : f64[4, 4] strides[1, 8]> -> <@p + 0 : f64[2, 4] strides[4, 1]> {plan.releases = [#plan.view<@h + 0 : f64[2, 4] strides[4, 1]>]}
+      plan.read input "x" -> @x[2x4xf64] of [4/dp, 4]
+      plan.gemm @x[2x4xf64], @w[4x4xf64 at tp*32 strides [8, 1]] packed @packed[128xi8] + @b[4xf64 at tp*32] -> @h[2x4xf64] releases @x[2x4xf64]
+      plan.kernel @kernel_0(@h[2x4xf64]) -> @h[2x4xf64] rows 2 by 1
+      plan.gemm @h[2x4xf64], @w[4x4xf64 at tp*32 strides [1, 8]] -> @p[2x4xf64] releases @h[2x4xf64]
       plan.record "p"
-      plan.wait "p" {stream = "comm"}
-      plan.collective all_reduce ["tp"] [#plan.view<@p + 0 : f64[2, 4] strides[4, 1]>] -> [#plan.view<@y + 0 : f64[2, 4] strides[4, 1]>] {combine = #plan<combine sum>, stream = "comm", plan.releases = [#plan.view<@p + 0 : f64[2, 4] strides[4, 1]>]}
-      plan.record "y" {stream = "comm"}
+      plan.wait "p" on comm
+      plan.collective all_reduce sum over tp (@p[2x4xf64]) -> @y[2x4xf64] on comm releases @p[2x4xf64]
+      plan.record "y" on comm
       plan.wait "y"
-      plan.write <@y + 0 : f64[2, 4] strides[4, 1]> -> output "y" <[4, 4] by [["dp"], []]>
+      plan.write @y[2x4xf64] of [4/dp, 4] -> output "y"
     }
-    plan.entry @main {
+    plan.entry @forward {
       plan.segment cpu capturable {
-        plan.run @forward micro_batch 0
+        plan.run @forward
       }
     }
     plan.entry @load {
       plan.segment cpu {
-        plan.run @load_states micro_batch 0
+        plan.run @load_states
       }
     }
   }

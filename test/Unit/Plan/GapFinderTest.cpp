@@ -21,15 +21,12 @@ public:
           llvm::function_ref<std::string(unsigned)> line) {
     context.loadDialect<PlanDialect>();
     std::string text = "plan.program @p stage 0 ranks 1 {\n"
-                       "plan.buffer @b role activation space device offset -1 "
-                       "bytes 4 slots 1 stride 4\n"
+                       "plan.buffer @b : activation device 4 bytes\n"
                        "plan.body @f engine cpu {\n";
     for (unsigned i = 0; i < fills; ++i)
-      text += "plan.fill 0.0 : f32 -> <@b + 0 : f32 [1] strides [1]> "
-              "{stream = \"" +
-              stream(i) + "\"}\n" + line(i);
-    text += "}\nplan.entry @main { plan.segment cpu {\n"
-            "plan.run @f micro_batch 0\n} }\n}\n";
+      text += "plan.fill @b[1xf32] with 0.0 on " + stream(i) + "\n" + line(i);
+    text += "}\nplan.entry @forward { plan.segment cpu {\n"
+            "plan.run @f\n} }\n}\n";
     module = parseSourceString<ModuleOp>(text, &context);
     for (auto program : module->getOps<ProgramOp>())
       order.emplace(*CommandOrder::compute(program));
@@ -105,14 +102,14 @@ TEST(GapFinder, FindsWhatASearchOfAllPairsFinds) {
           std::string stream = streams[draw() % 3];
           if (draw() % 3 == 0) {
             recorded.push_back(i);
-            return "plan.record \"e" + std::to_string(i) + "\" {stream = \"" +
-                   stream + "\"}\n";
+            return "plan.record \"e" + std::to_string(i) + "\" on " + stream +
+                   "\n";
           }
           if (recorded.empty() || draw() % 3 == 0)
             return "";
           return "plan.wait \"e" +
-                 std::to_string(recorded[draw() % recorded.size()]) +
-                 "\" {stream = \"" + stream + "\"}\n";
+                 std::to_string(recorded[draw() % recorded.size()]) + "\" on " +
+                 stream + "\n";
         });
     unsigned count = program.executions().size();
     GapFinder finder(*program.order, kAlignment);

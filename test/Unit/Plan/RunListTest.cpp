@@ -13,14 +13,14 @@ using namespace accel;
 namespace {
 constexpr const char *kPlan = R"mlir(
 plan.program @p stage 0 ranks 1 {
-  plan.buffer @a role activation space device offset -1 bytes 4 slots 1 stride 4
+  plan.buffer @a : activation device 4 bytes
   plan.body @f engine cpu {
-    plan.fill 1.0 : f32 -> #plan.view<@a + 0 : f32 [1] strides [1]>
+    plan.fill @a[1xf32] with 1.0
     plan.record "filled"
-    plan.wait "filled" {stream = "comm"}
+    plan.wait "filled" on comm
   }
   plan.entry @step {
-    plan.segment cpu { plan.run @f micro_batch 0 }
+    plan.segment cpu { plan.run @f }
     plan.loop TURNS {
       plan.segment cpu { plan.run @f micro_batch turn + 1 }
       plan.segment cpu { plan.run @f micro_batch turn + 2 }
@@ -49,7 +49,7 @@ protected:
 TEST_F(RunList, ListsTurnByTurn) {
   plan::ProgramOp program = parse(3);
   ASSERT_TRUE(program);
-  auto entry = program.lookupSymbol<plan::EntryOp>("step");
+  plan::EntryOp entry = *program.getOps<plan::EntryOp>().begin();
   SmallVector<int64_t> batches, turns;
   for (const plan::RunTurn &run : plan::listRuns(entry)) {
     batches.push_back(run.getMicroBatch());

@@ -1,10 +1,10 @@
 // Checkpoints: any layout goes on from any other, nothing damaged or of another
 // program is loaded, and nothing that was saved is ever lost.
 
-#include "Core/CheckpointFolder.h"
 #include "Files.h"
 #include "RunFixture.h"
 #include "SealedManifest.h"
+#include "State/CheckpointFolder.h"
 #include "TinyTraining.h"
 
 #include <csignal>

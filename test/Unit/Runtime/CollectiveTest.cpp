@@ -3,6 +3,7 @@
 // and several axes, outputs in shared and private memory, in place.
 
 #include "RunFixture.h"
+#include "WalledDevice.h"
 
 #include <functional>
 
@@ -25,8 +26,13 @@ struct Case {
   bool sharedOutput, inPlace = false;
 };
 
-class Collectives : public RunTest {
+/// On the CPU, and behind a wall, where private outputs are staged.
+class Collectives : public RunTest, public ::testing::WithParamInterface<bool> {
 protected:
+  Collectives() {
+    if (GetParam())
+      options.ownDevice = &walledDevice();
+  }
   /// Ranks of the group of `rank` along the case's axes, in its order.
   static std::vector<int64_t> groupOf(const Case &test, int64_t rank) {
     Coordinates mine = Coordinates::of(test.mesh, rank);
@@ -155,7 +161,7 @@ protected:
                              contiguousView(1, {1, outRows, outColumns})},
                 "Y")};
     program.bodies = {body};
-    program.entries = {{"main", {{1, {{"cpu", false, {{0, 0}}}}}}}};
+    program.entries = {{"forward", {{1, {{"cpu", false, {{0, 0}}}}}}}};
     executable.programs = {program};
     write(executable, {});
     std::vector<float> x, y;
@@ -180,6 +186,11 @@ protected:
   }
 
   void checkAllGroups(CollectiveCommand what) {
+    if (GetParam()) { // where views lie does not depend on the group
+      for (bool shared : {true, false})
+        check({{{"a", 2}, {"b", 2}}, with(what, {"b"}), 6, 60, shared});
+      return;
+    }
     for (int64_t columns : {12, 60, 6012}) {
       for (bool shared : {true, false}) {
         check({{{"dp", 2}}, with(what, {"dp"}), 12, columns, shared});
@@ -197,22 +208,22 @@ protected:
   }
 };
 
-TEST_F(Collectives, AllReduce) {
+TEST_P(Collectives, AllReduce) {
   for (const char *combine : {"sum", "max", "min"}) {
     CollectiveCommand what = collective("all_reduce", {});
     what.combine = combine;
     checkAllGroups(what);
   }
 }
-TEST_F(Collectives, AllReduceInPlace) {
+TEST_P(Collectives, AllReduceInPlace) {
   CollectiveCommand what = collective("all_reduce", {"dp"});
   check({{{"dp", 4}}, what, 5, 1234, true, /*inPlace=*/true});
 }
-TEST_F(Collectives, AllReduceOfLessThanALineEach) {
+TEST_P(Collectives, AllReduceOfLessThanALineEach) {
   CollectiveCommand what = collective("all_reduce", {"dp"});
   check({{{"dp", 4}}, what, 1, 1, true});
 }
-TEST_F(Collectives, ReduceScatter) {
+TEST_P(Collectives, ReduceScatter) {
   for (int64_t dim : {0, 1}) {
     CollectiveCommand what = collective("reduce_scatter", {});
     what.dim = dim;
@@ -221,14 +232,14 @@ TEST_F(Collectives, ReduceScatter) {
     check({{{"dp", 3}}, with(what, {"dp"}), 9, 30, true});
   }
 }
-TEST_F(Collectives, AllGather) {
+TEST_P(Collectives, AllGather) {
   for (int64_t dim : {0, 1}) {
     CollectiveCommand what = collective("all_gather", {});
     what.dim = dim;
     checkAllGroups(what);
   }
 }
-TEST_F(Collectives, AllToAll) {
+TEST_P(Collectives, AllToAll) {
   for (auto [split, dim] : {std::pair(0, 1), {1, 0}, {1, 1}}) {
     CollectiveCommand what = collective("all_to_all", {});
     what.splitDim = split;
@@ -238,7 +249,7 @@ TEST_F(Collectives, AllToAll) {
     check({{{"dp", 3}}, with(what, {"dp"}), 9, 30, true});
   }
 }
-TEST_F(Collectives, BroadcastAndPermute) {
+TEST_P(Collectives, BroadcastAndPermute) {
   CollectiveCommand broadcast = collective("broadcast", {"dp"});
   broadcast.permutation = {2};
   check({{{"dp", 3}}, broadcast, 4, 100, false});
@@ -247,7 +258,7 @@ TEST_F(Collectives, BroadcastAndPermute) {
   check({{{"dp", 3}}, permute, 4, 100, false});
 }
 
-TEST_F(Collectives, RefusesWhatItDoesNotHave) {
+TEST_P(Collectives, RefusesWhatItDoesNotHave) {
   Case test{{{"dp", 2}}, collective("all_reduce", {"dp"}), 4, 4, true};
   check(test);
   auto refused = [&](std::function<void(Program &)> change) {
@@ -283,7 +294,7 @@ TEST_F(Collectives, RefusesWhatItDoesNotHave) {
 /// Rank d sends its matrix to d + 1 in a group with the receive from d - 1: a
 /// ring without its last link, in which single blocking sends would be in order
 /// by luck only.
-TEST_F(Collectives, SendsAndReceivesInAGroup) {
+TEST_P(Collectives, SendsAndReceivesInAGroup) {
   Executable executable = tinyExecutable(2);
   Program &program = executable.programs[0];
   program.arenas.push_back({"shared", 64, 64, 0});
@@ -319,5 +330,10 @@ TEST_F(Collectives, SendsAndReceivesInAGroup) {
   EXPECT_EQ(readNpy(folder / "out/y.npy"),
             (std::vector<float>{4.5, 5.5, 6.5, 7.5, .5, 1.5, 2.5, 3.5}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Devices, Collectives, ::testing::Bool(),
+                         [](const auto &info) {
+                           return info.param ? "walled" : "cpu";
+                         });
 
 } // namespace

@@ -1,6 +1,6 @@
 // What counting commands comes to, and runs on the device that only counts.
 
-#include "Core/Counts.h"
+#include "Control/Counts.h"
 
 #include "RunFixture.h"
 
@@ -91,7 +91,7 @@ TEST_F(RunNull, CountsWhatItDoesNotExecute) {
   EXPECT_EQ(result.plannedPeakBytes, result.measuredPeakBytes);
   ASSERT_EQ(result.counts.size(), static_cast<size_t>(result.ranks));
   EXPECT_EQ(result.counts[0]["load"]["read"].commands, 1u);
-  EXPECT_EQ(result.counts[0]["main"]["write"].commands, 1u);
+  EXPECT_EQ(result.counts[0]["forward"]["write"].commands, 1u);
 }
 
 TEST_F(RunNull, FindsTheDeviceThatAFileWasCompiledFor) {

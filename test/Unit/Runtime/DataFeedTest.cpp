@@ -1,6 +1,7 @@
 // What tokens feed: which inputs, with what, and which piece of it.
 
-#include "Core/DataFeed.h"
+#include "Feed/DataFeed.h"
+#include "PlainMemory.h"
 #include "TinyExecutable.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +34,9 @@ protected:
     executable.inputs.push_back({name, dtype, part});
   }
   std::string open() {
-    Status status = feed.open(executable, options);
+    Status status = feed.open(
+        executable.inputs, {options.data, options.dataType, options.dataLabels,
+                            options.seed.value_or(executable.seed)});
     return status.ok() ? "" : status.message();
   }
   /// The second half of the columns of an input.
@@ -44,9 +47,10 @@ protected:
                      {{1, 1200}, {{}, {"cp"}}},
                      contiguousView(0, {1, 600}, dtype)};
     Coordinates coordinates{executable.mesh, {1}};
-    std::unique_ptr<Task> task = feed.prepare(read, coordinates, finished);
+    std::unique_ptr<HostTask> task =
+        feed.prepare(read, coordinates, memory, finished);
     std::vector<T> values(600);
-    void *address = values.data();
+    Address address = PlainMemory::of(values.data());
     Status status = task->run(&address, 0);
     EXPECT_TRUE(status.ok());
     return values;
@@ -55,6 +59,7 @@ protected:
   Executable executable;
   RunOptions options;
   DataFeed feed;
+  PlainMemory memory;
   int64_t finished = 0;
 };
 
@@ -100,8 +105,8 @@ TEST_F(Feed, DoesNotWrapTokensThatAreTooLarge) {
                    {{1, 1200}, {{}, {}}},
                    contiguousView(0, {1, 1200}, DType::I32)};
   std::vector<int32_t> values(1200);
-  void *address = values.data();
-  ASSERT_TRUE(feed.prepare(read, {}, finished)->run(&address, 0).ok());
+  Address address = PlainMemory::of(values.data());
+  ASSERT_TRUE(feed.prepare(read, {}, memory, finished)->run(&address, 0).ok());
   EXPECT_EQ(values[6], 6);
   EXPECT_EQ(values[7], INT32_MAX); // a kernel refuses it, as it must
 }

@@ -347,11 +347,15 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
     return status.ok() ? "" : status.message();
   };
   EXPECT_EQ(error([](Executable &) {}), "");
-  EXPECT_THAT(error([](Executable &e) { e.kind = "trian"; }),
-              HasSubstr("kind 'forward' or 'train', found 'trian'"));
   EXPECT_THAT(
       error([](Executable &e) { e.programs[0].entries[1].name = "main"; }),
-      HasSubstr("expected the entries 'load' and 'step', found 'main'"));
+      HasSubstr("expected the entries 'load', 'step', 'eval' and 'forward', "
+                "each once at most, found 'main'"));
+  EXPECT_THAT(
+      error([](Executable &e) { e.programs[0].entries[0].name = "step"; }),
+      HasSubstr("each once at most, found 'step'"));
+  EXPECT_THAT(error([](Executable &e) { e.programs[0].entries.pop_back(); }),
+              HasSubstr("expected an entry beside 'load' in program 'step'"));
   EXPECT_THAT(error([](Executable &e) { e.outputs.erase(e.outputs.begin()); }),
               HasSubstr("found no input or output 'index'"));
   EXPECT_THAT(error([](Executable &e) {

@@ -1,6 +1,7 @@
 // Who is named in a hang: by what ranks came to, not by how much they did.
 
-#include "Core/HangWatch.h"
+#include "Run/HangWatch.h"
+#include "Control/SharedControl.h"
 #include "TinyExecutable.h"
 
 #include <gmock/gmock.h>
@@ -20,9 +21,9 @@ namespace {
 class HangWatchTest : public ::testing::Test {
 protected:
   HangWatchTest() : plan(meetingExecutable(3)) {
-    EXPECT_TRUE(memory.create(plan, 1).ok());
+    EXPECT_TRUE(center.create({/*ranks=*/3}, /*spin=*/50).ok());
     for (int64_t rank = 0; rank < 3; ++rank) {
-      RankControl &self = memory.rank(rank);
+      RankControl &self = this->rank(rank);
       self.state = RankControl::Running;
       self.command[0] = RankControl::kBetweenRuns;
       self.waiting = true;
@@ -31,15 +32,21 @@ protected:
   }
 
   std::string describe(pid_t second = 0) {
-    return HangWatch(plan, memory, 1).describe({0, second, 0});
+    return HangWatch(plan, center, 1).describe({0, second, 0});
   }
 
   Executable plan;
-  HostMemory memory;
+  RankControl &rank(int64_t number) {
+    planes.push_back(center.makePlane(number));
+    return planes.back()->self();
+  }
+
+  SharedControl center;
+  std::vector<std::unique_ptr<ControlPlane>> planes;
 };
 
 TEST_F(HangWatchTest, CountsNoTimeInWhichItWasStoppedItself) {
-  HangWatch watch(plan, memory, 1);
+  HangWatch watch(plan, center, 1);
   EXPECT_FALSE(watch.look());
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   EXPECT_FALSE(watch.look()) << "a parent that was stopped saw nothing";
@@ -49,8 +56,8 @@ TEST_F(HangWatchTest, NamesWhoIsBehindAndNotWhoDidLess) {
   EXPECT_THAT(describe(), HasSubstr("rank 0, waiting for others, between two "
                                     "runs; rank 1, waiting for others"));
   // It was stopped in a wait that is over, and has more to do than the others.
-  memory.rank(1).barriers = 6;
-  memory.rank(1).progress = 1000;
+  rank(1).barriers = 6;
+  rank(1).progress = 1000;
   EXPECT_THAT(describe(),
               HasSubstr("rank 0, waiting for others, between two runs; rank 1, "
                         "between two runs; rank 2, waiting for others, "));
@@ -62,19 +69,18 @@ TEST_F(HangWatchTest, NamesWhoComputesOnAnotherStream) {
       static_cast<int64_t>(plan.programs[0].bodies[0].commands.size());
   ASSERT_TRUE(std::holds_alternative<KernelCommand>(body.commands[0].what) ||
               std::holds_alternative<ReadCommand>(body.commands[0].what));
-  memory.rank(1).command[0] = first;
-  memory.rank(1).command[1] =
-      first + static_cast<int64_t>(body.commands.size()) - 1;
+  rank(1).command[0] = first;
+  rank(1).command[1] = first + static_cast<int64_t>(body.commands.size()) - 1;
   EXPECT_THAT(describe(), HasSubstr("; rank 1, in a "));
   // A collective alone is a wait.
-  memory.rank(1).command[0] = RankControl::kIdle;
+  rank(1).command[0] = RankControl::kIdle;
   EXPECT_THAT(describe(),
               HasSubstr("; rank 1, waiting for others, in a collective"));
 }
 
 TEST_F(HangWatchTest, NamesWhoHasFinishedAndWhoIsStopped) {
-  memory.rank(0).state = RankControl::Finished;
-  memory.rank(1).waiting = false;
+  rank(0).state = RankControl::Finished;
+  rank(1).waiting = false;
   pid_t child = fork();
   if (child == 0)
     for (;;)

@@ -3,7 +3,7 @@
 #ifndef ACCEL_TEST_UNIT_RUNTIME_SEALEDMANIFEST_H
 #define ACCEL_TEST_UNIT_RUNTIME_SEALEDMANIFEST_H
 
-#include "Core/Manifest.h"
+#include "State/Manifest.h"
 
 #include <cstdio>
 #include <string>

@@ -2,7 +2,7 @@
 // no process is left.
 
 #include "AheadExecutable.h"
-#include "Core/WhereIs.h"
+#include "Run/WhereIs.h"
 #include "RunFixture.h"
 #include "TinyTraining.h"
 

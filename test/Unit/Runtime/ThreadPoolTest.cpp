@@ -1,7 +1,7 @@
 // The thread pool: every chunk once, no two at a time on one thread, no more
 // threads than asked for.
 
-#include "Core/ThreadPool.h"
+#include "Base/ThreadPool.h"
 
 #include <gtest/gtest.h>
 

@@ -82,7 +82,7 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
                    command(WriteCommand{"output", "y", part, y}, "Y")};
   program.bodies = {load, body};
   program.entries = {{"load", {{1, {{"cpu", false, {{0, 0}}}}}}},
-                     {"main", {{1, {{"cpu", false, {{1, 0}}}}}}}};
+                     {"forward", {{1, {{"cpu", false, {{1, 0}}}}}}}};
   executable.programs = {program};
   return executable;
 }

@@ -51,7 +51,6 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
                                int64_t length = 0) {
   Executable executable;
   executable.target = "cpu";
-  executable.kind = "train";
   executable.mesh = {{"dp", ranks}};
   executable.microBatches = microBatches;
   executable.seed = 7;

@@ -78,16 +78,16 @@ TEST(Validate, Places) {
 }
 
 TEST(Validate, Entries) {
-  EXPECT_THAT(
-      tiny([](Program &p) { p.entries[0].name = "lead"; }),
-      HasSubstr("expected the entries 'load' and 'main', found 'lead'"));
+  EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "lead"; }),
+              HasSubstr("'eval' and 'forward', each once at most, found "
+                        "'lead'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries.pop_back(); }),
-              HasSubstr("expected an entry 'main'"));
+              HasSubstr("expected an entry beside 'load'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
               HasSubstr("and no entry twice"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].loops.clear(); }),
               HasSubstr("expected a run of body 'body', found none"));
-  EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "main"; }),
+  EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "eval"; }),
               HasSubstr("reads of states in the entry 'load'"));
   EXPECT_THAT(tiny([](Program &p) {
                 auto &runs = p.entries[1].loops[0].segments[0].runs;

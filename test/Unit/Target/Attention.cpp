@@ -19,10 +19,10 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
                   int64_t rows, int64_t stride) {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    stream << "<@" << buffer << " + " << first * sizeof(T) << " : "
-           << Types<T>::name << " [" << B << ", " << heads << ", " << rows
-           << ", " << D << "] strides [" << length * stride << ", " << D << ", "
-           << stride << ", 1]>";
+    stream << "@" << buffer << "[" << B << "x" << heads << "x" << rows << "x"
+           << D << "x" << Types<T>::name << " at " << first * sizeof(T)
+           << " strides [" << length * stride << ", " << D << ", " << stride
+           << ", 1]]";
     return text;
   };
   std::string text;
@@ -30,19 +30,18 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   stream << "plan.program @p stage 0 ranks 1 {\n";
   for (const char *name : {"qkv", "o", "m", "l"})
     stream << "plan.buffer @" << name
-           << " role activation space device offset 0 bytes 1000000 slots 1 "
-              "stride 1000000\n";
+           << " : activation device at 0, 1000000 bytes\n";
   stream << "plan.body @b engine cpu {\n plan.attention "
          << view("qkv", 0, H, S, row) << ", " << view("qkv", H * D, G, N, row)
          << ", " << view("qkv", (H + G) * D, G, N, row);
   if (maskKind)
-    stream << " mask <@m + 0 : " << (maskKind == 'i' ? "i1" : "f32") << " ["
-           << B << ", 1, " << S << ", " << N << "] strides [" << S * N
-           << ", 0, " << N << ", 1]>";
+    stream << " mask @m[" << B << "x1x" << S << "x" << N << "x"
+           << (maskKind == 'i' ? "i1" : "f32") << " strides [" << S * N
+           << ", 0, " << N << ", 1]]";
   stream << " -> " << view("o", 0, H, S, H * D);
   if (wantsSum)
-    stream << ", <@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", "
-           << S << "] strides [" << H * S << ", " << S << ", 1]>";
+    stream << ", @l[" << B << "x" << H << "x" << S << "x" << Types<T>::sum
+           << "]";
   stream << " scale 0.5 " << which.attributes() << "\n}\n}\n";
   Context context;
   auto module = context.parse(text);

@@ -32,9 +32,8 @@ struct AttentionCase {
   std::string attributes() const {
     std::string text;
     llvm::raw_string_ostream stream(text);
-    stream << "{row_offset = " << rowOffset
-           << ", column_offset = " << columnOffset << (causal ? ", causal" : "")
-           << (zeroRows ? ", zero_masked_rows" : "") << "}";
+    stream << (causal ? "causal " : "") << (zeroRows ? "zero_masked_rows " : "")
+           << "row_offset " << rowOffset << " column_offset " << columnOffset;
     return text;
   }
 };

@@ -142,10 +142,10 @@ template <typename T> struct Problem {
                     int64_t rows, int64_t stride) {
       std::string text;
       llvm::raw_string_ostream stream(text);
-      stream << "<@" << buffer << " + " << first * sizeof(T) << " : "
-             << Types<T>::name << " [" << B << ", " << heads << ", " << rows
-             << ", " << D << "] strides [" << length * stride << ", " << D
-             << ", " << stride << ", 1]>";
+      stream << "@" << buffer << "[" << B << "x" << heads << "x" << rows << "x"
+             << D << "x" << Types<T>::name << " at " << first * sizeof(T)
+             << " strides [" << length * stride << ", " << D << ", " << stride
+             << ", 1]]";
       return text;
     };
     auto three = [&](const char *buffer) {
@@ -158,20 +158,18 @@ template <typename T> struct Problem {
     stream << "plan.program @p stage 0 ranks 1 {\n";
     for (const char *name : {"qkv", "o", "r", "l", "m", "d"})
       stream << "plan.buffer @" << name
-             << " role activation space device offset 0 bytes 1000000 slots 1 "
-                "stride 1000000\n";
+             << " : activation device at 0, 1000000 bytes\n";
     std::string rows;
     llvm::raw_string_ostream(rows)
-        << "<@l + 0 : " << Types<T>::sum << " [" << B << ", " << H << ", " << S
-        << "] strides [" << H * S << ", " << S << ", 1]>";
+        << "@l[" << B << "x" << H << "x" << S << "x" << Types<T>::sum << "]";
     stream << "plan.body @b engine cpu {\n plan.attention_grad " << three("qkv")
            << " output " << view("r", 0, H, S, H * D) << ", " << rows
            << " gradient " << view("o", 0, H, S, H * D)
            << (ofSums ? ", " + rows : "");
     if (which.mask)
-      stream << " mask <@m + 0 : " << (which.mask == 'i' ? "i1" : "f32") << " ["
-             << B << ", 1, " << S << ", " << N << "] strides [" << S * N
-             << ", 0, " << N << ", 1]>";
+      stream << " mask @m[" << B << "x1x" << S << "x" << N << "x"
+             << (which.mask == 'i' ? "i1" : "f32") << " strides [" << S * N
+             << ", 0, " << N << ", 1]]";
     stream << " -> " << three("d") << " scale 0.5 " << which.attributes()
            << "\n}\n}\n";
     return text;

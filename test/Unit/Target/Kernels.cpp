@@ -226,14 +226,14 @@ TEST(Kernels, AreNamedByTheStridesOfTheirViews) {
       return %y : tensor<16xf32>
     }
     plan.program @p stage 0 ranks 1 {
-      plan.buffer @a role activation space device offset 0 bytes 256 slots 1 stride 256
-      plan.buffer @b role activation space device offset 256 bytes 256 slots 1 stride 256
-      plan.buffer @c role activation space device offset 0 bytes 256 slots 1 stride 256 {alias_of = @a}
+      plan.buffer @a : activation device at 0, 256 bytes
+      plan.buffer @b : activation device at 256, 256 bytes
+      plan.buffer @c : activation device at 0, 256 bytes alias @a
       plan.body @body engine cpu {
-        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 0 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 64 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@b + 128 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [16, 1]>] -> [#plan.view<@b + 0 : f32 [16] strides [1]>] rows 1 grid 1
-        plan.kernel @k [#plan.view<@a + 0 : f32 [2, 8] strides [8, 1]>] -> [#plan.view<@c + 0 : f32 [16] strides [1]>] rows 1 grid 1
+        plan.kernel @k(@a[2x8xf32]) -> @b[16xf32] rows 1
+        plan.kernel @k(@a[2x8xf32 at 64]) -> @b[16xf32 at 128] rows 1
+        plan.kernel @k(@a[2x8xf32 strides [16, 1]]) -> @b[16xf32] rows 1
+        plan.kernel @k(@a[2x8xf32]) -> @c[16xf32] rows 1
       }
     })");
   ASSERT_TRUE(module);

@@ -99,7 +99,7 @@ nn.state @table : tensor<401x32xf64> = #init_table
 nn.state @types : tensor<400x32xf64> = #init_types
 func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x401xf64> {nn.input = "y"},
     %table: tensor<401x32xf64> {nn.state = @table}, %types: tensor<400x32xf64> {nn.state = @types})
-    -> (tensor<f64> {nn.output = "loss"}, tensor<401x32xf64> {nn.state = @table}, tensor<400x32xf64> {nn.state = @types}) attributes {nn.entry} {
+    -> (tensor<f64> {nn.output = "loss"}, tensor<401x32xf64> {nn.state = @table}, tensor<400x32xf64> {nn.state = @types}) attributes {nn.entry = #nn<entry step>} {
   %a = nn.gather %table, %ids dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
   %b = nn.gather %types, %ids dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
   %c = nn.mul %a, %b : tensor<8x2x32xf64>

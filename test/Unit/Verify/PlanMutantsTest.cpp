@@ -174,8 +174,8 @@ protected:
       dist::MeshOp mesh = *module.getOps<dist::MeshOp>().begin();
       for (auto axis : op.getAxes().getAsRange<StringAttr>())
         ranks *= axis == "mb" ? 1 : *mesh.findAxisSize(axis.getValue());
-      bool gathers = op.getKind() == plan::Collective::all_gather,
-           scatters = op.getKind() == plan::Collective::reduce_scatter;
+      bool gathers = op.getCollective() == plan::Collective::all_gather,
+           scatters = op.getCollective() == plan::Collective::reduce_scatter;
       return llvm::all_of(
           llvm::zip(op.getInputs(), op.getOutputs()), [&](auto pair) {
             auto input = cast<plan::ViewAttr>(std::get<0>(pair)),

@@ -145,7 +145,7 @@ bool PlanMutator::changeCollective() {
     static constexpr plan::Collective kKinds[] = {
         plan::Collective::all_reduce, plan::Collective::broadcast,
         plan::Collective::all_gather, plan::Collective::reduce_scatter};
-    op.setKind(pick(ArrayRef(kKinds)));
+    op.setCollective(pick(ArrayRef(kKinds)));
     return true;
   }
   case 2:

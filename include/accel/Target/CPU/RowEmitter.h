@@ -7,6 +7,7 @@
 #ifndef ACCEL_TARGET_CPU_ROWEMITTER_H
 #define ACCEL_TARGET_CPU_ROWEMITTER_H
 
+#include "accel/Target/CPU/DividedLoop.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include <map>
 #include <memory>
@@ -93,6 +94,18 @@ public:
       llvm::ArrayRef<int64_t> shape, mlir::ValueRange initial,
       llvm::function_ref<Values(llvm::ArrayRef<mlir::Value>, mlir::ValueRange)>
           body);
+  /// The same without values to carry, over loops that may be divided: each
+  /// body sees the index that it has in the whole.
+  Values loops(llvm::MutableArrayRef<DividedLoop> dims,
+               llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body);
+
+  /// The first value that an index may take and the end of them, if known.
+  std::optional<std::pair<int64_t, int64_t>> getRange(mlir::Value index);
+  /// Says that an element must ask whether `index` is below `at`, for every
+  /// index of the loop that it is made of.
+  void wantCut(mlir::Value index, int64_t at);
+  /// The divisions that the elements emitted so far would gain from.
+  const std::vector<LoopDivision> &getWanted() const { return wanted; }
 
   //===--- Scratch and refusals -------------------------------------------===//
 
@@ -121,6 +134,19 @@ private:
   void enter(Scope *scope);
   mlir::Value arithmetic(char kind, mlir::Value lhs, mlir::Value rhs);
   mlir::Value address(mlir::Value pointer, mlir::Value index, mlir::Type type);
+  static std::optional<int64_t> getConstant(mlir::Value value);
+
+  Values loop(DividedLoop &divided, mlir::ValueRange initial,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  /// outer · size + inner, with inner < size.
+  mlir::Value join(mlir::Value outer, mlir::Value inner, int64_t size);
+  void noteSum(mlir::Value sum, mlir::Value from, int64_t by);
+  /// Quotient and remainder, where they are known without a division.
+  std::optional<std::pair<mlir::Value, mlir::Value>> divide(mlir::Value index,
+                                                            int64_t n);
+  /// Says that a quotient or remainder is used as it is; false if no loop would
+  /// give it.
+  bool wantSplit(mlir::Value index);
 
   mlir::ImplicitLocOpBuilder b;
   std::vector<std::unique_ptr<Scope>> scopes; ///< the function's first
@@ -136,6 +162,19 @@ private:
   /// How an index was made of another by a division: quotients, remainders.
   llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> quotients,
       remainders;
+  /// Of an index: its values, and the loop whose index it is, moved by so much.
+  struct Fact {
+    int64_t begin, end;
+    DividedLoop *loop;
+    int64_t moved;
+  };
+  llvm::DenseMap<mlir::Value, Fact> facts;
+  struct Join {
+    mlir::Value outer, inner;
+    int64_t size;
+  };
+  llvm::DenseMap<mlir::Value, Join> joins;
+  std::vector<LoopDivision> wanted;
   mlir::Value refused;     ///< where the refused position is kept
   mlir::Value description; ///< and where what it holds is
   int64_t scratchBytes = 0;

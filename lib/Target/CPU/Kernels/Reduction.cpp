@@ -73,6 +73,25 @@ static Value emitCombine(ImplicitLocOpBuilder &b, nn::ReductionKind kind,
   llvm_unreachable("unknown reduction");
 }
 
+/// Sums of at most so many elements that lie apart are written out: a loop over
+/// them would be the innermost one, across memory.
+static constexpr int64_t kWrittenOut = 8;
+
+/// The indices of `shape` in row-major order, as constants.
+static SmallVector<Values> listIndices(RowEmitter &e, ArrayRef<int64_t> shape) {
+  SmallVector<Values> indices{{}};
+  for (int64_t size : shape) {
+    SmallVector<Values> longer;
+    for (const Values &index : indices)
+      for (int64_t at = 0; at < size; ++at) {
+        longer.push_back(index);
+        longer.back().push_back(e.constantIndex(at));
+      }
+    indices = std::move(longer);
+  }
+  return indices;
+}
+
 namespace {
 struct ReduceElement
     : ElementSourceOpInterface::ExternalModel<ReduceElement, nn::ReduceOp> {
@@ -86,18 +105,24 @@ struct ReduceElement
     Value neutral =
         emitNeutral(e.builder(), reduce.getKind(),
                     e.getComputeType(input.getElementType()), without);
-    return e.loops(shape, neutral,
-                   [&](ArrayRef<Value> inner, ValueRange carried) -> Values {
-                     Values full;
-                     size_t kept = 0, gone = 0;
-                     for (int64_t dim = 0; dim < input.getRank(); ++dim)
-                       full.push_back(llvm::is_contained(reduce.getDims(), dim)
-                                          ? inner[gone++]
-                                          : index[kept++]);
-                     Value x = e.element(reduce.getInput(), full);
-                     return {emitCombine(e.builder(), reduce.getKind(),
-                                         carried[0], x, without)};
-                   })[0];
+    auto combine = [&](ArrayRef<Value> inner, ValueRange carried) -> Values {
+      Values full;
+      size_t kept = 0, gone = 0;
+      for (int64_t dim = 0; dim < input.getRank(); ++dim)
+        full.push_back(llvm::is_contained(reduce.getDims(), dim)
+                           ? inner[gone++]
+                           : index[kept++]);
+      Value x = e.element(reduce.getInput(), full);
+      return {
+          emitCombine(e.builder(), reduce.getKind(), carried[0], x, without)};
+    };
+    if (llvm::is_contained(reduce.getDims(), input.getRank() - 1) ||
+        ShapedType::getNumElements(shape) > kWrittenOut)
+      return e.loops(shape, neutral, combine)[0];
+    Values sum{neutral};
+    for (const Values &inner : listIndices(e, shape))
+      sum = combine(inner, sum);
+    return sum[0];
   }
 };
 

@@ -93,11 +93,27 @@ struct SliceElement : ElementModel<SliceElement, nn::SliceOp> {
   }
 };
 
+/// How much of what an index takes lies in [first, first + size).
+enum class Within { None, Some, All };
+static Within isWithin(RowEmitter &e, Value at, int64_t first, int64_t size) {
+  auto range = e.getRange(at);
+  if (!range)
+    return Within::Some;
+  if (range->first >= first && range->second <= first + size)
+    return Within::All;
+  return range->second <= first || range->first >= first + size ? Within::None
+                                                                : Within::Some;
+}
+
 /// at - first, held within [0, size): what lies outside is not selected.
 static Value clampedIndex(RowEmitter &e, Value at, int64_t first,
                           int64_t size) {
   ImplicitLocOpBuilder &b = e.builder();
   Value moved = e.add(at, e.constantIndex(-first));
+  if (isWithin(e, at, first, size) == Within::All)
+    return moved;
+  e.wantCut(at, first);
+  e.wantCut(at, first + size);
   moved = arith::MaxSIOp::create(b, moved, e.constantIndex(0));
   return arith::MinSIOp::create(b, moved, e.constantIndex(size - 1));
 }
@@ -112,6 +128,14 @@ struct ConcatElement : ElementModel<ConcatElement, nn::ConcatOp> {
       if (size == 0)
         continue;
       Values source(index);
+      if (Within within = isWithin(e, index[dim], first, size);
+          within != Within::Some) {
+        first += size;
+        if (within == Within::None)
+          continue;
+        source[dim] = e.add(index[dim], e.constantIndex(size - first));
+        return e.element(input, source);
+      }
       source[dim] =
           e.once(input.getAsOpaquePointer(),
                  {index[dim], e.constantIndex(first)}, [&]() -> Values {
@@ -146,7 +170,12 @@ struct PadElement : ElementModel<PadElement, nn::PadOp> {
       int64_t low = pad.getLow()[dim];
       if (low == 0 && pad.getHigh()[dim] == 0)
         continue;
+      Within within = isWithin(e, index[dim], low, from[dim]);
+      if (within == Within::None)
+        return value;
       source[dim] = clampedIndex(e, index[dim], low, from[dim]);
+      if (within == Within::All)
+        continue;
       Value same =
           arith::CmpIOp::create(b, arith::CmpIPredicate::eq, source[dim],
                                 e.add(index[dim], e.constantIndex(-low)));

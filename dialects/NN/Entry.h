@@ -1,0 +1,25 @@
+// The entries of a program: functions that are called from outside, which share
+// its states.
+
+#ifndef ACCEL_DIALECTS_NN_ENTRY_H
+#define ACCEL_DIALECTS_NN_ENTRY_H
+
+#include "dialects/NN/NN.h"
+
+namespace accel::nn {
+
+/// What a call of `function` does; none if it is no entry.
+std::optional<EntryKind> getEntryKind(mlir::func::FuncOp function);
+
+/// Makes a function an entry.
+void setEntryKind(mlir::func::FuncOp function, EntryKind kind);
+
+/// The entries of a module, in their order.
+llvm::SmallVector<mlir::func::FuncOp> getEntries(mlir::ModuleOp module);
+
+/// The entry of a kind; null if there is none.
+mlir::func::FuncOp findEntry(mlir::ModuleOp module, EntryKind kind);
+
+} // namespace accel::nn
+
+#endif // ACCEL_DIALECTS_NN_ENTRY_H

@@ -1,0 +1,259 @@
+// The commands of plan. Each is described here and, for the runtime, in
+// runtime/include/accel-rt/CommandFormat.h, field for field (docs/AddACommand.md).
+
+#ifndef ACCEL_PLAN_COMMANDS_TD
+#define ACCEL_PLAN_COMMANDS_TD
+
+include "dialects/Plan/PlanAttrs.td"
+include "dialects/Plan/PlanInterfaces.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+
+class Plan_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Plan_Dialect, mnemonic, traits>;
+
+// What a command does with the bytes of the views that an argument names:
+// every such argument is marked with one of these.
+class Plan_Operand<Attr attr, string how> : Attr<attr.predicate, attr.summary> {
+  let storageType = attr.storageType;
+  let returnType = attr.returnType;
+  let convertFromStorage = attr.convertFromStorage;
+  let constBuilderCall = attr.constBuilderCall;
+  let valueType = attr.valueType;
+  let isOptional = attr.isOptional;
+  let baseAttr = attr;
+  string access = how;
+}
+class Plan_Read<Attr attr> : Plan_Operand<attr, "Access::Read">;
+class Plan_Write<Attr attr> : Plan_Operand<attr, "Access::Write">;
+class Plan_ReadWrite<Attr attr> : Plan_Operand<attr, "Access::Both">;
+/// Not touched where the other argument is there.
+class Plan_ReadUnless<Attr attr, string other>
+    : Plan_Operand<attr, "properties." # other # " ? Access::None : Access::Read">;
+/// Written; where the other argument is there, read before.
+class Plan_Update<Attr attr, string other>
+    : Plan_Operand<attr, "properties." # other # " ? Access::Both : Access::Write">;
+
+def Plan_Stream : DefaultValuedAttr<StrAttr, "\"compute\"">;
+def Plan_Views : TypedArrayAttrBase<Plan_ViewAttr, "views">;
+def Plan_OptionalView : OptionalAttr<Plan_ViewAttr>;
+
+class Plan_VisitOperand<dag operands, int index> {
+  Attr operand = !getdagarg<Attr>(operands, index);
+  string name = !getdagname(operands, index);
+  bit isViews = !or(!eq(operand.storageType, Plan_ViewAttr.storageType),
+                    !eq(!cast<string>(operand), "Plan_Views"));
+  bit isMarked = !isa<Plan_Operand>(operand);
+  assert !or(!not(isViews), isMarked),
+      "views that a command names are marked Plan_Read or Plan_Write: " # name;
+  string visit = !if(isMarked,
+      "  detail::visitViews(properties." # name # ", "
+        # !cast<Plan_Operand>(operand).access # ", visit);\n", "");
+}
+
+/// A command; each gets a `stream` beside its operands, and ends with it and
+/// with what is no operand. Which bytes it touches follows from what the
+/// operands are marked with. How they are written: PlanSyntax.h.
+class Plan_Command<string mnemonic, dag operands, string format>
+    : Plan_Op<mnemonic, [DeclareOpInterfaceMethods<CommandOpInterface>]> {
+  let assemblyFormat = format
+    # " (`on` custom<Name>($stream)^)? `` custom<Attributes>(attr-dict)";
+  let arguments = !con(operands, (ins Plan_Stream:$stream));
+  let extraClassDefinition =
+    "void $cppClass::forEachView(::llvm::function_ref<void(::accel::plan::ViewAttr, ::accel::plan::Access)> visit) {\n"
+    # "  [[maybe_unused]] auto &properties = getProperties();\n"
+    # !interleave(!foreach(i, !range(!size(operands)), Plan_VisitOperand<operands, i>.visit), "")
+    # "}\n"
+    # "::llvm::StringRef $cppClass::getStreamName() { return getStream(); }\n";
+}
+
+def Plan_GemmOp : Plan_Command<"gemm", (ins
+      Plan_Read<Plan_ViewAttr>:$a,
+      Plan_ReadUnless<Plan_ViewAttr, "packed">:$b,
+      Plan_Update<Plan_ViewAttr, "accumulate">:$c,
+      Plan_Read<Plan_OptionalView>:$bias, Plan_Read<Plan_OptionalView>:$packed,
+      Plan_ReadWrite<Plan_OptionalView>:$scratch, UnitAttr:$accumulate,
+      OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($a) `,` custom<View>($b) (`packed` custom<View>($packed)^)? "
+      # "(`+` custom<View>($bias)^)? `->` (`accumulate` $accumulate^)? custom<View>($c) "
+      # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?"> {
+  let summary = "C = A · B (+ bias) or C += A · B, batched";
+  let description = [{
+    a [b…, M, K], b [b…, K, N] or [K, N], c [b…, M, N]; transposes are strides.
+    `bias` [N] is added to every row. `packed` is read instead of b where the form
+    wants packed weights: the bytes that `plan.pack` made of b at load.
+    `form` and `grid` are chosen at compile time by the target (chosen at load
+    they would break laws 1 and 10): which library form, and into how many
+    chunks of which dimensions the work is cut.
+  }];
+  let hasVerifier = 1;
+}
+
+defvar Plan_AttentionEnd = "`scale` $scale (`causal` $causal^)? (`zero_masked_rows` $zero_masked_rows^)? "
+    # "(`row_offset` $row_offset^)? (`column_offset` $column_offset^)? "
+    # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?";
+
+class Plan_AttentionLike<string mnemonic, dag operands, string format>
+    : Plan_Command<mnemonic, operands, !strconcat(format, Plan_AttentionEnd)> {
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// With `causal`, row s sees keys up to s + this.
+    int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
+  }];
+}
+
+def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins
+      Plan_Read<Plan_ViewAttr>:$query, Plan_Read<Plan_ViewAttr>:$key,
+      Plan_Read<Plan_ViewAttr>:$value, Plan_Read<Plan_OptionalView>:$mask,
+      Plan_Write<Plan_ViewAttr>:$output, Plan_Write<Plan_OptionalView>:$log_sum_exp,
+      Plan_ReadWrite<Plan_OptionalView>:$scratch, F64Attr:$scale, UnitAttr:$causal,
+      UnitAttr:$zero_masked_rows, DefaultValuedAttr<I64Attr, "0">:$row_offset,
+      DefaultValuedAttr<I64Attr, "0">:$column_offset, OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
+      # "(`mask` custom<View>($mask)^)? `->` custom<View>($output) (`,` custom<View>($log_sum_exp)^)? "> {
+  let summary = "nn.attention on views";
+  let description = [{
+    Shapes and meaning as in `nn.attention`. The products are the target's GEMMs,
+    the softmax between them is `kernel` (a row kernel over score rows);
+    `scratch` holds the score rows of every thread. Blocks of scores that
+    `causal` hides wholly are skipped. The log-sum-exp is written where it has a
+    view: nobody reads it otherwise.
+  }];
+}
+
+def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
+      Plan_Read<Plan_ViewAttr>:$query, Plan_Read<Plan_ViewAttr>:$key,
+      Plan_Read<Plan_ViewAttr>:$value, Plan_Read<Plan_ViewAttr>:$output,
+      Plan_Read<Plan_ViewAttr>:$log_sum_exp, Plan_Read<Plan_ViewAttr>:$gradient,
+      Plan_Read<Plan_OptionalView>:$log_sum_exp_gradient, Plan_Read<Plan_OptionalView>:$mask,
+      Plan_Write<Plan_ViewAttr>:$query_gradient, Plan_Write<Plan_ViewAttr>:$key_gradient,
+      Plan_Write<Plan_ViewAttr>:$value_gradient, Plan_ReadWrite<Plan_OptionalView>:$scratch,
+      F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
+      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
+      OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
+      # "`output` custom<View>($output) `,` custom<View>($log_sum_exp) "
+      # "`gradient` custom<View>($gradient) (`,` custom<View>($log_sum_exp_gradient)^)? "
+      # "(`mask` custom<View>($mask)^)? `->` custom<View>($query_gradient) `,` "
+      # "custom<View>($key_gradient) `,` custom<View>($value_gradient) "> {
+  let summary = "nn.attention_grad on views";
+  let description = [{
+    Shapes and meaning as in `nn.attention_grad`. The products are the target's
+    GEMMs; `kernel` makes from a row of scores and one of gradient · valueᵀ the
+    row's softmax and its gradient, in one pass, as it has the log-sum-exp;
+    `scratch` holds these rows, of every thread.
+    One thread makes all of a key head's gradients, so that their sums over
+    query heads and blocks of queries always have the same order. Blocks of
+    scores that `causal` hides wholly are skipped.
+  }];
+}
+
+def Plan_KernelOp : Plan_Command<"kernel", (ins
+      FlatSymbolRefAttr:$function, Plan_Read<Plan_Views>:$inputs,
+      Plan_Write<Plan_Views>:$outputs, I64Attr:$rows, I64Attr:$grid),
+      "$function `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs) "
+      # "`rows` custom<Rows>($rows, $grid)"> {
+  let summary = "A generated kernel: a fused group of nn ops";
+  let description = [{
+    `function` is a `func.func` of nn ops with attribute `plan.kernel`: its
+    arguments are the inputs, its results the outputs. The target compiles it to
+    one function (pointers…, row_begin, row_end); `rows` is the number of rows
+    and `grid` how many of them make a chunk. An input and an output may be the
+    same view (in place) where the target says that it is legal.
+  }];
+}
+
+def Plan_CollectiveOp : Plan_Command<"collective", (ins
+      Plan_CollectiveAttr:$collective, StrArrayAttr:$axes,
+      Plan_Read<Plan_Views>:$inputs, Plan_Write<Plan_Views>:$outputs,
+      OptionalAttr<Plan_CombineAttr>:$combine, DefaultValuedAttr<I64Attr, "0">:$dim,
+      DefaultValuedAttr<I64Attr, "0">:$split_dim, OptionalAttr<DenseI64ArrayAttr>:$permutation,
+      OptionalAttr<TypeAttr>:$wire),
+      "`` $collective `` custom<Combine>($combine) `over` custom<Names>($axes) (`dim` $dim^)? "
+      # "(`split_dim` $split_dim^)? (`permutation` $permutation^)? (`wire` $wire^)? "
+      # "` ` `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs)"> {
+  let summary = "A collective over the ranks that differ in `axes` only";
+  let description = [{
+    Kinds and meaning as the `dist` ops of the same names. reduce_scatter and
+    all_gather split or join dimension `dim`; all_to_all splits `split_dim` and
+    joins `dim`. Several views make a bucket. `wire` is the element type on the
+    wire where it is not the views' own. It ends with a release from every
+    reader (law 4).
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_GroupOp : Plan_Op<"group", [NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "Sends and receives posted together";
+  let description = "None of them waits for another of the group: without it, textbook 1F1B deadlocks under zero-buffer semantics.";
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+}
+def Plan_SendOp : Plan_Command<"send", (ins
+      Plan_Read<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag),
+      "custom<View>($view) `to` custom<Neighbour>($axis, $delta) `tag` $tag"> {
+  let summary = "Sends a view to the rank whose coordinate on `axis` is `delta` away";
+}
+def Plan_RecvOp : Plan_Command<"recv", (ins
+      Plan_Write<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag),
+      "custom<View>($view) `from` custom<Neighbour>($axis, $delta) `tag` $tag"> {
+  let summary = "Receives a view from the rank whose coordinate on `axis` is `delta` away";
+}
+
+def Plan_CopyOp : Plan_Command<"copy", (ins
+      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<View>($source) `->` custom<View>($target)"> {
+  let summary = "Copies elements between views of one shape and element type, perhaps in different spaces";
+}
+def Plan_FillOp : Plan_Command<"fill", (ins
+      TypedAttrInterface:$value, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<View>($target) `with` custom<Value>($value, ref($target))"> {
+  let summary = "Sets every element to a value";
+  let hasVerifier = 1;
+}
+def Plan_PackOp : Plan_Command<"pack", (ins
+      Plan_Read<Plan_ViewAttr>:$source, Plan_Write<Plan_ViewAttr>:$target, DictionaryAttr:$form),
+      "custom<View>($source) `->` custom<View>($target) `form` custom<Form>($form)"> {
+  let summary = "Rewrites weights into the layout that a gemm's form wants";
+  let description = "The target is an opaque range of bytes (a view of i8); `form` is that of the gemms that read it.";
+}
+def Plan_CoordinateOp : Plan_Command<"coordinate", (ins
+      StrArrayAttr:$axes, Plan_Write<Plan_ViewAttr>:$target),
+      "custom<Names>($axes) `->` custom<View>($target)"> {
+  let summary = "Writes this rank's index over axes (major to minor) as an i64 scalar";
+}
+def Plan_ReadOp : Plan_Command<"read", (ins
+      Plan_SourceAttr:$source, StrAttr:$name, Plan_PartAttr:$part,
+      Plan_Write<Plan_ViewAttr>:$target),
+      "`` $source $name `->` custom<ViewOf>($target, $part)"> {
+  let summary = "Reads this rank's part of an input or of a state's first value";
+}
+def Plan_WriteOp : Plan_Command<"write", (ins
+      Plan_SourceAttr:$destination, StrAttr:$name, Plan_PartAttr:$part,
+      Plan_Read<Plan_ViewAttr>:$view),
+      "custom<ViewOf>($view, $part) `->` `` $destination $name"> {
+  let summary = "Writes this rank's part of an output";
+}
+
+def Plan_RecordOp : Plan_Command<"record", (ins
+      StrAttr:$event),
+      "$event"> {
+  let summary = "Marks a point of a stream that others can wait for";
+}
+def Plan_WaitOp : Plan_Command<"wait", (ins
+      StrAttr:$event, OptionalAttr<FlatSymbolRefAttr>:$body),
+      "$event (`of` $body^)?"> {
+  let summary = "Holds a stream until an event is recorded";
+  let description = [{
+    An event of this run; with `of @body` of the run of that body on the same
+    micro-batch (of its only run, where it runs once), which stands before this
+    one in the entry. So what another stream has begun ahead (a message, a
+    gather) is waited for where it is needed.
+
+    ```mlir
+    plan.wait "there" of @receive
+    ```
+  }];
+}
+
+#endif

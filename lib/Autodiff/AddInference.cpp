@@ -1,0 +1,121 @@
+// Adds the entries of a training program that do not train: what a user asks of
+// a model between steps and after them.
+
+#include "accel/Autodiff/Passes.h"
+#include "dialects/NN/Entry.h"
+#include "dialects/NN/ModuleAttrs.h"
+#include "lib/Autodiff/BuildStep.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace accel::autodiff {
+#define GEN_PASS_DEF_ADDINFERENCEPASS
+#include "accel/Autodiff/Passes.h.inc"
+
+/// What training alone needs: dropout, and where gradients stop.
+static void dropTraining(func::FuncOp entry) {
+  for (Operation &op :
+       llvm::make_early_inc_range(entry.getBody().front().without_terminator()))
+    if (isa<nn::DropoutOp, nn::StopGradientOp>(op)) {
+      op.getResult(0).replaceAllUsesWith(op.getOperand(0));
+      op.erase();
+    }
+}
+
+/// Gives an entry these results, by name.
+static void giveResults(func::FuncOp entry,
+                        ArrayRef<std::pair<std::string, Value>> results) {
+  Operation *exit = entry.getBody().front().getTerminator();
+  OpBuilder builder(exit);
+  SmallVector<Value> values;
+  SmallVector<DictionaryAttr> attributes;
+  for (auto &[name, value] : results) {
+    values.push_back(value);
+    attributes.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(nn::kOutputAttr, builder.getStringAttr(name))));
+  }
+  exit->setOperands(values);
+  entry.setFunctionType(builder.getFunctionType(entry.getArgumentTypes(),
+                                                exit->getOperandTypes()));
+  entry.setAllResultAttrs(attributes);
+}
+
+/// Drops what the results do not need: inputs and states as well as ops.
+static LogicalResult prune(func::FuncOp entry) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  llvm::BitVector unused(entry.getNumArguments());
+  for (BlockArgument argument : entry.getArguments())
+    unused[argument.getArgNumber()] = argument.use_empty();
+  return entry.eraseArguments(unused);
+}
+
+namespace {
+struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (getOperation()->hasAttr(nn::kUntrainableAttr))
+      return; // nn-build-step says so
+    func::FuncOp main = nn::findEntry(getOperation(), nn::EntryKind::forward);
+    if (!main) {
+      getOperation().emitError() << "expected a forward entry, found none";
+      return signalPassFailure();
+    }
+    SymbolTable symbols(getOperation());
+    after = main;
+    for (nn::EntryKind kind : {nn::EntryKind::eval, nn::EntryKind::forward})
+      if (llvm::is_contained(entries, nn::stringifyEntryKind(kind)) &&
+          failed(add(main, kind, symbols)))
+        return signalPassFailure();
+  }
+
+  LogicalResult add(func::FuncOp main, nn::EntryKind kind,
+                    SymbolTable &symbols) {
+    func::FuncOp entry = main.clone();
+    entry.setSymName(nn::stringifyEntryKind(kind));
+    nn::setEntryKind(entry, kind);
+    SmallVector<std::pair<std::string, Value>> results;
+    bool evaluates = kind == nn::EntryKind::eval;
+    symbols.insert(entry, std::next(Block::iterator(after)));
+    if (evaluates) {
+      FailureOr<Value> made = buildLoss(entry, loss);
+      if (failed(made))
+        return failure();
+      results.emplace_back("loss", *made);
+    }
+    llvm::StringSet<> wanted;
+    for (const std::string &output : evalOutputs)
+      wanted.insert(output);
+    Operation *exit = entry.getBody().front().getTerminator();
+    for (OpOperand &operand : exit->getOpOperands()) {
+      auto output = entry.getResultAttrOfType<StringAttr>(
+          operand.getOperandNumber(), nn::kOutputAttr);
+      if (!output || output == loss)
+        continue;
+      if (!evaluates || wanted.erase(output))
+        results.emplace_back(output.str(), operand.get());
+    }
+    if (evaluates && !wanted.empty())
+      return main.emitError()
+             << "expected one of the model's outputs beside the loss in "
+                "--eval-outputs, found '"
+             << wanted.begin()->getKey() << "'";
+    if (results.empty()) { // the loss is all that the model gives
+      symbols.erase(entry);
+      return success();
+    }
+    giveResults(entry, results);
+    dropTraining(entry);
+    after = entry;
+    return prune(entry);
+  }
+
+  func::FuncOp after; ///< the entry that the next one follows
+};
+} // namespace
+} // namespace accel::autodiff

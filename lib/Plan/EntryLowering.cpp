@@ -1,0 +1,259 @@
+// Lowers tasks: arguments are buffers, ops commands, results writes.
+
+#include "EntryLowering.h"
+
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::plan;
+
+BodyOp SharedProgram::createBody(Location loc, StringRef name) {
+  OpBuilder builder = OpBuilder::atBlockEnd(&program.getBody().front());
+  std::string unique = name.str();
+  for (int next = 0; program.lookupSymbol(unique); ++next)
+    unique = (name + "_" + Twine(next)).str();
+  return createContainer<BodyOp>(builder, loc, unique, target.getEngine());
+}
+
+BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
+                                       RankedTensorType type, PartAttr part) {
+  BufferOp &buffer = states[state.getValue()];
+  if (buffer)
+    return buffer;
+  buffer = lowering.createBuffer(loc, state.getValue(), Role::state,
+                                 Space::device, type);
+  buffer.setPartAttr(part);
+  buffer.setSourceAttr(state);
+  OpBuilder builder = OpBuilder::atBlockEnd(&loadBody.getBody().front());
+  ReadOp::create(builder, loc, Source::state, state.getValue(), part,
+                 Lowering::getView(Lowering::getWhole(buffer, type)),
+                 "compute");
+  return buffer;
+}
+
+LogicalResult EntryLowering::run(EntryOp call) {
+  if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+    return schedule.emitOpError() << "expected one stage";
+  llvm::SetVector<Operation *> order;
+  if (!schedule) {
+    order.insert(entry); // a test's: a function run once
+  } else {
+    for (auto edge : schedule.getOps<dist::EdgeOp>())
+      edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    schedule.walk(
+        [&](dist::RunOp run) { order.insert(findTask(run.getTaskAttr())); });
+  }
+  // Those of accumulators, too, which the entry does not show.
+  for (Operation *op : order) {
+    auto task = cast<func::FuncOp>(op);
+    for (unsigned index = 0; index < task.getNumResults(); ++index)
+      writesStates |= bool(task.getResultAttr(index, nn::kStateAttr));
+  }
+  for (Operation *task : order)
+    if (failed(lowerTask(cast<func::FuncOp>(task))))
+      return failure();
+  writeRunList(call);
+  return success();
+}
+
+BodyOp EntryLowering::createBody(StringRef name) {
+  return shared.createBody(entry.getLoc(), (prefix + name).str());
+}
+
+LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
+  if (task.isExternal() || !task.getBody().hasOneBlock())
+    return task.emitOpError() << "expected a function of one block";
+  auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+  TaskBodies &bodies = tasks[task.getSymNameAttr()];
+  // Reading comes first in the text as well.
+  for (unsigned index = 0; index < task.getNumArguments(); ++index)
+    if (task.getArgAttr(index, nn::kInputAttr)) {
+      bodies.read = createBody("read_inputs");
+      break;
+    }
+  bodies.body = createBody(kind ? dist::stringifyTaskKind(kind.getKind())
+                                : StringRef("forward"));
+  shared.commands.setInsertionPointToEnd(&bodies.body.getBody().front());
+  for (BlockArgument argument : task.getArguments())
+    if (failed(lowerArgument(task, argument, bodies)))
+      return failure();
+  for (Operation &op : task.front().without_terminator())
+    if (failed(shared.lowering.lower(&op)))
+      return failure();
+  return lowerResults(task, bodies);
+}
+
+/// Which piece of a logical tensor an argument or result of `type` is.
+static PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
+  MLIRContext *context = type.getContext();
+  Builder builder(context);
+  if (auto layout = dyn_cast_or_null<dist::LayoutAttr>(layoutAttr)) {
+    SmallVector<Attribute> dims;
+    for (dist::AxesAttr axes : layout.getDims()) {
+      SmallVector<Attribute> names;
+      for (StringAttr name : axes.getNames())
+        names.push_back(name);
+      dims.push_back(builder.getArrayAttr(names));
+    }
+    return PartAttr::get(context, layout.getShape(),
+                         builder.getArrayAttr(dims));
+  }
+  SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
+  return PartAttr::get(context, type.getShape(), builder.getArrayAttr(axes));
+}
+
+/// The value that an edge carries to an argument of a task.
+Value EntryLowering::findSource(func::FuncOp task, unsigned argument) {
+  auto name = FlatSymbolRefAttr::get(task.getSymNameAttr());
+  dist::EdgeOp edge = edges.lookup({name, argument});
+  if (!edge)
+    return {};
+  func::FuncOp source = findTask(edge.getSourceAttr());
+  return source.front().getTerminator()->getOperand(edge.getResult());
+}
+
+LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
+                                           BlockArgument argument,
+                                           TaskBodies &bodies) {
+  unsigned number = argument.getArgNumber();
+  auto type = cast<RankedTensorType>(argument.getType());
+  PartAttr part = getPart(type, task.getArgAttr(number, dist::kLayoutAttr));
+  if (auto state =
+          task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr)) {
+    shared.lowering.setPlace(
+        argument, shared.getStateBuffer(state, argument.getLoc(), type, part));
+    return success();
+  }
+  auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
+  if (!input) {
+    Value source = findSource(task, number);
+    if (!source)
+      return task.emitOpError() << "expected argument " << number
+                                << " to carry '" << nn::kStateAttr << "' or '"
+                                << nn::kInputAttr << "', or an edge to it";
+    // A task that another one reads from has been lowered before.
+    shared.lowering.setPlace(argument, shared.lowering.getPlace(source));
+    return success();
+  }
+  BufferOp &buffer = inputs[input];
+  if (!buffer) {
+    buffer = shared.lowering.createBuffer(argument.getLoc(), input, Role::input,
+                                          Space::device, type);
+    buffer.setPartAttr(part);
+  }
+  shared.lowering.setPlace(argument, buffer);
+  bodies.inputs.push_back(input);
+  OpBuilder builder = OpBuilder::atBlockEnd(&bodies.read.getBody().front());
+  ReadOp::create(builder, argument.getLoc(), Source::input, input, part,
+                 Lowering::getView(shared.lowering.getPlace(argument)),
+                 "compute");
+  return success();
+}
+
+LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
+                                          TaskBodies &bodies) {
+  auto results = cast<func::ReturnOp>(task.front().getTerminator());
+  for (auto [number, value] : llvm::enumerate(results.getOperands())) {
+    auto output = task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
+    if (!output) {
+      if (task == entry && !task.getResultAttr(number, nn::kStateAttr))
+        return entry.emitOpError() << "expected result " << number
+                                   << " to carry '" << nn::kOutputAttr << "'";
+      continue;
+    }
+    Location loc = value.getLoc();
+    Place place = shared.lowering.getContiguous(value, loc);
+    if (place.buffer.getRole() == Role::state && writesStates)
+      place = shared.lowering.copy(place, loc, Role::output, Space::device);
+    if (place.buffer.getRole() == Role::activation)
+      place.buffer.setRole(Role::output);
+    if (!bodies.write)
+      bodies.write = createBody("write_outputs");
+    OpBuilder builder = OpBuilder::atBlockEnd(&bodies.write.getBody().front());
+    WriteOp::create(builder, loc, Source::output, output.getValue(),
+                    getPart(cast<RankedTensorType>(value.getType()),
+                            task.getResultAttr(number, dist::kLayoutAttr)),
+                    Lowering::getView(place), "compute");
+  }
+  return success();
+}
+
+LogicalResult EntryLowering::lowerResults(func::FuncOp task,
+                                          TaskBodies &bodies) {
+  auto results = cast<func::ReturnOp>(task.front().getTerminator());
+  auto stateOf = [&](unsigned number) {
+    return task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
+  };
+  // First what is read of old values, then the new ones.
+  if (failed(writeOutputs(task, bodies)))
+    return failure();
+  SmallVector<std::pair<unsigned, Place>> written;
+  for (auto [number, value] : llvm::enumerate(results.getOperands())) {
+    if (!stateOf(number))
+      continue;
+    SplatElementsAttr splat;
+    if (matchPattern(value, m_Constant(&splat))) {
+      written.push_back({number, {}});
+      continue;
+    }
+    Place place = shared.lowering.getPlace(value);
+    auto own = shared.states.find(stateOf(number).getValue());
+    if (place.buffer.getRole() == Role::state &&
+        (own == shared.states.end() || own->second != place.buffer))
+      place = shared.lowering.copy(place, value.getLoc(), Role::activation,
+                                   Space::device);
+    written.push_back({number, place});
+  }
+  for (auto &[number, place] : written) {
+    Value value = results.getOperand(number);
+    auto type = cast<RankedTensorType>(value.getType());
+    BufferOp buffer = shared.getStateBuffer(
+        stateOf(number), value.getLoc(), type,
+        getPart(type, task.getResultAttr(number, dist::kLayoutAttr)));
+    ViewAttr target = Lowering::getView(Lowering::getWhole(buffer, type));
+    SplatElementsAttr splat;
+    if (!place.buffer) {
+      matchPattern(value, m_Constant(&splat));
+      FillOp::create(shared.commands, value.getLoc(),
+                     splat.getSplatValue<TypedAttr>(), target, "compute");
+    } else if (place.buffer != buffer) {
+      auto copy = CopyOp::create(shared.commands, value.getLoc(),
+                                 Lowering::getView(place), target, "compute");
+      copy->setAttr(kInsertedByAttr,
+                    shared.commands.getStringAttr("local-lower-to-plan"));
+    }
+  }
+  return success();
+}
+
+void EntryLowering::writeRunList(EntryOp call) {
+  RunListWriter list(call, shared.target.getEngine());
+  if (!schedule)
+    return list.run(tasks.front().second, 0);
+  schedule.walk([&](dist::RunOp run) {
+    tasks[run.getTaskAttr().getAttr()].runs += run.getTurn() ? 2 : 1;
+  });
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    TaskBodies &from = tasks[edge.getSourceAttr().getAttr()],
+               &to = tasks[edge.getTargetAttr().getAttr()];
+    if ((from.runs > 1) == (to.runs > 1))
+      to.kept.insert_range(from.inputs);
+  }
+  auto runTask = [&](dist::RunOp run) {
+    list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
+  };
+  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      runTask(run);
+    else if (auto loop = dyn_cast<dist::LoopOp>(op))
+      list.loop(loop.getTrips(),
+                [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
+  }
+  // Where others have read a task's inputs before it, nothing reads them again.
+  for (auto &[name, bodies] : tasks)
+    if (bodies.read &&
+        SymbolTable::symbolKnownUseEmpty(bodies.read, shared.program))
+      bodies.read.erase();
+}

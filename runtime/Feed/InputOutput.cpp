@@ -1,0 +1,291 @@
+// Opens the files of inputs and states, and makes the tasks that move pieces of
+// them.
+
+#include "Feed/InputOutput.h"
+
+#include "Base/SystemError.h"
+#include "Data/Npy.h"
+#include "Data/TensorProto.h"
+#include "Feed/DataFeed.h"
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace accel::rt {
+namespace {
+
+constexpr size_t kStagingBytes = 1 << 20;
+
+std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
+  std::string text = std::string(dtypeName(dtype)) + " [";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
+                              const std::string &name) {
+  for (const OpenTensor &tensor : tensors)
+    if (tensor.name == name)
+      return &tensor.range;
+  return nullptr;
+}
+
+} // namespace
+
+std::string fileNameOf(const std::string &name) {
+  std::string result;
+  for (char c : name)
+    result += c == '/' ? std::string("%2F") : std::string(1, c);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+Status Inputs::open(const std::vector<TensorPlan> &wanted,
+                    const std::string &folder, const DataFeed *data) {
+  struct stat info;
+  if (!wanted.empty() && !folder.empty()) {
+    int error = stat(folder.c_str(), &info) != 0 ? errno : 0;
+    if (error == ENOENT || error == ENOTDIR ||
+        (!error && !S_ISDIR(info.st_mode)))
+      return Status::error("expected a folder of inputs, found none at " +
+                           inQuotes(folder));
+    if (error)
+      return Status::error("cannot open the folder of inputs " +
+                           inQuotes(folder) + ": " + systemError(error));
+  }
+  // Test sets number their files; a file that names its tensor says it better.
+  std::vector<OpenTensor> numbered;
+  for (size_t i = 0; i < wanted.size() && !folder.empty(); ++i) {
+    std::string path = folder + "/input_" + std::to_string(i) + ".pb";
+    FileHandle file = openForReading(path), memory;
+    if (!file && errno == ENOENT)
+      continue;
+    if (!file)
+      return Status::error("cannot open " + inQuotes(path) + ": " +
+                           systemError(errno));
+    OpenTensor tensor;
+    ACCEL_RT_RETURN_IF_ERROR(
+        openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
+    bool known = false;
+    for (const TensorPlan &input : wanted)
+      known |= input.name == tensor.name;
+    if (!known)
+      tensor.name = wanted[i].name;
+    numbered.push_back(std::move(tensor));
+    files.push_back(std::move(file));
+    files.push_back(std::move(memory));
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const TensorPlan &input = wanted[i];
+    std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
+    OpenTensor tensor;
+    tensor.name = input.name;
+    FileHandle file = folder.empty() ? FileHandle() : openForReading(path);
+    if (file) {
+      ACCEL_RT_RETURN_IF_ERROR(openNpy(file.get(), path, tensor.range));
+      files.push_back(std::move(file));
+    } else if (!folder.empty() && errno != ENOENT) {
+      return Status::error("cannot open " + inQuotes(path) + ": " +
+                           systemError(errno));
+    } else if (const TensorRange *found = findTensor(numbered, input.name)) {
+      tensor.range = *found;
+    } else if (data) {
+      if (data->feeds(input.name))
+        continue;
+      return Status::error("expected input " + inQuotes(input.name) + " (" +
+                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           inQuotes(fileNameOf(input.name) + ".npy") +
+                           " in a folder --inputs, because " +
+                           data->whyNot(input.name));
+    } else {
+      return Status::error("expected input " + inQuotes(input.name) + " (" +
+                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           inQuotes(fileNameOf(input.name) + ".npy") + " or " +
+                           inQuotes("input_" + std::to_string(i) + ".pb") +
+                           " in " + inQuotes(folder) + ", found neither");
+    }
+    if (tensor.range.dtype != input.dtype ||
+        tensor.range.shape != input.part.shape)
+      return Status::error("expected " +
+                           shapeText(input.dtype, input.part.shape) +
+                           " for input " + inQuotes(input.name) + ", found " +
+                           shapeText(tensor.range.dtype, tensor.range.shape) +
+                           " in " + inQuotes(tensor.range.path));
+    tensors.push_back(std::move(tensor));
+  }
+  return Status();
+}
+
+const TensorRange *Inputs::find(const std::string &name) const {
+  return findTensor(tensors, name);
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ReadTask : public HostTask {
+public:
+  explicit ReadTask(PieceMover mover) : mover(std::move(mover)) {}
+  Status run(const Address *views, int64_t microBatch) override {
+    return mover.read(views[0], microBatch);
+  }
+
+private:
+  PieceMover mover;
+};
+
+/// Reads a rank's piece of a state's value, and holds the very bytes that it
+/// has read against their hash: what was checked before may have changed since.
+class LoadTask : public HostTask {
+public:
+  LoadTask(PieceMover mover, const OpenTensor &tensor, RangeBlocks blocks,
+           const Weights::Check &check, const uint64_t *pieceHash,
+           std::atomic<uint64_t> &counter)
+      : mover(std::move(mover)), tensor(tensor), blocks(std::move(blocks)),
+        check(check), pieceHash(pieceHash), counter(counter) {}
+  Status run(const Address *views, int64_t microBatch) override {
+    RangeDigest digest(blocks);
+    ACCEL_RT_RETURN_IF_ERROR(
+        mover.read(views[0], microBatch, &counter, &digest));
+    if (check.hash &&
+        digest.value() != (blocks.isSplit() ? *pieceHash : *check.hash))
+      return check.changed(tensor);
+    return Status();
+  }
+
+private:
+  PieceMover mover;
+  const OpenTensor &tensor;
+  RangeBlocks blocks;
+  const Weights::Check &check;
+  const uint64_t *pieceHash;
+  std::atomic<uint64_t> &counter;
+};
+
+/// Of a device without memory.
+class NothingTask : public HostTask {
+public:
+  Status run(const Address *, int64_t) override { return Status(); }
+};
+
+/// Replicated pieces are written by one rank, which says `writer`.
+class WriteTask : public HostTask {
+public:
+  WriteTask(std::optional<PieceMover> mover, InputOutput &io)
+      : mover(std::move(mover)), io(io) {}
+  Status run(const Address *views, int64_t microBatch) override {
+    if (!mover || !io.writing)
+      return Status();
+    auto begin = std::chrono::steady_clock::now();
+    Status status = mover->write(views[0], microBatch);
+    io.writeSeconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    return status;
+  }
+
+private:
+  std::optional<PieceMover> mover;
+  InputOutput &io;
+};
+
+/// Keeps a number that a training step reports.
+class ReportTask : public HostTask {
+public:
+  ReportTask(Memory &memory, DType dtype, double &value)
+      : memory(memory), dtype(dtype), value(value) {}
+  Status run(const Address *views, int64_t) override {
+    if (dtype == DType::F64)
+      return memory.download(&value, views[0], {sizeof value});
+    float narrow = 0;
+    ACCEL_RT_RETURN_IF_ERROR(
+        memory.download(&narrow, views[0], {sizeof narrow}));
+    value = narrow;
+    return Status();
+  }
+
+private:
+  Memory &memory;
+  DType dtype;
+  double &value;
+};
+
+} // namespace
+
+bool isStepReport(const Executable &executable, const std::string &output) {
+  return executable.isTraining() &&
+         std::find(std::begin(kStepReports), std::end(kStepReports), output) !=
+             std::end(kStepReports);
+}
+
+Status InputOutput::prepareLoad(const ReadCommand &read,
+                                const Coordinates &coordinates,
+                                RankControl &control,
+                                std::unique_ptr<HostTask> &task) {
+  std::optional<size_t> state =
+      weights ? weights->find(read.name) : std::nullopt;
+  if (!state)
+    return Status::error("found no value for " + inQuotes(read.name));
+  const OpenTensor &tensor = weights->values()[*state];
+  if (staging.empty())
+    staging.resize(kStagingBytes);
+  task = std::make_unique<LoadTask>(
+      PieceMover(tensor.range, read.part, read.target, coordinates, memory,
+                 &staging),
+      tensor, RangeBlocks(tensor.range, read.part, coordinates),
+      weights->checkOf(*state), pieceHashes + *state, control.weightBytesRead);
+  return Status();
+}
+
+Status InputOutput::prepare(const Command &command,
+                            const Coordinates &coordinates,
+                            RankControl &control,
+                            std::unique_ptr<HostTask> &task) {
+  if (!moves) {
+    task = std::make_unique<NothingTask>();
+    return Status();
+  }
+  if (auto *read = std::get_if<ReadCommand>(&command.what)) {
+    if (read->source == "state")
+      return prepareLoad(*read, coordinates, control, task);
+    const TensorRange *range = inputs ? inputs->find(read->name) : nullptr;
+    if (!range && data && data->feeds(read->name)) {
+      task = data->prepare(*read, coordinates, *memory, finishedSteps);
+      return Status();
+    }
+    if (!range)
+      return Status::error("found no value for " + inQuotes(read->name));
+    task = std::make_unique<ReadTask>(
+        PieceMover(*range, read->part, read->target, coordinates, memory));
+    return Status();
+  }
+  auto &write = std::get<WriteCommand>(command.what);
+  if (write.target != "output")
+    return Status::error("expected a write of an output, found one of a " +
+                         write.target);
+  if (isStepReport(executable, write.name)) {
+    auto report = std::find(std::begin(kStepReports), std::end(kStepReports),
+                            write.name) -
+                  std::begin(kStepReports);
+    task = std::make_unique<ReportTask>(*memory, write.view.dtype,
+                                        record.values[report]);
+    return Status();
+  }
+  std::optional<PieceMover> mover;
+  if (outputs && isWriter(write.part, coordinates))
+    if (const TensorRange *range = outputs->find(write.name))
+      mover.emplace(*range, write.part, write.view, coordinates, memory);
+  task = std::make_unique<WriteTask>(std::move(mover), *this);
+  return Status();
+}
+
+} // namespace accel::rt

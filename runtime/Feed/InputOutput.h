@@ -1,0 +1,90 @@
+// What read and write commands move: inputs, outputs and the states' values as
+// ranges of open files. Opened and checked by the parent before any rank
+// exists, so that every error is found once and early.
+
+#ifndef ACCEL_RUNTIME_FEED_INPUTOUTPUT_H
+#define ACCEL_RUNTIME_FEED_INPUTOUTPUT_H
+
+#include "Control/Control.h"
+#include "Data/AtomicFile.h"
+#include "State/Weights.h"
+#include "accel-rt/Device.h"
+
+namespace accel::rt {
+
+class DataFeed;
+
+/// Opens `folder`/NAME.npy ('/' written %2F) or input_K.pb for every input.
+/// Errors: an input without a file, another shape or element type.
+class Inputs {
+public:
+  /// Without a file is what `data` feeds; an empty `folder` holds no files.
+  Status open(const std::vector<TensorPlan> &wanted, const std::string &folder,
+              const DataFeed *data);
+  const TensorRange *find(const std::string &name) const;
+
+private:
+  std::vector<OpenTensor> tensors;
+  std::vector<FileHandle> files;
+};
+
+/// Output files: made at full size, filled by the ranks, and named when all is
+/// well. The reports of training steps are no files.
+class Outputs {
+public:
+  /// Errors: the folder is missing or not writable, or the disk is full.
+  Status create(const Executable &executable,
+                const std::vector<TensorPlan> &wanted,
+                const std::string &folder);
+  const TensorRange *find(const std::string &name) const;
+  /// Synchronises and renames.
+  Status finish();
+
+private:
+  std::vector<OpenTensor> tensors;
+  std::vector<AtomicFile> files;
+  /// What a file is called too: its number, and the other path.
+  std::vector<std::pair<size_t, std::string>> links;
+};
+
+/// Makes the tasks of read and write commands.
+struct InputOutput {
+  const Executable &executable;
+  const Inputs *inputs = nullptr;
+  const Weights *weights = nullptr;
+  /// What this rank's pieces of split states must hash to
+  /// (Weights::checkSplit).
+  const uint64_t *pieceHashes = nullptr;
+  const Outputs *outputs = nullptr; ///< Null: outputs are computed, not kept.
+  const DataFeed *data = nullptr;   ///< Of inputs without a file.
+  Memory *memory = nullptr;         ///< What the commands' views are in.
+  /// Set while a write command shall reach its file.
+  bool writing = false;
+  /// Seconds that writes to files took since the last reset.
+  double writeSeconds = 0;
+  /// The reports of the last training step, and the steps finished before it.
+  StepRecord record = {};
+  int64_t finishedSteps = 0;
+  /// What weights that are scattered in memory move through, one after another;
+  /// whoever has loaded them gives it back.
+  std::vector<char> staging = {};
+  /// False: no bytes are read or written.
+  bool moves = true;
+
+  Status prepare(const Command &command, const Coordinates &coordinates,
+                 RankControl &control, std::unique_ptr<HostTask> &task);
+
+private:
+  Status prepareLoad(const ReadCommand &read, const Coordinates &coordinates,
+                     RankControl &control, std::unique_ptr<HostTask> &task);
+};
+
+/// Whether the output is a number by which a training step reports.
+bool isStepReport(const Executable &executable, const std::string &output);
+
+/// A name as a file's name: '/' becomes %2F.
+std::string fileNameOf(const std::string &name);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_FEED_INPUTOUTPUT_H

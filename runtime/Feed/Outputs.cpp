@@ -1,0 +1,119 @@
+// Output files, whole or not at all.
+
+#include "Base/SyncName.h"
+#include "Base/SystemError.h"
+#include "Base/UniqueName.h"
+#include "Data/Npy.h"
+#include "Feed/InputOutput.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace accel::rt {
+
+/// Other names of an output: a gradient has those of its parameter.
+static std::vector<std::string> otherNames(const Executable &executable,
+                                           const std::string &output) {
+  std::vector<std::string> names;
+  for (const StatePlan &state : executable.states)
+    if (state.name + ".grad" == output)
+      for (const std::string &alias : state.aliases)
+        names.push_back(alias + ".grad");
+  return names;
+}
+
+/// The shape of the output's file: a gradient that is as padded as its
+/// parameter comes without the padding.
+static const std::vector<int64_t> &fileShape(const Executable &executable,
+                                             const TensorPlan &output) {
+  for (const StatePlan &state : executable.states)
+    if (state.name + ".grad" == output.name && state.shape == output.part.shape)
+      return state.valueShape();
+  return output.part.shape;
+}
+
+/// Makes `other` a second name of a published file, in one step.
+static Status linkFile(const AtomicFile &file, const std::string &other) {
+  std::string temporary;
+  int error = makeUnique(folderOf(other), other, temporary, [&](auto &name) {
+    return link(file.path().c_str(), name.c_str()) == 0;
+  });
+  if (!error && rename(temporary.c_str(), other.c_str()) != 0) {
+    error = errno;
+    unlink(temporary.c_str());
+  }
+  if (!error)
+    error = syncName(other, file.descriptor());
+  return error ? Status::error("cannot write " + inQuotes(other) + ": " +
+                               systemError(error))
+               : Status();
+}
+
+/// Makes the folder, so that it stays whatever becomes of the power.
+static Status makeFolder(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/')
+    folder.pop_back();
+  int error = mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST ? errno : 0;
+  if (!error) {
+    FileHandle handle(
+        ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Files can be made in a folder that cannot be listed.
+    error = handle            ? syncName(folder, handle.get())
+            : errno != EACCES ? errno
+                              : 0;
+  }
+  return error ? Status::error("cannot make the folder " + inQuotes(folder) +
+                               " for outputs: " + systemError(error))
+               : Status();
+}
+
+Status Outputs::create(const Executable &executable,
+                       const std::vector<TensorPlan> &wanted,
+                       const std::string &folder) {
+  ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
+  for (const TensorPlan &tensor : wanted) {
+    if (isStepReport(executable, tensor.name))
+      continue;
+    std::string path = folder + "/" + fileNameOf(tensor.name) + ".npy";
+    const std::vector<int64_t> &shape = fileShape(executable, tensor);
+    std::string header = npyHeader(tensor.dtype, shape);
+    uint64_t bytes = static_cast<uint64_t>(numElements(shape)) *
+                     static_cast<uint64_t>(dtypeBytes(tensor.dtype));
+    AtomicFile file;
+    ACCEL_RT_RETURN_IF_ERROR(file.create(path, header.size() + bytes));
+    ACCEL_RT_RETURN_IF_ERROR(
+        writeRange(file.descriptor(), path, 0, header.data(), header.size()));
+    OpenTensor open;
+    open.name = tensor.name;
+    open.range = {file.descriptor(), path,  header.size(),
+                  tensor.dtype,      shape, rowMajorStrides(shape)};
+    for (const std::string &name : otherNames(executable, tensor.name))
+      links.push_back({files.size(), folder + "/" + fileNameOf(name) + ".npy"});
+    tensors.push_back(std::move(open));
+    files.push_back(std::move(file));
+  }
+  return Status();
+}
+
+const TensorRange *Outputs::find(const std::string &name) const {
+  for (const OpenTensor &tensor : tensors)
+    if (tensor.name == name)
+      return &tensor.range;
+  return nullptr;
+}
+
+Status Outputs::finish() {
+  for (AtomicFile &file : files)
+    ACCEL_RT_RETURN_IF_ERROR(file.complete());
+  // All are complete: only now the old ones go.
+  for (AtomicFile &file : files)
+    ACCEL_RT_RETURN_IF_ERROR(file.publish());
+  for (const auto &[file, other] : links)
+    ACCEL_RT_RETURN_IF_ERROR(linkFile(files[file], other));
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,190 @@
+// The rules of options, as tables where they can be.
+
+#include "Run/CheckOptions.h"
+
+#include "Device/Devices.h"
+#include "State/Resume.h"
+
+namespace accel::rt {
+
+/// Options that only some entries have.
+static Status checkKind(const Executable &plan, const RunOptions &options,
+                        const std::string &entry) {
+  bool trains = entry == "step";
+  struct {
+    const char *name;
+    bool given, step, eval, forward;
+  } rows[] = {
+      {"--steps", options.steps > 0, true, false, false},
+      {"--data", !options.data.empty(), true, true, false},
+      {"--seed", options.seed.has_value(), true, false, false},
+      {"--save-weights", !options.saveWeights.empty(), true, false, false},
+      {"--checkpoint", !options.checkpoint.empty(), true, false, false},
+      {"--resume", !options.resume.empty(), true, false, false},
+      {"--eval-every", options.evalEvery > 0, true, false, false},
+      {"--repeat", options.repeats > 0, false, true, true}};
+  for (const auto &row : rows) {
+    if (!row.given || (trains            ? row.step
+                       : entry == "eval" ? row.eval
+                                         : row.forward))
+      continue;
+    std::string text = std::string("option '") + row.name + "' is for ";
+    if (!row.step)
+      return Status::error(text + "forward programs, and " +
+                           inQuotes(options.executable) +
+                           " trains: give --steps");
+    if (!plan.isTraining())
+      return Status::error(text + "training programs, and " +
+                           inQuotes(options.executable) + " does not train");
+    return Status::error(text + "the entry 'step'" +
+                         (row.eval ? " and 'eval'" : "") +
+                         ", and this run calls " + inQuotes(entry));
+  }
+  if (options.evalEvery && !plan.hasEntry("eval"))
+    return Status::error(
+        "option '--eval-every' calls the entry 'eval', which " +
+        inQuotes(options.executable) +
+        " does not have: compile it with eval among --entries");
+  bool hasEvalInputs = !options.evalInputs.empty() || !options.evalData.empty();
+  if (hasEvalInputs != (options.evalEvery > 0))
+    return Status::error(
+        options.evalEvery
+            ? "option '--eval-every' expects --eval-inputs or --eval-data"
+            : "options '--eval-inputs' and '--eval-data' expect --eval-every");
+  if (!options.weights.empty() && !options.resume.empty())
+    return Status::error("cannot use option '--weights' with --resume, which "
+                         "has the checkpoint's");
+  if (entry == "eval" && !options.data.empty() && !options.outputs.empty())
+    return Status::error("cannot use option '--outputs' with --data in the "
+                         "entry 'eval': there is one of each batch");
+  bool hasData = !options.data.empty() || !options.evalData.empty();
+  for (auto [name, given] :
+       {std::pair("--data-type", !options.dataType.empty() && !hasData),
+        std::pair("--data-labels", !options.dataLabels.empty() && !hasData),
+        std::pair("--seed", options.seed.has_value() && options.data.empty())})
+    if (given)
+      return Status::error(std::string("option '") + name + "' expects --data");
+  if (!options.originalWeights.empty() && options.saveWeights.empty())
+    return Status::error("option '--original-weights' expects --save-weights");
+  if (options.saveEvery && options.checkpoint.empty())
+    return Status::error("option '--save-every' expects --checkpoint");
+  if (!options.resume.empty() && !options.steps)
+    return Status::error("option '--resume' expects --steps, the number of "
+                         "steps in all: those that the checkpoint has seen "
+                         "count");
+  return Status();
+}
+
+/// Options of what a device that only counts does not do.
+static Status checkCounted(const RunOptions &options,
+                           const DeviceKind &device) {
+  struct {
+    const char *name;
+    bool given;
+    const char *why;
+  } rows[] = {
+      {"--inputs", !options.inputs.empty(), "reads no inputs"},
+      {"--outputs", !options.outputs.empty(), "computes no outputs"},
+      {"--data", !options.data.empty(), "reads no tokens"},
+      {"--save-weights", !options.saveWeights.empty(), "trains no weights"},
+      {"--checkpoint", !options.checkpoint.empty(), "has nothing to save"},
+      {"--resume", !options.resume.empty(), "has nothing to go on with"},
+      {"--threads", options.threads > 0, "has nothing for threads to do"},
+      {"--weights", !options.weights.empty(), "reads no weights"},
+      {"--eval-every", options.evalEvery > 0, "computes no losses"},
+      {"--poison", options.poison, "has no bytes to overwrite"}};
+  for (const auto &row : rows)
+    if (row.given)
+      return Status::error(std::string("cannot use option '") + row.name +
+                           "' with device " + inQuotes(device.name) +
+                           ", which counts commands and executes none: it " +
+                           row.why);
+  return Status();
+}
+
+static Status chooseDevice(const Executable &plan, const RunOptions &options,
+                           const DeviceKind *&device) {
+  std::string planned = deviceOf(plan);
+  device = options.ownDevice
+               ? options.ownDevice
+               : findDevice(options.device.empty() ? planned : options.device);
+  if (!device)
+    return options.device.empty()
+               ? Status::error(inQuotes(options.executable) +
+                               " was compiled for device " + inQuotes(planned) +
+                               ", which this acc-run has not: it has " +
+                               deviceNames())
+               : Status::error("expected a device (" + deviceNames() +
+                               ") for --device, found " +
+                               inQuotes(options.device));
+  if (!device->executes)
+    return checkCounted(options, *device);
+  if (planned != device->name)
+    return Status::error(inQuotes(options.executable) +
+                         " was compiled for device " + inQuotes(planned) +
+                         ", found --device=" + device->name +
+                         ": compile it with --target=" + device->name);
+  return device->checkMachine(plan, options.executable);
+}
+
+Status checkOptions(const Executable &plan, const RunOptions &options,
+                    const DeviceKind *&device) {
+  int64_t ranks = plan.numRanks();
+  if (options.ranks && options.ranks != ranks) {
+    std::string mesh;
+    for (const Axis &axis : plan.mesh)
+      mesh += (mesh.empty() ? "" : ", ") + axis.name + "=" +
+              std::to_string(axis.size);
+    return Status::error("expected " + std::to_string(ranks) +
+                         (ranks == 1 ? " rank" : " ranks") +
+                         " as the mesh of " + inQuotes(options.executable) +
+                         " has (" + (mesh.empty() ? "no axes" : mesh) +
+                         "), found -n " + std::to_string(options.ranks));
+  }
+  ACCEL_RT_RETURN_IF_ERROR(chooseDevice(plan, options, device));
+  std::string entry;
+  ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, entry));
+  return checkKind(plan, options, entry);
+}
+
+Status chooseEntry(const Executable &plan, const RunOptions &options,
+                   std::string &entry) {
+  entry = options.entry;
+  if (entry.empty()) {
+    for (const char *name : {"eval", "forward", "step"})
+      if (plan.hasEntry(name))
+        entry = name;
+    return Status();
+  }
+  bool isKnown = entry == "step" || entry == "eval" || entry == "forward";
+  if (isKnown && plan.hasEntry(entry))
+    return Status();
+  std::string names;
+  for (const char *name : {"step", "eval", "forward"})
+    if (plan.hasEntry(name))
+      names += (names.empty() ? "" : ", ") + std::string(name);
+  return Status::error("expected an entry of " + inQuotes(options.executable) +
+                       " (" + names + ") for --entry, found " +
+                       inQuotes(entry));
+}
+
+Status countRuns(const std::string &entry, const RunOptions &options,
+                 const Resume *resume, int64_t &repeats) {
+  repeats =
+      std::max<int64_t>(1, entry == "step" ? options.steps : options.repeats);
+  if (!resume)
+    return Status();
+  repeats = std::max<int64_t>(0, repeats - resume->step());
+  if (repeats)
+    return Status();
+  std::string text = "the checkpoint " + inQuotes(resume->path()) +
+                     " has seen " + std::to_string(resume->step()) + " of " +
+                     std::to_string(options.steps) + " steps: none is left";
+  if (!options.outputs.empty())
+    return Status::error(text + ", which '--outputs' would need");
+  if (options.warn)
+    options.warn(text);
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,33 @@
+// Whether a run's options fit the executable, the machine and each other:
+// asked before anything is opened for writing.
+
+#ifndef ACCEL_RUNTIME_RUN_CHECKOPTIONS_H
+#define ACCEL_RUNTIME_RUN_CHECKOPTIONS_H
+
+#include "accel-rt/Runtime.h"
+
+namespace accel::rt {
+
+class Resume;
+struct DeviceKind;
+
+/// Finds the device to run on. Errors: another number of ranks, no such device,
+/// one that cannot run the file, a machine that lacks what the code needs,
+/// options that only one kind of program or device has, or that need others.
+Status checkOptions(const Executable &plan, const RunOptions &options,
+                    const DeviceKind *&device);
+
+/// The entry that the options call, or what the file is for. Errors: it has no
+/// such entry.
+Status chooseEntry(const Executable &plan, const RunOptions &options,
+                   std::string &entry);
+
+/// How often `entry` is to be called: with `resume` (or null),
+/// the steps that are left. Errors: none is left, but outputs are asked for;
+/// without outputs, that is a warning.
+Status countRuns(const std::string &entry, const RunOptions &options,
+                 const Resume *resume, int64_t &repeats);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_RUN_CHECKOPTIONS_H

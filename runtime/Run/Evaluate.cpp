@@ -1,0 +1,33 @@
+// The loop over the batches of an evaluation.
+
+#include "Run/Evaluate.h"
+
+#include "Execute/Executor.h"
+
+#include <chrono>
+
+namespace accel::rt {
+
+Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
+                StepRecord &record) {
+  using Clock = std::chrono::steady_clock;
+  RankControl &self = parts.control.self();
+  auto start = Clock::now();
+  double sum = 0;
+  int64_t batches = call.numBatches();
+  io.writeSeconds = 0;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    io.finishedSteps = batch;
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.barrier());
+    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("eval"));
+    sum += io.record.values[StepRecord::Loss];
+    self.command[0] = RankControl::kBetweenRuns;
+  }
+  std::chrono::duration<double> seconds = Clock::now() - start;
+  record.isEvaluated = true;
+  record.evalLoss = sum / static_cast<double>(batches);
+  record.evalSeconds = seconds.count() - io.writeSeconds;
+  return Status();
+}
+
+} // namespace accel::rt

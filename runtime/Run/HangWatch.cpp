@@ -1,0 +1,69 @@
+// Comparing the ranks' counters with those of the last look.
+
+#include "Run/HangWatch.h"
+
+#include "Run/WhereIs.h"
+
+#include <algorithm>
+
+namespace accel::rt {
+namespace {
+
+/// What one look counts for at most: the time of a stopped parent is nobody's.
+constexpr std::chrono::duration<double> kLongestLook(0.2);
+
+} // namespace
+
+HangWatch::HangWatch(const Executable &plan, ControlCenter &control,
+                     double limit)
+    : plan(plan), control(control), limit(limit),
+      lastProgress(static_cast<size_t>(plan.numRanks())) {}
+
+bool HangWatch::look() {
+  auto now = Clock::now();
+  silent +=
+      std::min<std::chrono::duration<double>>(now - lastLook, kLongestLook);
+  lastLook = now;
+  for (size_t rank = 0; rank < lastProgress.size(); ++rank) {
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
+    uint64_t progress = self.progress.load() + self.runsDone +
+                        self.bytesPopulated + self.weightBytesRead;
+    if (progress != lastProgress[rank])
+      silent = {};
+    lastProgress[rank] = progress;
+  }
+  return silent.count() > limit;
+}
+
+std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
+  // A rank that came to fewer barriers than others is not waiting for them,
+  // even if it was stopped in a wait that is over. What ranks do between
+  // barriers differs, and so do their counts of it.
+  uint64_t least = UINT64_MAX, most = 0;
+  for (size_t rank = 0; rank < processes.size(); ++rank) {
+    uint64_t barriers =
+        control.rank(static_cast<int64_t>(rank)).barriers.load();
+    least = std::min(least, barriers);
+    most = std::max(most, barriers);
+  }
+  std::string text = "no rank made progress for " +
+                     std::to_string(static_cast<int64_t>(silent.count())) +
+                     " s: ";
+  for (size_t rank = 0; rank < processes.size(); ++rank) {
+    const RankControl &self = control.rank(static_cast<int64_t>(rank));
+    text += rank ? "; " : "";
+    if (self.state.load() == RankControl::Finished) {
+      text += "rank " + std::to_string(rank) + ", which has finished";
+      continue;
+    }
+    int64_t number = static_cast<int64_t>(rank);
+    bool waits = self.waiting.load() &&
+                 (self.barriers.load() > least || least == most) &&
+                 canOnlyWait(plan, self, number);
+    text += whereIs(plan, self, number, waits) +
+            (waits ? "" : whyItStands(processes[rank]));
+  }
+  return text;
+}
+
+} // namespace accel::rt

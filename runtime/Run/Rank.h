@@ -1,0 +1,61 @@
+// The life of one rank, in its own process.
+
+#ifndef ACCEL_RUNTIME_RUN_RANK_H
+#define ACCEL_RUNTIME_RUN_RANK_H
+
+#include "Comm/HostMemory.h"
+#include "Control/ControlPlane.h"
+#include "Device/Devices.h"
+#include "Feed/DataFeed.h"
+#include "Feed/InputOutput.h"
+#include "Format/EntryTensors.h"
+#include "accel-rt/Runtime.h"
+
+namespace accel::rt {
+
+class SavedWeights;
+class Checkpoints;
+class Resume;
+
+/// An entry that is called, and what it is called on.
+struct Call {
+  std::string entry;
+  EntryTensors tensors;
+  Inputs inputs;
+  DataFeed data;
+  bool hasData = false; ///< Else the inputs are files alone.
+
+  /// What a whole evaluation goes through.
+  int64_t numBatches() const { return hasData ? data.numBatches() : 1; }
+};
+
+/// What the parent has opened and every rank inherits.
+struct Job {
+  const RunOptions &options;
+  const DeviceKind &device;
+  const ExecutableFile &file;
+  ControlCenter &control;
+  HostMemory &memory; ///< Through which ranks exchange data.
+  const Call &call;
+  const Call *eval; ///< Between steps; null: never.
+  const Weights &weights;
+  const Outputs *outputs;         ///< Null: not written.
+  const SavedWeights *saved;      ///< Null: not written.
+  const Checkpoints *checkpoints; ///< Null: not written.
+  const Resume *resumed;          ///< Null: from the first values.
+  int64_t threads;                ///< Of each rank.
+  int64_t repeats;                ///< Calls, of eval evaluations.
+
+  bool trains() const { return call.entry == "step"; }
+};
+
+/// Loads and runs; it tells of itself by `control`.
+Status runRank(const Job &job, ControlPlane &control);
+
+/// The program whose stage is the rank's coordinate on pp: every file that
+/// opens has one for each.
+const Program *programOf(const Executable &executable, int64_t rank);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_RUN_RANK_H

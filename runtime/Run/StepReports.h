@@ -1,0 +1,21 @@
+// What the parent says of training steps: their results, and the error of a run
+// that one of them ended.
+
+#ifndef ACCEL_RUNTIME_RUN_STEPREPORTS_H
+#define ACCEL_RUNTIME_RUN_STEPREPORTS_H
+
+#include "Run/Rank.h"
+
+namespace accel::rt {
+
+/// What the ranks say of the step `number`, counted from 0 in this run.
+/// Requires all of them to have finished it.
+StepResult stepResult(const Job &job, int64_t number);
+
+/// The error of a run that stopped at a step without a finite loss or norm.
+/// Requires RankControl::stoppedAt.
+Status badStep(const Job &job);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_RUN_STEPREPORTS_H

@@ -1,0 +1,313 @@
+// Laying checkpoints out, and the protocol of saving one.
+
+#include "State/Checkpoint.h"
+
+#include "Base/SystemError.h"
+#include "Control/ControlPlane.h"
+#include "Data/Safetensors.h"
+#include "Execute/Executor.h"
+#include "State/Resume.h"
+#include "State/SavedWeights.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace accel::rt {
+namespace {
+
+/// Between a file and scattered views, and of one read for hashing.
+constexpr size_t kStagingBytes = 1 << 20;
+/// Written back to storage at a time: each is a sign of life.
+constexpr int64_t kSyncBytes = int64_t(64) << 20;
+
+int fileOf(const StatePlan &state) {
+  return state.role == "parameter" || state.role == "buffer" ? kModel
+                                                             : kOptimizer;
+}
+
+/// With errno as the reason.
+Status cannotWrite(const char *name) {
+  int error = errno;
+  return Status::error("cannot write " + inQuotes(name) + ": " +
+                       systemError(error));
+}
+
+/// A file system that cannot synchronise folders is no error.
+Status syncFolder(int fd) {
+  return fsync(fd) == 0 || errno == EINVAL ? Status() : cannotWrite(".");
+}
+
+Status sameFolder(const std::string &a, const std::string &b, bool &same) {
+  struct stat first, second;
+  for (auto [path, info] : {std::pair(&a, &first), std::pair(&b, &second)})
+    if (stat(path->c_str(), info) != 0)
+      return Status::error("cannot look at the checkpoint " + inQuotes(*path) +
+                           ": " + systemError(errno));
+  same = first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+  return Status();
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The parent
+//===----------------------------------------------------------------------===//
+
+Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
+                         const Resume *resumed, const DataCursor *cursor) {
+  const Executable &executable = file.plan();
+  every = options.saveEvery;
+  resumedPath = resumed ? resumed->path() : "";
+  ACCEL_RT_RETURN_IF_ERROR(folder.open(options.checkpoint));
+  // Checkpoints of two runs in one folder would be one history that neither
+  // had; and none is ever written over.
+  std::vector<FoundCheckpoint> found;
+  ACCEL_RT_RETURN_IF_ERROR(listCheckpoints(folder.path(), found));
+  if (!found.empty()) {
+    const std::string &newest = found.back().path;
+    if (!resumed)
+      return Status::error("expected a folder without checkpoints, found " +
+                           inQuotes(newest) + ": go on from it with --resume " +
+                           folder.path() + ", or give another --checkpoint");
+    bool same = false;
+    ACCEL_RT_RETURN_IF_ERROR(sameFolder(newest, resumed->path(), same));
+    if (!same)
+      return Status::error("expected no checkpoint in " +
+                           inQuotes(folder.path()) +
+                           " that is newer than, or no part of the run of, " +
+                           inQuotes(resumed->path()) + ", found " +
+                           inQuotes(newest) + ": give another --checkpoint");
+  }
+
+  Manifest contents;
+  std::vector<SafetensorsEntry> entries[kNumCheckpointFiles];
+  HeldStates held;
+  for (const Program &program : executable.programs)
+    held.merge(findHeld(program));
+  std::unordered_map<std::string_view, size_t> numbers; // in `states`
+  for (const StatePlan &state : executable.states) {
+    if (state.role == "accumulator")
+      continue; // zero between steps
+    bool isHeld = held.count(state.name);
+    if (!isHeld && state.frozen)
+      continue; // it stays what the model's file says
+    if (!isHeld)
+      return Status::error("expected a buffer that keeps state " +
+                           inQuotes(state.name) +
+                           ", found none: its value cannot be saved");
+    int index = fileOf(state);
+    entries[index].push_back({state.name, state.dtype, state.valueShape()});
+    numbers.emplace(state.name, states.size());
+    states.push_back({&state, index, 0, 0});
+    contents.states.push_back({state.name, state.role, state.aliases, index});
+  }
+  for (int i = 0; i < kNumCheckpointFiles; ++i) {
+    headers[i] = safetensorsHeader(entries[i]);
+    contents.headerHashes[i] = hashBytes(headers[i].data(), headers[i].size());
+    fileBytes[i] = headers[i].size();
+    for (const SafetensorsEntry &entry : entries[i]) {
+      fileBytes[i] += entry.bytes;
+      Saved &saved = states[numbers[entry.name]];
+      saved.offset = headers[i].size() + entry.begin;
+      saved.bytes = entry.bytes;
+    }
+  }
+  contents.seed = executable.seed;
+  if (cursor)
+    contents.data = *cursor;
+  contents.mesh = executable.mesh;
+  contents.microBatches = executable.microBatches;
+  manifest.prepare(contents);
+  return Status();
+}
+
+std::string Checkpoints::whereIsTheLast() const {
+  // A rank that was killed may have named one without having said so.
+  std::string now = folder.whereNow();
+  if (now.empty())
+    return "; the folder " + inQuotes(folder.path()) +
+           " of the checkpoints is gone";
+  std::vector<FoundCheckpoint> found;
+  if (Status status = listCheckpoints(now, found); !status.ok())
+    return "; " + status.message() + ", so the last checkpoint is not known";
+  std::string last = resumedPath;
+  for (const FoundCheckpoint &each : found)
+    if (each.isWhole)
+      last = each.path;
+  return last.empty() ? "; no checkpoint was saved"
+                      : "; the last checkpoint is " + inQuotes(last);
+}
+
+//===----------------------------------------------------------------------===//
+// The ranks
+//===----------------------------------------------------------------------===//
+
+struct CheckpointWriter::Hasher {
+  XXH3_state_t state;
+};
+
+CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
+                                   const Program &program,
+                                   const Coordinates &coordinates,
+                                   const Executor &executor,
+                                   ControlPlane &control)
+    : plan(checkpoints), control(control), progress(control.self().progress),
+      staging(kStagingBytes), hasher(std::make_unique<Hasher>()),
+      manifest(checkpoints.manifest), manifestPath(kManifestFile) {
+  for (int i = 0; i < kNumCheckpointFiles; ++i)
+    filePaths[i] = kCheckpointFiles[i];
+  HeldStates held = findHeld(program);
+  for (const Checkpoints::Saved &saved : plan.states) {
+    auto found = held.find(saved.state->name);
+    if (found == held.end() || !isWriter(found->second->part, coordinates))
+      continue;
+    const ReadCommand &read = *found->second;
+    const std::vector<int64_t> &shape = saved.state->valueShape();
+    TensorRange range{-1,           filePaths[saved.file],
+                      saved.offset, saved.state->dtype,
+                      shape,        rowMajorStrides(shape)};
+    pieces.push_back({saved.file,
+                      PieceMover(range, read.part, read.target, coordinates,
+                                 &executor.memory(), &staging),
+                      executor.address(read.target)});
+  }
+}
+
+CheckpointWriter::~CheckpointWriter() = default;
+
+Status CheckpointWriter::save(int64_t step) {
+  RankControl &self = control.self();
+  self.command[0] = RankControl::kSaving;
+  Status status = writeAll(step);
+  for (FileHandle &file : files)
+    file = FileHandle();
+  temporary = FileHandle();
+  if (!status.ok() && status.message() != kAbortedMessage)
+    return Status::error("cannot save the checkpoint " +
+                         inQuotes(plan.folder.path() + "/" +
+                                  CheckpointName(step, false).text()) +
+                         ": " + status.message());
+  self.command[0] = RankControl::kBetweenRuns;
+  return status;
+}
+
+Status CheckpointWriter::writeAll(int64_t step) {
+  ACCEL_RT_RETURN_IF_ERROR(writePieces(step));
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  ACCEL_RT_RETURN_IF_ERROR(hashShare());
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  if (control.rank() != 0)
+    return Status();
+  return publish(step);
+}
+
+Status CheckpointWriter::writePieces(int64_t step) {
+  // Full size first: a full disk is found before a byte of state is written.
+  if (control.rank() == 0)
+    ACCEL_RT_RETURN_IF_ERROR(openFiles(step, /*create=*/true));
+  ACCEL_RT_RETURN_IF_ERROR(control.barrier());
+  if (control.rank() != 0)
+    ACCEL_RT_RETURN_IF_ERROR(openFiles(step, /*create=*/false));
+  for (Piece &piece : pieces) {
+    piece.mover.setFile(files[piece.file].get());
+    ACCEL_RT_RETURN_IF_ERROR(piece.mover.write(piece.address, 0));
+    progress.fetch_add(1);
+  }
+  return Status();
+}
+
+Status CheckpointWriter::openFiles(int64_t step, bool create) {
+  CheckpointName name(step, /*temporary=*/true);
+  int folder = plan.folder.descriptor();
+  if (create && mkdirat(folder, name.text(), 0777) != 0)
+    return cannotWrite(name.text());
+  temporary = FileHandle(
+      openat(folder, name.text(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!temporary)
+    return cannotWrite(name.text());
+  for (int i = 0; i < kNumCheckpointFiles; ++i) {
+    files[i] = FileHandle(
+        openat(temporary.get(), kCheckpointFiles[i],
+               O_RDWR | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0666));
+    if (!files[i])
+      return cannotWrite(kCheckpointFiles[i]);
+    if (!create)
+      continue;
+    errno = posix_fallocate(files[i].get(), 0,
+                            static_cast<off_t>(plan.fileBytes[i]));
+    if (errno)
+      return cannotWrite(kCheckpointFiles[i]);
+    ACCEL_RT_RETURN_IF_ERROR(writeRange(files[i].get(), filePaths[i], 0,
+                                        plan.headers[i].data(),
+                                        plan.headers[i].size()));
+  }
+  return Status();
+}
+
+/// Each state is read back whole by one of the ranks.
+Status CheckpointWriter::hashShare() {
+  for (size_t i = 0; i < plan.states.size(); ++i) {
+    if (static_cast<int64_t>(i) % control.numRanks() != control.rank())
+      continue;
+    const Checkpoints::Saved &saved = plan.states[i];
+    XXH3_64bits_reset(&hasher->state);
+    for (uint64_t done = 0; done < saved.bytes;) {
+      uint64_t count = std::min<uint64_t>(staging.size(), saved.bytes - done);
+      ACCEL_RT_RETURN_IF_ERROR(
+          readRange(files[saved.file].get(), filePaths[saved.file],
+                    saved.offset + done, staging.data(), count));
+      XXH3_64bits_update(&hasher->state, staging.data(), count);
+      progress.fetch_add(1, std::memory_order_relaxed);
+      done += count;
+    }
+    control.post(i, XXH3_64bits_digest(&hasher->state));
+  }
+  return Status();
+}
+
+Status CheckpointWriter::syncFile(int file) {
+  int64_t bytes = static_cast<int64_t>(plan.fileBytes[file]);
+  for (int64_t at = 0; at < bytes; at += kSyncBytes) {
+    // A failure shows again in fsync, which is what counts.
+    (void)sync_file_range(files[file].get(), at,
+                          std::min(kSyncBytes, bytes - at),
+                          SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                              SYNC_FILE_RANGE_WAIT_AFTER);
+    progress.fetch_add(1, std::memory_order_relaxed);
+    if (control.isAborted())
+      return Status::error(kAbortedMessage);
+  }
+  return fsync(files[file].get()) == 0 ? Status()
+                                       : cannotWrite(kCheckpointFiles[file]);
+}
+
+Status CheckpointWriter::publish(int64_t step) {
+  manifest.setStep(step);
+  for (size_t i = 0; i < plan.states.size(); ++i)
+    manifest.setHash(i, control.find(i));
+  manifest.seal();
+  for (int i = 0; i < kNumCheckpointFiles; ++i)
+    ACCEL_RT_RETURN_IF_ERROR(syncFile(i));
+  FileHandle text(openat(temporary.get(), kManifestFile,
+                         O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!text)
+    return cannotWrite(kManifestFile);
+  ACCEL_RT_RETURN_IF_ERROR(writeRange(text.get(), manifestPath, 0,
+                                      manifest.text().data(),
+                                      manifest.text().size()));
+  if (fsync(text.get()) != 0)
+    return cannotWrite(kManifestFile);
+  ACCEL_RT_RETURN_IF_ERROR(syncFolder(temporary.get()));
+  CheckpointName from(step, true), to(step, false);
+  int folder = plan.folder.descriptor();
+  if (renameat(folder, from.text(), folder, to.text()) != 0)
+    return cannotWrite(to.text());
+  return syncFolder(folder);
+}
+
+} // namespace accel::rt

@@ -1,0 +1,34 @@
+// Weights that a run begins with in the place of those that the model was
+// exported with: a safetensors file, or a checkpoint's.
+
+#ifndef ACCEL_RUNTIME_STATE_GIVENWEIGHTS_H
+#define ACCEL_RUNTIME_STATE_GIVENWEIGHTS_H
+
+#include "State/Resume.h"
+
+namespace accel::rt {
+
+class GivenWeights {
+public:
+  /// `path` is a safetensors file, as --save-weights writes it and as users
+  /// have them, or a checkpoint, or a folder of these, whose newest is taken.
+  /// Errors: it is none of them or damaged; a parameter or buffer is missing
+  /// or of another shape or type; a tensor is of no state of the program: what
+  /// was trained would be lost without a word.
+  Status open(const std::string &path, const Executable &executable);
+
+  /// What is given of a state; null: nothing.
+  const SavedState *find(const std::string &state) const;
+
+private:
+  Status openFile(const std::string &path, const Executable &executable);
+
+  bool isCheckpoint = false;
+  Resume checkpoint;
+  FileHandle file;
+  std::unordered_map<std::string, SavedState> states; ///< By name.
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_STATE_GIVENWEIGHTS_H

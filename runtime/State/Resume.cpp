@@ -1,0 +1,189 @@
+// Opening a checkpoint, and holding it against a program.
+
+#include "State/Resume.h"
+
+#include "Base/SystemError.h"
+#include "Data/Safetensors.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <set>
+#include <unistd.h>
+
+namespace accel::rt {
+namespace {
+
+std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
+  std::string text = std::string(dtypeName(dtype)) + " [";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+/// Whether the state is the model's own, and not of its training.
+bool isWeight(const std::string &role) {
+  return role == "parameter" || role == "buffer";
+}
+
+/// Whose states they are, for what one checkpoint has and a program lacks.
+const char *whose(const std::string &role) {
+  return isWeight(role) ? "another model" : "another optimizer";
+}
+
+} // namespace
+
+Status Resume::open(const std::string &path, const Executable &executable,
+                    Wanted wanted) {
+  folder = path;
+  while (folder.size() > 1 && folder.back() == '/')
+    folder.pop_back();
+  std::string before;
+  if (access((folder + "/" + kManifestFile).c_str(), F_OK) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR)
+      return Status::error("cannot open the checkpoint " + inQuotes(folder) +
+                           ": " + systemError(errno));
+    std::vector<FoundCheckpoint> found;
+    ACCEL_RT_RETURN_IF_ERROR(listCheckpoints(folder, found));
+    if (found.empty())
+      return Status::error("expected a checkpoint, or a folder of them, found "
+                           "none in " +
+                           inQuotes(folder));
+    folder = found.back().path;
+    for (size_t i = 0; i + 1 < found.size(); ++i)
+      if (found[i].isWhole)
+        before = "; the one before it is " + inQuotes(found[i].path);
+    // Going on from an earlier one would lose steps without a word.
+    if (!found.back().isWhole)
+      return Status::error("expected the file " + inQuotes(kManifestFile) +
+                           " in the checkpoint " + inQuotes(folder) +
+                           ", found none: it is damaged" + before);
+  }
+  Status status = readManifest(folder, contents);
+  if (status.ok())
+    status = openFiles();
+  if (!status.ok())
+    return Status::error(status.message() + before);
+  bool all = wanted == Wanted::All;
+  if (all && contents.seed != executable.seed)
+    return Status::error("expected a program with seed " +
+                         std::to_string(contents.seed) +
+                         ", as that of the checkpoint " + inQuotes(folder) +
+                         ", found seed " + std::to_string(executable.seed));
+  std::set<std::pair<std::string, std::string>> known; // with their roles
+  for (const StatePlan &state : executable.states) {
+    known.emplace(state.name, state.role);
+    if (all ? state.role != "accumulator" : isWeight(state.role))
+      ACCEL_RT_RETURN_IF_ERROR(match(state));
+  }
+  for (const Manifest::State &saved : contents.states) {
+    if (!all && !isWeight(saved.role)) {
+      states.erase(saved.name);
+      continue;
+    }
+    if (!known.count({saved.name, saved.role}))
+      return Status::error(
+          "found the " + saved.role + " " + inQuotes(saved.name) +
+          " in the checkpoint " + inQuotes(folder) +
+          ", which the program does not have: it is of " + whose(saved.role));
+  }
+  return Status();
+}
+
+Status Resume::openFiles() {
+  std::unordered_map<std::string, SafetensorsEntry>
+      entries[kNumCheckpointFiles];
+  uint64_t starts[kNumCheckpointFiles] = {};
+  for (int i = 0; i < kNumCheckpointFiles; ++i) {
+    std::string path = folder + "/" + kCheckpointFiles[i];
+    files[i] =
+        FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!files[i])
+      return Status::error("cannot open " + inQuotes(path) +
+                           " of the checkpoint: " + systemError(errno));
+    std::vector<SafetensorsEntry> found;
+    ACCEL_RT_RETURN_IF_ERROR(
+        readSafetensors(files[i].get(), path, found, starts[i]));
+    for (SafetensorsEntry &entry : found)
+      entries[i].emplace(entry.name, entry);
+    std::string header(starts[i], '\0');
+    ACCEL_RT_RETURN_IF_ERROR(
+        readRange(files[i].get(), path, 0, header.data(), header.size()));
+    if (hashBytes(header.data(), header.size()) != contents.headerHashes[i])
+      return Status::error("cannot use " + inQuotes(path) +
+                           ": it is damaged: the header does not match its "
+                           "hash in the manifest");
+  }
+  for (const Manifest::State &saved : contents.states) {
+    std::string path = folder + "/" + kCheckpointFiles[saved.file];
+    auto found = entries[saved.file].find(saved.name);
+    if (found == entries[saved.file].end())
+      return Status::error("expected the state " + inQuotes(saved.name) +
+                           " in " + inQuotes(path) + ", found none");
+    const SafetensorsEntry &entry = found->second;
+    states[saved.name] = {{files[saved.file].get(), path,
+                           starts[saved.file] + entry.begin, entry.dtype,
+                           entry.shape, rowMajorStrides(entry.shape)},
+                          entry.bytes,
+                          saved.hash};
+  }
+  return Status();
+}
+
+Status Resume::match(const StatePlan &plan) {
+  const SavedState *state = find(plan.name);
+  if (!state)
+    return plan.frozen // it stays what the model's file says
+               ? Status()
+               : Status::error("expected the " + plan.role + " " +
+                               inQuotes(plan.name) + " in the checkpoint " +
+                               inQuotes(folder) + ", found none: it is of " +
+                               whose(plan.role));
+  const TensorRange &range = state->range;
+  if (range.dtype != plan.dtype || range.shape != plan.valueShape())
+    return Status::error("expected " + typeText(plan.dtype, plan.valueShape()) +
+                         " for the " + plan.role + " " + inQuotes(plan.name) +
+                         ", found " + typeText(range.dtype, range.shape) +
+                         " in " + inQuotes(range.path));
+  return Status();
+}
+
+Status
+Resume::checkData(const DataCursor *cursor,
+                  const std::function<void(const std::string &)> &warn) const {
+  if (!cursor || !contents.data)
+    return Status();
+  const DataCursor &saved = *contents.data;
+  const struct {
+    const char *name;
+    int64_t expected, found;
+  } rows[] = {{"samples in the data", saved.samples, cursor->samples},
+              {"tokens in a sample", saved.length, cursor->length},
+              {"samples in a step", saved.batch, cursor->batch},
+              {"as the data's seed", saved.seed, cursor->seed}};
+  for (const auto &row : rows)
+    if (row.expected != row.found)
+      return Status::error("expected " + std::to_string(row.expected) + " " +
+                           row.name + ", as the checkpoint " +
+                           inQuotes(folder) + " had, found " +
+                           std::to_string(row.found) +
+                           ": the data would not go on where they were");
+  if (!saved.hash && warn)
+    warn("the checkpoint " + inQuotes(folder) +
+         " of an earlier version does not tell which data it had: " +
+         inQuotes(cursor->file) + " is taken for the same");
+  if (saved.hash && *saved.hash != *cursor->hash)
+    return Status::error("expected the tokens of " + inQuotes(saved.file) +
+                         " as the checkpoint " + inQuotes(folder) +
+                         " had them, found others in " +
+                         inQuotes(cursor->file) +
+                         ": the data would not go on where they were");
+  return Status();
+}
+
+const SavedState *Resume::find(const std::string &state) const {
+  auto found = states.find(state);
+  return found == states.end() ? nullptr : &found->second;
+}
+
+} // namespace accel::rt

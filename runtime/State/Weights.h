@@ -1,0 +1,59 @@
+// The states' values as ranges of open files, and what their bytes must hash
+// to: those that the executable names, or a checkpoint's in their place.
+
+#ifndef ACCEL_RUNTIME_STATE_WEIGHTS_H
+#define ACCEL_RUNTIME_STATE_WEIGHTS_H
+
+#include "Data/RangeDigest.h"
+
+#include <functional>
+
+namespace accel::rt {
+
+/// A state's value in a file that was saved.
+struct SavedState {
+  TensorRange range;
+  uint64_t bytes = 0;
+  std::optional<uint64_t> hash; ///< None: any bytes will do.
+};
+/// What is saved of a state, by its name; null: nothing, it keeps its first
+/// value.
+using SavedStates = std::function<const SavedState *(const std::string &)>;
+
+/// The states' values, by Executable::states' order: files opened, and their
+/// sizes checked.
+class Weights {
+public:
+  /// What `saved` (may be empty) has of the states is their value, in the
+  /// place of their first one. Its files must stay open.
+  Status open(const ExecutableFile &file, const SavedStates &saved);
+  /// Reads the values that ranks have different pieces of, checks their hashes
+  /// and tells what the pieces must hash to: tell(rank, state, hash),
+  /// by Executable::states' order. The ranks share the work, each range is read
+  /// whole by one of them. What nobody splits is checked as it is loaded.
+  Status checkSplit(const Executable &executable, int64_t rank,
+                    const std::function<void(int64_t, size_t, uint64_t)> &tell,
+                    std::atomic<uint64_t> &progress) const;
+
+  /// What is known of the bytes that a rank loads of one state.
+  struct Check {
+    uint64_t bytes = 0;           ///< Of the whole value.
+    std::optional<uint64_t> hash; ///< Of it; none: any bytes will do.
+    const char *origin = "";      ///< For messages.
+    Status changed(const OpenTensor &tensor) const;
+  };
+  const std::vector<OpenTensor> &values() const { return tensors; }
+  const Check &checkOf(size_t state) const { return checks[state]; }
+  /// The number of the state of that name; nothing if there is none.
+  std::optional<size_t> find(const std::string &state) const;
+
+private:
+  std::vector<Check> checks; ///< As tensors.
+  std::vector<OpenTensor> tensors;
+  std::unordered_map<std::string, size_t> numbers;
+  std::vector<FileHandle> files;
+};
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_STATE_WEIGHTS_H

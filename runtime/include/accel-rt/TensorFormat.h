@@ -1,0 +1,70 @@
+// Where the elements of a tensor are, and of which type, as files say it: what
+// commands are described by.
+
+#ifndef ACCEL_RT_TENSORFORMAT_H
+#define ACCEL_RT_TENSORFORMAT_H
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace accel::rt {
+
+/// Element types under their MLIR names (dtypeName); signless integers are
+/// signed here, as ONNX's are.
+enum class DType : uint8_t {
+  I1,
+  I8,
+  I16,
+  I32,
+  I64,
+  UI8,
+  UI16,
+  UI32,
+  UI64, // clang-format off
+  F16, BF16, F32, F64, F8E4M3FN, F8E5M2 // clang-format on
+};
+/// "f32" and so on; never null.
+const char *dtypeName(DType dtype);
+/// The type of an MLIR name; nullopt if there is none.
+std::optional<DType> dtypeFromName(const std::string &name);
+/// The name that safetensors files use: "F32", "I64", "BOOL".
+const char *dtypeSafetensorsName(DType dtype);
+/// Bytes of one element in memory; i1 takes one.
+int64_t dtypeBytes(DType dtype);
+
+/// Bytes between neighbouring coordinates of `axis`; "mb" is the micro-batch.
+struct AxisStride {
+  std::string axis;
+  int64_t bytes = 0;
+};
+
+/// #plan.view: `buffer` is an index into Program::buffers, `strides` count
+/// elements.
+struct View {
+  int64_t buffer = 0;
+  int64_t offset = 0;
+  std::vector<AxisStride> axes;
+  DType dtype = DType::F32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+/// #plan.part: the logical shape and, per dimension, the axes that split it,
+/// major to minor.
+struct Part {
+  std::vector<int64_t> shape;
+  std::vector<std::vector<std::string>> axes;
+};
+
+/// A value of a `form` dictionary: what the target chose at compile time.
+using FormValue =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>>;
+using Form = std::map<std::string, FormValue>;
+
+} // namespace accel::rt
+
+#endif // ACCEL_RT_TENSORFORMAT_H

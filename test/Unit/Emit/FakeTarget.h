@@ -1,0 +1,39 @@
+// A target for tests of what the emitter itself does.
+
+#ifndef ACCEL_TEST_UNIT_EMIT_FAKETARGET_H
+#define ACCEL_TEST_UNIT_EMIT_FAKETARGET_H
+
+#include "accel/Target/Target.h"
+
+namespace accel {
+
+/// A target that compiles nothing: the emitter takes names and sections as it
+/// is given them.
+class FakeTarget : public Target {
+public:
+  std::string getText() const override { return "fake:thing"; }
+  plan::Engine getEngine() const override { return plan::Engine::cpu; }
+  FusionLimits getFusionLimits() const override { return {}; }
+  bool hasEpilogue(Epilogue) const override { return false; }
+  int64_t chooseGrid(mlir::func::FuncOp, int64_t, int64_t) const override {
+    return 1;
+  }
+  int64_t getAlignment() const override { return 64; }
+  plan::Space getExchangeSpace() const override { return plan::Space::shared; }
+  mlir::LogicalResult chooseForms(plan::ProgramOp) const override {
+    return mlir::success();
+  }
+  int64_t estimateReserve(plan::ProgramOp) const override { return 0; }
+  std::string getSymbol(mlir::Operation *op,
+                        mlir::SymbolTableCollection &) const override {
+    auto kernel = llvm::dyn_cast<plan::KernelOp>(op);
+    return "fake." + (kernel ? kernel.getFunction().str() : "softmax");
+  }
+  mlir::FailureOr<Code> compile(mlir::ModuleOp) const override {
+    return Code();
+  }
+};
+
+} // namespace accel
+
+#endif // ACCEL_TEST_UNIT_EMIT_FAKETARGET_H

@@ -1,0 +1,121 @@
+// The CPU behind a wall: its arenas have addresses at which the host finds
+// nothing but the end of its process, as those of a device with memory of its
+// own. Whatever reaches into an arena other than by Memory's copies dies there.
+
+#ifndef ACCEL_TEST_UNIT_RUNTIME_WALLEDDEVICE_H
+#define ACCEL_TEST_UNIT_RUNTIME_WALLEDDEVICE_H
+
+#include "Device/CPU/CpuDevice.h"
+#include "Device/Devices.h"
+#include "Format/Views.h"
+
+#include <sys/mman.h>
+
+namespace accel::rt::test {
+
+class WalledDevice : public Device {
+public:
+  explicit WalledDevice(std::unique_ptr<Device> cpu) : cpu(std::move(cpu)) {}
+  ~WalledDevice() override {
+    for (const Wall &wall : walls)
+      munmap(reinterpret_cast<void *>(wall.start.value), wall.bytes);
+  }
+
+  const char *name() const override { return "walled"; }
+  Status allocate(const ArenaPlan &arena, Address &address) override {
+    Address real;
+    ACCEL_RT_RETURN_IF_ERROR(cpu->allocate(arena, real));
+    return build(real, static_cast<uint64_t>(arena.bytes), address);
+  }
+  uint64_t allocatedBytes() const override { return cpu->allocatedBytes(); }
+  Status share(void *host, uint64_t bytes, Address &address) override {
+    Address real;
+    ACCEL_RT_RETURN_IF_ERROR(cpu->share(host, bytes, real));
+    return build(real, bytes, address);
+  }
+  Status upload(Address target, const void *source, const Rows &rows) override {
+    return cpu->upload(behind(target), source, rows);
+  }
+  Status download(void *target, Address source, const Rows &rows) override {
+    return cpu->download(target, behind(source), rows);
+  }
+  Status fill(Address target, int byte, const Rows &rows) override {
+    return cpu->fill(behind(target), byte, rows);
+  }
+
+  Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
+    std::unique_ptr<Task> inner;
+    ACCEL_RT_RETURN_IF_ERROR(cpu->prepare(command, inner));
+    size_t views = 0;
+    format::forEachView(command, [&](const View &) { ++views; });
+    task = std::make_unique<WalledTask>(*this, std::move(inner), views);
+    return Status();
+  }
+  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                     std::unique_ptr<Streams> &streams) override {
+    return cpu->makeStreams(plan, watcher, streams);
+  }
+
+private:
+  struct Wall {
+    Address start, real;
+    uint64_t bytes;
+  };
+  class WalledTask : public HostTask {
+  public:
+    WalledTask(WalledDevice &device, std::unique_ptr<Task> task, size_t views)
+        : device(device), task(std::move(task)), real(views) {}
+    Status run(const Address *views, int64_t microBatch) override {
+      for (size_t i = 0; i < real.size(); ++i)
+        real[i] = device.behind(views[i]);
+      return static_cast<HostTask &>(*task).run(real.data(), microBatch);
+    }
+
+  private:
+    WalledDevice &device;
+    std::unique_ptr<Task> task;
+    std::vector<Address> real;
+  };
+
+  /// As large as the arena, up to the end of a page that is not there either.
+  Status build(Address real, uint64_t bytes, Address &address) {
+    constexpr uint64_t alignment = 4 << 20;
+    bytes += alignment + 4096;
+    void *wall = mmap(nullptr, bytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (wall == MAP_FAILED)
+      return Status::error("no room for a wall");
+    uint64_t start = reinterpret_cast<uint64_t>(wall);
+    address = {(start + alignment - 1) / alignment * alignment};
+    walls.push_back({{start}, real + -(address - Address{start}), bytes});
+    return Status();
+  }
+  Address behind(Address address) const {
+    for (const Wall &wall : walls)
+      if (address.value >= wall.start.value &&
+          address.value < wall.start.value + wall.bytes)
+        return wall.real + (address - wall.start);
+    return address; // of no arena: whoever uses it finds out
+  }
+
+  std::unique_ptr<Device> cpu;
+  std::vector<Wall> walls;
+};
+
+/// Its row of the table of devices.
+inline const DeviceKind &walledDevice() {
+  static const DeviceKind kind = {
+      "cpu", /*executes=*/true, cpu::checkMachine,
+      [](const ExecutableFile &file, ThreadPool &pool,
+         std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
+        std::unique_ptr<Device> cpu;
+        ACCEL_RT_RETURN_IF_ERROR(cpu::makeDevice(file, pool, populated, cpu));
+        device = std::make_unique<WalledDevice>(std::move(cpu));
+        return Status();
+      }};
+  return kind;
+}
+
+} // namespace accel::rt::test
+
+#endif // ACCEL_TEST_UNIT_RUNTIME_WALLEDDEVICE_H
