@@ -116,15 +116,12 @@ private:
         continue;
       }
       int64_t share = left % size == 0 ? size : left;
-      if (size % share != 0)
-        return nullptr;
       input = get(input, source, share);
       if (!input)
         return nullptr;
       left /= share;
     }
-    if (left > 1)
-      return nullptr;
+    assert(left == 1 && "expected as many elements before as after");
     RankedTensorType type = narrowed(op.getResult(), dim, times);
     if (input.getType() == type)
       return input;

@@ -181,6 +181,17 @@ TEST_P(StreamConformance, EndsItsWaitsWhenTheRunIsOver) {
   EXPECT_FALSE(watcher.failed);
 }
 
+TEST_P(StreamConformance, BlamesNoCommandForTheEndOfAnotherRank) {
+  make();
+  streams->enqueue(
+      call(1, [](int64_t) { return Status::error(kAbortedMessage); }), {1, 0});
+  Failure failure = streams->join();
+  ASSERT_FALSE(failure.status.ok());
+  EXPECT_EQ(failure.status.message(), kAbortedMessage);
+  EXPECT_EQ(failure.work, nullptr);
+  EXPECT_FALSE(watcher.failed);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, StreamConformance,
                          ::testing::ValuesIn(backends()), [](const auto &info) {
                            return std::string(info.param.name);

@@ -220,7 +220,9 @@ private:
     Status status = task.run(addresses, microBatch);
     if (status.ok())
       return true;
-    lane.failure = {std::move(status), &work};
+    // That another rank ended is no command's failure.
+    bool isOurs = status.message() != kAbortedMessage;
+    lane.failure = {std::move(status), isOurs ? &work : nullptr};
     return false;
   }
 

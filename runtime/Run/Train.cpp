@@ -1,5 +1,5 @@
-// The loop over steps. Ranks agree on the end by a word of the shared control
-// block that is read after a barrier: whoever saw a bad step wrote it before.
+// The loop over steps. Before each of them ranks agree on whether there is
+// another.
 
 #include "Run/Train.h"
 
@@ -82,19 +82,25 @@ Status trainSteps(const RankParts &parts) {
     ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
     double seconds = now() - start - io.writeSeconds;
     StepRecord record = io.record;
-    if (!std::isfinite(io.record.values[StepRecord::Loss]) ||
-        !std::isfinite(io.record.values[StepRecord::GradNorm]))
-      self.stoppedAt = k + 1;
     self.command[0] = RankControl::kBetweenRuns;
     int64_t finished = io.finishedSteps + 1;
-    if (parts.job.eval && !self.stoppedAt &&
-        finished % parts.job.options.evalEvery == 0)
+    bool evaluates =
+        parts.job.eval && finished % parts.job.options.evalEvery == 0;
+    bool saves = parts.checkpoints && parts.job.checkpoints->isDue(
+                                          finished, k + 1 == parts.job.repeats);
+    int64_t isBad = !std::isfinite(io.record.values[StepRecord::Loss]) ||
+                    !std::isfinite(io.record.values[StepRecord::GradNorm]);
+    // What follows is done by all ranks or by none, whoever has the loss.
+    if (evaluates || saves)
+      ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(isBad));
+    if (isBad)
+      self.stoppedAt = k + 1;
+    if (evaluates && !isBad)
       ACCEL_RT_RETURN_IF_ERROR(
           evaluate(parts, *parts.job.eval, parts.evalIo, record));
     parts.control.report(k, seconds, record);
     self.runsDone.fetch_add(1);
-    if (parts.checkpoints && !self.stoppedAt &&
-        parts.job.checkpoints->isDue(finished, k + 1 == parts.job.repeats))
+    if (saves && !isBad)
       ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
   }
   return Status();

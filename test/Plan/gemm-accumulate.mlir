@@ -7,7 +7,7 @@
 // CHECK-NEXT: plan.gemm @x[8x4xf32 strides [1, 8]], @y[4x6xf32] -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %s = nn.add %a, %m : tensor<8x6xf32>
   return %s : tensor<8x6xf32>
@@ -21,7 +21,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // CHECK-NEXT: plan.gemm {{.*}}[8x4xbf16 {{.*}} -> accumulate @acc[8x6xf32]
 // CHECK-NEXT: }
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
-func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry} {
+func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xbf16>, tensor<4x6xbf16>) -> tensor<8x6xbf16>
   %c = nn.cast %m : (tensor<8x6xbf16>) -> tensor<8x6xf32>
   %s = nn.add %c, %a : tensor<8x6xf32>
@@ -34,7 +34,7 @@ func.func @main(%x: tensor<4x8xbf16> {nn.input = "x"}, %y: tensor<4x6xbf16> {nn.
 // CHECK-LABEL: plan.program @main
 // CHECK-NOT: accumulate}
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "old"}) attributes {nn.entry} {
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "old"}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %s = nn.add %a, %m : tensor<8x6xf32>
   return %s, %a : tensor<8x6xf32>, tensor<8x6xf32>
@@ -46,7 +46,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // CHECK-LABEL: plan.program @main
 // CHECK-NOT: accumulate}
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "m"}) attributes {nn.entry} {
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @acc}, tensor<8x6xf32> {nn.output = "m"}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %s = nn.add %a, %m : tensor<8x6xf32>
   return %s, %m : tensor<8x6xf32>, tensor<8x6xf32>
@@ -59,7 +59,7 @@ func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.in
 // CHECK-NOT: accumulate}
 nn.state accumulator @acc : tensor<8x6xf32> = dense<0.0>
 nn.state accumulator @other : tensor<8x6xf32> = dense<0.0>
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @other}) attributes {nn.entry} {
+func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %y: tensor<4x6xf32> {nn.input = "y"}, %a: tensor<8x6xf32> {nn.state = @acc}) -> (tensor<8x6xf32> {nn.state = @other}) attributes {nn.entry = #nn<entry step>} {
   %m = nn.matmul %x, %y {transpose_lhs} : (tensor<4x8xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
   %s = nn.add %a, %m : tensor<8x6xf32>
   return %s : tensor<8x6xf32>

@@ -116,11 +116,11 @@ func.func @tiled(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>) -> (tensor<2x
 }
 
 // The value is not repeated; the key is, but only some of its heads are taken;
-// each head gets a number of its own; and heads that are split elsewhere than
+// each head gets a factor of its own; and heads that are split elsewhere than
 // they were repeated.
 // CHECK-LABEL: @not_repeated(
 // CHECK-COUNT-4: nn.attention {{.*}} : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>)
-func.func @not_repeated(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x4x3x4xf32>, %three: tensor<2x3x3x4xf32>, %slopes: tensor<4x1x1xf32>, %flat: tensor<2x3x8xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) {
+func.func @not_repeated(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x4x3x4xf32>, %three: tensor<2x3x3x4xf32>, %flat: tensor<2x3x8xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) {
   %0 = nn.reshape %k : (tensor<2x2x3x4xf32>) -> tensor<2x2x1x3x4xf32>
   %1 = nn.broadcast %0 : (tensor<2x2x1x3x4xf32>) -> tensor<2x2x2x3x4xf32>
   %2 = nn.reshape %1 : (tensor<2x2x2x3x4xf32>) -> tensor<2x4x3x4xf32>
@@ -130,6 +130,7 @@ func.func @not_repeated(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: te
   %5 = nn.reshape %4 : (tensor<2x3x2x3x4xf32>) -> tensor<2x6x3x4xf32>
   %6 = nn.slice %5 starts [0, 1, 0, 0] sizes [2, 4, 3, 4] steps [1, 1, 1, 1] : (tensor<2x6x3x4xf32>) -> tensor<2x4x3x4xf32>
   %b, %l1 = nn.attention %q, %6, %6 {scale = 0.5} : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3xf32>)
+  %slopes = nn.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
   %7 = nn.broadcast %slopes : (tensor<4x1x1xf32>) -> tensor<2x4x3x4xf32>
   %8 = nn.mul %2, %7 : tensor<2x4x3x4xf32>
   %c, %l2 = nn.attention %q, %8, %8 {scale = 0.5} : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3xf32>)

@@ -9,7 +9,7 @@
 //--- train.mlir
 module attributes {accel.phase = "train"} {
   nn.state @w : tensor<9x10xf32> from #nn.file<"w.bin">[0 : 360] hash 1
-  func.func @main(%w: tensor<9x10xf32> {nn.state = @w}) -> (tensor<9x10xf32> {nn.state = @w}) attributes {nn.entry} {
+  func.func @main(%w: tensor<9x10xf32> {nn.state = @w}) -> (tensor<9x10xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
     %n = nn.neg %w : tensor<9x10xf32>
     return %n : tensor<9x10xf32>
   }
@@ -19,7 +19,7 @@ module attributes {accel.phase = "local"} {
   dist.mesh @mesh ["dp_shard" = 16]
   nn.state @w : tensor<16x10xf32> logical [9, 10] from #nn.file<"w.bin">[0 : 360] hash 1
   func.func @main(%w: tensor<1x10xf32> {dist.layout = #dist.layout<@mesh [16 by {dp_shard}, 10]>, nn.state = @w})
-      -> (tensor<1x10xf32> {dist.layout = #dist.layout<@mesh [16 by {dp_shard}, 10]>, nn.state = @w}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+      -> (tensor<1x10xf32> {dist.layout = #dist.layout<@mesh [16 by {dp_shard}, 10]>, nn.state = @w}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry = #nn<entry step>} {
     %n = nn.neg %w : tensor<1x10xf32>
     return %n : tensor<1x10xf32>
   }

@@ -112,8 +112,8 @@ public:
   virtual bool isOver() const = 0;
 };
 
-/// How a call of an entry ended: the error, and the work that it is of (null:
-/// of none).
+/// How a call of an entry ended: the error, and the work that it is of; null
+/// where another rank ended (kAbortedMessage), which is no command's failure.
 struct Failure {
   Status status;
   const Work *work = nullptr;

@@ -41,6 +41,8 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.gemm @x[8x8xf32 at 0 strides [8, 1]], @w[8x8xf32] -> @y[8x8xf32] on compute
     // CHECK: plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 5.000000e-01 causal zero_masked_rows{{$}}
     plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows
+    // CHECK-NEXT: plan.attention {{.*}} -> @y[1x2x4x8xf32], @x[1x2x4xf32] scale 5.000000e-01 causal column_offset 1 scratch @t[64xi8] form {block_queries = 64}{{$}}
+    plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] -> @y[1x2x4x8xf32], @x[1x2x4xf32] scale 0.5 causal column_offset 1 scratch @t[64xi8] form {block_queries = 64}
     // CHECK: plan.attention_grad @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] output @x[1x2x4x8xf32], @x[1x2x4xf32] gradient @x[1x2x4x8xf32], @x[1x2x4xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32], @y[1x2x4x8xf32], @y[1x2x4x8xf32] scale 5.000000e-01 causal zero_masked_rows row_offset 2 scratch @t[64xi8] form {block_queries = 64}{{$}}
     plan.attention_grad @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] output @x[1x2x4x8xf32], @x[1x2x4xf32] gradient @x[1x2x4x8xf32], @x[1x2x4xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32], @y[1x2x4x8xf32], @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows row_offset 2 scratch @t[64xi8] form {block_queries = 64}
     // CHECK: plan.kernel @double(@x[32xf32 at dp*128]) -> @s[32xf32] rows 8 by 2{{$}}

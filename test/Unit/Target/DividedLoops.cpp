@@ -154,6 +154,32 @@ TEST(DividedLoops, DivideWhereASeamIsInTheWay) {
   EXPECT_EQ(emitted.divisions, 2);
 }
 
+TEST(DividedLoops, StayWholeWhereHeadsBeginElsewhere) {
+  // A seam of the one operand lies within a head of the other.
+  const char *seam = R"(
+    func.func private @k(%x: tensor<2x3xf32>, %y: tensor<2x13xf32>, %z: tensor<2x2x8xf32>) -> tensor<2x16xf32>
+        attributes {plan.kernel, plan.rows = ROWS : i64} {
+      %c = nn.concat %x, %y dim 1 : (tensor<2x3xf32>, tensor<2x13xf32>) -> tensor<2x16xf32>
+      %t = nn.transpose %z [1, 0, 2] : (tensor<2x2x8xf32>) -> tensor<2x2x8xf32>
+      %r = nn.reshape %t : (tensor<2x2x8xf32>) -> tensor<2x16xf32>
+      %a = nn.add %c, %r : tensor<2x16xf32>
+      return %a : tensor<2x16xf32>
+    })";
+  expectSame(seam, 2, {6, 26, 32}, 32);
+  EXPECT_EQ(emit(seam, 2).selects, 0);
+  // A slice begins within a head.
+  const char *slice = R"(
+    func.func private @k(%x: tensor<3x2x8xf32>) -> tensor<2x16xf32>
+        attributes {plan.kernel, plan.rows = ROWS : i64} {
+      %t = nn.transpose %x [1, 0, 2] : (tensor<3x2x8xf32>) -> tensor<2x3x8xf32>
+      %r = nn.reshape %t : (tensor<2x3x8xf32>) -> tensor<2x24xf32>
+      %s = nn.slice %r starts [0, 3] sizes [2, 16] steps [1, 1] : (tensor<2x24xf32>) -> tensor<2x16xf32>
+      return %s : tensor<2x16xf32>
+    })";
+  expectSame(slice, 2, {48}, 32);
+  EXPECT_EQ(emit(slice, 2).loops, 2);
+}
+
 TEST(DividedLoops, CutAtUnevenSeamsAndPads) {
   const char *body = R"(
     func.func private @k(%x: tensor<2x3x5xf32>, %y: tensor<2x3x7xf32>) -> tensor<2x45xf32>

@@ -2,7 +2,8 @@
 // result element asks for operand elements, and so on down to loads; every
 // value is emitted in the outermost loop that defines its indices, and only
 // once there. So a statistic of a row is computed once per row, and an index
-// that is read for a row is read once, without any pass that moves code.
+// that is read for a row is read once, without any pass that moves code. An
+// element may ask that the loop it is in be divided (DividedLoop.h).
 
 #ifndef ACCEL_TARGET_CPU_ROWEMITTER_H
 #define ACCEL_TARGET_CPU_ROWEMITTER_H
