@@ -7,7 +7,7 @@
 // CHECK: nn.state @w : tensor<3x2xf32> = dense<1.000000e+00> {aliases = ["alias"]}
 // CHECK: nn.state counter @"counter/step" : tensor<i64> = dense<0>
 // CHECK: func.func @step(%[[X:.*]]: tensor<3x2xf32> {nn.input = "x"}, %[[W:.*]]: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[N:.*]]: tensor<i64> {nn.state = @"counter/step"})
-// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry}
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3x2xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>}
 // CHECK-NOT: nn.exp
 // CHECK-DAG: %[[RATES:.*]] = nn.constant dense<5.000000e-01> : tensor<3x2xf32>
 // CHECK-DAG: %[[RATE:.*]] = nn.constant dense<5.000000e-01> : tensor<f32>

@@ -18,7 +18,7 @@ func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output
 
 // expected-error @below {{expected a scalar output 'grad_norm', found none}}
 // expected-error @below {{expected a scalar output 'lr', found none}}
-func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry} {
+func.func @step(%x: tensor<f32> {nn.input = "x"}, %z: tensor<1xf32> {nn.input = "z"}) -> (tensor<f32> {nn.output = "loss"}, tensor<1xf32> {nn.output = "lr"}) attributes {nn.entry = #nn<entry step>} {
   return %x, %z : tensor<f32>, tensor<1xf32>
 }
 
