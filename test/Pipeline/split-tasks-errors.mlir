@@ -5,13 +5,6 @@ module {
 }
 
 // -----
-// expected-error @below {{splits entry @infer into micro-batches: expected a step that writes states}}
-dist.mesh @mesh ["mb" = 2]
-func.func @infer(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.output = "y"}) attributes {nn.entry} {
-  return %x : tensor<4xf32>
-}
-
-// -----
 // A loss that divides by a sum of activations is not additive.
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> = dense<1.0>

@@ -27,10 +27,10 @@ func.func @repeat_kv(%q: tensor<2x6x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tenso
 // CHECK-DAG: %[[C:.*]] = nn.broadcast %[[COS]] : (tensor<3x4xf32>) -> tensor<2x2x3x4xf32>
 // CHECK-DAG: %[[LOW:.*]] = nn.slice %[[K]] starts [0, 0, 0, 0] sizes [2, 2, 3, 2]
 // CHECK-DAG: %[[HIGH:.*]] = nn.slice %[[K]] starts [0, 0, 0, 2] sizes [2, 2, 3, 2]
-// CHECK-DAG: %[[NEG:.*]] = nn.neg %[[HIGH]] : (tensor<2x2x3x2xf32>)
+// CHECK-DAG: %[[NEG:.*]] = nn.neg %[[HIGH]] : tensor<2x2x3x2xf32>
 // CHECK-DAG: %[[TURNED:.*]] = nn.concat %[[NEG]], %[[LOW]] dim 3
 // CHECK-DAG: %[[P:.*]] = nn.mul %[[K]], %[[C]]
-// CHECK-DAG: %[[KEY:.*]] = nn.add %[[P]], %[[TURNED]] : (tensor<2x2x3x4xf32>
+// CHECK-DAG: %[[KEY:.*]] = nn.add %[[P]], %[[TURNED]] : tensor<2x2x3x4xf32>
 // CHECK-DAG: %[[VALUE:.*]] = nn.transpose %[[V]] [0, 2, 1, 3] : (tensor<2x3x2x4xf32>) -> tensor<2x2x3x4xf32>
 // CHECK: nn.attention %{{.*}}, %[[KEY]], %[[VALUE]] {
 func.func @rotary_between(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x3x2x4xf32>, %cos: tensor<3x4xf32>) -> tensor<2x4x3x4xf32> {
@@ -38,12 +38,12 @@ func.func @rotary_between(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: 
   %1 = nn.broadcast %0 : (tensor<2x2x1x3x4xf32>) -> tensor<2x2x2x3x4xf32>
   %2 = nn.reshape %1 : (tensor<2x2x2x3x4xf32>) -> tensor<2x4x3x4xf32>
   %c = nn.broadcast %cos : (tensor<3x4xf32>) -> tensor<2x4x3x4xf32>
-  %3 = nn.mul %2, %c : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> tensor<2x4x3x4xf32>
+  %3 = nn.mul %2, %c : tensor<2x4x3x4xf32>
   %4 = nn.slice %2 starts [0, 0, 0, 0] sizes [2, 4, 3, 2] steps [1, 1, 1, 1] : (tensor<2x4x3x4xf32>) -> tensor<2x4x3x2xf32>
   %5 = nn.slice %2 starts [0, 0, 0, 2] sizes [2, 4, 3, 2] steps [1, 1, 1, 1] : (tensor<2x4x3x4xf32>) -> tensor<2x4x3x2xf32>
-  %6 = nn.neg %5 : (tensor<2x4x3x2xf32>) -> tensor<2x4x3x2xf32>
+  %6 = nn.neg %5 : tensor<2x4x3x2xf32>
   %7 = nn.concat %6, %4 dim 3 : (tensor<2x4x3x2xf32>, tensor<2x4x3x2xf32>) -> tensor<2x4x3x4xf32>
-  %8 = nn.add %3, %7 : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> tensor<2x4x3x4xf32>
+  %8 = nn.add %3, %7 : tensor<2x4x3x4xf32>
   %9 = nn.reshape %v : (tensor<2x3x2x4xf32>) -> tensor<2x3x2x1x4xf32>
   %10 = nn.broadcast %9 : (tensor<2x3x2x1x4xf32>) -> tensor<2x3x2x2x4xf32>
   %11 = nn.reshape %10 : (tensor<2x3x2x2x4xf32>) -> tensor<2x3x4x4xf32>
@@ -130,9 +130,9 @@ func.func @not_repeated(%q: tensor<2x4x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: te
   %5 = nn.reshape %4 : (tensor<2x3x2x3x4xf32>) -> tensor<2x6x3x4xf32>
   %6 = nn.slice %5 starts [0, 1, 0, 0] sizes [2, 4, 3, 4] steps [1, 1, 1, 1] : (tensor<2x6x3x4xf32>) -> tensor<2x4x3x4xf32>
   %b, %l1 = nn.attention %q, %6, %6 {scale = 0.5} : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3xf32>)
-  %slopes = nn.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32> : tensor<4x1x1xf32>
+  %slopes = nn.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
   %7 = nn.broadcast %slopes : (tensor<4x1x1xf32>) -> tensor<2x4x3x4xf32>
-  %8 = nn.mul %2, %7 : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> tensor<2x4x3x4xf32>
+  %8 = nn.mul %2, %7 : tensor<2x4x3x4xf32>
   %c, %l2 = nn.attention %q, %8, %8 {scale = 0.5} : (tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>, tensor<2x4x3x4xf32>) -> (tensor<2x4x3x4xf32>, tensor<2x4x3xf32>)
   %9 = nn.reshape %flat : (tensor<2x3x8xf32>) -> tensor<2x3x8x1xf32>
   %10 = nn.broadcast %9 : (tensor<2x3x8x1xf32>) -> tensor<2x3x8x2xf32>

@@ -84,12 +84,12 @@ TEST(DividedLoops, TurnHeadsThatAreMergedIntoRows) {
     func.func private @k(%x: tensor<2x3x5x16xf32>, %sin: tensor<5x16xf32>) -> tensor<2x5x48xf32>
         attributes {plan.kernel, plan.rows = ROWS : i64} {
       %s = nn.broadcast %sin : (tensor<5x16xf32>) -> tensor<2x3x5x16xf32>
-      %m = nn.mul %x, %s : (tensor<2x3x5x16xf32>, tensor<2x3x5x16xf32>) -> tensor<2x3x5x16xf32>
+      %m = nn.mul %x, %s : tensor<2x3x5x16xf32>
       %l = nn.slice %m starts [0, 0, 0, 0] sizes [2, 3, 5, 8] steps [1, 1, 1, 1] : (tensor<2x3x5x16xf32>) -> tensor<2x3x5x8xf32>
-      %n = nn.neg %l : (tensor<2x3x5x8xf32>) -> tensor<2x3x5x8xf32>
+      %n = nn.neg %l : tensor<2x3x5x8xf32>
       %h = nn.slice %m starts [0, 0, 0, 8] sizes [2, 3, 5, 8] steps [1, 1, 1, 1] : (tensor<2x3x5x16xf32>) -> tensor<2x3x5x8xf32>
       %c = nn.concat %h, %n dim 3 : (tensor<2x3x5x8xf32>, tensor<2x3x5x8xf32>) -> tensor<2x3x5x16xf32>
-      %a = nn.add %x, %c : (tensor<2x3x5x16xf32>, tensor<2x3x5x16xf32>) -> tensor<2x3x5x16xf32>
+      %a = nn.add %x, %c : tensor<2x3x5x16xf32>
       %t = nn.transpose %a [0, 2, 1, 3] : (tensor<2x3x5x16xf32>) -> tensor<2x5x3x16xf32>
       %r = nn.reshape %t : (tensor<2x5x3x16xf32>) -> tensor<2x5x48xf32>
       return %r : tensor<2x5x48xf32>
@@ -107,7 +107,7 @@ TEST(DividedLoops, TurnPairsWithinOneLoop) {
         attributes {plan.kernel, plan.rows = ROWS : i64} {
       %e = nn.slice %x starts [0, 0] sizes [3, 16] steps [1, 2] : (tensor<3x32xf32>) -> tensor<3x16xf32>
       %o = nn.slice %x starts [0, 1] sizes [3, 16] steps [1, 2] : (tensor<3x32xf32>) -> tensor<3x16xf32>
-      %n = nn.neg %o : (tensor<3x16xf32>) -> tensor<3x16xf32>
+      %n = nn.neg %o : tensor<3x16xf32>
       %0 = nn.reshape %n : (tensor<3x16xf32>) -> tensor<3x16x1xf32>
       %1 = nn.reshape %e : (tensor<3x16xf32>) -> tensor<3x16x1xf32>
       %c = nn.concat %0, %1 dim 2 : (tensor<3x16x1xf32>, tensor<3x16x1xf32>) -> tensor<3x16x2xf32>
@@ -162,7 +162,7 @@ TEST(DividedLoops, StayWholeWhereHeadsBeginElsewhere) {
       %c = nn.concat %x, %y dim 1 : (tensor<2x3xf32>, tensor<2x13xf32>) -> tensor<2x16xf32>
       %t = nn.transpose %z [1, 0, 2] : (tensor<2x2x8xf32>) -> tensor<2x2x8xf32>
       %r = nn.reshape %t : (tensor<2x2x8xf32>) -> tensor<2x16xf32>
-      %a = nn.add %c, %r : (tensor<2x16xf32>, tensor<2x16xf32>) -> tensor<2x16xf32>
+      %a = nn.add %c, %r : tensor<2x16xf32>
       return %a : tensor<2x16xf32>
     })";
   expectSame(seam, 2, {6, 26, 32}, 32);
@@ -185,7 +185,7 @@ TEST(DividedLoops, CutAtUnevenSeamsAndPads) {
     func.func private @k(%x: tensor<2x3x5xf32>, %y: tensor<2x3x7xf32>) -> tensor<2x45xf32>
         attributes {plan.kernel, plan.rows = ROWS : i64} {
       %c = nn.concat %x, %y dim 2 : (tensor<2x3x5xf32>, tensor<2x3x7xf32>) -> tensor<2x3x12xf32>
-      %v = nn.constant dense<9.0> : tensor<f32> : tensor<f32>
+      %v = nn.constant dense<9.0> : tensor<f32>
       %p = nn.pad %c, %v low [0, 0, 1] high [0, 0, 2] : (tensor<2x3x12xf32>, tensor<f32>) -> tensor<2x3x15xf32>
       %r = nn.reshape %p : (tensor<2x3x15xf32>) -> tensor<2x45xf32>
       return %r : tensor<2x45xf32>
