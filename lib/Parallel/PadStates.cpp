@@ -267,11 +267,12 @@ static void cutPadding(func::FuncOp entry) {
     for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
       auto constraint = cast<dist::ConstraintOp>(user);
       constraint.getResult().setType(cast<RankedTensorType>(type));
-      OpBuilder builder(constraint);
-      builder.setInsertionPointAfter(constraint);
-      Value read =
-          cut(builder, constraint.getLoc(), constraint.getResult(), value);
-      constraint.getResult().replaceAllUsesExcept(read, read.getDefiningOp());
+      // Each where it is needed, so that what is gathered for it is, too.
+      for (OpOperand &use : llvm::make_early_inc_range(constraint->getUses())) {
+        OpBuilder builder(use.getOwner());
+        use.set(cut(builder, use.getOwner()->getLoc(), constraint.getResult(),
+                    value));
+      }
     }
   }
   entry.setFunctionType(FunctionType::get(entry.getContext(),

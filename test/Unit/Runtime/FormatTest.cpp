@@ -148,11 +148,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"7\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"8\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"7\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"8\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"7\"", "\"version\":7", "expected format version 7"},
+      {"\"version\":\"8\"", "\"version\":8", "expected format version 8"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -257,8 +257,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"7\"", "\"version\":\"9\"",
-       "expected format version 7, found 9"},
+      {"\"version\":\"8\"", "\"version\":\"9\"",
+       "expected format version 8, found 9"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -352,8 +352,8 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
       HasSubstr("expected the entries 'load', 'step', 'eval' and 'forward', "
                 "each once at most, found 'main'"));
   EXPECT_THAT(
-      error([](Executable &e) { e.programs[0].entries[0].name = "step"; }),
-      HasSubstr("each once at most, found 'step'"));
+      error([](Executable &e) { e.programs[0].entries[1].name = "load"; }),
+      HasSubstr("each once at most, found 'load'"));
   EXPECT_THAT(error([](Executable &e) { e.programs[0].entries.pop_back(); }),
               HasSubstr("expected an entry beside 'load' in program 'step'"));
   EXPECT_THAT(error([](Executable &e) { e.outputs.erase(e.outputs.begin()); }),

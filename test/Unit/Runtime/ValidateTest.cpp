@@ -84,7 +84,7 @@ TEST(Validate, Entries) {
   EXPECT_THAT(tiny([](Program &p) { p.entries.pop_back(); }),
               HasSubstr("expected an entry beside 'load'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries.push_back(p.entries[0]); }),
-              HasSubstr("and no entry twice"));
+              HasSubstr("each once at most, found 'load'"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].loops.clear(); }),
               HasSubstr("expected a run of body 'body', found none"));
   EXPECT_THAT(tiny([](Program &p) { p.entries[0].name = "eval"; }),
