@@ -28,14 +28,14 @@ class Verifier {
 public:
   Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
            dist::ScheduleOp schedule, dist::MeshOp mesh,
-           llvm::StringMap<dist::LayoutAttr> &layouts)
+           llvm::StringMap<dist::LayoutAttr> &stateLayouts)
       : logical(whole), local(local), symbols(local), entry(entry),
         schedule(schedule), order(schedule), follower(logical, mesh),
         microBatches(
             mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
         microBatch(
             StringAttr::get(local.getContext(), dist::MeshOp::kMicroBatchAxis)),
-        layouts(layouts) {}
+        stateLayouts(stateLayouts) {}
   LogicalResult run(ModuleOp whole);
 
 private:
@@ -91,8 +91,9 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringMap<dist::LayoutAttr> &layouts;    ///< of "input 'x'", …
-  llvm::StringMap<ArrayRef<int64_t>> heldShapes; ///< of states
+  llvm::StringMap<dist::LayoutAttr> layouts;       ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> &stateLayouts; ///< of all entries
+  llvm::StringMap<ArrayRef<int64_t>> heldShapes;   ///< of states
   llvm::StringSet<> given; ///< "output 'x'", … that a task returns
 };
 } // namespace
@@ -276,7 +277,8 @@ LogicalResult Verifier::run(ModuleOp whole) {
 /// All tasks, and the runtime, take one piece for a name.
 LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
                                     StringRef name, dist::LayoutAttr layout) {
-  dist::LayoutAttr &known = layouts[join(kind, name)];
+  dist::LayoutAttr &known =
+      kind == "state" ? stateLayouts[name] : layouts[join(kind, name)];
   if (!layout || (known && known != layout))
     return emitError(loc) << "expected the layout " << known << " for " << kind
                           << " '" << name << "', found " << layout;
@@ -496,8 +498,8 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
            << (mesh ? "another" : "none");
   if (local.getOps<dist::ScheduleOp>().empty())
     return local.emitError() << "expected a dist.schedule, found none";
-  // A state, an input or an output is the same piece to all entries.
-  llvm::StringMap<dist::LayoutAttr> layouts;
+  // A state is the same piece to all entries.
+  llvm::StringMap<dist::LayoutAttr> stateLayouts;
   llvm::DenseSet<StringAttr> proved;
   for (auto schedule : local.getOps<dist::ScheduleOp>()) {
     auto before = logical.lookupSymbol<func::FuncOp>(schedule.getEntry());
@@ -507,7 +509,7 @@ LogicalResult verify::verifyEquivalence(ModuleOp logical, ModuleOp local) {
       return schedule.emitOpError() << "runs no entry of the logical program";
     if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
       return schedule.emitOpError() << "expected one stage";
-    if (failed(Verifier(before, local, entry, schedule, mesh, layouts)
+    if (failed(Verifier(before, local, entry, schedule, mesh, stateLayouts)
                    .run(logical)))
       return failure();
     proved.insert(before.getSymNameAttr());
