@@ -10,12 +10,15 @@
 namespace accel::rt {
 
 Status flushStandardOutput() {
+  // A text longer than the buffer has failed before: its reason is still there.
+  int before = std::ferror(stdout) ? errno : 0;
   errno = 0;
   if (std::fflush(stdout) == 0 && !std::ferror(stdout))
     return Status();
+  int why = errno ? errno : before;
   return Status::error(
       "cannot write to the standard output" +
-      (errno ? std::string(": ") + std::strerror(errno) : std::string()));
+      (why ? std::string(": ") + std::strerror(why) : std::string()));
 }
 
 bool takesLine(int fd) {
