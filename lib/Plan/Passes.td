@@ -195,11 +195,9 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
     whose results have loops of their own, are left alone. In a loop over
     micro-batches each looks at its own, if it begins by writing the buffer.
 
-    Of a buffer with copies for the micro-batches in flight a run has its own: a
-    result that this run alone uses takes its place there, as a copy is free for
-    another micro-batch no earlier than when the last run on this one has ended.
-    So does a kept result the place of what its run alone has made it of, which
-    then has the copies.
+    Of a buffer with copies for the micro-batches in flight a run has its own, and
+    writes to that. What takes the place of another lives as long as both: not
+    until another micro-batch begins to use the copy.
 
     Where the result of a kernel or a collective is copied into a state at the end
     of a body, it is written to the state's buffer itself, unless the old value is

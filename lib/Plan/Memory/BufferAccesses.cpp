@@ -96,33 +96,32 @@ bool BufferAccesses::isLastUse(CommandOpInterface command, BufferOp buffer) {
   return true;
 }
 
-bool BufferAccesses::canShareCopies(CommandOpInterface command, BufferOp from,
-                                    BufferOp to) {
+bool BufferAccesses::canShareBytes(BufferOp from, BufferOp to) {
+  StringAttr names[] = {from.getSymNameAttr(), to.getSymNameAttr()};
   int64_t slots = std::max(from.getSlots(), to.getSlots());
-  if (slots == 1)
-    return true;
-  BufferOp shorter = from.getSlots() == 1 ? from : to;
-  if (shorter.getSlots() != 1 || llvm::any_of(users[shorter.getSymNameAttr()],
-                                              [&](CommandOpInterface user) {
-                                                return user->getParentOp() !=
-                                                       command->getParentOp();
-                                              }))
-    return false;
-  SmallVector<const Execution *> list(accesses[from.getSymNameAttr()]);
-  llvm::append_range(list, accesses[to.getSymNameAttr()]);
+  SmallVector<const Execution *> list(accesses[names[0]]);
+  llvm::append_range(list, accesses[names[1]]);
   llvm::sort(list);
   struct User {
     int64_t microBatch;
     SmallVector<const Execution *, 2> last; ///< of each stream
+    llvm::DenseSet<int64_t> ended;
   };
-  std::map<std::pair<unsigned, int64_t>, User> current; // of each copy
+  std::map<std::pair<unsigned, int64_t>, User> users; // of a copy, in an entry
   for (const Execution *access : list) {
     int64_t microBatch = access->run.getMicroBatch();
-    auto [at, isNew] = current.try_emplace({access->entry, microBatch % slots});
+    auto [at, isNew] = users.try_emplace({access->entry, microBatch % slots});
     User &user = at->second;
     if (isNew || user.microBatch != microBatch) {
       for (const Execution *last : user.last)
         if (last && !CommandOrder::happensBefore(*last, *access))
+          return false;
+      if (!isNew)
+        user.ended.insert(user.microBatch);
+      // It finds another's bytes, unless it begins anew.
+      for (ViewAttr view : CommandOpInterface(access->command).getReads())
+        if (user.ended.contains(microBatch) &&
+            llvm::is_contained(names, view.getBuffer().getAttr()))
           return false;
       user.microBatch = microBatch;
       user.last.assign(access->clock.size(), nullptr);

@@ -24,12 +24,11 @@ public:
   /// Whether nothing accesses the buffer after the command has, in any run of
   /// it: every micro-batch begins by writing it, so that each looks at its own.
   bool isLastUse(CommandOpInterface command, BufferOp buffer);
-  /// Whether one buffer can have the copies of two, of which a command is the
-  /// last to use one and the first to use the other. Of micro-batches as many
-  /// as before are kept apart if one of the two has no copies and only that
-  /// command's runs use it; and in each copy a micro-batch must surely have
-  /// ended, with all that it does in either, when another begins.
-  bool canShareCopies(CommandOpInterface command, BufferOp from, BufferOp to);
+  /// Whether one buffer with the copies of the one that has more can stand for
+  /// two: in each copy a micro-batch has surely ended, with all that it does in
+  /// either, when another begins. Each of them alone has as many copies as it
+  /// needs, both together may need more.
+  bool canShareBytes(BufferOp from, BufferOp to);
   /// What has accessed `gone` has accessed `kept`.
   void merge(mlir::StringAttr gone, mlir::StringAttr kept);
 

@@ -202,7 +202,7 @@ LogicalResult Reuse::run() {
         auto input = cast<ViewAttr>(kernel.getInputs()[number]);
         if (!canReplace(kernel, number, input, output) ||
             !accesses.isLastUse(kernel, bufferOf(input)) ||
-            !accesses.canShareCopies(kernel, bufferOf(input), bufferOf(output)))
+            !accesses.canShareBytes(bufferOf(input), bufferOf(output)))
           continue;
         replace(output.getBuffer(), input.getBuffer());
         break;
