@@ -16,12 +16,16 @@
 // REDEFINE: %{edit} = /@y /s/slots 2/slots 3/
 // RUN: %{accepted}
 
-// One copy. What a turn finds in a buffer without copies it has written itself, or
-// nothing in the loop writes it.
+// One copy is enough, as a backward comes before the next forward; not if it comes
+// behind it, where two are.
 // REDEFINE: %{edit} = /@y /s/slots 2//
+// RUN: %{accepted}
+// REDEFINE: %{edit} = /@backward micro_batch turn/d;s/@forward micro_batch turn + 1/& plan.run @backward micro_batch turn/
+// RUN: %{accepted}
+// REDEFINE: %{edit} = /@backward micro_batch turn/d;s/@forward micro_batch turn + 1/& plan.run @backward micro_batch turn/;/@y /s/slots 2//
 // REDEFINE: %{prefix} = ONE
 // RUN: %{refused}
-// ONE: error: 'plan.kernel' op overwrites what was read, and is read again when it runs the next time
+// ONE: error: 'plan.read' op does not follow from the local program: when a turn ends the bytes of state 'a' do not hold the value that the tasks give it
 
 // The wrong micro-batch, in a turn and behind the loop.
 // REDEFINE: %{edit} = s/@backward micro_batch turn/& + 1/
@@ -45,6 +49,8 @@
 // RUN: %{refused}
 // OTHER: error: 'plan.kernel' op does not follow from the local program: reads bytes of @y that hold no 'f32'
 // REDEFINE: %{edit} = /at last/s/.*/plan.run @overwrite/
+// RUN: %{refused}
+// REDEFINE: %{edit} = /@y /s/slots 2//;/@other /s/320/256/;s/plan.run @backward micro_batch turn/plan.run @overwrite micro_batch turn &/
 // RUN: %{refused}
 // REDEFINE: %{edit} = /other backward/s/.*/plan.fill @other[8xf32] with 1.0/
 // RUN: %{refused}

@@ -7,72 +7,114 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
+Copies::Uses Copies::readBodies(plan::ProgramOp program) {
+  Uses uses;
+  for (auto body : program.getOps<plan::BodyOp>()) {
+    StringAttr name = body.getSymNameAttr();
+    llvm::SetVector<StringAttr> &written = uses.written[name];
+    body.walk([&](plan::CommandOpInterface command) {
+      auto write = [&](plan::ViewAttr view) {
+        written.insert(view.getBuffer().getAttr());
+        uses.users[view.getBuffer().getAttr()].insert(name);
+      };
+      for (plan::ViewAttr view : command.getReads())
+        uses.users[view.getBuffer().getAttr()].insert(name);
+      llvm::for_each(command.getWrites(), write);
+      if (auto all = command->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
+        llvm::for_each(all.getAsRange<plan::ViewAttr>(), write);
+    });
+  }
+  return uses;
+}
+
+/// Whether in a loop a run always finds a buffer as a run on its own
+/// micro-batch has left it, and not always one of its own turn.
+bool Copies::isCarriedOver(plan::ProgramOp program, const BodySet &users) {
+  struct Way {
+    bool always = true, fromAnother = false;
+  };
+  for (auto entry : program.getOps<plan::EntryOp>()) {
+    if (entry.getOps<plan::LoopOp>().empty())
+      continue;
+    llvm::DenseMap<Operation *, Way> ways;
+    std::optional<plan::RunTurn> last;
+    for (const plan::RunTurn &run : plan::listRuns(entry)) {
+      if (!users.contains(run.run.getTaskAttr().getAttr()))
+        continue;
+      if (Operation *loop = run.run->getParentOfType<plan::LoopOp>()) {
+        Way &way = ways[run.run];
+        way.always &= last && last->getMicroBatch() == run.getMicroBatch();
+        way.fromAnother |=
+            last && (last->turn != run.turn ||
+                     last->run->getParentOfType<plan::LoopOp>() != loop);
+      }
+      last = run;
+    }
+    for (auto [run, way] : ways)
+      if (way.always && way.fromAnother)
+        return true;
+  }
+  return false;
+}
+
 Copies::Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches)
     : terms(terms), microBatches(microBatches),
       any(getAnyMicroBatch(program.getContext())),
       memory(std::in_place, terms) {
+  Uses uses = readBodies(program);
+  std::map<std::vector<const void *>, bool> known; // of sets of users
+  auto isFollowed = [&](plan::BufferOp buffer) {
+    if (buffer.getSlots() > 1)
+      return true;
+    const BodySet &users = uses.users[buffer.getSymNameAttr()];
+    std::vector<const void *> key;
+    for (StringAttr user : users)
+      key.push_back(user.getAsOpaquePointer());
+    auto [at, isNew] = known.try_emplace(key);
+    if (isNew)
+      at->second = isCarriedOver(program, users);
+    return at->second;
+  };
   for (auto buffer : program.getOps<plan::BufferOp>()) {
-    int64_t slots = buffer.getSlots(), begin = buffer.getOffset(),
+    int64_t others = buffer.getSlots() - 1, begin = buffer.getOffset(),
             bytes = buffer.getBytes(),
-            end = begin + (slots - 1) * int64_t(buffer.getSlotStride()) + bytes;
-    if (slots > 1)
+            end = begin + others * int64_t(buffer.getSlotStride()) + bytes;
+    if (isFollowed(buffer))
       areas.push_back({buffer, buffer.getSpace(), begin, end, bytes});
-  }
-  llvm::stable_sort(areas, [](const CopiedBytes &lhs, const CopiedBytes &rhs) {
-    return std::tuple(lhs.space, lhs.begin) < std::tuple(rhs.space, rhs.begin);
-  });
-  std::vector<Group> uses;
-  for (auto [number, area] : llvm::enumerate(areas)) {
-    ofBuffer[plan::BufferOp(area.buffer).getSymNameAttr()] = number;
-    uses.emplace_back().slots = plan::BufferOp(area.buffer).getSlots();
   }
   if (areas.empty())
     return;
-  SymbolTable symbols(program);
-  for (auto body : program.getOps<plan::BodyOp>())
-    readBody(body, symbols, uses);
+  std::vector<Group> all(areas.size());
   for (auto [number, area] : llvm::enumerate(areas)) {
-    Group &use = uses[number];
-    auto known = llvm::find_if(
-        groups, [&](const Group &group) { return group.isLike(use); });
-    area.group = known - groups.begin();
-    if (known == groups.end())
-      groups.push_back(std::move(use));
+    plan::BufferOp buffer = area.buffer;
+    ofBuffer[buffer.getSymNameAttr()] = number;
+    all[number].slots = buffer.getSlots();
+    all[number].users = uses.users[buffer.getSymNameAttr()];
+    for (StringAttr body : all[number].users)
+      ofBody[body].push_back(number);
   }
-}
-
-/// Whether a body uses copies, and which copies' bytes it writes as another
-/// buffer's.
-void Copies::readBody(plan::BodyOp body, SymbolTable &symbols,
-                      std::vector<Group> &uses) {
-  StringAttr name = body.getSymNameAttr();
-  llvm::SetVector<StringAttr> named, written;
-  body.walk([&](plan::CommandOpInterface command) {
-    for (plan::ViewAttr view : command.getReads())
-      named.insert(view.getBuffer().getAttr());
-    for (plan::ViewAttr view : command.getWrites())
-      written.insert(view.getBuffer().getAttr());
-    if (auto releases = command->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
-      for (auto view : releases.getAsRange<plan::ViewAttr>())
-        written.insert(view.getBuffer().getAttr());
-  });
-  named.insert_range(written);
-  for (StringAttr each : named)
-    if (auto at = ofBuffer.find(each); at != ofBuffer.end()) {
-      uses[at->second].users.insert(name);
-      ofBody[name].push_back(at->second);
+  // Whoever writes bytes of copies as another buffer's.
+  SymbolTable symbols(program);
+  for (auto &[body, written] : uses.written)
+    for (StringAttr each : written) {
+      auto buffer = symbols.lookup<plan::BufferOp>(each);
+      if (!buffer)
+        continue; // which is refused where it is named
+      const CopiedBytes *own = find(buffer);
+      int64_t begin = buffer.getOffset(),
+              end = own ? own->end : begin + int64_t(buffer.getBytes());
+      forEachTouching(buffer.getSpace(), begin, end, own,
+                      [&, body = body](const CopiedBytes &area) {
+                        all[&area - areas.data()].others.insert(body);
+                      });
     }
-  for (StringAttr each : written) {
-    auto buffer = symbols.lookup<plan::BufferOp>(each);
-    if (!buffer)
-      continue; // which is refused where it is named
-    const CopiedBytes *own = find(buffer);
-    int64_t begin = buffer.getOffset(),
-            end = own ? own->end : begin + int64_t(buffer.getBytes());
-    forEachTouching(buffer.getSpace(), begin, end, own,
-                    [&](const CopiedBytes &area) {
-                      uses[&area - areas.data()].others.insert(name);
-                    });
+  for (auto [number, area] : llvm::enumerate(areas)) {
+    Group &use = all[number];
+    auto like = llvm::find_if(
+        groups, [&](const Group &group) { return group.isLike(use); });
+    area.group = like - groups.begin();
+    if (like == groups.end())
+      groups.push_back(std::move(use));
   }
 }
 
@@ -110,17 +152,20 @@ void Copies::follow(Group &group, ArrayRef<plan::RunTurn> runs) {
   for (const plan::RunTurn &run : runs) {
     StringAttr body = run.run.getTaskAttr().getAttr();
     int64_t microBatch = run.getMicroBatch();
-    if (group.users.contains(body)) {
-      User &user = last[microBatch % group.slots];
+    User &user = last[microBatch % group.slots];
+    bool isUser = group.users.contains(body);
+    if (isUser) {
       StringAttr source =
           user.microBatch == microBatch ? user.body : StringAttr();
       auto [known, isNew] = group.sources.try_emplace(run.run, source);
       if (!isNew && known->second != source)
         known->second = {}; // not the same in all turns
-      user = {body, microBatch};
     }
+    // What it does to its own copy is followed command by command.
     if (group.others.contains(body))
       last.assign(group.slots, {});
+    if (isUser)
+      user = {body, microBatch};
   }
   for (auto [run, source] : group.sources)
     if (source)

@@ -1,6 +1,5 @@
-// Buffers that are kept once for each micro-batch in flight: what a run finds
-// in its own copies is what an earlier run on the same micro-batch has left
-// there.
+// Buffers that are kept for micro-batches in flight: what a run finds in its
+// own copies is what an earlier run on the same micro-batch has left there.
 
 #ifndef ACCEL_LIB_EQUIVALENCE_PLAN_COPIES_H
 #define ACCEL_LIB_EQUIVALENCE_PLAN_COPIES_H
@@ -8,6 +7,7 @@
 #include "Memory.h"
 #include "Renaming.h"
 #include "dialects/Plan/RunList.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace accel::equivalence {
@@ -23,11 +23,15 @@ namespace accel::equivalence {
 /// - nothing else has written bytes of any copy since.
 /// Of everything else in its copies a run knows nothing. So a schedule costs
 /// what its text costs, however many micro-batches it has and keeps in flight.
+///
+/// A buffer without copies is followed so, as one that has one, where a turn of
+/// a loop finds in it what another has left for the same micro-batch. Elsewhere
+/// what a turn finds, it has written itself.
 class Copies {
 public:
   Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches);
 
-  /// All copies of a buffer; null if it has one.
+  /// All copies of a buffer; null if it is none of these.
   const CopiedBytes *find(plan::BufferOp buffer) const;
   /// Those that have bytes between two of `space`, but for one buffer's.
   void
@@ -68,8 +72,15 @@ private:
     llvm::SmallVector<Memory::OwnPiece> own;
     bool isFound = false; ///< a run has begun with it
   };
-  void readBody(plan::BodyOp body, mlir::SymbolTable &symbols,
-                std::vector<Group> &uses);
+  /// Of each buffer the bodies that use it, and of each body the buffers that
+  /// it writes.
+  struct Uses {
+    llvm::MapVector<mlir::StringAttr, BodySet> users;
+    llvm::MapVector<mlir::StringAttr, llvm::SetVector<mlir::StringAttr>>
+        written;
+  };
+  static Uses readBodies(plan::ProgramOp program);
+  static bool isCarriedOver(plan::ProgramOp program, const BodySet &users);
   void follow(Group &group, llvm::ArrayRef<plan::RunTurn> runs);
   static Left rename(Renaming &renaming, const Left &left);
 
