@@ -253,7 +253,9 @@ plan.program @in_flight stage 0 ranks 1 {
     plan.kernel @negate(@slow[8xf32]) -> @late[8xf32] rows 1
     plan.record "made"
     plan.wait "made" on other
+    plan.record "waited" on other
     plan.copy @late[8xf32] -> @grad[8xf32] on other
+    plan.wait "waited"
     plan.kernel @negate(@early[8xf32]) -> @both[8xf32] rows 1
     plan.kernel @negate(@peeked[8xf32]) -> @other[8xf32] rows 1
   }
