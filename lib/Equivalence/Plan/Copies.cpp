@@ -84,6 +84,13 @@ Copies::Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches)
   }
   if (areas.empty())
     return;
+  llvm::stable_sort(areas, [](const CopiedBytes &lhs, const CopiedBytes &rhs) {
+    return std::tuple(lhs.space, lhs.begin) < std::tuple(rhs.space, rhs.begin);
+  });
+  for (const CopiedBytes &area : areas) {
+    bool isFirst = reaches.empty() || (&area - 1)->space != area.space;
+    reaches.push_back(isFirst ? area.end : std::max(reaches.back(), area.end));
+  }
   std::vector<Group> all(areas.size());
   for (auto [number, area] : llvm::enumerate(areas)) {
     plan::BufferOp buffer = area.buffer;
@@ -126,10 +133,16 @@ const CopiedBytes *Copies::find(plan::BufferOp buffer) const {
 void Copies::forEachTouching(
     plan::Space space, int64_t begin, int64_t end, const CopiedBytes *butFor,
     llvm::function_ref<void(const CopiedBytes &)> visit) const {
-  for (const CopiedBytes &area : areas)
-    if (area.space == space && area.begin < end && begin < area.end &&
-        &area != butFor)
+  auto behind = llvm::partition_point(areas, [&](const CopiedBytes &area) {
+    return std::tuple(area.space, area.begin) < std::tuple(space, end);
+  });
+  for (size_t at = behind - areas.begin(); at-- > 0;) {
+    const CopiedBytes &area = areas[at];
+    if (area.space != space || reaches[at] <= begin)
+      break;
+    if (begin < area.end && &area != butFor)
       visit(area);
+  }
 }
 
 void Copies::beginEntry(plan::EntryOp entry) {

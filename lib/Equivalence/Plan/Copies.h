@@ -88,6 +88,7 @@ private:
   int64_t microBatches;
   MicroBatch any;
   std::vector<CopiedBytes> areas; ///< by place
+  std::vector<int64_t> reaches;   ///< where those up to here end, in a space
   llvm::DenseMap<mlir::StringAttr, unsigned> ofBuffer;
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<unsigned>> ofBody;
   std::vector<Group> groups;

@@ -16,7 +16,7 @@ static llvm::SmallSetVector<StringAttr, 8> listBuffers(CommandOpInterface op) {
 }
 
 BufferAccesses::BufferAccesses(ProgramOp program)
-    : program(program), entries(getEntriesInOrder(program)) {
+    : entries(getEntriesInOrder(program)), listed(countProofTurns(program)) {
   program.walk([&](CommandOpInterface command) {
     for (StringAttr buffer : listBuffers(command))
       users[buffer].push_back(command);
@@ -52,7 +52,6 @@ bool BufferAccesses::goAlike(unsigned entry, ArrayRef<StringAttr> bodies) {
 /// goes the way of those that are followed from end to end.
 bool BufferAccesses::goesUnseen(unsigned entry, int64_t microBatch,
                                 StringAttr buffer) {
-  int64_t listed = countProofTurns(program);
   llvm::SmallSetVector<StringAttr, 4> bodies;
   for (CommandOpInterface user : users[buffer])
     bodies.insert(cast<BodyOp>(user->getParentOp()).getSymNameAttr());

@@ -36,8 +36,8 @@ private:
   bool goesUnseen(unsigned entry, int64_t microBatch, mlir::StringAttr buffer);
   bool goAlike(unsigned entry, llvm::ArrayRef<mlir::StringAttr> bodies);
 
-  ProgramOp program;
   llvm::SmallVector<EntryOp> entries; ///< by their numbers
+  int64_t listed;                     ///< turns of a loop that have executions
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<CommandOpInterface>> users;
   /// In order.
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<const Execution *>>
