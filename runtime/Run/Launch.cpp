@@ -147,7 +147,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   if (resumes)
     savedStates = [&](auto &name) { return resume.find(name); };
   if (!options.weights.empty()) {
-    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options.weights, plan));
+    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options, plan));
     savedStates = [&](auto &name) { return givenWeights.find(name); };
   }
   Weights weights;
@@ -167,7 +167,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                                           options.warn));
   Checkpoints checkpoints;
   if (checkpointed)
-    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
+    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options, weights,
                                               resumes ? &resume : nullptr,
                                               hasData ? &cursor : nullptr));
   int64_t threads = options.threads ? options.threads
