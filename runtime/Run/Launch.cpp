@@ -138,10 +138,15 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
   if (!executes)
     options.step = nullptr; // nothing was learned that it could tell
-  if (hasData && options.warn)
-    if (std::string text = call.data.labelWarning(plan, options, call.inputs);
-        !text.empty())
-      options.warn(text);
+  for (const Call *each : {&call, &eval}) {
+    std::string text;
+    if (each->hasData && options.warn)
+      text = each->data.labelWarning(plan, options, each->inputs);
+    if (text.empty())
+      continue;
+    options.warn(text);
+    break; // one option is for both
+  }
   GivenWeights givenWeights;
   SavedStates savedStates;
   if (resumes)
