@@ -1,7 +1,7 @@
 // Adds the entries of a training program that do not train: what a user asks of
 // a model between steps and after them.
 
-#include "accel/Autodiff/Passes.h"
+#include "Passes.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/BuildStep.h"
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace accel::autodiff {
 #define GEN_PASS_DEF_ADDINFERENCEPASS
-#include "accel/Autodiff/Passes.h.inc"
+#include "lib/Autodiff/Passes.h.inc"
 
 /// What training alone needs: dropout, and where gradients stop.
 static void dropTraining(func::FuncOp entry) {

@@ -1,6 +1,6 @@
 // The contract at the end of phase 2.
 
-#include "accel/Autodiff/Passes.h"
+#include "Passes.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace accel::autodiff {
 #define GEN_PASS_DEF_VERIFYSTEPPASS
-#include "accel/Autodiff/Passes.h.inc"
+#include "lib/Autodiff/Passes.h.inc"
 
 namespace {
 

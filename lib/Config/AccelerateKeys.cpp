@@ -1,7 +1,7 @@
 // The top of Accelerate's default_config.yaml (fields of ClusterConfig and
 // SageMakerConfig, commands/config/config_args.py), and its small sections.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

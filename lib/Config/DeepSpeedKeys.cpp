@@ -1,7 +1,7 @@
 // The top of a DeepSpeed JSON (runtime/config.py and constants.py; documented
 // at deepspeed.ai/docs/config-json), without its larger sections.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

@@ -1,7 +1,7 @@
 // Accelerate's deepspeed_config: what DeepSpeedPlugin reads beside, or instead
 // of, a DeepSpeed JSON.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

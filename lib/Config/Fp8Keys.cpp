@@ -2,7 +2,7 @@
 // documentation, and that which the questionnaire writes. mixed_precision: fp8
 // is refused, so these are read for their spelling only.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 using llvm::StringLiteral;

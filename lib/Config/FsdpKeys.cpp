@@ -1,7 +1,7 @@
 // Accelerate's fsdp_config (FullyShardedDataParallelPlugin, and the flags
 // --fsdp_* of accelerate launch), for FSDP 1 and 2.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

@@ -1,7 +1,7 @@
 // Accelerate's megatron_lm_config. distributed_type: MEGATRON_LM is refused, so
 // these are read for their spelling only.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 using llvm::StringLiteral;

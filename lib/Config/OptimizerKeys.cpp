@@ -1,7 +1,7 @@
 // optimizer and scheduler of a DeepSpeed JSON (runtime/engine.py and
 // runtime/lr_schedules.py).
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 using llvm::StringLiteral;

@@ -1,7 +1,7 @@
 // Accelerate's parallelism_config (ParallelismConfig, and the flags
 // --parallelism_config_* of accelerate launch): the axes of the mesh.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

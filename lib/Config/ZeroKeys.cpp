@@ -1,7 +1,7 @@
 // zero_optimization of a DeepSpeed JSON (runtime/zero/config.py and
 // offload_config.py), and the sections of mixed precision.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 using namespace accel::config;
 

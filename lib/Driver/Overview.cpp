@@ -1,6 +1,6 @@
 // The overview of a plan, from its arenas and its main entry.
 
-#include "accel/Driver/Overview.h"
+#include "Overview.h"
 
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/Plan.h"

@@ -4,7 +4,7 @@
 
 #include "PhaseText.h"
 
-#include "accel/Driver/OpenText.h"
+#include "OpenText.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

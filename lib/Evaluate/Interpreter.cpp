@@ -1,7 +1,7 @@
 // Running a module of any phase: binds global inputs and states to the entry's
 // arguments, and puts its outputs together.
 
-#include "accel/Evaluate/Interpreter.h"
+#include "Interpreter.h"
 
 #include "dialects/Plan/Plan.h"
 #include "lib/Evaluate/Entry.h"

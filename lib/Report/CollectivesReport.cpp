@@ -1,7 +1,7 @@
 // `--report=collectives`.
 
+#include "Reports.h"
 #include "Table.h"
-#include "accel/Report/Reports.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/MapVector.h"

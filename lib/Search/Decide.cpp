@@ -1,7 +1,7 @@
 // Writes down how the program will be run: micro-batches, schedule,
 // recomputation, offload. The later phases obey and check it.
 
-#include "accel/Search/Passes.h"
+#include "Passes.h"
 
 #include "dialects/Dist/ScheduleKind.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace accel::search {
 #define GEN_PASS_DEF_DECIDEPASS
-#include "accel/Search/Passes.h.inc"
+#include "lib/Search/Passes.h.inc"
 
 namespace {
 struct DecidePass : impl::DecidePassBase<DecidePass> {
