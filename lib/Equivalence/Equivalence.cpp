@@ -471,11 +471,8 @@ LogicalResult Verifier::verifyResult(func::FuncOp task, OpOperand &operand) {
 }
 
 LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
-  auto findMesh = [](ModuleOp module) {
-    auto meshes = module.getOps<dist::MeshOp>();
-    return meshes.empty() ? dist::MeshOp() : *meshes.begin();
-  };
-  dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
+  dist::MeshOp mesh = dist::MeshOp::of(local);
+  dist::MeshOp whole = dist::MeshOp::of(logical);
   // What nothing has placed yet has no mesh.
   if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
     return local.emitError()

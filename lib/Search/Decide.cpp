@@ -25,7 +25,7 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     }
     int64_t microBatches = 1;
-    for (auto mesh : module.getOps<dist::MeshOp>())
+    if (dist::MeshOp mesh = dist::MeshOp::of(module))
       microBatches =
           mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
     auto kind = dist::ScheduleKind::parse(schedule);

@@ -331,15 +331,12 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty()) {
-      module.emitError() << "expected a dist.mesh, found none";
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
-    dist::MeshOp mesh = *meshes.begin();
     SymbolTable symbols(module);
     for (func::FuncOp entry : nn::getEntries(module))
-      if (!entry.isExternal() && failed(split(entry, mesh, symbols)))
+      if (!entry.isExternal() && failed(split(entry, *mesh, symbols)))
         return signalPassFailure();
   }
 

@@ -192,7 +192,7 @@ static LogicalResult placeStates(ModuleOp module) {
     auto sharding =
         placed.lookup(FlatSymbolRefAttr::get(state.getSymNameAttr()));
     if (!sharding) {
-      dist::MeshOp mesh = *module.getOps<dist::MeshOp>().begin();
+      dist::MeshOp mesh = dist::MeshOp::of(module);
       sharding = dist::ShardingAttr::getReplicated(
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
           cast<RankedTensorType>(state.getType()).getRank());
@@ -230,20 +230,18 @@ struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty()) {
-      module.emitError() << "expected a dist.mesh, found none";
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
           failed(Materializer(function, getChildAnalysis<Propagation>(function),
-                              *meshes.begin())
+                              *mesh)
                      .run()))
         return signalPassFailure();
     if (failed(placeStates(module)))
       return signalPassFailure();
-    warnOfIdleAxes(*meshes.begin(), module);
+    warnOfIdleAxes(*mesh, module);
   }
 };
 } // namespace

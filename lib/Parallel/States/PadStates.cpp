@@ -286,10 +286,9 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (!mesh)
       return;
-    dist::MeshOp mesh = *meshes.begin();
     int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
     if (ranks == 1)
       return;

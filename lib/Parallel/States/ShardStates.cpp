@@ -115,10 +115,9 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
                          << stage.getValue();
       return signalPassFailure();
     }
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (stage == 0 || meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (stage == 0 || !mesh)
       return;
-    dist::MeshOp mesh = *meshes.begin();
     if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
       return; // one shard is the whole
     // A state lies in one way, whichever entry reads it.
