@@ -93,7 +93,7 @@ using namespace mlir;
     LINK AccelInterfaces ${ARG_LINK})
 endfunction()
 
-# accel_add_passes(Lib): include/accel/Lib/Passes.td becomes Passes.h.inc.
+# accel_add_passes(Lib): lib/Lib/Passes.td becomes Passes.h.inc.
 function(accel_add_passes NAME)
   accel_tablegen(Passes.td Passes.h.inc "-gen-pass-decls -name=${NAME}")
 endfunction()

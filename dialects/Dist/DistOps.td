@@ -53,6 +53,10 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     ::llvm::SmallVector<int64_t> getGroup(int64_t rank, AxesAttr axes);
     /// The mesh of that name nearest to an op; null if there is none.
     static MeshOp lookup(::mlir::Operation *from, ::mlir::FlatSymbolRefAttr name);
+    /// The mesh of a module; null if it has none.
+    static MeshOp of(::mlir::ModuleOp module);
+    /// The same where one is needed: reports at the module that it has none.
+    static ::mlir::FailureOr<MeshOp> require(::mlir::ModuleOp module);
   }];
 }
 

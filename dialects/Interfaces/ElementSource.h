@@ -6,7 +6,7 @@
 #include "mlir/IR/OpDefinition.h"
 
 namespace accel {
-/// Builds a kernel; declared in accel/Target/CPU/RowEmitter.h.
+/// Builds a kernel; declared in lib/Target/CPU/RowEmitter.h.
 class RowEmitter;
 } // namespace accel
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_DIALECTS_INTERFACES_EVALUATE_H
 #define ACCEL_DIALECTS_INTERFACES_EVALUATE_H
 
-#include "dialects/Interfaces/Tensor.h"
+#include "dialects/Tensor/Tensor.h"
 #include "mlir/IR/OpDefinition.h"
 
 namespace accel {

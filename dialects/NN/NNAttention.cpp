@@ -1,6 +1,6 @@
 // Type inference of attention and its gradient.
 
-#include "dialects/Interfaces/Causal.h"
+#include "Causal.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;

@@ -27,7 +27,7 @@ class NN_ElementwiseOp<string mnemonic, NN_Facts facts, string inference = "", l
     : NN_InferredOp<mnemonic, !listconcat([NN_Elementwise], traits), inference> {
   /// Of a function of one float: its value and its gradient, in C++. `value` is
   /// what the evaluator computes, in double, of `x`. `gradient` is built by what
-  /// lib/Autodiff/Emit.h calls `e`, of the operand x, the result y and the
+  /// lib/Autodiff/NNBuilder.h calls `e`, of the operand x, the result y and the
   /// gradient g of y. Without one a rule is in lib/Evaluate, lib/Autodiff.
   string value = "";
   string gradient = "";

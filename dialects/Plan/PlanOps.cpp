@@ -3,7 +3,7 @@
 
 #include "dialects/Plan/Plan.h"
 
-#include "dialects/Interfaces/Causal.h"
+#include "dialects/NN/Causal.h"
 
 using namespace mlir;
 using namespace accel;

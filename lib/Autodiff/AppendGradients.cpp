@@ -1,15 +1,15 @@
 // A function's own gradient: differentiation as a pass of its own, for programs
 // that are no step, and to look at what the rules build.
 
-#include "accel/Autodiff/Differentiate.h"
-#include "accel/Autodiff/Passes.h"
-#include "lib/Autodiff/Rules/Rules.h"
+#include "Differentiate.h"
+#include "Passes.h"
+#include "lib/Autodiff/Models/Group.h"
 
 using namespace mlir;
 
 namespace accel::autodiff {
 #define GEN_PASS_DEF_APPENDGRADIENTSPASS
-#include "accel/Autodiff/Passes.h.inc"
+#include "lib/Autodiff/Passes.h.inc"
 
 namespace {
 struct AppendGradientsPass
@@ -20,7 +20,7 @@ struct AppendGradientsPass
       return;
     Operation *exit = function.front().getTerminator();
     if (exit->getNumOperands() == 0 || !isFloat(exit->getOperand(0)) ||
-        Emit::typeOf(exit->getOperand(0)).getNumElements() != 1) {
+        NNBuilder::typeOf(exit->getOperand(0)).getNumElements() != 1) {
       function.emitError() << "expected a scalar of floats as first result, "
                               "found function type "
                            << function.getFunctionType();
@@ -37,7 +37,7 @@ struct AppendGradientsPass
     for (auto [argument, gradient] : llvm::zip(arguments, *gradients))
       results.push_back(
           gradient ? gradient
-                   : Emit{builder, argument.getLoc()}.splat(0, argument));
+                   : NNBuilder{builder, argument.getLoc()}.splat(0, argument));
     SmallVector<DictionaryAttr> attributes;
     function.getAllResultAttrs(attributes);
     attributes.resize(results.size());

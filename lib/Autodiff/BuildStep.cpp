@@ -1,8 +1,8 @@
 // From a forward program to one training step: loss, gradients, update, skip.
 
 #include "lib/Autodiff/BuildStep.h"
-#include "accel/Autodiff/Differentiate.h"
-#include "accel/Autodiff/Passes.h"
+#include "Differentiate.h"
+#include "Passes.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/Update.h"
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace accel::autodiff {
 #define GEN_PASS_DEF_BUILDSTEPPASS
-#include "accel/Autodiff/Passes.h.inc"
+#include "lib/Autodiff/Passes.h.inc"
 
 namespace {
 
@@ -155,24 +155,25 @@ static Value dropStops(func::FuncOp entry, Value loss) {
 }
 
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
-  Emit emit{builder, named("update")};
-  Type element = Emit::typeOf(loss).getElementType();
+  NNBuilder build{builder, named("update")};
+  Type element = NNBuilder::typeOf(loss).getElementType();
   SmallVector<Value> present = llvm::filter_to_vector(
       gradients, [](Value value) { return bool(value); });
   Value norm =
       buildGlobalNorm({builder, named("gradient norm")}, present, element);
   Value isFinite =
-      emit.make<nn::AndOp>(emit.isFinite(norm), emit.isFinite(loss));
+      build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss));
   Value clip;
   if (rule.clipping)
-    clip = emit.make<nn::MinOp>(
-        emit.splat(emit.scalarType(element), 1),
-        emit.div(emit.splat(emit.scalarType(element), *rule.clipping),
-                 emit.add(norm, emit.splat(emit.scalarType(element), 1e-6))));
-  Value next = emit.add(counter, emit.i64(1));
-  Value step = emit.cast(next, builder.getF64Type());
+    clip = build.make<nn::MinOp>(
+        build.splat(build.scalarType(element), 1),
+        build.div(
+            build.splat(build.scalarType(element), *rule.clipping),
+            build.add(norm, build.splat(build.scalarType(element), 1e-6))));
+  Value next = build.add(counter, build.i64(1));
+  Value step = build.cast(next, builder.getF64Type());
   Value lr = buildLearningRate({builder, named("learning rate")}, rule, step);
-  UpdateScalars scalars = buildUpdateScalars(emit, rule, lr, step);
+  UpdateScalars scalars = buildUpdateScalars(build, rule, lr, step);
 
   SmallVector<Write> parameters;
   SmallVector<SmallVector<Write>> moments;
@@ -183,7 +184,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   for (auto prefix : momentNames(rule))
     for (Write &write : parameters)
       wanted.emplace_back((prefix + "/" + write.state.getSymName()).str(),
-                          Emit::typeOf(write.old));
+                          NNBuilder::typeOf(write.old));
   FailureOr<SmallVector<Write>> added =
       addStates(wanted, nn::StateRole::moment);
   if (failed(added))
@@ -192,7 +193,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     moments.emplace_back(
         ArrayRef(*added).slice(group * parameters.size(), parameters.size()));
   for (auto [index, write] : llvm::enumerate(parameters)) {
-    Emit own{builder, named("update of " + write.state.getSymName())};
+    NNBuilder own{builder, named("update of " + write.state.getSymName())};
     Value gradient = write.value;
     if (clip)
       gradient = own.mul(gradient, own.like(clip, gradient));
@@ -200,7 +201,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     for (auto &group : moments)
       old.push_back(group[index].old);
     Updated updated = buildUpdate(own, rule, scalars, write.old, gradient, old);
-    Value keep = own.spread(isFinite, Emit::typeOf(write.old).getShape());
+    Value keep = own.spread(isFinite, NNBuilder::typeOf(write.old).getShape());
     write.value = own.select(keep, updated.parameter, write.old);
     for (auto [group, value] : llvm::zip(moments, updated.moments))
       group[index].value = own.select(keep, value, group[index].old);
@@ -208,11 +209,11 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
 
   addResult(loss, "loss");
   addResult(norm, "grad_norm");
-  addResult(emit.cast(lr, element), "lr");
+  addResult(build.cast(lr, element), "lr");
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
       addResult(gradient ? gradient
-                         : emit.splat(Emit::typeOf(each.argument), 0),
+                         : build.splat(NNBuilder::typeOf(each.argument), 0),
                 (each.state.getSymName() + ".grad").str());
   auto addWrite = [&](nn::StateOp state, Value value) {
     results.push_back(value);
@@ -225,7 +226,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     for (Write &write : group)
       addWrite(write.state, write.value);
   addWrite(symbols.lookup<nn::StateOp>(kStepCounterName),
-           emit.select(isFinite, next, counter));
+           build.select(isFinite, next, counter));
   return success();
 }
 

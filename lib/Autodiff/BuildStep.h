@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 #define ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 
-#include "accel/Autodiff/TrainOptions.h"
+#include "TrainOptions.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -1,10 +1,10 @@
 // The reverse walk: from the loss back to the parameters, op by op.
 
-#include "accel/Autodiff/Differentiate.h"
+#include "Differentiate.h"
 
 #include "dialects/Interfaces/Differentiable.h"
 #include "dialects/NN/NN.h"
-#include "lib/Autodiff/Rules/Rules.h"
+#include "lib/Autodiff/Models/Group.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -192,16 +192,4 @@ FailureOr<SmallVector<Value>> Reverse::run() {
   for (Value value : wrt)
     result.push_back(getGradient(value));
   return result;
-}
-
-void autodiff::registerDifferentiableModels(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
-    attachElementwiseRules(context);
-    attachLinearRules(context);
-    attachNormRules(context);
-    attachAttentionRules(context);
-    attachShapeRules(context);
-    attachReductionRules(context);
-    attachLossRules(context);
-  });
 }

@@ -1,8 +1,8 @@
 // Dropout by numbers that are functions of (seed, step, site, coordinates), so
 // that every layout draws the same mask (law 3).
 
+#include "NNBuilder.h"
 #include "lib/Autodiff/BuildStep.h"
-#include "lib/Autodiff/Emit.h"
 
 using namespace mlir;
 using namespace accel;
@@ -18,36 +18,36 @@ static uint64_t mix(uint64_t x) {
 }
 
 /// The place of each element in row-major order of the whole tensor.
-static Value buildCoordinates(const Emit &emit, ArrayRef<int64_t> shape) {
-  auto type = RankedTensorType::get(shape, emit.builder.getI64Type());
+static Value buildCoordinates(const NNBuilder &build, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, build.builder.getI64Type());
   Value sum;
   int64_t stride = 1;
   for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
-    Value index = nn::IotaOp::create(emit.builder, emit.loc, type, dim);
+    Value index = nn::IotaOp::create(build.builder, build.loc, type, dim);
     if (stride != 1)
-      index = emit.mul(index, emit.splat(type, double(stride)));
-    sum = sum ? emit.add(index, sum) : index;
+      index = build.mul(index, build.splat(type, double(stride)));
+    sum = sum ? build.add(index, sum) : index;
     stride *= shape[dim];
   }
-  return sum ? sum : emit.splat(type, 0);
+  return sum ? sum : build.splat(type, 0);
 }
 
 static Value expand(nn::DropoutOp dropout, Value counter, int64_t seed) {
   OpBuilder builder(dropout);
-  Emit emit{builder, dropout.getLoc()};
+  NNBuilder build{builder, dropout.getLoc()};
   Value input = dropout.getInput();
-  RankedTensorType type = Emit::typeOf(input);
+  RankedTensorType type = NNBuilder::typeOf(input);
   double ratio = dropout.getRatio().convertToDouble();
   uint64_t base = mix(mix(seed) ^ dropout.getSite());
   // Keys of successive steps are successive numbers: Philox needs no more.
-  Value key = emit.add(counter, emit.i64(static_cast<int64_t>(base >> 1)));
+  Value key = build.add(counter, build.i64(static_cast<int64_t>(base >> 1)));
   Value random = nn::RandomUniformOp::create(
-      builder, emit.loc, buildCoordinates(emit, type.getShape()),
-      emit.spread(key, type.getShape()));
-  Value dropped = emit.compare(nn::ComparePredicate::lt, random,
-                               emit.splat(Emit::typeOf(random), ratio));
-  return emit.select(dropped, emit.splat(type, 0),
-                     emit.mul(input, emit.splat(type, 1 / (1 - ratio))));
+      builder, build.loc, buildCoordinates(build, type.getShape()),
+      build.spread(key, type.getShape()));
+  Value dropped = build.compare(nn::ComparePredicate::lt, random,
+                                build.splat(NNBuilder::typeOf(random), ratio));
+  return build.select(dropped, build.splat(type, 0),
+                      build.mul(input, build.splat(type, 1 / (1 - ratio))));
 }
 
 void autodiff::expandDropout(func::FuncOp entry, Value counter, int64_t seed) {

@@ -1,8 +1,8 @@
 // Finding or making the loss of a step.
 
+#include "NNBuilder.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/BuildStep.h"
-#include "lib/Autodiff/Emit.h"
 
 using namespace mlir;
 using namespace accel;
@@ -56,7 +56,7 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
   if (failed(found))
     return failure();
   Value logits = *found;
-  RankedTensorType type = Emit::typeOf(logits);
+  RankedTensorType type = NNBuilder::typeOf(logits);
   if (!isa<FloatType>(type.getElementType()) || type.getRank() < 1)
     return emitError(logits.getLoc())
            << "expected logits of floats, of rank 1 or more, found output '"
@@ -69,16 +69,17 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
     return failure();
   entry->getParentOfType<ModuleOp>()->setAttr(
       nn::kUnshiftedLabelsAttr, builder.getStringAttr(labelsName));
-  Emit emit{builder, NameLoc::get(builder.getStringAttr("loss"))};
+  NNBuilder build{builder, NameLoc::get(builder.getStringAttr("loss"))};
   if (!type.getElementType().isF64())
-    logits = emit.cast(logits, builder.getF32Type());
-  Value losses = nn::CrossEntropyOp::create(builder, emit.loc, logits, *labels,
+    logits = build.cast(logits, builder.getF32Type());
+  Value losses = nn::CrossEntropyOp::create(builder, build.loc, logits, *labels,
                                             kIgnoredLabel);
-  Value counts = emit.cast(
-      emit.compare(nn::ComparePredicate::ne, *labels,
-                   emit.splat(Emit::typeOf(*labels), double(kIgnoredLabel))),
-      Emit::typeOf(losses).getElementType());
-  return emit.div(emit.sumFrom(losses, 0), emit.sumFrom(counts, 0));
+  Value counts =
+      build.cast(build.compare(nn::ComparePredicate::ne, *labels,
+                               build.splat(NNBuilder::typeOf(*labels),
+                                           double(kIgnoredLabel))),
+                 NNBuilder::typeOf(losses).getElementType());
+  return build.div(build.sumFrom(losses, 0), build.sumFrom(counts, 0));
 }
 
 FailureOr<Value> autodiff::buildLoss(func::FuncOp entry, StringRef spec) {
@@ -87,15 +88,15 @@ FailureOr<Value> autodiff::buildLoss(func::FuncOp entry, StringRef spec) {
   FailureOr<Value> loss = findOutput(entry, spec);
   if (failed(loss))
     return failure();
-  RankedTensorType type = Emit::typeOf(*loss);
+  RankedTensorType type = NNBuilder::typeOf(*loss);
   if (type.getNumElements() != 1 || !isa<FloatType>(type.getElementType()))
     return emitError(loss->getLoc())
            << "expected a loss of one float, found output '" << spec
            << "' of type " << type;
   OpBuilder builder(entry.getBody().front().getTerminator());
-  Emit emit{builder, NameLoc::get(builder.getStringAttr("loss"))};
-  Value scalar = emit.toScalar(*loss);
+  NNBuilder build{builder, NameLoc::get(builder.getStringAttr("loss"))};
+  Value scalar = build.toScalar(*loss);
   return type.getElementType().isF64()
              ? scalar
-             : emit.cast(scalar, builder.getF32Type());
+             : build.cast(scalar, builder.getF32Type());
 }

@@ -14,7 +14,7 @@ SmallVector<StringRef> autodiff::momentNames(const UpdateRule &rule) {
   return {};
 }
 
-UpdateScalars autodiff::buildUpdateScalars(const Emit &emit,
+UpdateScalars autodiff::buildUpdateScalars(const NNBuilder &build,
                                            const UpdateRule &rule, Value lr,
                                            Value step) {
   UpdateScalars scalars;
@@ -22,77 +22,80 @@ UpdateScalars autodiff::buildUpdateScalars(const Emit &emit,
   if (rule.optimizer == Optimizer::SGD)
     return scalars;
   auto correction = [&](double beta) {
-    return emit.sub(emit.f64(1), emit.make<nn::PowOp>(emit.f64(beta), step));
+    return build.sub(build.f64(1),
+                     build.make<nn::PowOp>(build.f64(beta), step));
   };
-  scalars.size = emit.div(lr, correction(rule.beta1));
-  scalars.sqrtCorrection = emit.sqrt(correction(rule.beta2));
+  scalars.size = build.div(lr, correction(rule.beta1));
+  scalars.sqrtCorrection = build.sqrt(correction(rule.beta2));
   if (rule.optimizer == Optimizer::AdamW && rule.weightDecay != 0)
     scalars.keep =
-        emit.sub(emit.f64(1), emit.mul(lr, emit.f64(rule.weightDecay)));
+        build.sub(build.f64(1), build.mul(lr, build.f64(rule.weightDecay)));
   return scalars;
 }
 
 /// gradient + weight_decay · parameter
-static Value addDecay(const Emit &emit, const UpdateRule &rule, Value parameter,
-                      Value gradient) {
+static Value addDecay(const NNBuilder &build, const UpdateRule &rule,
+                      Value parameter, Value gradient) {
   if (rule.weightDecay == 0)
     return gradient;
-  Value decay = emit.splat(Emit::typeOf(parameter), rule.weightDecay);
-  return emit.add(gradient, emit.mul(parameter, decay));
+  Value decay = build.splat(NNBuilder::typeOf(parameter), rule.weightDecay);
+  return build.add(gradient, build.mul(parameter, decay));
 }
 
-static Updated buildSGD(const Emit &emit, const UpdateRule &rule,
+static Updated buildSGD(const NNBuilder &build, const UpdateRule &rule,
                         const UpdateScalars &scalars, Value parameter,
                         Value gradient, ArrayRef<Value> moments) {
   Updated updated;
-  Value direction = addDecay(emit, rule, parameter, gradient);
+  Value direction = addDecay(build, rule, parameter, gradient);
   if (!moments.empty()) {
     // PyTorch's first buffer is the gradient: so is this one, from zero.
-    Value momentum = emit.splat(Emit::typeOf(parameter), rule.momentum);
-    direction = emit.add(emit.mul(moments[0], momentum), direction);
+    Value momentum = build.splat(NNBuilder::typeOf(parameter), rule.momentum);
+    direction = build.add(build.mul(moments[0], momentum), direction);
     updated.moments.push_back(direction);
   }
-  updated.parameter = emit.sub(
-      parameter, emit.mul(direction, emit.like(scalars.lr, parameter)));
+  updated.parameter = build.sub(
+      parameter, build.mul(direction, build.like(scalars.lr, parameter)));
   return updated;
 }
 
-static Updated buildAdam(const Emit &emit, const UpdateRule &rule,
+static Updated buildAdam(const NNBuilder &build, const UpdateRule &rule,
                          const UpdateScalars &scalars, Value parameter,
                          Value gradient, ArrayRef<Value> moments) {
-  RankedTensorType type = Emit::typeOf(parameter);
+  RankedTensorType type = NNBuilder::typeOf(parameter);
   if (rule.optimizer == Optimizer::Adam)
-    gradient = addDecay(emit, rule, parameter, gradient);
+    gradient = addDecay(build, rule, parameter, gradient);
   else if (scalars.keep)
-    parameter = emit.mul(parameter, emit.like(scalars.keep, parameter));
-  Value mean = emit.add(moments[0], emit.mul(emit.sub(gradient, moments[0]),
-                                             emit.splat(type, 1 - rule.beta1)));
-  Value square = emit.add(
-      emit.mul(moments[1], emit.splat(type, rule.beta2)),
-      emit.mul(emit.mul(gradient, gradient), emit.splat(type, 1 - rule.beta2)));
-  Value denominator = emit.add(
-      emit.div(emit.sqrt(square), emit.like(scalars.sqrtCorrection, parameter)),
-      emit.splat(type, rule.eps));
-  Value move =
-      emit.mul(emit.div(mean, denominator), emit.like(scalars.size, parameter));
-  return {emit.sub(parameter, move), {mean, square}};
+    parameter = build.mul(parameter, build.like(scalars.keep, parameter));
+  Value mean =
+      build.add(moments[0], build.mul(build.sub(gradient, moments[0]),
+                                      build.splat(type, 1 - rule.beta1)));
+  Value square = build.add(build.mul(moments[1], build.splat(type, rule.beta2)),
+                           build.mul(build.mul(gradient, gradient),
+                                     build.splat(type, 1 - rule.beta2)));
+  Value denominator =
+      build.add(build.div(build.sqrt(square),
+                          build.like(scalars.sqrtCorrection, parameter)),
+                build.splat(type, rule.eps));
+  Value move = build.mul(build.div(mean, denominator),
+                         build.like(scalars.size, parameter));
+  return {build.sub(parameter, move), {mean, square}};
 }
 
-Updated autodiff::buildUpdate(const Emit &emit, const UpdateRule &rule,
+Updated autodiff::buildUpdate(const NNBuilder &build, const UpdateRule &rule,
                               const UpdateScalars &scalars, Value parameter,
                               Value gradient, ArrayRef<Value> moments) {
   return rule.optimizer == Optimizer::SGD
-             ? buildSGD(emit, rule, scalars, parameter, gradient, moments)
-             : buildAdam(emit, rule, scalars, parameter, gradient, moments);
+             ? buildSGD(build, rule, scalars, parameter, gradient, moments)
+             : buildAdam(build, rule, scalars, parameter, gradient, moments);
 }
 
-Value autodiff::buildGlobalNorm(const Emit &emit, ArrayRef<Value> gradients,
-                                Type element) {
+Value autodiff::buildGlobalNorm(const NNBuilder &build,
+                                ArrayRef<Value> gradients, Type element) {
   Value sum;
   for (Value gradient : gradients) {
-    Value squares = emit.cast(emit.mul(gradient, gradient), element);
-    Value total = emit.sumFrom(emit.sumFrom(squares, 1), 0);
-    sum = sum ? emit.add(sum, total) : total;
+    Value squares = build.cast(build.mul(gradient, gradient), element);
+    Value total = build.sumFrom(build.sumFrom(squares, 1), 0);
+    sum = sum ? build.add(sum, total) : total;
   }
-  return emit.sqrt(sum);
+  return build.sqrt(sum);
 }

@@ -1,6 +1,6 @@
 // The story of phase 2.
 
-#include "accel/Autodiff/Passes.h"
+#include "Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;

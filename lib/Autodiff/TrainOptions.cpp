@@ -1,9 +1,9 @@
 // The table of `--set` keys, and the checks on training flags.
 
-#include "accel/Autodiff/TrainOptions.h"
+#include "TrainOptions.h"
 
-#include "accel/Names/Nearest.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"

@@ -2,7 +2,7 @@
 
 #include "lib/Autodiff/BuildStep.h"
 
-#include "accel/Onnx/NamePatterns.h"
+#include "lib/Onnx/NamePatterns.h"
 
 using namespace mlir;
 using namespace accel;

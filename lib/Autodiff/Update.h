@@ -4,13 +4,13 @@
 #ifndef ACCEL_LIB_AUTODIFF_UPDATE_H
 #define ACCEL_LIB_AUTODIFF_UPDATE_H
 
-#include "accel/Autodiff/TrainOptions.h"
-#include "lib/Autodiff/Emit.h"
+#include "NNBuilder.h"
+#include "TrainOptions.h"
 
 namespace accel::autodiff {
 
 /// The learning rate of step number `step` (rank-0 f64, from 1).
-mlir::Value buildLearningRate(const Emit &emit, const UpdateRule &rule,
+mlir::Value buildLearningRate(const NNBuilder &build, const UpdateRule &rule,
                               mlir::Value step);
 
 /// Name prefixes of the states that the rule keeps beside each parameter, in
@@ -25,7 +25,7 @@ struct UpdateScalars {
   /// Of Adam's averages: lr / (1 - beta1^t), sqrt(1 - beta2^t); null for SGD.
   mlir::Value size, sqrtCorrection;
 };
-UpdateScalars buildUpdateScalars(const Emit &emit, const UpdateRule &rule,
+UpdateScalars buildUpdateScalars(const NNBuilder &build, const UpdateRule &rule,
                                  mlir::Value lr, mlir::Value step);
 
 /// New values of a parameter and its moments.
@@ -37,13 +37,13 @@ struct Updated {
 /// One step of torch.optim.SGD, Adam or AdamW (their single-tensor formulas;
 /// Kingma and Ba, arXiv:1412.6980; Loshchilov and Hutter, arXiv:1711.05101).
 /// Everything is of the parameter's type.
-Updated buildUpdate(const Emit &emit, const UpdateRule &rule,
+Updated buildUpdate(const NNBuilder &build, const UpdateRule &rule,
                     const UpdateScalars &scalars, mlir::Value parameter,
                     mlir::Value gradient, llvm::ArrayRef<mlir::Value> moments);
 
 /// The square root of the sum of squares of all `gradients`, in `element`.
 /// Rows are summed before they are added up, so that kernels have rows.
-mlir::Value buildGlobalNorm(const Emit &emit,
+mlir::Value buildGlobalNorm(const NNBuilder &build,
                             llvm::ArrayRef<mlir::Value> gradients,
                             mlir::Type element);
 

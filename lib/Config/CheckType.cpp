@@ -1,7 +1,7 @@
 // Holds values against the types of their rows, and says what is wrong with one
 // in words that a person can act on: YAML 1.1's readings, misspelt words.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
 #include "llvm/ADT/StringExtras.h"
 

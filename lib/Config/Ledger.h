@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_CONFIG_LEDGER_H
 #define ACCEL_LIB_CONFIG_LEDGER_H
 
-#include "accel/Config/Config.h"
+#include "Config.h"
 #include <map>
 
 namespace accel::config {

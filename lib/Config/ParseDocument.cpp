@@ -2,7 +2,7 @@
 // bound), reports by SourceMgr, and hands out each scalar's own bytes. JSON is
 // parsed by it too, for the lines, after llvm::json has checked its syntax.
 
-#include "accel/Config/Document.h"
+#include "Document.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,7 +1,7 @@
 // A configuration as text and as JSON, and the schema as the tables of
 // docs/Config.md.
 
-#include "accel/Config/Config.h"
+#include "Config.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

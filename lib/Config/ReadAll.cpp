@@ -1,8 +1,8 @@
 // Reads what --set and the files say, and has them checked by themselves: all
 // that is refused of them is told at once.
 
-#include "accel/Names/Nearest.h"
 #include "lib/Config/Resolver.h"
+#include "lib/Names/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_CONFIG_READFILE_H
 #define ACCEL_LIB_CONFIG_READFILE_H
 
-#include "accel/Config/Config.h"
+#include "Config.h"
 
 namespace accel::config {
 

@@ -1,6 +1,6 @@
 // Joins files and flags into one configuration.
 
-#include "accel/Autodiff/TrainOptions.h"
+#include "lib/Autodiff/TrainOptions.h"
 #include "lib/Config/Resolver.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,7 +1,7 @@
 // YAML 1.1 as PyYAML resolves it (its resolver.py's expressions, by hand), and
 // JSON.
 
-#include "accel/Config/Scalar.h"
+#include "Scalar.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

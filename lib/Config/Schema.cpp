@@ -1,8 +1,8 @@
 // Looks keys up.
 
-#include "accel/Config/Schema.h"
+#include "Schema.h"
 
-#include "accel/Names/Nearest.h"
+#include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 

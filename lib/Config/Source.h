@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_CONFIG_SOURCE_H
 #define ACCEL_LIB_CONFIG_SOURCE_H
 
-#include "accel/Config/Document.h"
+#include "Document.h"
 
 namespace accel::config {
 

@@ -1,15 +1,15 @@
 // The story of a compilation: which passes lead from each phase to the next,
 // and why they stand in this order.
 
-#include "accel/Autodiff/Passes.h"
-#include "accel/Driver/Phases.h"
-#include "accel/Parallel/Passes.h"
-#include "accel/Pipeline/Passes.h"
-#include "accel/Plan/Pipeline.h"
-#include "accel/Precision/Passes.h"
-#include "accel/Search/Passes.h"
-#include "accel/Transforms/Passes.h"
-#include "accel/Verify/Passes.h"
+#include "Phases.h"
+#include "lib/Autodiff/Passes.h"
+#include "lib/Equivalence/Passes.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Plan/Pipeline.h"
+#include "lib/Precision/Passes.h"
+#include "lib/Search/Passes.h"
+#include "lib/Tasks/Passes.h"
+#include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -34,7 +34,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     return autodiff::buildTrainPipeline(pm, options.train);
   case Phase::Dist: {
     // What is proved of one rank's program is held against this one.
-    pm.addPass(verify::createKeepProgramPass(options.logical));
+    pm.addPass(equivalence::createKeepProgramPass(options.logical));
     parallel::PlaceOptions place;
     place.mesh = options.mesh;
     place.batchDims = options.batchDims;
@@ -45,30 +45,30 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
-    pm.addPass(verify::createKeepProgramPass(options.logical));
+    pm.addPass(equivalence::createKeepProgramPass(options.logical));
     pm.addPass(search::createDecidePass({options.schedule}));
     return;
   case Phase::Local: {
-    pm.addPass(verify::createKeepProgramPass(options.logical));
+    pm.addPass(equivalence::createKeepProgramPass(options.logical));
     parallel::buildSplitPipeline(pm);
     // On local shapes, where it shows what differs between micro-batches.
-    pm.addPass(pipeline::createSplitTasksPass());
+    pm.addPass(tasks::createSplitTasksPass());
     // Where terms are a rank's own, and accumulators stand.
-    pm.addPass(pipeline::createMergeScatterAddsPass());
+    pm.addPass(tasks::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
     // Whoever split it, it must compute what the whole program computes.
-    pm.addPass(verify::createVerifyEquivalencePass(options.logical));
+    pm.addPass(equivalence::createVerifyEquivalencePass(options.logical));
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());
     return;
   }
   case Phase::Plan: {
-    auto local = verify::makeKeptProgram();
-    pm.addPass(verify::createKeepProgramPass(local));
+    auto local = equivalence::makeKeptProgram();
+    pm.addPass(equivalence::createKeepProgramPass(local));
     plan::buildPlanPipeline(pm, {options.target, options.threads});
     // However it was fused, shared and moved, its bytes must hold what the
     // tasks compute.
-    pm.addPass(verify::createVerifyPlanEquivalencePass(local));
+    pm.addPass(equivalence::createVerifyPlanEquivalencePass(local));
     return;
   }
   }

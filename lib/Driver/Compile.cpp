@@ -1,20 +1,20 @@
 // Joins the parts of the compiler: load, phases, output.
 
-#include "accel/Driver/Compile.h"
+#include "Compile.h"
 
+#include "Diagnostics.h"
+#include "FixedBatch.h"
+#include "InitAll.h"
+#include "OpenText.h"
+#include "Overview.h"
 #include "PhaseText.h"
+#include "Progress.h"
 #include "ProveStart.h"
-#include "accel/Driver/Diagnostics.h"
-#include "accel/Driver/FixedBatch.h"
-#include "accel/Driver/OpenText.h"
-#include "accel/Driver/Overview.h"
-#include "accel/Driver/Progress.h"
-#include "accel/Emit/WriteExecutable.h"
-#include "accel/Import/Import.h"
-#include "accel/InitAll.h"
-#include "accel/Onnx/Parameters.h"
-#include "accel/Report/Reports.h"
-#include "accel/Target/TargetTable.h"
+#include "lib/Emit/WriteExecutable.h"
+#include "lib/Import/Import.h"
+#include "lib/Onnx/Parameters.h"
+#include "lib/Report/Reports.h"
+#include "lib/Target/TargetTable.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
@@ -222,7 +222,7 @@ LogicalResult Compilation::runPhases() {
                     "': the module is past it, in phase '" +
                     stringifyPhase(**reached) + "'");
   PhaseOptions phases = options.phases;
-  phases.logical = verify::makeKeptProgram();
+  phases.logical = equivalence::makeKeptProgram();
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

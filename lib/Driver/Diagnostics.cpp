@@ -1,6 +1,6 @@
 // Locations in words, and the handler that prints diagnostics with them.
 
-#include "accel/Driver/Diagnostics.h"
+#include "Diagnostics.h"
 
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,6 +1,6 @@
 // Holds the sizes that stand in the file against what they would be split into.
 
-#include "accel/Driver/FixedBatch.h"
+#include "FixedBatch.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -1,27 +1,27 @@
 // One place that names every dialect, external model and pass of the project.
 
-#include "accel/InitAll.h"
+#include "InitAll.h"
 
-#include "accel/Analysis/CostModels.h"
-#include "accel/Autodiff/Differentiate.h"
-#include "accel/Autodiff/Passes.h"
-#include "accel/Driver/Passes.h"
-#include "accel/Evaluate/Models.h"
-#include "accel/Parallel/Passes.h"
-#include "accel/Parallel/RuleModels.h"
-#include "accel/Pipeline/Passes.h"
-#include "accel/Plan/KernelModels.h"
-#include "accel/Plan/Passes.h"
-#include "accel/Precision/Passes.h"
-#include "accel/Search/Passes.h"
-#include "accel/Target/CPU/ElementModels.h"
-#include "accel/Target/CPU/Target.h"
-#include "accel/Target/Null/Target.h"
-#include "accel/Transforms/Passes.h"
-#include "accel/Verify/Passes.h"
+#include "Passes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Autodiff/Models.h"
+#include "lib/Autodiff/Passes.h"
+#include "lib/Equivalence/Passes.h"
+#include "lib/Evaluate/Models.h"
+#include "lib/Parallel/Models.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Plan/Models.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Precision/Models.h"
+#include "lib/Precision/Passes.h"
+#include "lib/Search/Passes.h"
+#include "lib/Target/CPU/Models.h"
+#include "lib/Target/CPU/Target.h"
+#include "lib/Target/Null/Target.h"
+#include "lib/Tasks/Passes.h"
+#include "lib/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -29,7 +29,7 @@
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::func::FuncDialect, dist::DistDialect, nn::NNDialect,
                   plan::PlanDialect>();
-  analysis::registerCostModels(registry);
+  plan::registerCostModels(registry);
   autodiff::registerDifferentiableModels(registry);
   evaluate::registerEvaluateModels(registry);
   parallel::registerShardingRuleModels(registry);
@@ -48,10 +48,10 @@ void accel::registerAllPasses() {
   autodiff::registerAutodiffPasses();
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
-  pipeline::registerPipelinePasses();
+  tasks::registerTasksPasses();
   plan::registerPlanPasses();
   precision::registerPrecisionPasses();
   search::registerSearchPasses();
-  verify::registerVerifyPasses();
+  equivalence::registerEquivalencePasses();
   transforms::registerTransformsPasses();
 }

@@ -1,7 +1,7 @@
 // A pass over the characters of IR that knows brackets, strings, comments and
 // aliases, and nothing else of it.
 
-#include "accel/Driver/OpenText.h"
+#include "OpenText.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"

@@ -1,6 +1,6 @@
 // The overview of a plan, from its arenas and its main entry.
 
-#include "accel/Driver/Overview.h"
+#include "Overview.h"
 
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/Plan.h"
@@ -24,7 +24,7 @@ countCommands(plan::ProgramOp program, plan::EntryOp entry) {
 }
 
 static int64_t getMicroBatches(ModuleOp module) {
-  for (auto mesh : module.getOps<dist::MeshOp>())
+  if (dist::MeshOp mesh = dist::MeshOp::of(module))
     return mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
   return 1;
 }

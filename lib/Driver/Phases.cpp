@@ -1,6 +1,6 @@
 // The table of phases, and how a module is marked with the one it has reached.
 
-#include "accel/Driver/Phases.h"
+#include "Phases.h"
 
 using namespace mlir;
 using namespace accel::driver;

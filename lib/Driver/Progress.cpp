@@ -1,6 +1,6 @@
 // The watcher thread behind progress lines.
 
-#include "accel/Driver/Progress.h"
+#include "Progress.h"
 
 #include <chrono>
 #include <cstdio>

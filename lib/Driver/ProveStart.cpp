@@ -3,12 +3,12 @@
 
 #include "ProveStart.h"
 
-#include "accel/Autodiff/Passes.h"
-#include "accel/Driver/OpenText.h"
-#include "accel/Parallel/Passes.h"
-#include "accel/Plan/Passes.h"
-#include "accel/Search/Passes.h"
-#include "accel/Verify/Passes.h"
+#include "OpenText.h"
+#include "lib/Autodiff/Passes.h"
+#include "lib/Equivalence/Passes.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Search/Passes.h"
 
 using namespace mlir;
 using namespace accel;
@@ -121,16 +121,16 @@ LogicalResult driver::proveStart(ModuleOp module, const TextStart &start,
   if (local && failed(run(local, "proving the text", [&](PassManager &pm) {
         addVerifiers(Phase::Local, pm);
         if (earlier.train)
-          pm.addPass(verify::createVerifyEquivalencePass(
-              verify::makeKeptProgram(std::move(earlier.train))));
+          pm.addPass(equivalence::createVerifyEquivalencePass(
+              equivalence::makeKeptProgram(std::move(earlier.train))));
       })))
     return failure();
   if (start.reached == Phase::Plan && earlier.local)
     return run(module, "proving the text", [&](PassManager &pm) {
-      pm.addPass(verify::createVerifyPlanEquivalencePass(
-          verify::makeKeptProgram(std::move(earlier.local))));
+      pm.addPass(equivalence::createVerifyPlanEquivalencePass(
+          equivalence::makeKeptProgram(std::move(earlier.local))));
     });
   if (earlier.train)
-    phases.logical = verify::makeKeptProgram(std::move(earlier.train));
+    phases.logical = equivalence::makeKeptProgram(std::move(earlier.train));
   return success();
 }

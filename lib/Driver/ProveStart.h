@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_DRIVER_PROVESTART_H
 #define ACCEL_LIB_DRIVER_PROVESTART_H
 
-#include "accel/Driver/Phases.h"
+#include "Phases.h"
 
 namespace accel::driver {
 

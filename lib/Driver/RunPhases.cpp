@@ -1,14 +1,14 @@
 // Runs the pipelines of all phases between the one a module has reached and the
 // one asked for.
 
-#include "accel/Driver/Passes.h"
-#include "accel/Driver/Phases.h"
+#include "Passes.h"
+#include "Phases.h"
 
 using namespace mlir;
 
 namespace accel::driver {
 #define GEN_PASS_DEF_RUNPHASESPASS
-#include "accel/Driver/Passes.h.inc"
+#include "lib/Driver/Passes.h.inc"
 
 namespace {
 struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
@@ -46,7 +46,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
       return signalPassFailure();
     }
     PhaseOptions options = phaseOptions();
-    options.logical = verify::makeKeptProgram();
+    options.logical = equivalence::makeKeptProgram();
     for (int phase = static_cast<int>(**reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());

@@ -4,7 +4,7 @@
 #include "ConvertCommands.h"
 
 #include "AttributeReader.h"
-#include "accel/Plan/Summary.h"
+#include "lib/Plan/Summary.h"
 
 using namespace mlir;
 using namespace accel;

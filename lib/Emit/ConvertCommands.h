@@ -4,7 +4,7 @@
 #define ACCEL_LIB_EMIT_CONVERTCOMMANDS_H
 
 #include "Convert.h"
-#include "accel/Target/Target.h"
+#include "lib/Target/Target.h"
 
 namespace accel::emit {
 

@@ -1,7 +1,7 @@
 // Fills the structs of the executable format from a plan module and writes
 // them.
 
-#include "accel/Emit/WriteExecutable.h"
+#include "WriteExecutable.h"
 
 #include "ConvertCommands.h"
 #include "dialects/Dist/Dist.h"

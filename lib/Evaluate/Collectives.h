@@ -5,7 +5,7 @@
 #define ACCEL_LIB_EVALUATE_COLLECTIVES_H
 
 #include "dialects/Dist/Dist.h"
-#include "dialects/Interfaces/Tensor.h"
+#include "dialects/Tensor/Tensor.h"
 
 namespace accel::evaluate {
 

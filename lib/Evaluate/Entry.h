@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_EVALUATE_ENTRY_H
 #define ACCEL_LIB_EVALUATE_ENTRY_H
 
-#include "accel/Evaluate/Interpreter.h"
+#include "Interpreter.h"
 #include "lib/Evaluate/Placement.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

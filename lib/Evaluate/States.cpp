@@ -2,7 +2,7 @@
 
 #include "lib/Evaluate/States.h"
 
-#include "accel/Evaluate/TensorFiles.h"
+#include "TensorFiles.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 

@@ -3,8 +3,8 @@
 #ifndef ACCEL_LIB_EVALUATE_STATES_H
 #define ACCEL_LIB_EVALUATE_STATES_H
 
-#include "dialects/Interfaces/Tensor.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Tensor/Tensor.h"
 
 namespace accel::evaluate {
 

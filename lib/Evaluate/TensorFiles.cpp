@@ -1,6 +1,6 @@
 // Reading and writing .npy files, and reading ONNX's TensorProto.
 
-#include "accel/Evaluate/TensorFiles.h"
+#include "TensorFiles.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"

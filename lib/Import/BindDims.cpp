@@ -3,7 +3,7 @@
 
 #include "BindDims.h"
 
-#include "accel/Names/Nearest.h"
+#include "lib/Names/Nearest.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_IMPORT_BINDDIMS_H
 #define ACCEL_LIB_IMPORT_BINDDIMS_H
 
-#include "accel/Import/Import.h"
+#include "Import.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace accel::import {

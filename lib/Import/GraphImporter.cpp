@@ -6,7 +6,7 @@
 #include "NodeImporter.h"
 #include "OpTable.h"
 #include "Tensors.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Onnx/NodeInfo.h"
 
 using namespace mlir;
 using namespace accel;

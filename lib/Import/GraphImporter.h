@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
 #define ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
 
-#include "accel/Import/Import.h"
+#include "Import.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"

@@ -1,14 +1,14 @@
 // Entry of the import: binds dimensions, declares states, imports the graph's
 // nodes, and returns its outputs.
 
-#include "accel/Import/Import.h"
+#include "Import.h"
 
 #include "BindDims.h"
 #include "GraphImporter.h"
 #include "Tensors.h"
-#include "accel/Onnx/Payload.h"
 #include "dialects/NN/ModuleAttrs.h"
 #include "dialects/NN/NN.h"
+#include "lib/Onnx/Payload.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"

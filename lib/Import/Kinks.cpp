@@ -3,7 +3,7 @@
 
 #include "Kinks.h"
 
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Onnx/NodeInfo.h"
 
 using namespace mlir;
 using namespace accel;

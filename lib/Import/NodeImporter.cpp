@@ -3,8 +3,8 @@
 #include "NodeImporter.h"
 
 #include "Tensors.h"
-#include "accel/Onnx/NodeInfo.h"
-#include "accel/Transforms/FoldConstants.h"
+#include "lib/Onnx/NodeInfo.h"
+#include "lib/Transforms/FoldConstants.h"
 #include "mlir/IR/Verifier.h"
 
 #include <cmath>

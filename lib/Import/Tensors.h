@@ -2,7 +2,7 @@
 #ifndef ACCEL_LIB_IMPORT_TENSORS_H
 #define ACCEL_LIB_IMPORT_TENSORS_H
 
-#include "accel/Onnx/OnnxFile.h"
+#include "lib/Onnx/OnnxFile.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 

@@ -1,7 +1,7 @@
 // Damerau and Levenshtein's distance, in the form in which no letter is edited
 // twice (optimal string alignment).
 
-#include "accel/Names/Nearest.h"
+#include "Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVectorExtras.h"

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_ONNX_CALLFRAMES_H
 #define ACCEL_LIB_ONNX_CALLFRAMES_H
 
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 
 namespace accel::onnxio {
 

@@ -1,8 +1,8 @@
 // What calls mean in training beside what their nodes compute.
 #include "CallMeaning.h"
 #include "CallFrames.h"
+#include "NodeInfo.h"
 #include "ParameterDependence.h"
-#include "accel/Onnx/NodeInfo.h"
 
 using namespace llvm;
 

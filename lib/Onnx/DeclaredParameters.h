@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_ONNX_DECLAREDPARAMETERS_H
 #define ACCEL_LIB_ONNX_DECLAREDPARAMETERS_H
 
-#include "accel/Onnx/Parameters.h"
+#include "Parameters.h"
 
 namespace accel::onnxio {
 

@@ -1,7 +1,7 @@
 // Inlining of local functions (ModelProto.functions): bodies take the place of
 // calls, so that nothing after the loader knows that functions exist.
 #include "Internal.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringSet.h"
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_ONNX_INTERNAL_H
 #define ACCEL_LIB_ONNX_INTERNAL_H
 
-#include "accel/Onnx/OnnxFile.h"
+#include "OnnxFile.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/STLFunctionalExtras.h"

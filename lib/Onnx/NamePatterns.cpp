@@ -1,8 +1,8 @@
 // Matching of names against the user's patterns.
 
-#include "accel/Onnx/NamePatterns.h"
+#include "NamePatterns.h"
 
-#include "accel/Names/Nearest.h"
+#include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;

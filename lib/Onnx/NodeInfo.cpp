@@ -1,7 +1,7 @@
 // Reads the metadata that PyTorch's exporters attach to nodes. All of it is
 // text made by Python's str(): parsed leniently, and absent where it does not
 // look as expected; nothing here can fail.
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 

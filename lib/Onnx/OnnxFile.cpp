@@ -1,8 +1,8 @@
 // Loading of an ONNX model: the order of the steps, and what can be asked of
 // the result. Each step is a file of its own beside this one.
-#include "accel/Onnx/OnnxFile.h"
+#include "OnnxFile.h"
 #include "Internal.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/Support/FileSystem.h"
 #include <climits>

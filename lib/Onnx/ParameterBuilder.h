@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_ONNX_PARAMETERBUILDER_H
 #define ACCEL_LIB_ONNX_PARAMETERBUILDER_H
 
-#include "accel/Onnx/Parameters.h"
+#include "Parameters.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 

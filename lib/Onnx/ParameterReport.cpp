@@ -1,5 +1,5 @@
 // `--report=parameters`.
-#include "accel/Onnx/Parameters.h"
+#include "Parameters.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"

@@ -2,7 +2,7 @@
 // model families; an operator that is missing costs identity by table, not by
 // name: see Parameters.cpp.
 #include "ParameterRoles.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 
 using namespace llvm;
 

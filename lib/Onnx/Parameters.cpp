@@ -1,14 +1,14 @@
 // Parameter identity of a whole file: by the exporter's metadata where there is
 // some (ParametersByCall.cpp), else by name and use; then what the user adds,
 // and what is no parameter.
-#include "accel/Onnx/Parameters.h"
+#include "Parameters.h"
 #include "AccountForCalls.h"
 #include "DeclaredParameters.h"
+#include "NamePatterns.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "RemarkCalls.h"
 #include "TracedProgram.h"
-#include "accel/Onnx/NamePatterns.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"

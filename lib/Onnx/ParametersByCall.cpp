@@ -13,11 +13,11 @@
 // - a bias argument whose operand is missing was zero and removed;
 // - an initializer claimed by several parameters was merged.
 // What the rules leave open is refused in training: AccountForCalls.h.
+#include "NodeInfo.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "RestoreFolded.h"
 #include "TracedProgram.h"
-#include "accel/Onnx/NodeInfo.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace llvm;

@@ -1,5 +1,5 @@
 // Element types and hashes of tensor payloads.
-#include "accel/Onnx/Payload.h"
+#include "Payload.h"
 #include "onnx-schema/onnx-ml.pb.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"

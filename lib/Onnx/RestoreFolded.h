@@ -5,8 +5,8 @@
 #ifndef ACCEL_LIB_ONNX_RESTOREFOLDED_H
 #define ACCEL_LIB_ONNX_RESTOREFOLDED_H
 
+#include "Parameters.h"
 #include "TracedProgram.h"
-#include "accel/Onnx/Parameters.h"
 
 namespace accel::onnxio {
 

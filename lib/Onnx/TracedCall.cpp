@@ -1,6 +1,6 @@
 // Parses the text of PyTorch's graph signature and FX calls.
 #include "TracedCall.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;

@@ -4,7 +4,7 @@
 #ifndef ACCEL_LIB_ONNX_TRACEDCALL_H
 #define ACCEL_LIB_ONNX_TRACEDCALL_H
 
-#include "accel/Onnx/OnnxFile.h"
+#include "OnnxFile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <optional>
 #include <string>

@@ -1,6 +1,6 @@
 // Reads the calls of the traced program from the nodes' metadata.
 #include "TracedProgram.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "NodeInfo.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -1,6 +1,6 @@
 // The story of placement and splitting: which passes, in which order, and why.
 
-#include "accel/Parallel/Passes.h"
+#include "Passes.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;

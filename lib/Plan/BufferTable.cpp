@@ -1,6 +1,6 @@
 // Keeps the symbol table of a program, and where its buffers end.
 
-#include "accel/Plan/BufferTable.h"
+#include "BufferTable.h"
 
 using namespace mlir;
 using namespace accel::plan;

@@ -1,13 +1,13 @@
 // Asks the target how it computes each command.
 
-#include "accel/Plan/Passes.h"
-#include "accel/Target/TargetTable.h"
+#include "Passes.h"
+#include "lib/Target/TargetTable.h"
 
 using namespace mlir;
 
 namespace accel::plan {
 #define GEN_PASS_DEF_CHOOSEFORMSPASS
-#include "accel/Plan/Passes.h.inc"
+#include "lib/Plan/Passes.h.inc"
 
 namespace {
 struct ChooseFormsPass : impl::ChooseFormsPassBase<ChooseFormsPass> {

@@ -1,8 +1,8 @@
 // The story of the phase: group, lower, choose forms, reuse, allocate, prove.
 
-#include "accel/Plan/Pipeline.h"
+#include "Pipeline.h"
 
-#include "accel/Plan/Passes.h"
+#include "Passes.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;

@@ -1,12 +1,12 @@
 // Adds up a finished plan: what a user asks of it first, and what budgets are
 // held against.
 
-#include "accel/Plan/Summary.h"
+#include "Summary.h"
 
-#include "CommandOrder.h"
-#include "accel/Plan/Passes.h"
-#include "dialects/Interfaces/Causal.h"
+#include "Passes.h"
 #include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/Causal.h"
+#include "lib/Plan/Order/CommandOrder.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace accel::plan {
 #define GEN_PASS_DEF_PRINTSUMMARYPASS
-#include "accel/Plan/Passes.h.inc"
+#include "lib/Plan/Passes.h.inc"
 
 /// Buffers named one by one in a summary.
 static constexpr size_t kLargestBuffers = 5;

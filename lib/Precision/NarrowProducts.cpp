@@ -1,6 +1,6 @@
 // Casts the operands of products to bf16 and their results back.
 
-#include "accel/Precision/Passes.h"
+#include "Passes.h"
 #include "dialects/Interfaces/Castable.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace accel::precision {
 #define GEN_PASS_DEF_NARROWPRODUCTSPASS
-#include "accel/Precision/Passes.h.inc"
+#include "lib/Precision/Passes.h.inc"
 
 static Type withElement(Value value, Type element) {
   return RankedTensorType::get(

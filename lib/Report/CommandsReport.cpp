@@ -2,10 +2,10 @@
 // (runtime/Control/Counts.cpp); neither side knows the other's figures but the
 // arithmetic of a command, which the file carries.
 
+#include "Reports.h"
 #include "Table.h"
-#include "accel/Plan/Summary.h"
-#include "accel/Report/Reports.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Plan/Summary.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 // Counts what is kept from one task to another of the same micro-batch.
 
 #include "Liveness.h"
-#include "accel/Plan/BufferTable.h"
+#include "lib/Plan/BufferTable.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;

@@ -1,8 +1,8 @@
 // `--report=memory`.
 
 #include "Liveness.h"
+#include "Reports.h"
 #include "Table.h"
-#include "accel/Report/Reports.h"
 #include "dialects/NN/NN.h"
 #include "llvm/Support/JSON.h"
 

@@ -1,7 +1,7 @@
 // `--report=sharding`.
 
+#include "Reports.h"
 #include "Table.h"
-#include "accel/Report/Reports.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,7 +1,7 @@
 // Writes down how the program will be run: micro-batches, schedule,
 // recomputation, offload. The later phases obey and check it.
 
-#include "accel/Search/Passes.h"
+#include "Passes.h"
 
 #include "dialects/Dist/ScheduleKind.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace accel::search {
 #define GEN_PASS_DEF_DECIDEPASS
-#include "accel/Search/Passes.h.inc"
+#include "lib/Search/Passes.h.inc"
 
 namespace {
 struct DecidePass : impl::DecidePassBase<DecidePass> {
@@ -25,7 +25,7 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     }
     int64_t microBatches = 1;
-    for (auto mesh : module.getOps<dist::MeshOp>())
+    if (dist::MeshOp mesh = dist::MeshOp::of(module))
       microBatches =
           mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
     auto kind = dist::ScheduleKind::parse(schedule);

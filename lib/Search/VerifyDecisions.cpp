@@ -1,6 +1,6 @@
 // Holds the split program against what phase `decided` wrote down.
 
-#include "accel/Search/Passes.h"
+#include "Passes.h"
 
 #include "dialects/Dist/ScheduleKind.h"
 #include "mlir/IR/SymbolTable.h"
@@ -9,7 +9,7 @@ using namespace mlir;
 
 namespace accel::search {
 #define GEN_PASS_DEF_VERIFYDECISIONSPASS
-#include "accel/Search/Passes.h.inc"
+#include "lib/Search/Passes.h.inc"
 
 namespace {
 struct VerifyDecisionsPass

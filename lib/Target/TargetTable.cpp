@@ -1,6 +1,6 @@
 // Finding a target by the word that its text begins with.
 
-#include "accel/Target/TargetTable.h"
+#include "TargetTable.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringExtras.h"

@@ -3,7 +3,7 @@
 
 #include "AttentionMask.h"
 
-#include "accel/Transforms/FoldConstants.h"
+#include "FoldConstants.h"
 
 #include <cmath>
 #include <limits>

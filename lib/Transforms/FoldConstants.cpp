@@ -1,7 +1,7 @@
 // Evaluation of constants, op by op: what shape arithmetic needs to vanish as
 // the import goes, and attention masks to be recognisable.
 
-#include "accel/Transforms/FoldConstants.h"
+#include "FoldConstants.h"
 
 #include "dialects/Interfaces/Evaluate.h"
 #include "dialects/Interfaces/KernelSource.h"

@@ -1,8 +1,8 @@
 // Grouped heads: attention reads each key head once, where exporters repeat it
 // for every query head that shares it.
 
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 
 #include <map>
 
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_GROUPHEADSPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

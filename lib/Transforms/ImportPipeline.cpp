@@ -1,6 +1,6 @@
 // The story of phase 1 after the importer.
 
-#include "accel/Transforms/Passes.h"
+#include "Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 

@@ -1,7 +1,7 @@
 // Constants without the copies that broadcasting at import put into them.
 
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 
 #include <cstring>
 
@@ -60,7 +60,7 @@ DenseElementsAttr accel::transforms::withoutRepeats(DenseElementsAttr value) {
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_NARROWCONSTANTSPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 struct NarrowConstantsPass

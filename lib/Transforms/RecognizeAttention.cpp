@@ -2,15 +2,15 @@
 // softmax, masks and scale to query and key.
 
 #include "AttentionMask.h"
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_RECOGNIZEATTENTIONPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

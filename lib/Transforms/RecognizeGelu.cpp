@@ -1,8 +1,8 @@
 // Recognition of GELU. Products are read as sets of factors, so that the order
 // in which an exporter multiplied does not matter.
 
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_RECOGNIZEGELUPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // Recognition of layer normalisation, from the normalised value outwards: first
 // (x - mean) / root, then the scale and the bias behind it.
 
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <cmath>
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_RECOGNIZELAYERNORMPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

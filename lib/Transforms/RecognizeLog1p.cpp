@@ -3,15 +3,15 @@
 // log, of a sum that rounds, of a sigmoid that is 0, of exponentials that
 // overflow.
 
-#include "accel/Transforms/FoldConstants.h"
-#include "accel/Transforms/Passes.h"
+#include "FoldConstants.h"
+#include "Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_RECOGNIZELOG1PPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

@@ -1,12 +1,12 @@
 // The contract at the end of phase 1.
 
-#include "accel/Transforms/Passes.h"
+#include "Passes.h"
 
 using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_VERIFYPHASEPASS
-#include "accel/Transforms/Passes.h.inc"
+#include "lib/Transforms/Passes.h.inc"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Runs a program's entries in thought: streams as queues, events between them,
 // and for every byte of the arenas who wrote it and who read it. What
-// plan-verify proves of the IR (lib/Plan/Replay.cpp), proved of the file.
+// plan-verify proves of the IR (lib/Plan/Check/Replay.cpp), proved of the file.
 
 #ifndef ACCEL_RUNTIME_FORMAT_REPLAY_H
 #define ACCEL_RUNTIME_FORMAT_REPLAY_H

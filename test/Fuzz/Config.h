@@ -5,7 +5,7 @@
 #define ACCEL_TEST_FUZZ_CONFIG_H
 
 #include "Target.h"
-#include "accel/Config/Config.h"
+#include "lib/Config/Config.h"
 
 #include <algorithm>
 

@@ -5,8 +5,8 @@
 #define ACCEL_TEST_FUZZ_CONTEXT_H
 
 #include "Target.h"
-#include "accel/Evaluate/Models.h"
 #include "dialects/NN/NN.h"
+#include "lib/Evaluate/Models.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

@@ -2,11 +2,11 @@
 // end of phase nn: a module that verifies, or an error. With ACCEL_FUZZ_PRINT
 // in the environment it prints the model.
 
-#include "accel/Import/Import.h"
+#include "lib/Import/Import.h"
 #include "Context.h"
 #include "RandomModel.h"
-#include "accel/Onnx/Parameters.h"
-#include "accel/Transforms/Passes.h"
+#include "lib/Onnx/Parameters.h"
+#include "lib/Transforms/Passes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/MemoryBuffer.h"

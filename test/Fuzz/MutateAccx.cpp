@@ -1,7 +1,7 @@
 // Half of the mutants of an executable are programs that say something else in
 // one to three fields; the others are mutants of the text.
 
-#include "../Tools/MutateHeader.h"
+#include "test/Tools/MutateHeader.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // legal somewhere, with a value that its row names or that another has, in a
 // line of YAML or after a brace or comma of JSON.
 
-#include "accel/Config/Schema.h"
+#include "lib/Config/Schema.h"
 
 #include <random>
 

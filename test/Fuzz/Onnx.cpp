@@ -3,7 +3,7 @@
 // for in a folder that has `data`, `inner/data`, and links out of it.
 
 #include "Context.h"
-#include "accel/Onnx/Parameters.h"
+#include "lib/Onnx/Parameters.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 

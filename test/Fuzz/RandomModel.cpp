@@ -2,9 +2,9 @@
 
 #include "RandomModel.h"
 
-#include "accel/Import/Import.h"
-#include "accel/Onnx/Payload.h"
+#include "lib/Import/Import.h"
 #include "lib/Import/OpTable.h"
+#include "lib/Onnx/Payload.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace accel;

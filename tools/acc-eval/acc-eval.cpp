@@ -1,9 +1,9 @@
 // acc-eval: runs the text of a program of any phase by the reference evaluator,
 // and compares its outputs with files or with those of another program.
 
-#include "accel/Driver/OpenText.h"
-#include "accel/Evaluate/TensorFiles.h"
-#include "accel/InitAll.h"
+#include "lib/Driver/InitAll.h"
+#include "lib/Driver/OpenText.h"
+#include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"

@@ -2,7 +2,7 @@
 // starts it on .mlir files shows errors of parser and verifiers as one types,
 // and where values and symbols are defined and used (docs/Editors.md).
 
-#include "accel/InitAll.h"
+#include "lib/Driver/InitAll.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "llvm/Support/CommandLine.h"

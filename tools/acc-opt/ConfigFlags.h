@@ -3,7 +3,7 @@
 #ifndef ACCEL_TOOLS_ACC_OPT_CONFIGFLAGS_H
 #define ACCEL_TOOLS_ACC_OPT_CONFIGFLAGS_H
 
-#include "accel/Config/Config.h"
+#include "lib/Config/Config.h"
 
 /// Resolves `--config` and what else `request` says (its files and mode are
 /// filled in here). Prints what was asked to be printed.

@@ -4,7 +4,7 @@
 #ifndef ACCEL_TOOLS_ACC_OPT_INPUTFILE_H
 #define ACCEL_TOOLS_ACC_OPT_INPUTFILE_H
 
-#include "accel/Driver/Compile.h"
+#include "lib/Driver/Compile.h"
 
 /// The first bytes of the file `path`; empty if it cannot be read.
 std::string readHead(llvm::StringRef path);

@@ -3,7 +3,7 @@
 #ifndef ACCEL_TOOLS_ACC_OPT_TRAINFLAGS_H
 #define ACCEL_TOOLS_ACC_OPT_TRAINFLAGS_H
 
-#include "accel/Driver/Compile.h"
+#include "lib/Driver/Compile.h"
 #include "llvm/Support/CommandLine.h"
 
 /// The category under which `acc-opt --help` lists the flags.

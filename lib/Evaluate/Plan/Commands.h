@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_EVALUATE_PLAN_COMMANDS_H
 #define ACCEL_LIB_EVALUATE_PLAN_COMMANDS_H
 
-#include "accel/Evaluate/Interpreter.h"
+#include "lib/Evaluate/Interpreter.h"
 #include "lib/Evaluate/Plan/RankMemory.h"
 
 namespace accel::evaluate {

@@ -1,8 +1,8 @@
 // Import of the Attention and RotaryEmbedding operators of opset 23.
 
-#include "../Kinks.h"
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/Kinks.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 #include <cmath>
 

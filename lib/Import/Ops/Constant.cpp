@@ -1,7 +1,7 @@
 // Import of operators whose results are known when the model is compiled.
 
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Import of what exists at compile time only: sequences, branches on known
 // conditions, dropout that drops nothing.
 
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 using namespace mlir;
 using namespace accel;

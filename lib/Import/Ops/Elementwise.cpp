@@ -1,9 +1,9 @@
 // Import of elementwise operators, comparisons and casts.
 
-#include "../Kinks.h"
-#include "../OpTable.h"
-#include "../Tensors.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Import/Kinks.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
+#include "lib/Onnx/NodeInfo.h"
 
 #include <cmath>
 

@@ -1,8 +1,8 @@
 // Import of operators that pick elements by index, or by place in a triangle.
 
-#include "../Kinks.h"
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/Kinks.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 using namespace mlir;
 using namespace accel;

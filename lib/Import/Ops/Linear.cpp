@@ -1,6 +1,6 @@
 // Import of matrix products.
 
-#include "../OpTable.h"
+#include "lib/Import/OpTable.h"
 
 using namespace mlir;
 using namespace accel;

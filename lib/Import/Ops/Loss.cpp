@@ -1,6 +1,6 @@
 // Import of losses: what is classified, one loss a label, how they are reduced.
 
-#include "../OpTable.h"
+#include "lib/Import/OpTable.h"
 
 using namespace mlir;
 using namespace accel;

@@ -1,8 +1,8 @@
 // Import of softmax and the normalisations.
 
-#include "../Kinks.h"
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/Kinks.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 using namespace mlir;
 using namespace accel;

@@ -1,10 +1,10 @@
 // Import of reductions: all of them sums, maxima, minima or products with
 // something elementwise around.
 
-#include "../Kinks.h"
-#include "../OpTable.h"
-#include "../Tensors.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Import/Kinks.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
+#include "lib/Onnx/NodeInfo.h"
 
 using namespace mlir;
 using namespace accel;

@@ -1,8 +1,8 @@
 // Import of operators that only rearrange elements, and of those that ask for
 // shapes, which are constants here.
 
-#include "../OpTable.h"
-#include "../Tensors.h"
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
 
 using namespace mlir;
 using namespace accel;

@@ -5,9 +5,9 @@
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
-#include "accel/Plan/BufferTable.h"
-#include "accel/Target/CPU/Kernels.h"
+#include "Kernels.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Plan/BufferTable.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"

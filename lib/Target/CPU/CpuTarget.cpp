@@ -1,6 +1,6 @@
 // Levels of x86-64 and the CPUs that have them.
 
-#include "accel/Target/CPU/CpuTarget.h"
+#include "CpuTarget.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/MC/MCSubtargetInfo.h"

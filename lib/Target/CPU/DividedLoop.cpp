@@ -1,9 +1,9 @@
 // Dividing loops, and the row emitter's part in it: what is known of an index,
 // and what would have to be known of it.
 
-#include "accel/Target/CPU/DividedLoop.h"
+#include "DividedLoop.h"
 
-#include "accel/Target/CPU/RowEmitter.h"
+#include "RowEmitter.h"
 
 using namespace mlir;
 using namespace accel;

@@ -3,13 +3,13 @@
 
 #include "EmitKernel.h"
 
-#include "Kernels/Scatter.h"
+#include "lib/Target/CPU/Models/Scatter.h"
 
-#include "accel/Plan/Rows.h"
-#include "accel/Target/CPU/RowEmitter.h"
+#include "RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
+#include "lib/Plan/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/xxhash.h"

@@ -3,8 +3,8 @@
 #ifndef ACCEL_LIB_TARGET_CPU_EMITKERNEL_H
 #define ACCEL_LIB_TARGET_CPU_EMITKERNEL_H
 
-#include "accel/Target/CPU/Kernels.h"
-#include "accel/Target/CPU/RowEmitter.h"
+#include "Kernels.h"
+#include "RowEmitter.h"
 
 namespace accel::cpu {
 

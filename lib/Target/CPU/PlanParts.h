@@ -1,10 +1,10 @@
 // What the CPU target says of a plan, one function for each question of
-// accel/Target/Target.h that takes more than a line to answer.
+// lib/Target/Target.h that takes more than a line to answer.
 
 #ifndef ACCEL_LIB_TARGET_CPU_PLANPARTS_H
 #define ACCEL_LIB_TARGET_CPU_PLANPARTS_H
 
-#include "accel/Target/CPU/CpuTarget.h"
+#include "CpuTarget.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,6 +1,6 @@
 // Places every value in the outermost loop that can hold it.
 
-#include "accel/Target/CPU/RowEmitter.h"
+#include "RowEmitter.h"
 
 #include "ScalarMath.h"
 #include "dialects/Interfaces/ElementSource.h"

@@ -1,12 +1,12 @@
 // The CPU target: threads of one machine, oneDNN for products, a shared library
 // of generated kernels.
 
-#include "accel/Target/CPU/Target.h"
+#include "Target.h"
 
 #include "Device/CPU/Kernel.h"
+#include "Kernels.h"
+#include "Models.h"
 #include "PlanParts.h"
-#include "accel/Target/CPU/ElementModels.h"
-#include "accel/Target/CPU/Kernels.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <thread>
 

@@ -3,7 +3,7 @@
 // every machine. It answers otherwise than the CPU wherever it can: what else
 // relied on a CPU's answer would show.
 
-#include "accel/Target/Null/Target.h"
+#include "Target.h"
 
 using namespace mlir;
 using namespace accel;

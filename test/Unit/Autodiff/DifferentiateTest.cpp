@@ -1,13 +1,13 @@
 // Every vector-Jacobian product of the table (VjpCases.h) against central
 // differences of the float64 evaluator; and which ops have one at all.
 
-#include "accel/Autodiff/Differentiate.h"
+#include "lib/Autodiff/Differentiate.h"
 #include "AttentionRectangles.h"
 #include "VjpCases.h"
-#include "accel/Evaluate/Interpreter.h"
-#include "accel/InitAll.h"
 #include "dialects/Interfaces/Differentiable.h"
 #include "dialects/NN/NN.h"
+#include "lib/Driver/InitAll.h"
+#include "lib/Evaluate/Interpreter.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 

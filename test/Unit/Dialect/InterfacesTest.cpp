@@ -1,13 +1,13 @@
 // Which interfaces every nn op takes part in the compiler by. A new op that
 // lacks one fails here, not in the first model that uses it.
 
-#include "accel/InitAll.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/Evaluate.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "lib/Driver/InitAll.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;

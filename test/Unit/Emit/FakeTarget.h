@@ -3,7 +3,7 @@
 #ifndef ACCEL_TEST_UNIT_EMIT_FAKETARGET_H
 #define ACCEL_TEST_UNIT_EMIT_FAKETARGET_H
 
-#include "accel/Target/Target.h"
+#include "lib/Target/Target.h"
 
 namespace accel {
 

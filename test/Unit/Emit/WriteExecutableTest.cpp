@@ -1,7 +1,7 @@
 // What the emitter makes of a plan: every command and value arrives in the
 // file, and what the file cannot say is refused where it stands.
 
-#include "accel/Emit/WriteExecutable.h"
+#include "lib/Emit/WriteExecutable.h"
 #include "FakeTarget.h"
 
 #include "accel-rt/PlanFormat.h"

@@ -1,8 +1,8 @@
 // Random inputs, and tensors through files.
 
-#include "accel/Evaluate/Models.h"
-#include "accel/Evaluate/TensorFiles.h"
 #include "dialects/NN/NN.h"
+#include "lib/Evaluate/Models.h"
+#include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"

@@ -4,9 +4,9 @@
 #ifndef ACCEL_TEST_UNIT_EVALUATE_RULES_H
 #define ACCEL_TEST_UNIT_EVALUATE_RULES_H
 
-#include "accel/Evaluate/Models.h"
 #include "dialects/Interfaces/Evaluate.h"
 #include "dialects/NN/NN.h"
+#include "lib/Evaluate/Models.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"

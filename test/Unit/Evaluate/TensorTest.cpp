@@ -1,6 +1,6 @@
 // Tensors: rounding, bytes and attributes.
 
-#include "dialects/Interfaces/Tensor.h"
+#include "dialects/Tensor/Tensor.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"

@@ -3,13 +3,13 @@
 // the float64 evaluator. The numbers follow from each convention; PyTorch
 // 2.13's own were compared with them.
 
-#include "../Onnx/TestModel.h"
-#include "accel/Autodiff/Differentiate.h"
-#include "accel/Evaluate/Interpreter.h"
-#include "accel/Import/Import.h"
-#include "accel/InitAll.h"
-#include "accel/Transforms/Passes.h"
+#include "lib/Autodiff/Differentiate.h"
+#include "lib/Driver/InitAll.h"
+#include "lib/Evaluate/Interpreter.h"
+#include "lib/Import/Import.h"
+#include "lib/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
+#include "test/Unit/Onnx/TestModel.h"
 
 using namespace mlir;
 using namespace accel;

@@ -1,6 +1,6 @@
 // The names that messages suggest.
 
-#include "accel/Names/Nearest.h"
+#include "lib/Names/Nearest.h"
 
 #include <gtest/gtest.h>
 

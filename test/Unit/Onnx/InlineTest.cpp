@@ -1,6 +1,6 @@
 // Local functions: what stands in their calls' place.
 #include "TestModel.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Onnx/NodeInfo.h"
 
 using namespace accel::onnxio;
 using testing::ElementsAre;

@@ -1,6 +1,6 @@
 // What a loaded file promises, and the error for each way of breaking it.
 #include "TestModel.h"
-#include "accel/Onnx/NodeInfo.h"
+#include "lib/Onnx/NodeInfo.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_TEST_UNIT_ONNX_TESTMODEL_H
 #define ACCEL_TEST_UNIT_ONNX_TESTMODEL_H
 
-#include "accel/Onnx/OnnxFile.h"
+#include "lib/Onnx/OnnxFile.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"

@@ -5,7 +5,7 @@
 #define ACCEL_TEST_UNIT_ONNX_TRACEDMODEL_H
 
 #include "TestModel.h"
-#include "accel/Onnx/Parameters.h"
+#include "lib/Onnx/Parameters.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace accel::onnxio {

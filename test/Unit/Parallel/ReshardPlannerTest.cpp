@@ -3,7 +3,7 @@
 // devices. The simulation shares no code with the planner or with the
 // evaluator: it moves numbers between arrays.
 
-#include "accel/Parallel/ReshardPlanner.h"
+#include "lib/Parallel/Split/ReshardPlanner.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"

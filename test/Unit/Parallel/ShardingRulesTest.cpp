@@ -3,13 +3,13 @@
 // gives. Partial sums likewise, for every linear group. The proof, which knows
 // none of these rules, accepts all of it.
 
-#include "accel/Evaluate/Interpreter.h"
-#include "accel/InitAll.h"
-#include "accel/Parallel/Passes.h"
-#include "accel/Pipeline/Passes.h"
-#include "accel/Verify/Equivalence.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "lib/Driver/InitAll.h"
+#include "lib/Equivalence/Equivalence.h"
+#include "lib/Evaluate/Interpreter.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Tasks/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -307,9 +307,10 @@ protected:
     OwningOpRef<ModuleOp> logical(constrained.clone());
     PassManager localize(&context());
     parallel::buildSplitPipeline(localize);
-    localize.addPass(pipeline::createSplitTasksPass());
+    localize.addPass(tasks::createSplitTasksPass());
     ASSERT_TRUE(succeeded(localize.run(constrained)));
-    EXPECT_TRUE(succeeded(verify::verifyEquivalence(*logical, constrained)));
+    EXPECT_TRUE(
+        succeeded(equivalence::verifyEquivalence(*logical, constrained)));
     ASSERT_TRUE(succeeded(
         evaluate::evaluateModule(constrained, *inputs, options, split)));
     for (auto &[name, tensor] : expected) {

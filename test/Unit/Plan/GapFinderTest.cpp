@@ -2,7 +2,7 @@
 // of random streams, records and waits; and what it takes does not grow with
 // the square of what is alive together.
 
-#include "lib/Plan/GapFinder.h"
+#include "lib/Plan/Memory/GapFinder.h"
 
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

@@ -1,7 +1,7 @@
 // Groups of random graphs are joined where no path leads out of them and back,
 // and nowhere else: held against a search of all paths.
 
-#include "lib/Plan/GroupOrder.h"
+#include "lib/Plan/Fusion/GroupOrder.h"
 
 #include "gtest/gtest.h"
 

@@ -2,7 +2,7 @@
 // loop as for two: counted, since seconds would tell of the machine.
 
 #include "dialects/Plan/RunList.h"
-#include "lib/Plan/CommandOrder.h"
+#include "lib/Plan/Order/CommandOrder.h"
 #include "mlir/Parser/Parser.h"
 
 #include "gtest/gtest.h"

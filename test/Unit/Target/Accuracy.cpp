@@ -5,9 +5,9 @@
 
 #include "AccuracyCases.h"
 #include "KernelHarness.h"
-#include "accel/Autodiff/Differentiate.h"
-#include "accel/InitAll.h"
 #include "dialects/Interfaces/Differentiable.h"
+#include "lib/Autodiff/Differentiate.h"
+#include "lib/Driver/InitAll.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace accel;

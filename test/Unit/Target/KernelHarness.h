@@ -5,13 +5,13 @@
 #define ACCEL_TEST_UNIT_TARGET_KERNELHARNESS_H
 
 #include "Device/CPU/Kernel.h"
-#include "accel/Plan/KernelModels.h"
-#include "accel/Target/CPU/ElementModels.h"
-#include "accel/Target/CPU/Kernels.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Plan/Models.h"
+#include "lib/Target/CPU/Kernels.h"
+#include "lib/Target/CPU/Models.h"
 #include "mlir/Parser/Parser.h"
 #include <cmath>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // The table of targets: what it finds, makes once, and refuses.
 
-#include "accel/Target/TargetTable.h"
-#include "accel/InitAll.h"
+#include "lib/Target/TargetTable.h"
+#include "lib/Driver/InitAll.h"
 #include "mlir/IR/Diagnostics.h"
 
 #include <gmock/gmock.h>

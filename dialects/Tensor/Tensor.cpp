@@ -1,0 +1,339 @@
+// Conversions of tensors between doubles, the bytes of their element type and
+// attributes.
+
+#include "Tensor.h"
+
+#include "mlir/IR/BuiltinAttributeInterfaces.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/Endian.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+namespace endian = llvm::support::endian;
+
+//===----------------------------------------------------------------------===//
+// Rounding
+//===----------------------------------------------------------------------===//
+
+/// Rounds to a binary format of `digits` significant bits whose smallest
+/// positive value is 2^`smallest` and whose largest finite one is `largest`.
+/// Scaling by powers of two is exact, so that this rounds once.
+static double roundToFormat(double value, int digits, int smallest,
+                            double largest) {
+  if (!std::isfinite(value) || value == 0)
+    return value;
+  int exponent;
+  std::frexp(value, &exponent); // |value| in [2^(exponent-1), 2^exponent)
+  int unit = std::max(exponent - digits, smallest);
+  double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
+  if (std::abs(rounded) > largest)
+    return std::copysign(INFINITY, value);
+  return rounded;
+}
+
+double accel::roundToType(double value, Type type) {
+  if (type.isF64())
+    return value;
+  if (type.isF32())
+    return static_cast<float>(value);
+  if (type.isF16())
+    return roundToFormat(value, 11, -24, 65504.0);
+  assert(type.isBF16() && "a float type of nn");
+  return roundToFormat(value, 8, -133, 0x1.FEp127);
+}
+
+int64_t accel::wrapToType(int64_t value, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits == 64)
+    return value;
+  if (bits == 1 || type.isUnsignedInteger())
+    return value & ((int64_t(1) << bits) - 1);
+  return llvm::SignExtend64(value, bits);
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+/// The bits of a value that f16 represents exactly.
+static uint16_t encodeHalf(double value) {
+  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  if (std::isnan(value))
+    return sign | 0x7E00;
+  if (std::isinf(value))
+    return sign | 0x7C00;
+  double magnitude = std::abs(value);
+  if (magnitude < 0x1p-14) // zero and subnormals: multiples of 2^-24
+    return sign | static_cast<uint16_t>(std::ldexp(magnitude, 24));
+  int exponent;
+  double fraction = std::frexp(magnitude, &exponent);
+  return sign | ((exponent + 14) << 10) |
+         (static_cast<uint16_t>(std::ldexp(fraction, 11)) & 0x3FF);
+}
+
+static double decodeHalf(uint16_t bits) {
+  double sign = bits & 0x8000 ? -1.0 : 1.0;
+  int exponent = (bits >> 10) & 0x1F, fraction = bits & 0x3FF;
+  if (exponent == 0x1F)
+    return fraction ? NAN : sign * INFINITY;
+  if (exponent == 0)
+    return sign * std::ldexp(fraction, -24);
+  return sign * std::ldexp(fraction + 0x400, exponent - 25);
+}
+
+static float floatFromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+static uint32_t bitsOfFloat(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+static int64_t elementBytes(Type type) {
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+static double readFloat(const char *at, Type type) {
+  if (type.isF64()) {
+    uint64_t bits = endian::read64le(at);
+    double value;
+    std::memcpy(&value, &bits, sizeof(value));
+    return value;
+  }
+  if (type.isF32())
+    return floatFromBits(endian::read32le(at));
+  uint16_t bits = endian::read16le(at);
+  return type.isF16() ? decodeHalf(bits)
+                      : floatFromBits(static_cast<uint32_t>(bits) << 16);
+}
+
+static void writeFloat(char *at, double value, Type type) {
+  if (type.isF64()) {
+    uint64_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    endian::write64le(at, bits);
+  } else if (type.isF32()) {
+    endian::write32le(at, bitsOfFloat(static_cast<float>(value)));
+  } else if (type.isF16()) {
+    endian::write16le(at, encodeHalf(roundToType(value, type)));
+  } else {
+    uint32_t bits = bitsOfFloat(static_cast<float>(roundToType(value, type)));
+    // A NaN whose set bits are all in the lower half would become infinity.
+    endian::write16le(at, std::isnan(value) ? 0x7FC0 : bits >> 16);
+  }
+}
+
+static int64_t readInt(const char *at, Type type) {
+  uint64_t bits = 0;
+  int64_t bytes = elementBytes(type);
+  for (int64_t byte = 0; byte < bytes; ++byte)
+    bits |= static_cast<uint64_t>(static_cast<uint8_t>(at[byte])) << (8 * byte);
+  if (type.isInteger(1))
+    return bits != 0;
+  return wrapToType(static_cast<int64_t>(bits), type);
+}
+
+Tensor Tensor::fromBytes(RankedTensorType type, ArrayRef<char> bytes) {
+  Tensor tensor(type);
+  int64_t size = elementBytes(tensor.element);
+  assert(static_cast<int64_t>(bytes.size()) == type.getNumElements() * size &&
+         "bytes of another size than the tensor's");
+  const char *at = bytes.data();
+  if (tensor.isFloat()) {
+    for (double &value : *tensor.floatData) {
+      value = readFloat(at, tensor.element);
+      at += size;
+    }
+    return tensor;
+  }
+  for (int64_t &value : *tensor.intData) {
+    value = readInt(at, tensor.element);
+    at += size;
+  }
+  return tensor;
+}
+
+int64_t Tensor::getElementBytes() const { return elementBytes(element); }
+
+void Tensor::toBytes(MutableArrayRef<char> bytes) const {
+  int64_t size = elementBytes(element);
+  assert(static_cast<int64_t>(bytes.size()) == getNumElements() * size &&
+         "bytes of another size than the tensor's");
+  char *at = bytes.data();
+  if (isFloat()) {
+    for (double value : *floatData) {
+      writeFloat(at, value, element);
+      at += size;
+    }
+    return;
+  }
+  for (int64_t value : *intData)
+    for (int64_t byte = 0; byte < size; ++byte)
+      *at++ = static_cast<char>(static_cast<uint64_t>(value) >> (8 * byte));
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+Tensor::Tensor(ArrayRef<int64_t> shape, Type element)
+    : shape(shape), element(element) {
+  assert(element.isIntOrFloat() && element.getIntOrFloatBitWidth() <= 64);
+  if (isFloat())
+    floatData = std::make_shared<std::vector<double>>(getNumElements());
+  else
+    intData = std::make_shared<std::vector<int64_t>>(getNumElements());
+}
+
+MutableArrayRef<double> Tensor::mutableFloats() {
+  if (floatData.use_count() > 1)
+    floatData = std::make_shared<std::vector<double>>(*floatData);
+  return *floatData;
+}
+
+MutableArrayRef<int64_t> Tensor::mutableInts() {
+  if (intData.use_count() > 1)
+    intData = std::make_shared<std::vector<int64_t>>(*intData);
+  return *intData;
+}
+
+Tensor Tensor::reshape(ArrayRef<int64_t> newShape) const {
+  assert(ShapedType::getNumElements(newShape) == getNumElements());
+  Tensor result = *this;
+  result.shape.assign(newShape.begin(), newShape.end());
+  return result;
+}
+
+SmallVector<int64_t> accel::getRowMajorStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t dim = static_cast<int64_t>(shape.size()) - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * shape[dim + 1];
+  return strides;
+}
+
+/// One loop per dimension; `visit` is inlined into the innermost.
+template <typename Fn>
+static void visitNested(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                        int64_t offset, Fn &visit) {
+  if (shape.empty())
+    return visit(offset);
+  if (shape.size() > 1) {
+    for (int64_t index = 0; index < shape[0]; ++index)
+      visitNested(shape.drop_front(), strides.drop_front(),
+                  offset + index * strides[0], visit);
+    return;
+  }
+  for (int64_t index = 0; index < shape[0]; ++index)
+    visit(offset + index * strides[0]);
+}
+
+/// Of no elements there may be billions of rows.
+template <typename Fn>
+static void visitPositions(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                           int64_t offset, Fn &visit) {
+  if (!llvm::is_contained(shape, 0))
+    visitNested(shape, strides, offset, visit);
+}
+
+void accel::forEachPosition(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides,
+                            int64_t offset,
+                            llvm::function_ref<void(int64_t)> visit) {
+  visitPositions(shape, strides, offset, visit);
+}
+
+Tensor Tensor::strided(ArrayRef<int64_t> newShape, ArrayRef<int64_t> strides,
+                       int64_t offset) const {
+  assert(newShape.size() == strides.size());
+  Tensor result(newShape, element);
+  auto copy = [&](const auto &source, auto *target) {
+    auto visit = [&](int64_t position) { *target++ = source[position]; };
+    visitPositions(newShape, strides, offset, visit);
+  };
+  if (isFloat())
+    copy(*floatData, result.floatData->data());
+  else
+    copy(*intData, result.intData->data());
+  return result;
+}
+
+void Tensor::roundToElementType() {
+  if (!isFloat() || element.isF64())
+    return;
+  for (double &value : mutableFloats())
+    value = roundToType(value, element);
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+FailureOr<Tensor> Tensor::fromElements(ElementsAttr elements) {
+  auto type = cast<RankedTensorType>(elements.getShapedType());
+  if (auto resource = dyn_cast<DenseResourceElementsAttr>(elements)) {
+    AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+    int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+    if (!blob || static_cast<int64_t>(blob->getData().size()) != bytes)
+      return failure();
+    return fromBytes(type, blob->getData());
+  }
+  // Dense data is stored as fromBytes reads it, one element for a splat: the
+  // quick way for big tables. Only i1 is packed otherwise.
+  if (auto dense = dyn_cast<DenseElementsAttr>(elements)) {
+    if (dense.isSplat())
+      return fromBytes(RankedTensorType::get({}, type.getElementType()),
+                       dense.getRawData())
+          .strided(type.getShape(), SmallVector<int64_t>(type.getRank(), 0));
+    if (!type.getElementType().isInteger(1))
+      return fromBytes(type, dense.getRawData());
+  }
+  Tensor tensor(type);
+  if (tensor.isFloat()) {
+    auto values = elements.tryGetValues<APFloat>();
+    if (!values)
+      return failure();
+    for (auto [target, value] : llvm::zip(*tensor.floatData, *values)) {
+      bool lost;
+      APFloat wide = value;
+      wide.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &lost);
+      target = wide.convertToDouble();
+    }
+    return tensor;
+  }
+  auto values = elements.tryGetValues<APInt>();
+  if (!values)
+    return failure();
+  for (auto [target, value] : llvm::zip(*tensor.intData, *values))
+    target = wrapToType(value.zextOrTrunc(64).getSExtValue(), tensor.element);
+  return tensor;
+}
+
+/// Whether all values are the same bits; NaN never is.
+template <typename T> static bool isUniform(const std::vector<T> &values) {
+  return llvm::all_of(values, [&](T value) {
+    return value == values.front() && value == value &&
+           std::signbit(static_cast<double>(value)) ==
+               std::signbit(static_cast<double>(values.front()));
+  });
+}
+
+DenseElementsAttr Tensor::toElements(ShapedType type) const {
+  assert(hasType(cast<RankedTensorType>(type)));
+  int64_t count = getNumElements();
+  bool splat =
+      count > 1 && (isFloat() ? isUniform(*floatData) : isUniform(*intData));
+  if (element.isInteger(1)) { // packed, so built value by value
+    SmallVector<bool> values(intData->begin(), intData->end());
+    if (splat)
+      values.resize(1);
+    return DenseElementsAttr::get(type, values);
+  }
+  Tensor source = splat ? strided({1}, {0}) : *this;
+  std::vector<char> bytes(source.getNumElements() * getElementBytes());
+  source.toBytes(bytes);
+  return DenseElementsAttr::getFromRawBuffer(type, bytes);
+}

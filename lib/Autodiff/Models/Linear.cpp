@@ -1,0 +1,40 @@
+// The gradient of the matrix product: two products.
+
+#include "Group.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+
+namespace {
+/// All but the last dimension made one.
+Value flatten(const NNBuilder &e, Value x) {
+  int64_t last = typeOf(x).getShape().back(), rows = 1;
+  for (int64_t size : typeOf(x).getShape().drop_back())
+    rows *= size;
+  return e.reshape(x, {rows, last});
+}
+
+struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
+  static LogicalResult vjp(nn::MatmulOp op, const NNBuilder &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value lhs = op.getLhs(), rhs = op.getRhs();
+    bool transposed = op.getTransposeLhs();
+    Value dLhs = e.matmul(g, rhs, false, !op.getTransposeRhs());
+    out.push_back(transposed ? e.swapLast(dLhs) : dLhs);
+    // A right side without batch dimensions sums over them: as rows.
+    if (typeOf(lhs).getRank() > typeOf(rhs).getRank()) {
+      lhs = flatten(e, transposed ? e.swapLast(lhs) : lhs);
+      transposed = false;
+      g = flatten(e, g);
+    }
+    out.push_back(op.getTransposeRhs() ? e.matmul(g, lhs, true, transposed)
+                                       : e.matmul(lhs, g, !transposed, false));
+    return success();
+  }
+};
+} // namespace
+
+void autodiff::attachLinearModels(MLIRContext *context) {
+  nn::MatmulOp::attachInterface<Matmul>(*context);
+}

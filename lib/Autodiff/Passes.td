@@ -1,0 +1,151 @@
+// The passes of phase `train`.
+
+#ifndef ACCEL_AUTODIFF_PASSES_TD
+#define ACCEL_AUTODIFF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
+  let summary = "Adds the entries that evaluate and infer";
+  let description = [{
+    Runs before `nn-build-step`, on the forward entry, which that pass makes a
+    step of. Behind it come copies of it that share its states, named for what
+    they do, as far as `entries` has them:
+
+    - `@eval` gives the `loss`, as the step computes it, and those of the model's
+      outputs that `eval-outputs` names;
+    - `@forward` gives all of the model's outputs but the loss. There is none
+      where the loss is the only output, and an output that is called as what a
+      step reports (`loss`, `grad_norm`, `lr`) is left out, with a warning.
+
+    Dropout gives what it is given. Inputs and states that the results do not
+    need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.
+
+    ```mlir
+    func.func @main(%x: … {nn.input = "x"}, %t: … {nn.input = "t"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "loss"}, … {nn.output = "y"}) attributes {nn.entry} { … }
+    // with entries=step,eval,forward is followed by
+    func.func @eval(%x: … {nn.input = "x"}, %t: … {nn.input = "t"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "loss"}) attributes {nn.entry = #nn<entry eval>} { … }
+    func.func @forward(%x: … {nn.input = "x"}, %w: … {nn.state = @w})
+        -> (… {nn.output = "y"}) attributes {nn.entry} { … }
+    ```
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
+    ListOption<"entries", "entries", "std::string", "eval, forward; step says nothing here">,
+    ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
+  ];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
+  let summary = "Turns the forward entry into one training step";
+  let description = [{
+    The first forward entry becomes the entry `@step`: one step on the global batch, in
+    plain nn ops, without a loop. Its arguments are the inputs (and the labels
+    that `cross_entropy:` adds), the parameters, the optimizer's states and the
+    count of finished steps `@"counter/step"`; its results the outputs `loss`,
+    `grad_norm` and `lr`, with `emit-gradients` each trained parameter's
+    `<name>.grad`, and the new value of every state that the step writes.
+
+    - The loss is an output of one element, or the sum of `nn.cross_entropy`
+      over the labels that are not -100 divided by their count. All other
+      outputs are dropped.
+    - Parameters are trained unless `frozen`, by attribute or by a pattern;
+      patterns match names and aliases, and `trainable` wins. One that the loss
+      does not depend on is reported, has gradient zero, and is left as it is
+      (PyTorch's optimizers skip parameters without a gradient).
+    - Each gradient passes an `nn.gradient`: what is downstream of it is the
+      update. Gradients are reported as they leave it, before clipping.
+    - The update is PyTorch's (SGD with momentum, Adam, AdamW), its scalars
+      rank-0 f64 functions of the step's number; schedules are those of
+      transformers' get_constant_schedule_with_warmup and
+      get_linear_schedule_with_warmup: the factor of step t (from 1) is
+      (t - 1) / warmup_steps, then 1, or (total_steps - t + 1) / (total_steps -
+      warmup_steps).
+    - A step whose loss or gradient norm is not finite changes no state.
+    - Dropout draws from the seed, the step's number, its site in the model and
+      the logical coordinates of the element.
+
+    Runs on phase `nn`; the first pass of phase `train`. Refuses a loss of more
+    than one element, a trained parameter that reaches the loss through an op
+    without a vector-Jacobian product, patterns that match nothing, a module
+    that import says cannot be trained, and parameters of types other than f32
+    and f64.
+
+    ```mlir
+    // nn-build-step="loss=y optimizer=sgd set=optimizer.lr=0.1"
+    nn.state @w : tensor<2xf32> = dense<1.0>
+    func.func @main(%x: tensor<2xf32> {nn.input = "x"}, %w: tensor<2xf32> {nn.state = @w})
+        -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+      %p = nn.mul %x, %w : tensor<2xf32>
+      %y = nn.reduce sum %p dims [0] : (tensor<2xf32>) -> tensor<f32>
+      return %y : tensor<f32>
+    }
+    // becomes
+    nn.state @"counter/step" : tensor<i64> = dense<0> {role = counter}
+    func.func @step(%x: …, %w: …, %n: tensor<i64> {nn.state = @"counter/step"})
+        -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"},
+            tensor<f32> {nn.output = "lr"}, tensor<2xf32> {nn.state = @w},
+            tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
+      …
+      %g = nn.gradient %dw of @w : tensor<2xf32>
+      %d = nn.mul %rate, %g : …
+      %v = nn.sub %w, %d : …
+      %new = nn.select %finite, %v, %w : …
+      …
+    }
+    ```
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
+    ListOption<"settings", "set", "std::string", "key=value; values with commas in braces">,
+    ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
+    ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
+    Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
+  ];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
+  let summary = "Checks what the phase train promises";
+  let description = [{
+    Ends phase 2. Of a training step: the entry `@step` has the outputs
+    `loss`, `grad_norm` and `lr` of one element; it writes trained parameters,
+    moments and counters, each of the state's type and once, every moment and
+    counter and no frozen state; every trained parameter that it writes has one
+    `nn.gradient`, whose operands come from forward and backward alone. Of a
+    forward program: it writes no parameter. In either there is no `nn.dropout`
+    and no `nn.stop_gradient` any more. Changes nothing.
+  }];
+}
+
+def AppendGradientsPass : Pass<"nn-append-gradients", "::mlir::func::FuncOp"> {
+  let summary = "Returns a function's gradient beside its results";
+  let description = [{
+    Appends to the results the gradient of the first one, a scalar of floats,
+    with respect to every argument of floats, zeros for those that it does not
+    depend on. Runs on plain types. No part of a compilation, which
+    differentiates in `nn-build-step`: it shows what the rules build. Refuses
+    what `differentiate` refuses, and a first result that is no such scalar.
+
+    ```mlir
+    func.func @f(%x: tensor<f32>) -> tensor<f32> {
+      %y = nn.exp %x : tensor<f32>
+      return %y : tensor<f32>
+    }
+    // becomes
+    func.func @f(%x: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+      %y = nn.exp %x : tensor<f32>
+      %one = nn.constant dense<1.0> : tensor<f32>
+      %g = nn.mul %one, %y : tensor<f32>
+      return %y, %g : tensor<f32>, tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+#endif

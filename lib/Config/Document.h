@@ -1,0 +1,70 @@
+// A config file as it was written: YAML or JSON as a tree whose every node
+// keeps its text, its quotes and its line. What a scalar's text means is
+// decided in Scalar.h, because YAML 1.1 and JSON disagree about it.
+
+#ifndef ACCEL_LIB_CONFIG_DOCUMENT_H
+#define ACCEL_LIB_CONFIG_DOCUMENT_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace accel::config {
+
+/// Where something was said: a line of a file, or a flag (then line is 0).
+struct Place {
+  std::string file;
+  unsigned line = 0;
+
+  /// `FILE:LINE`, or the flag.
+  std::string str() const;
+  bool isFile() const { return line != 0; }
+};
+
+/// An error about the user's configuration; it prints as `FILE:LINE: error: …`,
+/// or as `acc-opt: error: …` where no file is to blame.
+class ConfigError : public llvm::ErrorInfo<ConfigError> {
+public:
+  static char ID;
+  ConfigError(Place place, llvm::StringRef text);
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+
+private:
+  Place place;
+  std::string message;
+};
+
+llvm::Error failAt(const Place &place, const llvm::Twine &message);
+
+struct Node {
+  enum class Kind { Scalar, Sequence, Mapping };
+  Kind kind = Kind::Scalar;
+  std::string text;    ///< of a scalar, its quotes and escapes undone
+  bool quoted = false; ///< a quoted or a block scalar: never but a string
+  Place place;
+  std::vector<Node> items;                    ///< of a sequence
+  std::vector<std::pair<Node, Node>> entries; ///< of a mapping, in order
+};
+
+enum class Syntax { Yaml, Json };
+
+struct Document {
+  Syntax syntax = Syntax::Yaml;
+  Node root; ///< a mapping
+};
+
+/// Parses `text`, which comes from `name`: JSON where it opens with a brace and
+/// all its keys are quoted (which is how `accelerate config default` writes
+/// .yaml files too), YAML else. Refuses, with the line: malformed text, more
+/// than one document, a root that is no mapping, a key that is said twice,
+/// anchors, aliases and tags (neither Accelerate nor DeepSpeed writes them),
+/// nesting deeper than 32, more than 1 MiB.
+llvm::Expected<Document> parseDocument(llvm::StringRef text,
+                                       llvm::StringRef name);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_DOCUMENT_H

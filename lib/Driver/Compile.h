@@ -1,0 +1,57 @@
+// What acc-opt does with a model: from a file to IR of a phase, or to an
+// executable.
+
+#ifndef ACCEL_LIB_DRIVER_COMPILE_H
+#define ACCEL_LIB_DRIVER_COMPILE_H
+
+#include "Phases.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accel::driver {
+
+/// One invocation of the compiler, with every option resolved by the tool.
+struct CompileOptions {
+  std::string input;  ///< `.onnx`, or IR of any phase
+  std::string output; ///< `.accx`, else where the IR goes; "-" is stdout
+  Phase compileTo = Phase::Plan;
+  PhaseOptions phases;
+  llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
+  std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
+  bool f64 = false;                                      ///< `--dtype=f64`
+  bool hashWeights = false;                              ///< `--hash-weights`
+  /// "", or "parameters", "memory", "sharding" or "collectives".
+  std::string report;
+  bool json = false; ///< reports for machines
+  /// What a plan comes to, instead of its text: for a person at a terminal.
+  bool overview = false;
+  /// What config files came to, with origins: `accel.config` of the module.
+  std::vector<std::pair<std::string, std::string>> config;
+  /// Every key of the files, and what became of it.
+  std::vector<std::string> configKeys;
+  /// Rows of a step over all ranks, where a file says so.
+  struct BatchSize {
+    int64_t rows = 0; ///< 0: nothing says it
+    std::string file; ///< that says it; empty: a flag
+    unsigned line = 0;
+  } batchSize;
+  /// Flags that were given, with the last phase that reads each; on a module
+  /// that is at that phase or past it they would change nothing, and are
+  /// refused. Import reads a flag of phase `nn`.
+  std::vector<std::pair<std::string, Phase>> given;
+  /// `--proved-against`: the text of phases before that of `input`, if that is
+  /// text: what phases `train` and `local` ended with.
+  std::vector<std::string> provedAgainst;
+  /// Adds the passes that the user named on the command line; they run when the
+  /// last phase is reached.
+  std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;
+};
+
+/// Compiles `options.input`: imports it if it is an ONNX model, runs the phases
+/// up to `compileTo`, then writes the executable, the IR or the report. Errors
+/// are printed with the ONNX node they come from; nothing is left of a failed
+/// output.
+mlir::LogicalResult compile(const CompileOptions &options);
+
+} // namespace accel::driver
+
+#endif // ACCEL_LIB_DRIVER_COMPILE_H

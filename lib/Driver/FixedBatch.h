@@ -1,0 +1,25 @@
+// The batch that an exporter wrote into the file as a number: what to do where
+// it cannot be split.
+
+#ifndef ACCEL_LIB_DRIVER_FIXEDBATCH_H
+#define ACCEL_LIB_DRIVER_FIXEDBATCH_H
+
+#include "Phases.h"
+#include "lib/Onnx/OnnxFile.h"
+
+namespace accel::driver {
+
+/// The dimension of an input that holds the rows of a batch, as `--batch-dim`
+/// says; none for an input without one.
+std::optional<unsigned> batchDimOf(llvm::StringRef input,
+                                   llvm::ArrayRef<std::string> batchDims);
+
+/// Refuses a model whose batch has a size in the file that the ranks and
+/// micro-batches of `options` do not divide, and says how to export it. A mesh
+/// that is malformed is left to the pass that reads it.
+mlir::LogicalResult checkFixedBatch(const onnxio::OnnxFile &file,
+                                    const PhaseOptions &options);
+
+} // namespace accel::driver
+
+#endif // ACCEL_LIB_DRIVER_FIXEDBATCH_H

@@ -1,0 +1,31 @@
+// Opening IR for MLIR's parser, which descends by recursion and so must never
+// be given text that nests deeper than its stack holds.
+
+#ifndef ACCEL_LIB_DRIVER_OPENTEXT_H
+#define ACCEL_LIB_DRIVER_OPENTEXT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+
+namespace accel::driver {
+
+/// Opens IR as text or bytecode; "-" is the standard input. Null after an
+/// error, which is printed: there is no such file, or its text nests too deep.
+std::unique_ptr<llvm::MemoryBuffer> openText(llvm::StringRef path);
+
+/// Opens and parses a module. Null after an error, which is printed. With
+/// `keepsNames` the locations hold what the text calls values (getValueName),
+/// so that it is printed under the same names again.
+mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef path,
+                                              mlir::MLIRContext *context,
+                                              bool keepsNames = false);
+
+/// The name that parseModule put into a location; null if it put none.
+mlir::StringAttr getValueName(mlir::Location location);
+
+} // namespace accel::driver
+
+#endif // ACCEL_LIB_DRIVER_OPENTEXT_H

@@ -1,0 +1,507 @@
+// Walks one rank's tasks in the order in which they run: what arguments hold,
+// what results must hold, and what a schedule may do.
+
+#include "Equivalence.h"
+
+#include "Follow.h"
+#include "RunOrder.h"
+#include "States.h"
+#include "dialects/NN/Entry.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+namespace {
+/// A sum over micro-batches.
+struct Accumulator {
+  nn::StateOp state;
+  std::vector<Piece> term; ///< what each micro-batch adds, as it may be read
+  dist::Reduction combines = dist::Reduction::sum; ///< how
+  func::FuncOp adds;                               ///< the task that does
+  bool reset = false;
+};
+
+class Verifier {
+public:
+  Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
+           dist::ScheduleOp schedule, dist::MeshOp mesh,
+           llvm::StringMap<dist::LayoutAttr> &stateLayouts)
+      : logical(whole), local(local), symbols(local), entry(entry),
+        schedule(schedule), order(schedule), follower(logical, mesh),
+        microBatches(
+            mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
+        microBatch(
+            StringAttr::get(local.getContext(), dist::MeshOp::kMicroBatchAxis)),
+        stateLayouts(stateLayouts) {}
+  LogicalResult run();
+
+private:
+  void readStates();
+  LogicalResult readEntry();
+  LogicalResult checkRuns();
+  LogicalResult checkEdges();
+  LogicalResult checkWrites();
+  LogicalResult checkAllGiven();
+  LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
+                            dist::LayoutAttr layout);
+  LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
+                             dist::LayoutAttr layout);
+  LogicalResult bindArgument(func::FuncOp task, unsigned number);
+  LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
+                          StringRef name, Value wanted);
+  LogicalResult bindEdge(func::FuncOp task, unsigned number);
+  LogicalResult readSum(func::FuncOp task, unsigned number,
+                        Accumulator &accumulator);
+  LogicalResult verifyResult(func::FuncOp task, OpOperand &operand);
+  LogicalResult verifySum(func::FuncOp task, OpOperand &operand,
+                          Accumulator &accumulator);
+  LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
+                            StringRef kind, StringRef name, Value wanted);
+
+  /// Whether it runs for each micro-batch, where there are several.
+  bool isInLoop(func::FuncOp task) {
+    return order.isRepeated(task.getSymNameAttr());
+  }
+  bool varies(const Piece &piece);
+  bool varies(const Known &what);
+  StringAttr getState(func::FuncOp task, unsigned argument) {
+    auto state =
+        task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
+    return state ? state.getAttr() : StringAttr();
+  }
+  StringAttr getNewState(func::FuncOp task, unsigned result) {
+    auto state =
+        task.getResultAttrOfType<FlatSymbolRefAttr>(result, nn::kStateAttr);
+    return state ? state.getAttr() : StringAttr();
+  }
+
+  Logical logical;
+  ModuleOp local;
+  SymbolTable symbols; ///< of `local`
+  func::FuncOp entry;
+  dist::ScheduleOp schedule;
+  RunOrder order;
+  Follower follower;
+  int64_t microBatches;
+  StringAttr microBatch;
+  std::vector<func::FuncOp> runs; ///< in their order, of a loop two turns
+  /// By task and argument.
+  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
+  llvm::MapVector<StringAttr, Accumulator> accumulators;
+  llvm::StringMap<dist::LayoutAttr> layouts;       ///< of "input 'x'", …
+  llvm::StringMap<dist::LayoutAttr> &stateLayouts; ///< of all entries
+  llvm::StringMap<ArrayRef<int64_t>> heldShapes;   ///< of states
+  llvm::StringSet<> given; ///< "output 'x'", … that a task returns
+};
+} // namespace
+
+static std::string join(StringRef kind, StringRef name) {
+  return (kind + " '" + name + "'").str();
+}
+
+bool Verifier::varies(const Piece &piece) {
+  return llvm::is_contained(piece.partial, microBatch) ||
+         llvm::any_of(piece.dims, [&](const Dim &dim) {
+           return llvm::is_contained(dim.axes, microBatch);
+         });
+}
+
+bool Verifier::varies(const Known &what) {
+  auto any = [&](const std::vector<Piece> &pieces) {
+    return llvm::any_of(pieces,
+                        [&](const Piece &piece) { return varies(piece); });
+  };
+  return any(what.pieces) || llvm::any_of(what.terms, any) ||
+         llvm::any_of(what.views, [&](const View &view) {
+           return llvm::is_contained(view.partial, microBatch) ||
+                  llvm::any_of(view.ranks, [&](const auto &rank) {
+                    return rank.first == microBatch;
+                  });
+         });
+}
+
+/// What is a sum over micro-batches; verifyStates has compared the others.
+void Verifier::readStates() {
+  for (auto state : local.getOps<nn::StateOp>()) {
+    heldShapes[state.getSymName()] =
+        cast<ShapedType>(state.getType()).getShape();
+    if (state.getRole() == nn::StateRole::accumulator)
+      accumulators[state.getSymNameAttr()].state = state;
+  }
+}
+
+/// What the entry says that the program takes and gives, its tasks must.
+LogicalResult Verifier::readEntry() {
+  auto check = [&](StringRef kind, StringAttr name, StringAttr state,
+                   dist::LayoutAttr layout) {
+    return checkLayout(entry.getLoc(), name ? kind : "state",
+                       name ? name : state, layout);
+  };
+  for (unsigned number = 0; number < entry.getNumArguments(); ++number)
+    if (failed(check("input",
+                     entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr),
+                     getState(entry, number),
+                     entry.getArgAttrOfType<dist::LayoutAttr>(
+                         number, dist::kLayoutAttr))))
+      return failure();
+  for (unsigned number = 0; number < entry.getNumResults(); ++number)
+    if (failed(check(
+            "output",
+            entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr),
+            getNewState(entry, number),
+            entry.getResultAttrOfType<dist::LayoutAttr>(number,
+                                                        dist::kLayoutAttr))))
+      return failure();
+  return success();
+}
+
+/// A task runs once, or once for each micro-batch. What follows from one turn
+/// to the next, two turns show.
+LogicalResult Verifier::checkRuns() {
+  auto add = [&](dist::RunOp op) {
+    runs.push_back(symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr()));
+  };
+  schedule.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto loop = dyn_cast<dist::LoopOp>(op)) {
+      for (int64_t turn = 0; turn < 2; ++turn)
+        for (auto run : loop.getOps<dist::RunOp>())
+          add(run);
+      return WalkResult::skip();
+    }
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run);
+    return WalkResult::advance();
+  });
+  return order.verify();
+}
+
+/// What an edge carries is there, of the same micro-batch. Once for each pair
+/// of tasks that edges connect.
+LogicalResult Verifier::checkEdges() {
+  llvm::DenseSet<std::pair<Attribute, Attribute>> checked;
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
+    if (!checked.insert({edge.getSourceAttr(), edge.getTargetAttr()}).second)
+      continue;
+    if (auto early = order.findBefore(edge.getSourceAttr().getAttr(),
+                                      edge.getTargetAttr().getAttr()))
+      return edge.emitError()
+             << "carries a value that is not made yet, to micro-batch "
+             << *early;
+  }
+  return success();
+}
+
+/// A new state is written when no run to come reads the old one.
+LogicalResult Verifier::checkWrites() {
+  llvm::DenseMap<StringAttr, func::FuncOp> writers;
+  for (func::FuncOp task : runs) {
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (StringAttr state = getState(task, number))
+        if (func::FuncOp writer = writers.lookup(state))
+          return task.emitError()
+                 << "reads @" << state.getValue() << " after @"
+                 << writer.getSymName() << " has written the next one";
+    for (unsigned number = 0; number < task.getNumResults(); ++number)
+      if (StringAttr state = getNewState(task, number)) {
+        auto sum = accumulators.find(state);
+        if (sum == accumulators.end() || sum->second.adds != task)
+          writers[state] = task;
+      }
+  }
+  return success();
+}
+
+LogicalResult Verifier::checkAllGiven() {
+  for (auto &[name, accumulator] : accumulators)
+    if (accumulator.adds && !accumulator.reset)
+      return accumulator.state.emitOpError()
+             << "is not set back after the step";
+  auto check = [&](StringRef kind, StringRef name, Value value,
+                   Value old) -> LogicalResult {
+    if (given.contains(join(kind, name)) || value == old)
+      return success();
+    return entry.emitOpError()
+           << "has no task that gives " << kind << " '" << name << "'";
+  };
+  for (auto &each : logical.outputs)
+    if (failed(check("output", each.getKey(), each.getValue(), {})))
+      return failure();
+  for (auto &each : logical.newStates)
+    if (failed(check("new state", each.getKey(), each.getValue(),
+                     logical.states.lookup(each.getKey()))))
+      return failure();
+  return success();
+}
+
+LogicalResult Verifier::run() {
+  readStates();
+  if (failed(readEntry()) || failed(checkRuns()) || failed(checkEdges()))
+    return failure();
+  llvm::SmallSetVector<Operation *, 8> tasks;
+  tasks.insert(runs.begin(), runs.end());
+  for (Operation *op : tasks) {
+    auto task = cast<func::FuncOp>(op);
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (failed(bindArgument(task, number)))
+        return failure();
+    for (Operation &each : task.front().without_terminator())
+      if (failed(follower.follow(&each)))
+        return failure();
+    for (OpOperand &operand : task.front().getTerminator()->getOpOperands())
+      if (failed(verifyResult(task, operand)))
+        return failure();
+  }
+  return failure(failed(checkWrites()) || failed(checkAllGiven()));
+}
+
+/// All tasks, and the runtime, take one piece for a name.
+LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
+                                    StringRef name, dist::LayoutAttr layout) {
+  dist::LayoutAttr &known =
+      kind == "state" ? stateLayouts[name] : layouts[join(kind, name)];
+  if (!layout || (known && known != layout))
+    return emitError(loc) << "expected the layout " << known << " for " << kind
+                          << " '" << name << "', found " << layout;
+  known = layout;
+  return checkPadding(loc, kind, name, layout);
+}
+
+/// Of what the program takes and gives, states alone are padded, and say so.
+LogicalResult Verifier::checkPadding(Location loc, StringRef kind,
+                                     StringRef name, dist::LayoutAttr layout) {
+  Value value;
+  if (kind == "input")
+    value = logical.inputs.lookup(name);
+  else if (kind == "output")
+    value = logical.outputs.lookup(name);
+  ArrayRef<int64_t> shape = layout.getShape();
+  if (kind == "state") {
+    auto held = heldShapes.find(name);
+    if (held == heldShapes.end() || held->second == shape)
+      return success();
+  } else if (!value || shapeOf(value) == shape) {
+    return success();
+  }
+  return emitError(loc) << "expected the layout of all of " << kind << " '"
+                        << name << "', found " << layout;
+}
+
+LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
+                                  StringRef kind, StringRef name,
+                                  Value wanted) {
+  BlockArgument argument = task.getArgument(number);
+  if (!wanted)
+    return task.emitOpError() << "takes " << kind << " '" << name
+                              << "', which the logical program does not";
+  auto layout =
+      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
+  if (failed(checkLayout(argument.getLoc(), kind, name, layout)))
+    return failure();
+  PieceMaker &maker = follower.getMaker();
+  Piece piece = maker.get(wanted, layout);
+  if (!maker.fits(piece, argument.getType()))
+    return emitError(argument.getLoc())
+           << "expected one rank's shape of " << maker.describe(piece)
+           << ", found " << argument.getType();
+  if (microBatches > 1 && !isInLoop(task) && varies(piece))
+    return task.emitOpError() << "runs once, and takes a micro-batch's part of "
+                              << kind << " '" << name << "'";
+  follower.at(argument).pieces = {piece};
+  return success();
+}
+
+/// The sum that the loop has made is whole over micro-batches.
+LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
+                                Accumulator &accumulator) {
+  bool isRead = false;
+  for (func::FuncOp run : runs) {
+    if (run == accumulator.adds && isRead)
+      return task.emitError() << "reads @" << accumulator.state.getSymName()
+                              << " before its last term is added";
+    isRead |= run == task;
+  }
+  BlockArgument argument = task.getArgument(number);
+  auto layout =
+      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
+  StringRef name = accumulator.state.getSymName();
+  if (failed(checkLayout(argument.getLoc(), "state", name, layout)))
+    return failure();
+  PieceMaker &maker = follower.getMaker();
+  std::vector<Piece> &pieces = follower.at(argument).pieces;
+  std::string found;
+  for (Piece piece : accumulator.term) {
+    llvm::erase(piece.partial, microBatch);
+    bool same =
+        piece.partial == maker.dropUnits(layout.getPartial().getNames());
+    for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
+      same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
+    if (same)
+      pieces.push_back(piece);
+    found = maker.describe(piece);
+  }
+  if (pieces.empty())
+    return emitError(argument.getLoc()) << "expected @" << name << " to be "
+                                        << layout << ", found " << found;
+  return success();
+}
+
+LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
+  if (dist::EdgeOp edge = edges.lookup(
+          {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
+    auto source = symbols.lookup<func::FuncOp>(edge.getSourceAttr().getAttr());
+    Known what = follower.at(
+        source.front().getTerminator()->getOperand(edge.getResult()));
+    if (what.sum)
+      return edge.emitError() << "carries a sum that is not finished";
+    if (isInLoop(source) && !isInLoop(task) && varies(what))
+      return edge.emitError()
+             << "carries a value of the last micro-batch alone";
+    follower.at(task.getArgument(number)) = what;
+    return success();
+  }
+  return task.emitOpError()
+         << "expected an input, a state or an edge for argument " << number;
+}
+
+LogicalResult Verifier::bindArgument(func::FuncOp task, unsigned number) {
+  if (auto name = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
+    return bindNamed(task, number, "input", name, logical.inputs.lookup(name));
+  StringAttr state = getState(task, number);
+  if (!state)
+    return bindEdge(task, number);
+  auto sum = accumulators.find(state);
+  if (sum == accumulators.end())
+    return bindNamed(task, number, "state", state,
+                     logical.states.lookup(state));
+  if (sum->second.adds)
+    return readSum(task, number, sum->second);
+  follower.at(task.getArgument(number)).sum = state;
+  return success();
+}
+
+LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
+                                  Accumulator &accumulator) {
+  const Known &what = follower.at(operand.get());
+  StringRef name = accumulator.state.getSymName();
+  if (what.isIdentityOf(accumulator.combines) && accumulator.adds &&
+      !isInLoop(task)) {
+    accumulator.reset = true;
+    return success();
+  }
+  auto fail = [&](const Twine &expected) {
+    return emitError(operand.get().getLoc())
+           << "@" << task.getSymName() << " leaves in @" << name
+           << " something else than " << expected;
+  };
+  if (what.sum != accumulator.state.getSymNameAttr() || what.terms.size() != 1)
+    return fail("the sum so far and one term of the logical program");
+  Known init;
+  if (auto splat =
+          dyn_cast_if_present<SplatElementsAttr>(accumulator.state.getInit()))
+    init.splat = splat.getSplatValue<Attribute>();
+  if (!init.isIdentityOf(what.combines))
+    return accumulator.state.emitOpError()
+           << "expected an accumulator to begin with what changes nothing";
+  accumulator.combines = what.combines;
+  for (const Piece &piece : what.terms.front())
+    if (llvm::is_contained(piece.partial, microBatch) &&
+        piece.reduction == what.combines)
+      accumulator.term.push_back(piece);
+  if (accumulator.term.empty() || accumulator.adds ||
+      (microBatches > 1 && !isInLoop(task)))
+    return fail("one micro-batch's term, once for each");
+  accumulator.adds = task;
+  return success();
+}
+
+LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
+                                    StringRef kind, StringRef name,
+                                    Value wanted) {
+  auto fail = [&]() {
+    return emitError(operand.get().getLoc())
+           << "result " << operand.getOperandNumber() << " of @"
+           << task.getSymName() << ", " << kind << " '" << name << "', ";
+  };
+  if (!wanted)
+    return fail() << "is none of the logical program";
+  auto layout = task.getResultAttrOfType<dist::LayoutAttr>(
+      operand.getOperandNumber(), dist::kLayoutAttr);
+  // What one step leaves is what the next one takes.
+  if (failed(checkLayout(operand.get().getLoc(),
+                         kind == "new state" ? "state" : kind, name, layout)))
+    return failure();
+  if (!given.insert(join(kind, name)).second)
+    return fail() << "is given by two tasks";
+  PieceMaker &maker = follower.getMaker();
+  Piece expected = maker.get(wanted, layout);
+  if (microBatches > 1 && !isInLoop(task) && varies(expected))
+    return fail() << "is of one micro-batch alone";
+  std::string found;
+  for (const Piece &piece : follower.hold(operand.get(), wanted)) {
+    bool same =
+        piece.partial.empty() && maker.fits(expected, operand.get().getType());
+    for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
+      same &= mine.free || mine.isSplitLike(theirs);
+    if (same)
+      return success();
+    found = maker.describe(piece);
+  }
+  return fail() << "expected " << maker.describe(expected) << ", found "
+                << (found.empty() ? "something else" : found);
+}
+
+LogicalResult Verifier::verifyResult(func::FuncOp task, OpOperand &operand) {
+  unsigned number = operand.getOperandNumber();
+  if (auto name = task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr))
+    return verifyNamed(task, operand, "output", name,
+                       logical.outputs.lookup(name));
+  StringAttr state = getNewState(task, number);
+  if (!state)
+    return success(); // along an edge
+  auto sum = accumulators.find(state);
+  if (sum != accumulators.end())
+    return verifySum(task, operand, sum->second);
+  return verifyNamed(task, operand, "new state", state,
+                     logical.newStates.lookup(state));
+}
+
+LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
+  dist::MeshOp mesh = dist::MeshOp::of(local);
+  dist::MeshOp whole = dist::MeshOp::of(logical);
+  // What nothing has placed yet has no mesh.
+  if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
+    return local.emitError()
+           << "expected a mesh as in the logical program, found "
+           << (mesh ? "another" : "none");
+  if (local.getOps<dist::ScheduleOp>().empty())
+    return local.emitError() << "expected a dist.schedule, found none";
+  if (failed(verifyStates(logical, local)))
+    return failure();
+  // A state is the same piece to all entries.
+  llvm::StringMap<dist::LayoutAttr> stateLayouts;
+  llvm::DenseSet<StringAttr> proved;
+  for (auto schedule : local.getOps<dist::ScheduleOp>()) {
+    auto before = logical.lookupSymbol<func::FuncOp>(schedule.getEntry());
+    auto entry = local.lookupSymbol<func::FuncOp>(schedule.getEntry());
+    if (!before || before.isExternal() || !entry ||
+        nn::getEntryKind(before) != nn::getEntryKind(entry))
+      return schedule.emitOpError() << "runs no entry of the logical program";
+    if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+      return schedule.emitOpError() << "expected one stage";
+    if (failed(
+            Verifier(before, local, entry, schedule, mesh, stateLayouts).run()))
+      return failure();
+    proved.insert(before.getSymNameAttr());
+  }
+  for (func::FuncOp entry : nn::getEntries(logical))
+    if (!proved.contains(entry.getSymNameAttr()))
+      return local.emitError()
+             << "expected a schedule of entry @" << entry.getSymName()
+             << " of the logical program, found none";
+  return success();
+}

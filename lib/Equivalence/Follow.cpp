@@ -1,0 +1,282 @@
+// Follows ops: by the map of each, and where one rank's program says a thing in
+// other words than the logical one, by what these words mean.
+
+#include "Follow.h"
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+bool Known::isZero() const {
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isZero();
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && number.getValue().isZero();
+}
+
+bool Known::isIdentityOf(dist::Reduction kind) const {
+  if (kind == dist::Reduction::sum)
+    return isZero();
+  bool least = kind == dist::Reduction::max;
+  if (auto number = dyn_cast_if_present<FloatAttr>(splat))
+    return number.getValue().isInfinity() &&
+           number.getValue().isNegative() == least;
+  auto number = dyn_cast_if_present<IntegerAttr>(splat);
+  return number && (least ? number.getValue().isMinSignedValue()
+                          : number.getValue().isMaxSignedValue());
+}
+
+/// Adds what is not there yet.
+void equivalence::insert(std::vector<Piece> &pieces, const Piece &piece) {
+  if (!llvm::is_contained(pieces, piece))
+    pieces.push_back(piece);
+}
+
+std::vector<Piece> Follower::hold(Value value, Value wanted) {
+  const Known &what = at(value);
+  std::vector<Piece> held;
+  for (const Piece &piece : what.pieces)
+    if (piece.logical == wanted)
+      held.push_back(piece);
+  SplatElementsAttr whole;
+  if (held.empty() && what.splat && matchPattern(wanted, m_Constant(&whole)) &&
+      whole.getSplatValue<Attribute>() == what.splat)
+    held.push_back(makeFree(wanted));
+  return held;
+}
+
+/// Whether two ops are the same function, sizes aside.
+bool equivalence::agree(Operation *logical, Operation *local) {
+  if (logical->getName() != local->getName() ||
+      logical->getNumOperands() != local->getNumOperands())
+    return false;
+  if (auto slice = dyn_cast<nn::SliceOp>(logical)) {
+    auto other = cast<nn::SliceOp>(local);
+    return slice.getStarts() == other.getStarts() &&
+           slice.getSteps() == other.getSteps();
+  }
+  return haveSameAttributes(logical, local);
+}
+
+/// The results, each way, of `whole` on each choice of pieces. Zero is a term
+/// of any sum: where `zeros` says so, it takes part in those of its neighbours.
+std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
+                                                const Operands &operands,
+                                                ArrayRef<bool> zeros,
+                                                Operation *local) {
+  std::optional<OpMap> map = getOpMap(whole);
+  std::vector<std::vector<Piece>> choices = {{}};
+  for (const std::vector<Piece> &each : operands) {
+    std::vector<std::vector<Piece>> longer;
+    for (const std::vector<Piece> &choice : choices)
+      for (const Piece &piece : each) {
+        longer.push_back(choice);
+        longer.back().push_back(piece);
+      }
+    choices = std::move(longer);
+  }
+  std::vector<std::vector<Piece>> results;
+  for (std::vector<Piece> &choice : choices) {
+    for (size_t number = 0; map && number < choice.size(); ++number)
+      for (ArrayRef<unsigned> together : map->linear)
+        if (zeros[number] && choice[number].partial.empty() &&
+            llvm::is_contained(together, number))
+          for (unsigned other : together)
+            if (!choice[other].partial.empty())
+              choice[number].partial = choice[other].partial;
+    for (auto &reading : maker.getReadings(whole, choice, local))
+      if (auto pieces = maker.applyOp(whole, reading, local, why);
+          succeeded(pieces))
+        results.push_back(*pieces);
+  }
+  return results;
+}
+
+void Follower::followOp(Operation *op) {
+  // The op must read what each operand holds: the operand with the fewest
+  // readers says which it can be.
+  SmallVector<const Logical::Ops *> fewest;
+  size_t fewestReaders = std::numeric_limits<size_t>::max();
+  SmallVector<bool> zeros;
+  for (Value operand : op->getOperands()) {
+    const Known &what = at(operand);
+    SmallVector<const Logical::Ops *> readers;
+    for (const Piece &piece : what.pieces)
+      readers.push_back(&logical.getReaders(piece.logical));
+    if (what.splat)
+      readers.push_back(&logical.getReaders(what.splat));
+    size_t count = 0;
+    for (const Logical::Ops *each : readers)
+      count += each->size();
+    if (count < fewestReaders) {
+      fewest = std::move(readers);
+      fewestReaders = count;
+    }
+    zeros.push_back(what.isZero());
+  }
+  Logical::Ops candidates;
+  for (const Logical::Ops *readers : fewest)
+    for (Operation *reader : *readers)
+      if (agree(reader, op))
+        candidates.insert(reader);
+  for (Operation *candidate : candidates) {
+    Operands operands;
+    for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+      operands.push_back(
+          hold(operand, logical.rootOf(candidate->getOperand(number))));
+    for (auto &results : apply(candidate, operands, zeros, op))
+      for (auto [piece, result] : llvm::zip_equal(results, op->getResults()))
+        insertSum(at(result).pieces, piece);
+  }
+}
+
+/// Where a rank's piece begins: its number along axes, times a size.
+bool Follower::followOffset(Operation *op, Known &result) {
+  if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
+    result.offset = Offset{maker.dropUnits(index.getAxes().getNames()), 1};
+    return true;
+  }
+  if (!isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
+    return false;
+  result.offset = at(op->getOperand(0)).offset;
+  if (!result.offset || !isa<nn::MulOp>(op))
+    return result.offset.has_value();
+  auto factor = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
+  if (factor)
+    result.offset->factor *= factor.getInt();
+  else
+    result.offset.reset();
+  return factor != nullptr;
+}
+
+/// A counter from where the rank's piece begins is a piece of the whole
+/// counter.
+void Follower::followCounter(Operation *op, Known &result) {
+  auto add = dyn_cast<nn::AddOp>(op);
+  if (!add)
+    return;
+  for (auto [count, by] : {std::pair(add.getLhs(), add.getRhs()),
+                           std::pair(add.getRhs(), add.getLhs())}) {
+    auto iota = count.getDefiningOp<nn::IotaOp>();
+    const std::optional<Offset> &offset = at(by).offset;
+    if (!iota || !offset ||
+        offset->factor != iota.getType().getDimSize(iota.getDim()))
+      continue;
+    for (Operation *whole : logical.getSources(iota->getName())) {
+      Piece piece = makeFree(whole->getResult(0));
+      piece.dims[iota.getDim()] = {offset->axes, false};
+      if (agree(whole, iota) && maker.fits(piece, iota.getType()))
+        insert(result.pieces, piece);
+    }
+  }
+}
+
+void Follower::followSource(Operation *op) {
+  Value value = op->getResult(0);
+  Known &result = at(value);
+  SplatElementsAttr splat;
+  if (matchPattern(op, m_Constant(&splat))) {
+    // Of any value whose elements are that.
+    result.splat = splat.getSplatValue<Attribute>();
+    return;
+  }
+  for (Operation *whole : logical.getSources(op->getName())) {
+    Piece piece;
+    piece.logical = whole->getResult(0);
+    piece.dims.resize(cast<RankedTensorType>(value.getType()).getRank());
+    if (auto iota = dyn_cast<nn::IotaOp>(op))
+      for (unsigned dim = 0; dim < piece.dims.size(); ++dim)
+        piece.dims[dim].free = dim != iota.getDim();
+    if (piece.dims.size() ==
+            static_cast<size_t>(
+                cast<RankedTensorType>(piece.logical.getType()).getRank()) &&
+        agree(whole, op) && maker.fits(piece, value.getType()))
+      insert(result.pieces, piece);
+  }
+}
+
+LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
+  for (StringAttr axis : op.getAxes().getNames())
+    if (axis == dist::MeshOp::kMicroBatchAxis &&
+        mesh.findAxisSize(axis).value_or(1) > 1 && op.communicates())
+      return op.emitError() << "works over micro-batches, which run one after "
+                               "another";
+  const Known from = at(op->getOperand(0));
+  Known &result = at(op->getResult(0));
+  why = "what it gets is nothing of it";
+  // Equal elements stay what they are wherever they are sent.
+  if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+    result.splat = from.splat;
+  auto apply = [&](const std::vector<Piece> &pieces) {
+    std::vector<Piece> results;
+    for (const Piece &piece : pieces)
+      if (auto made = maker.applyCollective(op, piece, why); succeeded(made))
+        insert(results, *made);
+    return results;
+  };
+  result.pieces = apply(from.pieces);
+  for (const std::vector<Piece> &term : from.terms)
+    result.terms.push_back(apply(term));
+  // What is done to a sum is done to each term.
+  if (llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
+    result.terms.clear();
+  for (View view : from.views)
+    if (moveView(view, op, maker))
+      result.views.push_back(std::move(view));
+  if (result.isNothing())
+    return op.emitError() << "does not follow from the logical program: "
+                          << why;
+  return success();
+}
+
+LogicalResult Follower::follow(Operation *op) {
+  why = "no op of it computes this from what the operands hold";
+  if (op->getNumOperands() == 0 && !isa<dist::AxisIndexOp>(op)) {
+    followSource(op);
+    // Nothing yet: a constant or a counter may become part of something.
+    return success();
+  }
+  if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+      collective && !isa<dist::AxisIndexOp>(op))
+    return followCollective(collective);
+  if (isa<nn::GradientOp>(op)) {
+    Known what = at(op->getOperand(0));
+    at(op->getResult(0)) = std::move(what);
+    return success();
+  }
+  if (op->getNumResults() == 1) {
+    Known result;
+    if (!followOffset(op, result) && !followSum(op, result)) {
+      followCounter(op, result);
+      followMerged(op, result);
+      followPadding(op, result);
+      // What does nothing but move equal elements leaves them equal.
+      if (isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
+        result.splat = at(op->getOperand(0)).splat;
+    }
+    at(op->getResult(0)) = std::move(result);
+  }
+  followOp(op);
+  auto isFollowed = [&] {
+    return llvm::any_of(op->getResults(),
+                        [&](Value result) { return !at(result).isNothing(); });
+  };
+  // Otherwise it is said in other words.
+  if (!isFollowed() && distribute(op))
+    followOp(op);
+  if (!isFollowed() && addViews(op))
+    followOp(op);
+  if (!isFollowed() && op->getNumResults() == 1) {
+    Known result;
+    followView(op, result);
+    followParts(op, result);
+    followTerms(op, result);
+    at(op->getResult(0)) = std::move(result);
+  }
+  if (isFollowed())
+    return success();
+  return op->emitError() << "does not follow from the logical program: " << why;
+}

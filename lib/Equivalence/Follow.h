@@ -1,0 +1,114 @@
+// What each op of one rank's program computes, in terms of the logical one.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_FOLLOW_H
+#define ACCEL_LIB_EQUIVALENCE_FOLLOW_H
+
+#include "Logical.h"
+#include "Pieces.h"
+#include <map>
+
+namespace accel::equivalence {
+
+/// A rank's number along axes, times a factor: where its piece begins.
+struct Offset {
+  Axes axes;
+  int64_t factor = 1;
+};
+
+/// What is known of a local value. None of these: nothing.
+struct Known {
+  /// The values of the logical program that it holds a piece of, and, where
+  /// equal elements leave it open, each piece that it may be.
+  std::vector<Piece> pieces;
+  mlir::Attribute splat;        ///< all elements are this
+  std::optional<Offset> offset; ///< all elements are this
+  /// The sum over micro-batches that it is, so far, with further terms: of each
+  /// what it may be. Without one a sum of terms that the logical program adds
+  /// in another order.
+  mlir::StringAttr sum;
+  std::vector<std::vector<Piece>> terms;
+  dist::Reduction combines = dist::Reduction::sum; ///< how terms came in
+  /// What it is of a value whose elements the logical program has nowhere in
+  /// this shape.
+  std::vector<View> views;
+
+  bool isNothing() const {
+    return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
+           views.empty();
+  }
+  bool isZero() const;
+  /// Whether it changes nothing where it is combined with others.
+  bool isIdentityOf(dist::Reduction kind) const;
+};
+
+/// Whether two ops are the same function, sizes aside.
+bool agree(mlir::Operation *logical, mlir::Operation *local);
+
+/// Adds what is not there yet.
+void insert(std::vector<Piece> &pieces, const Piece &piece);
+
+/// Follows one rank's ops in order.
+class Follower {
+public:
+  Follower(Logical &logical, dist::MeshOp mesh)
+      : logical(logical), mesh(mesh), maker(mesh) {}
+
+  /// Finds what the op's results hold; an error if that is nothing of the
+  /// logical program.
+  mlir::LogicalResult follow(mlir::Operation *op);
+  Known &at(mlir::Value value) {
+    std::unique_ptr<Known> &what = known[value];
+    if (!what)
+      what = std::make_unique<Known>();
+    return *what;
+  }
+  /// The pieces of `wanted`, a root of the logical program, that a value holds.
+  std::vector<Piece> hold(mlir::Value value, mlir::Value wanted);
+  PieceMaker &getMaker() { return maker; }
+
+private:
+  using Operands = std::vector<std::vector<Piece>>;
+
+  mlir::LogicalResult followCollective(dist::CollectiveOpInterface op);
+  void followSource(mlir::Operation *op);
+  bool followOffset(mlir::Operation *op, Known &result);
+  bool followSum(mlir::Operation *op, Known &result);
+  void followCounter(mlir::Operation *op, Known &result);
+  void followMerged(mlir::Operation *op, Known &result);
+  void followPadding(mlir::Operation *op, Known &result);
+  void followView(mlir::Operation *op, Known &result);
+  void followParts(mlir::Operation *op, Known &result);
+  std::optional<View> applyParts(mlir::Operation *whole,
+                                 mlir::Operation *local);
+  void followTerms(mlir::Operation *op, Known &result);
+  bool distribute(mlir::Operation *op);
+  bool addViews(mlir::Operation *op);
+  void followOp(mlir::Operation *op);
+  std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
+                                        const Operands &operands,
+                                        llvm::ArrayRef<bool> zeros,
+                                        mlir::Operation *local);
+  Logical::Ops findScatters(mlir::Value updates);
+  std::vector<Piece> applyScatter(mlir::Operation *whole,
+                                  mlir::Operation *local);
+  using Terms = std::vector<std::vector<Piece>>;
+  bool collectTerms(mlir::Operation *op, Terms &terms);
+  Terms join(Terms terms);
+  std::vector<Piece> findSum(const Terms &terms);
+  void insertSum(std::vector<Piece> &pieces, const Piece &piece);
+  std::vector<View> getViews(mlir::Value value);
+  void addPieces(const View &view, mlir::Value value, Known &result);
+  std::vector<Piece> addTerms(llvm::ArrayRef<Piece> lhs,
+                              llvm::ArrayRef<Piece> rhs);
+
+  Logical &logical;
+  dist::MeshOp mesh;
+  PieceMaker maker;
+  /// References to what is known stay good.
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
+  std::string why; ///< the last thing that kept an op from following
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_FOLLOW_H

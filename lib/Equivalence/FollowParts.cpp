@@ -1,0 +1,181 @@
+// Concatenations, slices and padding of whole parts of a dimension: where what
+// is in a part comes in another order, the parts are a dimension of their own.
+
+#include "Follow.h"
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+namespace {
+/// What an op does along the one dimension that it changes.
+struct Change {
+  unsigned dim;
+  int64_t before = 0, after = 0; ///< elements cut away, or padded
+};
+
+/// A rank's part of a tensor, the parts of which are a dimension of their own.
+struct Parts {
+  View view;
+  LocatedView located;
+  int64_t size; ///< of a part
+};
+} // namespace
+
+/// None if it changes several dimensions, or does not keep neighbours.
+static std::optional<Change> getChange(Operation *op) {
+  if (auto concat = dyn_cast<nn::ConcatOp>(op))
+    return Change{static_cast<unsigned>(concat.getDim())};
+  std::optional<Change> change;
+  auto add = [&](unsigned dim, int64_t before, int64_t after) {
+    if (before == 0 && after == 0)
+      return true;
+    bool isFirst = !change;
+    change = Change{dim, before, after};
+    return isFirst;
+  };
+  if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+    for (auto [dim, size] : llvm::enumerate(shapeOf(slice.getInput())))
+      if (int64_t start = slice.getStarts()[dim];
+          slice.getSteps()[dim] != 1 ||
+          !add(dim, start, size - start - slice.getSizes()[dim]))
+        return std::nullopt;
+  } else if (auto pad = dyn_cast<nn::PadOp>(op)) {
+    for (auto [dim, low] : llvm::enumerate(pad.getLow()))
+      if (!add(dim, low, pad.getHigh()[dim]))
+        return std::nullopt;
+  }
+  return change;
+}
+
+/// Reads a view so that dimension `dim` of it counts parts along dimension
+/// `wholeDim` of `whole`.
+static std::optional<Parts> getParts(const View &view, const View &whole,
+                                     unsigned dim, unsigned wholeDim,
+                                     int64_t size) {
+  std::optional<LocatedView> located = locate(view, whole);
+  if (!located)
+    return std::nullopt;
+  int64_t next = size; // what is above the next part
+  for (const Located &place : located->dims[dim]) {
+    if (place.dim != wholeDim || place.digit.stride * place.digit.size != next)
+      return std::nullopt;
+    next = place.digit.stride;
+  }
+  for (const auto &digits : view.dims)
+    for (const ViewDigit &digit : digits)
+      if (digit.held)
+        return std::nullopt;
+  return Parts{view, *located, next};
+}
+
+/// What the local op makes of views, in terms of `whole`'s result.
+std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
+  std::optional<Change> change = getChange(whole), own = getChange(local);
+  if (!change || !own)
+    return std::nullopt;
+  bool isConcat = isa<nn::ConcatOp>(whole);
+  std::optional<Parts> first;
+  unsigned tensors = isConcat ? whole->getNumOperands() : 1;
+  for (unsigned number = 0; number < tensors; ++number) {
+    Value operand = logical.rootOf(whole->getOperand(number));
+    View of = logical.getView(operand);
+    std::optional<Parts> parts;
+    for (const View &view : getViews(local->getOperand(number)))
+      if (!parts && view.root == of.root)
+        parts = getParts(view, of, own->dim, change->dim,
+                         shapeOf(operand)[change->dim]);
+    if (!parts)
+      return std::nullopt;
+    // Operands are alike in all but how many parts they have.
+    auto isLike = [&](const Parts &other) {
+      auto same = [](const auto &lhs, const auto &rhs) {
+        return llvm::equal(lhs, rhs, [](const Located &a, const Located &b) {
+          return a.dim == b.dim && a.digit == b.digit;
+        });
+      };
+      if (other.size != parts->size ||
+          other.view.partial != parts->view.partial ||
+          other.view.reduction != parts->view.reduction ||
+          !same(other.located.ranks, parts->located.ranks) ||
+          other.view.ranks.size() != parts->view.ranks.size())
+        return false;
+      for (size_t rank = 0; rank < parts->view.ranks.size(); ++rank)
+        if (other.view.ranks[rank].first != parts->view.ranks[rank].first)
+          return false;
+      for (size_t dim = 0; dim < parts->located.dims.size(); ++dim)
+        if (dim != own->dim &&
+            !same(other.located.dims[dim], parts->located.dims[dim]))
+          return false;
+      return true;
+    };
+    if (first && !isLike(*first))
+      return std::nullopt;
+    if (!first)
+      first = parts;
+  }
+  if (change->before != own->before * first->size ||
+      change->after != own->after * first->size)
+    return std::nullopt;
+  if (auto pad = dyn_cast<nn::PadOp>(whole)) {
+    const Known &value = at(local->getOperand(1));
+    SplatElementsAttr number;
+    if (!matchPattern(logical.rootOf(pad.getValue()), m_Constant(&number)) ||
+        number.getSplatValue<Attribute>() != value.splat ||
+        (!first->view.partial.empty() && !value.isZero()))
+      return std::nullopt;
+  }
+  // The same positions in the result, whose parts are more or fewer.
+  Value made = whole->getResult(0);
+  View root = View::of(made), result;
+  result.root = made;
+  result.partial = first->view.partial;
+  result.reduction = first->view.reduction;
+  SmallVector<int64_t> strides(shapeOf(made).size(), 1);
+  for (size_t dim = strides.size(); dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shapeOf(made)[dim];
+  auto place = [&](const Located &at) {
+    return ViewDigit{{at.digit.size, at.digit.stride * strides[at.dim]}};
+  };
+  for (auto [dim, places] : llvm::enumerate(first->located.dims)) {
+    auto &digits = result.dims.emplace_back();
+    if (dim == own->dim)
+      digits.push_back(
+          place({change->dim,
+                 {shapeOf(made)[change->dim] / first->size, first->size}}));
+    else
+      for (const Located &at : places)
+        digits.push_back(place(at));
+    int64_t size = 1;
+    for (const ViewDigit &digit : digits)
+      size *= digit.size;
+    if (size != shapeOf(local->getResult(0))[dim])
+      return std::nullopt;
+  }
+  for (auto [rank, at] :
+       llvm::zip_equal(first->view.ranks, first->located.ranks))
+    result.ranks.push_back({rank.first, place(at)});
+  return result;
+}
+
+void Follower::followParts(Operation *op, Known &result) {
+  if (!isa<nn::ConcatOp, nn::SliceOp, nn::PadOp>(op))
+    return;
+  Logical::Ops candidates;
+  for (const View &view : getViews(op->getOperand(0))) {
+    ArrayRef<Value> family = logical.getViews(view.root);
+    for (Value value : family.empty() ? ArrayRef(view.root) : family)
+      for (Operation *reader : logical.getReaders(value))
+        if (reader->getName() == op->getName() &&
+            reader->getNumOperands() == op->getNumOperands())
+          candidates.insert(reader);
+  }
+  for (Operation *candidate : candidates)
+    if (std::optional<View> view = applyParts(candidate, op)) {
+      addPieces(*view, op->getResult(0), result);
+      result.views.push_back(std::move(*view));
+    }
+}

@@ -1,0 +1,279 @@
+// Sums: over micro-batches, of terms that the logical program adds in another
+// order, of what is scattered, of what one op makes of each term.
+
+#include "Follow.h"
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+/// How many terms a sum may have, and in how many others it may be.
+static constexpr size_t kTerms = 1024, kSums = 64;
+
+/// Adds a piece, also as what else it is known to be.
+void Follower::insertSum(std::vector<Piece> &pieces, const Piece &piece) {
+  insert(pieces, piece);
+  if (Value sum = logical.getSumOf(piece.logical)) {
+    Piece same = piece;
+    same.logical = sum;
+    insert(pieces, same);
+  }
+}
+
+/// The logical program's scatters of what `updates` may be.
+Logical::Ops Follower::findScatters(Value updates) {
+  const Known &what = at(updates);
+  Logical::Ops found;
+  auto add = [&](const Logical::Ops &readers) {
+    for (Operation *reader : readers)
+      if (isa<nn::ScatterAddOp>(reader))
+        found.insert(reader);
+  };
+  for (const Piece &piece : what.pieces)
+    add(logical.getReaders(piece.logical));
+  if (what.splat)
+    add(logical.getReaders(what.splat));
+  return found;
+}
+
+/// What a local scatter onto anything adds to it, read as `whole`'s, onto
+/// zeros.
+std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
+  auto scatter = cast<nn::ScatterAddOp>(local);
+  auto onto = cast<nn::ScatterAddOp>(whole);
+  std::vector<Piece> terms;
+  if (scatter.getDim() != onto.getDim() ||
+      scatter.getBatchDims() != onto.getBatchDims() ||
+      (!matchPattern(logical.rootOf(onto.getInit()), m_AnyZeroFloat()) &&
+       !matchPattern(logical.rootOf(onto.getInit()), m_Zero())))
+    return terms;
+  Operands operands = {
+      {makeFree(logical.rootOf(onto.getInit()))},
+      hold(scatter.getIndices(), logical.rootOf(onto.getIndices())),
+      hold(scatter.getUpdates(), logical.rootOf(onto.getUpdates()))};
+  for (auto &results : apply(whole, operands, {true, false, false}, local))
+    insert(terms, results.front());
+  return terms;
+}
+
+/// The dimensions of two pieces that are added element by element: where one's
+/// elements are equal, those of the other. None if they are split differently.
+static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
+                                                ArrayRef<Dim> rhs) {
+  if (lhs.size() != rhs.size())
+    return std::nullopt;
+  std::vector<Dim> joined;
+  for (auto [a, b] : llvm::zip_equal(lhs, rhs)) {
+    if (!a.free && !b.free && !a.isSplitLike(b))
+      return std::nullopt;
+    joined.push_back(a.free ? b : a);
+    joined.back().zeros = a.zeros && b.zeros;
+  }
+  return joined;
+}
+
+/// Sums that the logical program makes of two values.
+std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
+                                      ArrayRef<Piece> rhs) {
+  std::vector<Piece> sums;
+  for (const Piece &a : lhs)
+    for (Operation *reader : logical.getReaders(a.logical)) {
+      auto add = dyn_cast<nn::AddOp>(reader);
+      if (!add)
+        continue;
+      Value left = logical.rootOf(add.getLhs()),
+            right = logical.rootOf(add.getRhs());
+      for (const Piece &b : rhs) {
+        bool adds = (left == a.logical && right == b.logical) ||
+                    (left == b.logical && right == a.logical);
+        if (!adds || a.partial != b.partial || !a.isSum() || !b.isSum())
+          continue;
+        std::optional<std::vector<Dim>> dims = joinDims(a.dims, b.dims);
+        if (!dims)
+          continue;
+        Piece sum = a;
+        sum.logical = add;
+        sum.dims = *dims;
+        insertSum(sums, sum);
+      }
+    }
+  return sums;
+}
+
+/// x + scatter_add(0, i, u) is scatter_add(x, i, u) in one rank's program.
+void Follower::followMerged(Operation *op, Known &result) {
+  auto scatter = dyn_cast<nn::ScatterAddOp>(op);
+  if (!scatter)
+    return;
+  for (Operation *whole : findScatters(scatter.getUpdates())) {
+    std::vector<Piece> terms = applyScatter(whole, op),
+                       onto = at(scatter.getInit()).pieces;
+    // What is all equal is any of the values that the logical program adds.
+    for (Operation *sum : logical.getReaders(whole->getResult(0)))
+      for (Value term : sum->getOperands())
+        for (const Piece &piece : hold(scatter.getInit(), logical.rootOf(term)))
+          insert(onto, piece);
+    for (const Piece &sum : addTerms(onto, terms))
+      insert(result.pieces, sum);
+  }
+}
+
+/// What an op adds, each as what it may be; false if that is unknown.
+bool Follower::collectTerms(Operation *op, Terms &terms) {
+  auto collect = [&](Value value) {
+    const Known &what = at(value);
+    terms.insert(terms.end(), what.terms.begin(), what.terms.end());
+    if (!what.pieces.empty())
+      terms.push_back(what.pieces);
+    return what.sum || !what.terms.empty() || !what.pieces.empty();
+  };
+  if (isa<nn::AddOp>(op))
+    return collect(op->getOperand(0)) && collect(op->getOperand(1));
+  auto scatter = dyn_cast<nn::ScatterAddOp>(op);
+  if (!scatter || !collect(scatter.getInit()))
+    return false;
+  std::vector<Piece> term;
+  for (Operation *whole : findScatters(scatter.getUpdates()))
+    for (const Piece &piece : applyScatter(whole, op))
+      insert(term, piece);
+  terms.push_back(term);
+  return !term.empty();
+}
+
+/// What the logical program adds up to a value, in some order; nothing if that
+/// is too much to compare.
+static std::vector<Value> getLeaves(const Logical &logical,
+                                    std::vector<Value> values) {
+  std::vector<Value> leaves;
+  while (!values.empty()) {
+    if (leaves.size() + values.size() > kTerms)
+      return {};
+    Value value = values.back();
+    values.pop_back();
+    if (auto terms = logical.getTerms(value)) {
+      values.push_back(terms->first);
+      values.push_back(terms->second);
+    } else {
+      leaves.push_back(value);
+    }
+  }
+  llvm::sort(leaves, [](Value lhs, Value rhs) {
+    return lhs.getAsOpaquePointer() < rhs.getAsOpaquePointer();
+  });
+  return leaves;
+}
+
+/// Sums that the logical program makes of all terms, in whatever order.
+std::vector<Piece> Follower::findSum(const Terms &terms) {
+  std::vector<Piece> sums;
+  for (Piece sum : terms.front()) {
+    if (!sum.isSum())
+      continue;
+    std::vector<Value> values = {sum.logical};
+    for (const std::vector<Piece> &term : ArrayRef(terms).drop_front())
+      for (const Piece &piece : term) {
+        auto dims = joinDims(sum.dims, piece.dims);
+        if (!dims || sum.partial != piece.partial || !piece.isSum())
+          continue;
+        sum.dims = *dims;
+        values.push_back(piece.logical);
+        break;
+      }
+    if (values.size() != terms.size())
+      continue;
+    std::vector<Value> leaves = getLeaves(logical, std::move(values));
+    if (leaves.empty())
+      continue;
+    llvm::SmallSetVector<Value, 8> added;
+    added.insert(leaves.front());
+    for (size_t next = 0; next < added.size() && next < kSums; ++next) {
+      if (next > 0 && getLeaves(logical, {added[next]}) == leaves) {
+        sum.logical = added[next];
+        insertSum(sums, sum);
+      }
+      for (Operation *reader : logical.getReaders(added[next]))
+        if (isa<nn::AddOp>(reader)) {
+          added.insert(reader->getResult(0));
+          if (Value is = logical.getSumOf(reader->getResult(0)))
+            added.insert(is);
+        }
+    }
+  }
+  return sums;
+}
+
+/// Terms that the logical program adds are one.
+Follower::Terms Follower::join(Terms terms) {
+  if (terms.size() < 2)
+    return terms;
+  if (auto all = findSum(terms); !all.empty())
+    return {all};
+  return terms;
+}
+
+/// A sum over micro-batches, and more terms.
+bool Follower::followSum(Operation *op, Known &result) {
+  auto sum = llvm::find_if(op->getOperands(),
+                           [&](Value each) { return at(each).sum; });
+  if (sum != op->operand_end() && isa<nn::MaxOp, nn::MinOp>(op)) {
+    const Known before = at(*sum);
+    std::vector<Piece> term =
+        at(op->getOperand(*sum == op->getOperand(0))).pieces;
+    if (!before.terms.empty() || term.empty())
+      return false;
+    result.sum = before.sum;
+    result.terms = {std::move(term)};
+    result.combines =
+        isa<nn::MaxOp>(op) ? dist::Reduction::max : dist::Reduction::min;
+    return true;
+  }
+  Terms terms;
+  if (sum == op->operand_end() || at(*sum).combines != dist::Reduction::sum ||
+      !collectTerms(op, terms) ||
+      llvm::count_if(op->getOperands(),
+                     [&](Value each) { return at(each).sum; }) != 1)
+    return false;
+  // It is added to, not with.
+  if (isa<nn::ScatterAddOp>(op) && op->getOperand(0) != *sum)
+    return false;
+  result.sum = at(*sum).sum;
+  result.terms = join(std::move(terms));
+  return true;
+}
+
+/// A sum of terms that the logical program adds in another order, or has added
+/// before it does something else.
+void Follower::followTerms(Operation *op, Known &result) {
+  Terms terms;
+  if (!collectTerms(op, terms))
+    return;
+  terms = join(std::move(terms));
+  if (terms.size() == 1)
+    result.pieces = terms.front();
+  else
+    result.terms = std::move(terms);
+}
+
+/// Where the logical program does this to a sum, it may be done to each term.
+bool Follower::distribute(Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumResults() != 1)
+    return false;
+  bool found = false;
+  const std::vector<Piece> pieces = at(op->getOperand(0)).pieces;
+  for (const Piece &piece : pieces)
+    for (Operation *reader :
+         logical.findReadersOfSums(op->getName(), piece.logical)) {
+      std::optional<OpMap> map = getOpMap(reader);
+      bool isLinear =
+          isa<nn::ReshapeOp>(reader) ||
+          (map && llvm::is_contained(map->linear, std::vector<unsigned>{0}));
+      if (!isLinear || !agree(reader, op))
+        continue;
+      logical.distribute(reader, piece.logical);
+      found = true;
+    }
+  return found;
+}

@@ -1,0 +1,78 @@
+// The logical program, to be looked up.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_LOGICAL_H
+#define ACCEL_LIB_EQUIVALENCE_LOGICAL_H
+
+#include "Views.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accel::equivalence {
+
+/// An entry of the logical program, by what its values are used for. Where a
+/// value is placed (dist.reshard, dist.constraint) and where the update begins
+/// (nn.gradient) does not change what it is: such ops are looked through. Ops
+/// that are the same function of the same values are one.
+class Logical {
+public:
+  using Ops = llvm::SetVector<mlir::Operation *>;
+
+  explicit Logical(mlir::func::FuncOp entry);
+  ~Logical();
+  Logical(const Logical &) = delete;
+  Logical &operator=(const Logical &) = delete;
+
+  /// The value without the ops that are looked through, the first of its kind.
+  mlir::Value rootOf(mlir::Value value) const;
+  /// The ops that read a root.
+  const Ops &getReaders(mlir::Value root) const;
+  /// The ops that read a constant of equal elements.
+  const Ops &getReaders(mlir::Attribute element) const;
+  /// The ops without operands that have a name.
+  const Ops &getSources(mlir::OperationName name) const;
+
+  /// A root as a view of what reshapes and transposes have made it of.
+  const View &getView(mlir::Value root) const;
+  /// The roots that are views of the root of a view.
+  llvm::ArrayRef<mlir::Value> getViews(mlir::Value root) const;
+
+  /// What one op makes of a sum is the sum of what it makes of the terms:
+  /// writes the program's `op`, of a sum in which `term` is, that way too.
+  /// `op(term)` can be looked up then, and the sum of it and the other's is
+  /// known as `op(sum)`.
+  void distribute(mlir::Operation *op, mlir::Value term);
+  /// The ops with a name that read a sum in which `term` is.
+  llvm::SmallVector<mlir::Operation *>
+  findReadersOfSums(mlir::OperationName name, mlir::Value term) const;
+  /// The two values of which a root is the sum; none if it is none.
+  std::optional<std::pair<mlir::Value, mlir::Value>>
+  getTerms(mlir::Value root) const;
+  /// What a sum of a distributed op's results is in the program; none for
+  /// others.
+  mlir::Value getSumOf(mlir::Value added) const { return sums.lookup(added); }
+
+  /// Arguments, and roots of results.
+  llvm::StringMap<mlir::Value> inputs, states, outputs, newStates;
+
+private:
+  void add(mlir::Operation *op);
+  mlir::Operation *findSame(mlir::Operation *op);
+  mlir::Operation *make(mlir::Operation *like, mlir::ValueRange operands);
+
+  llvm::DenseMap<mlir::Value, mlir::Value> roots;
+  llvm::DenseMap<size_t, llvm::SmallVector<mlir::Operation *, 1>> hashed;
+  llvm::DenseMap<mlir::Value, Ops> readers;
+  llvm::DenseMap<mlir::Attribute, Ops> readersOfElement;
+  llvm::DenseMap<mlir::OperationName, Ops> sources;
+  mutable llvm::DenseMap<mlir::Value, View> views;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> viewsOf;
+  /// What `distribute` has written: the program itself stays as it is.
+  mlir::Block written;
+  llvm::DenseMap<mlir::Value, mlir::Value> sums; ///< written, and what it is
+  llvm::DenseMap<mlir::Value, mlir::Operation *> addedFrom; ///< the reverse
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_LOGICAL_H

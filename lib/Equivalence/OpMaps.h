@@ -1,0 +1,53 @@
+// What ops mean for pieces of tensors: which dimensions run along together.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_OPMAPS_H
+#define ACCEL_LIB_EQUIVALENCE_OPMAPS_H
+
+#include "dialects/Dist/Dist.h"
+#include "mlir/IR/Operation.h"
+#include <optional>
+
+namespace accel::equivalence {
+
+/// Of a value that is a tensor, as all are.
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+/// The value without the ops that only say where it is placed, or where the
+/// update begins.
+mlir::Value skipPlacement(mlir::Value value);
+
+/// Whether two ops of one name are the same function.
+bool haveSameAttributes(mlir::Operation *lhs, mlir::Operation *rhs);
+
+/// An op on whole tensors. Dimensions with the same index run along together: a
+/// piece of one belongs to the same piece of the others.
+struct OpMap {
+  /// A dimension of which the op must see all.
+  static constexpr int kWhole = -1;
+  /// A dimension of a result along which all elements are equal.
+  static constexpr int kFree = -2;
+
+  std::vector<std::vector<int>> operands, results;
+  int indices = 0;
+  /// Indices that no result has: the op reduces over them, so that ranks with
+  /// pieces have terms.
+  std::vector<int> reduced;
+  dist::Reduction reduction = dist::Reduction::sum;
+  /// (operand, dimension) that equal groups of its index's elements share: if
+  /// one element is left of it, leading axes of the index alone may split it.
+  std::vector<std::pair<unsigned, unsigned>> shared;
+  /// Sets of operands in which the op is linear together.
+  std::vector<std::vector<unsigned>> linear;
+
+  int add() { return indices++; }
+};
+
+/// None for an op that nothing is known of, and for reshapes, whose dimensions
+/// do not run along one by one.
+std::optional<OpMap> getOpMap(mlir::Operation *op);
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_OPMAPS_H

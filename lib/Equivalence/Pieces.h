@@ -1,0 +1,121 @@
+// What a local value holds.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_PIECES_H
+#define ACCEL_LIB_EQUIVALENCE_PIECES_H
+
+#include "OpMaps.h"
+#include "dialects/Dist/Dist.h"
+
+namespace accel::equivalence {
+
+using Axes = llvm::SmallVector<mlir::StringAttr, 3>;
+
+/// A range of a position in row-major order, as a digit of it: `size` steps of
+/// `stride` elements.
+struct Digit {
+  int64_t size, stride;
+  bool operator==(const Digit &other) const {
+    return size == other.size && stride == other.stride;
+  }
+};
+
+/// A dimension of a piece: the axes that split it, major to minor; or all
+/// elements along it are equal, and any part is as good as another.
+struct Dim {
+  Axes axes;
+  bool free = false;
+  /// The order in which the logical dimension's elements come before axes split
+  /// them, major to minor; empty: the logical one.
+  std::vector<Digit> order = {};
+  /// How many elements stand behind the logical ones, and whether they are
+  /// known to be 0. Else they may be anything.
+  int64_t padding = 0;
+  bool zeros = false;
+
+  /// Whether pieces of either are pieces of both, what pads them aside.
+  bool isSplitLike(const Dim &other) const {
+    return free == other.free && axes == other.axes && order == other.order &&
+           padding == other.padding;
+  }
+  bool isPlain() const { return order.empty() && padding == 0; }
+  bool operator==(const Dim &other) const {
+    return isSplitLike(other) && zeros == other.zeros;
+  }
+};
+
+/// A piece of a value of the logical program, or a term of it.
+struct Piece {
+  mlir::Value logical;
+  std::vector<Dim> dims;
+  Axes partial; ///< the axes whose terms make the value, in the mesh's order
+  dist::Reduction reduction = dist::Reduction::sum; ///< and how they do
+
+  /// Whether terms, if it is one, are added up.
+  bool isSum() const {
+    return partial.empty() || reduction == dist::Reduction::sum;
+  }
+  bool operator==(const Piece &other) const {
+    return logical == other.logical && dims == other.dims &&
+           partial == other.partial &&
+           (partial.empty() || reduction == other.reduction);
+  }
+};
+
+/// A piece of equal elements.
+Piece makeFree(mlir::Value logical);
+
+/// Pieces as ops and collectives make them, on one mesh.
+class PieceMaker {
+public:
+  explicit PieceMaker(dist::MeshOp mesh) : mesh(mesh) {}
+
+  /// What a local op computes of the results of `logical`, its operands holding
+  /// `operands`; on failure `why` says what does not hold. The op's own types
+  /// must be those of the pieces.
+  mlir::FailureOr<std::vector<Piece>> applyOp(mlir::Operation *logical,
+                                              llvm::ArrayRef<Piece> operands,
+                                              mlir::Operation *local,
+                                              std::string &why);
+  /// Dimensions of equal elements that `logical` reduces, or merges with
+  /// others, can be read as split over any axes that leave their sizes:
+  /// `operands`, in each such way.
+  std::vector<std::vector<Piece>> getReadings(mlir::Operation *logical,
+                                              std::vector<Piece> operands,
+                                              mlir::Operation *local);
+  /// What a collective makes of a piece.
+  mlir::FailureOr<Piece> applyCollective(dist::CollectiveOpInterface op,
+                                         Piece piece, std::string &why);
+
+  /// The piece that a layout describes.
+  Piece get(mlir::Value logical, dist::LayoutAttr layout);
+  /// Whether a type is one rank's of a piece; free dimensions have any size.
+  bool fits(const Piece &piece, mlir::Type local);
+  /// "[{dp}, {}] partial {mb} of 'node'".
+  std::string describe(const Piece &piece);
+  Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
+  int64_t getSize(mlir::StringAttr axis) {
+    return mesh.findAxisSize(axis).value_or(1);
+  }
+
+private:
+  void findSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
+                  int64_t part, Axes taken, std::vector<Axes> &splits);
+  int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
+  bool isSplit(const Piece &piece, mlir::StringAttr axis);
+  void normalize(Axes &partial);
+  mlir::FailureOr<std::vector<Piece>> applyReshape(mlir::Operation *logical,
+                                                   const Piece &operand,
+                                                   mlir::Operation *local,
+                                                   std::string &why);
+  mlir::LogicalResult passPadding(mlir::Operation *logical, const OpMap &map,
+                                  llvm::ArrayRef<Piece> operands,
+                                  std::vector<std::optional<Dim>> &splits,
+                                  std::string &why);
+  mlir::LogicalResult permute(dist::PermuteOp op, Piece &piece);
+
+  dist::MeshOp mesh;
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_PIECES_H

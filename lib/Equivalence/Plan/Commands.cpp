@@ -1,0 +1,335 @@
+// What each kind of command computes, and where it may write.
+
+#include "InPlace.h"
+#include "Replay.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+static constexpr StringLiteral kRowsOfPack = "m";
+
+static SmallVector<plan::ViewAttr> listViews(ArrayAttr views) {
+  return SmallVector<plan::ViewAttr>(views.getAsRange<plan::ViewAttr>());
+}
+
+//===----------------------------------------------------------------------===//
+// Products and attention
+//===----------------------------------------------------------------------===//
+
+ValueId PlanReplay::getPacked(Attribute form, ArrayRef<int64_t> shape,
+                              TermId elements, int64_t bytes, Operation *op) {
+  ValueKey key;
+  key.add(int64_t(ValueKind::Packed)).add(form.getAsOpaquePointer());
+  key.add(shape).add(int64_t(elements)).add(bytes);
+  return terms.getValue(key,
+                        {ValueKind::Packed, bytes,
+                         IntegerType::get(op->getContext(), 8), elements, op});
+}
+
+LogicalResult PlanReplay::execute(plan::PackOp pack) {
+  FailureOr<TermId> elements = read(pack.getSource());
+  if (failed(elements) ||
+      failed(checkApart(pack.getSource(), pack.getTarget())))
+    return failure();
+  ValueId packed =
+      getPacked(pack.getForm(), pack.getSource().getShape(), *elements,
+                pack.getTarget().getNumElements(), pack);
+  return write(pack.getTarget(), terms.whole(packed));
+}
+
+/// The elements that were packed where a product reads them, in the form and
+/// for the rows that it has.
+FailureOr<TermId> PlanReplay::readPacked(plan::GemmOp gemm,
+                                         plan::ViewAttr packed) {
+  FailureOr<TermId> term = read(packed);
+  if (failed(term))
+    return failure();
+  std::optional<ValueId> value = terms.getWhole(*term);
+  ArrayRef<int64_t> rows = gemm.getA().getShape();
+  NamedAttrList form(gemm.getFormAttr());
+  form.set(kRowsOfPack,
+           IntegerAttr::get(IntegerType::get(gemm.getContext(), 64),
+                            rows[rows.size() - 2]));
+  if (value && terms.at(*value).kind == ValueKind::Packed) {
+    TermId elements = terms.at(*value).operand;
+    if (*value == getPacked(form.getDictionary(gemm.getContext()),
+                            gemm.getB().getShape(), elements,
+                            packed.getNumElements(), gemm))
+      return elements;
+  }
+  return refuse(gemm) << "expected in " << packed.getBuffer()
+                      << " what was packed for its form, rows and shape of b";
+}
+
+LogicalResult PlanReplay::execute(plan::GemmOp gemm) {
+  plan::ViewAttr b = gemm.getPacked() ? *gemm.getPacked() : gemm.getB(),
+                 c = gemm.getC();
+  SmallVector<plan::ViewAttr> reads{gemm.getA(), b}, writes{c};
+  if (gemm.getBias())
+    reads.push_back(*gemm.getBias());
+  if (gemm.getScratch())
+    writes.push_back(*gemm.getScratch());
+  FailureOr<TermId> lhs = read(gemm.getA());
+  FailureOr<TermId> rhs = gemm.getPacked() ? readPacked(gemm, b) : read(b);
+  if (failed(lhs) || failed(rhs) || failed(checkApart(reads, writes)))
+    return failure();
+  ProductShape shape =
+      ProductShape::of(gemm.getA().getShape(), gemm.getB().getShape());
+  TermId result = meaning.product(shape, *lhs, *rhs, c.getElement(), gemm);
+  if (gemm.getBias()) {
+    FailureOr<TermId> bias = read(*gemm.getBias());
+    if (failed(bias))
+      return failure();
+    int64_t rows = shape.batch * shape.m;
+    result = meaning.add(
+        result,
+        terms.select(*bias, IndexMap::strided(0, {rows, shape.n}, {0, 1})),
+        gemm);
+  }
+  if (gemm.getAccumulate()) {
+    FailureOr<TermId> old = read(c);
+    if (failed(old))
+      return failure();
+    result = meaning.add(*old, result, gemm);
+  }
+  return failure(failed(write(c, result)) ||
+                 failed(overwrite(gemm.getScratch())));
+}
+
+LogicalResult PlanReplay::execute(plan::AttentionOp attention) {
+  SmallVector<plan::ViewAttr> reads{attention.getQuery(), attention.getKey(),
+                                    attention.getValue()},
+      writes{attention.getOutput()};
+  if (attention.getLogSumExp())
+    writes.push_back(*attention.getLogSumExp());
+  if (attention.getMask())
+    reads.push_back(*attention.getMask());
+  return executeAttention(
+      OperationName(nn::AttentionOp::getOperationName(), module.getContext()),
+      getAttentionAttributes(attention), reads, /*unmasked=*/3, writes,
+      attention.getScratch());
+}
+
+LogicalResult PlanReplay::execute(plan::AttentionGradOp grad) {
+  SmallVector<plan::ViewAttr> reads{grad.getQuery(),     grad.getKey(),
+                                    grad.getValue(),     grad.getOutput(),
+                                    grad.getLogSumExp(), grad.getGradient()},
+      writes{grad.getQueryGradient(), grad.getKeyGradient(),
+             grad.getValueGradient()};
+  if (grad.getLogSumExpGradient())
+    reads.push_back(*grad.getLogSumExpGradient());
+  unsigned unmasked = reads.size();
+  if (grad.getMask())
+    reads.push_back(*grad.getMask());
+  return executeAttention(OperationName(nn::AttentionGradOp::getOperationName(),
+                                        module.getContext()),
+                          getAttentionAttributes(grad), reads, unmasked, writes,
+                          grad.getScratch());
+}
+
+LogicalResult
+PlanReplay::executeAttention(OperationName name, Attribute attributes,
+                             ArrayRef<plan::ViewAttr> reads, unsigned unmasked,
+                             ArrayRef<plan::ViewAttr> writes,
+                             std::optional<plan::ViewAttr> scratch) {
+  SmallVector<ArrayRef<int64_t>> shapes;
+  SmallVector<TermId> operands, results;
+  for (plan::ViewAttr view : reads) {
+    FailureOr<TermId> operand = read(view);
+    if (failed(operand))
+      return failure();
+    operands.push_back(*operand);
+    shapes.push_back(view.getShape());
+  }
+  SmallVector<Type> types;
+  SmallVector<int64_t> counts;
+  SmallVector<plan::ViewAttr> touched(writes);
+  for (plan::ViewAttr view : writes) {
+    types.push_back(view.getElement());
+    counts.push_back(view.getNumElements());
+  }
+  if (scratch)
+    touched.push_back(*scratch);
+  if (failed(checkApart(reads, touched)))
+    return failure();
+  meaning.attention(name, attributes, shapes, operands, unmasked, types, counts,
+                    command, results);
+  for (auto [view, result] : llvm::zip_equal(writes, results))
+    if (failed(write(view, result)))
+      return failure();
+  return overwrite(scratch);
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and collectives
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanReplay::execute(plan::KernelOp kernel) {
+  func::FuncOp function = functions.lookup(kernel.getFunctionAttr().getAttr());
+  SmallVector<plan::ViewAttr> inputs = listViews(kernel.getInputs()),
+                              outputs = listViews(kernel.getOutputs());
+  if (!function || function.isExternal() || !function.getBody().hasOneBlock() ||
+      function.getNumArguments() != inputs.size() ||
+      function.getNumResults() != outputs.size())
+    return kernel.emitOpError() << "expected a function of as many arguments "
+                                   "and results as there are views: "
+                                << kernel.getFunctionAttr();
+  auto rows = function->getAttrOfType<IntegerAttr>(plan::kRowsAttr);
+  if (!rows || rows.getInt() != int64_t(kernel.getRows()))
+    return kernel.emitOpError()
+           << "expected all rows of " << kernel.getFunctionAttr();
+  SmallVector<TermId> arguments, results;
+  for (auto [view, type] :
+       llvm::zip_equal(inputs, function.getArgumentTypes())) {
+    FailureOr<TermId> argument = read(view);
+    if (failed(argument))
+      return failure();
+    auto expected = cast<RankedTensorType>(type);
+    if (expected.getNumElements() != view.getNumElements() ||
+        expected.getElementType() != view.getElement())
+      return refuse(kernel)
+             << "expected an input of type " << type << ", found " << view;
+    arguments.push_back(*argument);
+  }
+  auto mayShare = [&](unsigned input, unsigned) {
+    auto [at, isNew] = inPlace.try_emplace({function, input});
+    if (isNew)
+      at->second = mayWriteInPlace(function, input, rows.getInt());
+    return at->second;
+  };
+  if (failed(checkApart(inputs, outputs, mayShare)) ||
+      failed(meaning.evaluate(function.getBody(), arguments, results)))
+    return failure();
+  for (auto [view, result] : llvm::zip_equal(outputs, results))
+    if (failed(write(view, result)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {
+  SmallVector<plan::ViewAttr> inputs = listViews(collective.getInputs()),
+                              outputs = listViews(collective.getOutputs());
+  CollectiveKey key;
+  key.kind = plan::stringifyCollective(collective.getCollective());
+  if (collective.getCombine())
+    key.combine = plan::stringifyCombine(*collective.getCombine());
+  for (auto axis : collective.getAxes().getAsRange<StringAttr>())
+    key.axes.push_back(axis);
+  key.dim = collective.getDim();
+  key.splitDim = collective.getSplitDim();
+  key.wire = collective.getWire().value_or(Type());
+  if (collective.getCollective() == plan::Collective::broadcast)
+    key.sources.push_back(0); // the root is the first of the group
+  else if (collective.getPermutation())
+    key.sources.assign(collective.getPermutation()->begin(),
+                       collective.getPermutation()->end());
+  SmallVector<TermId> results;
+  for (plan::ViewAttr view : inputs) {
+    FailureOr<TermId> operand = read(view);
+    if (failed(operand))
+      return failure();
+    FailureOr<TermId> result =
+        meaning.collective(key, view.getShape(), *operand, collective);
+    if (failed(result))
+      return failure();
+    results.push_back(*result);
+  }
+  // Every rank combines its part into all results, element by element.
+  bool reduces = collective.getCollective() == plan::Collective::all_reduce;
+  if (failed(checkApart(inputs, outputs, [&](unsigned input, unsigned output) {
+        return reduces && input == output;
+      })))
+    return failure();
+  for (auto [view, result] : llvm::zip_equal(outputs, results))
+    if (failed(write(view, result)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Moves
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlanReplay::execute(plan::CopyOp copy) {
+  FailureOr<TermId> term = read(copy.getSource());
+  if (failed(term) || failed(checkApart(copy.getSource(), copy.getTarget())))
+    return failure();
+  return write(copy.getTarget(), *term);
+}
+
+LogicalResult PlanReplay::execute(plan::FillOp fill) {
+  plan::ViewAttr target = fill.getTarget();
+  if (fill.getValue().getType() != target.getElement())
+    return fill.emitOpError()
+           << "expected a value of type " << target.getElement() << ", found "
+           << fill.getValue();
+  return write(target, meaning.splat(fill.getValue(), target.getElement(),
+                                     target.getNumElements(), fill));
+}
+
+LogicalResult PlanReplay::execute(plan::CoordinateOp coordinate) {
+  SmallVector<StringAttr> axes(coordinate.getAxes().getAsRange<StringAttr>());
+  return write(coordinate.getTarget(),
+               meaning.coordinate(axes, coordinate.getTarget().getElement(),
+                                  coordinate));
+}
+
+LogicalResult PlanReplay::execute(plan::ReadOp read) {
+  plan::ViewAttr target = read.getTarget();
+  bool isState = read.getSource() == plan::Source::state;
+  if (isState != loading)
+    return refuse(read) << "expected states to be read at load, and inputs "
+                           "after it";
+  PieceKey piece = PieceKey::of(read.getPart());
+  TermId value = meaning.given(
+      isState ? Source::FirstState : Source::Input, read.getNameAttr(), piece,
+      target.getNumElements(), target.getElement(), read);
+  if (failed(write(target, value)))
+    return failure();
+  plan::BufferOp buffer = buffers.lookup(target.getBuffer().getAttr());
+  if (!isState || !buffer.getSource())
+    return success();
+  // Here the state is kept, and saved from.
+  auto state = FlatSymbolRefAttr::get(read.getNameAttr());
+  if (buffer.getSourceAttr() != state ||
+      buffer.getPartAttr() != read.getPartAttr())
+    return refuse(read)
+           << "expected the state and the piece that the buffer is "
+              "said to keep: "
+           << buffer.getSourceAttr();
+  FailureOr<Place> place = locate(target);
+  if (failed(place) || !place->map.coordinates.empty())
+    return refuse(read) << "expected a state to lie in the same bytes of every "
+                           "rank";
+  if (!homes.insert({read.getNameAttr(), {*place, piece, read}}).second)
+    return refuse(read) << "expected one buffer that keeps the state";
+  return success();
+}
+
+LogicalResult PlanReplay::execute(plan::WriteOp write) {
+  FailureOr<TermId> term = read(write.getView());
+  if (failed(term))
+    return failure();
+  int64_t microBatch = meaning.getMicroBatch().number;
+  auto found = local->outputs.find(
+      LocalValues::getKey(write.getNameAttr(), meaning.getMicroBatch()));
+  if (loading || write.getDestination() != plan::Source::output ||
+      found == local->outputs.end())
+    return refuse(write) << "no task gives output '" << write.getName()
+                         << "' of micro-batch " << microBatch;
+  LocalValues::Output &output = found->second;
+  if (output.written)
+    return refuse(write) << "writes output '" << write.getName()
+                         << "' of micro-batch " << microBatch
+                         << " a second time";
+  output.written = true;
+  if (output.piece.key.get() != PieceKey::of(write.getPart()).key.get())
+    return refuse(write) << "expected the part of output '" << write.getName()
+                         << "' that the task gives";
+  if (*term != output.term)
+    return refuse(write)
+           << "writes another value than the task gives as output '"
+           << write.getName() << "'";
+  return success();
+}

@@ -1,0 +1,205 @@
+// Tasks on value numbers: states as a table that runs read and write, edges as
+// values that wait for their reader.
+
+#include "LocalValues.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+static PieceKey getPiece(Attribute layout, Type type) {
+  if (auto own = dyn_cast_or_null<dist::LayoutAttr>(layout))
+    return PieceKey::of(own);
+  return PieceKey::whole(cast<RankedTensorType>(type));
+}
+
+LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
+  if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
+    return schedule.emitOpError() << "expected one stage";
+  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  auto add = [&](dist::RunOp run) {
+    sections.back().runs.push_back(
+        {run.getTaskAttr().getAttr(), run.getOffset()});
+  };
+  sections.push_back({0, {}, stage});
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      add(run);
+    auto loop = dyn_cast<dist::LoopOp>(op);
+    if (!loop)
+      continue;
+    sections.push_back({int64_t(loop.getTrips()), {}, loop});
+    llvm::for_each(loop.getOps<dist::RunOp>(), add);
+    sections.push_back({0, {}, stage});
+  }
+  for (auto edge : schedule.getOps<dist::EdgeOp>())
+    edges[{edge.getTargetAttr().getAttr(), edge.getArgument()}] = {
+        edge.getSourceAttr().getAttr(), edge.getResult()};
+  return success();
+}
+
+LogicalResult LocalValues::read() {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    tasks[function.getSymNameAttr()] = function;
+    for (unsigned number = 0; number < function.getNumResults(); ++number)
+      if (auto state = function.getResultAttrOfType<FlatSymbolRefAttr>(
+              number, nn::kStateAttr))
+        changing.insert(state.getAttr());
+  }
+  for (auto schedule : module.getOps<dist::ScheduleOp>())
+    if (schedule.getEntry() == entry.getSymName() &&
+        failed(readSchedule(schedule)))
+      return failure();
+  if (sections.empty()) // of a test: the function is its one task
+    sections.push_back({0, {{entry.getSymNameAttr(), 0}}, entry});
+  llvm::DenseSet<StringAttr> seen;
+  for (const Section &section : sections)
+    for (auto [name, offset] : section.runs) {
+      if (section.trips || !seen.insert(name).second)
+        repeated.insert(name);
+      if (func::FuncOp task = tasks.lookup(name);
+          task && failed(declareStates(task)))
+        return failure();
+    }
+  return success();
+}
+
+llvm::SetVector<StringAttr> LocalValues::getWritten(const Section &section) {
+  llvm::SetVector<StringAttr> written;
+  for (auto [name, offset] : section.runs)
+    if (func::FuncOp task = tasks.lookup(name))
+      for (unsigned number = 0; number < task.getNumResults(); ++number)
+        if (auto state = task.getResultAttrOfType<FlatSymbolRefAttr>(
+                number, nn::kStateAttr))
+          written.insert(state.getAttr());
+  return written;
+}
+
+void LocalValues::beginTurn(StringAttr name) {
+  State &state = states[name];
+  state.term = meaning.given(Source::TurnState, name, state.piece,
+                             state.type.getNumElements(),
+                             state.type.getElementType(), module);
+}
+
+LogicalResult LocalValues::run(const Section &section,
+                               std::optional<int64_t> turn) {
+  for (auto [name, offset] : section.runs) {
+    func::FuncOp task = tasks.lookup(name);
+    if (!task || task.isExternal() || !task.getBody().hasOneBlock())
+      return section.op->emitOpError()
+             << "expected tasks that are functions of one block, found '"
+             << name.getValue() << "'";
+    meaning.setMicroBatch(offset + turn.value_or(0),
+                          section.trips != 0 && !turn);
+    if (failed(runTask(task)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult LocalValues::runTask(func::FuncOp task) {
+  SmallVector<TermId> arguments, results;
+  for (unsigned number = 0; number < task.getNumArguments(); ++number) {
+    FailureOr<TermId> argument = getArgument(task, number);
+    if (failed(argument))
+      return failure();
+    arguments.push_back(*argument);
+  }
+  if (failed(meaning.evaluate(task.getBody(), arguments, results)))
+    return failure();
+  for (auto [number, result] : llvm::enumerate(results))
+    if (failed(takeResult(task, number, result)))
+      return failure();
+  return success();
+}
+
+/// A state is the same piece to all tasks.
+LogicalResult LocalValues::declareState(func::FuncOp task,
+                                        FlatSymbolRefAttr name,
+                                        Attribute layout, Type tensor) {
+  if (!name)
+    return success();
+  auto type = cast<RankedTensorType>(tensor);
+  PieceKey piece = getPiece(layout, type);
+  auto [at, isNew] = states.insert({name.getAttr(), {}});
+  State &state = at->second;
+  if (!isNew) {
+    if (state.piece.key.get() != piece.key.get() || state.type != type)
+      return task.emitOpError()
+             << "expected " << name << " to be the same piece in every task";
+    return success();
+  }
+  state.piece = piece;
+  state.type = type;
+  // What is made of a state at load is of its first value: that is the value
+  // for good only if nothing writes the state.
+  state.changes = changing.contains(name.getAttr());
+  state.term = meaning.given(state.changes ? Source::State : Source::FirstState,
+                             name.getAttr(), piece, type.getNumElements(),
+                             type.getElementType(), task);
+  return success();
+}
+
+LogicalResult LocalValues::declareStates(func::FuncOp task) {
+  for (auto [number, type] : llvm::enumerate(task.getArgumentTypes()))
+    if (failed(declareState(
+            task,
+            task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr),
+            task.getArgAttr(number, dist::kLayoutAttr), type)))
+      return failure();
+  for (auto [number, type] : llvm::enumerate(task.getResultTypes()))
+    if (failed(declareState(
+            task,
+            task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr),
+            task.getResultAttr(number, dist::kLayoutAttr), type)))
+      return failure();
+  return success();
+}
+
+FailureOr<TermId> LocalValues::getArgument(func::FuncOp task, unsigned number) {
+  auto type = cast<RankedTensorType>(task.getArgumentTypes()[number]);
+  PieceKey piece = getPiece(task.getArgAttr(number, dist::kLayoutAttr), type);
+  if (auto state =
+          task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+    return states[state.getAttr()].term;
+  if (auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
+    return meaning.given(Source::Input, input, piece, type.getNumElements(),
+                         type.getElementType(), task);
+  auto edge = edges.find({task.getSymNameAttr(), number});
+  if (edge != edges.end()) {
+    auto [turn, number] = meaning.getMicroBatch();
+    auto value = given.find({edge->second, {turn, number}});
+    if (value != given.end())
+      return value->second;
+    // What runs once gives to all micro-batches, or takes what they all give.
+    auto last = lastGiven.find(edge->second);
+    if (last != lastGiven.end() && !(repeated.contains(edge->second.first) &&
+                                     repeated.contains(task.getSymNameAttr())))
+      return last->second;
+  }
+  return task.emitOpError() << "expected a task that gives argument " << number
+                            << " to run before it";
+}
+
+LogicalResult LocalValues::takeResult(func::FuncOp task, unsigned number,
+                                      TermId term) {
+  auto type = cast<RankedTensorType>(task.getResultTypes()[number]);
+  PieceKey piece =
+      getPiece(task.getResultAttr(number, dist::kLayoutAttr), type);
+  if (auto output =
+          task.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr)) {
+    auto [at, isNew] = outputs.insert(
+        {getKey(output, meaning.getMicroBatch()), {term, piece, task}});
+    if (!isNew)
+      return task.emitOpError() << "gives output " << output
+                                << " of one micro-batch a second time";
+  }
+  if (auto name =
+          task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+    states[name.getAttr()].term = term;
+  End end{task.getSymNameAttr(), number};
+  auto [turn, batch] = meaning.getMicroBatch();
+  given[{end, {turn, batch}}] = lastGiven[end] = term;
+  return success();
+}

@@ -1,0 +1,93 @@
+// What one rank's program in phase `local` gives: the value of every output and
+// of every state.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H
+#define ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H
+
+#include "Meaning.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace accel::equivalence {
+
+/// Runs the tasks of an entry as its schedule says, on value numbers: section
+/// by section, since the plan's turns are held against the schedule's.
+class LocalValues {
+public:
+  /// What runs once, or turn after turn.
+  struct Section {
+    int64_t trips = 0; ///< 0: it is no loop
+    llvm::SmallVector<std::pair<mlir::StringAttr, int64_t>> runs; ///< offsets
+    mlir::Operation *op = nullptr;
+  };
+  struct Output {
+    TermId term;
+    PieceKey piece;
+    mlir::Operation *task;
+    bool written = false; ///< by the plan
+  };
+  struct State {
+    TermId term; ///< now
+    PieceKey piece;
+    mlir::RankedTensorType type;
+    bool changes = false;
+  };
+
+  LocalValues(mlir::func::FuncOp entry, Meaning &meaning)
+      : module(entry->getParentOfType<mlir::ModuleOp>()), entry(entry),
+        meaning(meaning) {}
+  /// Finds the entry's sections, and the states that their tasks name.
+  mlir::LogicalResult read();
+  llvm::ArrayRef<Section> getSections() const { return sections; }
+  /// States that a section's tasks write.
+  llvm::SetVector<mlir::StringAttr> getWritten(const Section &section);
+  /// Runs a section; of a loop one turn, for all, or that one.
+  mlir::LogicalResult run(const Section &section,
+                          std::optional<int64_t> turn = {});
+  /// Whether a task of any entry writes the state.
+  bool isChanging(mlir::StringAttr state) const {
+    return changing.contains(state);
+  }
+  /// What a state holds when a turn begins, from here on.
+  void beginTurn(mlir::StringAttr state);
+
+  /// By name, and by micro-batch: its turn and number.
+  using OutputKey =
+      std::pair<mlir::StringAttr, std::pair<mlir::StringAttr, int64_t>>;
+  llvm::MapVector<OutputKey, Output> outputs;
+  static OutputKey getKey(mlir::StringAttr name, MicroBatch microBatch) {
+    return {name, {microBatch.turn, microBatch.number}};
+  }
+  llvm::MapVector<mlir::StringAttr, State> states;
+
+private:
+  mlir::LogicalResult runTask(mlir::func::FuncOp task);
+  mlir::FailureOr<TermId> getArgument(mlir::func::FuncOp task, unsigned number);
+  mlir::LogicalResult takeResult(mlir::func::FuncOp task, unsigned number,
+                                 TermId term);
+  mlir::LogicalResult declareStates(mlir::func::FuncOp task);
+  mlir::LogicalResult declareState(mlir::func::FuncOp task,
+                                   mlir::FlatSymbolRefAttr name,
+                                   mlir::Attribute layout, mlir::Type type);
+  mlir::LogicalResult readSchedule(dist::ScheduleOp schedule);
+
+  mlir::ModuleOp module;
+  mlir::func::FuncOp entry;
+  Meaning &meaning;
+  std::vector<Section> sections;
+  llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> tasks;
+  llvm::DenseSet<mlir::StringAttr> changing; ///< states that tasks write
+  using End = std::pair<mlir::StringAttr, unsigned>;
+  llvm::DenseMap<End, End> edges; ///< from an argument to its result
+  /// By tasks, on each micro-batch, and when they last ran.
+  llvm::DenseMap<std::pair<End, std::pair<mlir::StringAttr, int64_t>>, TermId>
+      given;
+  llvm::DenseMap<End, TermId> lastGiven;
+  llvm::DenseSet<mlir::StringAttr> repeated; ///< tasks that run more than once
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H

@@ -1,0 +1,106 @@
+// The plan on value numbers: each command writes what it computes to the bytes
+// where it computes it.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H
+#define ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H
+
+#include "LocalValues.h"
+#include "Memory.h"
+#include "StreamOrder.h"
+#include <map>
+
+namespace accel::equivalence {
+
+/// Executes one program, and holds what it gives against the local values of
+/// its entries, by kind.
+class PlanReplay {
+public:
+  PlanReplay(mlir::ModuleOp module, plan::ProgramOp program, Meaning &meaning,
+             std::map<mlir::StringRef, LocalValues> &entries);
+  mlir::LogicalResult run();
+
+private:
+  /// The bytes of a state, in which it is kept and saved.
+  struct Home {
+    Place place;
+    PieceKey piece;
+    plan::ReadOp read;
+  };
+
+  mlir::LogicalResult runLoad(plan::EntryOp entry);
+  mlir::LogicalResult runSegment(plan::SegmentOp segment);
+  mlir::LogicalResult runCall(plan::EntryOp entry);
+  /// A turn of a loop, for all of them: it begins with states that nobody knows
+  /// and ends with those that the tasks make of them.
+  mlir::LogicalResult runLoop(plan::LoopOp loop,
+                              const LocalValues::Section &section);
+  /// All turns of a loop, one by one: where micro-batches are in flight
+  /// together, a turn finds what those before it have left in their copies.
+  mlir::LogicalResult runTurns(plan::LoopOp loop,
+                               const LocalValues::Section &section);
+  mlir::LogicalResult execute(const PlannedStep &step);
+  mlir::LogicalResult execute(plan::GemmOp gemm);
+  mlir::LogicalResult execute(plan::AttentionOp attention);
+  mlir::LogicalResult execute(plan::AttentionGradOp grad);
+  mlir::LogicalResult executeAttention(mlir::OperationName name,
+                                       mlir::Attribute attributes,
+                                       llvm::ArrayRef<plan::ViewAttr> reads,
+                                       unsigned unmasked,
+                                       llvm::ArrayRef<plan::ViewAttr> writes,
+                                       std::optional<plan::ViewAttr> scratch);
+  mlir::LogicalResult execute(plan::KernelOp kernel);
+  mlir::LogicalResult execute(plan::CollectiveOp collective);
+  mlir::LogicalResult execute(plan::CopyOp copy);
+  mlir::LogicalResult execute(plan::FillOp fill);
+  mlir::LogicalResult execute(plan::PackOp pack);
+  mlir::LogicalResult execute(plan::CoordinateOp coordinate);
+  mlir::LogicalResult execute(plan::ReadOp read);
+  mlir::LogicalResult execute(plan::WriteOp write);
+  mlir::FailureOr<TermId> readPacked(plan::GemmOp gemm, plan::ViewAttr packed);
+  ValueId getPacked(mlir::Attribute form, llvm::ArrayRef<int64_t> shape,
+                    TermId elements, int64_t bytes, mlir::Operation *op);
+
+  mlir::FailureOr<Place> locate(plan::ViewAttr view);
+  mlir::FailureOr<TermId> read(plan::ViewAttr view);
+  mlir::LogicalResult write(plan::ViewAttr view, TermId term);
+  mlir::LogicalResult overwrite(std::optional<plan::ViewAttr> scratch);
+  /// Nothing that the command writes may be what it reads or writes elsewhere,
+  /// but for pairs (input, output) that `mayShare` allows.
+  mlir::LogicalResult checkApart(
+      llvm::ArrayRef<plan::ViewAttr> reads,
+      llvm::ArrayRef<plan::ViewAttr> writes,
+      llvm::function_ref<bool(unsigned input, unsigned output)> mayShare = {});
+
+  mlir::LogicalResult placeConstants();
+  mlir::LogicalResult beginEntry();
+  mlir::FailureOr<Home *> findHome(mlir::StringAttr state);
+  TermId getOther(mlir::StringAttr name, const Home &home);
+  mlir::LogicalResult checkState(mlir::StringAttr name, const Home &home,
+                                 llvm::StringRef when);
+  mlir::LogicalResult checkOutputs();
+  mlir::InFlightDiagnostic refuse(mlir::Operation *op);
+  void noteForeign(unsigned known);
+
+  mlir::ModuleOp module;
+  plan::ProgramOp program;
+  Meaning &meaning;
+  Terms &terms;
+  std::map<mlir::StringRef, LocalValues> &entries;
+  LocalValues *local = nullptr; ///< of the entry at hand
+  Memory memory;
+  llvm::DenseMap<mlir::StringAttr, plan::BufferOp> buffers;
+  llvm::DenseMap<mlir::StringAttr, plan::BodyOp> bodies;
+  llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
+  llvm::DenseMap<std::pair<mlir::Operation *, unsigned>, bool> inPlace;
+  llvm::MapVector<mlir::StringAttr, Home> homes;
+  bool loading = false;
+  mlir::Operation *command = nullptr; ///< that is being executed
+  plan::RunOp currentRun;
+  std::optional<int64_t> currentTurn; ///< not where it stands for all
+  /// The first command that computes what the local program does not.
+  mlir::Operation *foreign = nullptr;
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H

@@ -1,0 +1,49 @@
+// `--trainable` and `--frozen`: what the user's patterns say of a name.
+
+#ifndef ACCEL_LIB_ONNX_NAMEPATTERNS_H
+#define ACCEL_LIB_ONNX_NAMEPATTERNS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/GlobPattern.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace accel::onnxio {
+
+/// Glob patterns (`*`, `?`, `[a-z]`) over names of parameters.
+class NamePatterns {
+public:
+  /// Fails, with an error at `loc`, on a pattern that is none.
+  static mlir::FailureOr<NamePatterns>
+  compile(llvm::ArrayRef<std::string> trainable,
+          llvm::ArrayRef<std::string> frozen, mlir::Location loc);
+
+  /// What the patterns say of what has these names: trained (which wins), not
+  /// trained, or nothing. Remembers which patterns have matched something.
+  std::optional<bool> decide(llvm::ArrayRef<llvm::StringRef> names);
+
+  /// Fails, with an error at `loc`, where a pattern has matched nothing so far;
+  /// the message lists those of `names` that come nearest.
+  mlir::LogicalResult checkAllMatched(llvm::ArrayRef<llvm::StringRef> names,
+                                      mlir::Location loc) const;
+
+private:
+  struct Pattern {
+    std::string text;
+    llvm::GlobPattern glob;
+    bool isTrainable;
+    bool matched;
+  };
+  std::vector<Pattern> patterns;
+};
+
+/// Up to three of `names`, quoted, the nearest to `name` first.
+std::string nearestNames(llvm::StringRef name,
+                         llvm::ArrayRef<llvm::StringRef> names);
+
+} // namespace accel::onnxio
+
+#endif // ACCEL_LIB_ONNX_NAMEPATTERNS_H

@@ -1,0 +1,47 @@
+// The passes that place tensors on a mesh and split a program into one rank's,
+// and the pipelines they form.
+
+#ifndef ACCEL_LIB_PARALLEL_PASSES_H
+#define ACCEL_LIB_PARALLEL_PASSES_H
+
+#include "dialects/Dist/Dist.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace accel::parallel {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "lib/Parallel/Passes.h.inc"
+
+/// How data-parallel ranks share the states of a step: what ZeRO stages and
+/// FSDP's strategies come down to.
+struct StateSharding {
+  /// 0: every rank has all; 1: moments are split, and gradients once per step;
+  /// 2: gradients per micro-batch; 3: parameters too.
+  int64_t stage = 0;
+  /// Stage 3 only: parameters are gathered once per step (FSDP's SHARD_GRAD_OP)
+  /// instead of in each micro-batch's forward and backward.
+  bool gatherOnce = false;
+};
+
+/// What phase `dist` needs to know.
+struct PlaceOptions {
+  std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
+  std::vector<std::string> batchDims; ///< "INPUT=K"
+  int64_t microBatches = 1;           ///< size of the axis `mb`
+  StateSharding sharding;
+};
+
+/// Adds the passes from `train` to `dist`: mesh and constraints, propagation,
+/// types with shardings and reshards between them, verification.
+void buildPlacePipeline(mlir::OpPassManager &pm, const PlaceOptions &options);
+
+/// Adds the passes from `decided` to one rank's program: reshards become
+/// collectives, types one rank's. What follows is `local-split-tasks`, and
+/// `local-verify`.
+void buildSplitPipeline(mlir::OpPassManager &pm);
+
+} // namespace accel::parallel
+
+#endif // ACCEL_LIB_PARALLEL_PASSES_H

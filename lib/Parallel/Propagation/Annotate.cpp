@@ -1,0 +1,170 @@
+// Makes the mesh from its description, and asks that the batch be split over
+// it.
+
+#include "dialects/NN/NN.h"
+#include "lib/Parallel/Passes.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_ANNOTATEPASS
+#include "lib/Parallel/Passes.h.inc"
+
+/// Accelerate's axes, in the order in which ranks are numbered; `dp` is short.
+static constexpr StringLiteral kAxes[] = {
+    "pp", "dp_replicate", "dp_shard", "cp", "sp", "tp", "ep"};
+/// The axes that split the batch, major to minor.
+static constexpr StringLiteral kBatchAxes[] = {dist::MeshOp::kMicroBatchAxis,
+                                               "dp_replicate", "dp_shard"};
+static constexpr StringLiteral kMeshName = "mesh";
+
+namespace {
+struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    FailureOr<dist::MeshOp> made = makeMesh();
+    if (failed(made))
+      return signalPassFailure();
+    llvm::StringMap<StringRef> batchOf;
+    for (const std::string &text : batchDims) {
+      auto [input, dim] = StringRef(text).rsplit('=');
+      batchOf[input] = dim;
+    }
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(annotate(*made, function, batchOf)))
+        return signalPassFailure();
+    for (auto &[input, dim] : batchOf)
+      if (!known.contains(input)) {
+        getOperation().emitError()
+            << "no input named '" << input << "', for which '" << input << "="
+            << dim << "' gives the batch dimension";
+        return signalPassFailure();
+      }
+  }
+
+  FailureOr<dist::MeshOp> makeMesh() {
+    ModuleOp module = getOperation();
+    if (dist::MeshOp given = dist::MeshOp::of(module)) {
+      if (!mesh.empty())
+        return module.emitError() << "the module has a mesh already, found '"
+                                  << mesh << "' for another";
+      return given;
+    }
+    if (microBatches < 1)
+      return module.emitError() << "expected at least one micro-batch, found "
+                                << microBatches.getValue();
+    llvm::StringMap<int64_t> sizes;
+    SmallVector<StringRef> parts;
+    StringRef(mesh).split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (StringRef part : parts) {
+      auto [given, text] = part.split('=');
+      StringRef name = given == "dp" ? StringRef(dpAxis) : given;
+      int64_t size;
+      if (!llvm::is_contained(kAxes, name))
+        return module.emitError()
+               << "expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, "
+                  "ep, pp, or dp for "
+               << dpAxis.getValue() << "), found '" << given << "'";
+      if (text.getAsInteger(10, size) || size < 1)
+        return module.emitError() << "expected a size of at least 1 for mesh "
+                                     "axis '"
+                                  << given << "', found '" << text << "'";
+      if (name == "pp" && size > 1)
+        return module.emitError() << "mesh axis 'pp' of size " << size
+                                  << ": pipelines are not supported yet";
+      if (!sizes.try_emplace(name, size).second)
+        return module.emitError()
+               << "expected mesh axis '" << name << "' once, found it twice";
+    }
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    SmallVector<Attribute> axes;
+    if (microBatches > 1)
+      axes.push_back(dist::AxisAttr::get(
+          &getContext(), dist::MeshOp::kMicroBatchAxis, microBatches));
+    for (StringRef name : kAxes)
+      if (auto found = sizes.find(name); found != sizes.end())
+        axes.push_back(dist::AxisAttr::get(&getContext(), name, found->second));
+    return dist::MeshOp::create(builder, module.getLoc(), kMeshName,
+                                builder.getArrayAttr(axes), nullptr, nullptr);
+  }
+
+  LogicalResult annotate(dist::MeshOp mesh, func::FuncOp function,
+                         const llvm::StringMap<StringRef> &batchOf) {
+    SmallVector<StringRef> batchAxes;
+    for (StringRef axis : kBatchAxes)
+      if (mesh.findAxisSize(axis).value_or(1) > 1)
+        batchAxes.push_back(axis);
+    auto split = dist::AxesAttr::get(&getContext(), batchAxes);
+    auto open = dist::AxesAttr::get(&getContext(), ArrayRef<StringRef>(), true);
+    auto whole = dist::AxesAttr::get(&getContext(), ArrayRef<StringRef>());
+    int64_t parts = mesh.getGroupSize(split);
+
+    OpBuilder builder = OpBuilder::atBlockBegin(&function.front());
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+      SmallVector<dist::AxesAttr> dims;
+      if (auto name =
+              function.getArgAttrOfType<StringAttr>(index, nn::kInputAttr)) {
+        FailureOr<int64_t> batch =
+            findBatch(function, name, argument, parts, batchOf);
+        if (failed(batch))
+          return failure();
+        dims.assign(rank, open);
+        if (*batch >= 0)
+          dims[*batch] = split;
+      } else if (function.getArgAttr(index, nn::kStateAttr) &&
+                 llvm::none_of(argument.getUsers(), [](Operation *user) {
+                   return isa<dist::ConstraintOp>(user);
+                 })) {
+        dims.assign(rank, whole);
+      } else {
+        continue;
+      }
+      auto constraint = dist::ConstraintOp::create(
+          builder, argument.getLoc(), argument,
+          dist::ShardingAttr::get(&getContext(),
+                                  FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+                                  dims));
+      argument.replaceAllUsesExcept(constraint.getResult(), constraint);
+    }
+    return success();
+  }
+
+  /// The batch dimension of an input, -1 if it has none.
+  FailureOr<int64_t> findBatch(func::FuncOp function, StringAttr name,
+                               BlockArgument argument, int64_t parts,
+                               const llvm::StringMap<StringRef> &batchOf) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    int64_t batch = type.getRank() == 0 ? -1 : 0;
+    known.insert(name.getValue());
+    if (auto found = batchOf.find(name); found != batchOf.end()) {
+      StringRef text = found->second;
+      if (text == "none")
+        return -1;
+      if (text.getAsInteger(10, batch) || batch < 0 || batch >= type.getRank())
+        return emitError(argument.getLoc())
+               << "expected 'none' or a dimension in [0, " << type.getRank()
+               << ") as batch dimension of input '" << name.getValue()
+               << "', found '" << text << "'";
+    }
+    if (batch >= 0 && type.getDimSize(batch) % parts != 0) {
+      InFlightDiagnostic diagnostic = emitError(argument.getLoc());
+      diagnostic << "input '" << name.getValue() << "': dimension " << batch
+                 << " of size " << type.getDimSize(batch) << " cannot be split";
+      if (parts > microBatches || microBatches == 1)
+        diagnostic << " over a mesh of " << parts / microBatches;
+      if (microBatches > 1)
+        diagnostic << (parts > microBatches ? " and" : "") << " into "
+                   << microBatches.getValue() << " micro-batches";
+      return diagnostic;
+    }
+    return batch;
+  }
+
+  llvm::StringSet<> known;
+};
+} // namespace
+} // namespace accel::parallel

@@ -1,0 +1,73 @@
+// Translates between axes of dimensions, which types speak of, and axes of
+// factors, which rules speak of.
+
+#ifndef ACCEL_LIB_PARALLEL_PROPAGATION_FACTORAXES_H
+#define ACCEL_LIB_PARALLEL_PROPAGATION_FACTORAXES_H
+
+#include "dialects/Dist/Dist.h"
+#include "dialects/Interfaces/ShardingRule.h"
+
+namespace accel::parallel {
+
+/// Mesh axes, major to minor.
+using AxisList = llvm::SmallVector<mlir::StringAttr, 2>;
+/// Axes of every dimension of a tensor, or of every factor of a rule.
+using AxisLists = llvm::SmallVector<AxisList, 4>;
+
+/// What a tensor contributes to the choice of an op's factor axes.
+struct TensorAxes {
+  AxisLists dims;
+  bool fixed = false; ///< a constraint stands on it: it wins conflicts
+};
+
+/// Hands the axes of one dimension to the dimension's factors, major to minor.
+/// Returns how many of `axes` found a place, which are a prefix: an axis must
+/// divide what is left of a factor, and a factor gets axes only when all
+/// factors before it are split completely. `sink` is called with (factor,
+/// axis).
+size_t
+splitOverFactors(dist::MeshOp mesh, const ShardingRule &rule,
+                 const ShardingRule::Dim &dim,
+                 llvm::ArrayRef<mlir::StringAttr> axes,
+                 llvm::function_ref<void(unsigned, mlir::StringAttr)> sink);
+
+/// Axes of a dimension whose factors have `factorAxes`.
+AxisList joinFactors(const ShardingRule::Dim &dim,
+                     llvm::ArrayRef<AxisList> factorAxes);
+
+/// Axes for every factor of an op, given the axes of its operands and results
+/// (in this order). Every axis goes to one factor; conflicts go to fixed
+/// tensors, then to the larger. The choice is one that all operands and results
+/// can express: sizes divide, and within a dimension no factor is split unless
+/// those before it are split completely.
+AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
+                           const ShardingRule &rule,
+                           llvm::ArrayRef<TensorAxes> tensors);
+
+/// Whether a value is made of nothing, a constant: it is made where it is
+/// wanted.
+bool isMadeOfNothing(mlir::Value value);
+
+/// Whether where an operand is has no say in where the op works: a constant
+/// beside others, which other readers may have elsewhere.
+bool isSilent(mlir::Operation *op, mlir::Value operand);
+
+/// The tensor type with this sharding.
+mlir::RankedTensorType withSharding(mlir::Type type,
+                                    dist::ShardingAttr sharding);
+
+/// Whether every rank has all of a tensor of this type.
+bool isWhole(mlir::Type type);
+
+/// The axes of a sharding's dimensions.
+AxisLists getAxisLists(dist::ShardingAttr sharding);
+
+/// The sharding with these axes, and partial over `partial`.
+dist::ShardingAttr
+getSharding(mlir::FlatSymbolRefAttr mesh, const AxisLists &dims,
+            llvm::ArrayRef<mlir::StringAttr> partial = {},
+            dist::Reduction reduction = dist::Reduction::sum);
+
+} // namespace accel::parallel
+
+#endif // ACCEL_LIB_PARALLEL_PROPAGATION_FACTORAXES_H

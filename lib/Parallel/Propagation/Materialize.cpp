@@ -1,0 +1,248 @@
+// Writes the propagated shardings into types, and puts reshards where what an
+// op gets is not what it needs.
+
+#include "FactorAxes.h"
+#include "PartialSums.h"
+#include "Propagation.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/NN.h"
+#include "lib/Parallel/Passes.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_MATERIALIZEPASS
+#include "lib/Parallel/Passes.h.inc"
+
+namespace {
+/// One function.
+class Materializer {
+public:
+  Materializer(func::FuncOp function, const Propagation &table,
+               dist::MeshOp mesh)
+      : function(function), table(table), mesh(mesh),
+        symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {}
+
+  LogicalResult run();
+
+private:
+  TensorAxes wishOf(Value value) {
+    TensorAxes axes;
+    const Propagation::Entry &entry = table.lookup(value);
+    axes.fixed = entry.fixed;
+    for (const Propagation::Dim &dim : entry.dims)
+      axes.dims.push_back(dim.axes);
+    return axes;
+  }
+  /// The value under another sharding, as of right before `user`.
+  Value reshard(Value value, dist::ShardingAttr target, Operation *user) {
+    auto source = dist::ShardingAttr::of(value.getType());
+    if (source == target)
+      return value;
+    Value &known = resharded[{value, target}];
+    if (!known && isMadeOfNothing(value)) {
+      OpBuilder builder(value.getDefiningOp());
+      known = builder.clone(*value.getDefiningOp())->getResult(0);
+      known.setType(withSharding(value.getType(), target));
+    } else if (!known) {
+      OpBuilder builder(user);
+      known =
+          dist::ReshardOp::create(builder, user->getLoc(),
+                                  withSharding(value.getType(), target), value);
+      known.getDefiningOp()->setAttr(dist::kInsertedByAttr,
+                                     builder.getStringAttr("dist-materialize"));
+    }
+    return known;
+  }
+  LogicalResult rewriteOp(ShardingRuleOpInterface op);
+  void rewriteReturn(func::ReturnOp op);
+
+  func::FuncOp function;
+  const Propagation &table;
+  dist::MeshOp mesh;
+  FlatSymbolRefAttr symbol;
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
+};
+} // namespace
+
+LogicalResult Materializer::run() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitError() << "expected a function of one block, found "
+                                << function.getBody().getBlocks().size();
+  Block &block = function.front();
+  for (BlockArgument argument : block.getArguments())
+    argument.setType(withSharding(argument.getType(),
+                                  getSharding(symbol, wishOf(argument).dims)));
+
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
+      Value placed = reshard(
+          constraint.getInput(),
+          getSharding(symbol, wishOf(constraint.getResult()).dims), constraint);
+      constraint.replaceAllUsesWith(placed);
+      constraint.erase();
+    } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
+      rewriteReturn(exit);
+    } else if (auto shardable = dyn_cast<ShardingRuleOpInterface>(op)) {
+      if (failed(rewriteOp(shardable)))
+        return failure();
+    } else {
+      return op.emitOpError() << "has no sharding rule";
+    }
+  }
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), block.getArgumentTypes(),
+                        block.getTerminator()->getOperandTypes()));
+  return success();
+}
+
+LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
+  ShardingRule rule = op.getShardingRule();
+  // Operands count with what they have become, results with what is wished.
+  SmallVector<TensorAxes> tensors;
+  for (Value operand : op->getOperands()) {
+    TensorAxes &axes = tensors.emplace_back();
+    axes.fixed = table.lookup(operand).fixed;
+    if (isSilent(op, operand))
+      axes.dims.resize(cast<RankedTensorType>(operand.getType()).getRank());
+    else
+      axes.dims = getAxisLists(dist::ShardingAttr::of(operand.getType()));
+  }
+  for (Value result : op->getResults())
+    tensors.push_back(wishOf(result));
+  AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
+  FailureOr<PartialAxes> partial = getReducedAxes(rule, factorAxes);
+  if (failed(partial))
+    return op->emitOpError() << "combines over sharded dimensions in different "
+                                "ways, which no partial result can express";
+  PartialAxes reduced = *partial;
+
+  SmallVector<dist::ShardingAttr> operands;
+  llvm::SmallSetVector<StringAttr, 4> incoming;
+  for (Value operand : op->getOperands()) {
+    auto sharding = dist::ShardingAttr::of(operand.getType());
+    operands.push_back(sharding);
+    incoming.insert_range(sharding.getPartial().getNames());
+  }
+  AxisList passed;
+  for (StringAttr axis : incoming)
+    if (passesPartial(rule, factorAxes, reduced, operands, axis))
+      passed.push_back(axis);
+
+  auto dimsOf = [&](const ShardingRule::Tensor &tensor) {
+    AxisLists dims;
+    for (const ShardingRule::Dim &dim : tensor)
+      dims.push_back(joinFactors(dim, factorAxes));
+    return dims;
+  };
+  for (auto [index, tensor] : llvm::enumerate(rule.operands)) {
+    AxisList kept;
+    for (StringAttr axis : operands[index].getPartial().getNames())
+      if (llvm::is_contained(passed, axis))
+        kept.push_back(axis);
+    op->setOperand(index,
+                   reshard(op->getOperand(index),
+                           getSharding(symbol, dimsOf(tensor), kept), op));
+  }
+  llvm::append_range(reduced.axes, passed);
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    result.setType(withSharding(
+        result.getType(),
+        getSharding(symbol, dimsOf(tensor), reduced.axes, reduced.reduction)));
+  return success();
+}
+
+/// Results leave a function placed as they are, but never partial; a state in
+/// the sharding in which it came.
+void Materializer::rewriteReturn(func::ReturnOp op) {
+  llvm::DenseMap<Attribute, BlockArgument> states;
+  for (BlockArgument argument : function.getArguments())
+    if (Attribute state =
+            function.getArgAttr(argument.getArgNumber(), nn::kStateAttr))
+      states[state] = argument;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto sharding = dist::ShardingAttr::of(operand.get().getType());
+    auto target = getSharding(symbol, getAxisLists(sharding));
+    Attribute state =
+        function.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
+    if (BlockArgument argument = states.lookup(state))
+      target = dist::ShardingAttr::of(argument.getType());
+    operand.set(reshard(operand.get(), target, op));
+  }
+}
+
+/// States are sharded as the arguments that stand for them, in all functions
+/// alike.
+static LogicalResult placeStates(ModuleOp module) {
+  llvm::DenseMap<Attribute, dist::ShardingAttr> placed;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (unsigned index = 0; index < function.getNumArguments(); ++index) {
+      Attribute name = function.getArgAttr(index, nn::kStateAttr);
+      if (!name)
+        continue;
+      auto sharding =
+          dist::ShardingAttr::of(function.getArgumentTypes()[index]);
+      auto [known, isNew] = placed.try_emplace(name, sharding);
+      if (!isNew && known->second != sharding)
+        return function.emitError()
+               << "state " << name << " is sharded as " << sharding
+               << " here and as " << known->second << " in another function";
+    }
+  for (auto state : module.getOps<nn::StateOp>()) {
+    auto sharding =
+        placed.lookup(FlatSymbolRefAttr::get(state.getSymNameAttr()));
+    if (!sharding) {
+      dist::MeshOp mesh = dist::MeshOp::of(module);
+      sharding = dist::ShardingAttr::getReplicated(
+          FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
+          cast<RankedTensorType>(state.getType()).getRank());
+    }
+    state.setType(withSharding(state.getType(), sharding));
+  }
+  return success();
+}
+
+/// An axis that splits nothing makes its ranks repeat each other's work: legal,
+/// and hardly what was meant.
+static void warnOfIdleAxes(dist::MeshOp mesh, ModuleOp module) {
+  llvm::SmallDenseSet<StringRef> used;
+  module.walk([&](Operation *op) {
+    SmallVector<Type> types(op->getResultTypes());
+    if (auto function = dyn_cast<func::FuncOp>(op))
+      llvm::append_range(types, function.getArgumentTypes());
+    for (Type type : types)
+      if (auto sharding = dist::ShardingAttr::of(type))
+        for (dist::AxesAttr axes : sharding.getDims())
+          for (StringAttr axis : axes.getNames())
+            used.insert(axis.getValue());
+  });
+  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+    if (axis.getSize() > 1 && !used.contains(axis.getName()))
+      mesh.emitWarning() << "mesh axis '" << axis.getName() << "' of size "
+                         << axis.getSize()
+                         << " splits nothing: its ranks repeat each other's "
+                            "work";
+}
+
+namespace {
+struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
+      return signalPassFailure();
+    for (auto function : module.getOps<func::FuncOp>())
+      if (!function.isExternal() &&
+          failed(Materializer(function, getChildAnalysis<Propagation>(function),
+                              *mesh)
+                     .run()))
+        return signalPassFailure();
+    if (failed(placeStates(module)))
+      return signalPassFailure();
+    warnOfIdleAxes(*mesh, module);
+  }
+};
+} // namespace
+} // namespace accel::parallel

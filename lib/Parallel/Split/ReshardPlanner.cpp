@@ -1,0 +1,343 @@
+// Shortest paths between shardings.
+
+#include "ReshardPlanner.h"
+
+#include "lib/Parallel/Propagation/FactorAxes.h"
+
+#include <queue>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::parallel;
+
+namespace {
+/// Where a tensor is, axes of size 1 left out.
+struct State {
+  AxisLists dims;
+  AxisList partial;
+
+  auto key() const {
+    std::vector<std::vector<const void *>> lists;
+    for (const AxisList &axes : dims) {
+      auto &list = lists.emplace_back();
+      for (StringAttr axis : axes)
+        list.push_back(axis.getAsOpaquePointer());
+    }
+    auto &list = lists.emplace_back();
+    for (StringAttr axis : partial)
+      list.push_back(axis.getAsOpaquePointer());
+    llvm::sort(list);
+    return lists;
+  }
+  bool operator==(const State &other) const { return key() == other.key(); }
+};
+
+/// The search for one pair of shardings.
+class Search {
+public:
+  Search(ReshardPlanner &planner, dist::MeshOp mesh, ArrayRef<int64_t> shape,
+         int64_t elementBytes, dist::ShardingAttr from, dist::ShardingAttr to)
+      : planner(planner), mesh(mesh), shape(shape), elementBytes(elementBytes),
+        symbol(from.getMesh()), reduction(from.getReduction()),
+        start(stateOf(from)), goal(stateOf(to)) {
+    for (const State &state : {start, goal}) {
+      for (const AxisList &list : state.dims)
+        for (StringAttr axis : list)
+          if (!llvm::is_contained(axes, axis))
+            axes.push_back(axis);
+    }
+    for (StringAttr axis : start.partial)
+      if (!llvm::is_contained(axes, axis))
+        axes.push_back(axis);
+  }
+
+  ReshardPlan run();
+
+private:
+  struct Node {
+    State state;
+    double seconds;
+    int previous;
+    ReshardStep step;
+    bool done = false;
+  };
+
+  State stateOf(dist::ShardingAttr sharding);
+  int64_t sizeOf(ArrayRef<StringAttr> list) {
+    int64_t size = 1;
+    for (StringAttr axis : list)
+      size *= *mesh.findAxisSize(axis);
+    return size;
+  }
+  int64_t localSize(const State &state, size_t dim) {
+    return shape[dim] / sizeOf(state.dims[dim]);
+  }
+  double localBytes(const State &state) {
+    double bytes = elementBytes;
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      bytes *= localSize(state, dim);
+    return bytes;
+  }
+  dist::ShardingAttr shardingOf(const State &state) {
+    return getSharding(symbol, state.dims, state.partial,
+                       state.partial.empty() ? dist::Reduction::sum
+                                             : reduction);
+  }
+  void reach(int from, State state, ReshardStep step,
+             ArrayRef<StringAttr> over);
+  void expand(int index);
+  void permuteToGoal(int index);
+
+  ReshardPlanner &planner;
+  dist::MeshOp mesh;
+  ArrayRef<int64_t> shape;
+  int64_t elementBytes;
+  FlatSymbolRefAttr symbol;
+  dist::Reduction reduction;
+  State start, goal;
+  AxisList axes;
+  std::vector<Node> nodes;
+  std::map<std::vector<std::vector<const void *>>, int> index;
+  using Item = std::pair<double, int>;
+  std::priority_queue<Item, std::vector<Item>, std::greater<>> queue;
+};
+} // namespace
+
+/// Micro-batches come one after another: they can be summed up or cut out, but
+/// none can send to another.
+static bool isMicroBatch(StringAttr axis) {
+  return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
+}
+
+State Search::stateOf(dist::ShardingAttr sharding) {
+  auto larger = [&](ArrayRef<StringAttr> list) {
+    AxisList kept;
+    for (StringAttr axis : list)
+      if (*mesh.findAxisSize(axis) > 1)
+        kept.push_back(axis);
+    return kept;
+  };
+  State state;
+  for (dist::AxesAttr dim : sharding.getDims())
+    state.dims.push_back(larger(dim.getNames()));
+  state.partial = larger(sharding.getPartial().getNames());
+  return state;
+}
+
+void Search::reach(int from, State state, ReshardStep step,
+                   ArrayRef<StringAttr> over) {
+  step.axes = dist::AxesAttr::get(symbol.getContext(), over, /*open=*/false);
+  double seconds =
+      nodes[from].seconds +
+      planner.getSeconds(step.kind, step.axes, localBytes(nodes[from].state));
+  auto [found, isNew] = index.try_emplace(state.key(), nodes.size());
+  if (isNew)
+    nodes.push_back({state, seconds, from, {}, false});
+  Node &node = nodes[found->second];
+  if (!isNew && (node.done || node.seconds <= seconds))
+    return;
+  step.sharding = shardingOf(state);
+  node = {std::move(state), seconds, from, std::move(step), false};
+  queue.push({seconds, found->second});
+}
+
+void Search::expand(int at) {
+  const State state = nodes[at].state;
+  size_t rank = state.dims.size();
+  auto used = [&](StringAttr axis) {
+    return llvm::is_contained(state.partial, axis) ||
+           llvm::any_of(state.dims, [&](const AxisList &list) {
+             return llvm::is_contained(list, axis);
+           });
+  };
+  // Only dimensions that one end splits are worth splitting on the way.
+  auto worthSplitting = [&](size_t dim) {
+    return !start.dims[dim].empty() || !goal.dims[dim].empty();
+  };
+  auto divides = [&](StringAttr axis, size_t dim) {
+    return localSize(state, dim) % *mesh.findAxisSize(axis) == 0;
+  };
+
+  for (size_t dim = 0; dim < rank; ++dim) {
+    const AxisList &list = state.dims[dim];
+    for (size_t keep = 0; keep < list.size(); ++keep) {
+      State next = state;
+      next.dims[dim].truncate(keep);
+      ReshardStep step{ReshardStep::AllGather};
+      step.dim = dim;
+      reach(at, next, step, ArrayRef<StringAttr>(list).drop_front(keep));
+    }
+    if (list.empty())
+      continue;
+    StringAttr last = list.back();
+    for (size_t to = 0; to < rank; ++to) {
+      if (to == dim || isMicroBatch(last) || !worthSplitting(to) ||
+          !divides(last, to))
+        continue;
+      State next = state;
+      next.dims[dim].pop_back();
+      next.dims[to].push_back(last);
+      ReshardStep step{ReshardStep::AllToAll};
+      step.dim = to;
+      step.concatDim = dim;
+      reach(at, next, step, last);
+    }
+  }
+  for (StringAttr axis : axes) {
+    bool partial = llvm::is_contained(state.partial, axis);
+    if (partial &&
+        (llvm::is_contained(goal.partial, axis) || isMicroBatch(axis)))
+      continue;
+    if (!partial && used(axis))
+      continue;
+    for (size_t dim = 0; dim < rank; ++dim) {
+      if (!worthSplitting(dim) || !divides(axis, dim))
+        continue;
+      State next = state;
+      next.dims[dim].push_back(axis);
+      if (partial)
+        llvm::erase(next.partial, axis);
+      ReshardStep step{partial ? ReshardStep::ReduceScatter
+                               : ReshardStep::AllSlice};
+      step.dim = dim;
+      reach(at, next, step, axis);
+    }
+  }
+  // Every subset of the axes that are to be reduced.
+  AxisList reducible;
+  for (StringAttr axis : state.partial)
+    if (!llvm::is_contained(goal.partial, axis))
+      reducible.push_back(axis);
+  for (unsigned mask = 1; mask < (1u << reducible.size()); ++mask) {
+    State next = state;
+    AxisList over;
+    for (auto [bit, axis] : llvm::enumerate(reducible))
+      if (mask & (1u << bit)) {
+        over.push_back(axis);
+        llvm::erase(next.partial, axis);
+      }
+    reach(at, next, {ReshardStep::AllReduce}, over);
+  }
+  permuteToGoal(at);
+}
+
+/// Pieces of the same shape that only change hands: one permutation of the
+/// group over all axes that split anything. Rank r of the group gets its piece
+/// from the k-th rank that has it, r being the k-th that wants it.
+void Search::permuteToGoal(int at) {
+  const State state = nodes[at].state;
+  if (state == goal ||
+      State{{}, state.partial}.key() != State{{}, goal.partial}.key())
+    return;
+  AxisList over;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    if (localSize(state, dim) != localSize(goal, dim))
+      return;
+    if (state.dims[dim] == goal.dims[dim])
+      continue;
+    for (const State *end : {&state, static_cast<const State *>(&goal)})
+      for (StringAttr axis : end->dims[dim])
+        if (!llvm::is_contained(over, axis))
+          over.push_back(axis);
+  }
+  if (llvm::any_of(over, isMicroBatch))
+    return;
+  int64_t group = sizeOf(over);
+  // Which piece a member of the group has: its numbers along each changed list.
+  auto pieceOf = [&](const State &of, int64_t member) {
+    std::map<const void *, int64_t> coordinates;
+    for (StringAttr axis : llvm::reverse(over)) {
+      int64_t size = *mesh.findAxisSize(axis);
+      coordinates[axis.getAsOpaquePointer()] = member % size;
+      member /= size;
+    }
+    std::vector<int64_t> piece;
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      if (state.dims[dim] == goal.dims[dim])
+        continue;
+      int64_t number = 0;
+      for (StringAttr axis : of.dims[dim])
+        number = number * *mesh.findAxisSize(axis) +
+                 coordinates[axis.getAsOpaquePointer()];
+      piece.push_back(number);
+    }
+    return piece;
+  };
+  std::map<std::vector<int64_t>, std::vector<int64_t>> holders;
+  for (int64_t member = group - 1; member >= 0; --member)
+    holders[pieceOf(state, member)].push_back(member);
+  ReshardStep step{ReshardStep::Permute};
+  for (int64_t member = 0; member < group; ++member) {
+    std::vector<int64_t> &from = holders[pieceOf(goal, member)];
+    step.sources.push_back(from.back());
+    from.pop_back();
+  }
+  reach(at, goal, step, over);
+}
+
+ReshardPlan Search::run() {
+  nodes.push_back({start, 0, -1, {}, false});
+  index[start.key()] = 0;
+  queue.push({0, 0});
+  while (!queue.empty()) {
+    int at = queue.top().second;
+    queue.pop();
+    if (nodes[at].done)
+      continue;
+    nodes[at].done = true;
+    if (nodes[at].state == goal) {
+      ReshardPlan plan;
+      plan.seconds = nodes[at].seconds;
+      for (; nodes[at].previous >= 0; at = nodes[at].previous)
+        plan.steps.push_back(nodes[at].step);
+      std::reverse(plan.steps.begin(), plan.steps.end());
+      return plan;
+    }
+    expand(at);
+  }
+  llvm_unreachable("gathering everything and slicing always leads to the goal");
+}
+
+double ReshardPlanner::getSeconds(ReshardStep::Kind kind, dist::AxesAttr axes,
+                                  double bytes) {
+  // Messages between processes of one machine, where the mesh says nothing.
+  double alpha = 5e-6, beta = 1e-10;
+  if (auto links = mesh.getLinks()) {
+    alpha = beta = 0;
+    for (auto [axis, link] : llvm::zip(mesh.getAxes(), *links))
+      if (axes.contains(cast<dist::AxisAttr>(axis).getName())) {
+        auto cost = cast<dist::LinkAttr>(link);
+        alpha = std::max(alpha, cost.getAlpha().getValueAsDouble());
+        beta = std::max(beta, cost.getBeta().getValueAsDouble());
+      }
+  }
+  double ranks = mesh.getGroupSize(axes);
+  double others = (ranks - 1) / ranks;
+  switch (kind) {
+  case ReshardStep::AllSlice:
+    // A copy within the rank; dearer than nothing, cheaper than any message.
+    return 1e-7 + 1e-11 * bytes / ranks;
+  case ReshardStep::AllGather:
+    return alpha + beta * bytes * (ranks - 1);
+  case ReshardStep::AllToAll:
+  case ReshardStep::ReduceScatter:
+    return alpha + beta * bytes * others;
+  case ReshardStep::Permute:
+    return alpha + beta * bytes;
+  case ReshardStep::AllReduce:
+    return 2 * (alpha + beta * bytes * others);
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+const ReshardPlan &ReshardPlanner::plan(ArrayRef<int64_t> shape,
+                                        int64_t elementBytes,
+                                        dist::ShardingAttr from,
+                                        dist::ShardingAttr to) {
+  Key key{shape.vec(), elementBytes, from.getAsOpaquePointer(),
+          to.getAsOpaquePointer()};
+  auto [found, isNew] = plans.try_emplace(key);
+  if (isNew)
+    found->second = Search(*this, mesh, shape, elementBytes, from, to).run();
+  return found->second;
+}

@@ -1,0 +1,305 @@
+// Pads the states of a step that the ranks which share them cannot split
+// evenly.
+
+#include "GradientOps.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Parallel/Passes.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_PADSTATESPASS
+#include "lib/Parallel/Passes.h.inc"
+
+namespace {
+/// One step. What is padded is dimension 0, at its end, with zeros.
+class StatePadder {
+public:
+  StatePadder(func::FuncOp step, int64_t ranks)
+      : step(step), ranks(ranks), ops(step) {}
+  LogicalResult run();
+
+private:
+  bool isUneven(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() > 0 && !findShardDim(tensor.getShape(), ranks);
+  }
+  RankedTensorType padType(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    SmallVector<int64_t> shape(tensor.getShape());
+    shape[0] = llvm::alignTo(shape[0], ranks);
+    return RankedTensorType::get(shape, tensor.getElementType());
+  }
+  LogicalResult padState(BlockArgument argument, nn::StateOp state);
+  void padGradient(nn::GradientOp gradient);
+  LogicalResult rewriteUpdate(Operation *op);
+  FailureOr<Value> pad(Value value, Operation *reader);
+  FailureOr<Value> padClone(Operation *op, Operation *reader);
+
+  func::FuncOp step;
+  int64_t ranks;
+  GradientOps ops;
+  /// Values of the update and their padded forms, null until something needs
+  /// one.
+  llvm::MapVector<Value, Value> padded;
+};
+} // namespace
+
+/// The value without its padding.
+static Value cut(OpBuilder &builder, Location loc, Value value,
+                 RankedTensorType type) {
+  SmallVector<int64_t> starts(type.getRank(), 0), steps(type.getRank(), 1);
+  return nn::SliceOp::create(builder, loc, type, value, starts, type.getShape(),
+                             steps);
+}
+
+/// The factor of the padded dimension, 0, of an op of one operand that adds
+/// elements of it up, and in which zeros count for nothing; none of others.
+static const ShardingRule::Factor *
+findPaddedFactor(Operation *op, const ShardingRule &rule, unsigned &index) {
+  if (rule.operands.size() != 1 || rule.results.size() != 1 ||
+      !rule.indexFree || rule.operands[0].empty() ||
+      rule.operands[0][0].size() != 1 ||
+      !llvm::is_contained(rule.linearGroups, ArrayRef<unsigned>{0}))
+    return nullptr;
+  index = rule.operands[0][0][0];
+  return &rule.factors[index];
+}
+
+/// Whether padding of the operand is padding of the result.
+static bool keepsPadding(Operation *op) {
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable)
+    return false;
+  ShardingRule rule = shardable.getShardingRule();
+  unsigned index;
+  auto *factor = findPaddedFactor(op, rule, index);
+  return factor && factor->kind == FactorKind::PassThrough &&
+         !rule.results[0].empty() &&
+         rule.results[0][0] == ShardingRule::Dim{index};
+}
+
+static bool sumsPadding(Operation *op) {
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable)
+    return false;
+  ShardingRule rule = shardable.getShardingRule();
+  unsigned index;
+  auto *factor = findPaddedFactor(op, rule, index);
+  return factor && factor->kind == FactorKind::Sum;
+}
+
+LogicalResult StatePadder::run() {
+  SymbolTable symbols(step->getParentOfType<ModuleOp>());
+  llvm::DenseSet<Attribute> trained;
+  for (auto gradient : step.getOps<nn::GradientOp>())
+    trained.insert(gradient.getStateAttr());
+  for (BlockArgument argument : step.getArguments()) {
+    auto name = step.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (!name || !isUneven(argument.getType()))
+      continue;
+    auto state = symbols.lookup<nn::StateOp>(name.getAttr());
+    if ((state.getRole() == nn::StateRole::moment || trained.contains(name)) &&
+        failed(padState(argument, state)))
+      return failure();
+  }
+  if (padded.empty())
+    return success();
+  for (auto gradient : llvm::to_vector(step.getOps<nn::GradientOp>()))
+    if (isUneven(gradient.getType()))
+      padGradient(gradient);
+  SmallVector<Operation *> update;
+  for (Operation &op : step.front())
+    if (!ops.contains(&op) && !isa<nn::GradientOp, dist::ConstraintOp>(op))
+      update.push_back(&op);
+  for (Operation *op : update)
+    if (failed(rewriteUpdate(op)))
+      return failure();
+  for (Operation *op : llvm::reverse(update))
+    if (isOpTriviallyDead(op))
+      op->erase();
+  step.setFunctionType(
+      FunctionType::get(step.getContext(), step.front().getArgumentTypes(),
+                        step.front().getTerminator()->getOperandTypes()));
+  return success();
+}
+
+/// Forward and backward read the value itself, each where it is needed.
+LogicalResult StatePadder::padState(BlockArgument argument, nn::StateOp state) {
+  auto constraint = argument.hasOneUse()
+                        ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
+                        : nullptr;
+  if (!constraint)
+    return state.emitOpError() << "expected one constraint on its argument";
+  auto type = cast<RankedTensorType>(argument.getType());
+  state.setLogicalAttr(
+      DenseI64ArrayAttr::get(step.getContext(), type.getShape()));
+  state.setType(padType(type));
+  argument.setType(padType(type));
+  constraint.getResult().setType(padType(type));
+  for (OpOperand *use : llvm::map_to_vector(
+           constraint->getUses(), [](OpOperand &use) { return &use; })) {
+    Operation *user = use->getOwner();
+    if (!ops.contains(user))
+      continue;
+    OpBuilder builder(user);
+    Value value = cut(builder, user->getLoc(), constraint.getResult(), type);
+    ops.forward.insert(value.getDefiningOp());
+    use->set(value);
+  }
+  padded[constraint.getResult()] = constraint.getResult();
+  return success();
+}
+
+void StatePadder::padGradient(nn::GradientOp gradient) {
+  RankedTensorType type = padType(gradient.getType());
+  OpBuilder builder(gradient);
+  Location loc = gradient.getLoc();
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Value zero = nn::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(scalar,
+                             builder.getZeroAttr(type.getElementType())));
+  SmallVector<int64_t> low(type.getRank(), 0), high(type.getRank(), 0);
+  high[0] = type.getDimSize(0) - gradient.getType().getDimSize(0);
+  Value input = nn::PadOp::create(builder, loc, type, gradient.getInput(), zero,
+                                  low, high);
+  // The unpadded one stays until its readers have been seen.
+  padded[gradient.getResult()] =
+      nn::GradientOp::create(builder, loc, type, input, gradient.getState());
+}
+
+/// Ops that work on padding as on anything else get padded forms when those are
+/// asked for; all others are given what they had, sums and states what is
+/// padded.
+LogicalResult StatePadder::rewriteUpdate(Operation *op) {
+  auto isState = [&](OpOperand &operand) {
+    return isa<func::ReturnOp>(op) && isUneven(operand.get().getType()) &&
+           step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
+  };
+  bool passes = op->hasTrait<nn::Elementwise>() || keepsPadding(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    if (!padded.contains(value) && !isState(operand))
+      continue;
+    if (passes) {
+      padded[op->getResult(0)] = nullptr;
+      return success();
+    }
+    FailureOr<Value> wide = pad(value, op);
+    if (failed(wide))
+      return failure();
+    OpBuilder builder(op);
+    operand.set(isState(operand) || sumsPadding(op)
+                    ? *wide
+                    : cut(builder, op->getLoc(), *wide,
+                          cast<RankedTensorType>(value.getType())));
+  }
+  return success();
+}
+
+/// The padded form of a value of the update that `reader` asks for.
+FailureOr<Value> StatePadder::pad(Value value, Operation *reader) {
+  if (Value known = padded.lookup(value))
+    return known;
+  Operation *op = value.getDefiningOp();
+  RankedTensorType type = padType(value.getType());
+  FailureOr<Value> made = failure();
+  OpBuilder builder(step.getContext());
+  SplatElementsAttr splat;
+  if (matchPattern(value, m_Constant(&splat))) {
+    builder.setInsertionPoint(op);
+    made = nn::ConstantOp::create(builder, op->getLoc(), type,
+                                  splat.resizeSplat(type))
+               .getResult();
+  } else if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op);
+             spread && spread.getInput().getType().getRank() < type.getRank()) {
+    builder.setInsertionPoint(op);
+    made =
+        nn::BroadcastOp::create(builder, op->getLoc(), type, spread.getInput())
+            .getResult();
+  } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPadding(op))) {
+    made = padClone(op, reader);
+  } else {
+    return reader->emitError()
+           << "reads a state of " << cast<RankedTensorType>(value.getType())
+           << ", which " << ranks
+           << " ranks cannot split without padding, through an op that padding "
+              "does not pass: expected elementwise ops and sums";
+  }
+  if (succeeded(made))
+    padded[value] = *made;
+  return made;
+}
+
+FailureOr<Value> StatePadder::padClone(Operation *op, Operation *reader) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> each = pad(operand, reader);
+    if (failed(each))
+      return failure();
+    operands.push_back(*each);
+  }
+  OpBuilder builder(op);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
+  clone->getResult(0).setType(padType(op->getResult(0).getType()));
+  return clone->getResult(0);
+}
+
+/// Another entry reads the value of what the step has padded.
+static void cutPadding(func::FuncOp entry) {
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  for (BlockArgument argument : entry.getArguments()) {
+    auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (!name)
+      continue;
+    Type type = symbols.lookup<nn::StateOp>(name.getAttr()).getType();
+    auto value = cast<RankedTensorType>(argument.getType());
+    if (type == value)
+      continue;
+    argument.setType(type);
+    for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+      auto constraint = cast<dist::ConstraintOp>(user);
+      constraint.getResult().setType(cast<RankedTensorType>(type));
+      // Each where it is needed, so that what is gathered for it is, too.
+      for (OpOperand &use : llvm::make_early_inc_range(constraint->getUses())) {
+        OpBuilder builder(use.getOwner());
+        use.set(cut(builder, use.getOwner()->getLoc(), constraint.getResult(),
+                    value));
+      }
+    }
+  }
+  entry.setFunctionType(FunctionType::get(entry.getContext(),
+                                          entry.front().getArgumentTypes(),
+                                          entry.getResultTypes()));
+}
+
+namespace {
+struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (!mesh)
+      return;
+    int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
+    if (ranks == 1)
+      return;
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (nn::getEntryKind(entry) == nn::EntryKind::step &&
+          failed(StatePadder(entry, ranks).run()))
+        return signalPassFailure();
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (nn::getEntryKind(entry) != nn::EntryKind::step)
+        cutPadding(entry);
+  }
+};
+} // namespace
+} // namespace accel::parallel

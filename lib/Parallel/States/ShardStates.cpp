@@ -1,0 +1,134 @@
+// Places the states of a training step as a ZeRO stage or an FSDP strategy
+// says.
+
+#include "GradientOps.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Parallel/Passes.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_SHARDSTATESPASS
+#include "lib/Parallel/Passes.h.inc"
+
+std::optional<int64_t> findShardDim(ArrayRef<int64_t> shape, int64_t ranks) {
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (size % ranks == 0)
+      return dim;
+  return std::nullopt;
+}
+
+namespace {
+/// States that a step trains: what has a gradient.
+using Trained = llvm::DenseSet<Attribute>;
+
+/// One entry.
+class StateSharder {
+public:
+  StateSharder(func::FuncOp entry, dist::MeshOp mesh, int64_t stage,
+               const Trained &trained)
+      : entry(entry), mesh(mesh), stage(stage), context(entry.getContext()),
+        ops(entry), trained(trained) {}
+
+  LogicalResult run() {
+    SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+    for (auto gradient : llvm::to_vector(entry.getOps<nn::GradientOp>()))
+      constrain(gradient.getResult());
+    for (BlockArgument argument : entry.getArguments()) {
+      auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+          argument.getArgNumber(), nn::kStateAttr);
+      if (!name)
+        continue;
+      auto state = symbols.lookup<nn::StateOp>(name.getAttr());
+      if (state.getRole() != nn::StateRole::moment && !trained.contains(name))
+        continue;
+      FailureOr<dist::ConstraintOp> whole = findConstraint(argument);
+      if (failed(whole))
+        return failure();
+      if (state.getRole() == nn::StateRole::moment)
+        whole->setShardingAttr(shardingOf(argument.getType()));
+      else if (stage == 3)
+        shardParameter(*whole);
+    }
+    return success();
+  }
+
+private:
+  /// Split over `dp_shard` along the first dimension that it divides; whole
+  /// where there is none (numbers).
+  dist::ShardingAttr shardingOf(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    auto axis = StringRef(dist::MeshOp::kShardAxis);
+    auto none = dist::AxesAttr::get(context, ArrayRef<StringRef>());
+    SmallVector<dist::AxesAttr> dims(tensor.getRank(), none);
+    if (std::optional<int64_t> dim =
+            findShardDim(tensor.getShape(), *mesh.findAxisSize(axis)))
+      dims[*dim] = dist::AxesAttr::get(context, axis);
+    return dist::ShardingAttr::get(
+        context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims);
+  }
+
+  dist::ConstraintOp constrain(Value value) {
+    OpBuilder builder(context);
+    builder.setInsertionPointAfterValue(value);
+    auto constraint = dist::ConstraintOp::create(builder, value.getLoc(), value,
+                                                 shardingOf(value.getType()));
+    value.replaceAllUsesExcept(constraint.getResult(), constraint);
+    return constraint;
+  }
+
+  FailureOr<dist::ConstraintOp> findConstraint(BlockArgument argument) {
+    if (argument.hasOneUse())
+      if (auto found = dyn_cast<dist::ConstraintOp>(*argument.user_begin()))
+        return found;
+    return entry.emitError() << "expected one constraint on the state of "
+                                "argument "
+                             << argument.getArgNumber();
+  }
+
+  /// At rest in pieces, which the update reads; forward and backward read it
+  /// whole.
+  void shardParameter(dist::ConstraintOp whole) {
+    OpBuilder builder(whole);
+    auto pieces = dist::ConstraintOp::create(
+        builder, whole.getLoc(), whole.getInput(), shardingOf(whole.getType()));
+    whole.getInputMutable().assign(pieces);
+    whole.getResult().replaceUsesWithIf(
+        pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
+  }
+
+  func::FuncOp entry;
+  dist::MeshOp mesh;
+  int64_t stage;
+  MLIRContext *context;
+  GradientOps ops;
+  const Trained &trained;
+};
+
+struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (stage < 0 || stage > 3) {
+      module.emitError() << "expected a ZeRO stage from 0 to 3, found "
+                         << stage.getValue();
+      return signalPassFailure();
+    }
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (stage == 0 || !mesh)
+      return;
+    if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
+      return; // one shard is the whole
+    // A state lies in one way, whichever entry reads it.
+    Trained trained;
+    module.walk([&](nn::GradientOp gradient) {
+      trained.insert(gradient.getStateAttr());
+    });
+    for (func::FuncOp entry : nn::getEntries(module))
+      if (failed(StateSharder(entry, mesh, stage, trained).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+} // namespace accel::parallel

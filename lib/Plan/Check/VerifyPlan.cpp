@@ -1,0 +1,249 @@
+// The last word on a plan: places, sizes and order, checked from the plan's
+// text alone.
+
+#include "lib/Plan/BufferTable.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Target/TargetTable.h"
+
+#include "Replay.h"
+#include "dialects/Dist/Dist.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_VERIFYPLANPASS
+#include "lib/Plan/Passes.h.inc"
+
+namespace {
+struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>()) {
+      BufferTable buffers(program);
+      if (failed(findSpace(program)) || failed(checkPlaces(program)) ||
+          failed(checkRuns(program, buffers)) ||
+          failed(checkViews(program, buffers)) ||
+          failed(checkExchange(program, buffers)) ||
+          failed(Replay(program, buffers).run()))
+        return signalPassFailure();
+    }
+    if (failed(checkMessages()))
+      signalPassFailure();
+  }
+
+  /// A text does not say what --target was; its engine does.
+  LogicalResult findSpace(ProgramOp program) {
+    StringRef name;
+    for (auto body : program.getOps<BodyOp>())
+      name = stringifyEngine(body.getEngine());
+    FailureOr<const Target *> target = findTarget(getOperation(), name);
+    if (succeeded(target))
+      exchange = (*target)->getExchangeSpace();
+    return success(succeeded(target));
+  }
+
+  /// Every buffer lies in its arena, and the arena is as large as they need.
+  LogicalResult checkPlaces(ProgramOp program) {
+    llvm::MapVector<Space, std::pair<ArenaOp, int64_t>> ends;
+    for (auto arena : program.getOps<ArenaOp>())
+      if (!ends.insert({arena.getSpace(), {arena, 0}}).second)
+        return arena.emitOpError() << "expected one arena of space '"
+                                   << stringifySpace(arena.getSpace()) << "'";
+    for (auto buffer : program.getOps<BufferOp>()) {
+      auto found = ends.find(buffer.getSpace());
+      if (found == ends.end())
+        return buffer.emitOpError()
+               << "expected an arena of space '"
+               << stringifySpace(buffer.getSpace()) << "', found none";
+      auto &[arena, highest] = found->second;
+      int64_t offset = buffer.getOffset(), alignment = arena.getAlignment();
+      if (offset < 0 || offset % alignment)
+        return buffer.emitOpError()
+               << "expected an offset that is a multiple of " << alignment
+               << ", found " << offset;
+      int64_t end =
+          offset +
+          int64_t(buffer.getSlots() - 1) * int64_t(buffer.getSlotStride()) +
+          int64_t(buffer.getBytes());
+      if (end > int64_t(arena.getBytes()))
+        return buffer.emitOpError()
+               << "expected a place within the " << arena.getBytes()
+               << " bytes of its arena, found an end at " << end;
+      highest = std::max(highest, end);
+    }
+    for (auto &[space, entry] : ends)
+      if (entry.second != int64_t(entry.first.getBytes()))
+        return entry.first.emitOpError()
+               << "expected the " << entry.second
+               << " bytes that its buffers need, found "
+               << entry.first.getBytes();
+    return success();
+  }
+
+  /// In each entry a body runs once, or once for each micro-batch, as one must
+  /// that reads or writes a part of what is split over them.
+  LogicalResult checkRuns(ProgramOp program, const BufferTable &buffers) {
+    int64_t count = 1;
+    if (auto name = program.getMeshAttr())
+      if (dist::MeshOp mesh =
+              dist::MeshOp::lookup(program->getParentOp(), name))
+        count = mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    for (auto entry : program.getOps<EntryOp>()) {
+      // Of each body the micro-batches [first, end) of its runs, and one run.
+      llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>>
+          spans;
+      llvm::DenseMap<Operation *, RunOp> lastRuns;
+      WalkResult inRange = entry.walk([&](RunOp run) {
+        int64_t first = run.getOffset(), trips = run.getTrips();
+        if (first < 0 || first >= count || trips > count - first) {
+          run.emitOpError() << "expected one of " << count
+                            << " micro-batches in every turn, found " << first
+                            << " in the first of " << trips;
+          return WalkResult::interrupt();
+        }
+        BodyOp body = buffers.getBody(run);
+        spans[body].push_back({first, first + trips});
+        lastRuns[body] = run;
+        return WalkResult::advance();
+      });
+      if (inRange.wasInterrupted())
+        return failure();
+      for (auto &[body, list] : spans) {
+        llvm::sort(list);
+        int64_t end = 0, runs = 0;
+        bool distinct = true;
+        for (auto [first, next] : list) {
+          distinct &= first >= end;
+          runs += next - first;
+          end = next;
+        }
+        bool all = distinct && runs == count;
+        if (!all && (runs > 1 || movesMicroBatch(cast<BodyOp>(body))))
+          return lastRuns[body].emitOpError()
+                 << "expected @" << cast<BodyOp>(body).getSymName()
+                 << " to run once for each of " << count
+                 << " micro-batches, found some twice or never";
+      }
+    }
+    return success();
+  }
+
+  /// Whether a command reads or writes what is split over micro-batches.
+  static bool movesMicroBatch(BodyOp body) {
+    auto isSplit = [](PartAttr part) {
+      return llvm::any_of(part.getAxes().getAsRange<ArrayAttr>(), [](auto dim) {
+        return llvm::any_of(
+            dim.template getAsRange<StringAttr>(), [](auto axis) {
+              return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
+            });
+      });
+    };
+    return llvm::any_of(body.getOps<ReadOp>(),
+                        [&](ReadOp op) { return isSplit(op.getPart()); }) ||
+           llvm::any_of(body.getOps<WriteOp>(),
+                        [&](WriteOp op) { return isSplit(op.getPart()); });
+  }
+
+  /// Every view lies in its buffer for every coordinate.
+  LogicalResult checkViews(ProgramOp program, const BufferTable &buffers) {
+    llvm::StringMap<int64_t> sizes;
+    if (auto name = program.getMeshAttr())
+      if (dist::MeshOp mesh =
+              dist::MeshOp::lookup(program->getParentOp(), name))
+        for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+          sizes[axis.getName()] = axis.getSize();
+    program.walk([&](RunOp run) {
+      sizes["mb"] = std::max<int64_t>(
+          sizes.lookup("mb"), int64_t(run.getOffset()) + run.getTrips());
+    });
+    WalkResult views = program.walk([&](CommandOpInterface command) {
+      SmallVector<ViewAttr> all = command.getReads();
+      llvm::append_range(all, command.getWrites());
+      for (ViewAttr view : all) {
+        int64_t end = view.getOffset() + view.getSpanBytes();
+        for (AxisStrideAttr axis : view.getAxes()) {
+          auto size = sizes.find(axis.getAxis());
+          if (size == sizes.end())
+            return command.emitOpError()
+                       << "expected an axis of the mesh, found '"
+                       << axis.getAxis() << "'",
+                   WalkResult::interrupt();
+          end += (size->second - 1) * axis.getBytes();
+        }
+        BufferOp buffer = buffers.lookup(view);
+        if (end > int64_t(buffer.getBytes()))
+          return command.emitOpError()
+                     << "expected a view within the " << buffer.getBytes()
+                     << " bytes of " << view.getBuffer()
+                     << " for every rank, found one that ends at byte " << end,
+                 WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(views.wasInterrupted());
+  }
+
+  /// What other ranks read lies where they can.
+  LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
+    auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
+      BufferOp buffer = buffers.lookup(view);
+      if (buffer.getSpace() == exchange)
+        return success();
+      return op->emitOpError() << "expected " << view.getBuffer()
+                               << ", which other ranks access, in space '"
+                               << stringifySpace(exchange) << "', found '"
+                               << stringifySpace(buffer.getSpace()) << "'";
+    };
+    WalkResult result = program.walk([&](Operation *op) {
+      SmallVector<ViewAttr> views;
+      if (auto send = dyn_cast<SendOp>(op))
+        views.push_back(send.getView());
+      if (auto collective = dyn_cast<CollectiveOp>(op)) {
+        llvm::append_range(views,
+                           collective.getInputs().getAsRange<ViewAttr>());
+        if (collective.getCollective() == Collective::all_reduce)
+          llvm::append_range(views,
+                             collective.getOutputs().getAsRange<ViewAttr>());
+      }
+      for (ViewAttr view : views)
+        if (failed(check(op, view)))
+          return WalkResult::interrupt();
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Every message that is sent is received: stages are programs of their own.
+  LogicalResult checkMessages() {
+    std::map<std::tuple<std::string, int64_t, int64_t>,
+             std::pair<int64_t, Operation *>>
+        open;
+    getOperation().walk([&](RunOp run) {
+      auto program = run->getParentOfType<ProgramOp>();
+      program.lookupSymbol<BodyOp>(run.getTask()).walk([&](Operation *op) {
+        if (auto send = dyn_cast<SendOp>(op)) {
+          auto &entry = open[{send.getAxis().str(), int64_t(send.getDelta()),
+                              int64_t(send.getTag())}];
+          entry.first += run.getTrips();
+          entry.second = op;
+        } else if (auto recv = dyn_cast<RecvOp>(op)) {
+          auto &entry = open[{recv.getAxis().str(), -int64_t(recv.getDelta()),
+                              int64_t(recv.getTag())}];
+          entry.first -= run.getTrips();
+          entry.second = op;
+        }
+      });
+    });
+    for (auto &[key, entry] : open)
+      if (entry.first != 0)
+        return entry.second->emitOpError()
+               << (entry.first > 0 ? "sends what no rank receives"
+                                   : "receives what no rank sends");
+    return success();
+  }
+
+  Space exchange; ///< where other ranks may read and write
+};
+} // namespace
+} // namespace accel::plan

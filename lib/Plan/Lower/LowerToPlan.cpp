@@ -1,0 +1,102 @@
+// Lowers the entries of `local` to a plan program: a body per task, run as its
+// schedule says. States are read at load, inputs before a task, outputs written
+// after it.
+
+#include "EntryLowering.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Target/TargetTable.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_LOWERTOPLANPASS
+#include "lib/Plan/Passes.h.inc"
+
+namespace {
+struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> entries = nn::getEntries(module);
+    if (entries.empty()) {
+      module.emitError() << "expected a function with '" << nn::kEntryAttr
+                         << "', found none";
+      return signalPassFailure();
+    }
+    FailureOr<const Target *> chosen = findTarget(module, target);
+    if (failed(chosen) || failed(lower(entries, **chosen)))
+      return signalPassFailure();
+    for (auto function :
+         llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (function->hasAttr(dist::kTaskAttr) ||
+          function->hasAttr(nn::kEntryAttr))
+        function.erase();
+    for (auto each :
+         llvm::make_early_inc_range(module.getOps<dist::ScheduleOp>()))
+      each.erase();
+  }
+
+  LogicalResult lower(ArrayRef<func::FuncOp> entries, const Target &target) {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    OpBuilder builder(entries.front());
+    ProgramOp program = createProgram(builder, entries.front());
+    Location loc = program.getLoc();
+    builder.setInsertionPointToEnd(&program.getBody().front());
+    SmallVector<EntryOp> calls{
+        createContainer<EntryOp>(builder, loc, kLoadEntry)};
+    llvm::StringSet<> kinds;
+    for (func::FuncOp entry : entries) {
+      StringRef kind = nn::stringifyEntryKind(*nn::getEntryKind(entry));
+      if (!kinds.insert(kind).second)
+        return entry.emitOpError()
+               << "expected one entry of kind '" << kind << "', found two";
+      calls.push_back(createContainer<EntryOp>(builder, entry.getLoc(), kind));
+    }
+    OpBuilder commands(&getContext());
+    Lowering lowering(program, symbols, target, commands);
+    SharedProgram shared{module,        target, symbols,  program,
+                         calls.front(), {},     commands, lowering};
+    shared.loadBody = shared.createBody(loc, "load_states");
+    for (auto [number, handle] : llvm::enumerate(entries)) {
+      func::FuncOp entry = handle;
+      EntryOp call = calls[number + 1];
+      dist::ScheduleOp schedule = findSchedule(entry);
+      if (!schedule && entry.isExternal())
+        return entry.emitOpError() << "expected a schedule that runs it";
+      // The first entry's bodies have the plain names.
+      std::string prefix = number == 0 ? "" : (call.getKind() + "_").str();
+      if (failed(EntryLowering(shared, entry, schedule, prefix).run(call)))
+        return failure();
+    }
+    RunListWriter(shared.load, target.getEngine())
+        .run(shared.loadBody, 0, /*capturable=*/false);
+    // Behind the bodies that they run.
+    Block &block = program.getBody().front();
+    for (EntryOp call : calls)
+      call->moveBefore(&block, block.end());
+    return success();
+  }
+
+  ProgramOp createProgram(OpBuilder &builder, func::FuncOp entry) {
+    int64_t ranks = 1;
+    FlatSymbolRefAttr mesh;
+    if (dist::MeshOp only = dist::MeshOp::of(getOperation())) {
+      mesh = FlatSymbolRefAttr::get(only.getSymNameAttr());
+      ranks = only.getRankCount();
+    }
+    return createContainer<ProgramOp>(
+        builder, entry.getLoc(), entry.getSymName(), /*stage=*/0, ranks, mesh);
+  }
+
+  dist::ScheduleOp findSchedule(func::FuncOp entry) {
+    for (auto each : getOperation().getOps<dist::ScheduleOp>())
+      if (each.getEntry() == entry.getSymName())
+        return each;
+    return {};
+  }
+};
+} // namespace
+} // namespace accel::plan

@@ -1,0 +1,242 @@
+// Gives every buffer its offset. Buffers share bytes where all accesses of one
+// happen before all accesses of the other; the order is taken as it is, no edge
+// is added to it.
+
+#include "GapFinder.h"
+#include "lib/Plan/Order/CommandOrder.h"
+
+#include "lib/Plan/BufferTable.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Target/TargetTable.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_ALLOCATEBUFFERSPASS
+#include "lib/Plan/Passes.h.inc"
+
+namespace {
+/// A stretch in which a buffer holds something: of each stream the last
+/// execution that accesses it, and what surely comes before every access.
+struct Interval {
+  SmallVector<unsigned, 4> last, before;
+  unsigned firstPosition = 0, lastPosition = 0;
+  int64_t microBatch = 0;
+
+  void add(const Execution &execution, unsigned position) {
+    lastPosition = position;
+    if (last.empty()) {
+      firstPosition = position;
+      last.assign(execution.clock.size(), 0);
+      before.assign(execution.clock.begin(), execution.clock.end());
+    }
+    last[execution.stream] =
+        std::max(last[execution.stream], execution.ordinal);
+    for (auto [mine, theirs] : llvm::zip_equal(before, execution.clock))
+      mine = std::min(mine, theirs);
+  }
+
+  /// Whether all other accesses happen before `execution`.
+  bool endsWith(const Execution &execution) const {
+    for (auto [stream, end] : llvm::enumerate(last))
+      if (end > (stream == execution.stream ? execution.ordinal
+                                            : execution.clock[stream]))
+        return false;
+    return true;
+  }
+};
+
+/// When a buffer is used. What a micro-batch writes before it reads it owes
+/// nothing to the one before, and has an interval of its own; of a buffer that
+/// keeps several micro-batches the copies are one.
+struct Lifetime {
+  BufferOp buffer;
+  bool persistent = false;
+  SmallVector<Interval, 1> intervals;
+  std::optional<unsigned> entry;
+  int64_t bytes = 0;
+
+  void add(const Execution &execution, unsigned position, bool writesOnly) {
+    // What one call leaves to another must outlive both.
+    persistent |= entry && *entry != execution.entry;
+    entry = execution.entry;
+    int64_t batch = execution.run.getMicroBatch();
+    if (intervals.empty() ||
+        (buffer.getSlots() == 1 && intervals.back().microBatch != batch &&
+         writesOnly && intervals.back().endsWith(execution)))
+      intervals.emplace_back();
+    intervals.back().microBatch = batch;
+    intervals.back().add(execution, position);
+  }
+
+  /// Buffers may share bytes if each stretch of one surely ends before each of
+  /// the other begins, or the other way around.
+  SmallVector<Stretch, 1> getStretches() const {
+    return llvm::map_to_vector<1>(intervals, [](const Interval &interval) {
+      return Stretch{interval.firstPosition, interval.lastPosition,
+                     interval.last, interval.before};
+    });
+  }
+};
+
+struct AllocateBuffersPass
+    : impl::AllocateBuffersPassBase<AllocateBuffersPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (alignment == 0) {
+      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+      if (failed(chosen))
+        return signalPassFailure();
+      alignment = (*chosen)->getAlignment();
+    }
+    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
+      getOperation().emitError()
+          << "expected a power of two as alignment, found " << alignment;
+      return signalPassFailure();
+    }
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (failed(runOnProgram(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult runOnProgram(ProgramOp program) {
+    FailureOr<CommandOrder> order = CommandOrder::compute(program);
+    if (failed(order))
+      return failure();
+    for (auto arena : llvm::make_early_inc_range(program.getOps<ArenaOp>()))
+      arena.erase();
+    BufferTable buffers(program);
+    llvm::MapVector<StringAttr, Lifetime> lifetimes =
+        measure(program, buffers, *order);
+    OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
+    for (Space space : {Space::device, Space::pinned, Space::host,
+                        Space::shared, Space::nvme}) {
+      SmallVector<Lifetime *> placed;
+      int64_t bytes = place(lifetimes, *order, space, placed);
+      if (placed.empty())
+        continue;
+      ArenaOp::create(builder, program.getLoc(), space, bytes, alignment,
+                      /*reserve=*/0);
+    }
+    for (auto buffer : program.getOps<BufferOp>())
+      if (buffer.getAliasOf())
+        buffer.setOffset(buffers.lookup(buffer.getAliasOfAttr()).getOffset());
+    markReleases(buffers, *order, lifetimes);
+    return success();
+  }
+
+  /// The name of the buffer whose bytes a view is of.
+  static StringAttr getOwner(const BufferTable &buffers, ViewAttr view) {
+    BufferOp buffer = buffers.lookup(view);
+    return buffer.getAliasOf() ? buffer.getAliasOfAttr().getAttr()
+                               : buffer.getSymNameAttr();
+  }
+
+  llvm::MapVector<StringAttr, Lifetime> measure(ProgramOp program,
+                                                const BufferTable &buffers,
+                                                const CommandOrder &order) {
+    llvm::MapVector<StringAttr, Lifetime> lifetimes;
+    for (auto buffer : program.getOps<BufferOp>()) {
+      if (buffer.getAliasOf())
+        continue;
+      Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
+      lifetime.buffer = buffer;
+      if (buffer.getSlots() > 1)
+        buffer.setSlotStride(llvm::alignTo(buffer.getSlotStride(), alignment));
+      lifetime.bytes = static_cast<int64_t>(
+          (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
+      // Filled before anything runs, or kept from call to call.
+      lifetime.persistent = llvm::is_contained(
+          {Role::state, Role::packed, Role::constant}, buffer.getRole());
+    }
+    for (auto [position, execution] : llvm::enumerate(order.getExecutions())) {
+      CommandOpInterface command = execution.command;
+      llvm::SmallDenseSet<StringAttr> read;
+      for (ViewAttr view : command.getReads())
+        read.insert(getOwner(buffers, view));
+      for (ViewAttr view : getViews(command)) {
+        StringAttr owner = getOwner(buffers, view);
+        // Scratch is read as it is written, and never from before.
+        bool writesOnly = !read.contains(owner) ||
+                          lifetimes[owner].buffer.getRole() == Role::scratch;
+        lifetimes[owner].add(execution, position, writesOnly);
+      }
+    }
+    return lifetimes;
+  }
+
+  /// Places the buffers of a space and returns the bytes it needs. Persistent
+  /// ones first, side by side; of the others the largest first, each into the
+  /// smallest gap that holds it between those whose lifetimes meet its own
+  /// (greedy by size: Pisarchyk and Lee, arXiv:2001.03288).
+  int64_t place(llvm::MapVector<StringAttr, Lifetime> &lifetimes,
+                const CommandOrder &executions, Space space,
+                SmallVectorImpl<Lifetime *> &placed) {
+    SmallVector<Lifetime *> order;
+    for (auto &[name, lifetime] : lifetimes)
+      if (lifetime.buffer.getSpace() == space)
+        order.push_back(&lifetime);
+    llvm::stable_sort(order, [](Lifetime *lhs, Lifetime *rhs) {
+      if (lhs->persistent != rhs->persistent)
+        return lhs->persistent;
+      return !lhs->persistent && lhs->bytes > rhs->bytes;
+    });
+    int64_t end = 0, persistentEnd = 0;
+    GapFinder gaps(executions, alignment);
+    for (Lifetime *lifetime : order) {
+      int64_t offset = llvm::alignTo(persistentEnd, alignment);
+      if (!lifetime->persistent) {
+        SmallVector<Stretch, 1> stretches = lifetime->getStretches();
+        offset = gaps.find(stretches, lifetime->bytes, offset);
+        gaps.insert(stretches, lifetime->bytes, offset);
+      }
+      lifetime->buffer.setOffset(offset);
+      placed.push_back(lifetime);
+      end = std::max(end, offset + lifetime->bytes);
+      if (lifetime->persistent)
+        persistentEnd = end;
+    }
+    return end;
+  }
+
+  /// Lists, on the last access of each buffer that others may take the bytes
+  /// of, its bytes. One text serves all runs of a body: what not all of them
+  /// release cannot be said in it.
+  void markReleases(const BufferTable &buffers, const CommandOrder &order,
+                    llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
+    Builder builder(&getContext());
+    llvm::MapVector<Operation *, llvm::SetVector<Attribute>> releases;
+    for (const Execution &execution : order.getExecutions()) {
+      llvm::SetVector<Attribute> released;
+      for (ViewAttr view : getViews(execution.command)) {
+        Lifetime &lifetime = lifetimes[getOwner(buffers, view)];
+        if (lifetime.persistent || lifetime.buffer.getSlots() != 1)
+          continue;
+        bool ends = llvm::any_of(lifetime.intervals, [&](Interval &interval) {
+          return interval.last[execution.stream] == execution.ordinal &&
+                 interval.endsWith(execution);
+        });
+        if (ends)
+          released.insert(ViewAttr::get(
+              &getContext(),
+              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, {},
+              builder.getI8Type(),
+              {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
+      }
+      auto [known, isNew] = releases.insert({execution.command, released});
+      if (!isNew)
+        known->second.remove_if(
+            [&](Attribute view) { return !released.contains(view); });
+    }
+    for (auto &[command, released] : releases) {
+      if (released.empty())
+        command->removeAttr(kReleasesAttr);
+      else
+        command->setAttr(kReleasesAttr,
+                         builder.getArrayAttr(released.getArrayRef()));
+    }
+  }
+};
+} // namespace
+} // namespace accel::plan

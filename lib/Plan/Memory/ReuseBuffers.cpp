@@ -1,0 +1,312 @@
+// Lets kernels write where they read: a result takes the buffer of an operand
+// that nothing reads afterwards, and the new value of a state the state's own.
+
+#include "lib/Plan/Order/CommandOrder.h"
+
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/NN.h"
+#include "lib/Plan/Passes.h"
+#include "lib/Plan/Rows.h"
+#include "mlir/IR/AttrTypeSubElements.h"
+
+using namespace mlir;
+
+namespace accel::plan {
+#define GEN_PASS_DEF_REUSEBUFFERSPASS
+#include "lib/Plan/Passes.h.inc"
+
+/// Whether all results of a kernel are written by the same loops.
+static bool hasOneNest(func::FuncOp kernel) {
+  ArrayRef<Type> types = kernel.getResultTypes();
+  return llvm::all_of(types, [&](Type type) {
+    return cast<RankedTensorType>(type).getShape() ==
+           cast<RankedTensorType>(types.front()).getShape();
+  });
+}
+
+/// Whether a kernel may write its results over this argument: what it reads of
+/// element i (in row-major order) it reads before it writes element i of any
+/// result, and it reads nothing of it afterwards.
+static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
+  int64_t rows = kernel->getAttrOfType<IntegerAttr>(kRowsAttr).getInt();
+  if (!hasOneNest(kernel))
+    return false;
+  SmallVector<Value> work{argument};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      auto source = dyn_cast<KernelSourceOpInterface>(user);
+      if (!source) // the return
+        continue;
+      if (source.getKernelRole() == KernelRole::RowReduction) {
+        if (!source.readsRowFirst(use.getOperandNumber(), rows))
+          return false;
+        // Of a row that is combined the values are there before it is written.
+        if (cast<RankedTensorType>(value.getType()).getShape() !=
+            cast<RankedTensorType>(user->getResult(0).getType()).getShape())
+          continue;
+      } else if (source.getKernelRole() != KernelRole::Elementwise) {
+        // A reshape keeps the order; nothing else that moves elements does.
+        auto from = cast<RankedTensorType>(value.getType());
+        auto to = cast<RankedTensorType>(user->getResult(0).getType());
+        StridedView view = StridedView::contiguous(from.getShape());
+        if (user->getNumOperands() != 1 || failed(source.applyToView(view)) ||
+            !view.isContiguous() || view.offset != 0 ||
+            from.getNumElements() != to.getNumElements())
+          return false;
+      }
+      work.push_back(user->getResult(0));
+    }
+  }
+  return true;
+}
+
+/// Whether a view is all of a buffer that has one slot.
+static bool isWhole(BufferOp buffer, ViewAttr view) {
+  return view.getOffset() == 0 && view.isContiguous() &&
+         view.getAxes().empty() && buffer.getSlots() == 1 &&
+         view.getSpanBytes() == static_cast<int64_t>(buffer.getBytes());
+}
+
+namespace {
+/// One program.
+class Reuse {
+public:
+  explicit Reuse(ProgramOp program)
+      : program(program), functions(program->getParentOfType<ModuleOp>()),
+        buffers(program) {}
+  LogicalResult run();
+
+private:
+  void writeStatesInPlace(BodyOp body);
+  bool canWriteState(BodyOp body, CopyOp copy);
+  bool isLastUse(KernelOp kernel, StringAttr buffer);
+  bool canReplace(KernelOp kernel, unsigned number, ViewAttr input,
+                  ViewAttr output);
+  void replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept);
+  func::FuncOp functionOf(KernelOp kernel) {
+    return functions.lookup<func::FuncOp>(kernel.getFunction());
+  }
+  BufferOp bufferOf(ViewAttr view) {
+    return buffers.lookup<BufferOp>(view.getBuffer().getValue());
+  }
+
+  ProgramOp program;
+  SymbolTable functions, buffers;
+  /// Commands that access a buffer.
+  llvm::DenseMap<StringAttr, SmallVector<CommandOpInterface>> users;
+  /// Executions that access a buffer, in order; reuse merges two lists.
+  llvm::DenseMap<StringAttr, SmallVector<const Execution *>> accesses;
+};
+
+struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (failed(Reuse(program).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Whether the kernel, or the collective, that makes what `copy` copies can
+/// write it where it goes: nothing else reads the old value from there on. A
+/// collective on a stream of its own begins when all before it in the body has
+/// ended.
+bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
+  BufferOp from = bufferOf(copy.getSource()), to = bufferOf(copy.getTarget());
+  if (from.getRole() != Role::activation || to.getRole() != Role::state ||
+      from.getSpace() != to.getSpace() || !isWhole(from, copy.getSource()) ||
+      !isWhole(to, copy.getTarget()) ||
+      copy.getSource().getElement() != copy.getTarget().getElement())
+    return false;
+  auto isOf = [](BufferOp buffer, ViewAttr view) {
+    return view.getBuffer().getAttr() == buffer.getSymNameAttr();
+  };
+  // Written once, before the copy, in this body alone.
+  CommandOpInterface writer;
+  for (CommandOpInterface command : users[from.getSymNameAttr()]) {
+    if (command->getParentOp() != body)
+      return false;
+    for (ViewAttr view : command.getWrites()) {
+      if (!isOf(from, view))
+        continue;
+      if (writer || !isWhole(from, view) || !command->isBeforeInBlock(copy) ||
+          !isa<KernelOp, CollectiveOp>(command.getOperation()))
+        return false;
+      writer = command;
+    }
+  }
+  if (!writer)
+    return false;
+  // The old value may be read before, and by the kernel itself element by
+  // element.
+  for (CommandOpInterface command : users[to.getSymNameAttr()]) {
+    if (command->getParentOp() != body || command == copy)
+      continue;
+    for (ViewAttr view : command.getWrites())
+      if (isOf(to, view))
+        return false;
+    if (command != writer && writer->isBeforeInBlock(command) &&
+        command->isBeforeInBlock(copy))
+      return false;
+  }
+  auto kernel = dyn_cast<KernelOp>(writer.getOperation());
+  if (!kernel) // ranks read of each other what others have written
+    return llvm::none_of(writer.getReads(),
+                         [&](ViewAttr view) { return isOf(to, view); });
+  func::FuncOp function = functionOf(kernel);
+  for (auto [number, attribute] : llvm::enumerate(kernel.getInputs())) {
+    auto view = cast<ViewAttr>(attribute);
+    if (isOf(to, view) &&
+        (!isWhole(to, view) ||
+         !isReadInPlace(function, function.getArgument(number))))
+      return false;
+  }
+  return true;
+}
+
+void Reuse::writeStatesInPlace(BodyOp body) {
+  for (auto copy : llvm::make_early_inc_range(body.getOps<CopyOp>())) {
+    if (!canWriteState(body, copy))
+      continue;
+    FlatSymbolRefAttr from = copy.getSource().getBuffer(),
+                      to = copy.getTarget().getBuffer();
+    llvm::erase(users[from.getAttr()], copy);
+    llvm::erase(users[to.getAttr()], copy);
+    copy.erase();
+    replace(from, to);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+/// Whether nothing accesses the buffer after the kernel has, in any run of it:
+/// every micro-batch begins by writing it, so that each looks at its own.
+bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
+  SmallVector<const Execution *> &list = accesses[buffer];
+  std::optional<std::pair<unsigned, int64_t>> current;
+  for (const Execution *access : list) {
+    CommandOpInterface command = access->command;
+    std::pair<unsigned, int64_t> batch{access->entry,
+                                       access->run.getMicroBatch()};
+    if (current == batch)
+      continue;
+    current = batch;
+    for (ViewAttr view : command.getReads())
+      if (view.getBuffer().getAttr() == buffer)
+        return false; // what an earlier run has left
+  }
+  for (const Execution *last : list) {
+    if (last->command != CommandOpInterface(kernel))
+      continue;
+    for (const Execution *access : list) {
+      if (access != last && access->entry == last->entry &&
+          access->run.getMicroBatch() == last->run.getMicroBatch() &&
+          !CommandOrder::happensBefore(*access, *last))
+        return false;
+    }
+  }
+  return true;
+}
+
+LogicalResult Reuse::run() {
+  program.walk([&](CommandOpInterface command) {
+    llvm::SmallSetVector<StringAttr, 8> named;
+    for (ViewAttr view : getViews(command))
+      named.insert(view.getBuffer().getAttr());
+    for (StringAttr buffer : named)
+      users[buffer].push_back(command);
+  });
+  for (auto body : program.getOps<BodyOp>())
+    writeStatesInPlace(body);
+  FailureOr<CommandOrder> order = CommandOrder::compute(program);
+  if (failed(order))
+    return failure();
+  for (const Execution &execution : order->getExecutions()) {
+    llvm::SmallSetVector<StringAttr, 8> buffers;
+    for (ViewAttr view : getViews(execution.command))
+      buffers.insert(view.getBuffer().getAttr());
+    for (StringAttr buffer : buffers)
+      accesses[buffer].push_back(&execution);
+  }
+  SmallVector<KernelOp> kernels;
+  program.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+  for (KernelOp kernel : kernels)
+    for (unsigned result = 0; result < kernel.getOutputs().size(); ++result)
+      for (unsigned number = 0; number < kernel.getInputs().size(); ++number) {
+        auto output = cast<ViewAttr>(kernel.getOutputs()[result]);
+        auto input = cast<ViewAttr>(kernel.getInputs()[number]);
+        if (!canReplace(kernel, number, input, output) ||
+            !isLastUse(kernel, input.getBuffer().getAttr()))
+          continue;
+        replace(output.getBuffer(), input.getBuffer());
+        llvm::append_range(accesses[input.getBuffer().getAttr()],
+                           accesses[output.getBuffer().getAttr()]);
+        llvm::stable_sort(accesses[input.getBuffer().getAttr()],
+                          [](const Execution *lhs, const Execution *rhs) {
+                            return lhs < rhs;
+                          });
+        break;
+      }
+  return success();
+}
+
+bool Reuse::canReplace(KernelOp kernel, unsigned number, ViewAttr input,
+                       ViewAttr output) {
+  BufferOp from = bufferOf(input), to = bufferOf(output);
+  bool ours =
+      from.getRole() == Role::activation &&
+      (to.getRole() == Role::activation || to.getRole() == Role::output);
+  // The same buffer twice among the inputs: the other one might be read
+  // differently. Among the outputs: it is taken.
+  auto isFrom = [&](Attribute other) {
+    return cast<ViewAttr>(other).getBuffer() == input.getBuffer();
+  };
+  func::FuncOp function = functionOf(kernel);
+  return ours && llvm::count_if(kernel.getInputs(), isFrom) == 1 &&
+         llvm::none_of(kernel.getOutputs(), isFrom) && from != to &&
+         (from.getSpace() == to.getSpace() ||
+          (from.getSpace() == Space::device &&
+           to.getSpace() == Space::shared)) &&
+         isWhole(from, input) && isWhole(to, output) &&
+         input.getElement() == output.getElement() &&
+         from.getBytes() == to.getBytes() &&
+         isReadInPlace(function, function.getArgument(number));
+}
+
+/// Everything that named `old` names `kept` instead.
+void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
+    if (view.getBuffer() != old)
+      return std::nullopt;
+    return ViewAttr::get(view.getContext(), kept, view.getOffset(),
+                         view.getAxes(), view.getElement(), view.getShape(),
+                         view.getStrides());
+  });
+  SmallVector<CommandOpInterface> moved = std::move(users[old.getAttr()]);
+  users.erase(old.getAttr());
+  for (CommandOpInterface command : moved) {
+    replacer.replaceElementsIn(command);
+    SmallVector<CommandOpInterface> &list = users[kept.getAttr()];
+    if (!llvm::is_contained(list, command))
+      list.push_back(command);
+  }
+  auto gone = buffers.lookup<BufferOp>(old.getValue());
+  auto stays = buffers.lookup<BufferOp>(kept.getValue());
+  // What other ranks read later is written where they can.
+  stays.setSpace(gone.getSpace());
+  if (gone.getRole() == Role::output && stays.getRole() == Role::activation)
+    stays.setRole(Role::output);
+  buffers.erase(gone);
+}
+} // namespace accel::plan

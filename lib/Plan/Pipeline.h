@@ -1,0 +1,26 @@
+// The phase from `local` to `plan`.
+
+#ifndef ACCEL_LIB_PLAN_PIPELINE_H
+#define ACCEL_LIB_PLAN_PIPELINE_H
+
+#include <cstdint>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace accel::plan {
+
+/// What a plan is made for.
+struct PlanOptions {
+  std::string target;  ///< as `--target` has it
+  int64_t threads = 0; ///< per rank; 0: as many as the target counts with
+};
+
+/// From `local` to a plan that is ordered, allocated and proved.
+void buildPlanPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+
+} // namespace accel::plan
+
+#endif // ACCEL_LIB_PLAN_PIPELINE_H

@@ -1,0 +1,41 @@
+// What a compilation costs and where things are, before anything runs:
+// `acc-opt --report=memory|sharding|collectives|commands`.
+
+#ifndef ACCEL_LIB_REPORT_REPORTS_H
+#define ACCEL_LIB_REPORT_REPORTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace accel::report {
+
+/// Bytes of a rank, of a module in phase `plan`: for each arena what is alive
+/// when most is, by role, and the largest tensors of that moment with the node
+/// they belong to; rows add up to the arena's planned bytes, what nothing uses
+/// at that moment being a row of its own. Then the states by role, with their
+/// padding, and how many units of gathered weights are alive at once.
+mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                bool json);
+
+/// What ranks exchange in one call of the main entry, of a module in phase
+/// `plan`: by kind, axes, element type and the pass that put it there, how many
+/// collectives of how many tensors and bytes (of one rank's inputs); and how
+/// often each unit's weights are gathered per micro-batch.
+mlir::LogicalResult printCollectives(mlir::ModuleOp module,
+                                     llvm::raw_ostream &os, bool json);
+
+/// What one call of each entry executes on a rank, of a module in phase `plan`:
+/// by kind, how many commands, the bytes of the views that they read and write,
+/// and their floating-point operations. `acc-run --device=null` counts the
+/// same.
+mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                  bool json);
+
+/// For each state, of a module in phase `local`: its shape, what each dimension
+/// is split over, one rank's shape, padding, what gathers it; of a parameter
+/// also its moments and accumulator.
+mlir::LogicalResult printSharding(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                  bool json);
+
+} // namespace accel::report
+
+#endif // ACCEL_LIB_REPORT_REPORTS_H

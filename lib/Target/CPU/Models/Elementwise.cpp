@@ -1,0 +1,378 @@
+// The scalar code of elementwise ops.
+
+#include "Group.h"
+#include "dialects/Interfaces/ElementSource.h"
+#include "dialects/NN/NN.h"
+#include "lib/Target/CPU/RowEmitter.h"
+#include "lib/Target/CPU/ScalarMath.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace accel;
+
+// Products may be fused with sums (contract); nothing else is reordered, so
+// that NaN and infinities mean what they mean.
+static constexpr arith::FastMathFlags kFlags = arith::FastMathFlags::contract;
+
+static Type elementType(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+static bool isFloat(Value value) { return isa<FloatType>(value.getType()); }
+
+static Value zeroLike(ImplicitLocOpBuilder &b, Value value) {
+  return arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
+}
+
+static Value lessThan(ImplicitLocOpBuilder &b, Value x, Value y,
+                      bool isUnsigned) {
+  if (isFloat(x))
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+  return arith::CmpIOp::create(
+      b, isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, x,
+      y);
+}
+
+static bool isUnsigned(Type element) {
+  return element.isUnsignedInteger() || element.isInteger(1);
+}
+
+//===----------------------------------------------------------------------===//
+// One operand
+//===----------------------------------------------------------------------===//
+
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::NegOp, Value x) {
+  if (isFloat(x))
+    return arith::NegFOp::create(b, x);
+  return arith::SubIOp::create(b, zeroLike(b, x), x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::AbsOp op, Value x) {
+  if (isFloat(x))
+    return LLVM::FAbsOp::create(b, x);
+  if (isUnsigned(elementType(op.getInput())))
+    return x;
+  Value zero = zeroLike(b, x);
+  return arith::SelectOp::create(b, lessThan(b, x, zero, false),
+                                 arith::SubIOp::create(b, zero, x), x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::ExpOp op, Value x) {
+  auto neg = op.getInput().getDefiningOp<nn::NegOp>();
+  bool nonPositive = neg && neg.getInput().getDefiningOp<nn::AbsOp>();
+  return emitExp(b, x, nonPositive);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::LogOp, Value x) {
+  return emitLog(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::Log1pOp, Value x) {
+  return emitLog1p(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::SqrtOp, Value x) {
+  return emitSqrt(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::RsqrtOp, Value x) {
+  return arith::DivFOp::create(b, emitFloat(b, x, 1), emitSqrt(b, x));
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::ReciprocalOp, Value x) {
+  return arith::DivFOp::create(b, emitFloat(b, x, 1), x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::TanhOp, Value x) {
+  return emitTanh(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::ErfOp, Value x) {
+  return emitErf(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::SigmoidOp, Value x) {
+  return emitSigmoid(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::ReluOp, Value x) {
+  Value zero = zeroLike(b, x);
+  return arith::SelectOp::create(b, lessThan(b, x, zero, false), zero, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::SinOp, Value x) {
+  return emitLibraryCall(b, "sin", x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::CosOp, Value x) {
+  return emitLibraryCall(b, "cos", x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::FloorOp, Value x) {
+  return LLVM::FFloorOp::create(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::RoundOp, Value x) {
+  return LLVM::RoundEvenOp::create(b, x);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::NotOp, Value x) {
+  Value one = arith::ConstantIntOp::create(b, 1, 1);
+  return arith::XOrIOp::create(b, x, one);
+}
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::IsNanOp, Value x) {
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+}
+// x/2 (1 + tanh u) = x / (1 + exp(-2u)): one division, and no difference of
+// nearly equal numbers.
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::GeluOp op, Value x) {
+  if (op.getKind() == nn::GeluKind::erf) {
+    Value scaled =
+        arith::MulFOp::create(b, x, emitFloat(b, x, 0.70710678118654752440));
+    Value half = arith::MulFOp::create(b, x, emitFloat(b, x, 0.5));
+    return emitFma(b, half, emitErf(b, scaled), half);
+  }
+  Value square = arith::MulFOp::create(b, x, x);
+  const double factor = -2 * 0.79788456080286535588;
+  Value inner = emitFma(b, square, emitFloat(b, x, factor * 0.044715),
+                        emitFloat(b, x, factor));
+  Value e = emitExp(b, arith::MulFOp::create(b, x, inner));
+  return arith::DivFOp::create(b, x,
+                               arith::AddFOp::create(b, emitFloat(b, x, 1), e));
+}
+
+/// Float to integer of a value out of range gives some integer, as ONNX leaves
+/// it open.
+static Value emitUnary(ImplicitLocOpBuilder &b, nn::CastOp op, Value x) {
+  Type from = elementType(op.getInput()), to = elementType(op.getResult());
+  bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
+  if (to.isInteger(1)) {
+    Value zero = zeroLike(b, x);
+    if (fromFloat)
+      return arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, x, zero);
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, zero);
+  }
+  Type target = to.isF64() ? Type(b.getF64Type())
+                : toFloat  ? Type(b.getF32Type())
+                           : Type(b.getIntegerType(to.getIntOrFloatBitWidth()));
+  if (fromFloat && toFloat) {
+    if (x.getType() == target)
+      return x;
+    if (to.isF64())
+      return arith::ExtFOp::create(b, target, x);
+    return arith::TruncFOp::create(b, target, x);
+  }
+  if (fromFloat)
+    return to.isUnsignedInteger()
+               ? Value(arith::FPToUIOp::create(b, target, x))
+               : Value(arith::FPToSIOp::create(b, target, x));
+  if (toFloat)
+    return isUnsigned(from) ? Value(arith::UIToFPOp::create(b, target, x))
+                            : Value(arith::SIToFPOp::create(b, target, x));
+  unsigned fromWidth = from.getIntOrFloatBitWidth();
+  unsigned toWidth = to.getIntOrFloatBitWidth();
+  if (fromWidth == toWidth)
+    return x;
+  if (fromWidth > toWidth)
+    return arith::TruncIOp::create(b, target, x);
+  return isUnsigned(from) ? Value(arith::ExtUIOp::create(b, target, x))
+                          : Value(arith::ExtSIOp::create(b, target, x));
+}
+
+//===----------------------------------------------------------------------===//
+// Two operands
+//===----------------------------------------------------------------------===//
+
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::AddOp, Value x, Value y) {
+  if (isFloat(x))
+    return arith::AddFOp::create(b, x, y, kFlags);
+  return arith::AddIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::SubOp, Value x, Value y) {
+  if (isFloat(x))
+    return arith::SubFOp::create(b, x, y, kFlags);
+  return arith::SubIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::MulOp, Value x, Value y) {
+  if (isFloat(x))
+    return arith::MulFOp::create(b, x, y, kFlags);
+  return arith::MulIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::AndOp, Value x, Value y) {
+  return arith::AndIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::OrOp, Value x, Value y) {
+  return arith::OrIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::MinOp op, Value x,
+                        Value y) {
+  if (isFloat(x))
+    return arith::MinimumFOp::create(b, x, y);
+  if (isUnsigned(elementType(op.getLhs())))
+    return arith::MinUIOp::create(b, x, y);
+  return arith::MinSIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::MaxOp op, Value x,
+                        Value y) {
+  if (isFloat(x))
+    return arith::MaximumFOp::create(b, x, y);
+  if (isUnsigned(elementType(op.getLhs())))
+    return arith::MaxUIOp::create(b, x, y);
+  return arith::MaxSIOp::create(b, x, y);
+}
+
+/// An integer divisor that the processor does not trap on. Dividing by 0 gives
+/// the dividend; the least integer over -1 is itself.
+static Value safeDivisor(ImplicitLocOpBuilder &b, Value y, bool isUnsigned,
+                         Value x) {
+  Type type = y.getType();
+  Value zero = zeroLike(b, y);
+  Value one = arith::ConstantOp::create(b, b.getIntegerAttr(type, 1));
+  Value bad = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, zero);
+  if (!isUnsigned) {
+    unsigned width = type.getIntOrFloatBitWidth();
+    Value least = arith::ConstantOp::create(
+        b, b.getIntegerAttr(type, APInt::getSignedMinValue(width)));
+    Value minusOne = arith::ConstantOp::create(b, b.getIntegerAttr(type, -1));
+    Value overflows = arith::AndIOp::create(
+        b, arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, least),
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, y, minusOne));
+    bad = arith::OrIOp::create(b, bad, overflows);
+  }
+  return arith::SelectOp::create(b, bad, one, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::DivOp op, Value x,
+                        Value y) {
+  if (isFloat(x))
+    return arith::DivFOp::create(b, x, y, kFlags);
+  bool without = isUnsigned(elementType(op.getLhs()));
+  y = safeDivisor(b, y, without, x);
+  if (without)
+    return arith::DivUIOp::create(b, x, y);
+  return arith::DivSIOp::create(b, x, y);
+}
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::ModOp op, Value x,
+                        Value y) {
+  if (isFloat(x))
+    return emitLibraryCall(b, "fmod", {x, y});
+  bool without = isUnsigned(elementType(op.getLhs()));
+  Value divisor = safeDivisor(b, y, without, x);
+  if (without)
+    return arith::RemUIOp::create(b, x, divisor);
+  Value rest = arith::RemSIOp::create(b, x, divisor);
+  Value zero = zeroLike(b, x);
+  Value differs = lessThan(b, arith::XOrIOp::create(b, rest, y), zero, false);
+  Value nonzero =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ne, rest, zero);
+  return arith::SelectOp::create(b, arith::AndIOp::create(b, differs, nonzero),
+                                 arith::AddIOp::create(b, rest, y), rest);
+}
+
+/// Small constant exponents are products and roots; others the C library's pow.
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::PowOp op, Value x,
+                        Value y) {
+  DenseElementsAttr constant;
+  Value exponent = op.getRhs();
+  while (auto broadcast = exponent.getDefiningOp<nn::BroadcastOp>())
+    exponent = broadcast.getInput();
+  if (isFloat(x) && matchPattern(exponent, m_Constant(&constant)) &&
+      constant.isSplat()) {
+    APFloat value = constant.getSplatValue<APFloat>();
+    bool inexact;
+    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                  &inexact);
+    double power = value.convertToDouble();
+    if (power == 0.5)
+      return emitSqrt(b, x);
+    if (power >= 1 && power <= 4 && power == std::floor(power)) {
+      Value product = x;
+      for (int i = 1; i < power; ++i)
+        product = arith::MulFOp::create(b, product, x);
+      return product;
+    }
+  }
+  if (isFloat(x))
+    return emitLibraryCall(b, "pow", {x, y});
+  bool without = isUnsigned(elementType(op.getLhs()));
+  auto widen = [&](Value value) -> Value {
+    if (without)
+      return arith::UIToFPOp::create(b, b.getF64Type(), value);
+    return arith::SIToFPOp::create(b, b.getF64Type(), value);
+  };
+  Value result = emitLibraryCall(b, "pow", {widen(x), widen(y)});
+  if (without)
+    return arith::FPToUIOp::create(b, x.getType(), result);
+  return arith::FPToSIOp::create(b, x.getType(), result);
+}
+
+static Value emitBinary(ImplicitLocOpBuilder &b, nn::CompareOp op, Value x,
+                        Value y) {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  bool without = isUnsigned(elementType(op.getLhs()));
+  F floats = F::OEQ;
+  I integers = I::eq;
+  switch (op.getPredicate()) {
+  case nn::ComparePredicate::eq:
+    break;
+  case nn::ComparePredicate::ne:
+    floats = F::UNE, integers = I::ne;
+    break;
+  case nn::ComparePredicate::lt:
+    floats = F::OLT, integers = without ? I::ult : I::slt;
+    break;
+  case nn::ComparePredicate::le:
+    floats = F::OLE, integers = without ? I::ule : I::sle;
+    break;
+  case nn::ComparePredicate::gt:
+    floats = F::OGT, integers = without ? I::ugt : I::sgt;
+    break;
+  case nn::ComparePredicate::ge:
+    floats = F::OGE, integers = without ? I::uge : I::sge;
+    break;
+  }
+  if (isFloat(x))
+    return arith::CmpFOp::create(b, floats, x, y);
+  return arith::CmpIOp::create(b, integers, x, y);
+}
+
+namespace {
+template <typename Op>
+struct UnaryElement
+    : ElementSourceOpInterface::ExternalModel<UnaryElement<Op>, Op> {
+  Value emitElement(Operation *op, RowEmitter &emitter,
+                    ArrayRef<Value> index) const {
+    Value x = emitter.element(op->getOperand(0), index);
+    Value result = emitUnary(emitter.builder(), cast<Op>(op), x);
+    // A cast is what the program rounds with; other ops stay wide in between.
+    if constexpr (std::is_same_v<Op, nn::CastOp>)
+      result = emitter.round(result, elementType(op->getResult(0)));
+    return result;
+  }
+};
+
+template <typename Op>
+struct BinaryElement
+    : ElementSourceOpInterface::ExternalModel<BinaryElement<Op>, Op> {
+  Value emitElement(Operation *op, RowEmitter &emitter,
+                    ArrayRef<Value> index) const {
+    Value x = emitter.element(op->getOperand(0), index);
+    Value y = emitter.element(op->getOperand(1), index);
+    return emitBinary(emitter.builder(), cast<Op>(op), x, y);
+  }
+};
+
+struct SelectElement
+    : ElementSourceOpInterface::ExternalModel<SelectElement, nn::SelectOp> {
+  Value emitElement(Operation *op, RowEmitter &emitter,
+                    ArrayRef<Value> index) const {
+    Value condition = emitter.element(op->getOperand(0), index);
+    Value x = emitter.element(op->getOperand(1), index);
+    Value y = emitter.element(op->getOperand(2), index);
+    return arith::SelectOp::create(emitter.builder(), condition, x, y);
+  }
+};
+
+template <typename Op>
+using CodeOfOne = decltype(emitUnary(std::declval<ImplicitLocOpBuilder &>(),
+                                     std::declval<Op>(), Value()));
+template <typename Op>
+using CodeOfTwo = decltype(emitBinary(std::declval<ImplicitLocOpBuilder &>(),
+                                      std::declval<Op>(), Value(), Value()));
+} // namespace
+
+void cpu::attachElementwiseModels(MLIRContext *context) {
+  nn::forEachElementwiseOp([&](auto tag) {
+    using Op = typename decltype(tag)::type;
+    if constexpr (llvm::is_detected<CodeOfOne, Op>::value)
+      Op::template attachInterface<UnaryElement<Op>>(*context);
+    else if constexpr (llvm::is_detected<CodeOfTwo, Op>::value)
+      Op::template attachInterface<BinaryElement<Op>>(*context);
+  });
+  nn::SelectOp::attachInterface<SelectElement>(*context);
+}

@@ -1,0 +1,186 @@
+// The row emitter: writes one kernel as nested scalar loops, on demand. A
+// result element asks for operand elements, and so on down to loads; every
+// value is emitted in the outermost loop that defines its indices, and only
+// once there. So a statistic of a row is computed once per row, and an index
+// that is read for a row is read once, without any pass that moves code. An
+// element may ask that the loop it is in be divided (DividedLoop.h).
+
+#ifndef ACCEL_LIB_TARGET_CPU_ROWEMITTER_H
+#define ACCEL_LIB_TARGET_CPU_ROWEMITTER_H
+
+#include "DividedLoop.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace accel {
+
+/// Works in a context of its own: the ops that ask for elements are in another.
+class RowEmitter {
+public:
+  /// Where a tensor that is an argument of the kernel lies.
+  struct Memory {
+    mlir::Value pointer;
+    llvm::SmallVector<int64_t> strides; ///< in elements
+  };
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  /// Emits before `end`, the terminator of a function's only block. Refused
+  /// data are described at the address `refusal` (an accel::rt::Refusal); null
+  /// if nothing will be refused.
+  RowEmitter(mlir::Operation *end, mlir::Value refusal);
+  ~RowEmitter();
+
+  /// For scalar operations in the loop that is current.
+  mlir::ImplicitLocOpBuilder &builder() { return b; }
+
+  //===--- Elements -------------------------------------------------------===//
+
+  /// Declares that `tensor` (a value of the other context) is read from memory.
+  void bind(mlir::Value tensor, Memory memory);
+
+  /// Declares where a tensor lies that the kernel has computed itself, in the
+  /// compute type; from here on its elements are read there. `offset` is the
+  /// position that `pointer` has.
+  void bindComputed(mlir::Value tensor, mlir::Value pointer, mlir::Value offset,
+                    llvm::ArrayRef<int64_t> strides);
+
+  /// The element of `tensor` at `index`. Requires every op that `tensor`
+  /// depends on to implement ElementSource, and every argument to be bound.
+  mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index);
+
+  /// The type that elements of a type of the other context are computed in: f32
+  /// for floats narrower than it, signless integers, i1 for booleans.
+  mlir::Type getComputeType(mlir::Type element);
+  /// The type that they are stored in: i8 for booleans.
+  mlir::Type getStorageType(mlir::Type element);
+
+  /// Loads and stores an element of the given (other context's) type. The value
+  /// has the compute type.
+  mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
+             mlir::Type element);
+  /// The value as it would be read back after being stored.
+  mlir::Value round(mlir::Value value, mlir::Type element);
+
+  /// Emits `emit` once for each different `index`, in the loop that defines it.
+  /// `key` tells the computations of one op from those of others.
+  Values once(const void *key, llvm::ArrayRef<mlir::Value> index,
+              llvm::function_ref<Values()> emit);
+
+  //===--- Indices (i64, never negative) ----------------------------------===//
+
+  mlir::Value constantIndex(int64_t value);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mul(mlir::Value lhs, int64_t rhs);
+  mlir::Value div(mlir::Value lhs, int64_t rhs);
+  mlir::Value rem(mlir::Value lhs, int64_t rhs);
+  /// Row-major position of an index.
+  mlir::Value linearize(llvm::ArrayRef<mlir::Value> index,
+                        llvm::ArrayRef<int64_t> shape);
+  Values delinearize(mlir::Value position, llvm::ArrayRef<int64_t> shape);
+  /// Σ index · stride.
+  mlir::Value offset(llvm::ArrayRef<mlir::Value> index,
+                     llvm::ArrayRef<int64_t> shape,
+                     llvm::ArrayRef<int64_t> strides);
+
+  //===--- Loops ----------------------------------------------------------===//
+
+  /// A loop from `begin` to `end` that carries values; returns the last ones.
+  Values loop(mlir::Value begin, mlir::Value end, mlir::ValueRange initial,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  /// Nested loops over all indices of `shape`.
+  Values loops(
+      llvm::ArrayRef<int64_t> shape, mlir::ValueRange initial,
+      llvm::function_ref<Values(llvm::ArrayRef<mlir::Value>, mlir::ValueRange)>
+          body);
+  /// The same without values to carry, over loops that may be divided: each
+  /// body sees the index that it has in the whole.
+  Values loops(llvm::MutableArrayRef<DividedLoop> dims,
+               llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body);
+
+  /// The first value that an index may take and the end of them, if known.
+  std::optional<std::pair<int64_t, int64_t>> getRange(mlir::Value index);
+  /// Says that an element must ask whether `index` is below `at`, for every
+  /// index of the loop that it is made of.
+  void wantCut(mlir::Value index, int64_t at);
+  /// The divisions that the elements emitted so far would gain from.
+  const std::vector<LoopDivision> &getWanted() const { return wanted; }
+
+  //===--- Scratch and refusals -------------------------------------------===//
+
+  /// A row of the thread's stack for `elements` values of compute type `type`;
+  /// null if the kernel has used up what a stack should hold.
+  mlir::Value scratch(mlir::Type type, int64_t elements);
+  /// Loads and stores in scratch.
+  mlir::Value loadScratch(mlir::Value pointer, mlir::Value index,
+                          mlir::Type type);
+  void storeScratch(mlir::Value value, mlir::Value pointer, mlir::Value index);
+
+  /// Records `position` as the place of a datum that the kernel refuses, where
+  /// `bad` is true, since `value` is outside [least, end). The kernel goes on;
+  /// the least position is returned.
+  void refuse(mlir::Value bad, mlir::Value position, mlir::Value value,
+              int64_t least, int64_t end, bool isLabel);
+  /// What the kernel returns: 0, or 1 + the least refused position.
+  mlir::Value refusal();
+
+private:
+  struct Scope;
+  using Key = std::pair<const void *, std::vector<const void *>>;
+
+  Scope *scopeOf(mlir::Value value);
+  Scope *scopeOf(llvm::ArrayRef<mlir::Value> values);
+  void enter(Scope *scope);
+  mlir::Value arithmetic(char kind, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value address(mlir::Value pointer, mlir::Value index, mlir::Type type);
+  static std::optional<int64_t> getConstant(mlir::Value value);
+
+  Values loop(DividedLoop &divided, mlir::ValueRange initial,
+              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  /// outer · size + inner, with inner < size.
+  mlir::Value join(mlir::Value outer, mlir::Value inner, int64_t size);
+  void noteSum(mlir::Value sum, mlir::Value from, int64_t by);
+  /// Quotient and remainder, where they are known without a division.
+  std::optional<std::pair<mlir::Value, mlir::Value>> divide(mlir::Value index,
+                                                            int64_t n);
+  /// Says that a quotient or remainder is used as it is; false if no loop would
+  /// give it.
+  bool wantSplit(mlir::Value index);
+
+  mlir::ImplicitLocOpBuilder b;
+  std::vector<std::unique_ptr<Scope>> scopes; ///< the function's first
+  Scope *current;
+  llvm::DenseMap<mlir::Block *, Scope *> scopeOfBlock;
+  llvm::DenseMap<mlir::Value, Memory> memory;
+  struct Computed {
+    mlir::Value pointer, offset;
+    llvm::SmallVector<int64_t> strides;
+  };
+  llvm::DenseMap<mlir::Value, Computed> computed;
+  llvm::DenseMap<int64_t, mlir::Value> constants;
+  /// How an index was made of another by a division: quotients, remainders.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> quotients,
+      remainders;
+  /// Of an index: its values, and the loop whose index it is, moved by so much.
+  struct Fact {
+    int64_t begin, end;
+    DividedLoop *loop;
+    int64_t moved;
+  };
+  llvm::DenseMap<mlir::Value, Fact> facts;
+  struct Join {
+    mlir::Value outer, inner;
+    int64_t size;
+  };
+  llvm::DenseMap<mlir::Value, Join> joins;
+  std::vector<LoopDivision> wanted;
+  mlir::Value refused;     ///< where the refused position is kept
+  mlir::Value description; ///< and where what it holds is
+  int64_t scratchBytes = 0;
+};
+
+} // namespace accel
+
+#endif // ACCEL_LIB_TARGET_CPU_ROWEMITTER_H

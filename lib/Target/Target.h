@@ -1,0 +1,91 @@
+// A target: what executes a plan, and all that a plan made for it has otherwise
+// than one made for another. Phases, lib/Plan and lib/Emit ask this interface
+// and name no target; docs/AddATarget.md says how one is added.
+
+#ifndef ACCEL_LIB_TARGET_TARGET_H
+#define ACCEL_LIB_TARGET_TARGET_H
+
+#include "dialects/Plan/Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+#include <vector>
+
+namespace accel {
+
+/// What a command of a product can do beside the product, if the target's
+/// library can; otherwise kernels do it.
+enum class Epilogue {
+  Bias,      ///< adds a row to every row of the result
+  Widen,     ///< writes f32 of a product of bf16
+  Accumulate ///< adds to what is there, a state's bytes
+};
+
+/// Up to where ops are fused.
+struct FusionLimits {
+  /// Ops of one kernel.
+  size_t mostMembers;
+  /// A reduction is kept apart from kernels that would leave it fewer than
+  /// `fewRows` rows, if it has at least so many elements: it is worth sharing
+  /// between what works at once.
+  int64_t worthSharing, fewRows;
+};
+
+/// What a target makes of a plan for the file. A section's name is the target's
+/// own; the file puts it behind the prefix that marks code.
+struct Code {
+  struct Section {
+    std::string name, bytes;
+  };
+  std::vector<Section> sections;
+  /// What the code needs of the machine, in words of the target's device.
+  std::vector<std::string> features;
+};
+
+/// One target for one compilation. Immutable: every question has one answer.
+class Target {
+public:
+  virtual ~Target() = default;
+
+  /// As the user gave it. Up to a ':' it is the name of the runtime's device.
+  virtual std::string getText() const = 0;
+  /// What bodies and segments of its plans say executes them. It is called what
+  /// the target is.
+  virtual plan::Engine getEngine() const = 0;
+
+  //===--- Which commands -------------------------------------------------===//
+
+  virtual FusionLimits getFusionLimits() const = 0;
+  virtual bool hasEpilogue(Epilogue epilogue) const = 0;
+  /// How many of a kernel's `rows` are handed out at once; `bytes` is what all
+  /// of them move. `kernel` has the ops that were fused.
+  virtual int64_t chooseGrid(mlir::func::FuncOp kernel, int64_t rows,
+                             int64_t bytes) const = 0;
+
+  //===--- Which bytes ----------------------------------------------------===//
+
+  /// Every buffer's offset is a multiple of this.
+  virtual int64_t getAlignment() const = 0;
+  /// Where bytes lie that other ranks read or write.
+  virtual plan::Space getExchangeSpace() const = 0;
+  /// Writes down how each command of a program is computed (its `form`), and
+  /// adds the buffers that takes: scratch, packed weights. Buffers have no
+  /// offsets yet.
+  virtual mlir::LogicalResult chooseForms(plan::ProgramOp program) const = 0;
+  /// Bytes that a rank's process and libraries hold beside the arenas.
+  virtual int64_t estimateReserve(plan::ProgramOp program) const = 0;
+
+  //===--- The file -------------------------------------------------------===//
+
+  /// The name by which the target's code has what a kernel, an attention or its
+  /// gradient calls.
+  virtual std::string getSymbol(mlir::Operation *command,
+                                mlir::SymbolTableCollection &symbols) const = 0;
+  /// Compiles all that the commands of finished plans call. Errors are located
+  /// at the op that cannot be compiled.
+  virtual mlir::FailureOr<Code> compile(mlir::ModuleOp plans) const = 0;
+};
+
+} // namespace accel
+
+#endif // ACCEL_LIB_TARGET_TARGET_H

@@ -1,0 +1,229 @@
+// Deals the ops of a step out to tasks, by what they depend on and what depends
+// on them: no op carries a mark that a rewrite could lose.
+
+#include "TaskHomes.h"
+
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Update.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::tasks;
+
+static constexpr StringLiteral kMicroBatch = dist::MeshOp::kMicroBatchAxis;
+
+bool TaskHomes::isFree(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() || op->getNumOperands() == 0 ||
+         isa<dist::AllSliceOp>(op) || isView(op);
+}
+
+FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
+  TaskHomes result(entry, mesh);
+  result.microBatches = mesh.findAxisSize(kMicroBatch).value_or(1);
+  result.findUpdate();
+  if (failed(result.findVarying()))
+    return failure();
+  result.placeRepeated();
+  result.findForward();
+  result.placeInvariants();
+  if (failed(result.placeReductions()))
+    return failure();
+  result.findLive();
+  return result;
+}
+
+LogicalResult TaskHomes::refuse(Operation *op, const Twine &why) const {
+  return op->emitError()
+         << why
+         << "; expected a loss that is a sum over samples, or such a "
+            "sum divided by a count of the data: write it so, or use one "
+            "micro-batch instead of "
+         << microBatches;
+}
+
+Home TaskHomes::getHome(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && !isFree(op) ? homes.lookup(op) : Home::Update;
+}
+
+bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
+  auto cast = dyn_cast<nn::CastOp>(op);
+  if (!cast || reader != Home::Backward || homes.lookup(op) != Home::Forward)
+    return false;
+  auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
+  auto to = dyn_cast<FloatType>(cast.getType().getElementType());
+  return from && to && from.getWidth() < to.getWidth();
+}
+
+/// Everything after a finished gradient.
+void TaskHomes::findUpdate() {
+  for (Operation *op : nn::getUpdateOps(entry))
+    homes[op] = Home::Update;
+}
+
+/// With one micro-batch, what depends on the inputs counts as differing: tasks
+/// are the same for any number.
+LogicalResult TaskHomes::findVarying() {
+  for (BlockArgument argument : entry.getArguments())
+    if (entry.getArgAttr(argument.getArgNumber(), nn::kInputAttr)) {
+      bool splits = microBatches == 1;
+      if (auto layout = entry.getArgAttrOfType<dist::LayoutAttr>(
+              argument.getArgNumber(), dist::kLayoutAttr))
+        for (dist::AxesAttr axes : layout.getDims())
+          splits |= axes.contains(kMicroBatch);
+      if (splits)
+        varying.insert(argument);
+    }
+  for (Operation &op : entry.front().without_terminator()) {
+    bool differs = llvm::any_of(
+        op.getOperands(), [&](Value value) { return varying.contains(value); });
+    bool repeats = op.hasAttr(dist::kInstanceAttr) ||
+                   llvm::any_of(op.getOperands(), [&](Value value) {
+                     return repeated.contains(value.getDefiningOp());
+                   });
+    if (auto sum = dyn_cast<dist::AccumulateOp>(op)) {
+      reductions[&op] = {sum, Home::Backward, Home::Update};
+      continue;
+    }
+    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+    if (collective && collective.getAxes().contains(kMicroBatch)) {
+      if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
+        return refuse(&op, "needs the samples of all micro-batches at once, "
+                           "which run one after another");
+      differs = true;
+    }
+    if (!differs) {
+      if (repeats)
+        repeated.insert(&op);
+      continue;
+    }
+    if (homes.count(&op)) {
+      if (microBatches == 1 || isa<nn::GradientOp>(op))
+        continue; // reduced already, or the only one
+      Value single = *llvm::find_if(op.getOperands(), [&](Value value) {
+        return varying.contains(value);
+      });
+      Operation *source = single.getDefiningOp();
+      return refuse(source ? source : &op,
+                    "is of a single micro-batch, and the update, which runs "
+                    "once for all, reads it");
+    }
+    varying.insert(op.result_begin(), op.result_end());
+    homes[&op] = Home::Backward;
+  }
+  return success();
+}
+
+/// What is gathered in each micro-batch, because it is not kept, belongs to the
+/// loop only where the loop reads it: a term of weights alone does not.
+void TaskHomes::placeRepeated() {
+  DenseSet<Operation *> read; // by what differs, directly or through others
+  for (Operation &op : llvm::reverse(entry.front().without_terminator())) {
+    bool isRead = llvm::any_of(op.getUsers(), [&](Operation *user) {
+      return read.contains(user) ||
+             llvm::any_of(user->getResults(), [&](Value result) {
+               return varying.contains(result);
+             });
+    });
+    if (isRead && !homes.count(&op))
+      read.insert(&op);
+    if (isRead && repeated.contains(&op) && !homes.count(&op))
+      homes[&op] = Home::Backward;
+  }
+}
+
+/// The forward is what the outputs need; what else differs between
+/// micro-batches stays with the backward.
+void TaskHomes::findForward() {
+  SmallVector<Value> work;
+  auto exit = cast<func::ReturnOp>(entry.front().getTerminator());
+  for (OpOperand &result : exit->getOpOperands())
+    if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
+      work.push_back(result.get());
+  DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    auto home = homes.find(op);
+    if (home != homes.end() && home->second == Home::Update)
+      continue;
+    if (home != homes.end())
+      home->second = Home::Forward;
+    llvm::append_range(work, op->getOperands());
+  }
+}
+
+/// What is the same for all micro-batches is computed once: before the loop if
+/// the loop needs it, be it only to add it up.
+void TaskHomes::placeInvariants() {
+  auto isInLoop = [&](Operation *user) {
+    if (reductions.count(user))
+      return true;
+    auto home = homes.find(user);
+    return home != homes.end() && home->second != Home::Update;
+  };
+  DenseSet<Operation *> needed; // by the loop, directly or through others
+  DenseMap<Operation *, Home> once;
+  for (Operation &op : llvm::reverse(entry.front().without_terminator())) {
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return needed.contains(user) || isInLoop(user);
+        }))
+      needed.insert(&op);
+    if (!homes.count(&op))
+      once[&op] = !needed.contains(&op) ? Home::Update
+                  : microBatches == 1   ? Home::Forward
+                                        : Home::Prepare;
+  }
+  for (auto [op, home] : once)
+    homes[op] = home;
+}
+
+/// A sum that the loop reads is counted before the loop, from inputs alone.
+LogicalResult TaskHomes::placeReductions() {
+  for (auto &[op, reduction] : reductions) {
+    Value term = reduction.op.getInput();
+    if (homes.lookup(op) == Home::Update) {
+      Home home = getHome(term);
+      reduction.adds = home == Home::Forward ? home : Home::Backward;
+      continue;
+    }
+    reduction.adds = Home::Count;
+    reduction.reads = Home::Prepare;
+    SmallVector<Value> work{term};
+    while (!work.empty()) {
+      Value value = work.pop_back_val();
+      if (auto argument = dyn_cast<BlockArgument>(value)) {
+        auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+            argument.getArgNumber(), nn::kStateAttr);
+        if (state)
+          return refuse(op,
+                        "is not additive over the batch: its " +
+                            dist::stringifyReduction(reduction.op.getKind()) +
+                            " over all micro-batches is needed before the "
+                            "backward can begin, and depends on @" +
+                            state.getValue());
+        continue;
+      }
+      Operation *definition = value.getDefiningOp();
+      if (reductions.count(definition))
+        return refuse(op, "needs a sum over all micro-batches of what itself "
+                          "needs such a sum");
+      if (counted.insert(definition).second)
+        llvm::append_range(work, definition->getOperands());
+    }
+  }
+  return success();
+}
+
+void TaskHomes::findLive() {
+  SmallVector<Value> work(entry.front().getTerminator()->getOperands());
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !live.insert(op).second)
+      continue;
+    auto reduction = reductions.find(op);
+    if (reduction == reductions.end() || reduction->second.adds != Home::Count)
+      llvm::append_range(work, op->getOperands());
+  }
+}

@@ -1,0 +1,382 @@
+// Small programs with what placement can get wrong, placed in every way.
+
+#include "MutantsFixture.h"
+
+#include "lib/Driver/InitAll.h"
+#include "lib/Driver/Passes.h"
+#include "lib/Equivalence/Equivalence.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Tasks/Passes.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::test;
+
+/// Embedding, two layers with dropout and halves exchanged between them,
+/// squared error over a count, what each sample's id picks of its logits, and a
+/// term of weights alone; square shapes, so that a wrong dimension has the
+/// right type.
+static constexpr const char *kProgram = R"(
+module attributes {accel.phase = "nn"} {
+nn.state @table : tensor<16x16xf32> = #init_table
+nn.state @w1 : tensor<16x16xf32> = #init_w1
+nn.state @b1 : tensor<16xf32> = #init_b1
+nn.state @w2 : tensor<16x16xf32> = #init_w2
+func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {nn.input = "t"},
+    %table: tensor<16x16xf32> {nn.state = @table}, %w1: tensor<16x16xf32> {nn.state = @w1},
+    %b1: tensor<16xf32> {nn.state = @b1}, %w2: tensor<16x16xf32> {nn.state = @w2})
+    -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+  %x = nn.gather %table, %ids dim 0 : (tensor<16x16xf32>, tensor<16xi64>) -> tensor<16x16xf32>
+  %z = nn.matmul %x, %w1 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %bb = nn.broadcast %b1 : (tensor<16xf32>) -> tensor<16x16xf32>
+  %zb = nn.add %z, %bb : tensor<16x16xf32>
+  %a = nn.tanh %zb : tensor<16x16xf32>
+  %d1 = nn.dropout %a ratio 2.5e-01 site 0 : tensor<16x16xf32>
+  %left = nn.slice %d1 starts [0, 0] sizes [16, 8] steps [1, 1] : (tensor<16x16xf32>) -> tensor<16x8xf32>
+  %right = nn.slice %d1 starts [0, 8] sizes [16, 8] steps [1, 1] : (tensor<16x16xf32>) -> tensor<16x8xf32>
+  %h = nn.concat %right, %left dim 1 : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x16xf32>
+  %y = nn.matmul %h, %w2 : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %logits = nn.matmul %y, %table {transpose_rhs} : (tensor<16x16xf32>, tensor<16x16xf32>) -> tensor<16x16xf32>
+  %d = nn.sub %logits, %t : tensor<16x16xf32>
+  %q = nn.mul %d, %d : tensor<16x16xf32>
+  %s = nn.reduce sum %q dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
+  %places = nn.reshape %ids : (tensor<16xi64>) -> tensor<16x1xi64>
+  %picked = nn.gather_nd %logits, %places {batch_dims = 1 : i64} : (tensor<16x16xf32>, tensor<16x1xi64>) -> tensor<16xf32>
+  %p = nn.reduce sum %picked dims [0] : (tensor<16xf32>) -> tensor<f32>
+  %sp = nn.add %s, %p : tensor<f32>
+  %c = nn.constant dense<0.00390625> : tensor<f32>
+  %data = nn.mul %sp, %c : tensor<f32>
+  %ww = nn.mul %w1, %w1 : tensor<16x16xf32>
+  %r = nn.reduce sum %ww dims [0, 1] : (tensor<16x16xf32>) -> tensor<f32>
+  %loss = nn.add %data, %r : tensor<f32>
+  return %loss : tensor<f32>
+}
+}
+)";
+
+/// A tied embedding and a layer whose rows are counted position by position, a
+/// penalty on a transposed weight; sizes that two ranks cannot split.
+static constexpr const char *kUneven = R"(
+module attributes {accel.phase = "nn"} {
+nn.state @table : tensor<7x5xf32> = #init_table
+nn.state @w1 : tensor<5x5xf32> = #init_w1
+nn.state @b1 : tensor<5xf32> = #init_b1
+func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> {nn.input = "t"},
+    %table: tensor<7x5xf32> {nn.state = @table}, %w1: tensor<5x5xf32> {nn.state = @w1},
+    %b1: tensor<5xf32> {nn.state = @b1}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+  %e = nn.gather %table, %ids dim 0 : (tensor<7x5xf32>, tensor<8x3xi64>) -> tensor<8x3x5xf32>
+  %et = nn.transpose %e [1, 0, 2] : (tensor<8x3x5xf32>) -> tensor<3x8x5xf32>
+  %rows = nn.reshape %et : (tensor<3x8x5xf32>) -> tensor<24x5xf32>
+  %z = nn.matmul %rows, %w1 : (tensor<24x5xf32>, tensor<5x5xf32>) -> tensor<24x5xf32>
+  %bb = nn.broadcast %b1 : (tensor<5xf32>) -> tensor<24x5xf32>
+  %zb = nn.add %z, %bb : tensor<24x5xf32>
+  %a = nn.tanh %zb : tensor<24x5xf32>
+  %l0 = nn.matmul %a, %table {transpose_rhs} : (tensor<24x5xf32>, tensor<7x5xf32>) -> tensor<24x7xf32>
+  %l1 = nn.reshape %l0 : (tensor<24x7xf32>) -> tensor<3x8x7xf32>
+  %l = nn.transpose %l1 [1, 0, 2] : (tensor<3x8x7xf32>) -> tensor<8x3x7xf32>
+  %d = nn.sub %l, %t : tensor<8x3x7xf32>
+  %q = nn.mul %d, %d : tensor<8x3x7xf32>
+  %s = nn.reduce sum %q dims [0, 1, 2] : (tensor<8x3x7xf32>) -> tensor<f32>
+  %c = nn.constant dense<0.0078125> : tensor<f32>
+  %data = nn.mul %s, %c : tensor<f32>
+  %wt = nn.transpose %w1 [1, 0] : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  %ww = nn.mul %wt, %wt : tensor<5x5xf32>
+  %r = nn.reduce sum %ww dims [0, 1] : (tensor<5x5xf32>) -> tensor<f32>
+  %loss = nn.add %data, %r : tensor<f32>
+  return %loss : tensor<f32>
+}
+}
+)";
+
+/// A step as `train` leaves it: a tied table whose rows ranks do not divide,
+/// and one whose rows they do; squares of both gradients.
+static constexpr const char *kRows = R"(
+module attributes {accel.phase = "train"} {
+nn.state @table : tensor<401x32xf64> = #init_table
+nn.state @types : tensor<400x32xf64> = #init_types
+func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x401xf64> {nn.input = "y"},
+    %table: tensor<401x32xf64> {nn.state = @table}, %types: tensor<400x32xf64> {nn.state = @types})
+    -> (tensor<f64> {nn.output = "loss"}, tensor<401x32xf64> {nn.state = @table}, tensor<400x32xf64> {nn.state = @types}) attributes {nn.entry = #nn<entry step>} {
+  %a = nn.gather %table, %ids dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
+  %b = nn.gather %types, %ids dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>) -> tensor<8x2x32xf64>
+  %c = nn.mul %a, %b : tensor<8x2x32xf64>
+  %loss = nn.reduce sum %c dims [0, 1, 2] : (tensor<8x2x32xf64>) -> tensor<f64>
+  %x = nn.reduce sum %c dims [1] : (tensor<8x2x32xf64>) -> tensor<8x32xf64>
+  %none = nn.constant dense<0.0> : tensor<401x32xf64>
+  %zero = nn.constant dense<0.0> : tensor<400x32xf64>
+  %d1 = nn.matmul %y, %x {transpose_lhs} : (tensor<8x401xf64>, tensor<8x32xf64>) -> tensor<401x32xf64>
+  %d0 = nn.scatter_add %none, %ids, %b dim 0 : (tensor<401x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<401x32xf64>
+  %d = nn.add %d1, %d0 : tensor<401x32xf64>
+  %e = nn.scatter_add %zero, %ids, %a dim 0 : (tensor<400x32xf64>, tensor<8x2xi64>, tensor<8x2x32xf64>) -> tensor<400x32xf64>
+  %g = nn.gradient %d of @table : tensor<401x32xf64>
+  %h = nn.gradient %e of @types : tensor<400x32xf64>
+  %g2 = nn.mul %g, %g : tensor<401x32xf64>
+  %h2 = nn.mul %h, %h : tensor<400x32xf64>
+  %t1 = nn.sub %table, %g2 : tensor<401x32xf64>
+  %p1 = nn.sub %types, %h2 : tensor<400x32xf64>
+  return %loss, %t1, %p1 : tensor<f64>, tensor<401x32xf64>, tensor<400x32xf64>
+}
+}
+)";
+
+static std::string randomElements(std::mt19937 &random,
+                                  ArrayRef<int64_t> shape) {
+  std::string text = "dense<";
+  auto number = [&] {
+    return std::to_string(static_cast<int>(random() % 33) - 16) + ".0e-2";
+  };
+  auto row = [&](int64_t size) {
+    std::string list = "[";
+    for (int64_t i = 0; i < size; ++i)
+      list += (i ? ", " : "") + number();
+    return list + "]";
+  };
+  if (shape.size() == 1) {
+    text += row(shape[0]);
+  } else {
+    text += "[";
+    for (int64_t i = 0; i < shape[0]; ++i)
+      text += (i ? ", " : "") + row(shape[1]);
+    text += "]";
+  }
+  return text + ">";
+}
+
+int Tally::count(StringRef prefix) const {
+  int sum = 0;
+  for (auto &[change, number] : differing)
+    if (StringRef(change).starts_with(prefix))
+      sum += number;
+  return sum;
+}
+
+void Tally::print() const {
+  std::cout << "  " << count() << " mutants compute something else, "
+            << count("mb: ") << " of them of micro-batches:";
+  for (auto &[change, number] : differing)
+    std::cout << " " << change << " " << number << ",";
+  std::cout << " and " << same << " the same (" << strict << " refused)\n";
+}
+
+unsigned test::countSeeds(unsigned seeds) {
+  const char *times = std::getenv("ACCEL_MUTANTS");
+  return seeds * (times ? std::max(1, std::atoi(times)) : 1);
+}
+
+llvm::iota_range<unsigned> test::getSeeds(const Setting &setting,
+                                          unsigned count) {
+  unsigned first = setting.constraints * 1000;
+  return llvm::seq(first, first + count);
+}
+
+MutantsTest::MutantsTest() {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  context.disableMultithreading();
+}
+
+OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
+  std::mt19937 random(7);
+  const char *programs[] = {kProgram, kUneven, kRows};
+  std::string text = programs[static_cast<int>(setting.program)];
+  const std::string dropout = "nn.dropout %a ratio 2.5e-01 site 0";
+  // Draws in training alone.
+  if (size_t at = text.find(dropout); at != std::string::npos && !setting.train)
+    text.replace(at, dropout.size(), "nn.abs %a");
+  using Shape = SmallVector<int64_t>;
+  std::vector<std::pair<const char *, Shape>> states;
+  if (setting.program == Program::Rows) {
+    states = {{"#init_table", {401, 32}}, {"#init_types", {400, 32}}};
+  } else {
+    bool isUneven = setting.program == Program::Uneven;
+    int64_t rows = isUneven ? 7 : 16, width = isUneven ? 5 : 16;
+    states = {{"#init_table", {rows, width}},
+              {"#init_w1", {width, width}},
+              {"#init_b1", {width}},
+              {"#init_w2", {width, width}}};
+  }
+  for (auto &[name, shape] : states)
+    if (size_t at = text.find(name); at != std::string::npos)
+      text.replace(at, strlen(name), randomElements(random, shape));
+  return parseSourceString<ModuleOp>(text, &context);
+}
+
+/// Asks for values to be split over "sp" or "tp", and gives the module the mesh
+/// for it.
+static void constrain(ModuleOp module, const Setting &setting) {
+  std::mt19937 random(setting.constraints);
+  MLIRContext *context = module.getContext();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  SmallVector<Attribute> axes;
+  if (setting.microBatches > 1)
+    axes.push_back(dist::AxisAttr::get(context, "mb", setting.microBatches));
+  for (StringRef axis :
+       {setting.stage ? "dp_shard" : "dp_replicate", "sp", "tp"})
+    axes.push_back(dist::AxisAttr::get(context, axis, 2));
+  auto mesh =
+      dist::MeshOp::create(builder, module.getLoc(), "mesh",
+                           builder.getArrayAttr(axes), nullptr, nullptr);
+  auto ask = [&](Value value, StringRef axis) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<dist::AxesAttr> dims;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      dims.push_back(
+          dist::AxesAttr::get(context, ArrayRef<StringRef>(), /*open=*/true));
+    if (dims.empty())
+      return;
+    size_t dim = random() % dims.size();
+    if (type.getDimSize(dim) % 2 == 0)
+      dims[dim] = dist::AxesAttr::get(context, ArrayRef(axis), /*open=*/true);
+    builder.setInsertionPointAfterValue(value);
+    auto made = dist::ConstraintOp::create(
+        builder, value.getLoc(), value,
+        dist::ShardingAttr::get(
+            context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims));
+    value.replaceAllUsesExcept(made, made);
+  };
+  for (auto step : module.getOps<func::FuncOp>())
+    for (Operation &op :
+         llvm::make_early_inc_range(step.front().without_terminator())) {
+      if (isa<nn::GradientOp>(op))
+        break; // the update is split as the states are
+      if (op.getNumResults() == 1 && random() % 6 == 0)
+        ask(op.getResult(0), random() % 3 ? "tp" : "sp");
+    }
+}
+
+OwningOpRef<ModuleOp> MutantsTest::makeLogical(const Setting &setting) {
+  OwningOpRef<ModuleOp> module = parse(setting);
+  if (!module || failed(compile(*module, setting, "train")))
+    return nullptr;
+  if (setting.constraints)
+    constrain(*module, setting);
+  return module;
+}
+
+bool MutantsTest::canBePlaced(ModuleOp module, const Setting &setting) {
+  OwningOpRef<ModuleOp> placed(module.clone());
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  return succeeded(compile(*placed, setting, "decided")) &&
+         succeeded(split(*placed));
+}
+
+OwningOpRef<ModuleOp> MutantsTest::parseGpt2() {
+  std::string file = ACCEL_BUILD_DIR "/test/equivalence-gpt2.mlir";
+  std::string command = ACCEL_BUILD_DIR
+                        "/bin/acc-opt " ACCEL_SOURCE_DIR
+                        "/test/Fixtures/gpt2_train/default_dynamic/model.onnx "
+                        "--dim batch=8 --dim sequence=12 --compile-to=nn -o " +
+                        file;
+  if (std::system(command.c_str()) != 0)
+    return nullptr;
+  return parseSourceFile<ModuleOp>(file, &context);
+}
+
+LogicalResult MutantsTest::compile(ModuleOp module, const Setting &setting,
+                                   StringRef phase) {
+  PassManager pm(&context);
+  driver::RunPhasesPassOptions options;
+  options.to = phase.str();
+  options.train = setting.train;
+  options.loss = setting.train ? "loss" : "";
+  options.optimizer = setting.train ? "adamw" : "";
+  if (setting.train)
+    options.settings = {"optimizer.lr=0.1", "gradient_clipping=0.5"};
+  // Of what is constrained it is in the module.
+  options.mesh = setting.constraints ? "" : setting.mesh;
+  options.microBatches = setting.microBatches;
+  options.mixedPrecision = setting.precision;
+  options.zeroStage = setting.stage;
+  options.zeroGatherOnce = setting.once;
+  pm.addPass(driver::createRunPhasesPass(options));
+  return pm.run(module);
+}
+
+LogicalResult MutantsTest::split(ModuleOp module) {
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  PassManager pm(&context);
+  pm.enableVerifier(false);
+  pm.addPass(parallel::createPlanReshardsPass());
+  pm.addPass(parallel::createLocalizePass());
+  pm.addPass(tasks::createSplitTasksPass());
+  pm.addPass(tasks::createMergeScatterAddsPass());
+  return pm.run(module);
+}
+
+MutantsTest::Result
+MutantsTest::evaluate(ModuleOp module,
+                      const evaluate::TensorsByName &expected) {
+  evaluate::TensorsByName outputs;
+  bool isOther = false;
+  ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &diagnostic) {
+    std::string text = diagnostic.str();
+    isOther |= StringRef(text).starts_with("expected equal copies") ||
+               StringRef(text).contains("expected 0 after the step");
+    return success();
+  });
+  if (failed(mlir::verify(module)))
+    return Result::NoProgram;
+  if (failed(evaluate::evaluateModule(module, inputs, {}, outputs)))
+    return isOther ? Result::Other : Result::NoProgram;
+  for (auto &entry : expected) {
+    auto found = outputs.find(entry.getKey());
+    if (found == outputs.end() ||
+        !(evaluate::getMaxDifference(found->second, entry.second) <= 1e-9))
+      return Result::Other;
+  }
+  return Result::Same;
+}
+
+bool MutantsTest::accepts(ModuleOp logical, ModuleOp local,
+                          std::string *message) {
+  ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &diagnostic) {
+    if (message && message->empty())
+      *message = diagnostic.str();
+    return success();
+  });
+  return succeeded(equivalence::verifyEquivalence(logical, local));
+}
+
+void MutantsTest::tryLocal(ModuleOp logical, const Setting &setting,
+                           unsigned seeds, Tally &tally) {
+  SCOPED_TRACE(setting.name + (" " + std::to_string(setting.constraints)));
+  OwningOpRef<ModuleOp> local(logical.clone());
+  ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
+  std::string message;
+  ASSERT_TRUE(accepts(logical, *local, &message)) << message;
+  inputs = *evaluate::makeRandomInputs(logical, 3);
+  evaluate::TensorsByName expected;
+  ASSERT_TRUE(
+      succeeded(evaluate::evaluateModule(logical, inputs, {}, expected)));
+  ASSERT_TRUE(evaluate(*local, expected) == Result::Same);
+  for (unsigned seed : getSeeds(setting, seeds)) {
+    OwningOpRef<ModuleOp> mutant(local->clone());
+    std::string change = test::Mutator(*mutant, seed).changeLocal();
+    if (change.empty())
+      continue;
+    count(logical, *mutant, expected, change, seed, tally);
+  }
+}
+
+void MutantsTest::count(ModuleOp logical, ModuleOp mutant,
+                        const evaluate::TensorsByName &expected,
+                        StringRef change, unsigned seed, Tally &tally) {
+  Result result = evaluate(mutant, expected);
+  if (result == Result::NoProgram)
+    return;
+  bool accepted = accepts(logical, mutant);
+  if (result == Result::Same) {
+    ++tally.same;
+    tally.strict += !accepted;
+    return;
+  }
+  ++tally.differing[change.str()];
+  EXPECT_FALSE(accepted) << "seed " << seed << ": " << change.str();
+}

@@ -1,0 +1,140 @@
+// Terms by what they mean: random pieces of random joins, element by element,
+// are what picking the elements one by one gives.
+
+#include "lib/Equivalence/Plan/Terms.h"
+#include "mlir/IR/Builders.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace mlir;
+using namespace accel::equivalence;
+
+namespace {
+using Element = std::pair<ValueId, int64_t>;
+
+class TermsTest : public ::testing::Test {
+protected:
+  ValueId makeValue(int64_t count) {
+    ValueKey key;
+    key.add(int64_t(1000)).add(int64_t(made++));
+    return terms.getValue(key, {ValueKind::Given, count, f32});
+  }
+
+  static int64_t apply(const IndexMap &map, int64_t index) {
+    int64_t position = map.offset;
+    for (Step step : llvm::reverse(map.steps)) {
+      position += index % step.size * step.stride;
+      index /= step.size;
+    }
+    return position;
+  }
+
+  /// The element of a value that stands at an index of a term.
+  Element get(TermId id, int64_t index) {
+    const Term &term = terms.get(id);
+    if (!term.parts.empty()) {
+      int64_t period = term.count / term.rows, row = index / period,
+              column = index % period;
+      for (Term::Part part : term.parts) {
+        if (column < part.width)
+          return get(part.term, row * part.width + column);
+        column -= part.width;
+      }
+    }
+    int64_t position = apply(term.map, index);
+    const Computation &value = terms.at(term.value);
+    return value.kind == ValueKind::Materialized
+               ? get(value.operand, position)
+               : Element(term.value, position);
+  }
+
+  int64_t pick(int64_t count) { return random() % count; }
+
+  /// A map into `count` positions.
+  IndexMap pickMap(int64_t count) {
+    static constexpr int64_t kSizes[] = {1, 2, 3, 4, 6};
+    IndexMap map;
+    map.offset = pick(count);
+    for (int64_t digit = pick(4); digit-- > 0;) {
+      Step step{kSizes[pick(5)], pick(8) ? pick(count) : 1};
+      map.steps.push_back(step);
+      if (map.range().second >= count)
+        map.steps.pop_back();
+    }
+    return map;
+  }
+
+  MLIRContext context;
+  Type f32 = Float32Type::get(&context);
+  Terms terms;
+  std::mt19937 random{11};
+  int64_t made = 0;
+};
+} // namespace
+
+TEST_F(TermsTest, SelectsAndJoinsElementByElement) {
+  std::vector<TermId> known;
+  for (int64_t count : {24, 36, 48})
+    known.push_back(terms.whole(makeValue(count)));
+  int joined = 0, ordered = 0;
+  for (int round = 0; round < 4000; ++round) {
+    if (round % 3 == 0) { // two or three, with rows in common
+      int64_t rows = int64_t(1) << pick(3);
+      SmallVector<Term::Part> parts;
+      for (int64_t number = 2 + pick(2); number-- > 0;) {
+        TermId part = known[pick(known.size())];
+        if (terms.get(part).count % rows == 0 && terms.get(part).count < 200)
+          parts.push_back({terms.get(part).count / rows, part});
+      }
+      if (parts.empty())
+        continue;
+      TermId whole = terms.join(rows, parts);
+      int64_t index = 0;
+      for (int64_t row = 0; row < rows; ++row)
+        for (Term::Part part : parts)
+          for (int64_t column = 0; column < part.width; ++column)
+            ASSERT_EQ(get(whole, index++),
+                      get(part.term, row * part.width + column));
+      ASSERT_EQ(terms.get(whole).count, index);
+      joined += !terms.get(whole).parts.empty();
+      known.push_back(whole);
+      continue;
+    }
+    TermId from = known[pick(known.size())];
+    IndexMap map = pickMap(terms.get(from).count), normal = map;
+    normal.normalize();
+    TermId piece = terms.select(from, normal);
+    ASSERT_EQ(terms.get(piece).count, map.count());
+    for (int64_t index = 0; index < map.count(); ++index)
+      ASSERT_EQ(get(piece, index), get(from, apply(map, index)));
+    const Term &term = terms.get(piece);
+    ordered += !term.parts.empty() ||
+               terms.at(term.value).kind != ValueKind::Materialized;
+    known.push_back(piece);
+  }
+  EXPECT_GT(joined, 300);
+  EXPECT_GT(ordered, 1500); // the others' order no digits say
+}
+
+TEST_F(TermsTest, KnowsEqualFunctionsByOneNumber) {
+  ValueId value = makeValue(24);
+  TermId whole = terms.whole(value);
+  // A transpose and back; halves of columns, joined again.
+  IndexMap turn = IndexMap::strided(0, {6, 4}, {1, 6}),
+           back = IndexMap::strided(0, {4, 6}, {1, 4});
+  EXPECT_NE(terms.select(whole, turn), whole);
+  EXPECT_EQ(terms.select(terms.select(whole, turn), back), whole);
+  TermId left = terms.select(whole, IndexMap::strided(0, {4, 2}, {6, 1})),
+         right = terms.select(whole, IndexMap::strided(2, {4, 4}, {6, 1}));
+  EXPECT_EQ(terms.join(4, {{2, left}, {4, right}}), whole);
+  EXPECT_NE(terms.join(4, {{4, right}, {2, left}}), whole);
+  // A rank's piece of what is joined is its piece of one part.
+  TermId other = terms.whole(makeValue(24));
+  IndexMap own = IndexMap::strided(0, {4, 3}, {12, 1});
+  own.add({StringAttr::get(&context, "dp"), 2, 3});
+  IndexMap ownPart = IndexMap::strided(0, {4, 3}, {6, 1});
+  ownPart.add({StringAttr::get(&context, "dp"), 2, 3});
+  EXPECT_EQ(terms.select(terms.join(4, {{6, whole}, {6, other}}), own),
+            terms.select(whole, ownPart));
+}
