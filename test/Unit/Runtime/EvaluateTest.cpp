@@ -76,6 +76,51 @@ TEST_F(Evaluate, TakesNoCheckpointAlong) {
                                (folder / "c/step-00000002") + "'"));
 }
 
+/// A TensorProto of zeros, of fewer than 128 bytes a field.
+std::string tensorProto(const TensorPlan &tensor, const std::string &name) {
+  std::string text;
+  auto add = [&](char field, const std::string &bytes) {
+    text += {field, static_cast<char>(bytes.size())};
+    text += bytes;
+  };
+  for (int64_t size : tensor.part.shape)
+    text += {'\x08', static_cast<char>(size)};
+  text += {'\x10', tensor.dtype == DType::I64 ? '\x07' : '\x01'};
+  if (!name.empty())
+    add('\x42', name);
+  int64_t bytes = numElements(tensor.part.shape) * dtypeBytes(tensor.dtype);
+  text += {'\x4a', static_cast<char>(bytes % 128 + 128),
+           static_cast<char>(bytes / 128)};
+  return text + std::string(static_cast<size_t>(bytes), 0);
+}
+
+/// The files of a test set have the numbers of the model's inputs, whichever of
+/// them an entry reads; a file that names its tensor is that one's.
+TEST_F(Evaluate, FindsItsInputsInTheSameFolder) {
+  Executable executable = tinyEvaluation(1, 1, 8);
+  writeTraining(executable);
+  fs::remove(folder / "x.npy");
+  for (bool named : {true, false}) {
+    for (size_t i = 0; i < executable.inputs.size(); ++i) {
+      const TensorPlan &input = executable.inputs[i];
+      spill(folder / ("input_" + std::to_string(i) + ".pb"),
+            tensorProto(input, named ? input.name : ""));
+    }
+    options.entry = "";
+    options.evalEvery = 1;
+    EXPECT_EQ(run(), "") << named;
+    EXPECT_TRUE(steps.back().evalLoss);
+  }
+  // Of those that there are, none is another's.
+  fs::remove(folder / "input_2.pb");
+  options.entry = "eval";
+  options.evalEvery = 0;
+  options.evalInputs.clear();
+  EXPECT_EQ(run(), "expected input 'labels' (i64 [2, 8]) as 'labels.npy' or "
+                   "'input_2.pb' in '" +
+                       folder.path + "', found neither");
+}
+
 /// Tokens of an evaluation of `batches` batches, and x and labels of the steps.
 class EvaluateData : public Evaluate {
 protected:
