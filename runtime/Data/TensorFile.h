@@ -46,6 +46,10 @@ struct OpenTensor {
   TensorRange range;
 };
 
+/// "[4, 2]", and "f32 [4, 2]": for messages.
+std::string shapeText(const std::vector<int64_t> &shape);
+std::string typeText(DType dtype, const std::vector<int64_t> &shape);
+
 /// Opens a file to read it; errno says why it could not be.
 FileHandle openForReading(const std::string &path);
 

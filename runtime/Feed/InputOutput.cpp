@@ -18,13 +18,6 @@ namespace {
 
 constexpr size_t kStagingBytes = 1 << 20;
 
-std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
-  std::string text = std::string(dtypeName(dtype)) + " [";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
                               const std::string &name) {
   for (const OpenTensor &tensor : tensors)
@@ -99,13 +92,13 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
       if (data->feeds(input.name))
         continue;
       return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           typeText(input.dtype, input.part.shape) + ") as " +
                            inQuotes(fileNameOf(input.name) + ".npy") +
                            " in a folder --inputs, because " +
                            data->whyNot(input.name));
     } else {
       return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           typeText(input.dtype, input.part.shape) + ") as " +
                            inQuotes(fileNameOf(input.name) + ".npy") + " or " +
                            inQuotes("input_" + std::to_string(i) + ".pb") +
                            " in " + inQuotes(folder) + ", found neither");
@@ -113,9 +106,9 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
     if (tensor.range.dtype != input.dtype ||
         tensor.range.shape != input.part.shape)
       return Status::error("expected " +
-                           shapeText(input.dtype, input.part.shape) +
+                           typeText(input.dtype, input.part.shape) +
                            " for input " + inQuotes(input.name) + ", found " +
-                           shapeText(tensor.range.dtype, tensor.range.shape) +
+                           typeText(tensor.range.dtype, tensor.range.shape) +
                            " in " + inQuotes(tensor.range.path));
     tensors.push_back(std::move(tensor));
   }

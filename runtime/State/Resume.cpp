@@ -14,13 +14,6 @@
 namespace accel::rt {
 namespace {
 
-std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
-  std::string text = std::string(dtypeName(dtype)) + " [";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 /// Whether the state is the model's own, and not of its training.
 bool isWeight(const std::string &role) {
   return role == "parameter" || role == "buffer";
@@ -74,7 +67,7 @@ Status Resume::open(const std::string &path, const Executable &executable,
   for (const StatePlan &state : executable.states) {
     known.emplace(state.name, state.role);
     if (all ? state.role != "accumulator" : isWeight(state.role))
-      ACCEL_RT_RETURN_IF_ERROR(match(state));
+      ACCEL_RT_RETURN_IF_ERROR(match(state, wanted));
   }
   for (const Manifest::State &saved : contents.states) {
     if (!all && !isWeight(saved.role)) {
@@ -130,7 +123,7 @@ Status Resume::openFiles() {
   return Status();
 }
 
-Status Resume::match(const StatePlan &plan) {
+Status Resume::match(const StatePlan &plan, Wanted wanted) const {
   const SavedState *state = find(plan.name);
   if (!state)
     return plan.frozen // it stays what the model's file says
@@ -139,13 +132,10 @@ Status Resume::match(const StatePlan &plan) {
                                inQuotes(plan.name) + " in the checkpoint " +
                                inQuotes(folder) + ", found none: it is of " +
                                whose(plan.role));
-  const TensorRange &range = state->range;
-  if (range.dtype != plan.dtype || range.shape != plan.valueShape())
-    return Status::error("expected " + typeText(plan.dtype, plan.valueShape()) +
-                         " for the " + plan.role + " " + inQuotes(plan.name) +
-                         ", found " + typeText(range.dtype, range.shape) +
-                         " in " + inQuotes(range.path));
-  return Status();
+  // What is trained goes on with its own bits; what is not is read as weights
+  // are, which is how it came into the checkpoint.
+  return checkValue(state->range, plan,
+                    /*widens=*/wanted == Wanted::Weights || plan.frozen);
 }
 
 Status

@@ -39,7 +39,7 @@ public:
 
 private:
   Status openFiles();
-  Status match(const StatePlan &plan);
+  Status match(const StatePlan &plan, Wanted wanted) const;
   std::string folder;
   Manifest contents;
   std::unordered_map<std::string, SavedState> states; ///< By name.

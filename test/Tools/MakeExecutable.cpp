@@ -11,9 +11,10 @@
 //   train   the training program of TinyTraining.h
 //   folded  the same, with parameters that the exporter folded away
 //   tokens  the same, with inputs of integers [4, 8]
+//   score   the same, with the entry eval of TinyEvaluation.h
 
 #include "Data/Npy.h"
-#include "TinyTraining.h"
+#include "TinyEvaluation.h"
 
 #include <cstdio>
 #include <cstring>
@@ -89,8 +90,11 @@ int main(int argc, char **argv) {
     sections.clear();
     std::ofstream(folder + "/weights.bin", std::ios::binary)
         .write(reinterpret_cast<const char *>(kTinyState), sizeof kTinyState);
-  } else if (kind == "train" || kind == "folded" || kind == "tokens") {
-    executable = tinyTraining(ranks, microBatches, kind == "tokens" ? 8 : 0);
+  } else if (kind == "train" || kind == "folded" || kind == "tokens" ||
+             kind == "score") {
+    executable = kind == "score" ? tinyEvaluation(ranks, microBatches, 8)
+                                 : tinyTraining(ranks, microBatches,
+                                                kind == "tokens" ? 8 : 0);
     sections = tinyTrainingSections(kernels);
     if (argc > 6)
       executable.unshiftedLabels = argv[6];
