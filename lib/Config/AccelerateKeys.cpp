@@ -19,6 +19,7 @@ static constexpr Key kCluster[] = {
         .beware("unquoted NO is the bool false in YAML 1.1"),
     done("mixed_precision", "~no,fp16,bf16,fp8|null", "no",
          "the types of matrix products, as --mixed-precision")
+        .sets("mixed_precision")
         .only("no|bf16|null")
         .beware("unquoted no is the bool false in YAML 1.1, and the launch "
                 "dies on it"),

@@ -8,11 +8,14 @@ using namespace accel::config;
 static constexpr Key kKeys[] = {
     done("train_batch_size", "count>=1|auto", "from the other two",
          "rows of a step: train_micro_batch_size_per_gpu x "
-         "gradient_accumulation_steps x ranks"),
+         "gradient_accumulation_steps x ranks")
+        .sets("train_batch_size"),
     done("train_micro_batch_size_per_gpu", "count>=1|auto",
-         "from the other two", "rows of a micro-batch on one rank"),
+         "from the other two", "rows of a micro-batch on one rank")
+        .sets("train_micro_batch_size_per_gpu"),
     done("gradient_accumulation_steps", "count>=1|auto", "1",
          "micro-batches of a step, as --micro-batches")
+        .sets("gradient_accumulation_steps")
         .beware("a value of the script that differs loses with a warning"),
     done(
         "gradient_clipping", "number>=0|auto", "1.0",

@@ -11,7 +11,8 @@ static constexpr Key kKeys[] = {
          "mapping")
         .beware("the keys below must not stand beside it"),
     done("zero_stage", "0,1,2,3|null", "2",
-         "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters"),
+         "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters")
+        .sets("zero_stage"),
     later("offload_optimizer_device", "none,cpu,nvme|null", "none",
           "moments in host memory or on disk")
         .unless("none|null"),
@@ -27,7 +28,8 @@ static constexpr Key kKeys[] = {
         .unless("none|null")
         .beware("never exported by the launch: DeepSpeed gets the path 'none'"),
     done("gradient_accumulation_steps", "int>=1|auto|null", "auto",
-         "micro-batches of a step, as --micro-batches"),
+         "micro-batches of a step, as --micro-batches")
+        .sets("gradient_accumulation_steps"),
     done(
         "gradient_clipping", "number>=0|auto|null", "auto",
         "the largest norm of all gradients together; 0: no clipping; auto: 1.0")

@@ -27,12 +27,15 @@ static constexpr Key kOptimizerParams[] = {
     done("lr", "number>=0|auto", "0.001",
          "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's")
         .beware("not read beside a scheduler's warmup_max_lr"),
-    done("betas", "list|auto", "0.9,0.999", "optimizer.betas"),
-    done("eps", "number>=0|auto", "1e-08", "optimizer.eps"),
+    done("betas", "list|auto", "0.9,0.999", "optimizer.betas")
+        .sets("optimizer.betas"),
+    done("eps", "number>=0|auto", "1e-08", "optimizer.eps")
+        .sets("optimizer.eps"),
     done("weight_decay", "number>=0|auto", "0",
          "optimizer.weight_decay; auto: --set, else 0, which is DummyOptim's")
         .beware("0 for AdamW too, where PyTorch's AdamW has 0.01"),
-    done("momentum", "number>=0", "0", "optimizer.momentum"),
+    done("momentum", "number>=0", "0", "optimizer.momentum")
+        .sets("optimizer.momentum"),
     later("nesterov", "bool", "false", "Nesterov's momentum").unless("false"),
     later("dampening", "number>=0", "0", "dampened momentum").unless("0"),
     later("amsgrad", "bool", "false", "AMSGrad").unless("false"),

@@ -39,20 +39,29 @@ struct Key {
   llvm::StringLiteral note;
   /// How it goes wrong today, in Accelerate or DeepSpeed; may be empty.
   llvm::StringLiteral trap;
+  /// The setting that its value is (lib/Config/Settings.cpp); empty where the
+  /// value stands for another one, or decides by itself (`claimAccelerate`,
+  /// `claimDeepSpeed`).
+  llvm::StringLiteral setting = "";
 
   /// The same key, done, of which only these values are taken.
   constexpr Key only(llvm::StringLiteral values) const {
     assert(fate == Fate::Done && "only what is done has values it does not do");
-    return {name, type, fallback, fate, values, note, trap};
+    return {name, type, fallback, fate, values, note, trap, setting};
   }
   /// The same key, refused, of which these values are taken all the same.
   constexpr Key unless(llvm::StringLiteral values) const {
     assert(fate == Fate::Later && "only what is refused has exceptions");
-    return {name, type, fallback, fate, values, note, trap};
+    return {name, type, fallback, fate, values, note, trap, setting};
+  }
+  /// The same key, done, whose value is that of a setting.
+  constexpr Key sets(llvm::StringLiteral name) const {
+    assert(fate == Fate::Done && "only what is done sets anything");
+    return {this->name, type, fallback, fate, harmless, note, trap, name};
   }
   /// The same key with its trap.
   constexpr Key beware(llvm::StringLiteral text) const {
-    return {name, type, fallback, fate, harmless, note, text};
+    return {name, type, fallback, fate, harmless, note, text, setting};
   }
 };
 

@@ -8,6 +8,7 @@ using namespace accel::config;
 static constexpr Key kZero[] = {
     done("stage", "0,1,2,3|auto", "0",
          "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters")
+        .sets("zero_stage")
         .beware("Accelerate fills auto with its own zero_stage, 2"),
     noted("contiguous_gradients", "bool", "true",
           "every byte's address is planned"),

@@ -43,7 +43,9 @@ private:
   }
   onnxio::IdentifyOptions identifyOptions() const {
     const autodiff::TrainOptions &train = options.phases.train;
-    return {options.ties, train.trainable, train.frozen, train.allowFolded};
+    auto copy = [](ArrayRef<std::string> patterns) { return patterns.vec(); };
+    return {options.ties, copy(train.step.trainable), copy(train.step.frozen),
+            train.allowFolded};
   }
   LogicalResult load();
   LogicalResult applyConfig();
@@ -171,7 +173,8 @@ LogicalResult Compilation::applyConfig() {
       auto shaped = dyn_cast<ShapedType>(type);
       if (!name || !shaped)
         continue;
-      std::optional<unsigned> dim = batchDimOf(name, options.phases.batchDims);
+      std::optional<unsigned> dim =
+          batchDimOf(name, options.phases.place.annotate.batchDims);
       if (!dim || *dim >= shaped.getRank() || shaped.getDimSize(*dim) == rows)
         continue;
       return emitError(FileLineColLoc::get(
@@ -226,8 +229,8 @@ LogicalResult Compilation::runPhases() {
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {
-    phases.train.trainable.clear();
-    phases.train.frozen.clear();
+    phases.train.step.trainable.clear();
+    phases.train.step.frozen.clear();
   }
   bool goesOn = last > **reached || wantsExecutable();
   if (!isModel() && goesOn &&
@@ -267,8 +270,8 @@ LogicalResult Compilation::runPhases() {
 
 LogicalResult Compilation::emitExecutable() {
   TimingScope generating = begin("generating kernels");
-  FailureOr<const Target *> target =
-      findTarget(*module, options.phases.target, options.phases.threads);
+  FailureOr<const Target *> target = findTarget(
+      *module, options.phases.plan.target, options.phases.plan.threads);
   if (failed(target))
     return failure();
   FailureOr<Code> code = (*target)->compile(*module);

@@ -4,9 +4,11 @@
 #ifndef ACCEL_LIB_DRIVER_PHASES_H
 #define ACCEL_LIB_DRIVER_PHASES_H
 
-#include "lib/Autodiff/TrainOptions.h"
+#include "lib/Autodiff/Passes.h"
 #include "lib/Equivalence/Passes.h"
 #include "lib/Parallel/Passes.h"
+#include "lib/Plan/Pipeline.h"
+#include "lib/Search/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -27,15 +29,14 @@ std::optional<Phase> symbolizePhase(llvm::StringRef name);
 /// module is plain IR, for single passes). An unknown name is an error.
 mlir::FailureOr<std::optional<Phase>> getPhase(mlir::ModuleOp module);
 
-/// What the phases after import need to know.
+/// What the phases after import need to know. Its members are what their
+/// pipelines take, and in the end the options that TableGen makes of each pass:
+/// nothing is copied from one to the next.
 struct PhaseOptions {
-  autodiff::TrainOptions train;        ///< not enabled: a forward program
-  std::string mesh;                    ///< "dp=4,tp=2"; empty: one rank
-  std::vector<std::string> batchDims;  ///< "INPUT=K"
-  parallel::StateSharding sharding;    ///< of a step's states
-  std::string schedule = "sequential"; ///< as dist::ScheduleKind reads it
-  std::string target;                  ///< empty: the first of the table
-  int64_t threads = 0;                 ///< per rank; 0: cores / ranks
+  autodiff::TrainOptions train;
+  parallel::PlaceOptions place;
+  search::DecidePassOptions decide;
+  plan::PlanOptions plan;
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.
   std::shared_ptr<equivalence::KeptProgram> logical;

@@ -18,7 +18,7 @@
 // REDEFINE: %{layout} = micro-batches=4
 // REDEFINE: %{phase} = plan
 // RUN: %{compare}
-// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 zero-stage=3
+// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 set=zero_stage=3
 // RUN: %{compare}
 // Written one after another it needs the groups of all micro-batches at once.
 // RUN: not acc-opt %t/ordered.mlir --accel-run-phases="to=local micro-batches=4" 2>&1 | FileCheck %s --check-prefix=REFUSED
