@@ -11,6 +11,7 @@ INCLUDE = re.compile(r'^\s*#?\s*include\s*[<"]([^">]+)[">]')
 SEES = {
     "dialects/Tensor": "",
     "dialects/Interfaces": "dialects/Tensor",
+    "dialects/Accel": "",
     "dialects/NN": "",
     "dialects/Dist": "",
     "dialects/Plan": "dialects/NN",
@@ -18,22 +19,22 @@ SEES = {
     "lib/Names": "",
     "lib/Onnx": "lib/Names",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
-    "lib/Import": "dialects/NN lib/Names lib/Onnx lib/Transforms",
-    "lib/Autodiff": "dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
+    "lib/Import": "dialects/Accel dialects/NN lib/Names lib/Onnx lib/Transforms",
+    "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Dist dialects/Interfaces dialects/NN",
-    "lib/Tasks": "dialects/Dist dialects/Interfaces dialects/NN",
-    "lib/Search": "dialects/Dist",
+    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN",
+    "lib/Search": "dialects/Accel dialects/Dist",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Target",
     "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target runtime/Device",
     "lib/Target/Null": "lib/Target",
-    "lib/Emit": "dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
+    "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan",
     "lib/Equivalence": "dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor",
     "lib/Config": "lib/Autodiff lib/Names",
-    "lib/Driver": "dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
+    "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
                   "lib/Import lib/Onnx lib/Parallel lib/Plan lib/Precision lib/Report lib/Search lib/Target "
                   "lib/Target/CPU lib/Target/Null lib/Tasks lib/Transforms",
 
