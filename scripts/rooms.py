@@ -32,7 +32,8 @@ SEES = {
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan",
     "lib/Equivalence": "dialects/Dist dialects/NN dialects/Plan",
-    "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor",
+    "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
+                    "runtime/include",
     "lib/Config": "lib/Autodiff lib/Names",
     "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
                   "lib/Import lib/Onnx lib/Parallel lib/Plan lib/Precision lib/Report lib/Search lib/Target "
@@ -41,7 +42,7 @@ SEES = {
     "runtime/include": "",
     "runtime/Base": "runtime/include",
     "runtime/Format": "runtime/Base runtime/include",
-    "runtime/Data": "runtime/Base runtime/Format",
+    "runtime/Data": "runtime/Base runtime/Format runtime/include",
     "runtime/Device": "runtime/Base runtime/Format runtime/include",
     "runtime/Control": "runtime/Base runtime/Format runtime/include",
     "runtime/Comm": "runtime/Base runtime/Control runtime/Format runtime/include",

@@ -13,7 +13,7 @@
 //   tokens  the same, with inputs of integers [4, 8]
 //   score   the same, with the entry eval of TinyEvaluation.h
 
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "TinyEvaluation.h"
 
 #include <cstdio>
