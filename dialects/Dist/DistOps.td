@@ -39,6 +39,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static constexpr ::llvm::StringLiteral kMicroBatchAxis = "mb";
     /// The axis of data-parallel ranks that share the states between them.
     static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
+    /// The axis of tensor-parallel ranks, which share the work on a sample.
+    static constexpr ::llvm::StringLiteral kTensorAxis = "tp";
     /// Size of an axis; none if the mesh has no such axis.
     std::optional<int64_t> findAxisSize(::llvm::StringRef axis);
     /// Product of the sizes of axes that the mesh has.

@@ -16,6 +16,9 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createAnnotatePass(annotate));
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
+  // Who shares the work comes before who shares the states: the latter divide
+  // what the former have left whole.
+  pm.addPass(createSplitWeightsPass());
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));

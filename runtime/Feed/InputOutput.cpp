@@ -38,7 +38,8 @@ std::string fileNameOf(const std::string &name) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Status Inputs::open(const std::vector<TensorPlan> &wanted,
+Status Inputs::open(const std::vector<TensorPlan> &all,
+                    const std::vector<TensorPlan> &wanted,
                     const std::string &folder, const DataFeed *data) {
   struct stat info;
   if (!wanted.empty() && !folder.empty()) {
@@ -53,7 +54,10 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
   }
   // Test sets number their files; a file that names its tensor says it better.
   std::vector<OpenTensor> numbered;
-  for (size_t i = 0; i < wanted.size() && !folder.empty(); ++i) {
+  std::unordered_map<std::string_view, size_t> numbers;
+  for (size_t i = 0; i < all.size(); ++i)
+    numbers.emplace(all[i].name, i);
+  for (size_t i = 0; i < all.size() && !folder.empty(); ++i) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
     FileHandle file = openForReading(path), memory;
     if (!file && errno == ENOENT)
@@ -64,17 +68,13 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
     OpenTensor tensor;
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
-    bool known = false;
-    for (const TensorPlan &input : wanted)
-      known |= input.name == tensor.name;
-    if (!known)
-      tensor.name = wanted[i].name;
+    if (!numbers.count(tensor.name))
+      tensor.name = all[i].name;
     numbered.push_back(std::move(tensor));
     files.push_back(std::move(file));
     files.push_back(std::move(memory));
   }
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const TensorPlan &input = wanted[i];
+  for (const TensorPlan &input : wanted) {
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
     tensor.name = input.name;
@@ -96,11 +96,12 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
                            " in a folder --inputs, because " +
                            data->whyNot(input.name));
     } else {
-      return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           typeText(input.dtype, input.part.shape) + ") as " +
-                           inQuotes(fileNameOf(input.name) + ".npy") + " or " +
-                           inQuotes("input_" + std::to_string(i) + ".pb") +
-                           " in " + inQuotes(folder) + ", found neither");
+      return Status::error(
+          "expected input " + inQuotes(input.name) + " (" +
+          typeText(input.dtype, input.part.shape) + ") as " +
+          inQuotes(fileNameOf(input.name) + ".npy") + " or " +
+          inQuotes("input_" + std::to_string(numbers.at(input.name)) + ".pb") +
+          " in " + inQuotes(folder) + ", found neither");
     }
     if (tensor.range.dtype != input.dtype ||
         tensor.range.shape != input.part.shape)

@@ -124,7 +124,8 @@ private:
   }
 
   /// What any call reads as `load` has left it stays so in every call `entry`,
-  /// but that a state gets a new value.
+  /// but that a state gets a new value: of an evaluation those alone in which
+  /// micro-batches are summed.
   Status checkLeft(const Entry &entry, const std::vector<Ranges> &left) const {
     for (size_t arena = 0; arena < loaded.size(); ++arena) {
       auto now = left[arena].begin();
@@ -134,11 +135,15 @@ private:
         if (!range.isNeeded)
           continue;
         const BufferPlan &buffer = program.buffers[range.root];
+        const StatePlan *state = tables.state(buffer.source);
+        bool mayChange =
+            buffer.role == "state" &&
+            (entry.name != "eval" || (state && state->role == "accumulator"));
         for (auto at = now; at != left[arena].end() && at->first < range.end;
              ++at) {
           const Range &found = at->second;
-          if (found.isLoaded || (found.root == range.root && !found.released &&
-                                 buffer.role == "state"))
+          if (found.isLoaded ||
+              (mayChange && found.root == range.root && !found.released))
             continue;
           return Status::error(
               "expected what calls find of buffer " + inQuotes(buffer.name) +

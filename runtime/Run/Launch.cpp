@@ -81,7 +81,7 @@ Status openCall(const Executable &plan, const std::string &folder,
     return Status::error("expected at least one batch of samples to evaluate "
                          "on in " +
                          inQuotes(source.path) + ", found less");
-  return executes ? call.inputs.open(call.tensors.inputs, folder,
+  return executes ? call.inputs.open(plan.inputs, call.tensors.inputs, folder,
                                      call.hasData ? &call.data : nullptr)
                   : Status();
 }

@@ -104,6 +104,10 @@ Status trainSteps(const RankParts &parts) {
           evaluate(parts, *parts.job.eval, parts.evalIo, record));
     parts.control.report(k, seconds, record);
     self.runsDone.fetch_add(1);
+    // Whoever ends the run early did not see the last one through.
+    bool isLast = k + 1 == parts.job.repeats;
+    if (isLast && evaluates && !isBad && !record.isEvaluated)
+      self.interruptedAt = k + 1;
   }
   return Status();
 }

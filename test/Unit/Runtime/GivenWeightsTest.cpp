@@ -223,20 +223,4 @@ TEST_F(GivenWeights, AreNotSavedAsOthers) {
                                options.weights + "'; the last checkpoint is"));
 }
 
-/// What is due is saved before an evaluation that may fail.
-TEST_F(GivenWeights, AreSavedBeforeTheyAreEvaluated) {
-  Executable executable = tinyEvaluation();
-  executable.programs[0].bodies[4].commands.push_back(
-      command(KernelCommand{"tiny_leave", {}, {}, 1, 1}, "Leave"));
-  writeTraining(executable);
-  options.evalEvery = 2;
-  options.evalInputs = folder.path;
-  options.steps = 4;
-  options.checkpoint = folder / "c";
-  options.saveEvery = 2;
-  EXPECT_THAT(run(), HasSubstr("ended with exit code 3; the last checkpoint is "
-                               "'" +
-                               (folder / "c/step-00000002") + "'"));
-}
-
 } // namespace

@@ -94,6 +94,23 @@ TEST(ValidateEntries, LeaveWhatLoadHasLeft) {
               HasSubstr("which buffer 'b' has overwritten,"));
 }
 
+/// An evaluation between steps leaves what they train as it was, and may sum
+/// over micro-batches.
+TEST(ValidateEntries, EvaluateWithoutTraining) {
+  auto evaluated = [](const std::string &state) {
+    return evaluation([&](Program &p) {
+      for (size_t i = 0; i < p.buffers.size(); ++i)
+        if (p.buffers[i].source == state)
+          commandsOf(p, 4).push_back(
+              fill(contiguousView(static_cast<int64_t>(i), {1})));
+    });
+  };
+  EXPECT_THAT(evaluated("rows"),
+              HasSubstr("expected what calls find of buffer 'rows' to stay as "
+                        "'load' has left it, found that the entry 'eval'"));
+  EXPECT_EQ(evaluated("sum"), "");
+}
+
 TEST(ValidateEntries, MoveFilesOfTheirOwn) {
   EXPECT_THAT(evaluation([](Program &p) {
                 p.entries[2].loops = p.entries[1].loops;
