@@ -2,6 +2,7 @@
 
 #include "Passes.h"
 #include "TaskHomes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -367,7 +368,7 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     // Of a module that nobody has decided on: the plainest.
     auto decisions =
         entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-            dist::kDecisionsAttr);
+            kDecisionsAttr);
     auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
     StringRef name = dist::ScheduleKind::kDefault;
     if (chosen)
