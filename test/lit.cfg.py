@@ -1,13 +1,15 @@
-# The lit suite. A test is a .mlir or .test file under test/, in a folder that
-# mirrors lib/; it finds acc-opt, acc-run, FileCheck and not on PATH. Started on
-# a file in the source tree, lit takes the build folder $ACCEL_BUILD (build/).
+# The lit suite. A test is a .mlir or .test file under test/, or a row of a .rows
+# file (rows.py), in a folder that mirrors lib/; it finds acc-opt, acc-run,
+# FileCheck and not on PATH. Started on a file in the source tree, lit takes the
+# build folder $ACCEL_BUILD (build/).
 import os
 import shutil
 import sys
 
-import lit.formats
-
 source = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(source, "test"))
+
+import rows
 
 # lit started on the source tree has not read the build's site configuration.
 if not hasattr(config, "accel_build"):
@@ -19,8 +21,8 @@ if not hasattr(config, "accel_build"):
     raise SystemExit
 
 config.name = "acc"
-config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir", ".test"]
+config.test_format = rows.ShTestOrRows(execute_external=False)
+config.suffixes = [".mlir", ".test", ".rows"]
 config.excludes = ["Fixtures", "Inputs", "Unit"]
 config.test_source_root = os.path.join(source, "test")
 config.test_exec_root = os.path.join(config.accel_build, "test")

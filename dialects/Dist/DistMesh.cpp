@@ -127,6 +127,17 @@ MeshOp MeshOp::lookup(Operation *from, FlatSymbolRefAttr name) {
   return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, name);
 }
 
+MeshOp MeshOp::of(ModuleOp module) {
+  auto meshes = module.getOps<MeshOp>();
+  return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+FailureOr<MeshOp> MeshOp::require(ModuleOp module) {
+  if (MeshOp mesh = of(module))
+    return mesh;
+  return module.emitError() << "expected a dist.mesh, found none";
+}
+
 LogicalResult ConstraintOp::verifySymbolUses(SymbolTableCollection &) {
   return verifySharding(*this, getSharding(), getInput().getType().getShape());
 }

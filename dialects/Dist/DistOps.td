@@ -39,6 +39,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static constexpr ::llvm::StringLiteral kMicroBatchAxis = "mb";
     /// The axis of data-parallel ranks that share the states between them.
     static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
+    /// The axis of tensor-parallel ranks, which share the work on a sample.
+    static constexpr ::llvm::StringLiteral kTensorAxis = "tp";
     /// Size of an axis; none if the mesh has no such axis.
     std::optional<int64_t> findAxisSize(::llvm::StringRef axis);
     /// Product of the sizes of axes that the mesh has.
@@ -53,6 +55,10 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     ::llvm::SmallVector<int64_t> getGroup(int64_t rank, AxesAttr axes);
     /// The mesh of that name nearest to an op; null if there is none.
     static MeshOp lookup(::mlir::Operation *from, ::mlir::FlatSymbolRefAttr name);
+    /// The mesh of a module; null if it has none.
+    static MeshOp of(::mlir::ModuleOp module);
+    /// The same where one is needed: reports at the module that it has none.
+    static ::mlir::FailureOr<MeshOp> require(::mlir::ModuleOp module);
   }];
 }
 

@@ -8,6 +8,9 @@
 
 namespace accel::nn {
 
+/// The outputs by which a step says how it went; numbers that no file holds.
+inline constexpr llvm::StringLiteral kReports[] = {"loss", "grad_norm", "lr"};
+
 /// What a call of `function` does; none if it is no entry.
 std::optional<EntryKind> getEntryKind(mlir::func::FuncOp function);
 

@@ -1,6 +1,7 @@
 // Type inference of softmax and the normalisations.
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/NNDims.h"
 
 using namespace mlir;
 using namespace accel::nn;
@@ -11,9 +12,8 @@ LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *context,
                                           SmallVectorImpl<Type> &types) {
   auto input = cast<RankedTensorType>(adaptor.getInput().getType());
   int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= input.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
-                             "), found ", dim);
+  if (failed(verifyDim(loc, dim, input.getRank())))
+    return failure();
   types.push_back(
       RankedTensorType::get(input.getShape(), input.getElementType()));
   return success();
@@ -25,9 +25,8 @@ LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *context,
                                             SmallVectorImpl<Type> &types) {
   auto input = cast<RankedTensorType>(adaptor.getInput().getType());
   int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= input.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
-                             "), found ", dim);
+  if (failed(verifyDim(loc, dim, input.getRank())))
+    return failure();
   ArrayRef<int64_t> normal = input.getShape().drop_front(dim);
   SmallVector<Value, 2> affine{adaptor.getScale()};
   if (adaptor.getBias())

@@ -1,6 +1,7 @@
 // Type inference of reductions.
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/NNDims.h"
 
 using namespace mlir;
 using namespace accel::nn;
@@ -40,9 +41,8 @@ LogicalResult CumsumOp::inferReturnTypes(MLIRContext *context,
                                          SmallVectorImpl<Type> &types) {
   auto input = cast<RankedTensorType>(adaptor.getInput().getType());
   int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= input.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", input.getRank(),
-                             "), found ", dim);
+  if (failed(verifyDim(loc, dim, input.getRank())))
+    return failure();
   types.push_back(
       RankedTensorType::get(input.getShape(), input.getElementType()));
   return success();

@@ -1,6 +1,7 @@
 // Type inference, verification and folding of the ops that move elements.
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/NNDims.h"
 
 using namespace mlir;
 using namespace accel::nn;
@@ -138,9 +139,8 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *context,
     return emitOptionalError(loc, "expected at least one input, found none");
   auto first = tensorType(adaptor.getInputs().front());
   int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= first.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", first.getRank(),
-                             "), found ", dim);
+  if (failed(verifyDim(loc, dim, first.getRank())))
+    return failure();
   SmallVector<int64_t> shape(first.getShape());
   for (Value input : adaptor.getInputs().drop_front()) {
     auto type = tensorType(input);
@@ -196,9 +196,8 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *context,
                                          SmallVectorImpl<Type> &types) {
   auto table = tensorType(adaptor.getTable());
   int64_t dim = adaptor.getDim();
-  if (dim < 0 || dim >= table.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [0, ", table.getRank(),
-                             "), found ", dim);
+  if (failed(verifyDim(loc, dim, table.getRank())))
+    return failure();
   SmallVector<int64_t> shape(table.getShape().take_front(dim));
   llvm::append_range(shape, tensorType(adaptor.getIndices()).getShape());
   llvm::append_range(shape, table.getShape().drop_front(dim + 1));
@@ -219,9 +218,8 @@ LogicalResult ScatterAddOp::inferReturnTypes(MLIRContext *context,
     return emitOptionalError(loc, "expected ", batch,
                              " common batch dimensions, found ", init, " and ",
                              indices);
-  if (dim < batch || dim >= init.getRank())
-    return emitOptionalError(loc, "expected 'dim' in [", batch, ", ",
-                             init.getRank(), "), found ", dim);
+  if (failed(verifyDim(loc, dim, init.getRank(), batch)))
+    return failure();
   SmallVector<int64_t> shape(init.getShape().take_front(dim));
   llvm::append_range(shape, indices.getShape().drop_front(batch));
   llvm::append_range(shape, init.getShape().drop_front(dim + 1));

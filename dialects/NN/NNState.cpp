@@ -1,6 +1,7 @@
 // Verification and folding of states and constants.
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/NNDims.h"
 
 using namespace mlir;
 using namespace accel::nn;
@@ -110,10 +111,5 @@ LogicalResult ConstantOp::verify() {
 }
 
 LogicalResult IotaOp::verify() {
-  int64_t rank = getType().getRank();
-  if (static_cast<int64_t>(getDim()) < 0 ||
-      static_cast<int64_t>(getDim()) >= rank)
-    return emitOpError() << "expected 'dim' in [0, " << rank << "), found "
-                         << getDim();
-  return success();
+  return verifyDim(getLoc(), getDim(), getType().getRank());
 }

@@ -2,8 +2,8 @@
 // a model between steps and after them.
 
 #include "Passes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
-#include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/BuildStep.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -42,6 +42,25 @@ static void giveResults(func::FuncOp entry,
   entry.setAllResultAttrs(attributes);
 }
 
+/// A file's outputs go by their names, and a step's reports are among them: an
+/// output called as one would be taken for it. Asked for it is an error; else
+/// the entry goes without.
+static LogicalResult checkName(func::FuncOp main, StringAttr output,
+                               bool isAskedFor) {
+  if (!llvm::is_contained(nn::kReports, output.getValue()))
+    return success();
+  InFlightDiagnostic message =
+      isAskedFor ? main.emitError() : main.emitWarning();
+  message << "the model's output " << output
+          << " is called as what a step reports: ";
+  if (isAskedFor)
+    message << "give it another name in the model to have it in --eval-outputs";
+  else
+    message << "the entry 'forward' goes without it; give it another name in "
+               "the model to have it";
+  return failure(isAskedFor);
+}
+
 /// Drops what the results do not need: inputs and states as well as ops.
 static LogicalResult prune(func::FuncOp entry) {
   for (Operation &op :
@@ -59,7 +78,7 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (getOperation()->hasAttr(nn::kUntrainableAttr))
+    if (getOperation()->hasAttr(kUntrainableAttr))
       return; // nn-build-step says so
     func::FuncOp main = nn::findEntry(getOperation(), nn::EntryKind::forward);
     if (!main) {
@@ -90,14 +109,19 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
     }
     llvm::StringSet<> wanted;
     for (const std::string &output : evalOutputs)
-      wanted.insert(output);
+      if (!wanted.insert(output).second)
+        return main.emitError()
+               << "found '" << output << "' twice in --eval-outputs";
     Operation *exit = entry.getBody().front().getTerminator();
     for (OpOperand &operand : exit->getOpOperands()) {
       auto output = entry.getResultAttrOfType<StringAttr>(
           operand.getOperandNumber(), nn::kOutputAttr);
       if (!output || output == loss)
         continue;
-      if (!evaluates || wanted.erase(output))
+      bool given = evaluates ? wanted.erase(output) : true;
+      if (given && failed(checkName(main, output, evaluates)))
+        return failure();
+      if (given && !llvm::is_contained(nn::kReports, output.getValue()))
         results.emplace_back(output.str(), operand.get());
     }
     if (evaluates && !wanted.empty())

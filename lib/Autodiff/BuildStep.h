@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 #define ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 
-#include "TrainOptions.h"
+#include "UpdateRule.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

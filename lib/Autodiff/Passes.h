@@ -3,7 +3,6 @@
 #ifndef ACCEL_LIB_AUTODIFF_PASSES_H
 #define ACCEL_LIB_AUTODIFF_PASSES_H
 
-#include "TrainOptions.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,6 +13,22 @@ namespace accel::autodiff {
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "lib/Autodiff/Passes.h.inc"
+
+/// What phase `train` needs to know, its passes' own options among it: flags
+/// stay text down to the pass, so that they print and parse.
+struct TrainOptions {
+  bool enabled = false; ///< `--train`; else a forward program
+  BuildStepPassOptions step;
+  /// Its loss is that of `step`; no entries: all of them.
+  AddInferencePassOptions inference;
+  std::string mixedPrecision; ///< "" or "bf16"
+  /// `--allow-folded`: parameters that the exporter folded are held constant.
+  bool allowFolded = false;
+};
+
+/// Checks the flags and resolves the rule: everything that can be refused
+/// without a model.
+llvm::Error checkTrainOptions(const TrainOptions &options);
 
 /// Adds the passes from `nn` to `train`: the step, if `options` ask for one,
 /// and the verifier of the phase.

@@ -15,10 +15,11 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
     - `@eval` gives the `loss`, as the step computes it, and those of the model's
       outputs that `eval-outputs` names;
     - `@forward` gives all of the model's outputs but the loss. There is none
-      where the loss is the only output.
+      where the loss is the only output, and an output that is called as what a
+      step reports (`loss`, `grad_norm`, `lr`) is left out, with a warning.
 
     Dropout gives what it is given. Inputs and states that the results do not
-    need are gone: a forward takes no labels. Refuses names that are no outputs.
+    need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.
 
     ```mlir
     func.func @main(%x: … {nn.input = "x"}, %t: … {nn.input = "t"}, %w: … {nn.state = @w})
@@ -105,7 +106,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
   ];
-  let dependentDialects = ["::accel::nn::NNDialect"];
+  let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
 }
 
 def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {

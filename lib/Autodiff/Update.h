@@ -5,7 +5,7 @@
 #define ACCEL_LIB_AUTODIFF_UPDATE_H
 
 #include "NNBuilder.h"
-#include "TrainOptions.h"
+#include "UpdateRule.h"
 
 namespace accel::autodiff {
 

@@ -25,11 +25,12 @@ public:
     collectWrites();
     bool valid = verifyOps();
     valid = verifyKinds() && valid;
+    valid = verifyNames() && valid;
     std::optional<nn::EntryKind> kind = nn::getEntryKind(entry);
     if (kind == nn::EntryKind::eval)
-      valid = verifyOutputs({"loss"}) && valid;
+      valid = verifyOutputs(nn::kReports[0]) && valid;
     if (kind == nn::EntryKind::step) {
-      valid = verifyOutputs({"loss", "grad_norm", "lr"}) && valid;
+      valid = verifyOutputs(nn::kReports) && valid;
       valid = verifyWrites() && valid;
       return verifyMarkers() && valid;
     }
@@ -87,8 +88,22 @@ private:
     return valid;
   }
 
+  /// No two results have one name.
+  bool verifyNames() {
+    bool valid = true;
+    llvm::StringSet<> seen;
+    for (unsigned index = 0; index < entry.getNumResults(); ++index) {
+      auto name = entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
+      if (!name || seen.insert(name).second)
+        continue;
+      entry.emitOpError() << "gives output " << name << " twice";
+      valid = false;
+    }
+    return valid;
+  }
+
   /// There are scalars of these names.
-  bool verifyOutputs(ArrayRef<StringRef> names) {
+  bool verifyOutputs(ArrayRef<llvm::StringLiteral> names) {
     llvm::StringSet<> found;
     for (unsigned index = 0; index < entry.getNumResults(); ++index)
       if (auto name =

@@ -252,15 +252,8 @@ static void claimFsdp(const File &file, Ledger &ledger, Layout &layout) {
 
 static void claimPlugin(const File &file, Ledger &ledger) {
   using Kind = Origin::Kind;
-  if (const Setting *stage = file.get("deepspeed_config.zero_stage"))
-    ledger.claim("zero_stage", *stage);
-  else
-    ledger.suggest("zero_stage", "2", Kind::Default,
-                   "DeepSpeedPlugin's, where zero_stage is absent");
-  const Setting *steps =
-      file.get("deepspeed_config.gradient_accumulation_steps");
-  if (steps && steps->value != "auto")
-    ledger.claim("gradient_accumulation_steps", *steps);
+  ledger.suggest("zero_stage", "2", Kind::Default,
+                 "DeepSpeedPlugin's, where zero_stage is absent");
   const Setting *clipping = file.get("deepspeed_config.gradient_clipping");
   if (clipping && clipping->value != "auto")
     ledger.claim("gradient_clipping", *clipping,
@@ -274,10 +267,16 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
                                     Ledger &ledger, Layout &layout) {
   using Kind = Origin::Kind;
   const Setting &type = *file.get("distributed_type");
+  bool readsPlugin = type.value == "DEEPSPEED" && !hasDeepSpeedFile;
+  claimRows(file, ledger, [&](const Setting &setting) {
+    StringRef path = setting.path;
+    return !path.contains('.') ||
+           (readsPlugin && path.starts_with("deepspeed_config."));
+  });
   if (type.value == "FSDP") {
     claimFsdp(file, ledger, layout);
   } else if (type.value == "DEEPSPEED") {
-    if (!hasDeepSpeedFile)
+    if (readsPlugin)
       claimPlugin(file, ledger);
   } else {
     ledger.claim("zero_stage", type, "0");
@@ -305,6 +304,4 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
     ledger.claim("dp_replicate", *copies);
   if (parts && asks)
     ledger.claim("dp_shard", *parts);
-  if (const Setting *precision = file.get("mixed_precision"))
-    ledger.claim("mixed_precision", *precision);
 }

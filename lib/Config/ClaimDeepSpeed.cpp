@@ -18,7 +18,6 @@ public:
 
   Error zero();
   Error precision();
-  void batch();
   void clipping();
   Error optimizer();
   Error scheduler();
@@ -67,10 +66,9 @@ Error Claims::refuseForeign(StringRef section, const Setting &type) {
 }
 
 Error Claims::zero() {
-  if (const Setting *stage = said("zero_optimization.stage"))
-    ledger.claim("zero_stage", *stage);
-  else if (const Setting *old = said("zero_optimization");
-           old && (old->value == "true" || old->value == "false"))
+  const Setting *stage = said("zero_optimization.stage");
+  const Setting *old = said("zero_optimization");
+  if (!stage && old && (old->value == "true" || old->value == "false"))
     ledger.claim("zero_stage", *old, old->value == "true" ? "1" : "0");
   else if (isAuto("zero_optimization.stage"))
     ledger.suggest("zero_stage", "2", Kind::Derived,
@@ -81,7 +79,6 @@ Error Claims::zero() {
   const Setting *mics = said("zero_optimization.mics_shard_size");
   if (!mics || mics->value == "-1")
     return Error::success();
-  const Setting *stage = said("zero_optimization.stage");
   if (!stage || stage->value != "3")
     return failAt(mics->place, "expected 'zero_optimization.stage: 3' with '" +
                                    mics->path + ": " + mics->value + "'");
@@ -104,13 +101,6 @@ Error Claims::precision() {
     ledger.claim("mixed_precision", *setting,
                  setting->value == "true" ? "bf16" : "no");
   return Error::success();
-}
-
-void Claims::batch() {
-  for (StringRef name : {"train_batch_size", "train_micro_batch_size_per_gpu",
-                         "gradient_accumulation_steps"})
-    if (const Setting *setting = said(name))
-      ledger.claim(name, *setting);
 }
 
 void Claims::clipping() {
@@ -168,12 +158,6 @@ Error Claims::optimizer() {
            ofTorch ? "0.01" : "0",
            ofTorch ? "PyTorch's, with torch_adam"
                    : "DeepSpeed's, for AdamW too");
-  if (const Setting *betas = said("optimizer.params.betas"))
-    ledger.claim("optimizer.betas", *betas);
-  if (const Setting *eps = said("optimizer.params.eps"))
-    ledger.claim("optimizer.eps", *eps);
-  if (const Setting *momentum = said("optimizer.params.momentum"))
-    ledger.claim("optimizer.momentum", *momentum);
   return Error::success();
 }
 
@@ -218,9 +202,9 @@ Error Claims::scheduler() {
 
 Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
                                     Layout &layout) {
+  claimRows(file, ledger, [](const Setting &) { return true; });
   Claims claims(file, inPlugin, ledger, layout);
   Error errors = joinErrors(claims.zero(), claims.precision());
-  claims.batch();
   claims.clipping();
   errors = joinErrors(std::move(errors), claims.optimizer());
   return joinErrors(std::move(errors), claims.scheduler());

@@ -5,6 +5,7 @@
 
 #include "lib/Config/Ledger.h"
 #include "lib/Config/ReadFile.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace accel::config {
 
@@ -19,6 +20,11 @@ struct Layout {
   /// Who has 'num_processes: -1'.
   std::optional<Place> openRanks;
 };
+
+/// Claims what rows say by themselves (`Key::setting`), of the settings that
+/// `isRead` takes: neither null nor `auto` says anything.
+void claimRows(const File &file, Ledger &ledger,
+               llvm::function_ref<bool(const Setting &)> isRead);
 
 /// Requires a file without contradictions (`checkAgreement`).
 void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,

@@ -74,8 +74,8 @@ struct Config {
   std::string mixedPrecision;        ///< "" or "bf16"
   std::string optimizer;             ///< as --optimizer; empty: its default
   std::vector<std::string> settings; ///< as `--set` of the update
-  int64_t zeroStage = 0;
-  bool gatherOnce = false;
+  /// Names and values of what passes obey (`zero_stage`).
+  std::vector<std::pair<std::string, std::string>> ofPasses;
   /// Rows of a step over all ranks, where a file says so, and where.
   std::optional<std::pair<int64_t, Origin>> batchSize;
   /// Something that nothing says, which only compiling needs: an error then.

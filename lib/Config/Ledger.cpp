@@ -1,41 +1,12 @@
 // Settles what files and flags say: `--set` beats everybody, others have to
 // agree.
 
-#include "lib/Config/Ledger.h"
+#include "lib/Config/ClaimFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 using namespace accel::config;
-
-ArrayRef<StringLiteral> accel::config::settingNames() {
-  static constexpr StringLiteral kNames[] = {"num_processes",
-                                             "dp_replicate",
-                                             "dp_shard",
-                                             "zero_stage",
-                                             "zero.gather_once",
-                                             "train_batch_size",
-                                             "train_micro_batch_size_per_gpu",
-                                             "gradient_accumulation_steps",
-                                             "mixed_precision",
-                                             "gradient_clipping",
-                                             "optimizer.type",
-                                             "optimizer.lr",
-                                             "optimizer.betas",
-                                             "optimizer.eps",
-                                             "optimizer.weight_decay",
-                                             "optimizer.momentum",
-                                             "scheduler.type",
-                                             "scheduler.warmup",
-                                             "scheduler.warmup_steps",
-                                             "scheduler.total_steps",
-                                             "seed"};
-  return kNames;
-}
-
-bool accel::config::isSettingName(StringRef name) {
-  return is_contained(settingNames(), name);
-}
 
 std::string Origin::str() const {
   switch (kind) {
@@ -61,7 +32,7 @@ bool accel::config::sameValue(StringRef a, StringRef b) {
 }
 
 void Ledger::claim(StringRef name, std::string value, Origin origin) {
-  assert(isSettingName(name) && "a name that nothing prints");
+  assert(findSetting(name) && "a name that nothing prints");
   entries[name.str()].claims.push_back(
       {name.str(), std::move(value), std::move(origin)});
 }
@@ -126,4 +97,12 @@ Expected<const Resolved *> Ledger::settle(StringRef name) {
   }
   entry.settled = *winner;
   return &*entry.settled;
+}
+
+void accel::config::claimRows(const File &file, Ledger &ledger,
+                              function_ref<bool(const Setting &)> isRead) {
+  for (const Setting &setting : file.settings)
+    if (!setting.key->setting.empty() && setting.value != "null" &&
+        setting.value != "auto" && isRead(setting))
+      ledger.claim(setting.key->setting, setting);
 }

@@ -4,13 +4,10 @@
 #define ACCEL_LIB_CONFIG_LEDGER_H
 
 #include "Config.h"
+#include "Settings.h"
 #include <map>
 
 namespace accel::config {
-
-/// The names, in the order in which they are printed. Each is a key of `--set`.
-llvm::ArrayRef<llvm::StringLiteral> settingNames();
-bool isSettingName(llvm::StringRef name);
 
 /// Claims of files and flags, and what they are settled to.
 class Ledger {

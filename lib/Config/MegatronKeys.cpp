@@ -4,47 +4,52 @@
 #include "Schema.h"
 
 using namespace accel::config;
+using llvm::StringLiteral;
 
-static constexpr auto kNoted = Fate::Noted;
-
-#define ACCEL_ROW(NAME, TYPE, DEFAULT, TRAP)                                   \
-  {                                                                            \
-    "megatron_lm_" NAME, TYPE "|null", DEFAULT, kNoted, "",                    \
-        "read where distributed_type is MEGATRON_LM", TRAP                     \
-  }
+static constexpr Key megatron(StringLiteral name, StringLiteral type,
+                              StringLiteral fallback) {
+  return noted(name, type, fallback,
+               "read where distributed_type is MEGATRON_LM");
+}
 
 static constexpr Key kKeys[] = {
-    ACCEL_ROW("tp_degree", "int>=1", "1", ""),
-    ACCEL_ROW("pp_degree", "int>=1", "1", ""),
-    ACCEL_ROW("num_micro_batches", "int>=1", "1", ""),
-    ACCEL_ROW("gradient_clipping", "number>=0", "1.0", ""),
-    ACCEL_ROW("sequence_parallelism", "flag", "false", ""),
-    ACCEL_ROW("recompute_activations", "flag", "false",
-              "parsed, never forwarded: recompute_granularity full is sent"),
-    ACCEL_ROW("use_distributed_optimizer", "flag", "false", ""),
-    ACCEL_ROW("use_custom_fsdp", "flag", "false",
-              "\"false\" is parsed as true"),
-    ACCEL_ROW("no_load_optim", "flag", "false", "\"false\" is parsed as true"),
-    ACCEL_ROW("no_save_optim", "flag", "false", "\"false\" is parsed as true"),
-    ACCEL_ROW("eod_mask_loss", "flag", "false", "\"false\" is parsed as true"),
-    ACCEL_ROW("optimizer_cpu_offload", "flag", "false", ""),
-    ACCEL_ROW("overlap_cpu_optimizer_d2h_h2d", "flag", "false", ""),
-    ACCEL_ROW("use_precision_aware_optimizer", "flag", "false", ""),
-    ACCEL_ROW("decoder_last_pipeline_num_layers", "int>=1", "null", ""),
-    ACCEL_ROW("recompute_granularity", "full,selective", "full", ""),
-    ACCEL_ROW("recompute_method", "uniform,block", "uniform", ""),
-    ACCEL_ROW("recompute_num_layers", "int>=1", "1", ""),
-    ACCEL_ROW("attention_backend", "string", "null", ""),
-    ACCEL_ROW("expert_model_parallel_size", "int>=1", "1", ""),
-    ACCEL_ROW("expert_tensor_parallel_size", "int>=1", "1", ""),
-    ACCEL_ROW("context_parallel_size", "int>=1", "2",
-              "its default is 2 and is sent, so that tp 2 x pp 2 needs a "
-              "multiple of 8 ranks"),
-    ACCEL_ROW("attention_dropout", "number>=0", "null", ""),
-    ACCEL_ROW("hidden_dropout", "number>=0", "null", ""),
-    ACCEL_ROW("attention_softmax_in_fp32", "flag", "false", ""),
-    ACCEL_ROW("calculate_per_token_loss", "flag", "false", ""),
-    ACCEL_ROW("use_rotary_position_embeddings", "flag", "false", ""),
+    megatron("megatron_lm_tp_degree", "int>=1|null", "1"),
+    megatron("megatron_lm_pp_degree", "int>=1|null", "1"),
+    megatron("megatron_lm_num_micro_batches", "int>=1|null", "1"),
+    megatron("megatron_lm_gradient_clipping", "number>=0|null", "1.0"),
+    megatron("megatron_lm_sequence_parallelism", "flag|null", "false"),
+    megatron("megatron_lm_recompute_activations", "flag|null", "false")
+        .beware("parsed, never forwarded: recompute_granularity full is sent"),
+    megatron("megatron_lm_use_distributed_optimizer", "flag|null", "false"),
+    megatron("megatron_lm_use_custom_fsdp", "flag|null", "false")
+        .beware("\"false\" is parsed as true"),
+    megatron("megatron_lm_no_load_optim", "flag|null", "false")
+        .beware("\"false\" is parsed as true"),
+    megatron("megatron_lm_no_save_optim", "flag|null", "false")
+        .beware("\"false\" is parsed as true"),
+    megatron("megatron_lm_eod_mask_loss", "flag|null", "false")
+        .beware("\"false\" is parsed as true"),
+    megatron("megatron_lm_optimizer_cpu_offload", "flag|null", "false"),
+    megatron("megatron_lm_overlap_cpu_optimizer_d2h_h2d", "flag|null", "false"),
+    megatron("megatron_lm_use_precision_aware_optimizer", "flag|null", "false"),
+    megatron("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null",
+             "null"),
+    megatron("megatron_lm_recompute_granularity", "full,selective|null",
+             "full"),
+    megatron("megatron_lm_recompute_method", "uniform,block|null", "uniform"),
+    megatron("megatron_lm_recompute_num_layers", "int>=1|null", "1"),
+    megatron("megatron_lm_attention_backend", "string|null", "null"),
+    megatron("megatron_lm_expert_model_parallel_size", "int>=1|null", "1"),
+    megatron("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1"),
+    megatron("megatron_lm_context_parallel_size", "int>=1|null", "2")
+        .beware("its default is 2 and is sent, so that tp 2 x pp 2 needs a "
+                "multiple of 8 ranks"),
+    megatron("megatron_lm_attention_dropout", "number>=0|null", "null"),
+    megatron("megatron_lm_hidden_dropout", "number>=0|null", "null"),
+    megatron("megatron_lm_attention_softmax_in_fp32", "flag|null", "false"),
+    megatron("megatron_lm_calculate_per_token_loss", "flag|null", "false"),
+    megatron("megatron_lm_use_rotary_position_embeddings", "flag|null",
+             "false"),
 };
 
 const Section accel::config::kMegatronSection = {

@@ -4,120 +4,121 @@
 #include "Schema.h"
 
 using namespace accel::config;
-
-static constexpr auto kDone = Fate::Done;
-static constexpr auto kNoted = Fate::Noted;
-static constexpr auto kLater = Fate::Later;
+using llvm::StringLiteral;
 
 static constexpr Key kOptimizer[] = {
-    {"type",
-     "~Adam,AdamW,SGD,Adagrad,Lamb,Lion,OneBitAdam,OneBitLamb,ZeroOneAdam,"
-     "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
-     "required", kDone, "Adam|AdamW|SGD", "the update, as --optimizer",
-     "Adam is AdamW unless params.adam_w_mode is false"},
-    {"params", "%optimizer.params", "{}", kDone, "", "the update's settings",
-     ""},
-    {"legacy_fusion", "bool", "false", kNoted, "",
-     "updates are fused by the compiler", ""},
+    done("type",
+         "~Adam,AdamW,SGD,Adagrad,Lamb,Lion,OneBitAdam,OneBitLamb,ZeroOneAdam,"
+         "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
+         "required", "the update, as --optimizer")
+        .only("Adam|AdamW|SGD")
+        .beware("Adam is AdamW unless params.adam_w_mode is false"),
+    done("params", "%optimizer.params", "{}", "the update's settings"),
+    noted("legacy_fusion", "bool", "false",
+          "updates are fused by the compiler"),
 };
 
-#define ACCEL_OTHER(NAME, READER)                                              \
-  {                                                                            \
-    NAME, "number|bool|string|list|auto|null", "", kNoted, "",                 \
-        "read by " READER, ""                                                  \
-  }
+/// A setting of an optimizer or scheduler that is refused itself.
+static constexpr Key other(StringLiteral name, StringLiteral reader) {
+  return noted(name, "number|bool|string|list|auto|null", "", reader);
+}
 
 static constexpr Key kOptimizerParams[] = {
-    {"lr", "number>=0|auto", "0.001", kDone, "",
-     "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's",
-     "not read beside a scheduler's warmup_max_lr"},
-    {"betas", "list|auto", "0.9,0.999", kDone, "", "optimizer.betas", ""},
-    {"eps", "number>=0|auto", "1e-08", kDone, "", "optimizer.eps", ""},
-    {"weight_decay", "number>=0|auto", "0", kDone, "",
-     "optimizer.weight_decay; auto: --set, else 0, which is DummyOptim's",
-     "0 for AdamW too, where PyTorch's AdamW has 0.01"},
-    {"momentum", "number>=0", "0", kDone, "", "optimizer.momentum", ""},
-    {"nesterov", "bool", "false", kLater, "false", "Nesterov's momentum", ""},
-    {"dampening", "number>=0", "0", kLater, "0", "dampened momentum", ""},
-    {"amsgrad", "bool", "false", kLater, "false", "AMSGrad", ""},
-    {"bias_correction", "bool", "true", kLater, "true",
-     "Adam without bias correction", ""},
-    {"torch_adam", "bool", "false", kDone, "",
-     "true: PyTorch's defaults, so weight_decay 0.01 for AdamW", ""},
-    {"adam_w_mode", "bool", "true", kDone, "",
-     "false: Adam, whose decay is part of the gradient", ""},
-    {"fused", "bool", "false", kNoted, "", "updates are fused by the compiler",
-     ""},
-    {"fp32_optimizer_states", "bool", "true", kLater, "true",
-     "moments in less than float32", ""},
-    {"max_grad_norm", "number>=0", "none", kLater, "",
-     "say gradient_clipping instead: clipping per optimizer",
-     "refused by DeepSpeed"},
-    ACCEL_OTHER("freeze_step", "OneBitAdam"),
-    ACCEL_OTHER("var_freeze_step", "ZeroOneAdam"),
-    ACCEL_OTHER("var_update_scaler", "ZeroOneAdam"),
-    ACCEL_OTHER("local_step_scaler", "ZeroOneAdam"),
-    ACCEL_OTHER("local_step_clipper", "ZeroOneAdam"),
-    ACCEL_OTHER("cuda_aware", "OneBitAdam"),
-    ACCEL_OTHER("comm_backend_name", "OneBitAdam"),
-    ACCEL_OTHER("coeff_beta", "OneBitLamb"),
-    ACCEL_OTHER("factor_max", "OneBitLamb"),
-    ACCEL_OTHER("factor_min", "OneBitLamb"),
-    ACCEL_OTHER("factor_threshold", "OneBitLamb"),
-    ACCEL_OTHER("max_coeff", "Lamb"),
-    ACCEL_OTHER("min_coeff", "Lamb"),
-    ACCEL_OTHER("eps_inside_sqrt", "Lamb"),
-    ACCEL_OTHER("muon_lr", "Muon"),
-    ACCEL_OTHER("adam_lr", "Muon"),
-    ACCEL_OTHER("ns_method", "Muon"),
-    ACCEL_OTHER("per_head_muon", "Muon"),
+    done("lr", "number>=0|auto", "0.001",
+         "optimizer.lr; auto: --set, else 0.001, which is DummyOptim's")
+        .beware("not read beside a scheduler's warmup_max_lr"),
+    done("betas", "list|auto", "0.9,0.999", "optimizer.betas")
+        .sets("optimizer.betas"),
+    done("eps", "number>=0|auto", "1e-08", "optimizer.eps")
+        .sets("optimizer.eps"),
+    done("weight_decay", "number>=0|auto", "0",
+         "optimizer.weight_decay; auto: --set, else 0, which is DummyOptim's")
+        .beware("0 for AdamW too, where PyTorch's AdamW has 0.01"),
+    done("momentum", "number>=0", "0", "optimizer.momentum")
+        .sets("optimizer.momentum"),
+    later("nesterov", "bool", "false", "Nesterov's momentum").unless("false"),
+    later("dampening", "number>=0", "0", "dampened momentum").unless("0"),
+    later("amsgrad", "bool", "false", "AMSGrad").unless("false"),
+    later("bias_correction", "bool", "true", "Adam without bias correction")
+        .unless("true"),
+    done("torch_adam", "bool", "false",
+         "true: PyTorch's defaults, so weight_decay 0.01 for AdamW"),
+    done("adam_w_mode", "bool", "true",
+         "false: Adam, whose decay is part of the gradient"),
+    noted("fused", "bool", "false", "updates are fused by the compiler"),
+    later("fp32_optimizer_states", "bool", "true",
+          "moments in less than float32")
+        .unless("true"),
+    later("max_grad_norm", "number>=0", "none",
+          "say gradient_clipping instead: clipping per optimizer")
+        .beware("refused by DeepSpeed"),
+    other("freeze_step", "read by OneBitAdam"),
+    other("var_freeze_step", "read by ZeroOneAdam"),
+    other("var_update_scaler", "read by ZeroOneAdam"),
+    other("local_step_scaler", "read by ZeroOneAdam"),
+    other("local_step_clipper", "read by ZeroOneAdam"),
+    other("cuda_aware", "read by OneBitAdam"),
+    other("comm_backend_name", "read by OneBitAdam"),
+    other("coeff_beta", "read by OneBitLamb"),
+    other("factor_max", "read by OneBitLamb"),
+    other("factor_min", "read by OneBitLamb"),
+    other("factor_threshold", "read by OneBitLamb"),
+    other("max_coeff", "read by Lamb"),
+    other("min_coeff", "read by Lamb"),
+    other("eps_inside_sqrt", "read by Lamb"),
+    other("muon_lr", "read by Muon"),
+    other("adam_lr", "read by Muon"),
+    other("ns_method", "read by Muon"),
+    other("per_head_muon", "read by Muon"),
 };
 
 static constexpr Key kScheduler[] = {
-    {"type", "LRRangeTest,OneCycle,WarmupLR,WarmupDecayLR,WarmupCosineLR",
-     "required", kDone, "WarmupLR|WarmupDecayLR",
-     "WarmupLR: the rate rises, then stays; WarmupDecayLR: then falls to 0",
-     ""},
-    {"params", "%scheduler.params", "{}", kDone, "", "the schedule's settings",
-     ""},
+    done("type", "LRRangeTest,OneCycle,WarmupLR,WarmupDecayLR,WarmupCosineLR",
+         "required",
+         "WarmupLR: the rate rises, then stays; WarmupDecayLR: then falls to 0")
+        .only("WarmupLR|WarmupDecayLR"),
+    done("params", "%scheduler.params", "{}", "the schedule's settings"),
 };
 
 static constexpr Key kSchedulerParams[] = {
-    {"warmup_min_lr", "number>=0|auto", "0", kDone, "0|auto",
-     "the rate rises from 0", ""},
-    {"warmup_max_lr", "number>=0|auto", "the optimizer's lr", kDone, "",
-     "optimizer.lr, before optimizer.params.lr: the rate that the warmup ends "
-     "at",
-     "0.001 for WarmupDecayLR, whatever the optimizer's lr is"},
-    {"warmup_num_steps", "count>=0|auto", "1000", kDone, "",
-     "scheduler.warmup_steps; auto: --set, else 0, which is DummyScheduler's",
-     "DeepSpeed makes it 2 at least"},
-    {"warmup_type", "log,linear", "log", kDone, "",
-     "how the rate rises: linearly, or by the logarithm of the step",
-     "log where it is absent; any other word is log too, with a warning"},
-    {"total_num_steps", "count>=1|auto", "required", kDone, "",
-     "scheduler.total_steps; auto: --set says it",
-     "Accelerate divides the script's total by the number of ranks"},
-    {"last_batch_iteration", "int>=-1", "-1", kLater, "-1",
-     "starting in the middle of a schedule", ""},
-    ACCEL_OTHER("warmup_min_ratio", "WarmupCosineLR"),
-    ACCEL_OTHER("cos_min_ratio", "WarmupCosineLR"),
-    ACCEL_OTHER("lr_range_test_min_lr", "LRRangeTest"),
-    ACCEL_OTHER("lr_range_test_step_size", "LRRangeTest"),
-    ACCEL_OTHER("lr_range_test_step_rate", "LRRangeTest"),
-    ACCEL_OTHER("lr_range_test_staircase", "LRRangeTest"),
-    ACCEL_OTHER("cycle_min_lr", "OneCycle"),
-    ACCEL_OTHER("cycle_max_lr", "OneCycle"),
-    ACCEL_OTHER("decay_lr_rate", "OneCycle"),
-    ACCEL_OTHER("cycle_first_step_size", "OneCycle"),
-    ACCEL_OTHER("cycle_second_step_size", "OneCycle"),
-    ACCEL_OTHER("cycle_first_stair_count", "OneCycle"),
-    ACCEL_OTHER("cycle_second_stair_count", "OneCycle"),
-    ACCEL_OTHER("decay_step_size", "OneCycle"),
-    ACCEL_OTHER("cycle_momentum", "OneCycle"),
-    ACCEL_OTHER("cycle_min_mom", "OneCycle"),
-    ACCEL_OTHER("cycle_max_mom", "OneCycle"),
-    ACCEL_OTHER("decay_mom_rate", "OneCycle"),
+    done("warmup_min_lr", "number>=0|auto", "0", "the rate rises from 0")
+        .only("0|auto"),
+    done("warmup_max_lr", "number>=0|auto", "the optimizer's lr",
+         "optimizer.lr, before optimizer.params.lr: the rate that the warmup "
+         "ends at")
+        .beware("0.001 for WarmupDecayLR, whatever the optimizer's lr is"),
+    done("warmup_num_steps", "count>=0|auto", "1000",
+         "scheduler.warmup_steps; auto: --set, else 0, which is "
+         "DummyScheduler's")
+        .beware("DeepSpeed makes it 2 at least"),
+    done("warmup_type", "log,linear", "log",
+         "how the rate rises: linearly, or by the logarithm of the step")
+        .beware("log where it is absent; any other word is log too, with a "
+                "warning"),
+    done("total_num_steps", "count>=1|auto", "required",
+         "scheduler.total_steps; auto: --set says it")
+        .beware("Accelerate divides the script's total by the number of ranks"),
+    later("last_batch_iteration", "int>=-1", "-1",
+          "starting in the middle of a schedule")
+        .unless("-1"),
+    other("warmup_min_ratio", "read by WarmupCosineLR"),
+    other("cos_min_ratio", "read by WarmupCosineLR"),
+    other("lr_range_test_min_lr", "read by LRRangeTest"),
+    other("lr_range_test_step_size", "read by LRRangeTest"),
+    other("lr_range_test_step_rate", "read by LRRangeTest"),
+    other("lr_range_test_staircase", "read by LRRangeTest"),
+    other("cycle_min_lr", "read by OneCycle"),
+    other("cycle_max_lr", "read by OneCycle"),
+    other("decay_lr_rate", "read by OneCycle"),
+    other("cycle_first_step_size", "read by OneCycle"),
+    other("cycle_second_step_size", "read by OneCycle"),
+    other("cycle_first_stair_count", "read by OneCycle"),
+    other("cycle_second_stair_count", "read by OneCycle"),
+    other("decay_step_size", "read by OneCycle"),
+    other("cycle_momentum", "read by OneCycle"),
+    other("cycle_min_mom", "read by OneCycle"),
+    other("cycle_max_mom", "read by OneCycle"),
+    other("decay_mom_rate", "read by OneCycle"),
 };
 
 const Section accel::config::kOptimizerSection = {

@@ -5,34 +5,32 @@
 
 using namespace accel::config;
 
-static constexpr auto kDone = Fate::Done;
-static constexpr auto kNoted = Fate::Noted;
-static constexpr auto kLater = Fate::Later;
-
 static constexpr Key kKeys[] = {
-    {"parallelism_config_dp_replicate_size", "int>=1|null", "1", kDone, "",
-     "axis dp_replicate of the mesh", ""},
-    {"parallelism_config_dp_shard_size", "int>=1|null", "1", kDone, "",
-     "axis dp_shard of the mesh", ""},
-    {"parallelism_config_tp_size", "int>=1|null", "1", kLater, "1|null",
-     "tensor parallelism", ""},
-    {"parallelism_config_cp_size", "int>=1|null", "1", kLater, "1|null",
-     "context parallelism", ""},
-    {"parallelism_config_cp_backend", "torch|null", "torch", kNoted, "",
-     "read where parallelism_config_cp_size is above 1", ""},
-    {"parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
-     "allgather", kNoted, "",
-     "read where parallelism_config_cp_size is above 1", ""},
-    {"parallelism_config_sp_size", "int>=1|null", "1", kLater, "1|null",
-     "sequence parallelism", ""},
-    {"parallelism_config_sp_backend", "deepspeed|null", "deepspeed", kNoted, "",
-     "read where parallelism_config_sp_size is above 1", ""},
-    {"parallelism_config_sp_seq_length", "int>=1|null", "null", kNoted, "",
-     "read where parallelism_config_sp_size is above 1", ""},
-    {"parallelism_config_sp_seq_length_is_variable", "flag|null", "true",
-     kNoted, "", "read where parallelism_config_sp_size is above 1", ""},
-    {"parallelism_config_sp_attn_implementation", "string|null", "sdpa", kNoted,
-     "", "read where parallelism_config_sp_size is above 1", ""},
+    done("parallelism_config_dp_replicate_size", "int>=1|null", "1",
+         "axis dp_replicate of the mesh"),
+    done("parallelism_config_dp_shard_size", "int>=1|null", "1",
+         "axis dp_shard of the mesh"),
+    later("parallelism_config_tp_size", "int>=1|null", "1",
+          "tensor parallelism")
+        .unless("1|null"),
+    later("parallelism_config_cp_size", "int>=1|null", "1",
+          "context parallelism")
+        .unless("1|null"),
+    noted("parallelism_config_cp_backend", "torch|null", "torch",
+          "read where parallelism_config_cp_size is above 1"),
+    noted("parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
+          "allgather", "read where parallelism_config_cp_size is above 1"),
+    later("parallelism_config_sp_size", "int>=1|null", "1",
+          "sequence parallelism")
+        .unless("1|null"),
+    noted("parallelism_config_sp_backend", "deepspeed|null", "deepspeed",
+          "read where parallelism_config_sp_size is above 1"),
+    noted("parallelism_config_sp_seq_length", "int>=1|null", "null",
+          "read where parallelism_config_sp_size is above 1"),
+    noted("parallelism_config_sp_seq_length_is_variable", "flag|null", "true",
+          "read where parallelism_config_sp_size is above 1"),
+    noted("parallelism_config_sp_attn_implementation", "string|null", "sdpa",
+          "read where parallelism_config_sp_size is above 1"),
 };
 
 // Accelerate puts no prefix before these: a name without it is one that it does

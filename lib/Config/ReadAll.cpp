@@ -15,7 +15,9 @@ static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
 
 /// What to say for a key that `--set` has no place for.
 static Error unknownSet(StringRef name, bool hasFiles) {
-  SmallVector<StringRef> names(settingNames().begin(), settingNames().end());
+  SmallVector<StringRef> names;
+  for (const NamedSetting &one : namedSettings())
+    names.push_back(one.name);
   StringRef nearest = accel::nearestName(name, names);
   if (!hasFiles && (findByPath(File::Kind::Accelerate, name) ||
                     findByPath(File::Kind::DeepSpeed, name)))
@@ -35,7 +37,7 @@ Error Resolver::readSets() {
       return failFlag("expected --set key=value, found '" + set + "'");
     if (!seen.insert(name.str()).second)
       return failFlag("'" + name + "' is set twice");
-    if (isSettingName(name))
+    if (findSetting(name))
       sets.emplace_back(name, value);
     else if (!request.files.empty() &&
              (findByPath(File::Kind::Accelerate, name) ||

@@ -1,6 +1,6 @@
 // Joins files and flags into one configuration.
 
-#include "lib/Autodiff/TrainOptions.h"
+#include "lib/Autodiff/UpdateRule.h"
 #include "lib/Config/Resolver.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -30,28 +30,10 @@ Place Resolver::placeOf(StringRef name) const {
 }
 
 Error Resolver::claimSet(StringRef name, StringRef value) {
-  auto expected = [&](const Twine &what) {
-    return failFlag("expected " + what + " as '" + name + "', found '" + value +
-                    "'");
-  };
-  if (is_contained({"num_processes", "dp_replicate", "dp_shard",
-                    "train_batch_size", "train_micro_batch_size_per_gpu",
-                    "gradient_accumulation_steps"},
-                   name)) {
-    int64_t count;
-    if (value.getAsInteger(10, count) || count < 1)
-      return expected("an integer of at least 1");
-  } else if (name == "zero_stage") {
-    int64_t stage;
-    if (value.getAsInteger(10, stage) || stage < 0 || stage > 3)
-      return expected("0, 1, 2 or 3");
-  } else if (name == "zero.gather_once") {
-    if (value != "true" && value != "false")
-      return expected("true or false");
-  } else if (name == "mixed_precision") {
-    if (value != "no" && value != "bf16")
-      return expected("no or bf16");
-  }
+  std::string expected = describeMismatch(*findSetting(name), value);
+  if (!expected.empty())
+    return failFlag("expected " + expected + " as '" + name + "', found '" +
+                    value + "'");
   // The others are the update's, which checks them.
   ledger.claim(name, name == "optimizer.type" ? value.lower() : value.str(),
                setOrigin());
@@ -105,8 +87,8 @@ Expected<std::optional<int64_t>> Resolver::settleInteger(StringRef name) {
 Error Resolver::settleRest() {
   ledger.suggest("mixed_precision", "no", Kind::Default, "");
   Error errors = Error::success();
-  for (StringLiteral name : settingNames())
-    errors = joinErrors(std::move(errors), settleInto(name));
+  for (const NamedSetting &one : namedSettings())
+    errors = joinErrors(std::move(errors), settleInto(one.name));
   if (errors)
     return errors;
   auto fallBack = [&](StringRef name, StringRef value) {
@@ -119,11 +101,10 @@ Error Resolver::settleRest() {
   return Error::success();
 }
 
-/// The keys of `--set` that the update reads.
+/// The keys of `--set` that the update reads as they are.
 static bool isUpdateKey(StringRef name) {
-  return (name.starts_with("optimizer.") && name != "optimizer.type") ||
-         name.starts_with("scheduler.") || name == "gradient_clipping" ||
-         name == "seed";
+  return findSetting(name)->reader == NamedSetting::Reader::Update &&
+         name != "optimizer.type";
 }
 
 /// What the update takes where nobody says anything, so that it is printed.
@@ -209,9 +190,10 @@ Error Resolver::fillConfig() {
   }
   config.mixedPrecision =
       value("mixed_precision") == "no" ? "" : value("mixed_precision").str();
-  (void)value("zero_stage").getAsInteger(10, config.zeroStage);
-  config.gatherOnce = value("zero.gather_once") == "true";
-  if (config.gatherOnce && config.zeroStage != 3)
+  for (const Resolved &one : config.resolved)
+    if (findSetting(one.name)->reader == NamedSetting::Reader::Pass)
+      config.ofPasses.emplace_back(one.name, one.value);
+  if (value("zero.gather_once") == "true" && value("zero_stage") != "3")
     return failAt(placeOf("zero.gather_once"),
                   "expected 'zero_stage=3' with 'zero.gather_once': only there "
                   "parameters are gathered");
@@ -231,10 +213,7 @@ Error Resolver::fillConfig() {
   addDefaults(*rule, config);
   append_range(config.overrides, ledger.takeOverrides());
   llvm::sort(config.resolved, [](const Resolved &a, const Resolved &b) {
-    auto rank = [](StringRef name) {
-      return llvm::find(settingNames(), name) - settingNames().begin();
-    };
-    return rank(a.name) < rank(b.name);
+    return findSetting(a.name) < findSetting(b.name);
   });
   return Error::success();
 }

@@ -39,7 +39,47 @@ struct Key {
   llvm::StringLiteral note;
   /// How it goes wrong today, in Accelerate or DeepSpeed; may be empty.
   llvm::StringLiteral trap;
+  /// The setting that its value is (lib/Config/Settings.cpp); empty where the
+  /// value stands for another one, or decides by itself (`claimAccelerate`,
+  /// `claimDeepSpeed`).
+  llvm::StringLiteral setting = "";
+
+  /// The same key, done, of which only these values are taken.
+  constexpr Key only(llvm::StringLiteral values) const {
+    assert(fate == Fate::Done && "only what is done has values it does not do");
+    return {name, type, fallback, fate, values, note, trap, setting};
+  }
+  /// The same key, refused, of which these values are taken all the same.
+  constexpr Key unless(llvm::StringLiteral values) const {
+    assert(fate == Fate::Later && "only what is refused has exceptions");
+    return {name, type, fallback, fate, values, note, trap, setting};
+  }
+  /// The same key, done, whose value is that of a setting.
+  constexpr Key sets(llvm::StringLiteral name) const {
+    assert(fate == Fate::Done && "only what is done sets anything");
+    return {this->name, type, fallback, fate, harmless, note, trap, name};
+  }
+  /// The same key with its trap.
+  constexpr Key beware(llvm::StringLiteral text) const {
+    return {name, type, fallback, fate, harmless, note, text, setting};
+  }
 };
+
+/// A key that decides something: `meaning` is what it becomes.
+constexpr Key done(llvm::StringLiteral name, llvm::StringLiteral type,
+                   llvm::StringLiteral fallback, llvm::StringLiteral meaning) {
+  return {name, type, fallback, Fate::Done, "", meaning, ""};
+}
+/// A key that is accepted and decides nothing: `why` is what takes its place.
+constexpr Key noted(llvm::StringLiteral name, llvm::StringLiteral type,
+                    llvm::StringLiteral fallback, llvm::StringLiteral why) {
+  return {name, type, fallback, Fate::Noted, "", why, ""};
+}
+/// A key that is refused as "not supported yet": `what` is missing.
+constexpr Key later(llvm::StringLiteral name, llvm::StringLiteral type,
+                    llvm::StringLiteral fallback, llvm::StringLiteral what) {
+  return {name, type, fallback, Fate::Later, "", what, ""};
+}
 
 /// The keys of one mapping.
 struct Section {

@@ -2,12 +2,7 @@
 // and why they stand in this order.
 
 #include "Phases.h"
-#include "lib/Autodiff/Passes.h"
-#include "lib/Equivalence/Passes.h"
-#include "lib/Parallel/Passes.h"
-#include "lib/Plan/Pipeline.h"
 #include "lib/Precision/Passes.h"
-#include "lib/Search/Passes.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -32,21 +27,15 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     }
     // A forward program stays as it is.
     return autodiff::buildTrainPipeline(pm, options.train);
-  case Phase::Dist: {
+  case Phase::Dist:
     // What is proved of one rank's program is held against this one.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    parallel::PlaceOptions place;
-    place.mesh = options.mesh;
-    place.batchDims = options.batchDims;
-    place.microBatches = options.train.microBatches;
-    place.sharding = options.sharding;
-    return parallel::buildPlacePipeline(pm, place);
-  }
+    return parallel::buildPlacePipeline(pm, options.place);
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    pm.addPass(search::createDecidePass({options.schedule}));
+    pm.addPass(search::createDecidePass(options.decide));
     return;
   case Phase::Local: {
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
@@ -65,7 +54,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
   case Phase::Plan: {
     auto local = equivalence::makeKeptProgram();
     pm.addPass(equivalence::createKeepProgramPass(local));
-    plan::buildPlanPipeline(pm, {options.target, options.threads});
+    plan::buildPlanPipeline(pm, options.plan);
     // However it was fused, shared and moved, its bytes must hold what the
     // tasks compute.
     pm.addPass(equivalence::createVerifyPlanEquivalencePass(local));

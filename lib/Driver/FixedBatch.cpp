@@ -37,13 +37,13 @@ static std::optional<int64_t> countBatchRanks(StringRef mesh) {
 
 LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
                                       const PhaseOptions &options) {
-  std::optional<int64_t> ranks = countBatchRanks(options.mesh);
-  if (!ranks || options.train.microBatches < 1)
+  std::optional<int64_t> ranks = countBatchRanks(options.place.annotate.mesh);
+  if (!ranks || options.place.annotate.microBatches < 1)
     return success();
-  int64_t parts = *ranks * options.train.microBatches;
+  int64_t parts = *ranks * options.place.annotate.microBatches;
   for (const onnx::ValueInfoProto *input : file.inputs()) {
     std::optional<unsigned> batch =
-        batchDimOf(input->name(), options.batchDims);
+        batchDimOf(input->name(), options.place.annotate.batchDims);
     const onnx::TensorShapeProto &shape = input->type().tensor_type().shape();
     if (!batch || static_cast<int>(*batch) >= shape.dim_size())
       continue;
@@ -54,8 +54,9 @@ LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
     return emitError(file.location())
            << "expected the batch of input '" << input->name()
            << "' to be a multiple of " << *ranks << " ranks x "
-           << options.train.microBatches << " micro-batches, found dimension "
-           << *batch << " fixed at " << dim.dim_value()
+           << options.place.annotate.microBatches
+           << " micro-batches, found dimension " << *batch << " fixed at "
+           << dim.dim_value()
            << " in the file: export it from a sample of at least 2 rows, with "
               "dynamic_shapes={'"
            << input->name() << "': {" << *batch

@@ -24,7 +24,7 @@ countCommands(plan::ProgramOp program, plan::EntryOp entry) {
 }
 
 static int64_t getMicroBatches(ModuleOp module) {
-  for (auto mesh : module.getOps<dist::MeshOp>())
+  if (dist::MeshOp mesh = dist::MeshOp::of(module))
     return mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
   return 1;
 }

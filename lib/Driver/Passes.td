@@ -23,7 +23,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"train", "train", "bool", "false", "Turn the forward program into a training step">,
     Option<"loss", "loss", "std::string", "\"\"", "The output that is the loss, or cross_entropy:LOGITS,LABELS">,
     Option<"optimizer", "optimizer", "std::string", "\"\"", "adamw, adam or sgd">,
-    ListOption<"settings", "set", "std::string", "key=value of the update; a value with commas in braces">,
+    ListOption<"settings", "set", "std::string", "key=value of the update, or of a pass: zero_stage=2; a value with commas in braces">,
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients as outputs">,
@@ -34,8 +34,6 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
-    Option<"zeroStage", "zero-stage", "int64_t", "0", "How ranks share the states of a step: 0 to 3">,
-    Option<"zeroGatherOnce", "zero-gather-once", "bool", "false", "Gather parameters once per step">,
     Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
     Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,
   ];

@@ -156,9 +156,11 @@ static void printSignature(StringRef line, raw_ostream &os) {
   os << line.substr(done) << '\n';
 }
 
-/// An op, its types on a line of their own. What has no types, or is part of
-/// another op, is left alone.
+/// An op, its types on a line of their own, or of a plan's command what stands
+/// behind its views. What has neither, or is part of another op, is left alone.
 static void printOp(StringRef line, raw_ostream &os) {
+  StringRef text = line.ltrim();
+  bool isCommand = text.starts_with("plan.");
   int depth = 0;
   size_t types = StringRef::npos;
   bool isString = false;
@@ -170,12 +172,15 @@ static void printOp(StringRef line, raw_ostream &os) {
       continue;
     depth += StringRef("([{<").contains(c);
     depth -= StringRef(")]}").contains(c) || (c == '>' && line[at - 1] != '-');
-    if (depth == 0 && line.substr(at).starts_with(" : "))
+    StringRef rest = line.substr(at);
+    if (depth == 0 && !isCommand && rest.starts_with(" : "))
+      types = at;
+    if (depth == 0 && isCommand && types == StringRef::npos &&
+        (rest.starts_with(" releases ") || rest.starts_with(" {plan.")))
       types = at;
   }
-  StringRef text = line.ltrim();
   if (types == StringRef::npos ||
-      !(text.starts_with("%") || text.starts_with("return ")))
+      !(text.starts_with("%") || text.starts_with("return ") || isCommand))
     os << line << '\n';
   else
     os << line.take_front(types) << '\n'

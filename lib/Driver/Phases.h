@@ -1,41 +1,31 @@
-// The phases of a compilation: their names, their order, and what each adds to
-// a pass manager. docs/Tour.md follows one model through them.
+// The phases of a compilation: what each needs to know, and adds to a pass
+// manager. docs/Tour.md follows one model through them.
 
 #ifndef ACCEL_LIB_DRIVER_PHASES_H
 #define ACCEL_LIB_DRIVER_PHASES_H
 
-#include "lib/Autodiff/TrainOptions.h"
+#include "dialects/Accel/Accel.h"
+#include "lib/Autodiff/Passes.h"
 #include "lib/Equivalence/Passes.h"
 #include "lib/Parallel/Passes.h"
+#include "lib/Plan/Pipeline.h"
+#include "lib/Search/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
 
 namespace accel::driver {
 
-/// The phases in their order. A module carries the last one it has been through
-/// as the string attribute `accel.phase`.
-enum class Phase { NN, Train, Dist, Decided, Local, Plan };
+using accel::Phase;
 
-inline constexpr llvm::StringLiteral kPhaseAttr = "accel.phase";
-
-/// "nn", "train", "dist", "decided", "local" or "plan".
-llvm::StringRef stringifyPhase(Phase phase);
-std::optional<Phase> symbolizePhase(llvm::StringRef name);
-
-/// The phase a module says it has reached; none if it says nothing (then the
-/// module is plain IR, for single passes). An unknown name is an error.
-mlir::FailureOr<std::optional<Phase>> getPhase(mlir::ModuleOp module);
-
-/// What the phases after import need to know.
+/// What the phases after import need to know. Its members are what their
+/// pipelines take, and in the end the options that TableGen makes of each pass:
+/// nothing is copied from one to the next.
 struct PhaseOptions {
-  autodiff::TrainOptions train;        ///< not enabled: a forward program
-  std::string mesh;                    ///< "dp=4,tp=2"; empty: one rank
-  std::vector<std::string> batchDims;  ///< "INPUT=K"
-  parallel::StateSharding sharding;    ///< of a step's states
-  std::string schedule = "sequential"; ///< as dist::ScheduleKind reads it
-  std::string target;                  ///< empty: the first of the table
-  int64_t threads = 0;                 ///< per rank; 0: cores / ranks
+  autodiff::TrainOptions train;
+  parallel::PlaceOptions place;
+  search::DecidePassOptions decide;
+  plan::PlanOptions plan;
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.
   std::shared_ptr<equivalence::KeptProgram> logical;

@@ -3,6 +3,7 @@
 
 #include "Passes.h"
 #include "Phases.h"
+#include "Settings.h"
 
 using namespace mlir;
 
@@ -17,7 +18,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
     for (int phase = 0; phase <= static_cast<int>(Phase::Plan); ++phase)
-      buildPhase(static_cast<Phase>(phase), all, phaseOptions());
+      buildPhase(static_cast<Phase>(phase), all, {});
     all.getDependentDialects(registry);
   }
 
@@ -30,56 +31,64 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
                          << to << "'";
       return signalPassFailure();
     }
-    FailureOr<std::optional<Phase>> reached = getPhase(module);
-    if (failed(reached))
-      return signalPassFailure();
-    if (!*reached) {
+    std::optional<Phase> reached = getPhase(module);
+    if (!reached) {
       module.emitError() << "expected a module that says which phase it has "
                             "reached, found no '"
                          << kPhaseAttr << "'";
       return signalPassFailure();
     }
-    if (**reached > *last) {
+    if (*reached > *last) {
       module.emitError() << "cannot compile to phase '" << to
                          << "': the module is past it, in phase '"
-                         << stringifyPhase(**reached) << "'";
+                         << stringifyPhase(*reached) << "'";
       return signalPassFailure();
     }
-    PhaseOptions options = phaseOptions();
-    options.logical = equivalence::makeKeptProgram();
-    for (int phase = static_cast<int>(**reached) + 1;
+    FailureOr<PhaseOptions> options = phaseOptions();
+    if (failed(options))
+      return signalPassFailure();
+    options->logical = equivalence::makeKeptProgram();
+    for (int phase = static_cast<int>(*reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());
-      buildPhase(static_cast<Phase>(phase), pipeline, options);
+      buildPhase(static_cast<Phase>(phase), pipeline, *options);
       if (failed(runPipeline(pipeline, module)))
         return signalPassFailure();
-      module->setAttr(
-          kPhaseAttr,
-          StringAttr::get(&getContext(),
-                          stringifyPhase(static_cast<Phase>(phase))));
+      setPhase(module, static_cast<Phase>(phase));
     }
   }
 
-  PhaseOptions phaseOptions() const {
+  /// Reports settings that are none, at the module.
+  FailureOr<PhaseOptions> phaseOptions() {
     PhaseOptions options;
     options.train.enabled = train;
-    options.train.loss = loss;
-    options.train.optimizer = optimizer;
-    options.train.settings.assign(settings.begin(), settings.end());
-    options.train.trainable.assign(trainable.begin(), trainable.end());
-    options.train.frozen.assign(frozen.begin(), frozen.end());
-    options.train.emitGradients = emitGradients;
-    options.train.entries.assign(entries.begin(), entries.end());
-    options.train.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
+    options.train.step.loss = loss;
+    options.train.step.optimizer = optimizer;
+    options.train.step.trainable = llvm::to_vector_of<std::string>(trainable);
+    options.train.step.frozen = llvm::to_vector_of<std::string>(frozen);
+    options.train.step.emitGradients = emitGradients;
+    options.train.inference.entries = llvm::to_vector_of<std::string>(entries);
+    options.train.inference.evalOutputs =
+        llvm::to_vector_of<std::string>(evalOutputs);
     options.train.mixedPrecision = mixedPrecision;
-    options.train.microBatches = microBatches;
-    options.mesh = mesh;
-    options.batchDims.assign(batchDims.begin(), batchDims.end());
-    options.sharding.stage = zeroStage;
-    options.sharding.gatherOnce = zeroGatherOnce;
-    options.schedule = schedule;
-    options.target = target;
-    options.threads = threads;
+    options.place.annotate.mesh = mesh;
+    options.place.annotate.microBatches = microBatches;
+    options.place.annotate.batchDims =
+        llvm::to_vector_of<std::string>(batchDims);
+    options.decide.schedule = schedule;
+    options.plan.target = target;
+    options.plan.threads = threads;
+    for (const std::string &one : settings) {
+      auto [name, value] = StringRef(one).split('=');
+      if (!isPhaseSetting(name)) {
+        if (!train)
+          return getOperation().emitError()
+                 << "expected 'train' with 'set=" << one
+                 << "', which is no setting of a pass";
+        options.train.step.settings.push_back(one);
+      } else if (llvm::Error error = applySetting(options, name, value))
+        return getOperation().emitError() << llvm::toString(std::move(error));
+    }
     return options;
   }
 };

@@ -5,6 +5,7 @@
 
 #include "Follow.h"
 #include "RunOrder.h"
+#include "States.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
@@ -36,10 +37,10 @@ public:
         microBatch(
             StringAttr::get(local.getContext(), dist::MeshOp::kMicroBatchAxis)),
         stateLayouts(stateLayouts) {}
-  LogicalResult run(ModuleOp whole);
+  LogicalResult run();
 
 private:
-  LogicalResult checkStates(ModuleOp whole);
+  void readStates();
   LogicalResult readEntry();
   LogicalResult checkRuns();
   LogicalResult checkEdges();
@@ -123,30 +124,14 @@ bool Verifier::varies(const Known &what) {
          });
 }
 
-/// States begin as in the logical program; it has no sums over micro-batches.
-LogicalResult Verifier::checkStates(ModuleOp whole) {
-  SymbolTable symbols(whole);
+/// What is a sum over micro-batches; verifyStates has compared the others.
+void Verifier::readStates() {
   for (auto state : local.getOps<nn::StateOp>()) {
     heldShapes[state.getSymName()] =
         cast<ShapedType>(state.getType()).getShape();
-    if (logical.states.contains(state.getSymName())) {
-      auto same = symbols.lookup<nn::StateOp>(state.getSymNameAttr());
-      if (!same || same.getInit() != state.getInit())
-        return state.emitOpError()
-               << "begins with another value than in the logical program";
-      // What pads it is not part of its value.
-      RankedTensorType value = state.getLogicalType();
-      if (value.getShape() != same.getLogicalType().getShape())
-        return state.emitOpError()
-               << "expected a value of " << same.getLogicalType()
-               << " as in the logical program, found " << value;
-      continue;
-    }
-    if (state.getRole() != nn::StateRole::accumulator)
-      continue;
-    accumulators[state.getSymNameAttr()].state = state;
+    if (state.getRole() == nn::StateRole::accumulator)
+      accumulators[state.getSymNameAttr()].state = state;
   }
-  return success();
 }
 
 /// What the entry says that the program takes and gives, its tasks must.
@@ -253,9 +238,9 @@ LogicalResult Verifier::checkAllGiven() {
   return success();
 }
 
-LogicalResult Verifier::run(ModuleOp whole) {
-  if (failed(checkStates(whole)) || failed(readEntry()) ||
-      failed(checkRuns()) || failed(checkEdges()))
+LogicalResult Verifier::run() {
+  readStates();
+  if (failed(readEntry()) || failed(checkRuns()) || failed(checkEdges()))
     return failure();
   llvm::SmallSetVector<Operation *, 8> tasks;
   tasks.insert(runs.begin(), runs.end());
@@ -486,11 +471,8 @@ LogicalResult Verifier::verifyResult(func::FuncOp task, OpOperand &operand) {
 }
 
 LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
-  auto findMesh = [](ModuleOp module) {
-    auto meshes = module.getOps<dist::MeshOp>();
-    return meshes.empty() ? dist::MeshOp() : *meshes.begin();
-  };
-  dist::MeshOp mesh = findMesh(local), whole = findMesh(logical);
+  dist::MeshOp mesh = dist::MeshOp::of(local);
+  dist::MeshOp whole = dist::MeshOp::of(logical);
   // What nothing has placed yet has no mesh.
   if (!mesh || (whole && mesh.getAxes() != whole.getAxes()))
     return local.emitError()
@@ -498,6 +480,8 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
            << (mesh ? "another" : "none");
   if (local.getOps<dist::ScheduleOp>().empty())
     return local.emitError() << "expected a dist.schedule, found none";
+  if (failed(verifyStates(logical, local)))
+    return failure();
   // A state is the same piece to all entries.
   llvm::StringMap<dist::LayoutAttr> stateLayouts;
   llvm::DenseSet<StringAttr> proved;
@@ -509,8 +493,8 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
       return schedule.emitOpError() << "runs no entry of the logical program";
     if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
       return schedule.emitOpError() << "expected one stage";
-    if (failed(Verifier(before, local, entry, schedule, mesh, stateLayouts)
-                   .run(logical)))
+    if (failed(
+            Verifier(before, local, entry, schedule, mesh, stateLayouts).run()))
       return failure();
     proved.insert(before.getSymNameAttr());
   }

@@ -170,9 +170,12 @@ static bool isLocal(func::FuncOp entry) {
   return false;
 }
 
-/// Refuses schedules that the loop over micro-batches below does not follow.
-static LogicalResult checkSchedule(ModuleOp module, func::FuncOp entry) {
-  WalkResult result = module.walk([&](dist::RunOp run) {
+/// Refuses a schedule that the loop over micro-batches below does not follow.
+static LogicalResult checkSchedule(func::FuncOp entry) {
+  dist::ScheduleOp schedule = findSchedule(entry);
+  if (!schedule)
+    return success();
+  WalkResult result = schedule.walk([&](dist::RunOp run) {
     if (run.getTask() == entry.getSymName())
       return WalkResult::advance();
     run.emitOpError() << "expected the entry @" << entry.getSymName()
@@ -188,7 +191,7 @@ static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
   FailureOr<func::FuncOp> entry = findEntry(module, options.entry);
   FailureOr<dist::MeshOp> mesh = findMesh(module);
   if (failed(entry) || failed(mesh) ||
-      (!entry->isExternal() && failed(checkSchedule(module, *entry))))
+      (!entry->isExternal() && failed(checkSchedule(*entry))))
     return failure();
   FailureOr<Bindings> bindings = getBindings(*entry);
   if (failed(bindings))

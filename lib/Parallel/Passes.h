@@ -14,23 +14,13 @@ namespace accel::parallel {
 #define GEN_PASS_REGISTRATION
 #include "lib/Parallel/Passes.h.inc"
 
-/// How data-parallel ranks share the states of a step: what ZeRO stages and
-/// FSDP's strategies come down to.
-struct StateSharding {
-  /// 0: every rank has all; 1: moments are split, and gradients once per step;
-  /// 2: gradients per micro-batch; 3: parameters too.
-  int64_t stage = 0;
-  /// Stage 3 only: parameters are gathered once per step (FSDP's SHARD_GRAD_OP)
-  /// instead of in each micro-batch's forward and backward.
-  bool gatherOnce = false;
-};
-
-/// What phase `dist` needs to know.
+/// What phase `dist` needs to know: its passes' own options.
 struct PlaceOptions {
-  std::string mesh;                   ///< "dp=4,tp=2"; empty: one rank
-  std::vector<std::string> batchDims; ///< "INPUT=K"
-  int64_t microBatches = 1;           ///< size of the axis `mb`
-  StateSharding sharding;
+  AnnotatePassOptions annotate;
+  /// How data-parallel ranks share the states of a step: what ZeRO stages and
+  /// FSDP's strategies come down to.
+  ShardStatesPassOptions shardStates;
+  PlaceGathersPassOptions placeGathers;
 };
 
 /// Adds the passes from `train` to `dist`: mesh and constraints, propagation,

@@ -67,6 +67,35 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
+  let summary = "Splits weights over the axis of tensor parallelism";
+  let description = [{
+    Dimensions that ops tie together (one factor of a sharding rule stands first in
+    them) are a class, and are split together or not at all: the hidden width of an
+    MLP, from the columns of one weight to the rows of the next; the heads of an
+    attention; with them their gradients and moments. Of the classes in which states
+    have a dimension, those are split over `tp` that save most work for each byte
+    that ranks exchange: sums over the class, and tensors that an op wants whole.
+    Classes that meet in an op exclude each other. So are found, of any model, what
+    Megatron-LM calls column- and row-parallel weights (Shoeybi et al., 2019, section
+    3), without names and patterns.
+
+    Comes after `dist-annotate`, whose constraints on states it changes, in all
+    entries alike; what a user has placed stays there.
+
+    ```mlir
+    %up = dist.constraint %arg1 to <@mesh, [{}, {} ]> : tensor<8x32xf32>
+    %down = dist.constraint %arg2 to <@mesh, [{}, {} ]> : tensor<32x8xf32>
+    %h = nn.matmul %x, %up
+    %y = nn.matmul %h, %down
+    // becomes
+    %up = dist.constraint %arg1 to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
+    %down = dist.constraint %arg2 to <@mesh, [{tp}, {} ]> : tensor<32x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
   let summary = "Pads states that the ranks which share them cannot split evenly";
   let description = [{

@@ -8,34 +8,35 @@ using namespace accel;
 
 void parallel::buildPlacePipeline(OpPassManager &pm,
                                   const PlaceOptions &options) {
+  int64_t stage = options.shardStates.stage;
   // What the user asks for comes first: everything else follows from it.
-  AnnotatePassOptions annotate;
-  annotate.mesh = options.mesh;
-  annotate.microBatches = options.microBatches;
-  if (options.sharding.stage > 0)
+  AnnotatePassOptions annotate = options.annotate;
+  if (stage > 0)
     annotate.dpAxis = dist::MeshOp::kShardAxis.str();
-  annotate.batchDims.assign(options.batchDims.begin(), options.batchDims.end());
   pm.addPass(createAnnotatePass(annotate));
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
-  if (options.sharding.stage > 0)
+  // Who shares the work comes before who shares the states: the latter divide
+  // what the former have left whole.
+  pm.addPass(createSplitWeightsPass());
+  if (stage > 0)
     pm.addPass(createPadStatesPass());
-  pm.addPass(createShardStatesPass({options.sharding.stage}));
+  pm.addPass(createShardStatesPass(options.shardStates));
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
   pm.addPass(createMaterializePass());
   // A sum over ranks may be made in pieces only if what is added to it is cut.
-  if (options.sharding.stage > 0)
+  if (stage > 0)
     pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
-  pm.addPass(createOrderReductionsPass({options.sharding.stage}));
+  pm.addPass(createOrderReductionsPass({stage}));
   // What is scattered last is what no smaller exchange makes in pieces.
-  if (options.sharding.stage > 0)
+  if (stage > 0)
     pm.addPass(createExchangeRowsPass());
-  if (options.sharding.stage >= 2)
+  if (stage >= 2)
     pm.addPass(createScatterGradientsPass());
   // Weights that nothing gathers are rounded by unit as well.
-  pm.addPass(createPlaceGathersPass({options.sharding.gatherOnce}));
+  pm.addPass(createPlaceGathersPass(options.placeGathers));
   // Now that every sum stands where it will be made.
   pm.addPass(createDeclareAccumulatorsPass());
   pm.addPass(createVerifyPass());

@@ -2,7 +2,6 @@
 
 #include "Pipeline.h"
 
-#include "Passes.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
@@ -18,7 +17,7 @@ void accel::plan::buildPlanPipeline(OpPassManager &pm,
   // Before anything asks when bytes are used.
   pm.addPass(createKeepInFlightPass());
   // While every gradient still has a reduction of its own.
-  pm.addPass(createBucketCollectivesPass());
+  pm.addPass(createBucketCollectivesPass(options.buckets));
   // Now that they are as few as they get.
   pm.addPass(createOverlapCollectivesPass());
   // Before allocation: a buffer that is gone needs no place.

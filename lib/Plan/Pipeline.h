@@ -3,19 +3,16 @@
 #ifndef ACCEL_LIB_PLAN_PIPELINE_H
 #define ACCEL_LIB_PLAN_PIPELINE_H
 
-#include <cstdint>
-#include <string>
-
-namespace mlir {
-class OpPassManager;
-} // namespace mlir
+#include "Passes.h"
 
 namespace accel::plan {
 
-/// What a plan is made for.
+/// What a plan is made for, and its passes' own options where only one of them
+/// reads it.
 struct PlanOptions {
   std::string target;  ///< as `--target` has it
   int64_t threads = 0; ///< per rank; 0: as many as the target counts with
+  BucketCollectivesPassOptions buckets;
 };
 
 /// From `local` to a plan that is ordered, allocated and proved.

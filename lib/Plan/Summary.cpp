@@ -3,7 +3,6 @@
 
 #include "Summary.h"
 
-#include "Passes.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Causal.h"
 #include "lib/Plan/Order/CommandOrder.h"
@@ -13,9 +12,6 @@
 using namespace mlir;
 
 namespace accel::plan {
-#define GEN_PASS_DEF_PRINTSUMMARYPASS
-#include "lib/Plan/Passes.h.inc"
-
 /// Buffers named one by one in a summary.
 static constexpr size_t kLargestBuffers = 5;
 
@@ -184,15 +180,4 @@ void printPlanSummary(ModuleOp module, llvm::raw_ostream &os, bool json) {
       printText(program, os);
   }
 }
-
-namespace {
-struct PrintSummaryPass : impl::PrintSummaryPassBase<PrintSummaryPass> {
-  using Base::Base;
-
-  void runOnOperation() override {
-    printPlanSummary(getOperation(), llvm::errs(), json);
-    markAllAnalysesPreserved();
-  }
-};
-} // namespace
 } // namespace accel::plan

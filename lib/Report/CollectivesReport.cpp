@@ -37,7 +37,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
   SmallVector<StringRef> axes;
   for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
     axes.push_back(axis);
-    for (auto mesh : op->getParentOfType<ModuleOp>().getOps<dist::MeshOp>())
+    if (auto mesh = dist::MeshOp::of(op->getParentOfType<ModuleOp>()))
       row.ranks *= mesh.findAxisSize(axis).value_or(1);
   }
   row.axes = llvm::join(axes, ",");

@@ -2,6 +2,7 @@
 
 #include "Passes.h"
 #include "TaskHomes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -333,15 +334,12 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty()) {
-      module.emitError() << "expected a dist.mesh, found none";
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
-    dist::MeshOp mesh = *meshes.begin();
     SymbolTable symbols(module);
     for (func::FuncOp entry : nn::getEntries(module))
-      if (!entry.isExternal() && failed(split(entry, mesh, symbols)))
+      if (!entry.isExternal() && failed(split(entry, *mesh, symbols)))
         return signalPassFailure();
   }
 
@@ -372,7 +370,7 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     // Of a module that nobody has decided on: the plainest.
     auto decisions =
         entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-            dist::kDecisionsAttr);
+            kDecisionsAttr);
     auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
     StringRef name = dist::ScheduleKind::kDefault;
     if (chosen)

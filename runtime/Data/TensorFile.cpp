@@ -41,20 +41,19 @@ FileHandle::~FileHandle() {
     close(fd);
 }
 
-FileHandle openForReading(const std::string &path) {
-  return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
 }
 
-std::optional<uint64_t> tensorBytes(DType dtype,
-                                    const std::vector<int64_t> &shape) {
-  __int128 bytes = dtypeBytes(dtype);
-  bool isEmpty = false;
-  for (int64_t dim : shape) {
-    if (dim < 0 || (dim > 0 && (bytes *= dim) > __int128(1) << 56))
-      return std::nullopt;
-    isEmpty |= dim == 0;
-  }
-  return isEmpty ? 0 : static_cast<uint64_t>(bytes);
+std::string typeText(DType dtype, const std::vector<int64_t> &shape) {
+  return std::string(dtypeName(dtype)) + " " + shapeText(shape);
+}
+
+FileHandle openForReading(const std::string &path) {
+  return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
 Status sizeOfFile(int fd, const std::string &path, uint64_t &bytes) {

@@ -4,8 +4,7 @@
 #include "Feed/InputOutput.h"
 
 #include "Base/SystemError.h"
-#include "Data/Npy.h"
-#include "Data/TensorProto.h"
+#include "Data/OpenTensor.h"
 #include "Feed/DataFeed.h"
 
 #include <cerrno>
@@ -17,13 +16,6 @@ namespace accel::rt {
 namespace {
 
 constexpr size_t kStagingBytes = 1 << 20;
-
-std::string shapeText(DType dtype, const std::vector<int64_t> &shape) {
-  std::string text = std::string(dtypeName(dtype)) + " [";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
                               const std::string &name) {
@@ -46,7 +38,8 @@ std::string fileNameOf(const std::string &name) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Status Inputs::open(const std::vector<TensorPlan> &wanted,
+Status Inputs::open(const std::vector<TensorPlan> &all,
+                    const std::vector<TensorPlan> &wanted,
                     const std::string &folder, const DataFeed *data) {
   struct stat info;
   if (!wanted.empty() && !folder.empty()) {
@@ -61,7 +54,10 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
   }
   // Test sets number their files; a file that names its tensor says it better.
   std::vector<OpenTensor> numbered;
-  for (size_t i = 0; i < wanted.size() && !folder.empty(); ++i) {
+  std::unordered_map<std::string_view, size_t> numbers;
+  for (size_t i = 0; i < all.size(); ++i)
+    numbers.emplace(all[i].name, i);
+  for (size_t i = 0; i < all.size() && !folder.empty(); ++i) {
     std::string path = folder + "/input_" + std::to_string(i) + ".pb";
     FileHandle file = openForReading(path), memory;
     if (!file && errno == ENOENT)
@@ -72,17 +68,13 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
     OpenTensor tensor;
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
-    bool known = false;
-    for (const TensorPlan &input : wanted)
-      known |= input.name == tensor.name;
-    if (!known)
-      tensor.name = wanted[i].name;
+    if (!numbers.count(tensor.name))
+      tensor.name = all[i].name;
     numbered.push_back(std::move(tensor));
     files.push_back(std::move(file));
     files.push_back(std::move(memory));
   }
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const TensorPlan &input = wanted[i];
+  for (const TensorPlan &input : wanted) {
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
     tensor.name = input.name;
@@ -99,23 +91,24 @@ Status Inputs::open(const std::vector<TensorPlan> &wanted,
       if (data->feeds(input.name))
         continue;
       return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           shapeText(input.dtype, input.part.shape) + ") as " +
+                           typeText(input.dtype, input.part.shape) + ") as " +
                            inQuotes(fileNameOf(input.name) + ".npy") +
                            " in a folder --inputs, because " +
                            data->whyNot(input.name));
     } else {
-      return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           shapeText(input.dtype, input.part.shape) + ") as " +
-                           inQuotes(fileNameOf(input.name) + ".npy") + " or " +
-                           inQuotes("input_" + std::to_string(i) + ".pb") +
-                           " in " + inQuotes(folder) + ", found neither");
+      return Status::error(
+          "expected input " + inQuotes(input.name) + " (" +
+          typeText(input.dtype, input.part.shape) + ") as " +
+          inQuotes(fileNameOf(input.name) + ".npy") + " or " +
+          inQuotes("input_" + std::to_string(numbers.at(input.name)) + ".pb") +
+          " in " + inQuotes(folder) + ", found neither");
     }
     if (tensor.range.dtype != input.dtype ||
         tensor.range.shape != input.part.shape)
       return Status::error("expected " +
-                           shapeText(input.dtype, input.part.shape) +
+                           typeText(input.dtype, input.part.shape) +
                            " for input " + inQuotes(input.name) + ", found " +
-                           shapeText(tensor.range.dtype, tensor.range.shape) +
+                           typeText(tensor.range.dtype, tensor.range.shape) +
                            " in " + inQuotes(tensor.range.path));
     tensors.push_back(std::move(tensor));
   }

@@ -18,8 +18,11 @@ class DataFeed;
 /// Errors: an input without a file, another shape or element type.
 class Inputs {
 public:
-  /// Without a file is what `data` feeds; an empty `folder` holds no files.
-  Status open(const std::vector<TensorPlan> &wanted, const std::string &folder,
+  /// `wanted` are those of `all` that a call reads: K counts all of them, so
+  /// that one folder is for every entry. Without a file is what `data` feeds;
+  /// an empty `folder` holds no files.
+  Status open(const std::vector<TensorPlan> &all,
+              const std::vector<TensorPlan> &wanted, const std::string &folder,
               const DataFeed *data);
   const TensorRange *find(const std::string &name) const;
 

@@ -10,7 +10,7 @@
 namespace accel::rt {
 
 struct EntryTensors {
-  /// In the order in which the file has them: input K is `input_K.pb`.
+  /// In the order in which the file has them.
   std::vector<TensorPlan> inputs, outputs;
   /// The commands of the entry's bodies, of all programs.
   std::unordered_set<const Command *> commands;

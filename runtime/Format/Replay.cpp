@@ -49,6 +49,8 @@ struct Range {
   int64_t writtenAt = -1; ///< as its command of this number.
   size_t write = 0;       ///< Its number among the checked writes; 0: none.
   Clock readAt;           ///< Each stream's last read; -1: none.
+  /// What it holds was there before any call. Of `loaded`: some call reads it.
+  bool isLoaded = false, isNeeded = false;
 };
 using Ranges = std::map<int64_t, Range>; // by begin
 
@@ -63,13 +65,25 @@ public:
     for (const Entry &entry : program.entries)
       if (entry.name == "load")
         ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
-    // What a call leaves behind must still serve it when it comes again.
-    for (int round = 0; round < 2; ++round)
-      for (const Entry &entry : program.entries)
-        if (entry.name != "load") {
-          isFirstRound = round == 0;
-          ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
-        }
+    for (Ranges &ranges : arenas)
+      for (auto &[begin, range] : ranges)
+        range.isLoaded = range.root >= 0 && !range.released;
+    // Calls come in any order: each finds what `load` has left, and nothing of
+    // another's. What it leaves behind must still serve it when it comes again.
+    loaded = arenas;
+    std::vector<std::pair<const Entry *, std::vector<Ranges>>> calls;
+    for (const Entry &entry : program.entries) {
+      if (entry.name == "load")
+        continue;
+      arenas = loaded;
+      for (int round = 0; round < 2; ++round) {
+        isFirstRound = round == 0;
+        ACCEL_RT_RETURN_IF_ERROR(runEntry(entry));
+      }
+      calls.push_back({&entry, std::move(arenas)});
+    }
+    for (const auto &[entry, left] : calls)
+      ACCEL_RT_RETURN_IF_ERROR(checkLeft(*entry, left));
     // The compiler drops commands that nothing needs: the reader of such a one
     // reads something else. Of several results some may be of no use (a
     // gradient of keys that are not trained).
@@ -105,6 +119,41 @@ private:
       std::vector<Step> &steps = bodies.emplace_back();
       for (const Command &command : body.commands)
         ACCEL_RT_RETURN_IF_ERROR(addStep(command, steps));
+    }
+    return Status();
+  }
+
+  /// What any call reads as `load` has left it stays so in every call `entry`,
+  /// but that a state gets a new value: of an evaluation those alone in which
+  /// micro-batches are summed.
+  Status checkLeft(const Entry &entry, const std::vector<Ranges> &left) const {
+    for (size_t arena = 0; arena < loaded.size(); ++arena) {
+      auto now = left[arena].begin();
+      for (const auto &[begin, range] : loaded[arena]) {
+        while (now != left[arena].end() && now->second.end <= begin)
+          ++now;
+        if (!range.isNeeded)
+          continue;
+        const BufferPlan &buffer = program.buffers[range.root];
+        const StatePlan *state = tables.state(buffer.source);
+        bool mayChange =
+            buffer.role == "state" &&
+            (entry.name != "eval" || (state && state->role == "accumulator"));
+        for (auto at = now; at != left[arena].end() && at->first < range.end;
+             ++at) {
+          const Range &found = at->second;
+          if (found.isLoaded ||
+              (mayChange && found.root == range.root && !found.released))
+            continue;
+          return Status::error(
+              "expected what calls find of buffer " + inQuotes(buffer.name) +
+              " to stay as 'load' has left it, found that the entry " +
+              inQuotes(entry.name) + " overwrites byte " +
+              std::to_string(std::max(begin, at->first)) + " of space " +
+              inQuotes(program.arenas[arena].space) + " through buffer " +
+              inQuotes(program.buffers[found.root].name));
+        }
+      }
     }
     return Status();
   }
@@ -358,9 +407,19 @@ private:
         return races(touch);
       range.readAt[stream] = lengths[stream];
       writes[range.write].isRead = true;
+      if (range.isLoaded && !touch.isScratch)
+        need(touch.arena, begin, range.end);
       return Status();
     };
     return forRanges(touch, microBatch, check);
+  }
+
+  /// Notes that a call reads what `load` has left there: one range of one
+  /// history, so that `loaded` is cut where the call has cut it.
+  void need(size_t arena, int64_t begin, int64_t end) {
+    auto [first, last] = cut(loaded[arena], begin, end);
+    for (; first != last; ++first)
+      first->second.isNeeded = true;
   }
 
   /// Values that a call hands to itself, of which it is noted whether they are
@@ -396,6 +455,7 @@ private:
   Status release(const Touch &touch, int64_t microBatch) {
     return forRanges(touch, microBatch, [&](int64_t, Range &range) {
       range.released = true;
+      range.isLoaded = false;
       range.root = touch.root;
       return Status();
     });
@@ -405,6 +465,7 @@ private:
   const Program &program;
   std::unordered_map<std::string, size_t> arenaOf, streams;
   std::vector<Ranges> arenas; ///< As program.arenas.
+  std::vector<Ranges> loaded; ///< What they were when `load` had ended.
   std::vector<int64_t> roots; ///< As program.buffers.
   std::vector<std::vector<Step>> bodies;
   std::vector<Clock> clocks; ///< Of each stream.

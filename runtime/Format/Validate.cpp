@@ -2,6 +2,7 @@
 // whose numbers were changed (and whose hash was made to fit) is refused here,
 // so that the runtime can trust every index and address.
 
+#include "Format/EntryTensors.h"
 #include "Format/Tables.h"
 
 #include <algorithm>
@@ -56,6 +57,7 @@ public:
     ACCEL_RT_RETURN_IF_ERROR(checkStages());
     for (const Program &program : executable.programs)
       ACCEL_RT_RETURN_IF_ERROR(checkProgram(tables, program));
+    ACCEL_RT_RETURN_IF_ERROR(checkTold());
     ACCEL_RT_RETURN_IF_ERROR(checkUses(executable));
     return checkMessages(executable);
   }
@@ -205,6 +207,28 @@ private:
           (found->dtype != DType::F32 && found->dtype != DType::F64))
         return Status::error("expected an output " + inQuotes(name) +
                              ", a number of type f32 or f64");
+    }
+    return Status();
+  }
+
+  /// A call tells what is printed of it: a step its reports, an evaluation its
+  /// loss, which is the step's output too.
+  Status checkTold() {
+    if (executable.hasEntry("eval") && !executable.isTraining())
+      return Status::error(
+          "expected an entry 'step' beside 'eval', found none");
+    for (auto [entry, count] : {std::pair("step", std::size(kStepReports)),
+                                std::pair("eval", size_t(1))}) {
+      if (!executable.hasEntry(entry))
+        continue;
+      std::vector<TensorPlan> told = tensorsOf(executable, entry).outputs;
+      for (size_t i = 0; i < count; ++i)
+        if (std::none_of(told.begin(), told.end(), [&](auto &output) {
+              return output.name == kStepReports[i];
+            }))
+          return Status::error("expected entry " + inQuotes(entry) +
+                               " to write output " + inQuotes(kStepReports[i]) +
+                               ", found none");
     }
     return Status();
   }

@@ -126,6 +126,22 @@ public:
   }
   template <class Other> Status check(const Other &) { return Status(); }
 
+  /// What is overwritten at will holds no value.
+  template <class Any, class = void> struct HasScratch : std::false_type {};
+  template <class Any>
+  struct HasScratch<Any, std::void_t<decltype(std::declval<Any>().scratch)>>
+      : std::true_type {};
+  template <class Any> Status checkScratch(const Any &what) const {
+    if constexpr (HasScratch<Any>::value)
+      if (what.scratch &&
+          program.buffers[what.scratch->buffer].role != "scratch")
+        return Status::error(
+            "expected scratch in a buffer of role 'scratch', found it in " +
+            inQuotes(program.buffers[what.scratch->buffer].name) + " of role " +
+            inQuotes(program.buffers[what.scratch->buffer].role));
+    return Status();
+  }
+
 private:
   template <class AnyAttention>
   static Status checkOffsets(const AnyAttention &attention) {
@@ -159,8 +175,12 @@ Status checkCommand(const Tables &tables, const Program &program,
   if (command.stream.empty())
     return Status::error("expected the name of a stream, found none");
   CommandValidator validator(tables, program, command);
-  return std::visit([&](const auto &what) { return validator.check(what); },
-                    command.what);
+  return std::visit(
+      [&](const auto &what) {
+        ACCEL_RT_RETURN_IF_ERROR(validator.checkScratch(what));
+        return validator.check(what);
+      },
+      command.what);
 }
 
 Status checkMessages(const Executable &executable) {

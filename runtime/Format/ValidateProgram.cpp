@@ -226,7 +226,33 @@ private:
     if (names.size() == names.count("load"))
       return Status::error("expected an entry beside 'load' in program " +
                            inQuotes(program.name) + ", found none");
-    return Status();
+    return checkTransfers();
+  }
+
+  /// What moves files is an entry's own: its call says which files.
+  Status checkTransfers() {
+    std::map<int64_t, const Entry *> owners; // of bodies that move any
+    Status status;
+    for (const Entry &entry : program.entries)
+      format::forEachRun(entry, [&](const Run &run, const Loop &) {
+        const Body &body = program.bodies[run.body];
+        bool moves = std::any_of(
+            body.commands.begin(), body.commands.end(), [](const auto &each) {
+              return std::holds_alternative<ReadCommand>(each.what) ||
+                     std::holds_alternative<WriteCommand>(each.what);
+            });
+        if (!moves || !status.ok())
+          return;
+        const Entry *owner = owners.try_emplace(run.body, &entry).first->second;
+        if (owner != &entry)
+          status = Status::error(
+              "expected body " + inQuotes(body.name) +
+              ", which reads inputs or writes outputs, to be run by one entry, "
+              "found it in " +
+              inQuotes(owner->name) + " and " + inQuotes(entry.name) +
+              " of program " + inQuotes(program.name));
+      });
+    return status;
   }
 
   /// Runs name bodies, and what they come to can be checked in seconds.

@@ -36,9 +36,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     if (!plan.isTraining())
       return Status::error(text + "training programs, and " +
                            inQuotes(options.executable) + " does not train");
-    return Status::error(text + "the entry 'step'" +
-                         (row.eval ? " and 'eval'" : "") +
-                         ", and this run calls " + inQuotes(entry));
+    return Status::error(
+        text +
+        (row.eval ? "the entries 'step' and 'eval'" : "the entry 'step'") +
+        ", and this run calls " + inQuotes(entry));
   }
   if (options.evalEvery && !plan.hasEntry("eval"))
     return Status::error(
@@ -172,9 +173,13 @@ Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats) {
   repeats =
       std::max<int64_t>(1, entry == "step" ? options.steps : options.repeats);
-  if (!resume)
-    return Status();
-  repeats = std::max<int64_t>(0, repeats - resume->step());
+  int64_t before = resume ? resume->step() : 0, end = repeats;
+  repeats = std::max<int64_t>(0, end - before);
+  int64_t every = options.evalEvery;
+  if (repeats && every && end / every == before / every && options.warn)
+    options.warn("option '--eval-every' " + std::to_string(every) +
+                 " evaluates nothing in a run of the steps " +
+                 std::to_string(before + 1) + " to " + std::to_string(end));
   if (repeats)
     return Status();
   std::string text = "the checkpoint " + inQuotes(resume->path()) +

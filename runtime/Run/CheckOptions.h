@@ -24,7 +24,8 @@ Status chooseEntry(const Executable &plan, const RunOptions &options,
 
 /// How often `entry` is to be called: with `resume` (or null),
 /// the steps that are left. Errors: none is left, but outputs are asked for;
-/// without outputs, that is a warning.
+/// without outputs, that is a warning. So is an evaluation that no step is due
+/// for.
 Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats);
 

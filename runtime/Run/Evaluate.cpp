@@ -18,8 +18,16 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
   io.writeSeconds = 0;
   for (int64_t batch = 0; batch < batches; ++batch) {
     io.finishedSteps = batch;
-    ACCEL_RT_RETURN_IF_ERROR(parts.control.barrier());
-    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("eval"));
+    int64_t ends = parts.rank == 0 && parts.control.isStopWanted();
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(ends));
+    if (ends)
+      return Status();
+    Status status = parts.executor.run("eval");
+    if (!status.ok() && status.message() != kAbortedMessage)
+      return Status::error("batch " + std::to_string(batch + 1) + " of " +
+                           std::to_string(batches) +
+                           " of the evaluation: " + status.message());
+    ACCEL_RT_RETURN_IF_ERROR(status);
     sum += io.record.values[StepRecord::Loss];
     self.command[0] = RankControl::kBetweenRuns;
   }

@@ -9,7 +9,8 @@ namespace accel::rt {
 
 /// Calls the entry eval on all batches of `call`, whose transfers `io` makes.
 /// Writes the mean of their losses and the seconds it took to `record`; all
-/// ranks find the same.
+/// ranks find the same. Between two batches it gives up, and writes nothing,
+/// where the run is to end in order. Errors say of which batch they are.
 Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
                 StepRecord &record);
 

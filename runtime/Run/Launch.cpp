@@ -81,7 +81,7 @@ Status openCall(const Executable &plan, const std::string &folder,
     return Status::error("expected at least one batch of samples to evaluate "
                          "on in " +
                          inQuotes(source.path) + ", found less");
-  return executes ? call.inputs.open(call.tensors.inputs, folder,
+  return executes ? call.inputs.open(plan.inputs, call.tensors.inputs, folder,
                                      call.hasData ? &call.data : nullptr)
                   : Status();
 }
@@ -138,16 +138,21 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
   if (!executes)
     options.step = nullptr; // nothing was learned that it could tell
-  if (hasData && options.warn)
-    if (std::string text = call.data.labelWarning(plan, options, call.inputs);
-        !text.empty())
-      options.warn(text);
+  for (const Call *each : {&call, &eval}) {
+    std::string text;
+    if (each->hasData && options.warn)
+      text = each->data.labelWarning(plan, options, each->inputs);
+    if (text.empty())
+      continue;
+    options.warn(text);
+    break; // one option is for both
+  }
   GivenWeights givenWeights;
   SavedStates savedStates;
   if (resumes)
     savedStates = [&](auto &name) { return resume.find(name); };
   if (!options.weights.empty()) {
-    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options.weights, plan));
+    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options, plan));
     savedStates = [&](auto &name) { return givenWeights.find(name); };
   }
   Weights weights;
@@ -167,7 +172,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
                                           options.warn));
   Checkpoints checkpoints;
   if (checkpointed)
-    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options,
+    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options, weights,
                                               resumes ? &resume : nullptr,
                                               hasData ? &cursor : nullptr));
   int64_t threads = options.threads ? options.threads

@@ -95,13 +95,19 @@ Status trainSteps(const RankParts &parts) {
       ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(isBad));
     if (isBad)
       self.stoppedAt = k + 1;
+    // An evaluation may fail, and must not take along what is due: it comes
+    // second, and what is told of the step last.
+    if (saves && !isBad)
+      ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
     if (evaluates && !isBad)
       ACCEL_RT_RETURN_IF_ERROR(
           evaluate(parts, *parts.job.eval, parts.evalIo, record));
     parts.control.report(k, seconds, record);
     self.runsDone.fetch_add(1);
-    if (saves && !isBad)
-      ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
+    // Whoever ends the run early did not see the last one through.
+    bool isLast = k + 1 == parts.job.repeats;
+    if (isLast && evaluates && !isBad && !record.isEvaluated)
+      self.interruptedAt = k + 1;
   }
   return Status();
 }

@@ -59,7 +59,8 @@ Status sameFolder(const std::string &a, const std::string &b, bool &same) {
 //===----------------------------------------------------------------------===//
 
 Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
-                         const Resume *resumed, const DataCursor *cursor) {
+                         const Weights &weights, const Resume *resumed,
+                         const DataCursor *cursor) {
   const Executable &executable = file.plan();
   every = options.saveEvery;
   resumedPath = resumed ? resumed->path() : "";
@@ -90,20 +91,24 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
   for (const Program &program : executable.programs)
     held.merge(findHeld(program));
   std::unordered_map<std::string_view, size_t> numbers; // in `states`
-  for (const StatePlan &state : executable.states) {
+  for (size_t i = 0; i < executable.states.size(); ++i) {
+    const StatePlan &state = executable.states[i];
     if (state.role == "accumulator")
       continue; // zero between steps
     bool isHeld = held.count(state.name);
-    if (!isHeld && state.frozen)
+    if (!isHeld && state.frozen && weights.checkOf(i).isFirst)
       continue; // it stays what the model's file says
-    if (!isHeld)
+    if (!isHeld && !state.frozen)
       return Status::error("expected a buffer that keeps state " +
                            inQuotes(state.name) +
                            ", found none: its value cannot be saved");
     int index = fileOf(state);
-    entries[index].push_back({state.name, state.dtype, state.valueShape()});
+    const OpenTensor *source = isHeld ? nullptr : &weights.values()[i];
+    entries[index].push_back({state.name,
+                              source ? source->range.dtype : state.dtype,
+                              state.valueShape()});
     numbers.emplace(state.name, states.size());
-    states.push_back({&state, index, 0, 0});
+    states.push_back({&state, index, 0, 0, source, &weights.checkOf(i)});
     contents.states.push_back({state.name, state.role, state.aliases, index});
   }
   for (int i = 0; i < kNumCheckpointFiles; ++i) {
@@ -218,7 +223,32 @@ Status CheckpointWriter::writePieces(int64_t step) {
     ACCEL_RT_RETURN_IF_ERROR(piece.mover.write(piece.address, 0));
     progress.fetch_add(1);
   }
+  for (size_t i = 0; i < plan.states.size(); ++i)
+    if (plan.states[i].source &&
+        static_cast<int64_t>(i) % control.numRanks() == control.rank())
+      ACCEL_RT_RETURN_IF_ERROR(copyValue(plan.states[i]));
   return Status();
+}
+
+/// What was given to the run, and is in the memory of no rank, or not as it
+/// was: without it, who goes on would have the model's own again.
+Status CheckpointWriter::copyValue(const Checkpoints::Saved &saved) {
+  const TensorRange &from = saved.source->range;
+  XXH3_64bits_reset(&hasher->state);
+  for (uint64_t done = 0; done < saved.bytes;) {
+    uint64_t count = std::min<uint64_t>(staging.size(), saved.bytes - done);
+    ACCEL_RT_RETURN_IF_ERROR(readRange(from.fd, from.path, from.offset + done,
+                                       staging.data(), count));
+    XXH3_64bits_update(&hasher->state, staging.data(), count);
+    ACCEL_RT_RETURN_IF_ERROR(
+        writeRange(files[saved.file].get(), filePaths[saved.file],
+                   saved.offset + done, staging.data(), count));
+    progress.fetch_add(1, std::memory_order_relaxed);
+    done += count;
+  }
+  return XXH3_64bits_digest(&hasher->state) == saved.check->hash
+             ? Status()
+             : saved.check->changed(*saved.source);
 }
 
 Status CheckpointWriter::openFiles(int64_t step, bool create) {

@@ -19,11 +19,12 @@ class Resume;
 /// What a run saves and where: opened by the parent, used by every rank.
 class Checkpoints {
 public:
-  /// `resumed` and `cursor` may be null. Errors: those of CheckpointFolder, a
-  /// folder that holds checkpoints of which this run is not the continuation,
-  /// and a state that is kept nowhere.
+  /// `resumed` and `cursor` may be null; `weights` and its files must stay.
+  /// Errors: those of CheckpointFolder, a folder that holds checkpoints of
+  /// which this run is not the continuation, and a state that is kept nowhere.
   Status open(const ExecutableFile &file, const RunOptions &options,
-              const Resume *resumed, const DataCursor *cursor);
+              const Weights &weights, const Resume *resumed,
+              const DataCursor *cursor);
 
   /// Whether a checkpoint follows the step of that number.
   bool isDue(int64_t step, bool last) const {
@@ -40,6 +41,9 @@ private:
     const StatePlan *state;
     int file;
     uint64_t offset, bytes; ///< Its range in the file.
+    /// What the value is copied from, where no rank keeps it; else null.
+    const OpenTensor *source;
+    const Weights::Check *check;
   };
   CheckpointFolder folder;
   int64_t every = 0;
@@ -75,6 +79,7 @@ public:
 private:
   Status writeAll(int64_t step);
   Status writePieces(int64_t step);
+  Status copyValue(const Checkpoints::Saved &saved);
   Status openFiles(int64_t step, bool create);
   Status hashShare();
   Status publish(int64_t step);

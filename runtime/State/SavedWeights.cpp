@@ -41,13 +41,6 @@ Status copyTensor(const TensorRange &from, const TensorRange &to,
   return PieceMover(to, part, view, {}).write(bytes.data(), 0);
 }
 
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 } // namespace
 
 HeldStates findHeld(const Program &program) {

@@ -13,6 +13,19 @@ namespace {
 constexpr size_t kStagingBytes = 1 << 20;
 } // namespace
 
+Status checkValue(const TensorRange &range, const StatePlan &state,
+                  bool widens) {
+  bool fits = range.dtype == state.dtype ||
+              (widens && range.dtype == DType::F32 &&
+               state.dtype == DType::F64); // as PieceMover converts
+  if (fits && range.shape == state.valueShape())
+    return Status();
+  return Status::error("expected " + typeText(state.dtype, state.valueShape()) +
+                       " for the " + state.role + " " + inQuotes(state.name) +
+                       ", found " + typeText(range.dtype, range.shape) +
+                       " in " + inQuotes(range.path));
+}
+
 Status Weights::open(const ExecutableFile &executable,
                      const SavedStates &saved) {
   const std::string &path = executable.path();
@@ -27,7 +40,7 @@ Status Weights::open(const ExecutableFile &executable,
     if (auto *found = saved ? saved(state.name) : nullptr) {
       tensor.range = found->range;
       tensors.push_back(std::move(tensor));
-      checks.push_back({found->bytes, found->hash, "saved"});
+      checks.push_back({found->bytes, found->hash, found->origin, false});
       continue;
     }
     TensorRange &range = tensor.range;
@@ -78,7 +91,7 @@ Status Weights::open(const ExecutableFile &executable,
     tensors.push_back(std::move(tensor));
     checks.push_back({state.first.bytes,
                       range.fill.empty() ? state.first.hash : std::nullopt,
-                      "compiled"});
+                      "compiled", true});
   }
   return Status();
 }

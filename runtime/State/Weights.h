@@ -14,11 +14,17 @@ namespace accel::rt {
 struct SavedState {
   TensorRange range;
   uint64_t bytes = 0;
-  std::optional<uint64_t> hash; ///< None: any bytes will do.
+  uint64_t hash = 0;
+  const char *origin = "saved"; ///< For messages: as they were …
 };
 /// What is saved of a state, by its name; null: nothing, it keeps its first
 /// value.
 using SavedStates = std::function<const SavedState *(const std::string &)>;
+
+/// Whether the value of `range` can be that of `state`: errors name its
+/// shape and type. With `widens` it may be of a type that loading converts.
+Status checkValue(const TensorRange &range, const StatePlan &state,
+                  bool widens);
 
 /// The states' values, by Executable::states' order: files opened, and their
 /// sizes checked.
@@ -40,6 +46,7 @@ public:
     uint64_t bytes = 0;           ///< Of the whole value.
     std::optional<uint64_t> hash; ///< Of it; none: any bytes will do.
     const char *origin = "";      ///< For messages.
+    bool isFirst = true; ///< Of the value that the program was compiled with.
     Status changed(const OpenTensor &tensor) const;
   };
   const std::vector<OpenTensor> &values() const { return tensors; }

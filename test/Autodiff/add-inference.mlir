@@ -3,6 +3,13 @@
 // RUN: acc-opt %s --nn-add-inference="loss=cross_entropy:y,labels entries=eval,forward" | FileCheck %s --check-prefixes=CHECK,OWN
 // RUN: not acc-opt %s --nn-add-inference="loss=loss entries=eval eval-outputs=z" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
+// RUN: acc-opt %s --nn-add-inference="loss=cross_entropy:y,labels entries=forward" 2>&1 | FileCheck %s --check-prefix=REPORT
+// REPORT: warning: the model's output "loss" is called as what a step reports: the entry 'forward' goes without it; give it another name in the model to have it
+// RUN: not acc-opt %s --nn-add-inference="loss=cross_entropy:y,labels entries=eval eval-outputs=loss" 2>&1 | FileCheck %s --check-prefix=ASKED
+// ASKED: error: the model's output "loss" is called as what a step reports: give it another name in the model to have it in --eval-outputs
+// RUN: not acc-opt %s --nn-add-inference="loss=loss entries=eval eval-outputs=y,y" 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: found 'y' twice in --eval-outputs
+
 // UNKNOWN: error: expected one of the model's outputs beside the loss in --eval-outputs, found 'z'
 
 // The entry that becomes a step is as it was, dropout and all.
@@ -24,7 +31,8 @@
 // ALL: func.func @forward(%[[X:.*]]: tensor<4x3xf32> {nn.input = "x"}, %[[W:.*]]: tensor<3x3xf32> {nn.state = @w}) -> (tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry}
 // ALL-NEXT: %[[Y:.*]] = nn.matmul %[[X]], %[[W]]
 // ALL-NEXT: return %[[Y]]
-// OWN: func.func @forward({{.*}}-> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry}
+// What is called as a report is not given; asked for by name it is refused.
+// OWN: func.func @forward({{.*}}-> (tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry}
 // OWN-NOT: labels
 nn.state @w : tensor<3x3xf32> = dense<1.0>
 nn.state @u : tensor<3xf32> = dense<1.0>

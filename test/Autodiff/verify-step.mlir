@@ -54,3 +54,10 @@ func.func @step(%x: tensor<f32> {nn.input = "x"}, %v: tensor<2xf32> {nn.state = 
   %h = nn.gradient %e of @w : tensor<2xf32>
   return %x, %x, %x, %v, %h : tensor<f32>, tensor<f32>, tensor<f32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// expected-error @below {{gives output "y" twice}}
+func.func @main(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}, tensor<2xf32> {nn.output = "y"}) attributes {nn.entry} {
+  return %x, %x : tensor<2xf32>, tensor<2xf32>
+}

@@ -1,6 +1,6 @@
-"""Holds what acc-opt says of each file of broken/ against the table broken.txt:
-every line of its rows, and no other; the file, the line, the words, status 1,
-and less than a second."""
+"""Holds what acc-opt says of each file of a folder against the table rows.txt in it
+(the parts of a broken-*.test): every line of its rows, and no other; the file, the line,
+the words, status 1, and less than a second."""
 
 import pathlib
 import shlex
@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 
-here = pathlib.Path(__file__).parent
+here = pathlib.Path(sys.argv[1])
 failures = 0
 runs = {}  # of a file and flags the lines that are expected, in order
-for line in (here / "broken.txt").read_text().splitlines():
+for line in (here / "rows.txt").read_text().splitlines():
     if line.startswith("#"):
         continue
     name, number, message, flags = (part.strip() for part in
@@ -28,7 +28,7 @@ def fits(text, path, number, message):
 
 
 for (name, flags), expected in runs.items():
-    path = here / "broken" / name
+    path = here / name
     start = time.monotonic()
     run = subprocess.run(["acc-opt", "--config", str(path), "--print-config",
                           *shlex.split(flags)], capture_output=True, text=True)
@@ -44,9 +44,9 @@ for (name, flags), expected in runs.items():
         print(f"{name}: took {seconds:.1f} s")
         failures += 1
 
-for path in sorted((here / "broken").iterdir()):
-    if path.name not in listed:
-        print(f"{path.name}: not in broken.txt")
+for path in sorted(here.iterdir()):
+    if path.is_file() and path.name not in listed | {"rows.txt"}:
+        print(f"{path.name}: not in rows.txt")
         failures += 1
 print(f"{len(runs)} files, {failures} failures")
 sys.exit(failures > 0)

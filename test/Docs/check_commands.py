@@ -6,11 +6,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 text = (ROOT / "docs" / "AddACommand.md").read_text()
-paths = set(re.findall(r"`((?:lib|include|runtime|dialects|tools|test)/[\w./-]+)`", text))
+paths = set(re.findall(r"`((?:lib|runtime|dialects|tools|test)/[\w./-]+)`", text))
 missing = sorted(path for path in paths if not (ROOT / path).exists())
 places = re.findall(r"^(\d)\. \*\*", text, re.MULTILINE)
 untold = []
-for folder in ("dialects", "lib", "include", "runtime", "tools"):
+for folder in ("dialects", "lib", "runtime", "tools"):
     for path in sorted((ROOT / folder).rglob("*.*")):
         name = str(path.relative_to(ROOT))
         if path.suffix in (".h", ".cpp", ".td") and name not in paths:

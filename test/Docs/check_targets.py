@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 text = (ROOT / "docs" / "AddATarget.md").read_text().replace("<GPU>", sys.argv[1])
 paths = set(re.findall(r"`((?:lib|include|runtime|dialects|tools|test|scripts)/[\w./-]+)`", text))
 missing = sorted(path for path in paths if not (ROOT / path).exists())
-header = (ROOT / "include" / "accel" / "Target" / "Target.h").read_text()
+header = (ROOT / "lib" / "Target" / "Target.h").read_text()
 methods = set(re.findall(r"\b(\w+)\([^;{}]*\) const = 0;", header))
 told = set(re.findall(r"^\s*\| `(\w+)` \|", text, re.MULTILINE))
 own = [path for path in paths if f"/{sys.argv[1]}" in path]

@@ -1,7 +1,7 @@
 // States that ranks cannot split evenly: five elements are six on two ranks, and what
 // the sixth is nobody may see.
 // RUN: rm -rf %t && mkdir %t
-// DEFINE: %{compile} = acc-opt %s --accel-run-phases="to=local mesh=dp=2 zero-stage=2"
+// DEFINE: %{compile} = acc-opt %s --accel-run-phases="to=local mesh=dp=2 set=zero_stage=2"
 // RUN: %{compile} -o %t/local.mlir
 // RUN: acc-opt %t/local.mlir --dist-verify-equivalence=logical=%s -o /dev/null
 // DEFINE: %{edit} =
@@ -20,7 +20,7 @@
 // RUN: %{refused}
 // Of a sum of what is not known to be 0 there.
 // RUN: sed 's/reduce sum %q/reduce sum %m1/' %s > %t/sum.mlir
-// RUN: not acc-opt %t/sum.mlir --accel-run-phases="to=local mesh=dp=2 zero-stage=2" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SUM
+// RUN: not acc-opt %t/sum.mlir --accel-run-phases="to=local mesh=dp=2 set=zero_stage=2" -o /dev/null 2>&1 | FileCheck %s --check-prefix=SUM
 // SUM: error: does not follow from the logical program: takes in padding that is not known to be 0
 // What is taken and given is what the state says, and no input is padded.
 // REDEFINE: %{edit} = s/nn.state moment @m : tensor<6xf64>/nn.state moment @m : tensor<8xf64>/

@@ -182,12 +182,12 @@ class Disk:
 
 
 def steps_said(text):
-    """The checkpoints that whoever reads the lines knows of: a later step's line, or the
+    """The checkpoints that whoever reads the lines knows of: their step's line, or the
     run's, comes after them."""
     said = [json.loads(line) for line in text.decode().splitlines()]
     newest = max((line["step"] for line in said if "step" in line), default=0)
     ended = any("step" not in line for line in said)
-    return [step for step in DUE if step < newest or ended]
+    return [step for step in DUE if step <= newest or ended]
 
 
 class Outage:
@@ -307,7 +307,8 @@ class Outage:
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = ["train", "resume", "stale", "data", "save", "save-named", "compile-cold"]
+    names = ["train", "resume", "stale", "data", "given", "save", "save-named",
+             "compile-cold"]
     parser.add_argument("--scenarios", type=lambda text: text.split(","), default=names)
     parser.add_argument("--most", type=int, default=1 << 60, help="states of a run")
     parser.add_argument("--without-sync", action="store_true")

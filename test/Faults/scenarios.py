@@ -14,7 +14,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Integration"))
-from acc import ROOT, Failed  # noqa: E402
+from acc import ROOT, Failed, tensorfiles  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("ACCEL_BUILD", ROOT / "build")).resolve()
 # lit has the tools on its path; whoever starts a driver by hand need not.
@@ -106,12 +106,16 @@ class Bench:
         shutil.rmtree(self.base, ignore_errors=True)
         self.base.mkdir()
         self.must("accel-make-executable", self.base, self.kind, 2, 2)
+        self.prepare()
         # Twenty samples of eight tokens; only a run that is told so reads them.
         (self.base / "tokens.bin").write_bytes(bytes(i * 7 % 256 for i in range(2 * 8 * 20)))
         self.losses, _ = steps_told(self.must(*self.train("--checkpoint", "c")))
         self.checkpoints = self.saved(self.base / "c")
         if sorted(self.checkpoints) != DUE or sorted(self.losses) != list(range(1, STEPS + 1)):
             raise Failed(f"expected checkpoints of steps {DUE}, found {sorted(self.checkpoints)}")
+
+    def prepare(self):
+        """Makes what its runs read."""
 
     def must(self, *command):
         status, stdout, stderr = run(command, self.base)
@@ -180,6 +184,22 @@ class DataBench(Bench):
     kind, flags = "tokens", ["--data", "tokens.bin"]
 
 
+class GivenBench(Bench):
+    """Begins with given weights, of which a part is copied into checkpoints, and evaluates
+    in the middle. Who goes on needs them no more."""
+    kind = "given"
+
+    def prepare(self):
+        tensorfiles.write_safetensors(self.base / "w.safetensors", {
+            name: (shape, "float32", values) for name, shape, values in (
+                ("net/w", [2, 2], [1, 2, 3, 4]), ("tied", [2, 2], [1, 2, 3, 4]),
+                ("rows", [4], [5, 6, 7, 8]), ("mask", [3], [9, 8, 7]))})
+
+    def train(self, *more):
+        weights = [] if "--resume" in more else ["--weights", self.base / "w.safetensors"]
+        return super().train(*more, *weights, "--eval-every", EVERY, "--eval-inputs", self.base)
+
+
 class Scenario:
     """A command, the folder it finds, and what must hold afterwards."""
     tool, environment = "acc-run", {}
@@ -203,8 +223,8 @@ class Train(Scenario):
     def check(self, folder, status, stdout, stderr):
         found = self.bench.check_whole(folder / "c")
         losses, ended = self.bench.check_losses(stdout, self.first)
-        # A later step's line, or the run's, comes after its checkpoint.
-        told = [step for step in DUE if max(losses, default=0) > step or ended]
+        # A step's line, or the run's, comes after its checkpoint.
+        told = [step for step in DUE if max(losses, default=0) >= step or ended]
         lost = [step for step in self.before + told if step not in found]
         if lost or (status == 0 and not ended):
             raise Failed(f"lost: expected the checkpoints of {told}, found {found}")
@@ -245,6 +265,13 @@ class Data(Resume):
 
     def __init__(self, bench):
         super().__init__(DataBench(bench.work / "data"))
+
+
+class Given(Train):
+    """From given weights, with evaluations."""
+
+    def __init__(self, bench):
+        super().__init__(GivenBench(bench.work / "given"))
 
 
 class Save(Scenario):
@@ -358,6 +385,6 @@ class Product(Scenario):
             raise Failed("half: the outputs are not those of an undisturbed run")
 
 
-SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "data": Data, "save": Save,
-             "save-named": SaveNamed, "product": Product, "compile": Compile,
+SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "data": Data, "given": Given,
+             "save": Save, "save-named": SaveNamed, "product": Product, "compile": Compile,
              "compile-cold": CompileCold, "compile-threads": CompileThreads}

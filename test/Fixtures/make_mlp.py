@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes mlp/: the two-layer network that docs/Tour.md follows through the phases.
+"""Makes mlp/: a two-layer network with a residual connection.
 
 Writes model.onnx (symbolic batch), inputs/x.npy and expected/y.npy, computed in
 float64 by numpy. Needs the environment of requirements.txt; run it from here."""

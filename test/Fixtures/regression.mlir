@@ -1,5 +1,4 @@
-// A linear regression, written by hand: the smallest program that trains. The
-// Tour follows it through a step.
+// A linear regression, written by hand: the smallest program that trains.
 module attributes {accel.phase = "nn"} {
   nn.state @w : tensor<4x2xf32> = dense<0.5>
   func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %t: tensor<8x2xf32> {nn.input = "t"}, %w: tensor<4x2xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {

@@ -2,7 +2,7 @@
 // whose rows they do not divide, tied, and one whose rows they do.
 // DEFINE: %{stage} = 3
 // DEFINE: %{layout} = mesh=dp=2
-// DEFINE: %{equal} = acc-opt %s --accel-run-phases="to=local zero-stage=%{stage} %{layout}" -o %t.mlir && FileCheck %s --input-file=%t.mlir && acc-eval %t.mlir --compare %s --tolerance 1e-14
+// DEFINE: %{equal} = acc-opt %s --accel-run-phases="to=local set=zero_stage=%{stage} %{layout}" -o %t.mlir && FileCheck %s --input-file=%t.mlir && acc-eval %t.mlir --compare %s --tolerance 1e-14
 // RUN: %{equal}
 // REDEFINE: %{layout} = mesh=dp=4
 // RUN: %{equal}

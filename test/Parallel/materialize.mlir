@@ -96,7 +96,7 @@ dist.mesh @m ["dp" = 2]
 // CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<8xf32, #all>
 // CHECK-NEXT: nn.select %{{.*}}, %[[S]], %{{.*}}tensor<8xf32, #all>
 // CHECK-NEXT: nn.select %{{.*}}, %{{.*}}, %[[S]] {{.*}}tensor<8xf32, #all>
-func.func @select(%x: tensor<4x8xf32>, %mask: tensor<8xi1>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
+func.func @select(%x: tensor<4x8xf32> {nn.input = "x"}, %mask: tensor<8xi1>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) {
   %0 = dist.constraint %x to <@m, [{dp}, {}]> : tensor<4x8xf32>
   %zero = nn.constant dense<0.0> : tensor<8xf32>
   %one = nn.constant dense<1.0> : tensor<8xf32>
@@ -106,4 +106,39 @@ func.func @select(%x: tensor<4x8xf32>, %mask: tensor<8xi1>) -> (tensor<8xf32>, t
   %4 = nn.select %mask, %1, %one : tensor<8xf32>
   %5 = nn.select %mask, %one, %1 : tensor<8xf32>
   return %2, %3, %4, %5 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+// Terms that go two ways and are needed as sums at the end of each are summed where they part;
+// those that come together again are one sum, as late as can be. (Over axes of the batch sums
+// wait: @select.)
+dist.mesh @m ["tp" = 2]
+// CHECK-LABEL: @branch(
+// CHECK: %[[P:.*]] = nn.matmul {{.*}}sum_over_tp
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[P]] {{.*}} -> tensor<4x8xf32, #all-all>
+// CHECK-NEXT: nn.neg %[[S]]
+// CHECK-NEXT: nn.mul %[[S]]
+// CHECK-NOT: dist.reshard
+// CHECK: return
+func.func @branch(%x: tensor<4x6xf32>, %w: tensor<6x8xf32>, %y: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = dist.constraint %w to <@m, [{tp}, {}]> : tensor<6x8xf32>
+  %1 = nn.matmul %x, %0 : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.neg %1 : tensor<4x8xf32>
+  %3 = nn.mul %1, %y : tensor<4x8xf32>
+  return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+// CHECK-LABEL: @together(
+// CHECK: nn.matmul {{.*}}sum_over_tp
+// CHECK-NEXT: nn.neg {{.*}}sum_over_tp
+// CHECK-NEXT: nn.mul {{.*}}sum_over_tp
+// CHECK-NEXT: %[[T:.*]] = nn.add {{.*}}sum_over_tp
+// CHECK-NEXT: dist.reshard %[[T]]
+// CHECK-NEXT: return
+func.func @together(%x: tensor<4x6xf32>, %w: tensor<6x8xf32>, %y: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = dist.constraint %w to <@m, [{tp}, {}]> : tensor<6x8xf32>
+  %1 = nn.matmul %x, %0 : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>
+  %2 = nn.neg %1 : tensor<4x8xf32>
+  %3 = nn.mul %1, %y : tensor<4x8xf32>
+  %4 = nn.add %2, %3 : tensor<4x8xf32>
+  return %4 : tensor<4x8xf32>
 }

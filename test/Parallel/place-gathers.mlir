@@ -1,7 +1,7 @@
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=3" | FileCheck %s
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=2" | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3" | FileCheck %s
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=TWO
 // RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2" | FileCheck %s --check-prefix=TWO
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 zero-stage=3 zero-gather-once=true" | FileCheck %s --check-prefix=ONCE
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3,zero.gather_once=true" | FileCheck %s --check-prefix=ONCE
 
 // A table that is looked up first and multiplied with last, three blocks between,
 // whose weights are read rounded. What is not gathered is rounded by unit just

@@ -17,7 +17,7 @@
 // REDEFINE: %{layout} = micro-batches=4
 // REDEFINE: %{phase} = plan
 // RUN: %{compare}
-// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 zero-stage=3
+// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 set=zero_stage=3
 // RUN: %{compare}
 
 // DIST: nn.state accumulator @"accumulator/sum" : {{.*}}max_over_dp_replicate> = dense<{{0xFFF0000000000000|-inf}}

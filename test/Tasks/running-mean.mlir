@@ -18,7 +18,7 @@
 // REDEFINE: %{layout} = micro-batches=4
 // REDEFINE: %{phase} = plan
 // RUN: %{compare}
-// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 zero-stage=3
+// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 set=zero_stage=3
 // RUN: %{compare}
 // Each micro-batch has weights of its own, which those in flight keep theirs of.
 // REDEFINE: %{layout} = micro-batches=4 schedule=1f1b:2

@@ -4,7 +4,7 @@
 // RUN: rm -rf %t && mkdir %t
 // DEFINE: %{stage} = 3
 // DEFINE: %{layout} = micro-batches=2 mesh=dp=2
-// DEFINE: %{split} = acc-opt %s --accel-run-phases="to=local %{layout} zero-stage=%{stage}"
+// DEFINE: %{split} = acc-opt %s --accel-run-phases="to=local %{layout} set=zero_stage=%{stage}"
 // RUN: %{split} | FileCheck %s
 // RUN: %{split} -o %t/local.mlir && acc-eval %t/local.mlir --compare %s --tolerance 1e-14
 // REDEFINE: %{stage} = 0

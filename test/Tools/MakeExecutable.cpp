@@ -11,9 +11,12 @@
 //   train   the training program of TinyTraining.h
 //   folded  the same, with parameters that the exporter folded away
 //   tokens  the same, with inputs of integers [4, 8]
+//   score   the same, with the entry eval of TinyEvaluation.h
+//   given   training with that entry on x alone, and a frozen state that no
+//           rank keeps
 
-#include "Data/Npy.h"
-#include "TinyTraining.h"
+#include "Data/OpenTensor.h"
+#include "TinyEvaluation.h"
 
 #include <cstdio>
 #include <cstring>
@@ -89,11 +92,18 @@ int main(int argc, char **argv) {
     sections.clear();
     std::ofstream(folder + "/weights.bin", std::ios::binary)
         .write(reinterpret_cast<const char *>(kTinyState), sizeof kTinyState);
-  } else if (kind == "train" || kind == "folded" || kind == "tokens") {
-    executable = tinyTraining(ranks, microBatches, kind == "tokens" ? 8 : 0);
+  } else if (kind == "train" || kind == "folded" || kind == "tokens" ||
+             kind == "score" || kind == "given") {
+    int64_t length = kind == "tokens" || kind == "score" ? 8 : 0;
+    bool evaluates = kind == "score" || kind == "given";
+    executable = evaluates ? tinyEvaluation(ranks, microBatches, length)
+                           : tinyTraining(ranks, microBatches, length);
     sections = tinyTrainingSections(kernels);
     if (argc > 6)
       executable.unshiftedLabels = argv[6];
+    for (BufferPlan &buffer : executable.programs[0].buffers)
+      if (kind == "given" && buffer.source == "mask")
+        buffer.source.clear();
     if (kind == "folded")
       executable.folded = {{"ln.bias", std::vector<int64_t>{3}},
                            {"lm_head.weight", {}}};

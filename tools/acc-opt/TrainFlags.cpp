@@ -3,6 +3,8 @@
 #include "TrainFlags.h"
 #include "ConfigFlags.h"
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Config/Settings.h"
+#include "lib/Driver/Settings.h"
 
 using namespace accel::driver;
 using llvm::StringRef;
@@ -23,16 +25,17 @@ static cl::opt<std::string>
               cl::desc("adamw (default), adam or sgd, in any "
                        "letter case"),
               cl::value_desc("name"), cl::cat(category));
-static cl::list<std::string> settings(
-    "set",
-    cl::desc("A setting of the update, by PyTorch's names: optimizer.lr, "
-             "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
-             "optimizer.momentum, gradient_clipping, "
-             "scheduler.type=constant|linear, scheduler.warmup_steps, "
-             "scheduler.total_steps, seed; how ranks share the states: "
-             "zero_stage=0..3, zero.gather_once=true|false; any key of a "
-             "config file, which it beats; repeatable"),
-    cl::value_desc("key=value"), cl::cat(category));
+/// Flags keep a reference to their texts.
+static const std::string kSetHelp =
+    "A setting of the update, by PyTorch's names: optimizer.lr, "
+    "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
+    "optimizer.momentum, gradient_clipping, scheduler.type=constant|linear, "
+    "scheduler.warmup_steps, scheduler.total_steps, seed; or of a pass: " +
+    accel::config::describePassSettings() +
+    "; any key of a config file, which it beats; repeatable";
+static cl::list<std::string> settings("set", cl::desc(kSetHelp),
+                                      cl::value_desc("key=value"),
+                                      cl::cat(category));
 static cl::opt<int64_t> microBatches(
     "micro-batches",
     cl::desc("Run the batch in M parts, one after another (default 1)"),
@@ -102,7 +105,7 @@ static void describeConfig(const accel::config::Config &config,
 static llvm::Error resolveFlags(CompileOptions &options) {
   accel::config::Request request;
   request.sets.assign(settings.begin(), settings.end());
-  request.mesh = options.phases.mesh;
+  request.mesh = options.phases.place.annotate.mesh;
   if (microBatches.getNumOccurrences())
     request.microBatches = microBatches;
   if (!mixedPrecision.empty())
@@ -122,33 +125,34 @@ static llvm::Error resolveFlags(CompileOptions &options) {
     llvm::errs() << "acc-opt: note: --set " << one.name << "=" << one.value
                  << " beats " << one.beaten << " (" << one.place.str() << ")\n";
   accel::autodiff::TrainOptions &into = options.phases.train;
-  into.optimizer = config->optimizer;
-  into.settings = config->settings;
+  into.step.optimizer = config->optimizer;
+  into.step.settings.assign(config->settings.begin(), config->settings.end());
   into.mixedPrecision = config->mixedPrecision;
-  into.microBatches = config->microBatches;
   if (hasConfigFiles())
     describeConfig(*config, options);
-  options.phases.mesh = config->mesh;
-  options.phases.sharding.stage = config->zeroStage;
-  options.phases.sharding.gatherOnce = config->gatherOnce;
+  options.phases.place.annotate.mesh = config->mesh;
+  options.phases.place.annotate.microBatches = config->microBatches;
+  for (auto &[name, value] : config->ofPasses)
+    if (llvm::Error error = applySetting(options.phases, name, value))
+      return error;
   return llvm::Error::success();
 }
 
 llvm::Error readTrainFlags(CompileOptions &options) {
   accel::autodiff::TrainOptions &into = options.phases.train;
   into.enabled = train;
-  into.loss = loss;
+  into.step.loss = loss;
   if (llvm::Error error = resolveFlags(options))
     return error;
   if (printsConfig() && options.output == "-")
     return llvm::Error::success();
-  into.trainable.assign(trainable.begin(), trainable.end());
-  into.frozen.assign(frozen.begin(), frozen.end());
-  into.emitGradients = emitGradients;
-  into.entries.assign(entries.begin(), entries.end());
-  into.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
+  into.step.trainable.assign(trainable.begin(), trainable.end());
+  into.step.frozen.assign(frozen.begin(), frozen.end());
+  into.step.emitGradients = emitGradients;
+  into.inference.entries.assign(entries.begin(), entries.end());
+  into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
-  options.phases.schedule = schedule;
+  options.phases.decide.schedule = schedule;
 
   // Of parameters alone: the other reports are of what is compiled.
   bool reports = options.report == "parameters";

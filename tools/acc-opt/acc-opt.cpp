@@ -124,7 +124,7 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --report with --json: IR is no JSON");
   options.json = json;
   if (!compileTo.empty()) {
-    if (std::optional<Phase> phase = symbolizePhase(compileTo))
+    if (std::optional<Phase> phase = accel::symbolizePhase(compileTo))
       options.compileTo = *phase;
     else
       refuse("expected --compile-to=nn, train, dist, decided, local or plan, "
@@ -137,7 +137,7 @@ static LogicalResult readWords(CompileOptions &options) {
 /// Resolves the flags into options; all that cannot be is told at once.
 static LogicalResult readOptions(CompileOptions &options) {
   LogicalResult words = readWords(options);
-  options.phases.mesh = mesh;
+  options.phases.place.annotate.mesh = mesh;
   if (llvm::Error error = readTrainFlags(options)) {
     llvm::handleAllErrors(
         std::move(error),
@@ -152,10 +152,11 @@ static LogicalResult readOptions(CompileOptions &options) {
   }
   if (failed(words))
     return failure();
-  options.phases.batchDims.assign(batchDims.begin(), batchDims.end());
+  options.phases.place.annotate.batchDims.assign(batchDims.begin(),
+                                                 batchDims.end());
   options.provedAgainst.assign(provedAgainst.begin(), provedAgainst.end());
-  options.phases.target = target;
-  options.phases.threads = threads;
+  options.phases.plan.target = target;
+  options.phases.plan.threads = threads;
   struct Reader {
     cl::Option *option;
     Phase phase;

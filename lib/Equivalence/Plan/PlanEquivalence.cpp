@@ -41,11 +41,8 @@ LogicalResult accel::equivalence::verifyPlanEquivalence(ModuleOp local,
   FailureOr<plan::ProgramOp> program = findOnly<plan::ProgramOp>(plan);
   if (failed(program))
     return failure();
-  dist::MeshOp mesh, localMesh;
-  for (auto each : plan.getOps<dist::MeshOp>())
-    mesh = each;
-  for (auto each : local.getOps<dist::MeshOp>())
-    localMesh = each;
+  dist::MeshOp mesh = dist::MeshOp::of(plan);
+  dist::MeshOp localMesh = dist::MeshOp::of(local);
   if (bool(mesh) != bool(localMesh) ||
       (mesh && mesh.getAxesAttr() != localMesh.getAxesAttr()))
     return plan.emitError() << "expected the mesh of the local program";

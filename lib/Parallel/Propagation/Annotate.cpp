@@ -46,12 +46,11 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
 
   FailureOr<dist::MeshOp> makeMesh() {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (!meshes.empty()) {
+    if (dist::MeshOp given = dist::MeshOp::of(module)) {
       if (!mesh.empty())
         return module.emitError() << "the module has a mesh already, found '"
                                   << mesh << "' for another";
-      return *meshes.begin();
+      return given;
     }
     if (microBatches < 1)
       return module.emitError() << "expected at least one micro-batch, found "

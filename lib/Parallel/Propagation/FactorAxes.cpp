@@ -3,6 +3,8 @@
 
 #include "FactorAxes.h"
 
+#include "dialects/NN/NN.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
@@ -142,6 +144,8 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
 
 bool parallel::isMadeOfNothing(Value value) {
   Operation *op = value.getDefiningOp();
+  if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op))
+    return spread.getInput().getType().getRank() == 0;
   return op && op->getNumOperands() == 0;
 }
 

@@ -44,8 +44,9 @@ AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
                            const ShardingRule &rule,
                            llvm::ArrayRef<TensorAxes> tensors);
 
-/// Whether a value is made of nothing, a constant: it is made where it is
-/// wanted.
+/// Whether a value is made of nothing, or of a number that is the same
+/// everywhere: constants, and what equal elements are broadcast to. It is made
+/// where it is wanted, by ops of its own where it is wanted in several ways.
 bool isMadeOfNothing(mlir::Value value);
 
 /// Whether where an operand is has no say in where the op works: a constant

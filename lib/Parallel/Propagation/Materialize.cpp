@@ -4,6 +4,7 @@
 #include "FactorAxes.h"
 #include "PartialSums.h"
 #include "Propagation.h"
+#include "dialects/Interfaces/Cost.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
@@ -40,7 +41,8 @@ private:
     if (source == target)
       return value;
     Value &known = resharded[{value, target}];
-    if (!known && isMadeOfNothing(value)) {
+    if (!known && isMadeOfNothing(value) &&
+        llvm::all_of(value.getDefiningOp()->getOperandTypes(), isWhole)) {
       OpBuilder builder(value.getDefiningOp());
       known = builder.clone(*value.getDefiningOp())->getResult(0);
       known.setType(withSharding(value.getType(), target));
@@ -55,6 +57,8 @@ private:
     return known;
   }
   LogicalResult rewriteOp(ShardingRuleOpInterface op);
+  void sumWhereItBranches(Value value);
+  int64_t countBytesIfCarried(Value value, StringAttr axis);
   void rewriteReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -62,6 +66,7 @@ private:
   dist::MeshOp mesh;
   FlatSymbolRefAttr symbol;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
+  llvm::SmallDenseSet<StringAttr> batchAxes; ///< that split inputs
 };
 } // namespace
 
@@ -73,6 +78,12 @@ LogicalResult Materializer::run() {
   for (BlockArgument argument : block.getArguments())
     argument.setType(withSharding(argument.getType(),
                                   getSharding(symbol, wishOf(argument).dims)));
+
+  for (BlockArgument argument : block.getArguments())
+    if (function.getArgAttr(argument.getArgNumber(), nn::kInputAttr))
+      for (dist::AxesAttr axes :
+           dist::ShardingAttr::of(argument.getType()).getDims())
+        batchAxes.insert_range(axes.getNames());
 
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
@@ -149,7 +160,65 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
     result.setType(withSharding(
         result.getType(),
         getSharding(symbol, dimsOf(tensor), reduced.axes, reduced.reduction)));
+  for (Value result : op->getResults())
+    sumWhereItBranches(result);
   return success();
+}
+
+/// What will be summed over an axis if a value goes on as terms: the bytes of
+/// all that is then needed as a sum. Looks ahead as far as ops are linear in
+/// it.
+int64_t Materializer::countBytesIfCarried(Value value, StringAttr axis) {
+  llvm::SmallSetVector<Value, 8> carried, needed;
+  carried.insert(value);
+  for (size_t next = 0; next < carried.size(); ++next)
+    for (Operation *user : carried[next].getUsers()) {
+      auto shardable = dyn_cast<ShardingRuleOpInterface>(user);
+      SmallVector<unsigned, 2> terms;
+      for (auto [index, operand] : llvm::enumerate(user->getOperands())) {
+        auto sharding = dist::ShardingAttr::of(operand.getType());
+        if (carried.contains(operand) ||
+            (sharding && sharding.getPartial().contains(axis)))
+          terms.push_back(index);
+      }
+      if (shardable &&
+          llvm::is_contained(shardable.getShardingRule().linearGroups, terms))
+        carried.insert_range(user->getResults());
+      else
+        needed.insert(carried[next]);
+    }
+  int64_t bytes = 0;
+  for (Value each : needed)
+    bytes += getTensorBytes(each.getType());
+  return bytes;
+}
+
+/// A sum may wait, for it may be one with others; but where terms would go
+/// several ways and be summed at the end of each, it is made before. Sums over
+/// axes of the batch are those of gradients, and later passes place them.
+void Materializer::sumWhereItBranches(Value value) {
+  auto sharding = dist::ShardingAttr::of(value.getType());
+  if (value.use_empty() || value.hasOneUse() ||
+      sharding.getReduction() != dist::Reduction::sum)
+    return;
+  AxisList waiting;
+  for (StringAttr axis : sharding.getPartial().getNames())
+    if (batchAxes.contains(axis) ||
+        countBytesIfCarried(value, axis) <= getTensorBytes(value.getType()))
+      waiting.push_back(axis);
+  if (waiting.size() == sharding.getPartial().getNames().size())
+    return;
+  Operation *definition = value.getDefiningOp();
+  OpBuilder builder(definition->getContext());
+  builder.setInsertionPointAfter(definition);
+  auto sum = dist::ReshardOp::create(
+      builder, value.getLoc(),
+      withSharding(value.getType(),
+                   getSharding(symbol, getAxisLists(sharding), waiting)),
+      value);
+  sum->setAttr(dist::kInsertedByAttr,
+               builder.getStringAttr("dist-materialize"));
+  value.replaceAllUsesExcept(sum.getResult(), sum);
 }
 
 /// Results leave a function placed as they are, but never partial; a state in
@@ -192,7 +261,7 @@ static LogicalResult placeStates(ModuleOp module) {
     auto sharding =
         placed.lookup(FlatSymbolRefAttr::get(state.getSymNameAttr()));
     if (!sharding) {
-      dist::MeshOp mesh = *module.getOps<dist::MeshOp>().begin();
+      dist::MeshOp mesh = dist::MeshOp::of(module);
       sharding = dist::ShardingAttr::getReplicated(
           FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
           cast<RankedTensorType>(state.getType()).getRank());
@@ -230,20 +299,18 @@ struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty()) {
-      module.emitError() << "expected a dist.mesh, found none";
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
           failed(Materializer(function, getChildAnalysis<Propagation>(function),
-                              *meshes.begin())
+                              *mesh)
                      .run()))
         return signalPassFailure();
     if (failed(placeStates(module)))
       return signalPassFailure();
-    warnOfIdleAxes(*meshes.begin(), module);
+    warnOfIdleAxes(*mesh, module);
   }
 };
 } // namespace

@@ -18,11 +18,8 @@ Propagation::Propagation(Operation *op) {
     return;
   // A module has one mesh so far; it is found by name where a constraint or a
   // type speaks of it, and by its place otherwise.
-  if (auto module = op->getParentOfType<ModuleOp>()) {
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (!meshes.empty())
-      mesh = *meshes.begin();
-  }
+  if (auto module = op->getParentOfType<ModuleOp>())
+    mesh = dist::MeshOp::of(module);
   if (!mesh)
     return;
   seed(function);

@@ -223,14 +223,11 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty()) {
-      module.emitError() << "expected a dist.mesh, found none";
+    FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
+    if (failed(mesh))
       return signalPassFailure();
-    }
-    dist::MeshOp mesh = *meshes.begin();
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Localizer(function, mesh).run()))
+      if (!function.isExternal() && failed(Localizer(function, *mesh).run()))
         return signalPassFailure();
     for (auto state : module.getOps<nn::StateOp>()) {
       auto type = cast<RankedTensorType>(state.getType());

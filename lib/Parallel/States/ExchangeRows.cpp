@@ -201,12 +201,12 @@ struct ExchangeRowsPass : impl::ExchangeRowsPassBase<ExchangeRowsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    auto meshes = getOperation().getOps<dist::MeshOp>();
-    if (meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    if (!mesh)
       return;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        RowExchanger(function, *meshes.begin()).run();
+        RowExchanger(function, mesh).run();
   }
 };
 } // namespace

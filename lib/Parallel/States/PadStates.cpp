@@ -18,8 +18,8 @@ namespace {
 /// One step. What is padded is dimension 0, at its end, with zeros.
 class StatePadder {
 public:
-  StatePadder(func::FuncOp step, int64_t ranks)
-      : step(step), ranks(ranks), ops(step) {}
+  StatePadder(func::FuncOp step, int64_t ranks, int64_t tensorRanks)
+      : step(step), ranks(ranks), tensorRanks(tensorRanks), ops(step) {}
   LogicalResult run();
 
 private:
@@ -30,7 +30,7 @@ private:
   RankedTensorType padType(Type type) {
     auto tensor = cast<RankedTensorType>(type);
     SmallVector<int64_t> shape(tensor.getShape());
-    shape[0] = llvm::alignTo(shape[0], ranks);
+    shape[0] = llvm::alignTo(shape[0], ranks * tensorRanks);
     return RankedTensorType::get(shape, tensor.getElementType());
   }
   LogicalResult padState(BlockArgument argument, nn::StateOp state);
@@ -41,6 +41,7 @@ private:
 
   func::FuncOp step;
   int64_t ranks;
+  int64_t tensorRanks; ///< over which dimension 0 may be split before
   GradientOps ops;
   /// Values of the update and their padded forms, null until something needs
   /// one.
@@ -286,16 +287,17 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (!mesh)
       return;
-    dist::MeshOp mesh = *meshes.begin();
     int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
+    int64_t tensorRanks =
+        mesh.findAxisSize(dist::MeshOp::kTensorAxis).value_or(1);
     if (ranks == 1)
       return;
     for (func::FuncOp entry : nn::getEntries(module))
       if (nn::getEntryKind(entry) == nn::EntryKind::step &&
-          failed(StatePadder(entry, ranks).run()))
+          failed(StatePadder(entry, ranks, tensorRanks).run()))
         return signalPassFailure();
     for (func::FuncOp entry : nn::getEntries(module))
       if (nn::getEntryKind(entry) != nn::EntryKind::step)

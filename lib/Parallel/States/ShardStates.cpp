@@ -32,8 +32,7 @@ public:
 
   LogicalResult run() {
     SymbolTable symbols(entry->getParentOfType<ModuleOp>());
-    for (auto gradient : llvm::to_vector(entry.getOps<nn::GradientOp>()))
-      constrain(gradient.getResult());
+    llvm::DenseMap<Attribute, std::pair<Type, dist::ShardingAttr>> shardings;
     for (BlockArgument argument : entry.getArguments()) {
       auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
           argument.getArgNumber(), nn::kStateAttr);
@@ -45,36 +44,50 @@ public:
       FailureOr<dist::ConstraintOp> whole = findConstraint(argument);
       if (failed(whole))
         return failure();
+      dist::ShardingAttr sharding = divide(*whole);
+      shardings[name] = {argument.getType(), sharding};
       if (state.getRole() == nn::StateRole::moment)
-        whole->setShardingAttr(shardingOf(argument.getType()));
+        whole->setShardingAttr(sharding);
       else if (stage == 3)
-        shardParameter(*whole);
+        shardParameter(*whole, sharding);
     }
+    // One that is not padded as its state is leaves the step whole.
+    for (auto gradient : llvm::to_vector(entry.getOps<nn::GradientOp>()))
+      if (auto [type, sharding] = shardings.lookup(gradient.getStateAttr());
+          sharding)
+        constrain(gradient.getResult(),
+                  gradient.getType() == type
+                      ? sharding
+                      : dist::ShardingAttr::getReplicated(
+                            sharding.getMesh(), gradient.getType().getRank()));
     return success();
   }
 
 private:
-  /// Split over `dp_shard` along the first dimension that it divides; whole
-  /// where there is none (numbers).
-  dist::ShardingAttr shardingOf(Type type) {
-    auto tensor = cast<RankedTensorType>(type);
+  /// What stands on a state, each piece split over `dp_shard` along the first
+  /// dimension that it divides; as it is where there is none (numbers).
+  dist::ShardingAttr divide(dist::ConstraintOp whole) {
     auto axis = StringRef(dist::MeshOp::kShardAxis);
-    auto none = dist::AxesAttr::get(context, ArrayRef<StringRef>());
-    SmallVector<dist::AxesAttr> dims(tensor.getRank(), none);
+    dist::ShardingAttr sharding = whole.getSharding();
+    SmallVector<dist::AxesAttr> dims(sharding.getDims());
+    SmallVector<int64_t> shape(whole.getType().getShape());
+    for (auto [size, axes] : llvm::zip(shape, dims))
+      size /= mesh.getGroupSize(axes);
     if (std::optional<int64_t> dim =
-            findShardDim(tensor.getShape(), *mesh.findAxisSize(axis)))
-      dims[*dim] = dist::AxesAttr::get(context, axis);
-    return dist::ShardingAttr::get(
-        context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()), dims);
+            findShardDim(shape, *mesh.findAxisSize(axis))) {
+      SmallVector<StringAttr> axes(dims[*dim].getNames());
+      axes.push_back(StringAttr::get(context, axis));
+      dims[*dim] = dist::AxesAttr::get(context, axes, /*open=*/false);
+    }
+    return dist::ShardingAttr::get(context, sharding.getMesh(), dims);
   }
 
-  dist::ConstraintOp constrain(Value value) {
+  void constrain(Value value, dist::ShardingAttr sharding) {
     OpBuilder builder(context);
     builder.setInsertionPointAfterValue(value);
-    auto constraint = dist::ConstraintOp::create(builder, value.getLoc(), value,
-                                                 shardingOf(value.getType()));
+    auto constraint =
+        dist::ConstraintOp::create(builder, value.getLoc(), value, sharding);
     value.replaceAllUsesExcept(constraint.getResult(), constraint);
-    return constraint;
   }
 
   FailureOr<dist::ConstraintOp> findConstraint(BlockArgument argument) {
@@ -88,10 +101,10 @@ private:
 
   /// At rest in pieces, which the update reads; forward and backward read it
   /// whole.
-  void shardParameter(dist::ConstraintOp whole) {
+  void shardParameter(dist::ConstraintOp whole, dist::ShardingAttr sharding) {
     OpBuilder builder(whole);
-    auto pieces = dist::ConstraintOp::create(
-        builder, whole.getLoc(), whole.getInput(), shardingOf(whole.getType()));
+    auto pieces = dist::ConstraintOp::create(builder, whole.getLoc(),
+                                             whole.getInput(), sharding);
     whole.getInputMutable().assign(pieces);
     whole.getResult().replaceUsesWithIf(
         pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
@@ -115,10 +128,9 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
                          << stage.getValue();
       return signalPassFailure();
     }
-    auto meshes = module.getOps<dist::MeshOp>();
-    if (stage == 0 || meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    if (stage == 0 || !mesh)
       return;
-    dist::MeshOp mesh = *meshes.begin();
     if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
       return; // one shard is the whole
     // A state lies in one way, whichever entry reads it.

@@ -216,12 +216,12 @@ struct SliceGradientsPass : impl::SliceGradientsPassBase<SliceGradientsPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    auto meshes = getOperation().getOps<dist::MeshOp>();
-    if (meshes.empty())
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    if (!mesh)
       return;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        GradientSlicer(function, *meshes.begin()).run();
+        GradientSlicer(function, mesh).run();
   }
 };
 } // namespace

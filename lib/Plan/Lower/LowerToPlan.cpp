@@ -83,9 +83,9 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
   ProgramOp createProgram(OpBuilder &builder, func::FuncOp entry) {
     int64_t ranks = 1;
     FlatSymbolRefAttr mesh;
-    for (auto each : getOperation().getOps<dist::MeshOp>()) {
-      mesh = FlatSymbolRefAttr::get(each.getSymNameAttr());
-      ranks = each.getRankCount();
+    if (dist::MeshOp only = dist::MeshOp::of(getOperation())) {
+      mesh = FlatSymbolRefAttr::get(only.getSymNameAttr());
+      ranks = only.getRankCount();
     }
     return createContainer<ProgramOp>(
         builder, entry.getLoc(), entry.getSymName(), /*stage=*/0, ranks, mesh);

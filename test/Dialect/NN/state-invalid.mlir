@@ -71,7 +71,7 @@ func.func @constant() {
 // -----
 
 func.func @iota() {
-  // expected-error @below {{'nn.iota' op expected 'dim' in [0, 1), found 1}}
+  // expected-error @below {{expected 'dim' in [0, 1), found 1}}
   %0 = nn.iota {dim = 1 : i64} : tensor<4xi64>
   return
 }

@@ -292,8 +292,9 @@ LogicalResult MutantsTest::compile(ModuleOp module, const Setting &setting,
   options.mesh = setting.constraints ? "" : setting.mesh;
   options.microBatches = setting.microBatches;
   options.mixedPrecision = setting.precision;
-  options.zeroStage = setting.stage;
-  options.zeroGatherOnce = setting.once;
+  options.settings.push_back("zero_stage=" + std::to_string(setting.stage));
+  if (setting.once)
+    options.settings.push_back("zero.gather_once=true");
   pm.addPass(driver::createRunPhasesPass(options));
   return pm.run(module);
 }

@@ -160,7 +160,7 @@ protected:
     options.mesh = setting.mesh;
     options.mixedPrecision = setting.precision;
     options.microBatches = setting.microBatches;
-    options.zeroStage = setting.stage;
+    options.settings.push_back("zero_stage=" + std::to_string(setting.stage));
     options.schedule = setting.schedule;
     // Not another one: a process keeps oneDNN to one set of instructions.
     options.target = "cpu";

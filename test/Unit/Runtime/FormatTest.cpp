@@ -437,6 +437,8 @@ TEST(Format, NamesEachInputOfAKernelOrNone) {
   for (Command &command : executable.programs[0].bodies[2].commands)
     if (auto *kernel = std::get_if<KernelCommand>(&command.what))
       kernel->inputNames = {"x", ""};
+    else if (auto *gemm = std::get_if<GemmCommand>(&command.what))
+      gemm->scratch.reset();
   Status status =
       writeExecutableFile(executable, tinySections(), folder / "a.accx");
   ASSERT_FALSE(status.ok());

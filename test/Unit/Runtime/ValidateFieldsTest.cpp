@@ -382,6 +382,12 @@ TEST(ValidateFields, OfAttention) {
                 a.logSumExp = contiguousView(3, {1, 1, 3});
               }),
               HasSubstr("'z'"));
+  // What holds a value is no scratch.
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.scratch = contiguousView(0, {1}, DType::I8);
+              }),
+              HasSubstr("expected scratch in a buffer of role 'scratch', found "
+                        "it in 'x' of role 'input'"));
   // It is written: the copy reads it.
   EXPECT_THAT(attention([](AttentionCommand &a) { a.logSumExp.reset(); }),
               HasSubstr("'z'"));

@@ -1,0 +1,85 @@
+// The table of settings. A key of a file says one of them: by its row
+// (`.sets(NAME)`), or by a claim where its value stands for another.
+
+#include "Settings.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace accel::config;
+using Reader = NamedSetting::Reader;
+
+static constexpr NamedSetting ofLayout(StringLiteral name, StringLiteral type) {
+  return {name, Reader::Layout, type, ""};
+}
+static constexpr NamedSetting ofUpdate(StringLiteral name) {
+  return {name, Reader::Update, "", ""};
+}
+static constexpr NamedSetting ofPass(StringLiteral name, StringLiteral type,
+                                     StringLiteral help) {
+  return {name, Reader::Pass, type, help};
+}
+
+static constexpr NamedSetting kSettings[] = {
+    ofLayout("num_processes", "int>=1"),
+    ofLayout("dp_replicate", "int>=1"),
+    ofLayout("dp_shard", "int>=1"),
+    ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
+    ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofLayout("train_batch_size", "int>=1"),
+    ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
+    ofLayout("gradient_accumulation_steps", "int>=1"),
+    ofLayout("mixed_precision", "no,bf16"),
+    ofUpdate("gradient_clipping"),
+    ofUpdate("optimizer.type"),
+    ofUpdate("optimizer.lr"),
+    ofUpdate("optimizer.betas"),
+    ofUpdate("optimizer.eps"),
+    ofUpdate("optimizer.weight_decay"),
+    ofUpdate("optimizer.momentum"),
+    ofUpdate("scheduler.type"),
+    ofUpdate("scheduler.warmup"),
+    ofUpdate("scheduler.warmup_steps"),
+    ofUpdate("scheduler.total_steps"),
+    ofUpdate("seed"),
+};
+
+ArrayRef<NamedSetting> accel::config::namedSettings() { return kSettings; }
+
+const NamedSetting *accel::config::findSetting(StringRef name) {
+  const NamedSetting *found = find_if(
+      kSettings, [&](const NamedSetting &one) { return one.name == name; });
+  return found == std::end(kSettings) ? nullptr : found;
+}
+
+std::string accel::config::describeMismatch(const NamedSetting &setting,
+                                            StringRef value) {
+  StringRef type = setting.type;
+  if (type.empty())
+    return "";
+  if (type == "bool")
+    return value == "true" || value == "false" ? "" : "true or false";
+  if (type.consume_front("int>=")) {
+    int64_t least = 0, number = 0;
+    (void)type.getAsInteger(10, least);
+    return !value.getAsInteger(10, number) && number >= least
+               ? ""
+               : ("an integer of at least " + type).str();
+  }
+  SmallVector<StringRef> words;
+  type.split(words, ',');
+  if (is_contained(words, value))
+    return "";
+  return join(drop_end(words), ", ") + " or " + words.back().str();
+}
+
+std::string accel::config::describePassSettings() {
+  std::string text;
+  for (const NamedSetting &one : kSettings)
+    if (one.reader == Reader::Pass)
+      text += (text.empty() ? "" : ", ") + one.name.str() + "=" +
+              (one.type == "bool" ? "true,false" : one.type.str()) + " (" +
+              one.help.str() + ")";
+  return text;
+}

@@ -1,0 +1,23 @@
+// The settings that a pass obeys, by the names that files and `--set` have.
+
+#ifndef ACCEL_LIB_DRIVER_SETTINGS_H
+#define ACCEL_LIB_DRIVER_SETTINGS_H
+
+#include "Phases.h"
+#include "llvm/Support/Error.h"
+
+namespace accel::driver {
+
+/// Whether a phase has a pass that obeys `name` (`zero_stage`). What is called
+/// otherwise is the update's (`optimizer.lr`), or nobody's.
+bool isPhaseSetting(llvm::StringRef name);
+
+/// Puts the value into the option of the pass that obeys it. Fails if it is not
+/// of that option's type; what else is wrong with it the pass says. Requires
+/// `isPhaseSetting(name)`.
+llvm::Error applySetting(PhaseOptions &options, llvm::StringRef name,
+                         llvm::StringRef value);
+
+} // namespace accel::driver
+
+#endif // ACCEL_LIB_DRIVER_SETTINGS_H

@@ -1,0 +1,209 @@
+// Joins dimensions by a union of sets, op by op, and adds up what the ops cost.
+
+#include "DimClasses.h"
+
+#include "dialects/Dist/Dist.h"
+#include "dialects/Interfaces/Cost.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::parallel;
+
+static int64_t getSize(Value value, unsigned dim) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+}
+
+DimClasses::DimClasses(func::FuncOp function) {
+  auto add = [&](Value value) {
+    auto tensor = cast<RankedTensorType>(value.getType());
+    firstDims[value] = parents.size();
+    for (int64_t size : tensor.getShape()) {
+      parents.push_back(parents.size());
+      classes.emplace_back().size = size;
+    }
+  };
+  llvm::for_each(function.getArguments(), add);
+  for (Operation &op : function.front())
+    llvm::for_each(op.getResults(), add);
+  for (Operation &op : function.front())
+    join(&op);
+  // An axis splits one dimension of a tensor.
+  for (auto [value, first] : firstDims) {
+    llvm::SmallDenseSet<unsigned> seen;
+    for (unsigned dim = 0,
+                  rank = cast<RankedTensorType>(value.getType()).getRank();
+         dim < rank; ++dim)
+      if (unsigned number = find(value, dim);
+          getSize(value, dim) > 1 && !seen.insert(number).second)
+        classes[number].size = 1;
+  }
+  for (Operation &op : function.front())
+    weigh(&op);
+}
+
+unsigned DimClasses::findRoot(unsigned dim) const {
+  while (parents[dim] != dim)
+    dim = parents[dim] = parents[parents[dim]];
+  return dim;
+}
+
+unsigned DimClasses::find(Value value, unsigned dim) const {
+  return findRoot(firstDims.lookup(value) + dim);
+}
+
+void DimClasses::join(unsigned dim, unsigned other) {
+  dim = findRoot(dim);
+  other = findRoot(other);
+  if (dim == other)
+    return;
+  parents[other] = dim;
+  classes[dim].size = std::gcd(classes[dim].size, classes[other].size);
+}
+
+namespace {
+/// A dimension of an operand or a result, and the factors of it.
+struct OpDim {
+  Value value;
+  unsigned dim;
+  const ShardingRule::Dim *factors;
+  bool isOperand;
+};
+} // namespace
+
+/// Whether the elements along a dimension are made where they are wanted: of a
+/// constant, or of what a broadcast repeats. What reads it is tied to nothing
+/// by it, though many may read the one op that is left of equal ones.
+static bool isMadeAnywhere(Value value, unsigned dim) {
+  auto shardable =
+      dyn_cast_if_present<ShardingRuleOpInterface>(value.getDefiningOp());
+  if (!shardable)
+    return false;
+  ShardingRule rule = shardable.getShardingRule();
+  const ShardingRule::Dim &made =
+      rule.results[cast<OpResult>(value).getResultNumber()][dim];
+  return llvm::none_of(made, [&](unsigned factor) {
+    return llvm::any_of(
+        rule.operands, [&](const ShardingRule::Tensor &operand) {
+          return llvm::any_of(operand, [&](const ShardingRule::Dim &of) {
+            return llvm::is_contained(of, factor);
+          });
+        });
+  });
+}
+
+static SmallVector<OpDim> getDims(Operation *op, const ShardingRule &rule) {
+  SmallVector<OpDim> dims;
+  for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+    for (auto [dim, factors] : llvm::enumerate(tensor))
+      if (!isMadeAnywhere(operand, dim))
+        dims.push_back({operand, unsigned(dim), &factors, true});
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    for (auto [dim, factors] : llvm::enumerate(tensor))
+      dims.push_back({result, unsigned(dim), &factors, false});
+  return dims;
+}
+
+void DimClasses::join(Operation *op) {
+  if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
+    for (unsigned dim = 0, rank = constraint.getType().getRank(); dim < rank;
+         ++dim)
+      join(find(constraint.getInput(), dim), find(constraint.getResult(), dim));
+    return;
+  }
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable)
+    return;
+  ShardingRule rule = shardable.getShardingRule();
+  SmallVector<std::optional<unsigned>> of(rule.factors.size());
+  for (const OpDim &each : getDims(op, rule)) {
+    if (each.factors->empty())
+      continue;
+    unsigned factor = each.factors->front();
+    unsigned dim = find(each.value, each.dim);
+    classes[dim].size = std::gcd(classes[dim].size, rule.factors[factor].size);
+    if (of[factor])
+      join(*of[factor], dim);
+    else
+      of[factor] = dim;
+  }
+}
+
+/// An all-reduce moves its tensor twice.
+void DimClasses::makeSum(Value value, unsigned number) {
+  if (sums.insert({value, number}).second)
+    classes[number].bytes += 2 * getTensorBytes(value.getType());
+}
+
+/// Where an op is linear in terms, sums wait; elsewhere they are made.
+void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
+  llvm::SmallSetVector<unsigned, 4> waiting;
+  for (Value operand : op->getOperands())
+    waiting.insert_range(terms.lookup(operand));
+  for (unsigned number : waiting) {
+    SmallVector<unsigned, 2> those;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (llvm::is_contained(terms.lookup(operand), number))
+        those.push_back(index);
+    if (llvm::is_contained(rule.linearGroups, those))
+      for (Value result : op->getResults())
+        terms[result].push_back(number);
+    else
+      for (unsigned index : those)
+        makeSum(op->getOperand(index), number);
+  }
+}
+
+void DimClasses::weigh(Operation *op) {
+  auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!shardable) {
+    if (!isa<dist::ConstraintOp>(op))
+      addSums(op, ShardingRule());
+    return;
+  }
+  ShardingRule rule = shardable.getShardingRule();
+  addSums(op, rule);
+  SmallVector<OpDim> dims = getDims(op, rule);
+  // The class of each factor that stands first somewhere.
+  llvm::SmallDenseMap<unsigned, unsigned> of;
+  llvm::SmallSetVector<unsigned, 4> members;
+  for (const OpDim &each : dims)
+    if (getSize(each.value, each.dim) > 1 && !each.factors->empty()) {
+      unsigned number = find(each.value, each.dim);
+      of[each.factors->front()] = number;
+      members.insert(number);
+    }
+  int64_t flops = 0;
+  if (auto cost = dyn_cast<CostOpInterface>(op))
+    flops = cost.getFlops();
+  for (auto [factor, number] : of) {
+    classes[number].flops += flops;
+    if (rule.factors[factor].kind == FactorKind::Sum)
+      for (Value result : op->getResults())
+        terms[result].push_back(number);
+    else if (rule.factors[factor].kind != FactorKind::PassThrough)
+      for (Value result : op->getResults())
+        makeSum(result, number);
+  }
+  // What is wanted whole is gathered; a result that is whole is cut for
+  // nothing.
+  for (const OpDim &each : dims) {
+    if (!each.isOperand || !each.factors->empty() ||
+        getSize(each.value, each.dim) == 1)
+      continue;
+    unsigned number = find(each.value, each.dim);
+    classes[number].bytes += getTensorBytes(each.value.getType());
+    members.insert(number);
+  }
+  addGroup(members.getArrayRef());
+}
+
+void DimClasses::addGroup(ArrayRef<unsigned> members) {
+  if (members.size() < 2)
+    return;
+  for (unsigned number : members)
+    classes[number].groups.push_back(groups.size());
+  groups.emplace_back(members);
+}

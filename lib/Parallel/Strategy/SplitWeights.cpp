@@ -1,0 +1,185 @@
+// Tensor parallelism, found from structure: splits over the axis `tp` the
+// dimensions of weights from which ranks gain most for what they exchange.
+
+#include "DimClasses.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Parallel/Passes.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_SPLITWEIGHTSPASS
+#include "lib/Parallel/Passes.h.inc"
+
+/// What a rank computes in the time in which a byte reaches another: from some
+/// 60 where cores share memory to 1,000 between GPUs. It weighs classes that
+/// exclude each other.
+static constexpr double kFlopsPerByte = 256;
+/// A class that saves less for a byte is not split. (The two products of an MLP
+/// of width d save 3 d.)
+static constexpr double kLeastFlopsPerByte = 16;
+
+namespace {
+/// The dimensions of each state that are split, by its name.
+using Splits = llvm::DenseMap<Attribute, llvm::SmallBitVector>;
+
+/// Chooses on one entry.
+class Chooser {
+public:
+  Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
+      : entry(entry), axis(axis), ranks(ranks), classes(entry) {}
+  Splits run();
+
+private:
+  /// The work saved for each byte.
+  double getRatio(unsigned number) {
+    const DimClasses::Class &each = classes.get(number);
+    return double(each.flops) / double(each.bytes + 1);
+  }
+  /// The work that is done in pieces, times the share of the time in which it
+  /// is done and not waited for.
+  double getGain(unsigned number) {
+    return double(classes.get(number).flops) /
+           (1 + kFlopsPerByte / (getRatio(number) + 1));
+  }
+  /// Those of `chosen` that a class excludes.
+  SmallVector<unsigned> findRivals(unsigned number,
+                                   const llvm::SetVector<unsigned> &chosen);
+  llvm::SetVector<unsigned> choose(ArrayRef<unsigned> candidates);
+
+  func::FuncOp entry;
+  StringRef axis;
+  int64_t ranks;
+  DimClasses classes;
+  llvm::SmallDenseSet<unsigned> placed; ///< what somebody has split
+};
+} // namespace
+
+/// What stands on a state's argument; null if something else reads it.
+static dist::ConstraintOp findConstraint(BlockArgument argument) {
+  return argument.hasOneUse()
+             ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
+             : dist::ConstraintOp();
+}
+
+static Attribute getState(func::FuncOp entry, BlockArgument argument) {
+  return entry.getArgAttr(argument.getArgNumber(), nn::kStateAttr);
+}
+
+SmallVector<unsigned>
+Chooser::findRivals(unsigned number, const llvm::SetVector<unsigned> &chosen) {
+  llvm::SmallSetVector<unsigned, 8> rivals;
+  for (unsigned group : classes.get(number).groups)
+    for (unsigned other : classes.getGroup(group))
+      if (other != number && chosen.contains(other))
+        rivals.insert(other);
+  return rivals.takeVector();
+}
+
+/// Of classes that exclude each other those of the most gain, nearly: first
+/// what costs least for its work, then what gains more than all it excludes.
+/// (The width of a model excludes the hidden widths of all its layers.)
+llvm::SetVector<unsigned> Chooser::choose(ArrayRef<unsigned> candidates) {
+  SmallVector<unsigned> sorted =
+      llvm::filter_to_vector(candidates, [&](unsigned number) {
+        return getRatio(number) >= kLeastFlopsPerByte;
+      });
+  llvm::stable_sort(sorted, [&](unsigned a, unsigned b) {
+    return getRatio(a) > getRatio(b);
+  });
+  llvm::SetVector<unsigned> chosen(placed.begin(), placed.end());
+  for (unsigned number : sorted)
+    if (findRivals(number, chosen).empty())
+      chosen.insert(number);
+  for (unsigned number : sorted) {
+    SmallVector<unsigned> rivals = findRivals(number, chosen);
+    double others = 0;
+    for (unsigned rival : rivals)
+      others += placed.contains(rival) ? HUGE_VAL : getGain(rival);
+    if (chosen.contains(number) || getGain(number) <= others)
+      continue;
+    for (unsigned rival : rivals)
+      chosen.remove(rival);
+    chosen.insert(number);
+  }
+  return chosen;
+}
+
+Splits Chooser::run() {
+  SmallVector<std::pair<BlockArgument, unsigned>> dims;
+  llvm::SmallSetVector<unsigned, 16> candidates;
+  for (BlockArgument argument : entry.getArguments()) {
+    dist::ConstraintOp constraint = findConstraint(argument);
+    if (!getState(entry, argument) || !constraint)
+      continue;
+    for (auto [dim, axes] :
+         llvm::enumerate(constraint.getSharding().getDims())) {
+      unsigned number = classes.find(argument, dim);
+      // What somebody has placed stays there, and excludes others.
+      if (axes.contains(axis))
+        placed.insert(number);
+      if (!axes.empty())
+        continue;
+      dims.emplace_back(argument, dim);
+      if (classes.get(number).size % ranks == 0)
+        candidates.insert(number);
+    }
+  }
+  llvm::SetVector<unsigned> chosen = choose(candidates.getArrayRef());
+  Splits splits;
+  for (auto &[argument, dim] : dims) {
+    if (!chosen.contains(classes.find(argument, dim)))
+      continue;
+    llvm::SmallBitVector &split = splits[getState(entry, argument)];
+    split.resize(cast<RankedTensorType>(argument.getType()).getRank());
+    split.set(dim);
+  }
+  return splits;
+}
+
+/// Says on the arguments of an entry what was chosen of their states.
+static void split(func::FuncOp entry, const Splits &splits, StringRef axis) {
+  MLIRContext *context = entry.getContext();
+  for (BlockArgument argument : entry.getArguments()) {
+    auto found = splits.find(getState(entry, argument));
+    dist::ConstraintOp constraint = findConstraint(argument);
+    if (found == splits.end() || !constraint)
+      continue;
+    SmallVector<dist::AxesAttr> dims(constraint.getSharding().getDims());
+    for (unsigned dim : found->second.set_bits())
+      dims[dim] = dist::AxesAttr::get(context, axis);
+    constraint.setShardingAttr(dist::ShardingAttr::get(
+        context, constraint.getSharding().getMesh(), dims));
+  }
+}
+
+namespace {
+struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    StringRef axis = dist::MeshOp::kTensorAxis;
+    int64_t ranks = mesh ? mesh.findAxisSize(axis).value_or(1) : 1;
+    if (ranks == 1)
+      return;
+    // A step reads all that others read, and has the most to split.
+    func::FuncOp chosenOn = nn::findEntry(module, nn::EntryKind::step);
+    SmallVector<func::FuncOp> entries = nn::getEntries(module);
+    if (!chosenOn && !entries.empty())
+      chosenOn = entries.front();
+    if (!chosenOn)
+      return;
+    Splits splits = Chooser(chosenOn, axis, ranks).run();
+    for (func::FuncOp entry : entries)
+      split(entry, splits, axis);
+  }
+};
+} // namespace
+} // namespace accel::parallel

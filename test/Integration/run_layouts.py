@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""Trains a model of ../shared/models/train in many layouts and compares each with one rank:
+
+  run_layouts.py MODEL [--layouts A;B] [--every N] --work DIR
+
+A layout is flags of acc-opt, `mesh` or `mesh micro_batches stage`: "dp=2,tp=2 2 3". In
+float64, SGD without clipping: losses, the norm of the gradients, every gradient and the
+weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
+compile proves that the split program is the whole one, and the plan the split one. Without
+--layouts all of up to eight ranks that the batch allows, of which --every takes each Nth.
+Prints each comparison."""
+import argparse
+import pathlib
+import shutil
+import sys
+
+from acc import Failed, bindings, report_of, run, tensorfiles
+
+STEPS, CLOSE = 3, 1e-9
+OPTIMIZERS = {"sgd": ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-gradients"],
+              "adamw": ["--optimizer=adamw", "--set", "optimizer.lr=1e-3", "--set",
+                        "gradient_clipping=0.5"]}
+
+
+def all_layouts(batch):
+    """Meshes of data, states and tensors, with micro-batches and ZeRO's stages."""
+    for tensor in (1, 2, 4):
+        for replicas, shards in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2)):
+            if tensor * replicas * shards > 8 or tensor * replicas * shards == 1:
+                continue
+            for parts in (1, 2, 4):
+                for stage in ((0,) if shards == 1 else (1, 2, 3)):
+                    if batch % (replicas * shards * parts) == 0:
+                        axes = (("dp_replicate", replicas), ("dp_shard", shards), ("tp", tensor))
+                        mesh = ",".join(f"{name}={size}" for name, size in axes if size > 1)
+                        yield f"{mesh} {parts} {stage}"
+
+
+def largest(found, expected):
+    """The largest difference of a tensor, relative to what is in it, and its name."""
+    if found.keys() != expected.keys():
+        raise Failed(f"expected {sorted(expected)}, found {sorted(found)}")
+    whole = sum(tensorfiles.norm(tensor)**2 for tensor in expected.values())**0.5
+    return max((tensorfiles.distance(found[name], tensor)
+                / max(tensorfiles.norm(tensor), 1e-4 * whole), name)
+               for name, tensor in expected.items())
+
+
+class Model:
+    def __init__(self, folder, work):
+        self.file, self.inputs, self.work = folder / "model.onnx", folder / "test_data_set_0", work
+        self.dims, self.batch = bindings(self.file, self.inputs)
+        self.dims += tensorfiles.folded_flags(self.file)
+        (self.loss, _), *_ = tensorfiles.graph_values(self.file)[1]
+        work.mkdir(parents=True, exist_ok=True)
+
+    def train(self, optimizer, layout):
+        mesh, parts, stage = (layout.split() + ["", "1", "0"][len(layout.split()):])[:3]
+        executable = self.work / "model.accx"
+        flags = ["--mesh", mesh] if mesh else []
+        flags += ["--set", f"zero_stage={stage}"] if stage != "0" else []
+        run("acc-opt", self.file, "--train", "--loss", self.loss, "--dtype=f64", "--entries=step",
+            *OPTIMIZERS[optimizer], *self.dims, *flags, "--micro-batches", parts, "-o", executable)
+        ranks = 1
+        for axis in filter(None, mesh.split(",")):
+            ranks *= int(axis.split("=")[1])
+        outputs, weights = self.work / "outputs", self.work / "weights.safetensors"
+        shutil.rmtree(outputs, ignore_errors=True)
+        stdout, _ = run("acc-run", executable, "--steps", STEPS, "--inputs", self.inputs, "--outputs",
+                        outputs, "--save-weights", weights, "--json")
+        lines, _ = report_of(stdout, ranks)
+        gradients = {name: tensor for name, tensor in tensorfiles.read(outputs).items()
+                     if name.endswith(".grad")} if optimizer == "sgd" else {}
+        return lines, gradients, tensorfiles.read_safetensors(weights)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=pathlib.Path)
+    parser.add_argument("--layouts", default="")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    model = Model(options.model, options.work)
+    layouts = [layout for layout in options.layouts.split(";") if layout]
+    layouts = layouts or list(all_layouts(model.batch))[::options.every]
+    count = 0
+    for optimizer in OPTIMIZERS:
+        one, gradients, weights = model.train(optimizer, "")
+        for layout in layouts:
+            lines, found, saved = model.train(optimizer, layout)
+            worst = [max((abs(a[key] - b[key]) / abs(b[key]), key)
+                         for a, b in zip(lines, one, strict=True) for key in ("loss", "grad_norm")),
+                     largest(saved, weights)]
+            if gradients:
+                worst.append(largest(found, gradients))
+            error, where = max(worst)
+            print(f"  {optimizer}, {layout}: {error:.1e} at '{where}'", flush=True)
+            if not error <= CLOSE:
+                raise Failed(f"{optimizer}, {layout}: '{where}' differs by {error:.2e}, "
+                             f"expected at most {CLOSE:.0e}")
+            count += 1
+    print(f"{count} runs of {len(layouts)} layouts equal one rank")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (Failed, tensorfiles.Mismatch) as problem:
+        sys.exit(f"run_layouts: {problem}")

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Trains small random language models of many architectures with acc and with
+PyTorch in float64, and compares losses and parameters after three steps.
+
+Each is exported by today's exporter in three ways (defaults with dynamic sizes,
+defaults with static ones, optimize=False) and by acc-export (with the loss inside),
+and runs on one rank, on two with two micro-batches, and on four with ZeRO-3. A default
+export of which the exporter folded parameters must be refused, naming them and the
+remedy; with --allow-folded it trains like PyTorch with those held. Of the others nothing
+may be folded, and the weights that acc trained from a file of acc-export, put back by
+acc_export.load, must give PyTorch's logits. A default export in which calls were merged
+may be refused altogether, naming the calls, parameters and the remedy. Run it with the
+versions of test/Fixtures/requirements.txt and the tools built (scripts/setup); arguments
+name architectures, none all of them. Takes some ten minutes."""
+import argparse
+import copy
+import json
+import logging
+import pathlib
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import numpy as np
+import safetensors.torch
+import torch
+import transformers as hf
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+import acc_export  # noqa: E402
+
+VOCABULARY, BATCH, SEQUENCE, STEPS, RATE = 99, 4, 10, 3, 0.1
+WAYS = ("dynamic", "static", "raw", "acc-export")
+LAYOUTS = {"1 rank": ["--mesh", "dp=1"],
+           "2 ranks, 2 micro-batches": ["--mesh", "dp=2", "--micro-batches", "2"],
+           "ZeRO-3 on 4": ["--mesh", "dp=4", "--set", "zero_stage=3"]}
+LOSS_LIMIT = 1e-6       # relative
+LOGITS_LIMIT = 1e-4     # of the largest
+PARAMETER_LIMIT = 1e-3  # of how far the parameter moved: float32 keeps the moves so well
+
+USUAL = dict(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+             intermediate_size=48, max_position_embeddings=32)
+GROUPED = dict(USUAL, num_key_value_heads=2)
+GPT = dict(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=32,
+           resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
+
+ARCHITECTURES = {
+    "albert": (hf.AlbertForMaskedLM, hf.AlbertConfig, dict(USUAL, embedding_size=16)),
+    "bloom": (hf.BloomForCausalLM, hf.BloomConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4)),
+    "cohere": (hf.CohereForCausalLM, hf.CohereConfig, USUAL),
+    "distilbert": (hf.DistilBertForMaskedLM, hf.DistilBertConfig, dict(
+        vocab_size=VOCABULARY, dim=32, n_layers=2, n_heads=4, hidden_dim=48,
+        max_position_embeddings=32)),
+    "electra": (hf.ElectraForMaskedLM, hf.ElectraConfig, dict(USUAL, embedding_size=16)),
+    "falcon": (hf.FalconForCausalLM, hf.FalconConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        alibi=False)),
+    "gemma": (hf.GemmaForCausalLM, hf.GemmaConfig, dict(
+        USUAL, num_key_value_heads=1, head_dim=8)),
+    "gemma2": (hf.Gemma2ForCausalLM, hf.Gemma2Config, dict(
+        GROUPED, head_dim=8, sliding_window=4)),
+    "gpt2": (hf.GPT2LMHeadModel, hf.GPT2Config, dict(
+        GPT, n_embd=30, n_head=3, scale_attn_by_inverse_layer_idx=True)),
+    "gpt_bigcode": (hf.GPTBigCodeForCausalLM, hf.GPTBigCodeConfig, GPT),
+    "gpt_neo": (hf.GPTNeoForCausalLM, hf.GPTNeoConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, num_layers=2, num_heads=4, window_size=4,
+        attention_types=[[["global", "local"], 1]], max_position_embeddings=32)),
+    "gpt_neox": (hf.GPTNeoXForCausalLM, hf.GPTNeoXConfig, dict(USUAL, rotary_pct=0.25)),
+    "gptj": (hf.GPTJForCausalLM, hf.GPTJConfig, dict(GPT, rotary_dim=4)),
+    "granite": (hf.GraniteForCausalLM, hf.GraniteConfig, GROUPED),
+    "llama": (hf.LlamaForCausalLM, hf.LlamaConfig, dict(
+        GROUPED, tie_word_embeddings=True, rope_parameters=LLAMA3)),
+    "mistral": (hf.MistralForCausalLM, hf.MistralConfig, dict(GROUPED, sliding_window=4)),
+    "olmo": (hf.OlmoForCausalLM, hf.OlmoConfig, USUAL),
+    "olmo2": (hf.Olmo2ForCausalLM, hf.Olmo2Config, USUAL),
+    "opt": (hf.OPTForCausalLM, hf.OPTConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        ffn_dim=48, max_position_embeddings=32, word_embed_proj_dim=32)),
+    "phi": (hf.PhiForCausalLM, hf.PhiConfig, USUAL),
+    "phi3": (hf.Phi3ForCausalLM, hf.Phi3Config, dict(GROUPED, pad_token_id=0)),
+    "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config, GROUPED),
+    "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config, dict(GROUPED, head_dim=8)),
+    "roberta": (hf.RobertaForMaskedLM, hf.RobertaConfig, dict(
+        USUAL, max_position_embeddings=40)),
+    "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config, dict(GROUPED, pad_token_id=0)),
+    "stablelm": (hf.StableLmForCausalLM, hf.StableLmConfig, GROUPED),
+    "starcoder2": (hf.Starcoder2ForCausalLM, hf.Starcoder2Config, GROUPED),
+}
+
+
+class Refused(Exception):
+    """acc said no: its message."""
+
+
+def run(*command):
+    result = subprocess.run([str(c) for c in command], text=True, capture_output=True)
+    if result.returncode:
+        raise Refused(result.stderr.strip().splitlines()[-1])
+    return result.stdout
+
+
+def make_model(architecture):
+    """Logits alone, no dropout (the model is in eval mode), parameters all different
+    (an exporter merges equal ones)."""
+    kind, config, sizes = ARCHITECTURES[architecture]
+    options = {} if "MaskedLM" in kind.__name__ else {"use_cache": False}
+
+    class Logits(kind):
+        def forward(self, input_ids):
+            return kind.forward(self, input_ids=input_ids, **options).logits
+
+    torch.manual_seed(5)
+    model = Logits(config(**sizes)).eval()
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=generator))
+    return model
+
+
+def make_inputs():
+    generator = torch.Generator().manual_seed(2)
+    ids = torch.randint(2, VOCABULARY, (BATCH, SEQUENCE), generator=generator)
+    labels = torch.randint(0, VOCABULARY, (BATCH, SEQUENCE), generator=generator)
+    labels[0, :3] = -100
+    labels[2, 5:] = -100
+    return ids, labels
+
+
+def train(model, held):
+    """float64's losses and the model after the steps; names in `held` stay."""
+    model = copy.deepcopy(model).double()
+    ids, labels = make_inputs()
+    optimizer = torch.optim.SGD([p for n, p in model.named_parameters() if n not in held], lr=RATE)
+    losses = []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(
+            model(ids).reshape(-1, VOCABULARY), labels.reshape(-1))
+        losses.append(loss.item())
+        loss.backward()
+        optimizer.step()
+    return losses, model
+
+
+def compare(model, trained, weights, held):
+    """The largest error of a parameter, relative to how far it moved. A parameter
+    that the file knows by another of its names is found under that one."""
+    start, end = model.state_dict(), trained.state_dict()
+    worst = 0.0
+    for name, parameter in trained.named_parameters():
+        if name in held:
+            continue
+        saved = [n for n in end if n in weights and end[n].data_ptr() == parameter.data_ptr()]
+        if not saved:
+            raise Refused(f"'{name}' is not among the saved weights")
+        error = (weights[saved[0]].double() - end[name]).norm()
+        moved = (end[name] - start[name].double()).norm()
+        worst = max(worst, (error / max(moved, 1e-3 * end[name].norm())).item())
+    return worst
+
+
+def check_loaded(model, trained, saved):
+    """The weights go back strictly, and the module then computes what PyTorch's does."""
+    ids, _ = make_inputs()
+    fresh = copy.deepcopy(model)
+    acc_export.load(fresh, saved)
+    with torch.no_grad():
+        expected = trained(ids)
+        error = (fresh(ids).double() - expected).abs().max() / expected.abs().max()
+    if not error <= LOGITS_LIMIT:
+        raise Refused(f"after acc_export.load the logits are off by {error:.1e} of the largest")
+
+
+def export(model, way, work):
+    """Writes work/model.onnx and work/inputs. Returns the loss and the dimensions, as
+    acc-opt takes them."""
+    ids, labels = make_inputs()
+    shape = {0: "batch", 1: "sequence"}
+    dims = [] if way == "static" else ["--dim", f"batch={BATCH}", "--dim", f"sequence={SEQUENCE}"]
+    if way == "acc-export":
+        acc_export.export(model, (ids,), {"labels": labels}, loss="mlm", dir=work,
+                          dynamic_shapes={"input_ids": shape, "labels": shape})
+        return "loss", dims
+    options = {"optimize": way != "raw"}
+    if way != "static":
+        options["dynamic_shapes"] = {"input_ids": {0: torch.export.Dim("batch", min=1, max=64),
+                                                   1: torch.export.Dim("sequence", min=2, max=32)}}
+    torch.onnx.export(model, (ids,), str(work / "model.onnx"), dynamo=True, verbose=False,
+                      input_names=["input_ids"], output_names=["logits"], **options)
+    (work / "inputs").mkdir()
+    np.save(work / "inputs" / "input_ids.npy", ids.numpy())
+    np.save(work / "inputs" / "labels.npy", labels.numpy())
+    return "cross_entropy:logits,labels", dims
+
+
+def refused_by_name(tools, file, dims, loss):
+    """Whether a default export is refused even with its folded parameters held, for what
+    the exporter merged, and the error says what and what to do."""
+    done = subprocess.run([tools / "acc-opt", file, *dims, "--train", "--loss", loss,
+                           "--allow-folded", "--compile-to=nn", "-o", "/dev/null"],
+                          capture_output=True, text=True)
+    return (done.returncode != 0 and "was merged with" in done.stderr
+            and "gradients of '" in done.stderr and "export with acc-export" in done.stderr)
+
+
+def check_refusal(tools, file, dims, loss, held):
+    """Without --allow-folded the file is refused, if anything would be held."""
+    done = subprocess.run([tools / "acc-opt", file, *dims, "--train", "--loss", loss,
+                           "--compile-to=nn", "-o", "/dev/null"], capture_output=True, text=True)
+    if bool(done.returncode) != bool(held):
+        raise Refused(f"expected {held} to be refused, found: {done.stderr.strip()[:300]}")
+    if held and not ("export with acc-export" in done.stderr and any(
+            f"'{name}'" in done.stderr for name in held)):
+        raise Refused(f"expected an error that names one of {held}, found: {done.stderr[:300]}")
+
+
+def check(architecture, way, tools, work):
+    model = make_model(architecture)
+    loss, dims = export(model, way, work)
+    file, inputs = work / "model.onnx", work / "inputs"
+    folded = [] if way in ("raw", "acc-export") else ["--allow-folded"]
+    if folded and refused_by_name(tools, file, dims, loss):
+        return None
+    report = json.loads(run(tools / "acc-opt", file, *dims, "--report=parameters", "--json",
+                            *folded))
+    held = {n for p in report if not p["trained"] for n in [p["name"], *p["aliases"]]}
+    check_refusal(tools, file, dims, loss, [p["name"] for p in report if not p["trained"]])
+    losses, trained = train(model, held)
+    loss_error = parameter_error = 0.0
+    for layout in LAYOUTS.values():
+        program, saved = work / "train.accx", work / "weights.safetensors"
+        run(tools / "acc-opt", file, *dims, "--train", "--loss", loss,
+            "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *layout, *folded,
+            "-o", program)
+        lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", inputs, "--json",
+                    "--save-weights", saved).splitlines()
+        for line, expected in zip(lines, losses):
+            loss_error = max(loss_error, abs(json.loads(line)["loss"] - expected) / expected)
+        parameter_error = max(parameter_error, compare(
+            model, trained, safetensors.torch.load_file(saved), held))
+        if way == "acc-export":
+            check_loaded(model, trained, saved)
+    return loss_error, parameter_error, held
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
+                        help=", ".join(ARCHITECTURES))
+    parser.add_argument("--ways", default=",".join(WAYS), metavar="WAY,...",
+                        help="default: all of them")
+    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "bin")
+    arguments = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    failed = 0
+    for architecture in arguments.architectures or ARCHITECTURES:
+        for way in arguments.ways.split(","):
+            with tempfile.TemporaryDirectory() as work:
+                try:
+                    found = check(architecture, way, arguments.tools, pathlib.Path(work))
+                    if found is None:
+                        print(f"{architecture:12} {way:10} refused by name", flush=True)
+                        continue
+                    loss, parameter, held = found
+                    wrong = not (loss <= LOSS_LIMIT and parameter <= PARAMETER_LIMIT)
+                    text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
+                    if held:
+                        text += f"; refused, and with {len(held)} parameters held as said"
+                except (Refused, acc_export.Refused) as problem:
+                    wrong, text = True, str(problem)
+            failed += wrong
+            print(f"{architecture:12} {way:10} {'WRONG: ' if wrong else ''}{text}", flush=True)
+    if failed:
+        raise SystemExit(f"{failed} of them are wrong")
+
+
+if __name__ == "__main__":
+    main()

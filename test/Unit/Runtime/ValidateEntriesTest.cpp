@@ -1,0 +1,154 @@
+// What the check of an executable says of several entries: a call finds what
+// `load` has left and nothing of another's, and moves files of its own.
+
+#include "TinyEvaluation.h"
+#include "ValidateFixture.h"
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+/// tinyEvaluation, changed.
+std::string evaluation(const Change &change) {
+  Executable executable = tinyEvaluation();
+  change(executable.programs[0]);
+  std::string kernels;
+  return check(std::move(executable), tinyTrainingSections(kernels));
+}
+
+Command fill(View view) {
+  return command(FillCommand{bytesOf(0.f), std::move(view)}, "Fill");
+}
+/// The score is a copy of that.
+void scoreOf(Program &program, const View &view) {
+  std::get<CopyCommand>(commandsOf(program, 4)[0].what).source = view;
+}
+
+TEST(ValidateEntries, FindNothingOfEachOthers) {
+  EXPECT_EQ(evaluation([](Program &) {}), "");
+  // What a step has left, in whichever order they stand in the file.
+  for (bool first : {false, true})
+    EXPECT_THAT(evaluation([&](Program &p) {
+                  for (size_t i = 0; i < p.buffers.size(); ++i)
+                    if (p.buffers[i].name == "g")
+                      scoreOf(p, contiguousView(static_cast<int64_t>(i), {}));
+                  if (first)
+                    std::swap(p.entries[1], p.entries[2]);
+                }),
+                HasSubstr("byte 0 of space 'shared', in buffer 'g', which "
+                          "nothing has written, in a copy for node 'Score'"));
+}
+
+/// `load` fills 'a', and eval reads it.
+TEST(ValidateEntries, LeaveWhatLoadHasLeft) {
+  auto loaded = [](const std::function<void(Program &, View)> &change) {
+    return evaluation([&](Program &p) {
+      View a = addBuffer(p, "a", "activation", {});
+      commandsOf(p, 0).push_back(fill(a));
+      scoreOf(p, a);
+      change(p, a);
+    });
+  };
+  EXPECT_EQ(loaded([](Program &, View) {}), "");
+  const char *expected = "expected what calls find of buffer 'a' to stay as "
+                         "'load' has left it, found that the entry ";
+  auto refused = [&](const char *rest) {
+    return HasSubstr(std::string(expected) + rest);
+  };
+  // By the step, by the evaluation itself, by what lies at the same place.
+  EXPECT_THAT(
+      loaded([](Program &p, View a) { commandsOf(p, 1).push_back(fill(a)); }),
+      refused("'step' overwrites byte "));
+  EXPECT_THAT(
+      loaded([](Program &p, View a) { commandsOf(p, 4).push_back(fill(a)); }),
+      refused("'eval' overwrites byte "));
+  EXPECT_THAT(loaded([](Program &p, View a) {
+                BufferPlan other = p.buffers[a.buffer];
+                other.name = "b";
+                other.role = "communication";
+                p.buffers.push_back(other);
+                a.buffer = static_cast<int64_t>(p.buffers.size()) - 1;
+                commandsOf(p, 1).push_back(fill(a));
+              }),
+              HasSubstr("through buffer 'b'"));
+  EXPECT_THAT(loaded([](Program &p, View a) {
+                commandsOf(p, 1)[0].releases.push_back(a);
+              }),
+              refused("'step' overwrites byte "));
+  // A state gets another value of itself alone.
+  EXPECT_EQ(loaded([](Program &p, View a) {
+              p.buffers[a.buffer].role = "state";
+              commandsOf(p, 1).push_back(fill(a));
+            }),
+            "");
+  EXPECT_THAT(evaluation([](Program &p) {
+                BufferPlan other = p.buffers[0];
+                other.name = "b";
+                other.role = "communication";
+                p.buffers.push_back(other);
+                View b = contiguousView(
+                    static_cast<int64_t>(p.buffers.size()) - 1, {});
+                commandsOf(p, 3).push_back(fill(b));
+              }),
+              HasSubstr("which buffer 'b' has overwritten,"));
+}
+
+/// An evaluation between steps leaves what they train as it was, and may sum
+/// over micro-batches.
+TEST(ValidateEntries, EvaluateWithoutTraining) {
+  auto evaluated = [](const std::string &state) {
+    return evaluation([&](Program &p) {
+      for (size_t i = 0; i < p.buffers.size(); ++i)
+        if (p.buffers[i].source == state)
+          commandsOf(p, 4).push_back(
+              fill(contiguousView(static_cast<int64_t>(i), {1})));
+    });
+  };
+  EXPECT_THAT(evaluated("rows"),
+              HasSubstr("expected what calls find of buffer 'rows' to stay as "
+                        "'load' has left it, found that the entry 'eval'"));
+  EXPECT_EQ(evaluated("sum"), "");
+}
+
+TEST(ValidateEntries, MoveFilesOfTheirOwn) {
+  EXPECT_THAT(evaluation([](Program &p) {
+                p.entries[2].loops = p.entries[1].loops;
+                p.bodies.pop_back();
+              }),
+              HasSubstr("expected body 'forward', which reads inputs or writes "
+                        "outputs, to be run by one entry, found it in 'step' "
+                        "and 'eval' of program 'step'"));
+  EXPECT_EQ(evaluation([](Program &p) { // a body that moves none
+              auto &loops = p.entries[2].loops;
+              loops.insert(loops.begin(), p.entries[1].loops[0]);
+            }),
+            "");
+}
+
+TEST(ValidateEntries, TellWhatIsPrinted) {
+  EXPECT_THAT(tiny([](Program &p) { p.entries[1].name = "eval"; }),
+              HasSubstr("expected an entry 'step' beside 'eval', found none"));
+  // The loss is an output of the step, and of no evaluation.
+  Executable executable = tinyEvaluation();
+  executable.outputs.push_back({"z", DType::F32, {}});
+  std::get<WriteCommand>(commandsOf(executable.programs[0], 4)[1].what).name =
+      "z";
+  std::string kernels;
+  std::vector<SectionData> sections = tinyTrainingSections(kernels);
+  EXPECT_THAT(check(executable, sections),
+              HasSubstr("expected entry 'eval' to write output 'loss', found "
+                        "none"));
+  for (std::string name : kStepReports) {
+    executable = tinyTraining();
+    auto &commands = commandsOf(executable.programs[0], 3);
+    commands.erase(
+        std::find_if(commands.begin(), commands.end(),
+                     [&](const Command &each) { return each.node == name; }));
+    EXPECT_THAT(check(executable, sections),
+                HasSubstr("expected entry 'step' to write output '" + name +
+                          "', found none"));
+  }
+}
+
+} // namespace
