@@ -19,6 +19,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
   pm.addPass(createSplitWeightsPass());
+  pm.addPass(createExchangeHeadsPass());
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));
