@@ -21,6 +21,8 @@ struct PlaceOptions {
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;
   PlaceGathersPassOptions placeGathers;
+  /// Sequence parallelism.
+  ScatterSumsPassOptions scatterSums;
 };
 
 /// Adds the passes from `train` to `dist`: mesh and constraints, propagation,

@@ -20,6 +20,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   // what the former have left whole.
   pm.addPass(createSplitWeightsPass());
   pm.addPass(createExchangeHeadsPass());
+  pm.addPass(createJoinTermsPass());
+  pm.addPass(createScatterSumsPass(options.scatterSums));
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));
