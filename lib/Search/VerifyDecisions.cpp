@@ -68,15 +68,17 @@ struct VerifyDecisionsPass
     }
   }
 
-  /// The most micro-batches whose forward has run and whose backward has not:
-  /// counted run by run, for no loop is that long. Without a backward each ends
-  /// where it begins.
+  /// The most micro-batches whose forward has begun and whose backward has not
+  /// ended, which both do in chunk 0: counted run by run, for no loop is that
+  /// long. Without a backward each ends where it begins.
   static int64_t countInFlight(dist::StageOp stage) {
     int64_t now = 0, most = 0;
     bool ends = false;
     auto count = [&](dist::RunOp run) {
       auto task = SymbolTable::lookupNearestSymbolFrom(run, run.getTaskAttr());
       auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+      if (kind.getChunk() != 0)
+        return;
       now += kind.getKind() == dist::TaskKind::forward;
       most = std::max(most, now);
       now -= kind.getKind() == dist::TaskKind::backward;

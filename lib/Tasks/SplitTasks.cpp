@@ -124,7 +124,8 @@ void Splitter::createTasks() {
     task.function.setPrivate();
     task.function.addEntryBlock();
     task.function->setAttr(dist::kTaskAttr,
-                           dist::TaskAttr::get(context, kKinds[home], 0));
+                           dist::TaskAttr::get(context, kKinds[home],
+                                               /*stage=*/0, /*chunk=*/0));
   }
 }
 
@@ -313,7 +314,8 @@ void Splitter::createSchedule() {
 static void addSchedule(func::FuncOp entry) {
   MLIRContext *context = entry.getContext();
   entry->setAttr(dist::kTaskAttr,
-                 dist::TaskAttr::get(context, dist::TaskKind::forward, 0));
+                 dist::TaskAttr::get(context, dist::TaskKind::forward,
+                                     /*stage=*/0, /*chunk=*/0));
   OpBuilder builder(context);
   builder.setInsertionPointAfter(entry);
   StringRef name = entry.getSymName();
