@@ -204,18 +204,25 @@ static constexpr Key kPipeline[] = {
 };
 
 static constexpr Key kTensorParallel[] = {
-    later("autotp_size", "count>=0", "0", "tensor parallelism").unless("0|1"),
-    later("tp_size", "count>=1", "1", "tensor parallelism").unless("1"),
-    later("tp", "mapping", "{}", "tensor parallelism").unless("{}"),
+    done("autotp_size", "count>=0", "0", "axis tp of the mesh; 0: none")
+        .beware("refused beside stage 3"),
+    done("tp_size", "count>=1", "1", "axis tp of the mesh").sets("tp"),
+    done("tp", "%tensor_parallel.tp", "{}", "another way to say tp_size"),
     noted("tp_overlap_comm", "bool", "false",
-          "read where autotp_size is above 1"),
+          "the schedule overlaps what it can"),
     noted("tp_grain_size", "count>=1", "1",
-          "read where autotp_size is above 1"),
-    noted("dtype", "string", "fp16", "read where autotp_size is above 1"),
+          "dimensions that tp divides are split evenly"),
+    noted("dtype", "string", "fp16", "bf16.enabled says it"),
     noted("partition_config", "mapping|null", "null",
-          "read where autotp_size is above 1"),
+          "which weights are split is found from the graph"),
     noted("preset_model", "string|null", "null",
-          "read where autotp_size is above 1"),
+          "which weights are split is found from the graph"),
+};
+
+static constexpr Key kTensorParallelSize[] = {
+    done("tp_size", "count>=1", "1", "axis tp of the mesh").sets("tp"),
+    noted("tp_grain_size", "count>=1", "1",
+          "dimensions that tp divides are split evenly"),
 };
 
 static constexpr Key kDataTypes[] = {
@@ -253,6 +260,9 @@ const Section accel::config::kPipelineSection = {
     "pipeline", "DeepSpeed: pipeline", "", kPipeline};
 const Section accel::config::kTensorParallelSection = {
     "tensor_parallel", "DeepSpeed: tensor_parallel", "", kTensorParallel};
+const Section accel::config::kTensorParallelSizeSection = {
+    "tensor_parallel.tp", "DeepSpeed: tensor_parallel.tp", "",
+    kTensorParallelSize};
 const Section accel::config::kDataTypesSection = {
     "data_types", "DeepSpeed: data_types", "", kDataTypes};
 const Section accel::config::kCheckpointSection = {

@@ -10,9 +10,10 @@ static constexpr Key kKeys[] = {
          "axis dp_replicate of the mesh"),
     done("parallelism_config_dp_shard_size", "int>=1|null", "1",
          "axis dp_shard of the mesh"),
-    later("parallelism_config_tp_size", "int>=1|null", "1",
-          "tensor parallelism")
-        .unless("1|null"),
+    done("parallelism_config_tp_size", "int>=1|null", "1",
+         "axis tp of the mesh")
+        .sets("tp")
+        .beware("refused beside dp_replicate without dp_shard"),
     later("parallelism_config_cp_size", "int>=1|null", "1",
           "context parallelism")
         .unless("1|null"),
