@@ -21,6 +21,8 @@ struct PlaceOptions {
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;
   PlaceGathersPassOptions placeGathers;
+  /// Keep where every axis comes from (`Explain/Origins.h`).
+  bool explain = false;
 };
 
 /// Adds the passes from `train` to `dist`: mesh and constraints, propagation,
