@@ -72,6 +72,12 @@ std::optional<int64_t> MeshOp::findAxisSize(StringRef name) {
   return std::nullopt;
 }
 
+bool MeshOp::splitsSequences(AxesAttr axes) {
+  return !axes.empty() && llvm::all_of(axes.getNames(), [](StringAttr axis) {
+    return axis == kContextAxis || axis == kUlyssesAxis;
+  });
+}
+
 int64_t MeshOp::getGroupSize(AxesAttr axes) {
   int64_t size = 1;
   for (StringAttr axis : axes.getNames())

@@ -41,6 +41,11 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
     /// The axis of tensor-parallel ranks, which share the work on a sample.
     static constexpr ::llvm::StringLiteral kTensorAxis = "tp";
+    /// Axes of context parallelism, whose ranks attend to each other's keys, and
+    /// of Ulysses, whose ranks exchange positions for heads.
+    static constexpr ::llvm::StringLiteral kContextAxis = "cp", kUlyssesAxis = "sp";
+    /// Whether there are axes, and all split sequences.
+    static bool splitsSequences(AxesAttr axes);
     /// Size of an axis; none if the mesh has no such axis.
     std::optional<int64_t> findAxisSize(::llvm::StringRef axis);
     /// Product of the sizes of axes that the mesh has.
@@ -70,7 +75,9 @@ def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "re
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Asks that a tensor be sharded so";
   let description = [{
-    Open lists (`{dp, ?}`, `{?}`) leave the rest to propagation.
+    Open lists (`{dp, ?}`, `{?}`) leave the rest to propagation. What makes the value
+    follows, unless the readers `alone` are to get it so: then the one side says
+    nothing of the other.
 
     Lifetime: made by `dist-annotate` and by users' configurations, removed by
     `dist-materialize`.
@@ -79,9 +86,9 @@ def Dist_ConstraintOp : Dist_Op<"constraint", [Pure, AllTypesMatch<["input", "re
     %1 = dist.constraint %0 to #dist.sharding<@m, [{dp}, {?} ]> : tensor<8x64xf32>
     ```
   }];
-  let arguments = (ins Dist_Tensor:$input, Dist_ShardingAttr:$sharding);
+  let arguments = (ins Dist_Tensor:$input, Dist_ShardingAttr:$sharding, UnitAttr:$alone);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$input `to` $sharding attr-dict `:` type($input)";
+  let assemblyFormat = "$input `to` $sharding (`alone` $alone^)? attr-dict `:` type($input)";
 }
 
 def Dist_ReshardOp : Dist_Op<"reshard", [Pure]> {

@@ -11,7 +11,9 @@ namespace accel {
 
 /// What becomes of a factor: it stands in results (`PassThrough`), or the op
 /// combines over it (`Sum`, `Max`, `Min`), so that ranks which hold pieces of
-/// it compute partial results.
+/// it compute partial results. A result that has a combined factor all the same
+/// is no partial one: attention's gradient has a row of its query's for each
+/// row, and sums over all of them in its keys'.
 enum class FactorKind { PassThrough, Sum, Max, Min };
 
 /// An op's dimensions, written in factors. matmul [i, k] x [k, j] -> [i, j] has

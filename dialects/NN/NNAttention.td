@@ -9,7 +9,7 @@ class NN_AttentionLike<string mnemonic, list<Trait> traits = []>
     : NN_InferredOp<mnemonic, traits> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// With `causal`, row s sees keys up to s + this.
+    /// With `causal`, row s sees keys up to s + this, and `row_steps` further.
     int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
   }];
 }
@@ -32,7 +32,10 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
     `column_offset` on of a larger attention, and row s sees key t where
     t + column_offset <= s + row_offset. Both are 0 where they are not written: row 0
     sees key 0 alone. S rows that end where T keys end, as those of a decoder with a
-    cache of T - S keys, have row_offset = T - S.
+    cache of T - S keys, have row_offset = T - S. Of a program that ranks run on rows of
+    their own, `row_steps` says how far on they are: the coordinate along a mesh axis
+    times its number is added to `row_offset` (`{cp = 64}`: the second rank's rows begin
+    64 rows behind the first's).
 
     So any rectangle of scores can be computed by itself, with `zero_masked_rows`, and
     rectangles of the same rows be combined exactly: with L their log-sum-exps,
@@ -48,7 +51,8 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
   let arguments = (ins NN_FloatTensor:$query, NN_FloatTensor:$key,
       NN_FloatTensor:$value, Optional<NN_Tensor>:$mask, F64Attr:$scale,
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
-      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset);
+      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
+      OptionalAttr<DictionaryAttr>:$row_steps);
   let results = (outs NN_FloatTensor:$result, NN_FloatTensor:$log_sum_exp);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 }
@@ -93,7 +97,8 @@ def NN_AttentionGradOp : NN_AttentionLike<"attention_grad", [AttrSizedOperandSeg
       NN_FloatTensor:$gradient, Optional<NN_FloatTensor>:$log_sum_exp_gradient,
       Optional<NN_Tensor>:$mask, F64Attr:$scale,
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
-      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset);
+      DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
+      OptionalAttr<DictionaryAttr>:$row_steps);
   let results = (outs NN_FloatTensor:$query_gradient,
       NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
   let assemblyFormat = "$query `,` $key `,` $value `output` $output `,` $log_sum_exp `gradient` $gradient (`,` $log_sum_exp_gradient^)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";

@@ -35,6 +35,7 @@ class Claims {
 public:
   Claims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
 
+  void sequences();
   void zero();
   void update();
   Error schedule();
@@ -51,6 +52,13 @@ private:
   Ledger &ledger;
 };
 } // namespace
+
+void Claims::sequences() {
+  const Setting *size = file.get("--context-parallel-size");
+  const Setting *type = file.get("--cp-comm-type");
+  if (size)
+    ledger.claim(type && type->value == "a2a" ? "sp" : "cp", *size);
+}
 
 void Claims::zero() {
   const Setting *shared = file.get("--use-distributed-optimizer");
@@ -125,6 +133,7 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claimClipping(file.get("--clip-grad"), ledger);
   layout.openRanks = Place{file.name, 1};
   Claims claims(file, ledger);
+  claims.sequences();
   claims.zero();
   claims.update();
   return claims.schedule();

@@ -42,8 +42,9 @@ static constexpr Key kKeys[] = {
     done("communication_data_type", "string|null", "null",
          "collectives carry the type of what they carry")
         .only("null|fp32"),
-    noted("seq_parallel_communication_data_type", "string|null", "fp32",
-          "read where sequence_parallel_size is above 1"),
+    done("seq_parallel_communication_data_type", "string|null", "fp32",
+         "exchanges carry the type of what they carry")
+        .only("null|fp32"),
     done("gradient_allreduce_op", "mean,sum", "mean",
          "gradients are means over all rows")
         .only("mean")
@@ -62,8 +63,10 @@ static constexpr Key kKeys[] = {
     noted("pipeline", "%pipeline", "{}",
           "read where the model is a PipelineModule: it never is here"),
     done("tensor_parallel", "%tensor_parallel", "{}", "tensor parallelism"),
-    later("sequence_parallel_size", "count>=1", "1", "sequence parallelism")
-        .unless("1"),
+    done("sequence_parallel_size", "count>=1", "1",
+         "axis sp of the mesh, which splits sequences, and heads in attention")
+        .sets("sp")
+        .beware("ZeRO shards states over it as well"),
     later("expert_parallel", "mapping", "{}", "expert parallelism")
         .unless("{}"),
     noted("use_data_before_expert_parallelism", "bool", "false",

@@ -138,9 +138,13 @@ void Finder::megatron() {
              "the plugin's default is sent: every activation is recomputed"},
         Sent{"context_parallel_size", "2", "the plugin's default is sent"}}) {
     std::string path = ("megatron_lm_config.megatron_lm_" + key).str();
-    if (!file.get(path))
-      differences.push_back(
-          {type.place, path, "nothing", there.str(), why.str()});
+    if (file.get(path))
+      continue;
+    differences.push_back(
+        {type.place, path, "nothing", there.str(), why.str()});
+    const Key *row = findByPath(file.kind, path);
+    if (apply && row->fate == Fate::Done) // the other changes no result
+      file.settings.push_back({path, row, there.str(), type.place});
   }
   if (value("megatron_lm_config.megatron_lm_recompute_activations") == "false")
     note(*file.get("megatron_lm_config.megatron_lm_recompute_activations"),
@@ -156,6 +160,12 @@ void Finder::parallelism() {
   const Setting *tp = file.get("parallelism_config.parallelism_config_tp_size");
   if (isAbove1("tp") && isAbove1("dp_replicate") && !isAbove1("dp_shard"))
     note(*tp, "refused", "tp beside dp_replicate needs dp_shard there");
+  const Setting *cp = file.get("parallelism_config.parallelism_config_cp_size");
+  if (isAbove1("cp") && value("distributed_type") == "FSDP")
+    note(*cp, "states are split over it, too",
+         "FSDP shards over dp_shard and cp together; here over dp_shard");
+  if (isAbove1("cp") && isAbove1("sp"))
+    note(*cp, "refused", "cp and sp exclude each other there");
 }
 
 void Finder::accelerate() {

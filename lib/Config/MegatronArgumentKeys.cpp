@@ -29,10 +29,14 @@ static constexpr Key kKeys[] = {
         .unless("1"),
     noted("--num-layers-per-virtual-pipeline-stage", "int>=1", "null",
           "read where --pipeline-model-parallel-size is above 1"),
-    later("--context-parallel-size", "int>=1", "1", "context parallelism")
-        .unless("1"),
-    noted("--cp-comm-type", "p2p,a2a,allgather,a2a+p2p|list", "p2p",
-          "read where --context-parallel-size is above 1"),
+    done("--context-parallel-size", "int>=1", "1",
+         "axis cp of the mesh, which splits sequences; with --cp-comm-type a2a "
+         "axis sp"),
+    done("--cp-comm-type", "p2p,a2a,allgather,a2a+p2p|list", "p2p",
+         "allgather: keys and values are gathered; a2a: heads are exchanged "
+         "for positions, over axis sp")
+        .only("allgather|a2a")
+        .beware("its default is p2p, a ring"),
     later("--sequence-parallel", "bool", "false",
           "splitting the sequence over tp where weights are whole")
         .unless("false")

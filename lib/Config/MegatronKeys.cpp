@@ -67,9 +67,9 @@ static constexpr Key kKeys[] = {
     later("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1",
           "expert parallelism")
         .unless("1|null"),
-    later("megatron_lm_context_parallel_size", "int>=1|null", "2",
-          "context parallelism")
-        .unless("1|null")
+    done("megatron_lm_context_parallel_size", "int>=1|null", "2",
+         "axis cp of the mesh, which splits sequences")
+        .sets("cp")
         .beware("its default is 2 and is sent, so that tp 2 x pp 2 needs a "
                 "multiple of 8 ranks; here absence asks for nothing"),
     noted("megatron_lm_attention_dropout", "number>=0|null", "null",

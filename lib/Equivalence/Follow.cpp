@@ -48,6 +48,16 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
   return held;
 }
 
+/// Where its rows are is seen with the pieces.
+template <typename AttentionLike>
+static bool isSameAttention(AttentionLike lhs, AttentionLike rhs) {
+  return lhs.getScale() == rhs.getScale() &&
+         lhs.getCausal() == rhs.getCausal() &&
+         lhs.getZeroMaskedRows() == rhs.getZeroMaskedRows() &&
+         lhs.getRowOffset() == rhs.getRowOffset() &&
+         lhs.getColumnOffset() == rhs.getColumnOffset();
+}
+
 /// Whether two ops are the same function, sizes aside.
 bool equivalence::agree(Operation *logical, Operation *local) {
   if (logical->getName() != local->getName() ||
@@ -58,6 +68,10 @@ bool equivalence::agree(Operation *logical, Operation *local) {
     return slice.getStarts() == other.getStarts() &&
            slice.getSteps() == other.getSteps();
   }
+  if (auto attention = dyn_cast<nn::AttentionOp>(logical))
+    return isSameAttention(attention, cast<nn::AttentionOp>(local));
+  if (auto grad = dyn_cast<nn::AttentionGradOp>(logical))
+    return isSameAttention(grad, cast<nn::AttentionGradOp>(local));
   return haveSameAttributes(logical, local);
 }
 

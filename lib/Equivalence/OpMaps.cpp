@@ -289,21 +289,26 @@ template <typename Op> static OpMap getAttentionMap(Op op) {
 static OpMap getMap(nn::AttentionOp op) {
   enum { Query, Key, Value, Mask };
   OpMap map = getAttentionMap(op);
-  // A row's causal mask depends on its number.
-  if (!op.getCausal()) {
-    int rows = map.operands[Query][2] = map.results[0][2] = map.results[1][2] =
-        map.add();
-    if (op.getMask() && shapeOf(op.getMask())[2] == shapeOf(op.getQuery())[2])
-      map.operands[Mask][2] = rows;
-  }
+  int rows = map.operands[Query][2] = map.results[0][2] = map.results[1][2] =
+      map.add();
+  if (op.getMask() && shapeOf(op.getMask())[2] == shapeOf(op.getQuery())[2])
+    map.operands[Mask][2] = rows;
   map.operands[Value][3] = map.results[0][3] = map.add();
   map.shared = {{Key, 1}, {Value, 1}};
   return map; // the result is linear in the values, the log-sum-exp is not
 }
 
 static OpMap getMap(nn::AttentionGradOp op) {
-  enum { Gradient = 5, LogSumExpGradient };
+  enum { Query, Output = 3, Gradient = 5, LogSumExpGradient };
   OpMap map = getAttentionMap(op);
+  // Each row has its own gradient, and a term of those of keys and values.
+  int rows = map.operands[Query][2] = map.results[Query][2] = map.add();
+  unsigned mask = op->getNumOperands() - (op.getMask() ? 1 : 0);
+  for (unsigned operand = Output; operand < mask; ++operand)
+    map.operands[operand][2] = rows;
+  if (op.getMask() && shapeOf(op.getMask())[2] == shapeOf(op.getQuery())[2])
+    map.operands[mask][2] = rows;
+  map.reduced = {rows};
   map.linear = {{Gradient}};
   if (op.getLogSumExpGradient())
     map.linear.front().push_back(LogSumExpGradient);

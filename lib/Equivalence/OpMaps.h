@@ -31,8 +31,8 @@ struct OpMap {
 
   std::vector<std::vector<int>> operands, results;
   int indices = 0;
-  /// Indices that no result has: the op reduces over them, so that ranks with
-  /// pieces have terms.
+  /// Indices that the op reduces over: of a result that has none of such an
+  /// index ranks with pieces have terms.
   std::vector<int> reduced;
   dist::Reduction reduction = dist::Reduction::sum;
   /// (operand, dimension) that equal groups of its index's elements share: if

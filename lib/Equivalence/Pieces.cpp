@@ -173,7 +173,8 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
                      part * countRanks(splits[index]->axes) == whole) ||
                     notAll(number, dim, whole, part);
            });
-  if (!agrees || failed(passPadding(logical, *map, operands, splits, why)))
+  if (!agrees || failed(passPadding(logical, *map, operands, splits, why)) ||
+      failed(checkCausalRows(logical, local, *map, splits, why)))
     return failure();
   Axes used;
   for (const auto &split : splits)
@@ -204,15 +205,16 @@ FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
       return fail("is not linear in what is partial over axis '" +
                   axis.getValue() + "': a sum is missing");
   }
-  for (int index : map->reduced)
-    if (splits[index])
-      partial.append(splits[index]->axes.begin(), splits[index]->axes.end());
-  normalize(partial);
   std::vector<Piece> pieces;
   for (auto [number, dims] : llvm::enumerate(map->results)) {
     Piece &piece = pieces.emplace_back();
     piece.logical = logical->getResult(number);
     piece.partial = partial;
+    for (int index : map->reduced)
+      if (splits[index] && !llvm::is_contained(dims, index))
+        piece.partial.append(splits[index]->axes.begin(),
+                             splits[index]->axes.end());
+    normalize(piece.partial);
     piece.reduction = map->reduction;
     for (int index : dims) {
       Dim dim;

@@ -111,6 +111,11 @@ private:
                                   llvm::ArrayRef<Piece> operands,
                                   std::vector<std::optional<Dim>> &splits,
                                   std::string &why);
+  /// That the rows of causal attention are those that its `row_steps` say.
+  mlir::LogicalResult checkCausalRows(mlir::Operation *logical,
+                                      mlir::Operation *local, const OpMap &map,
+                                      std::vector<std::optional<Dim>> &splits,
+                                      std::string &why);
   mlir::LogicalResult permute(dist::PermuteOp op, Piece &piece);
 
   dist::MeshOp mesh;

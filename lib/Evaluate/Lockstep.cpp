@@ -2,6 +2,8 @@
 
 #include "lib/Evaluate/Lockstep.h"
 
+#include "lib/Evaluate/RankOp.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::evaluate;
@@ -67,7 +69,9 @@ LogicalResult Lockstep::execute(Operation *op, ArrayRef<GroupTensors> operands,
     SmallVector<Tensor> rankOperands, rankResults;
     for (const GroupTensors &operand : operands)
       rankOperands.push_back(operand[rank]);
-    if (failed(evaluateOp(op, rankOperands, mode, rankResults)))
+    FailureOr<RankOp> here = RankOp::get(op, MeshPoint{mesh, rank, microBatch});
+    if (failed(here) ||
+        failed(evaluateOp(here->get(), rankOperands, mode, rankResults)))
       return failure();
     for (auto [result, tensor] : llvm::zip(results, rankResults))
       result.push_back(std::move(tensor));

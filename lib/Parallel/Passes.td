@@ -13,7 +13,10 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     have its batch dimension (0, or as `batch-dim` says; `none` for an input
     without one) split over the data-parallel axes, major to minor; every
     `nn.state` that no constraint is on yet to be whole. A mesh that does not
-    divide a batch dimension is refused. Axes of size 1 split nothing and are
+    divide a batch dimension is refused. Over `cp` and `sp` the dimension along
+    sequences is split, which is the first behind the batch as long as those that
+    attend to each other (`nn.attention`); one that they do not divide stays whole,
+    with a warning. Axes of size 1 split nothing and are
     left out of constraints. With `micro-batches` above 1 the axis `mb` of that
     size comes first, and the batch is split over it before all others. A module
     that has a mesh already keeps it, and only an empty `mesh` is accepted.
@@ -46,6 +49,9 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
     taken apart again the order of the program comes back, and transposes cancel
     (torch's nn.MultiheadAttention). Several batches in one dimension
     (a `concat` of chosen and rejected answers) are such rows, too.
+
+    Where `cp` or `sp` split sequences, rows [b, s] are next put in the order of
+    ranks, (batch parts, sequence parts, rest), for the same reason.
 
     Comes after `dist-annotate`, whose constraints on inputs say where the batch
     is. Without one that splits, nothing changes. Refuses nothing: what needs the
@@ -91,6 +97,29 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     // becomes
     %up = dist.constraint %arg1 to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
     %down = dist.constraint %arg2 to <@mesh, [{tp}, {} ]> : tensor<32x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
+  let summary = "Gives attention whole sequences of some heads, for some positions of all";
+  let description = [{
+    Ranks of the axis `sp` have positions of all heads. Attention needs all positions
+    of a head, but of a head alone: so in front of it queries, keys and values are
+    exchanged for heads of all positions, and behind it results for positions
+    (`all_to_all`), in the gradient likewise (Jacobs et al., DeepSpeed Ulysses, 2023).
+    Heads that the ranks do not divide, key heads above all, are not exchanged, with
+    a remark: keys and values are gathered then, as those of `cp` are. Comes after
+    `dist-split-weights`, which splits heads before.
+
+    ```mlir
+    %y, %l = nn.attention %q, %k, %v {causal, scale = 0.125}
+    // becomes, where positions are split over sp
+    %0 = dist.constraint %q to <@mesh, [{}, {sp}, {}, {} ]> alone : tensor<2x8x64x16xf32>
+    …
+    %1, %l = nn.attention %0, %k0, %v0 {causal, scale = 0.125}
+    %y = dist.constraint %1 to <@mesh, [{}, {}, {sp}, {} ]> alone : tensor<2x8x64x16xf32>
     ```
   }];
   let dependentDialects = ["::accel::dist::DistDialect"];

@@ -20,13 +20,14 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   };
   record("the text of the program");
   pm.addPass(createAnnotatePass(annotate));
-  record("the batch, by dist-annotate");
+  record("the batch or a sequence, by dist-annotate");
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
   pm.addPass(createSplitWeightsPass());
   record("dist-split-weights");
+  pm.addPass(createExchangeHeadsPass());
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));

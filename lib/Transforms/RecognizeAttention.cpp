@@ -196,7 +196,8 @@ struct RecognizeAttention : OpRewritePattern<nn::MatmulOp> {
     Value result =
         nn::AttentionOp::create(
             rewriter, loc, query, key, value, mask.mask, llvm::APFloat(scale),
-            mask.causal, zeroMaskedRows && !mask.rowsAreOpen, mask.rowOffset)
+            mask.causal, zeroMaskedRows && !mask.rowsAreOpen, mask.rowOffset,
+            /*column_offset=*/0, /*row_steps=*/nullptr)
             .getResult();
     if (result.getType() != product.getType())
       result = nn::ReshapeOp::create(rewriter, loc, product.getType(), result);

@@ -206,10 +206,32 @@ Status Executor::prepareTask(const Command &command, Work &work) {
     status = parts.comm->prepare(program, command, task);
   } else {
     work.kind = Work::Kind::Device;
+    if (std::optional<Command> here = moveRowsOfRank(command))
+      return parts.device->prepare(*here, work.task);
     return parts.device->prepare(command, work.task);
   }
   work.task = std::move(task);
   return status;
+}
+
+/// Attention of the rank's own rows as one of rows that begin where they do;
+/// none of other commands.
+std::optional<Command> Executor::moveRowsOfRank(const Command &command) const {
+  std::optional<Command> here;
+  auto move = [&](auto attention) {
+    if (attention.rowSteps.empty())
+      return;
+    for (const auto &[axis, step] : attention.rowSteps)
+      attention.rowOffset += coordinates.at(axis) * std::get<int64_t>(step);
+    attention.rowSteps.clear();
+    here = command;
+    here->what = std::move(attention);
+  };
+  if (auto *attention = std::get_if<AttentionCommand>(&command.what))
+    move(*attention);
+  if (auto *grad = std::get_if<AttentionGradCommand>(&command.what))
+    move(*grad);
+  return here;
 }
 
 Executor::BoundView Executor::bindView(const View &view) const {

@@ -67,10 +67,6 @@ Words attentionWords(const AnyAttention &attention, int64_t kind) {
     words.add(*attention.mask);
   words.add(attention.scale);
   words.add(int64_t(attention.causal) + 2 * attention.zeroMaskedRows);
-  // Unsigned, because offsets may be anything yet.
-  words.add(
-      static_cast<int64_t>(static_cast<uint64_t>(attention.rowOffset) -
-                           static_cast<uint64_t>(attention.columnOffset)));
   words.add(attention.output);
   return words;
 }

@@ -144,11 +144,20 @@ public:
 
 private:
   template <class AnyAttention>
-  static Status checkOffsets(const AnyAttention &attention) {
+  Status checkOffsets(const AnyAttention &attention) {
     bool fit = inRange(attention.rowOffset, 0, kLimit) &&
                inRange(attention.columnOffset, 0, kLimit);
+    std::vector<std::string> axes;
+    for (const auto &[axis, step] : attention.rowSteps) {
+      axes.push_back(axis);
+      auto *rows = std::get_if<int64_t>(&step);
+      fit = fit && rows && inRange(*rows, 0, kLimit);
+    }
+    if (!axes.empty())
+      ACCEL_RT_RETURN_IF_ERROR(tables.checkAxes(axes, false));
     if (!attention.causal)
-      fit = attention.rowOffset == 0 && attention.columnOffset == 0;
+      fit = attention.rowOffset == 0 && attention.columnOffset == 0 &&
+            axes.empty();
     return fit ? Status()
                : Status::error("expected offsets of rows and columns of at "
                                "least 0, and of causal attention only");

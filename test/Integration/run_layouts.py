@@ -10,6 +10,7 @@ compile proves that the split program is the whole one, and the plan the split o
 --layouts all of up to eight ranks that the batch allows, of which --every takes each Nth.
 Prints each comparison."""
 import argparse
+import itertools
 import pathlib
 import shutil
 import sys
@@ -23,17 +24,18 @@ OPTIMIZERS = {"sgd": ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-g
 
 
 def all_layouts(batch):
-    """Meshes of data, states and tensors, with micro-batches and ZeRO's stages."""
-    for tensor in (1, 2, 4):
-        for replicas, shards in ((1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 2)):
-            if tensor * replicas * shards > 8 or tensor * replicas * shards == 1:
-                continue
-            for parts in (1, 2, 4):
-                for stage in ((0,) if shards == 1 else (1, 2, 3)):
-                    if batch % (replicas * shards * parts) == 0:
-                        axes = (("dp_replicate", replicas), ("dp_shard", shards), ("tp", tensor))
-                        mesh = ",".join(f"{name}={size}" for name, size in axes if size > 1)
-                        yield f"{mesh} {parts} {stage}"
+    """Meshes of data, states, sequences and tensors, with micro-batches and ZeRO's stages."""
+    for replicas, shards, context, ulysses, tensor in itertools.product(
+            (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4)):
+        if not 1 < replicas * shards * context * ulysses * tensor <= 8:
+            continue
+        for parts in (1, 2, 4):
+            for stage in ((0,) if shards == 1 else (1, 2, 3)):
+                if batch % (replicas * shards * parts) == 0:
+                    axes = (("dp_replicate", replicas), ("dp_shard", shards), ("cp", context),
+                            ("sp", ulysses), ("tp", tensor))
+                    mesh = ",".join(f"{name}={size}" for name, size in axes if size > 1)
+                    yield f"{mesh} {parts} {stage}"
 
 
 def largest(found, expected):

@@ -80,7 +80,7 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // Positions before the batch, twos behind it, merged in two steps.
   // CHECK: nn.transpose %{{.*}} [2, 0, 1, 3] : (tensor<4x2x3x5xf64>) -> tensor<3x4x2x5xf64>
   // CHECK: nn.sin
-  // CHECK: nn.transpose %{{.*}} [0, 2, 1, 3] : (tensor<1x3x4x10xf64>) -> tensor<1x4x3x10xf64>
+  // CHECK: nn.transpose %{{.*}} [0, 2, 1, 3, 4] : (tensor<1x3x4x2x5xf64>) -> tensor<1x4x3x2x5xf64>
   // CHECK: return %[[Y]], %[[G]]
   %40 = nn.transpose %d [2, 1, 0, 3] : (tensor<4x2x3x5xf64>) -> tensor<3x2x4x5xf64>
   %41 = nn.reshape %40 : (tensor<3x2x4x5xf64>) -> tensor<3x8x5xf64>

@@ -54,10 +54,11 @@ struct ProductShape {
 template <typename AttentionLike>
 mlir::Attribute getAttentionAttributes(AttentionLike op) {
   mlir::Builder builder(op->getContext());
-  return builder.getArrayAttr({op.getScaleAttr(),
-                               builder.getBoolAttr(op.getCausal()),
-                               builder.getBoolAttr(op.getZeroMaskedRows()),
-                               builder.getI64IntegerAttr(op.getDiagonal())});
+  return builder.getArrayAttr(
+      {op.getScaleAttr(), builder.getBoolAttr(op.getCausal()),
+       builder.getBoolAttr(op.getZeroMaskedRows()),
+       builder.getI64IntegerAttr(op.getDiagonal()),
+       op.getRowSteps().value_or(builder.getDictionaryAttr({}))});
 }
 
 /// What ops compute in one micro-batch.

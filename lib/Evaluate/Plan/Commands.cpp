@@ -5,6 +5,7 @@
 
 #include "dialects/NN/NN.h"
 #include "lib/Evaluate/Collectives.h"
+#include "lib/Evaluate/RankOp.h"
 
 using namespace mlir;
 using namespace accel;
@@ -84,8 +85,10 @@ FailureOr<SmallVector<Tensor>> CommandEvaluator::evaluateOn(
   builder.setInsertionPointToEnd(&block);
   Operation *meaning = build(builder, block.getArguments());
   SmallVector<Tensor> results;
-  LogicalResult evaluated =
-      evaluateOp(meaning, tensors, world.getMode(), results);
+  FailureOr<RankOp> here = RankOp::get(meaning, memory.pointOf(run));
+  LogicalResult evaluated = failure();
+  if (succeeded(here))
+    evaluated = evaluateOp(here->get(), tensors, world.getMode(), results);
   block.clear();
   if (failed(evaluated))
     return failure();
@@ -150,7 +153,7 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
             operands.size() > 3 ? operands[3] : Value(),
             attention.getScaleAttr(), attention.getCausalAttr(),
             attention.getZeroMaskedRowsAttr(), attention.getRowOffsetAttr(),
-            attention.getColumnOffsetAttr());
+            attention.getColumnOffsetAttr(), attention.getRowStepsAttr());
       });
   if (failed(result) || failed(write(attention.getOutput(), result->front())))
     return failure();
@@ -178,7 +181,8 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
             grad.getLogSumExpGradient() ? operands[6] : Value(),
             grad.getMask() ? operands.back() : Value(), grad.getScaleAttr(),
             grad.getCausalAttr(), grad.getZeroMaskedRowsAttr(),
-            grad.getRowOffsetAttr(), grad.getColumnOffsetAttr());
+            grad.getRowOffsetAttr(), grad.getColumnOffsetAttr(),
+            grad.getRowStepsAttr());
       });
   if (failed(results))
     return failure();

@@ -77,16 +77,17 @@ static LogicalResult verifyOp(dist::MeshOp mesh, ShardingRuleOpInterface op) {
   SmallVector<dist::ShardingAttr> operands;
   for (Value operand : op->getOperands())
     operands.push_back(dist::ShardingAttr::of(operand.getType()));
-  llvm::SmallDenseSet<StringAttr> expected(reduced->axes.begin(),
-                                           reduced->axes.end());
+  llvm::SmallDenseSet<StringAttr> passed;
   for (auto [index, sharding] : llvm::enumerate(operands))
     for (StringAttr axis : sharding.getPartial().getNames()) {
       if (!passesPartial(rule, *factorAxes, *reduced, operands, axis))
         return op->emitOpError() << "is not linear in operand " << index
                                  << " alone, which is partial over " << axis;
-      expected.insert(axis);
+      passed.insert(axis);
     }
-  for (Value result : op->getResults()) {
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
+    llvm::SmallDenseSet<StringAttr> expected = passed;
+    expected.insert_range(getPartialAxes(*reduced, *factorAxes, tensor));
     auto sharding = dist::ShardingAttr::of(result.getType());
     ArrayRef<StringAttr> partial = sharding.getPartial().getNames();
     if (expected !=
@@ -171,6 +172,9 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
     if (!shardable)
       return op->emitOpError() << "is not legal in phase dist: it has no "
                                   "sharding rule";
+    if (op->hasAttr("row_steps"))
+      return op->emitOpError() << "is not legal in phase dist: its rows are "
+                                  "whole, and 'row_steps' are those of ranks";
     FlatSymbolRefAttr mesh =
         dist::ShardingAttr::of(op->getResult(0).getType()).getMesh();
     for (Value operand : op->getOperands())

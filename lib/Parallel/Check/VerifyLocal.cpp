@@ -3,6 +3,7 @@
 
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -56,6 +57,24 @@ static LogicalResult verifyEdges(ModuleOp module) {
   return success();
 }
 
+/// A rank's rows are those of its coordinates.
+static LogicalResult verifyRowSteps(Operation *op) {
+  auto steps = llvm::TypeSwitch<Operation *, std::optional<DictionaryAttr>>(op)
+                   .Case<nn::AttentionOp, nn::AttentionGradOp>(
+                       [](auto attention) { return attention.getRowSteps(); })
+                   .Default([](Operation *) { return std::nullopt; });
+  if (!steps)
+    return success();
+  dist::MeshOp mesh = dist::MeshOp::of(op->getParentOfType<ModuleOp>());
+  for (NamedAttribute step : *steps)
+    if (!mesh || step.getName() == dist::MeshOp::kMicroBatchAxis ||
+        !mesh.findAxisSize(step.getName()))
+      return op->emitOpError() << "expected an axis of ranks in 'row_steps', "
+                                  "found '"
+                               << step.getName().getValue() << "'";
+  return success();
+}
+
 static LogicalResult verifyOp(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect != "nn" && dialect != "dist" && dialect != "func")
@@ -72,6 +91,8 @@ static LogicalResult verifyOp(Operation *op) {
       isa<dist::AllReduceOp, dist::AllGatherOp>(op))
     return op->emitOpError() << "is not legal in phase local: micro-batches "
                                 "meet in accumulators only";
+  if (failed(verifyRowSteps(op)))
+    return failure();
   SmallVector<Type> types(op->getResultTypes());
   if (auto function = dyn_cast<func::FuncOp>(op))
     llvm::append_range(types, function.getArgumentTypes());

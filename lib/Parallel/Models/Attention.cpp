@@ -1,16 +1,46 @@
-// Attention: batch, heads and the width of the values pass through. Query rows
-// do if nothing depends on their number; keys, and the width that scores sum
+// Attention: batch, heads, query rows and the width of the values pass through;
+// the gradients of keys and values are sums over rows. A rank's own rows of a
+// causal attention say where they begin. Keys, and the width that scores sum
 // over, are whole.
 
 #include "Group.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
 using namespace accel;
 
+/// The op on a rank's rows: those of its number along the axes that split them.
+template <typename AttentionLike>
+static LogicalResult localizeRows(AttentionLike op, OpBuilder &builder,
+                                  ValueRange operands, TypeRange types,
+                                  SmallVectorImpl<Value> &results) {
+  auto local = cast<AttentionLike>(builder.clone(*op));
+  local->setOperands(operands);
+  for (auto [result, type] : llvm::zip_equal(local->getResults(), types))
+    result.setType(type);
+  llvm::append_range(results, local->getResults());
+  RankedTensorType query = op.getQuery().getType();
+  auto sharding = dist::ShardingAttr::of(query);
+  if (!op.getCausal() || sharding.getDims()[2].empty())
+    return success();
+  dist::MeshOp mesh = dist::MeshOp::lookup(op, sharding.getMesh());
+  int64_t rows = cast<RankedTensorType>(operands[0].getType()).getDimSize(2);
+  SmallVector<NamedAttribute> steps;
+  for (StringAttr axis : llvm::reverse(sharding.getDims()[2].getNames())) {
+    if (axis == dist::MeshOp::kMicroBatchAxis)
+      return op.emitOpError() << "expected causal rows of one micro-batch: "
+                                 "those of others have gone";
+    steps.emplace_back(axis, builder.getI64IntegerAttr(rows));
+    rows *= *mesh.findAxisSize(axis);
+  }
+  local.setRowStepsAttr(builder.getDictionaryAttr(steps));
+  return success();
+}
+
 namespace {
-/// Batch and groups of heads pass through; everything else is whole.
+/// Batch, groups of heads and rows; everything else is whole.
 struct AttentionGradRule
     : ShardingRuleOpInterface::ExternalModel<AttentionGradRule,
                                              nn::AttentionGradOp> {
@@ -46,10 +76,25 @@ struct AttentionGradRule
       rule.operands[atMask][0] = {batch};
     if (!mask.empty() && mask[1] == query[1])
       rule.operands[atMask][1] = {groups};
+    // Each row adds to the gradients of all keys and values.
+    unsigned rows = rule.addFactor(query[2], FactorKind::Sum);
+    rule.operands[Query][2] = rule.results[Query][2] = {rows};
+    for (unsigned operand = Output; operand < atMask; ++operand)
+      rule.operands[operand][2] = {rows};
+    if (!mask.empty() && mask[2] == query[2])
+      rule.operands[atMask][2] = {rows};
     rule.linearGroups = {{Gradient}};
     if (attention.getLogSumExpGradient())
       rule.linearGroups.front().push_back(LogSumExpGradient);
+    rule.indexFree = false;
     return rule;
+  }
+
+  LogicalResult localize(Operation *op, OpBuilder &builder, ValueRange operands,
+                         TypeRange types,
+                         SmallVectorImpl<Value> &results) const {
+    return localizeRows(cast<nn::AttentionGradOp>(op), builder, operands, types,
+                        results);
   }
 };
 
@@ -81,20 +126,24 @@ struct AttentionRule
     if (!mask.empty() && mask[1] == query[1])
       rule.operands[Mask][1] = {groups, inGroup};
 
-    // A causal mask counts rows.
-    if (!attention.getCausal()) {
-      unsigned rows = rule.addFactor(query[2]);
-      rule.operands[Query][2] = rule.results[0][2] =
-          rule.results[1][2] = {rows};
-      if (!mask.empty() && mask[2] == query[2])
-        rule.operands[Mask][2] = {rows};
-    }
+    unsigned rows = rule.addFactor(query[2]);
+    rule.operands[Query][2] = rule.results[0][2] = rule.results[1][2] = {rows};
+    if (!mask.empty() && mask[2] == query[2])
+      rule.operands[Mask][2] = {rows};
 
     unsigned width = rule.addFactor(value[3]);
     rule.operands[Value][3] = rule.results[0][3] = {width};
     // The result is linear in the values, but the log-sum-exp knows nothing of
     // them: partial sums of values are reduced before.
+    rule.indexFree = false;
     return rule;
+  }
+
+  LogicalResult localize(Operation *op, OpBuilder &builder, ValueRange operands,
+                         TypeRange types,
+                         SmallVectorImpl<Value> &results) const {
+    return localizeRows(cast<nn::AttentionOp>(op), builder, operands, types,
+                        results);
   }
 };
 } // namespace

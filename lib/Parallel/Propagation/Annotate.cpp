@@ -1,5 +1,5 @@
 // Makes the mesh from its description, and asks that the batch be split over
-// it.
+// it, and sequences.
 
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
@@ -17,7 +17,20 @@ static constexpr StringLiteral kAxes[] = {
 /// The axes that split the batch, major to minor.
 static constexpr StringLiteral kBatchAxes[] = {dist::MeshOp::kMicroBatchAxis,
                                                "dp_replicate", "dp_shard"};
+/// Those that split sequences.
+static constexpr StringLiteral kSequenceAxes[] = {dist::MeshOp::kContextAxis,
+                                                  dist::MeshOp::kUlyssesAxis};
 static constexpr StringLiteral kMeshName = "mesh";
+
+/// How many positions attend to each other: the lengths of sequences.
+static llvm::SmallDenseSet<int64_t> findLengths(func::FuncOp function) {
+  llvm::SmallDenseSet<int64_t> lengths;
+  function.walk([&](nn::AttentionOp op) {
+    lengths.insert(op.getQuery().getType().getDimSize(2));
+    lengths.insert(op.getKey().getType().getDimSize(2));
+  });
+  return lengths;
+}
 
 namespace {
 struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
@@ -92,11 +105,16 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
 
   LogicalResult annotate(dist::MeshOp mesh, func::FuncOp function,
                          const llvm::StringMap<StringRef> &batchOf) {
-    SmallVector<StringRef> batchAxes;
-    for (StringRef axis : kBatchAxes)
-      if (mesh.findAxisSize(axis).value_or(1) > 1)
-        batchAxes.push_back(axis);
-    auto split = dist::AxesAttr::get(&getContext(), batchAxes);
+    auto getAxes = [&](ArrayRef<StringLiteral> axes) {
+      SmallVector<StringRef> kept;
+      for (StringRef axis : axes)
+        if (mesh.findAxisSize(axis).value_or(1) > 1)
+          kept.push_back(axis);
+      return dist::AxesAttr::get(&getContext(), kept);
+    };
+    dist::AxesAttr split = getAxes(kBatchAxes),
+                   alongSequence = getAxes(kSequenceAxes);
+    llvm::SmallDenseSet<int64_t> lengths = findLengths(function);
     auto open = dist::AxesAttr::get(&getContext(), ArrayRef<StringRef>(), true);
     auto whole = dist::AxesAttr::get(&getContext(), ArrayRef<StringRef>());
     int64_t parts = mesh.getGroupSize(split);
@@ -115,6 +133,9 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         dims.assign(rank, open);
         if (*batch >= 0)
           dims[*batch] = split;
+        if (std::optional<int64_t> sequence = findSequence(
+                mesh, name, argument, *batch, lengths, alongSequence))
+          dims[*sequence] = alongSequence;
       } else if (function.getArgAttr(index, nn::kStateAttr) &&
                  llvm::none_of(argument.getUsers(), [](Operation *user) {
                    return isa<dist::ConstraintOp>(user);
@@ -131,6 +152,29 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
       argument.replaceAllUsesExcept(constraint.getResult(), constraint);
     }
     return success();
+  }
+
+  /// The dimension of an input along its sequences, if ranks split them: the
+  /// first behind the batch whose size is that of what attends to each other.
+  std::optional<int64_t>
+  findSequence(dist::MeshOp mesh, StringAttr name, BlockArgument argument,
+               int64_t batch, const llvm::SmallDenseSet<int64_t> &lengths,
+               dist::AxesAttr axes) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    int64_t parts = mesh.getGroupSize(axes);
+    for (int64_t dim = batch + 1; parts > 1 && dim < type.getRank(); ++dim) {
+      int64_t size = type.getDimSize(dim);
+      if (!lengths.contains(size))
+        continue;
+      if (size % parts == 0)
+        return dim;
+      emitWarning(argument.getLoc())
+          << "input '" << name.getValue() << "': its sequences of " << size
+          << " are whole on each of the " << parts
+          << " ranks that were to share them (cp, sp): pad them to a multiple";
+      return std::nullopt;
+    }
+    return std::nullopt;
   }
 
   /// The batch dimension of an input, -1 if it has none.

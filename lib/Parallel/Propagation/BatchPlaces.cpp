@@ -78,15 +78,19 @@ bool parallel::isEqualAlong(Value value, size_t dim) {
 
 std::optional<Place> parallel::findPlace(ArrayRef<int64_t> from,
                                          const Place &place,
-                                         ArrayRef<int64_t> to) {
+                                         ArrayRef<int64_t> to, int64_t leads) {
   int64_t after = place.inner * product(from.drop_front(place.dim + 1));
   int64_t behind = 1; // elements that a step along the dimension passes
   for (size_t dim = to.size(); dim-- > 0; behind *= to[dim]) {
     if (after % behind != 0)
       return std::nullopt;
     int64_t inner = after / behind;
-    if (to[dim] % (inner * place.batch) == 0)
-      return Place{dim, to[dim] / (inner * place.batch), place.batch, inner};
+    if (to[dim] % (inner * place.batch) != 0)
+      continue;
+    int64_t outer = to[dim] / (inner * place.batch);
+    bool first = product(to.take_front(dim)) == 1;
+    int64_t before = first && outer % leads == 0 ? leads : 1;
+    return Place{dim, outer / before, place.batch, inner, before};
   }
   return std::nullopt;
 }

@@ -1,5 +1,7 @@
 // Puts the batch first in dimensions that it shares with others: where rows are
-// counted sequence by sequence, no rank has a range of them.
+// counted sequence by sequence, no rank has a range of them. Then, where ranks
+// share sequences too, their parts of these next: rows that are counted sample
+// by sample are as little a range of them.
 
 #include "BatchPlaces.h"
 #include "dialects/Interfaces/ShardingRule.h"
@@ -15,12 +17,16 @@ namespace accel::parallel {
 #include "lib/Parallel/Passes.h.inc"
 
 namespace {
+/// What constraints say of the dimension that is to lead: where it begins.
+using FindStart = llvm::function_ref<std::optional<Place>(dist::ConstraintOp)>;
+
 /// One function. A value whose batch does not lead its dimension is followed as
 /// its copy in which it does; what has no use for the copy gets the value back
-/// from it.
+/// from it. `leads` parts of a first dimension lead already.
 class BatchLeader {
 public:
-  explicit BatchLeader(func::FuncOp function) : function(function) {}
+  BatchLeader(func::FuncOp function, FindStart findStart, int64_t leads)
+      : function(function), findStart(findStart), leads(leads) {}
   void run();
 
 private:
@@ -43,6 +49,8 @@ private:
   void give(Value result, Value made, const Place &place);
 
   func::FuncOp function;
+  FindStart findStart;
+  int64_t leads;
   llvm::DenseMap<Value, Place> places;
   llvm::DenseMap<Value, Value> copies, restored;
   llvm::SmallSetVector<Operation *, 16> replaced;
@@ -64,13 +72,8 @@ void BatchLeader::run() {
 void BatchLeader::visit(Operation *op) {
   if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
     restore(op);
-    auto dims = constraint.getSharding().getDims();
-    auto isSplit = [](dist::AxesAttr axes) { return !axes.empty(); };
-    if (llvm::count_if(dims, isSplit) != 1)
-      return; // no batch, or placed by hand
-    size_t dim = llvm::find_if(dims, isSplit) - dims.begin();
-    places[constraint.getResult()] = {dim, 1,
-                                      constraint.getType().getDimSize(dim), 1};
+    if (std::optional<Place> start = findStart(constraint))
+      places[constraint.getResult()] = *start;
     return;
   }
   if (llvm::none_of(op->getOperands(),
@@ -114,7 +117,7 @@ void BatchLeader::give(Value result, Value made, const Place &place) {
 bool BatchLeader::leadReshape(nn::ReshapeOp op, OpBuilder &builder) {
   Place from = *placeOf(op.getInput());
   ArrayRef<int64_t> in = shapeOf(op.getInput()), out = shapeOf(op.getResult());
-  std::optional<Place> to = findPlace(in, from, out);
+  std::optional<Place> to = findPlace(in, from, out, leads);
   if (!to)
     return false;
   if (from.isLeading() && to->isLeading()) {
@@ -125,8 +128,11 @@ bool BatchLeader::leadReshape(nn::ReshapeOp op, OpBuilder &builder) {
   // less before the batch.
   Location loc = op.getLoc();
   Value value = leading(op.getInput());
-  int64_t before = product(in.take_front(from.dim)),
-          target = product(out.take_front(to->dim));
+  int64_t before = product(in.take_front(from.dim)) * from.before,
+          target = product(out.take_front(to->dim)) * to->before;
+  // What follows the batch in its dimension; other dimensions stay as they are,
+  // for they may be split as well.
+  int64_t behind = from.outer * from.inner;
   auto findDim = [](ArrayRef<int64_t> shape, size_t end, int64_t wanted) {
     for (size_t dim = 0; dim <= end; ++dim)
       if (product(shape.take_front(dim)) == wanted)
@@ -137,24 +143,23 @@ bool BatchLeader::leadReshape(nn::ReshapeOp op, OpBuilder &builder) {
     // Dimensions that are there already are moved, so that transposes cancel.
     auto there = findDim(in, from.dim, target);
     auto wanted = findDim(out, to->dim, before);
-    if (from.isLeading() && from.inner == 1 && there) {
+    if (from.isLeading() && from.isAlone() && there) {
       value = moveDim(builder, loc, value, from.dim, *there);
-    } else if (to->isLeading() && to->inner == 1 && wanted) {
+    } else if (to->isLeading() && to->isAlone() && wanted) {
       Shape moved(out);
       moved.erase(moved.begin() + to->dim);
       moved.insert(moved.begin() + *wanted, to->batch);
       value = moveDim(builder, loc, reshape(builder, loc, value, moved),
                       *wanted, to->dim);
     } else if (before % target == 0) {
-      value = reshape(builder, loc, value,
-                      {target, before / target, from.batch,
-                       product(in) / (before * from.batch)});
-      value = moveDim(builder, loc, value, 2, 1);
-    } else if (target % before == 0) {
-      value = reshape(builder, loc, value,
-                      {before, from.batch, target / before,
-                       product(in) / (target * from.batch)});
-      value = moveDim(builder, loc, value, 1, 2);
+      Shape moved = {target, before / target, from.batch, behind};
+      llvm::append_range(moved, in.drop_front(from.dim + 1));
+      value = moveDim(builder, loc, reshape(builder, loc, value, moved), 2, 1);
+    } else if (int64_t more = target / before;
+               target % before == 0 && behind % more == 0) {
+      Shape moved = {before, from.batch, more, behind / more};
+      llvm::append_range(moved, in.drop_front(from.dim + 1));
+      value = moveDim(builder, loc, reshape(builder, loc, value, moved), 1, 2);
     } else {
       return false;
     }
@@ -170,6 +175,8 @@ bool BatchLeader::leadParts(Operation *op, OpBuilder &builder) {
     return false;
   std::optional<Place> place = placeOf(op->getOperand(0));
   if (!place)
+    return false;
+  if (place->before != 1)
     return false;
   size_t dim = place->dim;
   int64_t unit = place->batch * place->inner;
@@ -236,14 +243,19 @@ bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
     std::optional<Place> own = placeOf(operand);
     if (!own)
       continue;
-    hasCopies |= !own->isLeading();
     ArrayRef<unsigned> factors = dims[own->dim];
+    // What is wanted whole says nothing of the others.
+    if (factors.empty() && own->isLeading())
+      continue;
+    hasCopies |= !own->isLeading();
     if (factors.size() != 1 ||
         (place && (factors[0] != factor || !own->isMixedLike(*place))))
       return false;
     place = own;
     factor = factors[0];
   }
+  if (!place)
+    return true;
   auto isAlong = [&](const ShardingRule::Dim &dim) {
     return dim.size() == 1 && dim[0] == factor;
   };
@@ -255,7 +267,7 @@ bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
   if (!hasCopies) {
     for (auto [result, dims] : llvm::zip_equal(op->getResults(), rule.results))
       if (std::optional<size_t> dim = findAlong(dims))
-        places[result] = {*dim, place->outer, place->batch, place->inner};
+        (places[result] = *place).dim = *dim;
     return true;
   }
   IRMapping mapping;
@@ -266,10 +278,11 @@ bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
     if (dim && copy == operand && !isEqualAlong(operand, *dim)) {
       // Of no batch, and counted like one that is mixed.
       Shape sizes = place->getSizes();
-      std::swap(sizes[0], sizes[1]);
+      size_t at = place->getBatchAt();
+      std::swap(sizes[at], sizes[at + 1]);
       copy = reshape(builder, op->getLoc(), operand,
                      withDim(shapeOf(operand), *dim, sizes));
-      copy = moveDim(builder, op->getLoc(), copy, *dim + 1, *dim);
+      copy = moveDim(builder, op->getLoc(), copy, *dim + at + 1, *dim + at);
       copy = reshape(builder, op->getLoc(), copy, shapeOf(operand));
     }
     mapping.map(operand, copy);
@@ -278,9 +291,11 @@ bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
   for (auto [result, own, dims] :
        llvm::zip_equal(op->getResults(), made->getResults(), rule.results)) {
     replaced.insert(op);
-    if (std::optional<size_t> dim = findAlong(dims))
-      give(result, own, {*dim, place->outer, place->batch, place->inner});
-    else
+    if (std::optional<size_t> dim = findAlong(dims)) {
+      Place here = *place;
+      here.dim = *dim;
+      give(result, own, here);
+    } else
       result.replaceAllUsesWith(own);
   }
   return true;
@@ -300,11 +315,49 @@ void BatchLeader::restore(Operation *op) {
       Location loc = value.getLoc();
       known = reshape(builder, loc, copy,
                       withDim(shapeOf(value), place.dim, place.getSizes()));
-      known = moveDim(builder, loc, known, place.dim, place.dim + 1);
+      size_t at = place.dim + place.getBatchAt();
+      known = moveDim(builder, loc, known, at, at + 1);
       known = reshape(builder, loc, known, shapeOf(value));
     }
     operand.set(known);
   }
+}
+
+/// The one dimension of which a constraint splits some, or `axes` do: all of it
+/// is the batch.
+static std::optional<Place> findBatch(dist::ConstraintOp constraint) {
+  auto dims = constraint.getSharding().getDims();
+  auto isBatch = [&](dist::AxesAttr axes) {
+    return !axes.empty() && !dist::MeshOp::splitsSequences(axes);
+  };
+  if (llvm::count_if(dims, isBatch) != 1)
+    return std::nullopt; // no batch, or placed by hand
+  size_t dim = llvm::find_if(dims, isBatch) - dims.begin();
+  return Place{dim, 1, constraint.getType().getDimSize(dim), 1};
+}
+
+/// The dimension that ranks share along sequences: as many parts as they are.
+static std::optional<Place> findSequence(dist::MeshOp mesh,
+                                         dist::ConstraintOp constraint) {
+  auto dims = constraint.getSharding().getDims();
+  const auto *found = llvm::find_if(dims, dist::MeshOp::splitsSequences);
+  if (found == dims.end())
+    return std::nullopt;
+  size_t dim = found - dims.begin();
+  int64_t parts = mesh.getGroupSize(*found);
+  return Place{dim, 1, parts, constraint.getType().getDimSize(dim) / parts};
+}
+
+/// Into how many parts the batch of a function is split.
+static int64_t countBatchParts(dist::MeshOp mesh, func::FuncOp function) {
+  int64_t parts = 1;
+  function.walk([&](dist::ConstraintOp constraint) {
+    if (std::optional<Place> batch = findBatch(constraint))
+      parts = std::max(
+          parts,
+          mesh.getGroupSize(constraint.getSharding().getDims()[batch->dim]));
+  });
+  return parts;
 }
 
 namespace {
@@ -312,9 +365,17 @@ struct LeadWithBatchPass : impl::LeadWithBatchPassBase<LeadWithBatchPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (!function.isExternal())
-        BatchLeader(function).run();
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      BatchLeader(function, findBatch, /*leads=*/1).run();
+      auto find = [&](dist::ConstraintOp constraint) {
+        return findSequence(mesh, constraint);
+      };
+      if (mesh)
+        BatchLeader(function, find, countBatchParts(mesh, function)).run();
+    }
   }
 };
 } // namespace

@@ -155,11 +155,13 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
                    reshard(op->getOperand(index),
                            getSharding(symbol, dimsOf(tensor), kept), op));
   }
-  llvm::append_range(reduced.axes, passed);
-  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
-    result.setType(withSharding(
-        result.getType(),
-        getSharding(symbol, dimsOf(tensor), reduced.axes, reduced.reduction)));
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
+    AxisList axes = getPartialAxes(reduced, factorAxes, tensor);
+    llvm::append_range(axes, passed);
+    result.setType(
+        withSharding(result.getType(), getSharding(symbol, dimsOf(tensor), axes,
+                                                   reduced.reduction)));
+  }
   for (Value result : op->getResults())
     sumWhereItBranches(result);
   return success();

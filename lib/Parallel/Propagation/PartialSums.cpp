@@ -24,6 +24,16 @@ FailureOr<PartialAxes> parallel::getReducedAxes(const ShardingRule &rule,
   return reduced;
 }
 
+AxisList parallel::getPartialAxes(const PartialAxes &reduced,
+                                  ArrayRef<AxisList> factorAxes,
+                                  const ShardingRule::Tensor &result) {
+  AxisList axes = reduced.axes;
+  for (const ShardingRule::Dim &dim : result)
+    for (StringAttr axis : joinFactors(dim, factorAxes))
+      llvm::erase(axes, axis);
+  return axes;
+}
+
 bool parallel::passesPartial(const ShardingRule &rule,
                              ArrayRef<AxisList> factorAxes,
                              const PartialAxes &reduced,

@@ -18,6 +18,12 @@ struct PartialAxes {
 mlir::FailureOr<PartialAxes>
 getReducedAxes(const ShardingRule &rule, llvm::ArrayRef<AxisList> factorAxes);
 
+/// Those of the reduced axes that a result is partial over: they split factors
+/// which do not stand in it.
+AxisList getPartialAxes(const PartialAxes &reduced,
+                        llvm::ArrayRef<AxisList> factorAxes,
+                        const ShardingRule::Tensor &result);
+
 /// Whether operands that are partial sums over `axis` may stay so: exactly
 /// those of one linear group are, no factor is split over it, and results are
 /// summed. `operands` are the shardings of the op's operands.

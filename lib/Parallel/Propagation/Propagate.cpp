@@ -86,6 +86,8 @@ void Propagation::extend(Value value, size_t index, ArrayRef<StringAttr> axes,
 
 void Propagation::visit(Operation *op) {
   if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
+    if (constraint.getAlone())
+      return;
     for (size_t dim = 0, rank = constraint.getType().getRank(); dim < rank;
          ++dim) {
       // Copies: extending a value may move the table.

@@ -180,10 +180,16 @@ void DimClasses::weigh(Operation *op) {
     flops = cost.getFlops();
   for (auto [factor, number] : of) {
     classes[number].flops += flops;
-    if (rule.factors[factor].kind == FactorKind::Sum)
-      for (Value result : op->getResults())
-        terms[result].push_back(number);
-    else if (rule.factors[factor].kind != FactorKind::PassThrough)
+    auto has = [factor = factor](const ShardingRule::Tensor &dims) {
+      return llvm::any_of(dims, [&](const ShardingRule::Dim &dim) {
+        return llvm::is_contained(dim, factor);
+      });
+    };
+    if (rule.factors[factor].kind == FactorKind::Sum) {
+      for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
+        if (!has(dims))
+          terms[result].push_back(number);
+    } else if (rule.factors[factor].kind != FactorKind::PassThrough)
       for (Value result : op->getResults())
         makeSum(result, number);
   }

@@ -4,6 +4,7 @@
 #include "DimClasses.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
+#include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -36,6 +37,7 @@ public:
   Splits run();
 
 private:
+  llvm::SmallDenseSet<unsigned> findPositions();
   /// The work saved for each byte.
   double getRatio(unsigned number) {
     const DimClasses::Class &each = classes.get(number);
@@ -110,7 +112,19 @@ llvm::SetVector<unsigned> Chooser::choose(ArrayRef<unsigned> candidates) {
   return chosen;
 }
 
+/// The classes of positions that attend to each other: a table of positions is
+/// not split because of them, or all activations were split by sequence.
+llvm::SmallDenseSet<unsigned> Chooser::findPositions() {
+  llvm::SmallDenseSet<unsigned> positions;
+  entry.walk([&](nn::AttentionOp op) {
+    positions.insert(classes.find(op.getQuery(), 2));
+    positions.insert(classes.find(op.getKey(), 2));
+  });
+  return positions;
+}
+
 Splits Chooser::run() {
+  llvm::SmallDenseSet<unsigned> positions = findPositions();
   SmallVector<std::pair<BlockArgument, unsigned>> dims;
   llvm::SmallSetVector<unsigned, 16> candidates;
   for (BlockArgument argument : entry.getArguments()) {
@@ -126,7 +140,7 @@ Splits Chooser::run() {
       if (!axes.empty())
         continue;
       dims.emplace_back(argument, dim);
-      if (classes.get(number).size % ranks == 0)
+      if (classes.get(number).size % ranks == 0 && !positions.contains(number))
         candidates.insert(number);
     }
   }

@@ -151,7 +151,8 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
   AttentionOp::create(commands, loc, query, key, value, mask, getView(output),
                       logSumExp, /*scratch=*/nullptr, op.getScale(),
                       op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
-                      op.getColumnOffset(), /*form=*/nullptr, "compute");
+                      op.getColumnOffset(), op.getRowStepsAttr(),
+                      /*form=*/nullptr, "compute");
   return success();
 }
 
@@ -173,7 +174,7 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
       ofLogSumExp, mask, results[0], results[1], results[2],
       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
       op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
-      /*form=*/nullptr, "compute");
+      op.getRowStepsAttr(), /*form=*/nullptr, "compute");
   return success();
 }
 

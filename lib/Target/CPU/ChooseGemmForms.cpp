@@ -290,7 +290,8 @@ static FailureOr<rt::cpu::AttentionDesc> describe(AttentionLike attention,
   desc.width = query[3], desc.groups = key[1], desc.keys = key[2];
   desc.valueWidth = attention.getValue().getShape()[3];
   desc.causal = attention.getCausal();
-  desc.diagonal = attention.getDiagonal();
+  // One form serves all ranks: that of those whose rows see all keys.
+  desc.diagonal = attention.getRowSteps() ? desc.keys : attention.getDiagonal();
   copyStrides(attention.getQuery(), desc.query);
   copyStrides(attention.getKey(), desc.key);
   copyStrides(attention.getValue(), desc.value);

@@ -15,8 +15,6 @@ struct SoftmaxDesc {
   int64_t maskQuery = 0, maskKey = 0; ///< the mask's strides in elements
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
-  /// Keys up to a query's number plus this are seen by it, if `causal`.
-  int64_t diagonal = 0;
   bool gradient = false; ///< Of plan.attention_grad: the scores' gradient too.
   /// Whether the log-sum-exp is written; of a gradient, whether it has one.
   bool logSumExp = false;

@@ -21,7 +21,6 @@ static SoftmaxDesc describe(AttentionLike attention) {
   desc.type = attention.getQuery().getElement();
   desc.scale = attention.getScale().convertToDouble();
   desc.causal = attention.getCausal();
-  desc.diagonal = attention.getDiagonal();
   desc.zeroMaskedRows = attention.getZeroMaskedRows();
   if (std::optional<plan::ViewAttr> mask = attention.getMask()) {
     desc.mask = mask->getElement();
@@ -52,7 +51,7 @@ SoftmaxDesc cpu::getSoftmax(Operation *attention) {
   stream << desc.type << ' ' << desc.mask << ' ' << desc.maskQuery << ' '
          << desc.maskKey << ' ' << llvm::bit_cast<uint64_t>(desc.scale) << ' '
          << desc.causal << desc.zeroMaskedRows << desc.logSumExp << ' '
-         << desc.diagonal << ' ' << desc.width;
+         << desc.width;
   desc.symbol = (kSoftmaxPrefix + (desc.gradient ? "grad_" : "") +
                  llvm::utohexstr(llvm::xxh3_64bits(text)))
                     .str();
@@ -94,7 +93,7 @@ static SoftmaxArguments readArguments(RowEmitter &e, const SoftmaxDesc &desc,
     ++next;
   }
   int64_t field = 0;
-  for (Value *number : {&at.firstQuery, &at.columns, &at.scoreStride,
+  for (Value *number : {&at.visible, &at.columns, &at.scoreStride,
                         &at.resultStride, &at.outputStride})
     *number = e.load(addresses[next], e.constantIndex(field++),
                      e.builder().getI64Type());

@@ -25,9 +25,7 @@ SoftmaxRow::SoftmaxRow(RowEmitter &e, const SoftmaxDesc &desc,
   maskBegin = e.mul(row, desc.maskQuery);
   visible = at.columns;
   if (desc.causal) {
-    Value query = arith::AddIOp::create(b, at.firstQuery, row);
-    Value end =
-        arith::AddIOp::create(b, query, e.constantIndex(desc.diagonal + 1));
+    Value end = arith::AddIOp::create(b, at.visible, row);
     visible = arith::MinSIOp::create(b, arith::MaxSIOp::create(b, end, zero),
                                      at.columns);
   }

@@ -20,8 +20,9 @@ struct SoftmaxArguments {
   mlir::Value logSumExps;
   mlir::Value logSumExpGradients; ///< null if there are none
 
-  /// A SoftmaxRows: the first query, the columns and the strides of rows.
-  mlir::Value firstQuery, columns, scoreStride, resultStride, outputStride;
+  /// A SoftmaxRows: the keys that the first row sees, the columns and the
+  /// strides of rows.
+  mlir::Value visible, columns, scoreStride, resultStride, outputStride;
 };
 
 /// One row of a block.

@@ -51,6 +51,9 @@ struct AttentionCommand {
   bool causal = false, zeroMaskedRows = false;
   /// If `causal`, row s sees key t where t + columnOffset <= s + rowOffset.
   int64_t rowOffset = 0, columnOffset = 0;
+  /// What the coordinate along each of these axes adds to `rowOffset`, times
+  /// it.
+  Form rowSteps;
   /// Symbol of the softmax kernel; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -68,6 +71,7 @@ template <class IO> void describe(IO &io, AttentionCommand &attention) {
   io.field("zero_masked_rows", attention.zeroMaskedRows);
   io.field("row_offset", attention.rowOffset);
   io.field("column_offset", attention.columnOffset);
+  io.field("row_steps", attention.rowSteps);
   io.code("kernel", attention.kernel);
   io.field("form", attention.form);
 }
@@ -81,6 +85,7 @@ struct AttentionGradCommand {
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
   int64_t rowOffset = 0, columnOffset = 0;
+  Form rowSteps; ///< as those of AttentionCommand
   /// Symbol of the kernel of the rows; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -103,6 +108,7 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
   io.field("zero_masked_rows", grad.zeroMaskedRows);
   io.field("row_offset", grad.rowOffset);
   io.field("column_offset", grad.columnOffset);
+  io.field("row_steps", grad.rowSteps);
   io.code("kernel", grad.kernel);
   io.field("form", grad.form);
 }

@@ -367,6 +367,20 @@ TEST(ValidateFields, OfAttention) {
     });
   };
   EXPECT_EQ(attention([](AttentionCommand &a) { a.rowOffset = 3; }), "");
+  EXPECT_EQ(
+      attention([](AttentionCommand &a) { a.rowSteps["dp"] = int64_t(3); }),
+      "");
+  EXPECT_THAT(
+      attention([](AttentionCommand &a) { a.rowSteps["xp"] = int64_t(3); }),
+      HasSubstr("'xp'"));
+  EXPECT_NE(
+      attention([](AttentionCommand &a) { a.rowSteps["mb"] = int64_t(3); }),
+      "");
+  EXPECT_THAT(
+      attention([](AttentionCommand &a) { a.rowSteps["dp"] = int64_t(-3); }),
+      HasSubstr("expected offsets of rows and columns"));
+  EXPECT_THAT(attention([](AttentionCommand &a) { a.rowSteps["dp"] = 0.5; }),
+              HasSubstr("expected offsets of rows and columns"));
   const char *offsets = "expected offsets of rows and columns of at least 0";
   EXPECT_THAT(attention([](AttentionCommand &a) { a.rowOffset = -1; }),
               HasSubstr(offsets));
@@ -424,7 +438,8 @@ TEST(ValidateFields, OfSignatures) {
   EXPECT_EQ(sign(in, in), inPlace);
   elsewhere([](BufferPlan &, View &v) { v.axes = {{"mb", 8}}; });
   elsewhere([](BufferPlan &, View &v) { v.axes = {{"dp", 4}}; });
-  // Code of attention has offsets compiled in, and what is not there.
+  // Code of attention gets offsets as numbers; what is not there is compiled
+  // in.
   auto signAttention = [&](const auto &change) {
     AttentionCommand attention;
     attention.kernel = "softmax";
@@ -433,11 +448,12 @@ TEST(ValidateFields, OfSignatures) {
     return kernelSignature(program, command(attention, "A"))->signature;
   };
   uint64_t plain = signAttention([](AttentionCommand &) {});
-  EXPECT_NE(signAttention([](AttentionCommand &a) { a.rowOffset = 1; }), plain);
-  EXPECT_EQ(signAttention(
-                [](AttentionCommand &a) { a.rowOffset = a.columnOffset = 1; }),
+  EXPECT_EQ(signAttention([](AttentionCommand &a) {
+              a.rowOffset = 1;
+              a.rowSteps["dp"] = int64_t(4);
+            }),
             plain)
-      << "the difference tells what is hidden";
+      << "the code is told which rows it works on";
   EXPECT_NE(signAttention([](AttentionCommand &a) { a.logSumExp = x(); }),
             plain);
   auto signGrad = [&](const auto &change) {
@@ -448,7 +464,7 @@ TEST(ValidateFields, OfSignatures) {
     return kernelSignature(program, command(grad, "A"))->signature;
   };
   plain = signGrad([](AttentionGradCommand &) {});
-  EXPECT_NE(signGrad([](AttentionGradCommand &g) { g.columnOffset = 1; }),
+  EXPECT_EQ(signGrad([](AttentionGradCommand &g) { g.columnOffset = 1; }),
             plain);
   EXPECT_NE(signGrad([](AttentionGradCommand &g) { g.output = x(); }), plain);
   EXPECT_NE(

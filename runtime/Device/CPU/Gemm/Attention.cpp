@@ -75,7 +75,8 @@ public:
     block.scores->run(0, thread, at(addresses.query, desc.query, head, first),
                       at(addresses.key, desc.key, group, 0), nullptr, own,
                       own + block.scratch);
-    SoftmaxRows which{first, block.columns, block.columns, block.columns, 0};
+    SoftmaxRows which{first + desc.diagonal + 1, block.columns, block.columns,
+                      block.columns, 0};
     void *arguments[] = {
         own,
         advance(addresses.mask, batch * desc.mask[0] + head * desc.mask[1] +

@@ -54,7 +54,8 @@ struct AttentionForm {
 /// of the block's rows (argument 3, of the scores' type, or null). It makes
 /// rows [rowBegin, rowEnd) of the block.
 struct SoftmaxRows {
-  int64_t firstQuery;  ///< of the block: row r is query firstQuery + r
+  int64_t visible;     ///< keys that the block's row 0 sees, if causal; may be
+                       ///< negative. Row r sees r more.
   int64_t columns;     ///< keys that were computed; the others are hidden
   int64_t scoreStride; ///< elements between score rows
   /// Elements between probability rows; `scoreStride` where they are in place.

@@ -161,8 +161,8 @@ private:
                       own + scoresAt, pad);
     block.slopes->run(0, thread, own + gradientAt, own + valueAt, nullptr,
                       own + slopesAt, pad);
-    SoftmaxRows which{first, block.columns, block.columns, block.columns,
-                      grad.result[2]};
+    SoftmaxRows which{first + desc.diagonal + 1, block.columns, block.columns,
+                      block.columns, grad.result[2]};
     auto ofRows = [&](const void *data, const std::array<int64_t, 2> &strides) {
       return advance(data, (batch * strides[0] + head * strides[1] + first) *
                                getBytes(sumType));
