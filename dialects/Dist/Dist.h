@@ -32,6 +32,11 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
 /// runs once per micro-batch.
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
+/// Attributes of who asks for explanations, and of nobody else: of reshards and
+/// collectives why each axis of the operand is there, a dictionary of strings
+/// by axis; of modules where axes come from (`parallel::Origins`).
+inline constexpr llvm::StringLiteral kReasonsAttr = "dist.reasons";
+inline constexpr llvm::StringLiteral kOriginsAttr = "dist.origins";
 /// Attribute of functions: a TaskAttr.
 inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
 

@@ -37,6 +37,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
        attribute.getName() == kUnitAttr) &&
       isa<StringAttr>(attribute.getValue()) && op->getDialect() == this)
     return success();
+  if (attribute.getName() == kReasonsAttr &&
+      isa<DictionaryAttr>(attribute.getValue()) && op->getDialect() == this)
+    return success();
+  if (attribute.getName() == kOriginsAttr &&
+      isa<ArrayAttr>(attribute.getValue()) && isa<ModuleOp>(op))
+    return success();
   if (attribute.getName() == kInstanceAttr &&
       isa<IntegerAttr>(attribute.getValue()))
     return success();

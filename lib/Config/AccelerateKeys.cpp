@@ -9,13 +9,15 @@ static constexpr Key kCluster[] = {
     later("compute_environment", "LOCAL_MACHINE,AMAZON_SAGEMAKER|null",
           "LOCAL_MACHINE", "programs run where acc-run is started")
         .unless("LOCAL_MACHINE|null"),
-    done("distributed_type",
-         "NO,MULTI_CPU,MULTI_GPU,MULTI_NPU,MULTI_MLU,MULTI_SDAA,MULTI_MUSA,"
-         "MULTI_XPU,MULTI_HPU,MULTI_NEURON,DEEPSPEED,FSDP,XLA,TPU,MEGATRON_LM",
-         "required",
-         "which section says how states are sharded: none (replicated), "
-         "'fsdp_config' or 'deepspeed_config'; the device is that of --target")
-        .only("NO|MULTI_CPU|MULTI_GPU|DEEPSPEED|FSDP")
+    done(
+        "distributed_type",
+        "NO,MULTI_CPU,MULTI_GPU,MULTI_NPU,MULTI_MLU,MULTI_SDAA,MULTI_MUSA,"
+        "MULTI_XPU,MULTI_HPU,MULTI_NEURON,DEEPSPEED,FSDP,XLA,TPU,MEGATRON_LM",
+        "required",
+        "which section says how states are sharded: none (replicated), "
+        "'fsdp_config', 'deepspeed_config' or 'megatron_lm_config'; the device "
+        "is that of --target")
+        .only("NO|MULTI_CPU|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM")
         .beware("unquoted NO is the bool false in YAML 1.1"),
     done("mixed_precision", "~no,fp16,bf16,fp8|null", "no",
          "the types of matrix products, as --mixed-precision")
@@ -64,8 +66,8 @@ static constexpr Key kCluster[] = {
          "read where distributed_type is FSDP"),
     done("parallelism_config", "%parallelism_config|null", "{}",
          "the axes of the mesh"),
-    noted("megatron_lm_config", "%megatron_lm_config|null", "{}",
-          "read where distributed_type is MEGATRON_LM"),
+    done("megatron_lm_config", "%megatron_lm_config|null", "{}",
+         "read where distributed_type is MEGATRON_LM"),
     noted("mpirun_config", "%mpirun_config|null", "{}",
           "acc-run starts the ranks of one machine itself"),
     noted("downcast_bf16", "flag|null", "no", "concerns TPUs only"),

@@ -1,5 +1,6 @@
-// The two products that have to hold: ranks = dp_replicate x dp_shard, and
-// train_batch_size = rows of a micro-batch x micro-batches x ranks.
+// The two products that have to hold: ranks = dp_replicate x dp_shard x cp x sp
+// x tp, and train_batch_size = rows of a micro-batch x micro-batches x ranks of
+// data parallelism.
 
 #include "lib/Config/Resolver.h"
 
@@ -10,8 +11,13 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-/// Axes of `--mesh` become claims; what it does not name has one rank. Other
-/// axes than the two of data parallelism are left to the pass that reads them.
+/// Axes whose ranks have the same rows of the batch, major to minor. With
+/// dp_replicate and dp_shard before them it is the order in which Accelerate,
+/// DeepSpeed and Megatron-LM number ranks.
+static constexpr StringLiteral kModelAxes[] = {"cp", "sp", "tp"};
+
+/// Axes of `--mesh` become claims; what it does not name has one rank. Axes of
+/// other names are left to the pass that reads them.
 Error Resolver::claimMeshFlag() {
   if (request.mesh.empty())
     return Error::success();
@@ -19,22 +25,91 @@ Error Resolver::claimMeshFlag() {
   if (!stage)
     return stage.takeError();
   Origin origin{Kind::Flag, {"--mesh", 0}, ""};
-  int64_t sizes[2] = {1, 1}, all = 1;
+  StringRef dp = stage->value_or(0) > 0 ? "dp_shard" : "dp_replicate";
+  std::map<std::string, int64_t> sizes{{"dp_replicate", 1}, {"dp_shard", 1}};
+  for (StringRef axis : kModelAxes)
+    if (ledger.isClaimed(axis))
+      sizes[axis.str()] = 1;
+  int64_t all = 1;
   for (StringRef axis : split(request.mesh, ',')) {
-    auto [name, text] = axis.split('=');
+    auto [given, text] = axis.split('=');
+    StringRef name = given == "dp" ? dp : given;
     int64_t size;
     if (text.getAsInteger(10, size) || size < 1)
       return Error::success(); // the pass that reads it says what is wrong
     all *= size;
-    if (name == "dp")
-      sizes[stage->value_or(0) > 0] *= size;
-    else if (name == "dp_replicate" || name == "dp_shard")
-      sizes[name == "dp_shard"] *= size;
+    if (sizes.count(name.str()) || is_contained(kModelAxes, name))
+      sizes.try_emplace(name.str(), 1).first->second *= size;
   }
   ledger.claim("num_processes", std::to_string(all), origin);
-  ledger.claim("dp_replicate", std::to_string(sizes[0]), origin);
-  ledger.claim("dp_shard", std::to_string(sizes[1]), origin);
+  for (auto &[name, size] : sizes)
+    ledger.claim(name, std::to_string(size), origin);
   return Error::success();
+}
+
+void Resolver::derive(StringRef name, int64_t value, const Twine &why) {
+  config.resolved.push_back({name.str(), std::to_string(value),
+                             Origin{Kind::Derived, {}, why.str()}});
+}
+
+Error Resolver::settleModelAxes() {
+  for (StringRef axis : kModelAxes) {
+    Expected<std::optional<int64_t>> size = settleInteger(axis);
+    if (!size)
+      return size.takeError();
+    if (size->value_or(1) == 1)
+      continue;
+    modelAxes.emplace_back(axis.str(), **size);
+    modelRanks *= **size;
+    modelNames += (modelNames.empty() ? "" : " x ") + axis.str();
+  }
+  return Error::success();
+}
+
+Error Resolver::settleRanks() {
+  if (Error error = settleModelAxes())
+    return error;
+  Expected<std::optional<int64_t>> ranks = settleInteger("num_processes");
+  if (!ranks)
+    return ranks.takeError();
+  bool divided = find("dp_replicate") || find("dp_shard");
+  if (!*ranks) {
+    *ranks = replicas * shards * modelRanks;
+    std::string why = divided ? "dp_replicate x dp_shard" : "";
+    if (modelRanks > 1)
+      why += (divided ? " x " : "") + modelNames;
+    derive("num_processes", **ranks, why.empty() ? "nothing says more" : why);
+    if (!divided && layout.openRanks)
+      config.missing.emplace(*layout.openRanks,
+                             "expected --mesh or --set num_processes=N: the "
+                             "file does not say the number of ranks");
+  }
+  dataRanks = **ranks / modelRanks;
+  if (!request.mesh.empty())
+    dataRanks = replicas * shards; // other axes of --mesh divide no rows
+  else if (**ranks % modelRanks != 0) {
+    Place place = placeOf("num_processes");
+    for (auto &[name, size] : modelAxes)
+      if (placeOf(name).isFile())
+        place = placeOf(name);
+    return failAt(place, "expected " + modelNames + " = " + Twine(modelRanks) +
+                             " to divide the " + Twine(**ranks) +
+                             " ranks of 'num_processes' (" +
+                             find("num_processes")->origin.str() + ")");
+  }
+  return Error::success();
+}
+
+/// The ranks that the axes of data parallelism divide, as messages call them.
+std::string Resolver::describeDataRanks() const {
+  std::string origin = find("num_processes")->origin.str();
+  if (modelRanks == 1)
+    return std::to_string(dataRanks) + " ranks of 'num_processes' (" + origin +
+           ")";
+  return std::to_string(dataRanks) + " ranks that " + modelNames +
+         " leaves of "
+         "'num_processes' (" +
+         origin + ")";
 }
 
 Error Resolver::settleMesh() {
@@ -44,72 +119,51 @@ Error Resolver::settleMesh() {
   Expected<std::optional<int64_t>> stage = settleInteger("zero_stage");
   if (!stage)
     return stage.takeError();
-  Expected<std::optional<int64_t>> ranks = settleInteger("num_processes");
-  if (!ranks)
-    return ranks.takeError();
   Expected<std::optional<int64_t>> copies = settleInteger("dp_replicate");
   if (!copies)
     return copies.takeError();
   Expected<std::optional<int64_t>> parts = settleInteger("dp_shard");
   if (!parts)
     return parts.takeError();
+  replicas = copies->value_or(1);
+  shards = parts->value_or(1);
+  if (Error error = settleRanks())
+    return error;
   bool split = stage->value_or(0) > 0;
-
-  auto derive = [&](StringRef name, int64_t value, const Twine &why) {
-    config.resolved.push_back({name.str(), std::to_string(value),
-                               Origin{Kind::Derived, {}, why.str()}});
-  };
-  if (!*ranks && (*copies || *parts)) {
-    *ranks = copies->value_or(1) * parts->value_or(1);
-    derive("num_processes", **ranks, "dp_replicate x dp_shard");
-  } else if (!*ranks) {
-    *ranks = 1;
-    derive("num_processes", 1, "nothing says more");
-    if (layout.openRanks)
-      config.missing.emplace(*layout.openRanks,
-                             "expected --mesh or --set num_processes=N: the "
-                             "file does not say the number of ranks");
-  }
-  int64_t all = **ranks;
-  if (!request.mesh.empty() && *copies && *parts)
-    all = **copies * **parts; // other axes of --mesh are no data parallelism
+  int64_t all = dataRanks;
 
   auto divide = [&](StringRef name, int64_t by) -> Error {
     if (all % by == 0)
       return Error::success();
     return failAt(placeOf(name), "expected '" + name + "' to divide the " +
-                                     Twine(all) +
-                                     " ranks of 'num_processes' (" +
-                                     find("num_processes")->origin.str() +
-                                     "), found " + Twine(by));
+                                     describeDataRanks() + ", found " +
+                                     Twine(by));
   };
+  // What remains of the ranks, in words.
+  std::string total = "num_processes";
+  for (auto &[name, size] : modelAxes)
+    total += " / " + name;
   if (*copies && *parts) {
-    if (**copies * **parts != all) {
+    if (replicas * shards != all) {
       Place place = placeOf("dp_shard");
       if (!place.isFile())
         place = placeOf("dp_replicate");
       if (!place.isFile())
         place = placeOf("num_processes");
       return failAt(place, "expected dp_replicate x dp_shard to be the " +
-                               Twine(all) + " ranks of 'num_processes' (" +
-                               find("num_processes")->origin.str() +
-                               "), found " + Twine(**copies) + " x " +
-                               Twine(**parts));
+                               describeDataRanks() + ", found " +
+                               Twine(replicas) + " x " + Twine(shards));
     }
-    replicas = **copies;
-    shards = **parts;
   } else if (*copies) {
-    if (Error error = divide("dp_replicate", **copies))
+    if (Error error = divide("dp_replicate", replicas))
       return error;
-    replicas = **copies;
     shards = all / replicas;
-    derive("dp_shard", shards, "num_processes / dp_replicate");
+    derive("dp_shard", shards, total + " / dp_replicate");
   } else if (*parts) {
-    if (Error error = divide("dp_shard", **parts))
+    if (Error error = divide("dp_shard", shards))
       return error;
-    shards = **parts;
     replicas = all / shards;
-    derive("dp_replicate", replicas, "num_processes / dp_shard");
+    derive("dp_replicate", replicas, total + " / dp_shard");
   } else if (layout.hybrid && split) {
     replicas = layout.machines;
     shards = all / std::max<int64_t>(replicas, 1);
@@ -117,12 +171,10 @@ Error Resolver::settleMesh() {
     derive("dp_shard", shards, "the ranks of one machine");
   } else {
     (split ? shards : replicas) = all;
-    derive("dp_replicate", replicas,
-           split ? "states are sharded over all ranks"
-                 : "zero_stage 0 replicates over all ranks");
-    derive("dp_shard", shards,
-           split ? "states are sharded over all ranks"
-                 : "zero_stage 0 replicates over all ranks");
+    for (StringRef name : {"dp_replicate", "dp_shard"})
+      derive(name, name == "dp_shard" ? shards : replicas,
+             split ? "states are sharded over all ranks"
+                   : "zero_stage 0 replicates over all ranks");
   }
   // Without files the flags mean what they mean: a mesh may be used otherwise.
   if (request.files.empty())
@@ -153,16 +205,13 @@ Error Resolver::settleBatch() {
   if (!steps)
     return steps.takeError();
   int64_t ranks = replicas * shards;
-  auto derive = [&](StringRef name, int64_t value, StringRef why) {
-    config.resolved.push_back({name.str(), std::to_string(value),
-                               Origin{Kind::Derived, {}, why.str()}});
-  };
   auto uneven = [&](StringRef what, int64_t by) {
     return failAt(placeOf("train_batch_size"),
                   "expected 'train_batch_size' to be a multiple of " + what +
                       " = " + Twine(by) + ", found " + Twine(**batch));
   };
-  std::string rankText = std::to_string(ranks) + " ranks";
+  std::string rankText = std::to_string(ranks) +
+                         (modelRanks > 1 ? " data-parallel" : "") + " ranks";
   if (*batch && *rows && *steps) {
     if (**batch != **rows * **steps * ranks) {
       Place place = placeOf("train_batch_size");

@@ -198,7 +198,13 @@ static Error checkParallelism(const File &file, StringRef type) {
                               "'parallelism_config', found 1");
   int64_t copies = numberOf(
       file, "parallelism_config.parallelism_config_dp_replicate_size", 1);
-  bool alone = shard && shards == 1 && numberOf(file, "num_processes", 1) > 1;
+  int64_t others = 1; // ranks that share rows
+  for (StringRef axis : {"cp", "sp", "tp"})
+    others *= numberOf(
+        file, ("parallelism_config.parallelism_config_" + axis + "_size").str(),
+        1);
+  bool alone =
+      shard && shards == 1 && numberOf(file, "num_processes", 1) > others;
   if (type == "FSDP" && shards == 1 && (copies > 1 || alone))
     return failAt(replicate ? replicate->place : shard->place,
                   "expected 'parallelism_config_dp_shard_size' above 1 with "
@@ -207,7 +213,7 @@ static Error checkParallelism(const File &file, StringRef type) {
 }
 
 Error accel::config::checkAgreement(const File &file, bool hasDeepSpeedFile) {
-  if (file.kind == File::Kind::DeepSpeed)
+  if (file.kind != File::Kind::Accelerate)
     return Error::success();
   const Setting *typeSetting = file.get("distributed_type");
   if (!typeSetting) {
@@ -270,14 +276,18 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
   bool readsPlugin = type.value == "DEEPSPEED" && !hasDeepSpeedFile;
   claimRows(file, ledger, [&](const Setting &setting) {
     StringRef path = setting.path;
-    return !path.contains('.') ||
-           (readsPlugin && path.starts_with("deepspeed_config."));
+    return !path.contains('.') || path.starts_with("parallelism_config.") ||
+           (readsPlugin && path.starts_with("deepspeed_config.")) ||
+           (type.value == "MEGATRON_LM" &&
+            path.starts_with("megatron_lm_config."));
   });
   if (type.value == "FSDP") {
     claimFsdp(file, ledger, layout);
   } else if (type.value == "DEEPSPEED") {
     if (readsPlugin)
       claimPlugin(file, ledger);
+  } else if (type.value == "MEGATRON_LM") {
+    claimMegatronPlugin(file, ledger);
   } else {
     ledger.claim("zero_stage", type, "0");
   }
@@ -298,8 +308,11 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
   const Setting *parts =
       file.get("parallelism_config.parallelism_config_dp_shard_size");
   // Sizes of 1 all over ask for nothing: Accelerate replicates over all ranks.
-  bool asks =
-      (copies && copies->value != "1") || (parts && parts->value != "1");
+  bool asks = any_of(file.settings, [](const Setting &setting) {
+    StringRef path = setting.path;
+    return path.starts_with("parallelism_config.") && path.ends_with("_size") &&
+           setting.value != "null" && setting.value != "1";
+  });
   if (copies && asks)
     ledger.claim("dp_replicate", *copies);
   if (parts && asks)

@@ -18,6 +18,7 @@ public:
 
   Error zero();
   Error precision();
+  void tensorParallel();
   void clipping();
   Error optimizer();
   Error scheduler();
@@ -101,6 +102,11 @@ Error Claims::precision() {
     ledger.claim("mixed_precision", *setting,
                  setting->value == "true" ? "bf16" : "no");
   return Error::success();
+}
+
+void Claims::tensorParallel() {
+  if (const Setting *size = said("tensor_parallel.autotp_size"))
+    ledger.claim("tp", *size, size->value == "0" ? "1" : size->value);
 }
 
 void Claims::clipping() {
@@ -205,6 +211,7 @@ Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
   claimRows(file, ledger, [](const Setting &) { return true; });
   Claims claims(file, inPlugin, ledger, layout);
   Error errors = joinErrors(claims.zero(), claims.precision());
+  claims.tensorParallel();
   claims.clipping();
   errors = joinErrors(std::move(errors), claims.optimizer());
   return joinErrors(std::move(errors), claims.scheduler());

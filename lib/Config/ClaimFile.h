@@ -36,6 +36,12 @@ void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
 llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
                            Layout &layout);
 
+/// Requires a file whose distributed_type is MEGATRON_LM.
+void claimMegatronPlugin(const File &file, Ledger &ledger);
+
+/// Of Megatron-LM's own arguments. Fails as `claimDeepSpeed` does.
+llvm::Error claimMegatron(File &file, Ledger &ledger, Layout &layout);
+
 } // namespace accel::config
 
 #endif // ACCEL_LIB_CONFIG_CLAIMFILE_H

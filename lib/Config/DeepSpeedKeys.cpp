@@ -42,8 +42,9 @@ static constexpr Key kKeys[] = {
     done("communication_data_type", "string|null", "null",
          "collectives carry the type of what they carry")
         .only("null|fp32"),
-    noted("seq_parallel_communication_data_type", "string|null", "fp32",
-          "read where sequence_parallel_size is above 1"),
+    done("seq_parallel_communication_data_type", "string|null", "fp32",
+         "exchanges carry the type of what they carry")
+        .only("null|fp32"),
     done("gradient_allreduce_op", "mean,sum", "mean",
          "gradients are means over all rows")
         .only("mean")
@@ -62,8 +63,10 @@ static constexpr Key kKeys[] = {
     noted("pipeline", "%pipeline", "{}",
           "read where the model is a PipelineModule: it never is here"),
     done("tensor_parallel", "%tensor_parallel", "{}", "tensor parallelism"),
-    later("sequence_parallel_size", "count>=1", "1", "sequence parallelism")
-        .unless("1"),
+    done("sequence_parallel_size", "count>=1", "1",
+         "axis sp of the mesh, which splits sequences, and heads in attention")
+        .sets("sp")
+        .beware("ZeRO shards states over it as well"),
     later("expert_parallel", "mapping", "{}", "expert parallelism")
         .unless("{}"),
     noted("use_data_before_expert_parallelism", "bool", "false",
@@ -204,18 +207,25 @@ static constexpr Key kPipeline[] = {
 };
 
 static constexpr Key kTensorParallel[] = {
-    later("autotp_size", "count>=0", "0", "tensor parallelism").unless("0|1"),
-    later("tp_size", "count>=1", "1", "tensor parallelism").unless("1"),
-    later("tp", "mapping", "{}", "tensor parallelism").unless("{}"),
+    done("autotp_size", "count>=0", "0", "axis tp of the mesh; 0: none")
+        .beware("refused beside stage 3"),
+    done("tp_size", "count>=1", "1", "axis tp of the mesh").sets("tp"),
+    done("tp", "%tensor_parallel.tp", "{}", "another way to say tp_size"),
     noted("tp_overlap_comm", "bool", "false",
-          "read where autotp_size is above 1"),
+          "the schedule overlaps what it can"),
     noted("tp_grain_size", "count>=1", "1",
-          "read where autotp_size is above 1"),
-    noted("dtype", "string", "fp16", "read where autotp_size is above 1"),
+          "dimensions that tp divides are split evenly"),
+    noted("dtype", "string", "fp16", "bf16.enabled says it"),
     noted("partition_config", "mapping|null", "null",
-          "read where autotp_size is above 1"),
+          "which weights are split is found from the graph"),
     noted("preset_model", "string|null", "null",
-          "read where autotp_size is above 1"),
+          "which weights are split is found from the graph"),
+};
+
+static constexpr Key kTensorParallelSize[] = {
+    done("tp_size", "count>=1", "1", "axis tp of the mesh").sets("tp"),
+    noted("tp_grain_size", "count>=1", "1",
+          "dimensions that tp divides are split evenly"),
 };
 
 static constexpr Key kDataTypes[] = {
@@ -253,6 +263,9 @@ const Section accel::config::kPipelineSection = {
     "pipeline", "DeepSpeed: pipeline", "", kPipeline};
 const Section accel::config::kTensorParallelSection = {
     "tensor_parallel", "DeepSpeed: tensor_parallel", "", kTensorParallel};
+const Section accel::config::kTensorParallelSizeSection = {
+    "tensor_parallel.tp", "DeepSpeed: tensor_parallel.tp", "",
+    kTensorParallelSize};
 const Section accel::config::kDataTypesSection = {
     "data_types", "DeepSpeed: data_types", "", kDataTypes};
 const Section accel::config::kCheckpointSection = {

@@ -75,6 +75,8 @@ private:
   }
   void dropSections();
   void fsdp();
+  void megatron();
+  void parallelism();
 
   File &file;
   bool apply;
@@ -125,6 +127,47 @@ void Finder::fsdp() {
          "not read with fsdp_version 2");
 }
 
+/// What Accelerate sends to Megatron-LM where the file says nothing.
+void Finder::megatron() {
+  const Setting &type = *file.get("distributed_type");
+  struct Sent {
+    StringLiteral path, value, why;
+  };
+  for (auto [key, there, why] :
+       {Sent{"recompute_granularity", "full",
+             "the plugin's default is sent: every activation is recomputed"},
+        Sent{"context_parallel_size", "2", "the plugin's default is sent"}}) {
+    std::string path = ("megatron_lm_config.megatron_lm_" + key).str();
+    if (file.get(path))
+      continue;
+    differences.push_back(
+        {type.place, path, "nothing", there.str(), why.str()});
+    const Key *row = findByPath(file.kind, path);
+    if (apply && row->fate == Fate::Done) // the other changes no result
+      file.settings.push_back({path, row, there.str(), type.place});
+  }
+  if (value("megatron_lm_config.megatron_lm_recompute_activations") == "false")
+    note(*file.get("megatron_lm_config.megatron_lm_recompute_activations"),
+         "true", "it is not sent, and recompute_granularity full is");
+}
+
+void Finder::parallelism() {
+  auto isAbove1 = [&](StringRef axis) {
+    StringRef size = value(
+        ("parallelism_config.parallelism_config_" + axis + "_size").str());
+    return !size.empty() && size != "1";
+  };
+  const Setting *tp = file.get("parallelism_config.parallelism_config_tp_size");
+  if (isAbove1("tp") && isAbove1("dp_replicate") && !isAbove1("dp_shard"))
+    note(*tp, "refused", "tp beside dp_replicate needs dp_shard there");
+  const Setting *cp = file.get("parallelism_config.parallelism_config_cp_size");
+  if (isAbove1("cp") && value("distributed_type") == "FSDP")
+    note(*cp, "states are split over it, too",
+         "FSDP shards over dp_shard and cp together; here over dp_shard");
+  if (isAbove1("cp") && isAbove1("sp"))
+    note(*cp, "refused", "cp and sp exclude each other there");
+}
+
 void Finder::accelerate() {
   for (auto [path, why] : kInert)
     if (const Setting *setting = file.get(path))
@@ -133,6 +176,9 @@ void Finder::accelerate() {
   dropSections();
   if (value("distributed_type") == "FSDP")
     fsdp();
+  if (value("distributed_type") == "MEGATRON_LM")
+    megatron();
+  parallelism();
   const Setting *named = file.get("deepspeed_config.deepspeed_config_file");
   if (const Setting *precision = file.get("mixed_precision"))
     if (named && named->value != "none")
@@ -155,6 +201,9 @@ void Finder::accelerate() {
 }
 
 void Finder::deepSpeed() {
+  if (const Setting *size = file.get("tensor_parallel.autotp_size"))
+    if (size->value != "0" && value("zero_optimization.stage") == "3")
+      note(*size, "refused", "DeepSpeed has no autotp_size in stage 3");
   if (const Setting *type = file.get("scheduler.type"))
     if (StringRef(type->value).starts_with("Warmup"))
       note(*type, "one step later",
@@ -171,6 +220,6 @@ void accel::config::findDifferences(File &file, bool apply,
   Finder finder(file, apply, differences);
   if (file.kind == File::Kind::Accelerate)
     finder.accelerate();
-  else
+  else if (file.kind == File::Kind::DeepSpeed)
     finder.deepSpeed();
 }

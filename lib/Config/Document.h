@@ -49,7 +49,8 @@ struct Node {
   std::vector<std::pair<Node, Node>> entries; ///< of a mapping, in order
 };
 
-enum class Syntax { Yaml, Json };
+/// Of arguments, scalars mean what they mean in JSON.
+enum class Syntax { Yaml, Json, Arguments };
 
 struct Document {
   Syntax syntax = Syntax::Yaml;

@@ -53,6 +53,11 @@ void Ledger::suggest(StringRef name, std::string value, Origin::Kind kind,
                         Origin{kind, Place{}, std::move(detail)}};
 }
 
+bool Ledger::isClaimed(StringRef name) const {
+  auto found = entries.find(name.str());
+  return found != entries.end() && !found->second.claims.empty();
+}
+
 /// `what` as a message names it.
 static std::string nameOrigin(const Origin &origin) {
   return origin.kind == Origin::Kind::File

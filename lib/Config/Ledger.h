@@ -23,6 +23,9 @@ public:
   void suggest(llvm::StringRef name, std::string value, Origin::Kind kind,
                std::string detail);
 
+  /// Whether a file or a flag has said anything of it.
+  bool isClaimed(llvm::StringRef name) const;
+
   /// What `name` comes to: `--set`, or what all others say alike, or the
   /// suggestion; null if there is none. Two that disagree are an error, once:
   /// then there is none.

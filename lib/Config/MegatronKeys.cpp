@@ -1,55 +1,89 @@
-// Accelerate's megatron_lm_config. distributed_type: MEGATRON_LM is refused, so
-// these are read for their spelling only.
+// Accelerate's megatron_lm_config (MegatronLMPlugin, and the flags
+// --megatron_lm_* of accelerate launch), read where distributed_type is
+// MEGATRON_LM.
 
 #include "Schema.h"
 
 using namespace accel::config;
-using llvm::StringLiteral;
-
-static constexpr Key megatron(StringLiteral name, StringLiteral type,
-                              StringLiteral fallback) {
-  return noted(name, type, fallback,
-               "read where distributed_type is MEGATRON_LM");
-}
 
 static constexpr Key kKeys[] = {
-    megatron("megatron_lm_tp_degree", "int>=1|null", "1"),
-    megatron("megatron_lm_pp_degree", "int>=1|null", "1"),
-    megatron("megatron_lm_num_micro_batches", "int>=1|null", "1"),
-    megatron("megatron_lm_gradient_clipping", "number>=0|null", "1.0"),
-    megatron("megatron_lm_sequence_parallelism", "flag|null", "false"),
-    megatron("megatron_lm_recompute_activations", "flag|null", "false")
+    done("megatron_lm_tp_degree", "int>=1|null", "1", "axis tp of the mesh")
+        .sets("tp"),
+    later("megatron_lm_pp_degree", "int>=1|null", "1",
+          "pipelines of several stages")
+        .unless("1|null"),
+    done("megatron_lm_num_micro_batches", "int>=1|null", "1",
+         "micro-batches of a step, as --micro-batches")
+        .sets("gradient_accumulation_steps"),
+    done("megatron_lm_gradient_clipping", "number>=0|null", "1.0",
+         "the largest norm of all gradients together; 0: no clipping"),
+    later("megatron_lm_sequence_parallelism", "flag|null", "false",
+          "splitting the sequence over tp where weights are whole")
+        .unless("false|null"),
+    later("megatron_lm_recompute_activations", "flag|null", "false",
+          "recomputing activations")
+        .unless("false|null")
         .beware("parsed, never forwarded: recompute_granularity full is sent"),
-    megatron("megatron_lm_use_distributed_optimizer", "flag|null", "false"),
-    megatron("megatron_lm_use_custom_fsdp", "flag|null", "false")
+    done("megatron_lm_use_distributed_optimizer", "flag|null", "false",
+         "true: zero_stage 1, over dp_shard; false: 0"),
+    later("megatron_lm_use_custom_fsdp", "flag|null", "false",
+          "Megatron's own FSDP: say distributed_type FSDP")
+        .unless("false|null")
         .beware("\"false\" is parsed as true"),
-    megatron("megatron_lm_no_load_optim", "flag|null", "false")
+    noted("megatron_lm_no_load_optim", "flag|null", "false",
+          "acc-run is told what to load: --resume all, --weights the weights")
         .beware("\"false\" is parsed as true"),
-    megatron("megatron_lm_no_save_optim", "flag|null", "false")
+    noted("megatron_lm_no_save_optim", "flag|null", "false",
+          "acc-run is told what to save: --checkpoint all, --save-weights the "
+          "weights")
         .beware("\"false\" is parsed as true"),
-    megatron("megatron_lm_eod_mask_loss", "flag|null", "false")
+    later("megatron_lm_eod_mask_loss", "flag|null", "false",
+          "masking the loss at the ends of documents: labels of -100 say it")
+        .unless("false|null")
         .beware("\"false\" is parsed as true"),
-    megatron("megatron_lm_optimizer_cpu_offload", "flag|null", "false"),
-    megatron("megatron_lm_overlap_cpu_optimizer_d2h_h2d", "flag|null", "false"),
-    megatron("megatron_lm_use_precision_aware_optimizer", "flag|null", "false"),
-    megatron("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null",
-             "null"),
-    megatron("megatron_lm_recompute_granularity", "full,selective|null",
-             "full"),
-    megatron("megatron_lm_recompute_method", "uniform,block|null", "uniform"),
-    megatron("megatron_lm_recompute_num_layers", "int>=1|null", "1"),
-    megatron("megatron_lm_attention_backend", "string|null", "null"),
-    megatron("megatron_lm_expert_model_parallel_size", "int>=1|null", "1"),
-    megatron("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1"),
-    megatron("megatron_lm_context_parallel_size", "int>=1|null", "2")
+    later("megatron_lm_optimizer_cpu_offload", "flag|null", "false",
+          "moments in host memory")
+        .unless("false|null"),
+    noted("megatron_lm_overlap_cpu_optimizer_d2h_h2d", "flag|null", "false",
+          "read where moments are offloaded"),
+    later("megatron_lm_use_precision_aware_optimizer", "flag|null", "false",
+          "moments in narrower types")
+        .unless("false|null"),
+    noted("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null", "null",
+          "read where megatron_lm_pp_degree is above 1"),
+    later("megatron_lm_recompute_granularity", "full,selective|null", "full",
+          "recomputing activations")
+        .unless("null")
+        .beware("its default is sent, whatever recompute_activations says"),
+    noted("megatron_lm_recompute_method", "uniform,block|null", "uniform",
+          "read where activations are recomputed"),
+    noted("megatron_lm_recompute_num_layers", "int>=1|null", "1",
+          "read where activations are recomputed"),
+    noted("megatron_lm_attention_backend", "string|null", "null",
+          "kernels are our own"),
+    later("megatron_lm_expert_model_parallel_size", "int>=1|null", "1",
+          "expert parallelism")
+        .unless("1|null"),
+    later("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1",
+          "expert parallelism")
+        .unless("1|null"),
+    done("megatron_lm_context_parallel_size", "int>=1|null", "2",
+         "axis cp of the mesh, which splits sequences")
+        .sets("cp")
         .beware("its default is 2 and is sent, so that tp 2 x pp 2 needs a "
-                "multiple of 8 ranks"),
-    megatron("megatron_lm_attention_dropout", "number>=0|null", "null"),
-    megatron("megatron_lm_hidden_dropout", "number>=0|null", "null"),
-    megatron("megatron_lm_attention_softmax_in_fp32", "flag|null", "false"),
-    megatron("megatron_lm_calculate_per_token_loss", "flag|null", "false"),
-    megatron("megatron_lm_use_rotary_position_embeddings", "flag|null",
-             "false"),
+                "multiple of 8 ranks; here absence asks for nothing"),
+    noted("megatron_lm_attention_dropout", "number>=0|null", "null",
+          "the graph says it"),
+    noted("megatron_lm_hidden_dropout", "number>=0|null", "null",
+          "the graph says it"),
+    noted("megatron_lm_attention_softmax_in_fp32", "flag|null", "false",
+          "the exponentials of attention are in float32 always"),
+    noted("megatron_lm_calculate_per_token_loss", "flag|null", "false",
+          "the loss of a step is that of all its rows at once always")
+        .beware("false: a mean of the micro-batches' means, whatever tokens "
+                "each has"),
+    noted("megatron_lm_use_rotary_position_embeddings", "flag|null", "false",
+          "the graph says it"),
 };
 
 const Section accel::config::kMegatronSection = {

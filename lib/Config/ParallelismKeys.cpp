@@ -10,27 +10,32 @@ static constexpr Key kKeys[] = {
          "axis dp_replicate of the mesh"),
     done("parallelism_config_dp_shard_size", "int>=1|null", "1",
          "axis dp_shard of the mesh"),
-    later("parallelism_config_tp_size", "int>=1|null", "1",
-          "tensor parallelism")
-        .unless("1|null"),
-    later("parallelism_config_cp_size", "int>=1|null", "1",
-          "context parallelism")
-        .unless("1|null"),
+    done("parallelism_config_tp_size", "int>=1|null", "1",
+         "axis tp of the mesh")
+        .sets("tp")
+        .beware("refused beside dp_replicate without dp_shard"),
+    done("parallelism_config_cp_size", "int>=1|null", "1",
+         "axis cp of the mesh, which splits sequences")
+        .sets("cp")
+        .beware("it shards states as well, together with dp_shard; any mask "
+                "becomes a causal one"),
     noted("parallelism_config_cp_backend", "torch|null", "torch",
-          "read where parallelism_config_cp_size is above 1"),
-    noted("parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
-          "allgather", "read where parallelism_config_cp_size is above 1"),
-    later("parallelism_config_sp_size", "int>=1|null", "1",
-          "sequence parallelism")
-        .unless("1|null"),
+          "exchanges are our own"),
+    later("parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
+          "allgather", "keys and values that go round in a ring")
+        .unless("allgather|null"),
+    done("parallelism_config_sp_size", "int>=1|null", "1",
+         "axis sp of the mesh, which splits sequences, and heads in attention")
+        .sets("sp")
+        .beware("refused beside cp"),
     noted("parallelism_config_sp_backend", "deepspeed|null", "deepspeed",
-          "read where parallelism_config_sp_size is above 1"),
+          "exchanges are our own"),
     noted("parallelism_config_sp_seq_length", "int>=1|null", "null",
-          "read where parallelism_config_sp_size is above 1"),
+          "the model says it"),
     noted("parallelism_config_sp_seq_length_is_variable", "flag|null", "true",
-          "read where parallelism_config_sp_size is above 1"),
+          "shapes are static"),
     noted("parallelism_config_sp_attn_implementation", "string|null", "sdpa",
-          "read where parallelism_config_sp_size is above 1"),
+          "kernels are our own"),
 };
 
 // Accelerate puts no prefix before these: a name without it is one that it does

@@ -13,14 +13,22 @@ using namespace accel::config;
 
 static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
 
+/// Whether a file of some kind has a place for a key.
+static bool isPath(StringRef name) {
+  return any_of(std::initializer_list<File::Kind>{File::Kind::Accelerate,
+                                                  File::Kind::DeepSpeed,
+                                                  File::Kind::Handlers,
+                                                  File::Kind::Megatron},
+                [&](File::Kind kind) { return findByPath(kind, name); });
+}
+
 /// What to say for a key that `--set` has no place for.
 static Error unknownSet(StringRef name, bool hasFiles) {
   SmallVector<StringRef> names;
   for (const NamedSetting &one : namedSettings())
     names.push_back(one.name);
   StringRef nearest = accel::nearestName(name, names);
-  if (!hasFiles && (findByPath(File::Kind::Accelerate, name) ||
-                    findByPath(File::Kind::DeepSpeed, name)))
+  if (!hasFiles && isPath(name))
     return failFlag("'" + name +
                     "' of --set is a key of config files: expected --config, "
                     "or the setting itself, of which the nearest is '" +
@@ -39,9 +47,7 @@ Error Resolver::readSets() {
       return failFlag("'" + name + "' is set twice");
     if (findSetting(name))
       sets.emplace_back(name, value);
-    else if (!request.files.empty() &&
-             (findByPath(File::Kind::Accelerate, name) ||
-              findByPath(File::Kind::DeepSpeed, name)))
+    else if (!request.files.empty() && isPath(name))
       pathSets.emplace_back(name, value);
     else
       return unknownSet(name, !request.files.empty());
@@ -90,10 +96,13 @@ Error Resolver::readAll() {
         setting.idle = "distributed_type is NO";
     if (file.kind == File::Kind::Accelerate)
       claimAccelerate(file, named, ledger, layout);
-    else
+    else if (file.kind == File::Kind::DeepSpeed)
       errors = joinErrors(
           std::move(errors),
           claimDeepSpeed(file, file.parent.isFile(), ledger, layout));
+    else if (file.kind == File::Kind::Megatron)
+      errors =
+          joinErrors(std::move(errors), claimMegatron(file, ledger, layout));
     append_range(config.keys, file.settings);
   }
   return errors;

@@ -1,7 +1,8 @@
-// Tells Accelerate's files from DeepSpeed's by their keys, and walks them along
-// the schema.
+// Tells Accelerate's files, DeepSpeed's and others by their keys, and walks
+// them along the schema.
 
 #include "lib/Config/ReadFile.h"
+#include "lib/Config/ParseArguments.h"
 #include "lib/Config/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -176,9 +177,13 @@ static size_t countKeys(const Document &document, const Section &section) {
 
 /// Of which kind a document is: of that which more of its keys belong to.
 static Expected<File::Kind> tellKind(const Document &document) {
+  if (document.syntax == Syntax::Arguments)
+    return File::Kind::Megatron;
   size_t accelerate = countKeys(document, kAccelerateSection) +
                       countKeys(document, kSageMakerSection);
   size_t deepSpeed = countKeys(document, kDeepSpeedSection);
+  if (countKeys(document, kHandlersSection) > accelerate + deepSpeed)
+    return File::Kind::Handlers;
   if (accelerate > deepSpeed)
     return File::Kind::Accelerate;
   if (deepSpeed > 0 ||
@@ -200,8 +205,17 @@ static Expected<File::Kind> tellKind(const Document &document) {
 }
 
 static const Section &rootOf(File::Kind kind) {
-  return kind == File::Kind::Accelerate ? kAccelerateSection
-                                        : kDeepSpeedSection;
+  switch (kind) {
+  case File::Kind::Accelerate:
+    return kAccelerateSection;
+  case File::Kind::DeepSpeed:
+    return kDeepSpeedSection;
+  case File::Kind::Handlers:
+    return kHandlersSection;
+  case File::Kind::Megatron:
+    return kMegatronArgumentsSection;
+  }
+  llvm_unreachable("unknown kind of file");
 }
 
 const Key *accel::config::findByPath(File::Kind kind, StringRef path) {
@@ -298,7 +312,10 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   auto opened = openSource(source, Place{});
   if (!opened)
     return opened.takeError();
-  Expected<Document> document = parseDocument(opened->second, opened->first);
+  Expected<Document> document =
+      looksLikeArguments(opened->second)
+          ? parseArguments(opened->second, opened->first)
+          : parseDocument(opened->second, opened->first);
   if (!document)
     return document.takeError();
   Expected<File::Kind> kind = tellKind(*document);

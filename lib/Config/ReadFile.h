@@ -8,7 +8,9 @@
 namespace accel::config {
 
 struct File {
-  enum class Kind { Accelerate, DeepSpeed };
+  /// Handlers: what scripts pass to Accelerate; Megatron: arguments of a
+  /// script of Megatron-LM's.
+  enum class Kind { Accelerate, DeepSpeed, Handlers, Megatron };
   std::string name; ///< what messages call it
   Kind kind = Kind::Accelerate;
   /// The Accelerate file that names this one; its key, else an empty place.

@@ -186,6 +186,8 @@ Error Resolver::fillConfig() {
       axes.push_back("dp_replicate=" + std::to_string(replicas));
     if (shards > 1)
       axes.push_back("dp_shard=" + std::to_string(shards));
+    for (auto &[name, size] : modelAxes)
+      axes.push_back(name + "=" + std::to_string(size));
     config.mesh = join(axes, ",");
   }
   config.mixedPrecision =

@@ -15,7 +15,7 @@ public:
 
   llvm::Error readAll();
   llvm::Error claimFlags();
-  /// Ranks, and how they divide between dp_replicate and dp_shard.
+  /// Ranks, and how they divide between the axes of the mesh.
   llvm::Error settleMesh();
   /// train_batch_size = micro-batch x micro-batches x ranks.
   llvm::Error settleBatch();
@@ -27,6 +27,10 @@ public:
 private:
   llvm::Error readSets();
   llvm::Error claimMeshFlag();
+  llvm::Error settleModelAxes();
+  llvm::Error settleRanks();
+  std::string describeDataRanks() const;
+  void derive(llvm::StringRef name, int64_t value, const llvm::Twine &why);
   llvm::Error claimSet(llvm::StringRef name, llvm::StringRef value);
   /// Settles an integer and puts it into the result; none if nothing says it.
   llvm::Expected<std::optional<int64_t>> settleInteger(llvm::StringRef name);
@@ -41,7 +45,14 @@ private:
   Layout layout;
   Config config;
   std::vector<std::pair<std::string, std::string>> sets, pathSets;
-  int64_t replicas = 1, shards = 1; ///< what settleMesh finds
+  // What settleMesh finds.
+  int64_t replicas = 1, shards = 1;
+  int64_t dataRanks = 1; ///< over which rows of the batch are divided
+  /// The axes above 1 whose ranks share rows, in the order of ranks; their
+  /// product, and "cp x tp".
+  std::vector<std::pair<std::string, int64_t>> modelAxes;
+  int64_t modelRanks = 1;
+  std::string modelNames;
 };
 
 } // namespace accel::config

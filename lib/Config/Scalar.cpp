@@ -125,8 +125,8 @@ static Scalar resolveJson(StringRef text) {
 Scalar accel::config::resolveScalar(const Node &node, Syntax syntax) {
   if (node.quoted)
     return {Scalar::Type::String};
-  return syntax == Syntax::Json ? resolveJson(node.text)
-                                : resolveYaml(node.text);
+  return syntax == Syntax::Yaml ? resolveYaml(node.text)
+                                : resolveJson(node.text);
 }
 
 std::string accel::config::describeValue(const Node &node, Syntax syntax) {

@@ -30,6 +30,8 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kMegatronSection,
                                         &kDynamoSection,
                                         &kMpirunSection,
+                                        &kHandlersSection,
+                                        &kDdpSection,
                                         &kSageMakerSection,
                                         &kDeepSpeedSection,
                                         &kZeroSection,
@@ -46,8 +48,10 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kAioSection,
                                         &kPipelineSection,
                                         &kTensorParallelSection,
+                                        &kTensorParallelSizeSection,
                                         &kDataTypesSection,
-                                        &kCheckpointSection};
+                                        &kCheckpointSection,
+                                        &kMegatronArgumentsSection};
   return kAll;
 }
 

@@ -96,7 +96,8 @@ struct Section {
   llvm::StringRef nearest(llvm::StringRef name) const;
 };
 
-/// All sections; "accelerate" and "deepspeed" are the roots of files.
+/// All sections; "accelerate", "deepspeed", "kwargs_handlers" and "megatron"
+/// are the roots of files.
 llvm::ArrayRef<const Section *> sections();
 /// Requires a section of that name.
 const Section &getSection(llvm::StringRef name);
@@ -115,11 +116,13 @@ const Section *sectionOf(const Key &key);
 extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
     kMegatronSection, kPluginSection;
+extern const Section kHandlersSection, kDdpSection, kMegatronArgumentsSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
     kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,
     kSchedulerParamsSection, kActivationSection, kAioSection, kPipelineSection,
-    kTensorParallelSection, kDataTypesSection, kCheckpointSection;
+    kTensorParallelSection, kTensorParallelSizeSection, kDataTypesSection,
+    kCheckpointSection;
 
 } // namespace accel::config
 

@@ -1,6 +1,7 @@
 // The encodings that a config file may come in.
 
 #include "lib/Config/Source.h"
+#include "lib/Config/ParseArguments.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Base64.h"
@@ -13,9 +14,10 @@
 using namespace llvm;
 using namespace accel::config;
 
-/// The text of a JSON that is written as such or in base64; none for a path.
+/// The text of a JSON that is written as such or in base64, or of arguments;
+/// none for a path.
 static std::optional<std::string> decodeText(StringRef source) {
-  if (source.ltrim().starts_with("{"))
+  if (source.ltrim().starts_with("{") || looksLikeArguments(source))
     return source.str();
   std::string standard = source.trim().str();
   for (char &c : standard)
@@ -53,7 +55,9 @@ accel::config::openSource(StringRef source, const Place &saidAt) {
   }
   if (std::optional<std::string> text = decodeText(source))
     return std::pair(saidAt.isFile() ? "<JSON of " + saidAt.str() + ">"
-                                     : std::string("<JSON of --config>"),
+                     : looksLikeArguments(*text)
+                         ? std::string("<arguments of --config>")
+                         : std::string("<JSON of --config>"),
                      *text);
   if (saidAt.isFile())
     return failAt(saidAt,

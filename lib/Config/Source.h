@@ -7,10 +7,11 @@
 
 namespace accel::config {
 
-/// Name and text of `source`: the path of a file, a JSON's text, or that in
-/// URL-safe base64, as Accelerate's HfDeepSpeedConfig tries them. `saidAt` is
-/// the place of a path in a file, which is looked for from the working folder,
-/// as Accelerate does, then beside that file; no place: the command line.
+/// Name and text of `source`: the path of a file, a JSON's text, that in
+/// URL-safe base64, or arguments (`--name …`) as such, as Accelerate's
+/// HfDeepSpeedConfig tries them. `saidAt` is the place of a path in a file,
+/// which is looked for from the working folder, as Accelerate does, then beside
+/// that file; no place: the command line.
 llvm::Expected<std::pair<std::string, std::string>>
 openSource(llvm::StringRef source, const Place &saidAt);
 

@@ -107,6 +107,10 @@ LogicalResult Compilation::run() {
       return report::printCollectives(*module, os, options.json);
     if (options.report == "commands")
       return report::printCommands(*module, os, options.json);
+    if (options.explain == "sharding")
+      return report::explainSharding(*module, os, options.json);
+    if (options.explain == "collectives")
+      return report::explainCollectives(*module, os, options.json);
     if (options.overview) {
       printOverview(*module, options.input, os);
       return success();
@@ -214,10 +218,12 @@ LogicalResult Compilation::runPhases() {
         return fail(context, options.input,
                     "cannot use '" + flag + "': the module is in phase '" +
                         stringifyPhase(*reached) + "', past what reads it");
-  Phase last = wantsExecutable()              ? Phase::Plan
-               : options.report == "sharding" ? Phase::Local
-               : !options.report.empty()      ? Phase::Plan
-                                              : options.compileTo;
+  Phase last = wantsExecutable()               ? Phase::Plan
+               : options.report == "sharding"  ? Phase::Local
+               : options.explain == "sharding" ? Phase::Dist
+               : !options.explain.empty()      ? Phase::Local
+               : !options.report.empty()       ? Phase::Plan
+                                               : options.compileTo;
   if (*reached > last)
     return fail(context, options.input,
                 "cannot compile to phase '" + stringifyPhase(last) +
@@ -225,6 +231,12 @@ LogicalResult Compilation::runPhases() {
                     stringifyPhase(*reached) + "'");
   PhaseOptions phases = options.phases;
   phases.logical = equivalence::makeKeptProgram();
+  phases.place.explain = !options.explain.empty();
+  if (phases.place.explain && *reached >= Phase::Dist)
+    return fail(context, options.input,
+                "cannot use '--explain': the module is in phase '" +
+                    stringifyPhase(*reached) +
+                    "', past that in which reasons are known");
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

@@ -21,6 +21,8 @@ struct CompileOptions {
   bool hashWeights = false;                              ///< `--hash-weights`
   /// "", or "parameters", "memory", "sharding" or "collectives".
   std::string report;
+  /// "", "sharding" or "collectives": why things are as the report says.
+  std::string explain;
   bool json = false; ///< reports for machines
   /// What a plan comes to, instead of its text: for a person at a terminal.
   bool overview = false;

@@ -23,6 +23,8 @@ struct PlaceOptions {
   PlaceGathersPassOptions placeGathers;
   /// Sequence parallelism.
   ScatterSumsPassOptions scatterSums;
+  /// Keep where every axis comes from (`Explain/Origins.h`).
+  bool explain = false;
 };
 
 /// Adds the passes from `train` to `dist`: mesh and constraints, propagation,

@@ -431,6 +431,53 @@ def VerifyPass : Pass<"dist-verify", "::mlir::ModuleOp"> {
   }];
 }
 
+def RecordOriginsPass : Pass<"dist-record-origins", "::mlir::ModuleOp"> {
+  let summary = "Writes down which pass asked for the constraints that are there";
+  let description = [{
+    Of each axis by which a constraint splits a state or an input, `by` is its origin,
+    unless it has one: run behind every pass that places something, it tells them
+    apart. The table is the module's `dist.origins`. Only `--explain` runs it.
+
+    ```mlir
+    module {
+    %w = dist.constraint %arg1 to <@mesh, [{tp}, {} ]> : tensor<8x4xf32>
+    // becomes, with by=dist-split-weights
+    module attributes {dist.origins = [{axis = "tp", by = "dist-split-weights", dim = 0, kind = "state", name = "w", …} ]} {
+    ```
+  }];
+  let options = [Option<"by", "by", "std::string", "\"\"", "The pass that came before, or what it obeyed">];
+}
+
+def ExplainShardingsPass : Pass<"dist-explain-shardings", "::mlir::ModuleOp"> {
+  let summary = "Follows axes of inputs and outputs back to constraints";
+  let description = [{
+    Adds to `dist.origins` the axes of states, inputs and outputs of entries that no
+    constraint put there: the state or input from which propagation brought them, and the
+    last op on the way. Comes between `dist-propagate` and `dist-materialize`.
+
+    ```mlir
+    return %y : tensor<8x4xf32>   // output "y", split as input "x" is
+    // adds
+    {axis = "dp_replicate", by = "input 'x', through 3 ops, the nearest nn.matmul 'fc'", dim = 0, kind = "output", name = "y", …}
+    ```
+  }];
+}
+
+def ExplainReshardsPass : Pass<"dist-explain-reshards", "::mlir::ModuleOp"> {
+  let summary = "Writes on every reshard why its operand is placed as it is";
+  let description = [{
+    A string for each axis of the operand, split or partial: which op sums over what, for
+    the gradient of which parameter; who has split which state. The collectives that
+    the reshard becomes keep them. Comes last in phase `dist`, and changes nothing else.
+
+    ```mlir
+    %1 = dist.reshard %0 : [{} ] partial = {tp} -> [{} ]
+    // becomes
+    %1 = dist.reshard %0 {dist.reasons = {tp = "a sum over tp: nn.matmul 'down' sums over dimension 0 of state 'w' (dist-split-weights), which tp splits"}} : …
+    ```
+  }];
+}
+
 def PlanReshardsPass : Pass<"dist-plan-reshards", "::mlir::ModuleOp"> {
   let summary = "Takes every reshard apart into single collectives";
   let description = [{

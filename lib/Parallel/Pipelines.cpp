@@ -13,20 +13,31 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   AnnotatePassOptions annotate = options.annotate;
   if (stage > 0)
     annotate.dpAxis = dist::MeshOp::kShardAxis.str();
+  // Who asks why gets it from the passes in between, and from nothing else.
+  auto record = [&](const std::string &by) {
+    if (options.explain)
+      pm.addPass(createRecordOriginsPass({by}));
+  };
+  record("the text of the program");
   pm.addPass(createAnnotatePass(annotate));
+  record("the batch or a sequence, by dist-annotate");
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
   pm.addPass(createSplitWeightsPass());
+  record("dist-split-weights");
   pm.addPass(createExchangeHeadsPass());
   pm.addPass(createJoinTermsPass());
   pm.addPass(createScatterSumsPass(options.scatterSums));
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));
+  record("zero_stage " + std::to_string(stage) + ", by dist-shard-states");
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
+  if (options.explain)
+    pm.addPass(createExplainShardingsPass());
   pm.addPass(createMaterializePass());
   // A sum over ranks may be made in pieces only if what is added to it is cut.
   if (stage > 0)
@@ -42,6 +53,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createPlaceGathersPass(options.placeGathers));
   // Now that every sum stands where it will be made.
   pm.addPass(createDeclareAccumulatorsPass());
+  if (options.explain)
+    pm.addPass(createExplainReshardsPass());
   pm.addPass(createVerifyPass());
 }
 

@@ -1,5 +1,6 @@
 // What a compilation costs and where things are, before anything runs:
-// `acc-opt --report=memory|sharding|collectives|commands`.
+// `acc-opt --report=memory|sharding|collectives|commands`, and why they are so:
+// `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
 #define ACCEL_LIB_REPORT_REPORTS_H
@@ -35,6 +36,18 @@ mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
 /// also its moments and accumulator.
 mlir::LogicalResult printSharding(mlir::ModuleOp module, llvm::raw_ostream &os,
                                   bool json);
+
+/// Each axis that splits a state, input or output of an entry, and where it
+/// comes from: of a module in phase `dist` that was compiled to be explained.
+mlir::LogicalResult explainSharding(mlir::ModuleOp module,
+                                    llvm::raw_ostream &os, bool json);
+
+/// Each collective of each entry: kind, axes, ranks, bytes of one rank's input,
+/// how often a call runs it, the ONNX node that it is for, the pass that put it
+/// there, and why: of a module in phase `local` that was compiled to be
+/// explained.
+mlir::LogicalResult explainCollectives(mlir::ModuleOp module,
+                                       llvm::raw_ostream &os, bool json);
 
 } // namespace accel::report
 

@@ -12,7 +12,10 @@ here = pathlib.Path(__file__).parent
 
 
 def keys_of(text):
-    """How many keys a file has: of JSON exactly, of our YAML by its lines."""
+    """How many keys a file has: of JSON exactly, of our YAML by its lines, of arguments
+    by their dashes."""
+    if re.search(r"^--", text, re.M):
+        return len(re.findall(r"(?:^|\s)--[a-z]", re.sub(r"#.*", "", text)))
     if text.lstrip().startswith("{"):
         def count(value):
             if not isinstance(value, dict):

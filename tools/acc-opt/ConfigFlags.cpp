@@ -9,8 +9,10 @@ namespace cl = llvm::cl;
 
 static cl::list<std::string> files(
     "config",
-    cl::desc("Accelerate's default_config.yaml or a DeepSpeed JSON, told apart "
-             "by content; repeatable"),
+    cl::desc(
+        "Accelerate's default_config.yaml, a DeepSpeed JSON or arguments of "
+        "Megatron-LM's scripts, told apart "
+        "by content; repeatable"),
     cl::value_desc("file"), cl::cat(category));
 static cl::opt<bool> printsSettings(
     "print-config",

@@ -61,7 +61,7 @@ LogicalResult checkText(StringRef path, StringRef head) {
 
 LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
   StringRef path = options.input;
-  if (!namesPhase || !options.report.empty() ||
+  if (!namesPhase || !options.report.empty() || !options.explain.empty() ||
       StringRef(options.output).ends_with(".accx"))
     return fail(path, "expected a model or IR, found an executable: run it "
                       "with acc-run, or print the text of one of its phases "

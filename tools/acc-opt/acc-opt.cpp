@@ -73,6 +73,12 @@ static cl::opt<std::string>
            cl::desc("Print a report instead of IR: parameters, memory, "
                     "sharding, collectives or commands"),
            cl::value_desc("kind"), cl::cat(category));
+static cl::opt<std::string>
+    explain("explain",
+            cl::desc("Print why ranks have what they have (sharding: where "
+                     "each axis of each state, input and output comes from), "
+                     "or why they exchange what they exchange (collectives)"),
+            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
                           cl::cat(category));
 
@@ -113,14 +119,22 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --report=parameters, memory, sharding, collectives or "
            "commands, found '" +
            report + "'");
-  if (!report.empty() && StringRef(options.output).ends_with(".accx"))
+  if (!explain.empty() && explain != "sharding" && explain != "collectives")
+    refuse("expected --explain=sharding or collectives, found '" + explain +
+           "'");
+  if (!explain.empty() && !report.empty())
+    refuse("cannot use --report with --explain");
+  if (!(report + explain).empty() &&
+      StringRef(options.output).ends_with(".accx"))
     refuse("cannot write a report to '" + options.output +
            "': expected another name than of an executable");
-  if (!report.empty() && !compileTo.empty())
-    refuse("cannot use --compile-to with --report, which compiles as far as it "
-           "needs");
+  if (!(report + explain).empty() && !compileTo.empty())
+    refuse("cannot use --compile-to with --" +
+           Twine(report.empty() ? "explain" : "report") +
+           ", which compiles as far as it needs");
   options.report = report;
-  if (json && report.empty() && !printsConfig())
+  options.explain = explain;
+  if (json && (report + explain).empty() && !printsConfig())
     refuse("expected --report with --json: IR is no JSON");
   options.json = json;
   if (!compileTo.empty()) {
@@ -241,8 +255,10 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   // The text of a plan is for pipes and files.
   options.overview = model && options.output == "-" && compileTo.empty() &&
-                     report.empty() && llvm::outs().is_displayed();
-  bool phases = !compileTo.empty() || !report.empty() || !options.given.empty();
+                     report.empty() && explain.empty() &&
+                     llvm::outs().is_displayed();
+  bool phases = !compileTo.empty() || !report.empty() || !explain.empty() ||
+                !options.given.empty();
   bool executable = StringRef(options.output).ends_with(".accx");
   LogicalResult result = model || phases || executable
                              ? compile(options)

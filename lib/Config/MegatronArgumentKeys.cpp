@@ -1,0 +1,204 @@
+// Arguments of Megatron-LM's own scripts (megatron/training/arguments.py), as
+// far as they are about how a model is trained.
+
+#include "Schema.h"
+
+using namespace accel::config;
+using llvm::StringLiteral;
+
+/// What the model is made of, which is read from the model.
+static constexpr Key ofGraph(StringLiteral name) {
+  return noted(name, "bool|number|string|list", "", "the graph says it");
+}
+/// What acc-run is told, or nobody needs to say.
+static constexpr Key ofRun(StringLiteral name) {
+  return noted(name, "bool|number|string|list", "",
+               "data, checkpoints and logs are said to acc-run");
+}
+static constexpr Key ofSchedule(StringLiteral name) {
+  return noted(name, "bool|number|string|list", "",
+               "the schedule overlaps and fuses what it can");
+}
+
+static constexpr Key kKeys[] = {
+    // How ranks share the work.
+    done("--tensor-model-parallel-size", "int>=1", "1", "axis tp of the mesh")
+        .sets("tp"),
+    later("--pipeline-model-parallel-size", "int>=1", "1",
+          "pipelines of several stages")
+        .unless("1"),
+    noted("--num-layers-per-virtual-pipeline-stage", "int>=1", "null",
+          "read where --pipeline-model-parallel-size is above 1"),
+    done("--context-parallel-size", "int>=1", "1",
+         "axis cp of the mesh, which splits sequences; with --cp-comm-type a2a "
+         "axis sp"),
+    done("--cp-comm-type", "p2p,a2a,allgather,a2a+p2p|list", "p2p",
+         "allgather: keys and values are gathered; a2a: heads are exchanged "
+         "for positions, over axis sp")
+        .only("allgather|a2a")
+        .beware("its default is p2p, a ring"),
+    later("--sequence-parallel", "bool", "false",
+          "splitting the sequence over tp where weights are whole")
+        .unless("false")
+        .beware("ignored, with a warning, where tp is 1"),
+    later("--expert-model-parallel-size", "int>=1", "1", "expert parallelism")
+        .unless("1"),
+    later("--expert-tensor-parallel-size", "int>=1", "1", "expert parallelism")
+        .unless("1"),
+    done("--use-distributed-optimizer", "bool", "false",
+         "zero_stage 1, over dp_shard"),
+    done("--data-parallel-sharding-strategy",
+         "no_shard,optim,optim_grads,optim_grads_params", "no_shard",
+         "zero_stage 0, 1, 2 or 3"),
+    noted("--use-megatron-fsdp", "bool", "false",
+          "--data-parallel-sharding-strategy says what is sharded"),
+    later("--use-torch-fsdp2", "bool", "false",
+          "say --data-parallel-sharding-strategy optim_grads_params")
+        .unless("false"),
+    later("--num-distributed-optimizer-instances", "int>=1", "1",
+          "say --mesh dp_replicate=N,dp_shard=M")
+        .unless("1"),
+    // Batch, precision, memory.
+    done("--micro-batch-size", "int>=1", "null",
+         "rows of a micro-batch on one rank")
+        .sets("train_micro_batch_size_per_gpu"),
+    done("--global-batch-size", "int>=1", "null", "rows of a step")
+        .sets("train_batch_size"),
+    later("--rampup-batch-size", "list", "null",
+          "batch sizes that change with the step"),
+    done("--bf16", "bool", "false", "mixed_precision bf16"),
+    later("--fp16", "bool", "false", "mixed precision in fp16").unless("false"),
+    later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8"),
+    noted("--accumulate-allreduce-grads-in-fp32", "bool", "false",
+          "gradients are accumulated and reduced in float32 always"),
+    noted("--attention-softmax-in-fp32", "bool", "false",
+          "the exponentials of attention are in float32 always"),
+    noted("--calculate-per-token-loss", "bool", "false",
+          "the loss of a step is that of all its rows at once always"),
+    later("--recompute-activations", "bool", "false", "recomputing activations")
+        .unless("false"),
+    later("--recompute-granularity", "full,selective", "null",
+          "recomputing activations"),
+    noted("--recompute-method", "uniform,block", "null",
+          "read where activations are recomputed"),
+    noted("--recompute-num-layers", "int>=1", "null",
+          "read where activations are recomputed"),
+    later("--optimizer-cpu-offload", "bool", "false", "moments in host memory")
+        .unless("false"),
+    // The update.
+    done("--optimizer", "adam,sgd", "adam",
+         "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd")
+        .beware("adam is AdamW"),
+    done("--lr", "number>=0", "null", "optimizer.lr").sets("optimizer.lr"),
+    later("--min-lr", "number>=0", "0", "a rate that falls to another than 0")
+        .unless("0"),
+    done("--clip-grad", "number>=0", "1.0",
+         "the largest norm of all gradients together; 0: no clipping"),
+    done("--weight-decay", "number>=0", "0.01", "optimizer.weight_decay")
+        .sets("optimizer.weight_decay"),
+    done("--adam-beta1", "number>=0", "0.9", "the first of optimizer.betas"),
+    done("--adam-beta2", "number>=0", "0.999", "the second of optimizer.betas"),
+    done("--adam-eps", "number>=0", "1e-08", "optimizer.eps")
+        .sets("optimizer.eps"),
+    done("--sgd-momentum", "number>=0", "0.9", "optimizer.momentum"),
+    done("--lr-decay-style", "constant,linear,cosine,inverse-square-root,WSD",
+         "linear", "scheduler.type")
+        .only("constant|linear"),
+    done("--lr-decay-iters", "int>=1", "--train-iters",
+         "scheduler.total_steps"),
+    done("--train-iters", "int>=1", "null",
+         "scheduler.total_steps; how long training is, acc-run is told"),
+    later("--train-samples", "int>=1", "null",
+          "a length in samples: say --train-iters"),
+    later("--lr-decay-samples", "int>=1", "null",
+          "a length in samples: say --lr-decay-iters"),
+    done("--lr-warmup-iters", "int>=0", "0", "scheduler.warmup_steps"),
+    later("--lr-warmup-samples", "int>=0", "0",
+          "a length in samples: say --lr-warmup-iters")
+        .unless("0"),
+    later("--lr-warmup-fraction", "number>=0", "null",
+          "a part of the whole: say --lr-warmup-iters"),
+    later("--lr-warmup-init", "number>=0", "0",
+          "a warmup from another rate than 0")
+        .unless("0"),
+    later("--weight-decay-incr-style", "constant,linear,cosine", "constant",
+          "a decay that changes with the step")
+        .unless("constant"),
+    done("--seed", "int>=0", "1234", "seed of the dropout").sets("seed"),
+    // The model.
+    ofGraph("--num-layers"),
+    ofGraph("--hidden-size"),
+    ofGraph("--ffn-hidden-size"),
+    ofGraph("--num-attention-heads"),
+    ofGraph("--kv-channels"),
+    ofGraph("--group-query-attention"),
+    ofGraph("--num-query-groups"),
+    ofGraph("--seq-length"),
+    ofGraph("--max-position-embeddings"),
+    ofGraph("--position-embedding-type"),
+    ofGraph("--use-rotary-position-embeddings"),
+    ofGraph("--rotary-base"),
+    ofGraph("--rotary-percent"),
+    ofGraph("--normalization"),
+    ofGraph("--norm-epsilon"),
+    ofGraph("--swiglu"),
+    ofGraph("--squared-relu"),
+    ofGraph("--disable-bias-linear"),
+    ofGraph("--add-qkv-bias"),
+    ofGraph("--qk-layernorm"),
+    ofGraph("--attention-dropout"),
+    ofGraph("--hidden-dropout"),
+    ofGraph("--init-method-std"),
+    ofGraph("--untie-embeddings-and-output-weights"),
+    ofGraph("--make-vocab-size-divisible-by"),
+    ofGraph("--vocab-size"),
+    ofGraph("--use-mcore-models"),
+    ofGraph("--transformer-impl"),
+    ofGraph("--attention-backend"),
+    ofGraph("--use-flash-attn"),
+    // Overlap and fusion.
+    ofSchedule("--overlap-grad-reduce"),
+    ofSchedule("--overlap-param-gather"),
+    ofSchedule("--tp-comm-overlap"),
+    ofSchedule("--ddp-bucket-size"),
+    ofSchedule("--no-async-tensor-model-parallel-allreduce"),
+    ofSchedule("--no-gradient-accumulation-fusion"),
+    ofSchedule("--no-masked-softmax-fusion"),
+    ofSchedule("--no-bias-gelu-fusion"),
+    ofSchedule("--no-bias-swiglu-fusion"),
+    ofSchedule("--no-bias-dropout-fusion"),
+    ofSchedule("--no-rope-fusion"),
+    // Data, checkpoints, logs.
+    ofRun("--data-path"),
+    ofRun("--mock-data"),
+    ofRun("--split"),
+    ofRun("--tokenizer-type"),
+    ofRun("--tokenizer-model"),
+    ofRun("--vocab-file"),
+    ofRun("--merge-file"),
+    ofRun("--num-workers"),
+    ofRun("--data-cache-path"),
+    ofRun("--save"),
+    ofRun("--load"),
+    ofRun("--save-interval"),
+    ofRun("--no-load-optim"),
+    ofRun("--no-load-rng"),
+    ofRun("--no-save-optim"),
+    ofRun("--no-save-rng"),
+    ofRun("--ckpt-format"),
+    ofRun("--use-dist-ckpt"),
+    ofRun("--eval-interval"),
+    ofRun("--eval-iters"),
+    ofRun("--log-interval"),
+    ofRun("--log-throughput"),
+    ofRun("--tensorboard-dir"),
+    ofRun("--wandb-project"),
+    ofRun("--wandb-exp-name"),
+    ofRun("--distributed-backend"),
+    ofRun("--distributed-timeout-minutes"),
+    ofRun("--exit-interval"),
+    ofRun("--exit-duration-in-mins"),
+};
+
+const Section accel::config::kMegatronArgumentsSection = {
+    "megatron", "Megatron-LM: arguments of its scripts", "", kKeys};

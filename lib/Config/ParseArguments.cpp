@@ -1,0 +1,109 @@
+// The arguments of a command line, as a script of Megatron-LM's has them: text
+// to the same tree that config files become. Words as a shell splits them, over
+// lines that end with a backslash or not; `#` begins a comment.
+
+#include "lib/Config/ParseArguments.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+namespace {
+struct Word {
+  std::string text;
+  unsigned line;
+  bool quoted;
+};
+} // namespace
+
+/// An argument's name begins with two dashes; -1 and -1e-5 are values.
+static bool isName(const Word &word) {
+  return !word.quoted && StringRef(word.text).starts_with("--");
+}
+
+static Expected<std::vector<Word>> splitWords(StringRef text, StringRef name) {
+  std::vector<Word> words;
+  unsigned line = 1;
+  for (size_t at = 0; at < text.size();) {
+    char c = text[at];
+    bool continues =
+        c == '\\' && text.substr(at + 1).ltrim("\r").starts_with("\n");
+    if (isSpace(c) || continues) {
+      line += c == '\n';
+      ++at;
+      continue;
+    }
+    if (c == '#') {
+      at = text.find('\n', at);
+      continue;
+    }
+    Word word{"", line, c == '"' || c == '\''};
+    while (at < text.size() && !isSpace(text[at])) {
+      c = text[at++];
+      if (c == '$' || c == '`' || c == '(' || c == ')')
+        return failAt(Place{name.str(), line},
+                      "expected the arguments as the shell has expanded them, "
+                      "found '" +
+                          Twine(c) + "'");
+      if (c != '"' && c != '\'') {
+        word.text += c;
+        continue;
+      }
+      size_t end = text.find(c, at);
+      if (end == StringRef::npos)
+        return failAt(Place{name.str(), line}, "a quote is not closed");
+      StringRef inside = text.slice(at, end);
+      line += inside.count('\n');
+      word.text += inside;
+      at = end + 1;
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+bool accel::config::looksLikeArguments(StringRef text) {
+  for (StringRef rest = text; !rest.empty(); rest = rest.split('\n').second) {
+    StringRef line = rest.split('\n').first.trim();
+    if (!line.empty() && !line.starts_with("#"))
+      return line.starts_with("--") && line.size() > 2 && isAlpha(line[2]);
+  }
+  return false;
+}
+
+Expected<Document> accel::config::parseArguments(StringRef text,
+                                                 StringRef name) {
+  Expected<std::vector<Word>> words = splitWords(text, name);
+  if (!words)
+    return words.takeError();
+  Document document;
+  document.syntax = Syntax::Arguments;
+  document.root.kind = Node::Kind::Mapping;
+  document.root.place = Place{name.str(), 1};
+  auto scalar = [&](const Word &word, StringRef value) {
+    Node node;
+    node.text = value.str();
+    node.place = Place{name.str(), word.line};
+    return node;
+  };
+  for (size_t at = 0; at < words->size();) {
+    const Word &word = (*words)[at++];
+    assert(isName(word) && "it would be a value of the name before it");
+    auto [key, value] = StringRef(word.text).split('=');
+    std::vector<Node> values;
+    if (key.size() < word.text.size())
+      values.push_back(scalar(word, value));
+    for (; at < words->size() && !isName((*words)[at]); ++at)
+      values.push_back(scalar((*words)[at], (*words)[at].text));
+    Node node = scalar(word, "true"); // an argument without a value is a switch
+    if (values.size() == 1) {
+      node = std::move(values.front());
+    } else if (values.size() > 1) {
+      node.kind = Node::Kind::Sequence;
+      node.items = std::move(values);
+    }
+    document.root.entries.emplace_back(scalar(word, key), std::move(node));
+  }
+  return document;
+}

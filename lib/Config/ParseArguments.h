@@ -1,0 +1,22 @@
+// The arguments of a command line as a document.
+
+#ifndef ACCEL_LIB_CONFIG_PARSEARGUMENTS_H
+#define ACCEL_LIB_CONFIG_PARSEARGUMENTS_H
+
+#include "Document.h"
+
+namespace accel::config {
+
+/// Whether the first thing that `text` says is an argument: `--name`.
+bool looksLikeArguments(llvm::StringRef text);
+
+/// Requires a text that looks like arguments. Parses `--name VALUE …`,
+/// `--name=VALUE` and switches, whose value is true, into a mapping from names,
+/// dashes included. Refuses, with the line, what only a shell can tell:
+/// variables, and arrays.
+llvm::Expected<Document> parseArguments(llvm::StringRef text,
+                                        llvm::StringRef name);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_PARSEARGUMENTS_H

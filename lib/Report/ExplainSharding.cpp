@@ -1,0 +1,111 @@
+// `--explain=sharding`.
+
+#include "Reports.h"
+#include "Table.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/Entry.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace accel;
+
+namespace {
+/// A tensor that a user knows.
+struct Row {
+  std::string entry, kind, name;
+  RankedTensorType type;
+};
+} // namespace
+
+/// States once, inputs and outputs of each entry.
+static std::vector<Row> collect(ModuleOp module) {
+  std::vector<Row> rows;
+  for (auto state : module.getOps<nn::StateOp>())
+    rows.push_back({"", "state", state.getSymName().str(),
+                    cast<RankedTensorType>(state.getType())});
+  for (func::FuncOp entry : nn::getEntries(module)) {
+    for (unsigned index = 0; index < entry.getNumArguments(); ++index)
+      if (auto name = entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr))
+        rows.push_back(
+            {entry.getSymName().str(), "input", name.str(),
+             cast<RankedTensorType>(entry.getArgumentTypes()[index])});
+    for (unsigned index = 0; index < entry.getNumResults(); ++index)
+      if (auto name =
+              entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr))
+        rows.push_back({entry.getSymName().str(), "output", name.str(),
+                        cast<RankedTensorType>(entry.getResultTypes()[index])});
+  }
+  return rows;
+}
+
+static std::string findOrigin(ArrayAttr origins, const Row &row, int64_t dim,
+                              StringAttr axis) {
+  for (auto known : origins.getAsRange<DictionaryAttr>())
+    if (known.getAs<StringAttr>("name") == row.name &&
+        known.getAs<StringAttr>("kind") == row.kind &&
+        known.getAs<StringAttr>("entry") == row.entry &&
+        known.getAs<StringAttr>("axis") == axis &&
+        known.getAs<IntegerAttr>("dim").getInt() == dim)
+      return known.getAs<StringAttr>("by").str();
+  // What comes later than propagation: accumulators are as their terms are.
+  return "the values that it is made of";
+}
+
+LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
+                                      bool json) {
+  auto origins = module->getAttrOfType<ArrayAttr>(dist::kOriginsAttr);
+  if (!origins)
+    return module.emitError() << "expected a module with '"
+                              << dist::kOriginsAttr << "', found none";
+  std::vector<Row> rows = collect(module);
+  auto forEachAxis = [&](const Row &row, auto act) {
+    for (auto [dim, axes] :
+         llvm::enumerate(dist::ShardingAttr::of(row.type).getDims()))
+      for (StringAttr axis : axes.getNames())
+        act(dim, axis, findOrigin(origins, row, dim, axis));
+  };
+  if (json) {
+    llvm::json::OStream out(os, 1);
+    out.array([&] {
+      for (const Row &row : rows)
+        out.object([&] {
+          if (!row.entry.empty())
+            out.attribute("entry", row.entry);
+          out.attribute("kind", row.kind);
+          out.attribute("name", row.name);
+          out.attributeArray("shape", [&] {
+            for (int64_t size : row.type.getShape())
+              out.value(size);
+          });
+          out.attributeArray("axes", [&] {
+            forEachAxis(
+                row, [&](int64_t dim, StringAttr axis, const std::string &by) {
+                  out.object([&] {
+                    out.attribute("dim", dim);
+                    out.attribute("axis", axis.getValue());
+                    out.attribute("by", by);
+                  });
+                });
+          });
+        });
+    });
+    os << "\n";
+    return success();
+  }
+  Table table({"entry", "kind", "name", "dim", "size", "axis", "by"});
+  for (const Row &row : rows) {
+    bool split = false;
+    forEachAxis(row, [&](int64_t dim, StringAttr axis, const std::string &by) {
+      table.add({row.entry, row.kind, row.name, std::to_string(dim),
+                 std::to_string(row.type.getDimSize(dim)), axis.str(), by});
+      split = true;
+    });
+    if (!split)
+      table.add(
+          {row.entry, row.kind, row.name, "", "", "", "whole on every rank"});
+  }
+  table.print(os);
+  return success();
+}
