@@ -187,7 +187,7 @@ static OpMap getMap(nn::PadOp op) {
   return map;
 }
 
-static OpMap getMap(nn::GatherOp op) {
+static OpMap getMap(nn::GatherOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t at = op.getDim(), rank = map.operands[1].size();
   for (size_t dim = 0; dim < map.operands[0].size(); ++dim)
@@ -196,6 +196,8 @@ static OpMap getMap(nn::GatherOp op) {
           map.add();
   for (size_t dim = 0; dim < rank; ++dim)
     map.operands[1][dim] = map.results[0][at + dim] = map.add();
+  if (ownRows)
+    map.reduced = {map.operands[0][at] = map.add()};
   map.linear = {{0}};
   return map;
 }
@@ -217,7 +219,7 @@ static OpMap getMap(nn::GatherNdOp op) {
 }
 
 /// Onto zeros: each index adds its own slice, to the table of its batch.
-static OpMap getMap(nn::ScatterAddOp op) {
+static OpMap getMap(nn::ScatterAddOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t at = op.getDim(), batch = op.getBatchDims();
   size_t rank = map.operands[1].size() - batch;
@@ -228,6 +230,8 @@ static OpMap getMap(nn::ScatterAddOp op) {
       if (dim < batch)
         map.operands[1][dim] = map.operands[0][dim];
     }
+  if (ownRows)
+    map.operands[0][at] = map.results[0][at] = map.add();
   map.linear = {{0, 2}};
   if (!isZero(op.getInit()))
     return map;
@@ -310,15 +314,16 @@ static OpMap getMap(nn::AttentionGradOp op) {
   return map;
 }
 
-std::optional<OpMap> accel::equivalence::getOpMap(Operation *op) {
+std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
   if (op->hasTrait<nn::Elementwise>())
     return getElementwiseMap(op);
   return llvm::TypeSwitch<Operation *, std::optional<OpMap>>(op)
       .Case<nn::MatmulOp, nn::ReduceOp, nn::BroadcastOp, nn::TransposeOp,
-            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::GatherOp, nn::GatherNdOp,
-            nn::ScatterAddOp, nn::LayerNormOp, nn::CrossEntropyOp,
-            nn::AttentionOp, nn::AttentionGradOp>(
-          [](auto op) { return getMap(op); })
+            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::GatherNdOp,
+            nn::LayerNormOp, nn::CrossEntropyOp, nn::AttentionOp,
+            nn::AttentionGradOp>([](auto op) { return getMap(op); })
+      .Case<nn::GatherOp, nn::ScatterAddOp>(
+          [&](auto op) { return getMap(op, ownRows); })
       .Case<nn::SoftmaxOp, nn::CumsumOp>(
           [](auto op) { return getMapAlong(op, op.getDim()); })
       .Default([](Operation *) { return std::nullopt; });

@@ -159,55 +159,6 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, nn::PadOp> {
   }
 };
 
-/// The dimension that indices point into is whole.
-struct GatherRule
-    : ShardingRuleOpInterface::ExternalModel<GatherRule, nn::GatherOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto gather = cast<nn::GatherOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0}};
-    size_t at = gather.getDim();
-    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
-    for (auto [dim, size] : llvm::enumerate(indices))
-      rule.passThrough(size, 1, dim, at + dim);
-    for (auto [dim, size] : llvm::enumerate(shapeOf(gather.getTable())))
-      if (dim != at)
-        rule.passThrough(size, 0, dim,
-                         dim < at ? dim : dim - 1 + indices.size());
-    return rule;
-  }
-};
-
-/// Where the table starts as zeros, ranks that have some of the indices have
-/// terms of the sum; any other start would count once per rank. Batches have
-/// indices of their own, and pass through.
-struct ScatterAddRule
-    : ShardingRuleOpInterface::ExternalModel<ScatterAddRule, nn::ScatterAddOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto scatter = cast<nn::ScatterAddOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0, 2}};
-    size_t at = scatter.getDim(), batch = scatter.getBatchDims();
-    ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
-    if (parallel::isZeros(scatter.getInit())) {
-      rule.linearGroups.push_back({2});
-      for (size_t dim = batch; dim < indices.size(); ++dim)
-        rule.operands[1][dim] = rule.operands[2][at + dim - batch] = {
-            rule.addFactor(indices[dim], FactorKind::Sum)};
-    }
-    for (auto [dim, size] : llvm::enumerate(shapeOf(scatter.getInit())))
-      if (dim != at) {
-        unsigned factor = rule.addFactor(size);
-        rule.operands[0][dim] = rule.results[0][dim] = {factor};
-        rule.operands[2][dim < at ? dim : dim - 1 + indices.size() - batch] = {
-            factor};
-        if (dim < batch)
-          rule.operands[1][dim] = {factor};
-      }
-    return rule;
-  }
-};
-
 /// Batch dimensions are common to table, indices and result; those that index
 /// tuples point into are whole.
 struct GatherNdRule
@@ -239,7 +190,5 @@ void parallel::attachShapeModels(MLIRContext *context) {
   nn::SliceOp::attachInterface<SliceRule>(*context);
   nn::ConcatOp::attachInterface<ConcatRule>(*context);
   nn::PadOp::attachInterface<PadRule>(*context);
-  nn::GatherOp::attachInterface<GatherRule>(*context);
-  nn::ScatterAddOp::attachInterface<ScatterAddRule>(*context);
   nn::GatherNdOp::attachInterface<GatherNdRule>(*context);
 }
