@@ -32,10 +32,6 @@ inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
 /// runs once per micro-batch.
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
-/// Attribute of modules: a dictionary of what was decided before the split,
-/// `micro_batches` (1 where it is not there) and `schedule` (ScheduleKind.h,
-/// its default where it is not).
-inline constexpr llvm::StringLiteral kDecisionsAttr = "accel.decisions";
 /// Attribute of functions: a TaskAttr.
 inline constexpr llvm::StringLiteral kTaskAttr = "dist.task";
 

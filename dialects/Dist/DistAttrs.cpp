@@ -297,3 +297,11 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected closed lists of axes in a layout";
   return verifyUniqueAxes(emitError, lists);
 }
+
+LogicalResult TaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               TaskKind, int64_t stage, int64_t chunk) {
+  if (stage < 0 || chunk < 0)
+    return emitError() << "expected a stage and a chunk from 0 up, found "
+                       << stage << " and " << chunk;
+  return success();
+}

@@ -130,10 +130,21 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
 }
 
 def Dist_TaskAttr : Dist_Attr<"Task", "task"> {
-  let summary = "Marks a function as a task of a stage";
-  let description = "`func.func @f(…) attributes {dist.task = #dist.task<forward stage 0>}`";
-  let parameters = (ins EnumParameter<Dist_TaskKind>:$kind, "int64_t":$stage);
-  let assemblyFormat = "`<` $kind `stage` $stage `>`";
+  let summary = "Marks a function as a task: its kind, its stage and its chunk of it";
+  let description = [{
+    A stage's layers may be several chunks, which its tasks go through one after
+    another (the virtual stages of an interleaved pipeline, Narayanan et al. 2021,
+    arXiv:2104.04473): chunk 0 begins a micro-batch's forward and ends its
+    backward. A chunk that is not written is 0. The tasks of a schedule differ in
+    one of the three; chunks of a stage count from 0 without a gap.
+
+    `func.func @f(…) attributes {dist.task = #dist.task<forward stage 0>}`,
+    `#dist.task<backward stage 1 chunk 2>`
+  }];
+  let parameters = (ins EnumParameter<Dist_TaskKind>:$kind, "int64_t":$stage,
+      DefaultValuedParameter<"int64_t", "0">:$chunk);
+  let assemblyFormat = "`<` $kind `stage` $stage (`chunk` $chunk^)? `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif

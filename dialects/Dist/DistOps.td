@@ -207,7 +207,8 @@ class Dist_Container<string mnemonic, list<Trait> traits = []>
   let regions = (region SizedRegion<1>:$body);
 }
 
-def Dist_ScheduleOp : Dist_Container<"schedule", [Symbol]> {
+def Dist_ScheduleOp : Dist_Container<"schedule", [Symbol,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Which task runs on which micro-batch, in which order, on each stage";
   let description = [{
     Holds one `dist.stage` per stage, in order, then the `dist.edge`s that carry
@@ -221,7 +222,8 @@ def Dist_ScheduleOp : Dist_Container<"schedule", [Symbol]> {
       }
     }
     ```
-    A stage is a list of runs and of loops of runs.
+    A stage is a list of runs and of loops of runs. No two tasks are of one kind,
+    stage and chunk.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry, I64Attr:$micro_batches);
   let assemblyFormat = "$sym_name `entry` $entry `micro_batches` $micro_batches attr-dict-with-keyword $body";

@@ -1,10 +1,12 @@
-// Verification of the schedule: stages in order, runs of tasks that exist on
-// micro-batches that exist, loops that repeat, and edges between values of the
-// same type.
+// Verification of the schedule: stages in order, tasks that differ, runs of
+// tasks that exist on micro-batches that exist, loops that repeat, and edges
+// between values of the same type.
 
 #include "dialects/Dist/Dist.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace accel::dist;
@@ -26,6 +28,17 @@ static FunctionOpInterface lookupTask(Operation *op,
   return task;
 }
 
+namespace {
+struct TaskOrder {
+  bool operator()(TaskAttr lhs, TaskAttr rhs) const {
+    auto key = [](TaskAttr task) {
+      return std::tuple(task.getStage(), task.getChunk(), task.getKind());
+    };
+    return key(lhs) < key(rhs);
+  }
+};
+} // namespace
+
 LogicalResult ScheduleOp::verifyRegions() {
   if (getMicroBatches() < 1)
     return emitOpError() << "expected at least one micro-batch, found "
@@ -42,6 +55,40 @@ LogicalResult ScheduleOp::verifyRegions() {
              << "expected the stages in order, before all edges, found stage "
              << stage.getIndex();
   }
+  return success();
+}
+
+/// Whether the chunks that a stage's tasks are of count from 0 without a gap,
+/// and each kind, stage and chunk is one task's: what a schedule says of chunk
+/// 1 it says of one function.
+LogicalResult ScheduleOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  std::map<TaskAttr, RunOp, TaskOrder> tasks;
+  for (auto stage : getBody().getOps<StageOp>()) {
+    WalkResult distinct = stage.walk([&](RunOp run) {
+      FunctionOpInterface task = lookupTask(run, symbols, run.getTaskAttr());
+      if (!task)
+        return WalkResult::interrupt();
+      auto what = task->getAttrOfType<TaskAttr>(kTaskAttr);
+      RunOp first = tasks.try_emplace(what, run).first->second;
+      if (first.getTaskAttr() == run.getTaskAttr())
+        return WalkResult::advance();
+      run.emitOpError() << "expected one task " << what << ", found "
+                        << first.getTaskAttr() << " and " << run.getTaskAttr();
+      return WalkResult::interrupt();
+    });
+    if (distinct.wasInterrupted())
+      return failure();
+  }
+  std::set<std::pair<int64_t, int64_t>> chunks; // with their stages
+  for (auto &[what, run] : tasks)
+    chunks.insert({what.getStage(), what.getChunk()});
+  for (auto &[what, run] : tasks)
+    if (what.getChunk() > 0 &&
+        !chunks.count({what.getStage(), what.getChunk() - 1}))
+      return run.emitOpError()
+             << "expected a task of chunk " << what.getChunk() - 1
+             << " as well, found " << run.getTaskAttr() << " of chunk "
+             << what.getChunk() << " of stage " << what.getStage();
   return success();
 }
 

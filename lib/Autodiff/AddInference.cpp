@@ -2,8 +2,8 @@
 // a model between steps and after them.
 
 #include "Passes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
-#include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/BuildStep.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -78,7 +78,7 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (getOperation()->hasAttr(nn::kUntrainableAttr))
+    if (getOperation()->hasAttr(kUntrainableAttr))
       return; // nn-build-step says so
     func::FuncOp main = nn::findEntry(getOperation(), nn::EntryKind::forward);
     if (!main) {

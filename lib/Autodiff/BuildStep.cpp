@@ -3,8 +3,8 @@
 #include "lib/Autodiff/BuildStep.h"
 #include "Differentiate.h"
 #include "Passes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
-#include "dialects/NN/ModuleAttrs.h"
 #include "lib/Autodiff/Update.h"
 
 using namespace mlir;
@@ -240,14 +240,14 @@ void StepBuilder::finish() {
   entry.setSymName(kStepName);
   nn::setEntryKind(entry, nn::EntryKind::step);
   if (rule.seed != 0)
-    module->setAttr(nn::kSeedAttr, builder.getI64IntegerAttr(rule.seed));
+    module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
 
 LogicalResult StepBuilder::run(StringRef lossSpec,
                                ArrayRef<std::string> trainable,
                                ArrayRef<std::string> frozen,
                                bool emitGradients) {
-  if (auto reason = module->getAttrOfType<StringAttr>(nn::kUntrainableAttr))
+  if (auto reason = module->getAttrOfType<StringAttr>(kUntrainableAttr))
     return entry.emitError()
            << "cannot train this module: " << reason.getValue();
   Operation *other = module.lookupSymbol(kStepName);

@@ -1,7 +1,7 @@
 // Finding or making the loss of a step.
 
 #include "NNBuilder.h"
-#include "dialects/NN/ModuleAttrs.h"
+#include "dialects/Accel/Accel.h"
 #include "lib/Autodiff/BuildStep.h"
 
 using namespace mlir;
@@ -68,7 +68,7 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
   if (failed(labels))
     return failure();
   entry->getParentOfType<ModuleOp>()->setAttr(
-      nn::kUnshiftedLabelsAttr, builder.getStringAttr(labelsName));
+      kUnshiftedLabelsAttr, builder.getStringAttr(labelsName));
   NNBuilder build{builder, NameLoc::get(builder.getStringAttr("loss"))};
   if (!type.getElementType().isF64())
     logits = build.cast(logits, builder.getF32Type());

@@ -106,7 +106,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
   ];
-  let dependentDialects = ["::accel::nn::NNDialect"];
+  let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
 }
 
 def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {

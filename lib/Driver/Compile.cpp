@@ -10,6 +10,7 @@
 #include "PhaseText.h"
 #include "Progress.h"
 #include "ProveStart.h"
+#include "dialects/NN/NN.h"
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
 #include "lib/Onnx/Parameters.h"
@@ -163,13 +164,13 @@ LogicalResult Compilation::applyConfig() {
   SmallVector<StringRef> keys(options.configKeys.begin(),
                               options.configKeys.end());
   settings.set("keys", builder.getStrArrayAttr(keys));
-  (*module)->setAttr("accel.config", settings.getDictionary(&context));
+  (*module)->setAttr(kConfigAttr, settings.getDictionary(&context));
   auto &[rows, file, line] = options.batchSize;
   if (rows == 0)
     return success();
   for (auto function : module->getOps<func::FuncOp>())
     for (auto [index, type] : llvm::enumerate(function.getArgumentTypes())) {
-      auto name = function.getArgAttrOfType<StringAttr>(index, "nn.input");
+      auto name = function.getArgAttrOfType<StringAttr>(index, nn::kInputAttr);
       auto shaped = dyn_cast<ShapedType>(type);
       if (!name || !shaped)
         continue;
@@ -202,28 +203,26 @@ Compilation::runPipeline(ModuleOp on, StringRef name,
 }
 
 LogicalResult Compilation::runPhases() {
-  FailureOr<std::optional<Phase>> reached = getPhase(*module);
-  if (failed(reached))
-    return failure();
-  if (!*reached)
+  std::optional<Phase> reached = getPhase(*module);
+  if (!reached)
     return fail(context, options.input,
                 "expected a module that says which phase it has reached, found "
                 "no 'accel.phase'");
   if (!isModel())
     for (auto &[flag, readBy] : options.given)
-      if (**reached >= readBy && !(flag == "--target" && wantsExecutable()))
+      if (*reached >= readBy && !(flag == "--target" && wantsExecutable()))
         return fail(context, options.input,
                     "cannot use '" + flag + "': the module is in phase '" +
-                        stringifyPhase(**reached) + "', past what reads it");
+                        stringifyPhase(*reached) + "', past what reads it");
   Phase last = wantsExecutable()              ? Phase::Plan
                : options.report == "sharding" ? Phase::Local
                : !options.report.empty()      ? Phase::Plan
                                               : options.compileTo;
-  if (**reached > last)
+  if (*reached > last)
     return fail(context, options.input,
                 "cannot compile to phase '" + stringifyPhase(last) +
                     "': the module is past it, in phase '" +
-                    stringifyPhase(**reached) + "'");
+                    stringifyPhase(*reached) + "'");
   PhaseOptions phases = options.phases;
   phases.logical = equivalence::makeKeptProgram();
   // Of a model they were obeyed when its parameters were identified, where
@@ -232,11 +231,11 @@ LogicalResult Compilation::runPhases() {
     phases.train.step.trainable.clear();
     phases.train.step.frozen.clear();
   }
-  bool goesOn = last > **reached || wantsExecutable();
+  bool goesOn = last > *reached || wantsExecutable();
   if (!isModel() && goesOn &&
       failed(proveStart(
           *module,
-          {options.input, **reached, options.provedAgainst, wantsExecutable()},
+          {options.input, *reached, options.provedAgainst, wantsExecutable()},
           phases, [&](ModuleOp text, StringRef name, auto add) {
             return runPipeline(text, name, [&](PassManager &pm) {
               add(pm);
@@ -244,17 +243,17 @@ LogicalResult Compilation::runPhases() {
             });
           })))
     return failure();
-  for (int phase = static_cast<int>(**reached); phase <= static_cast<int>(last);
+  for (int phase = static_cast<int>(*reached); phase <= static_cast<int>(last);
        ++phase) {
     StringRef name = stringifyPhase(static_cast<Phase>(phase));
-    if (phase > static_cast<int>(**reached)) {
+    if (phase > static_cast<int>(*reached)) {
       if (failed(runPipeline(
               *module, ("compiling: " + name).str(), [&](PassManager &pm) {
                 buildPhase(static_cast<Phase>(phase), pm, phases);
                 return success();
               })))
         return failure();
-      (*module)->setAttr(kPhaseAttr, StringAttr::get(&context, name));
+      setPhase(*module, static_cast<Phase>(phase));
     }
     if (wantsExecutable()) {
       TimingScope printing = root.nest("text of " + name.str());

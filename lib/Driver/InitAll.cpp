@@ -3,6 +3,7 @@
 #include "InitAll.h"
 
 #include "Passes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
@@ -27,8 +28,8 @@
 #include "mlir/Transforms/Passes.h"
 
 void accel::registerAllDialects(mlir::DialectRegistry &registry) {
-  registry.insert<mlir::func::FuncDialect, dist::DistDialect, nn::NNDialect,
-                  plan::PlanDialect>();
+  registry.insert<mlir::func::FuncDialect, AccelDialect, dist::DistDialect,
+                  nn::NNDialect, plan::PlanDialect>();
   plan::registerCostModels(registry);
   autodiff::registerDifferentiableModels(registry);
   evaluate::registerEvaluateModels(registry);

@@ -1,9 +1,10 @@
-// The phases of a compilation: their names, their order, and what each adds to
-// a pass manager. docs/Tour.md follows one model through them.
+// The phases of a compilation: what each needs to know, and adds to a pass
+// manager. docs/Tour.md follows one model through them.
 
 #ifndef ACCEL_LIB_DRIVER_PHASES_H
 #define ACCEL_LIB_DRIVER_PHASES_H
 
+#include "dialects/Accel/Accel.h"
 #include "lib/Autodiff/Passes.h"
 #include "lib/Equivalence/Passes.h"
 #include "lib/Parallel/Passes.h"
@@ -15,19 +16,7 @@
 
 namespace accel::driver {
 
-/// The phases in their order. A module carries the last one it has been through
-/// as the string attribute `accel.phase`.
-enum class Phase { NN, Train, Dist, Decided, Local, Plan };
-
-inline constexpr llvm::StringLiteral kPhaseAttr = "accel.phase";
-
-/// "nn", "train", "dist", "decided", "local" or "plan".
-llvm::StringRef stringifyPhase(Phase phase);
-std::optional<Phase> symbolizePhase(llvm::StringRef name);
-
-/// The phase a module says it has reached; none if it says nothing (then the
-/// module is plain IR, for single passes). An unknown name is an error.
-mlir::FailureOr<std::optional<Phase>> getPhase(mlir::ModuleOp module);
+using accel::Phase;
 
 /// What the phases after import need to know. Its members are what their
 /// pipelines take, and in the end the options that TableGen makes of each pass:

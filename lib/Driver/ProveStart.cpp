@@ -56,24 +56,22 @@ static LogicalResult readEarlier(MLIRContext *context, const TextStart &start,
     OwningOpRef<ModuleOp> module = parseModule(file, context);
     if (!module)
       return failure();
-    FailureOr<std::optional<Phase>> phase = getPhase(*module);
-    if (failed(phase))
-      return failure();
-    bool isWanted = *phase == Phase::Train ||
-                    (*phase == Phase::Local && start.reached == Phase::Plan);
+    std::optional<Phase> phase = getPhase(*module);
+    bool isWanted = phase == Phase::Train ||
+                    (phase == Phase::Local && start.reached == Phase::Plan);
     if (!isWanted)
       return fail(
           context, file,
           "expected what phase 'train' ended with" +
               Twine(start.reached == Phase::Plan ? ", or 'local'" : "") +
               ", found " +
-              (*phase ? "phase '" + stringifyPhase(**phase) + "'"
-                      : Twine("no 'accel.phase'")));
+              (phase ? "phase '" + stringifyPhase(*phase) + "'"
+                     : Twine("no 'accel.phase'")));
     OwningOpRef<ModuleOp> &place =
-        *phase == Phase::Train ? earlier.train : earlier.local;
+        phase == Phase::Train ? earlier.train : earlier.local;
     if (place)
       return fail(context, file,
-                  "expected one program of phase '" + stringifyPhase(**phase) +
+                  "expected one program of phase '" + stringifyPhase(*phase) +
                       "', found two");
     place = std::move(module);
   }

@@ -31,35 +31,30 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
                          << to << "'";
       return signalPassFailure();
     }
-    FailureOr<std::optional<Phase>> reached = getPhase(module);
-    if (failed(reached))
-      return signalPassFailure();
-    if (!*reached) {
+    std::optional<Phase> reached = getPhase(module);
+    if (!reached) {
       module.emitError() << "expected a module that says which phase it has "
                             "reached, found no '"
                          << kPhaseAttr << "'";
       return signalPassFailure();
     }
-    if (**reached > *last) {
+    if (*reached > *last) {
       module.emitError() << "cannot compile to phase '" << to
                          << "': the module is past it, in phase '"
-                         << stringifyPhase(**reached) << "'";
+                         << stringifyPhase(*reached) << "'";
       return signalPassFailure();
     }
     FailureOr<PhaseOptions> options = phaseOptions();
     if (failed(options))
       return signalPassFailure();
     options->logical = equivalence::makeKeptProgram();
-    for (int phase = static_cast<int>(**reached) + 1;
+    for (int phase = static_cast<int>(*reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());
       buildPhase(static_cast<Phase>(phase), pipeline, *options);
       if (failed(runPipeline(pipeline, module)))
         return signalPassFailure();
-      module->setAttr(
-          kPhaseAttr,
-          StringAttr::get(&getContext(),
-                          stringifyPhase(static_cast<Phase>(phase))));
+      setPhase(module, static_cast<Phase>(phase));
     }
   }
 

@@ -4,8 +4,8 @@
 #include "WriteExecutable.h"
 
 #include "ConvertCommands.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/Dist.h"
-#include "dialects/NN/ModuleAttrs.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -105,22 +105,16 @@ LogicalResult Emitter::addMesh() {
 }
 
 LogicalResult Emitter::addModuleAttributes() {
-  if (auto seed = module->getAttrOfType<IntegerAttr>(nn::kSeedAttr))
+  if (auto seed = module->getAttrOfType<IntegerAttr>(kSeedAttr))
     executable.seed = seed.getInt();
-  if (auto labels = module->getAttrOfType<StringAttr>(nn::kUnshiftedLabelsAttr))
+  if (auto labels = module->getAttrOfType<StringAttr>(kUnshiftedLabelsAttr))
     executable.unshiftedLabels = labels.str();
-  auto folded = module->getAttrOfType<ArrayAttr>(nn::kFoldedParametersAttr);
+  auto folded = module->getAttrOfType<ArrayAttr>(kFoldedParametersAttr);
   if (!folded)
     return success();
-  for (Attribute element : folded) {
-    auto parameter = dyn_cast<DictionaryAttr>(element);
-    auto name = parameter ? parameter.getAs<StringAttr>("name") : StringAttr();
-    if (!name)
-      return module->emitError()
-             << "expected the name of a parameter in '"
-             << nn::kFoldedParametersAttr << "', found " << element;
+  for (auto parameter : folded.getAsRange<DictionaryAttr>()) {
     rt::FoldedParameter &entry = executable.folded.emplace_back();
-    entry.name = name.str();
+    entry.name = parameter.getAs<StringAttr>("name").str();
     if (auto shape = parameter.getAs<DenseI64ArrayAttr>("shape"))
       entry.shape = shape.asArrayRef().vec();
   }

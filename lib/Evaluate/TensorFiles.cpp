@@ -1,10 +1,12 @@
-// Reading and writing .npy files, and reading ONNX's TensorProto.
+// Tensors of files: their headers are read by who owns the formats
+// (accel-rt/TensorFileFormat.h), their elements become tensors here.
 
 #include "TensorFiles.h"
 
+#include "accel-rt/TensorFileFormat.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
-#include "onnx-schema/onnx-ml.pb.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -18,83 +20,20 @@ static InFlightDiagnostic emitFileError(MLIRContext *context, StringRef path) {
   return emitError(FileLineColLoc::get(context, path, 0, 0));
 }
 
-//===----------------------------------------------------------------------===//
-// .npy
-//===----------------------------------------------------------------------===//
-
-/// The element type of a NumPy type string such as `<f4`; null if nn has none.
-static Type typeOfNpy(MLIRContext *context, StringRef descr) {
+/// The element types that files and nn have in common.
+static SmallVector<std::pair<rt::DType, Type>>
+commonTypes(MLIRContext *context) {
   Builder b(context);
-  return llvm::StringSwitch<Type>(descr)
-      .Case("<f8", b.getF64Type())
-      .Case("<f4", b.getF32Type())
-      .Case("<f2", b.getF16Type())
-      .Case("<i8", b.getI64Type())
-      .Case("<i4", b.getI32Type())
-      .Case("<i2", b.getIntegerType(16))
-      .Case("|i1", b.getIntegerType(8))
-      .Case("|u1", b.getIntegerType(8, /*isSigned=*/false))
-      .Case("|b1", b.getI1Type())
-      .Default(Type());
-}
-
-static std::string npyOfType(Type type) {
-  if (type.isBF16())
-    return "<f4";
-  if (type.isInteger(1))
-    return "|b1";
-  unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-  std::string kind = isa<FloatType>(type)       ? "f"
-                     : type.isUnsignedInteger() ? "u"
-                                                : "i";
-  return (bytes == 1 ? "|" : "<") + kind + std::to_string(bytes);
-}
-
-/// The text after `'key':` in a .npy header, a Python dictionary.
-static StringRef npyField(StringRef header, StringRef key) {
-  return header.split(("'" + key + "':").str()).second.ltrim();
-}
-
-static FailureOr<Tensor> readNpy(StringRef path, StringRef data,
-                                 MLIRContext *context) {
-  if (!data.consume_front("\x93NUMPY") || data.size() < 6)
-    return emitFileError(context, path) << "expected a .npy file, found none";
-  size_t lengthBytes = data[0] == 1 ? 2 : 4, length = 0;
-  for (size_t i = lengthBytes; i > 0; --i)
-    length = length << 8 | static_cast<uint8_t>(data[1 + i]);
-  data = data.drop_front(2 + lengthBytes);
-  if (length > data.size())
-    return emitFileError(context, path) << "expected a header of " << length
-                                        << " bytes, found " << data.size();
-  StringRef header = data.take_front(length);
-  data = data.drop_front(length);
-  StringRef descr = npyField(header, "descr").drop_front().split('\'').first;
-  Type element = typeOfNpy(context, descr);
-  if (!element)
-    return emitFileError(context, path)
-           << "expected elements of a float, integer or bool type, found '"
-           << descr << "'";
-  if (!npyField(header, "fortran_order").starts_with("False"))
-    return emitFileError(context, path)
-           << "expected elements in C order, found Fortran order";
-  SmallVector<int64_t> shape;
-  StringRef sizes = npyField(header, "shape").split(')').first;
-  sizes.consume_front("(");
-  for (sizes = sizes.ltrim(); !sizes.empty(); sizes = sizes.ltrim(", ")) {
-    int64_t size;
-    if (sizes.consumeInteger(10, size) || size < 0)
-      return emitFileError(context, path)
-             << "expected sizes in the header's shape, found '" << sizes << "'";
-    shape.push_back(size);
-  }
-  auto type = RankedTensorType::get(shape, element);
-  uint64_t bytes =
-      type.getNumElements() * Tensor({}, element).getElementBytes();
-  if (data.size() != bytes)
-    return emitFileError(context, path)
-           << "expected " << bytes << " bytes of elements, found "
-           << data.size();
-  return Tensor::fromBytes(type, ArrayRef<char>(data.data(), data.size()));
+  return {{rt::DType::F64, b.getF64Type()},
+          {rt::DType::F32, b.getF32Type()},
+          {rt::DType::F16, b.getF16Type()},
+          {rt::DType::BF16, b.getBF16Type()},
+          {rt::DType::I64, b.getI64Type()},
+          {rt::DType::I32, b.getI32Type()},
+          {rt::DType::I16, b.getIntegerType(16)},
+          {rt::DType::I8, b.getIntegerType(8)},
+          {rt::DType::UI8, b.getIntegerType(8, /*isSigned=*/false)},
+          {rt::DType::I1, b.getI1Type()}};
 }
 
 LogicalResult evaluate::writeNpy(StringRef path, const Tensor &tensor,
@@ -108,20 +47,17 @@ LogicalResult evaluate::writeNpy(StringRef path, const Tensor &tensor,
     written = Tensor(tensor.getShape(), element);
     llvm::copy(tensor.floats(), written.mutableFloats().begin());
   }
-  std::string header = "{'descr': '" + npyOfType(element) +
-                       "', 'fortran_order': False, 'shape': (";
-  for (int64_t size : tensor.getShape())
-    header += std::to_string(size) + ",";
-  header += "), }";
-  header.resize(llvm::alignTo(header.size() + 11, 64) - 11, ' ');
-  header += '\n';
+  const auto types = commonTypes(context);
+  const auto *type =
+      llvm::find_if(types, [&](auto &one) { return one.second == element; });
+  assert(type != types.end() && "a tensor of a type that no file has");
+  std::string header = rt::npyHeader(type->first, tensor.getShape().vec());
   std::vector<char> bytes(written.getNumElements() * written.getElementBytes());
   written.toBytes(bytes);
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
   if (!error) {
-    os << "\x93NUMPY" << '\1' << '\0' << static_cast<char>(header.size())
-       << static_cast<char>(header.size() >> 8) << header;
+    os << header;
     os.write(bytes.data(), bytes.size());
     os.close();
     error = os.error();
@@ -133,87 +69,6 @@ LogicalResult evaluate::writeNpy(StringRef path, const Tensor &tensor,
   return success();
 }
 
-//===----------------------------------------------------------------------===//
-// TensorProto
-//===----------------------------------------------------------------------===//
-
-static Type typeOfOnnx(MLIRContext *context, int32_t type) {
-  Builder b(context);
-  switch (type) {
-  case onnx::TensorProto::FLOAT:
-    return b.getF32Type();
-  case onnx::TensorProto::DOUBLE:
-    return b.getF64Type();
-  case onnx::TensorProto::FLOAT16:
-    return b.getF16Type();
-  case onnx::TensorProto::BFLOAT16:
-    return b.getBF16Type();
-  case onnx::TensorProto::INT64:
-    return b.getI64Type();
-  case onnx::TensorProto::INT32:
-    return b.getI32Type();
-  case onnx::TensorProto::INT16:
-    return b.getIntegerType(16);
-  case onnx::TensorProto::INT8:
-    return b.getIntegerType(8);
-  case onnx::TensorProto::UINT8:
-    return b.getIntegerType(8, /*isSigned=*/false);
-  case onnx::TensorProto::BOOL:
-    return b.getI1Type();
-  default:
-    return Type();
-  }
-}
-
-/// The bytes of typed data: 16-bit floats and small integers are stored as
-/// int32, of which the low bytes are the element.
-static std::string bytesOfTypedData(const onnx::TensorProto &proto,
-                                    int64_t elementBytes) {
-  std::string bytes;
-  auto append = [&](const auto &values, size_t size) {
-    for (auto value : values)
-      bytes.append(reinterpret_cast<const char *>(&value), size);
-  };
-  append(proto.float_data(), 4);
-  append(proto.double_data(), 8);
-  append(proto.int64_data(), 8);
-  append(proto.int32_data(), elementBytes);
-  return bytes;
-}
-
-static FailureOr<Tensor> readPb(StringRef path, StringRef data,
-                                MLIRContext *context, std::string *name) {
-  onnx::TensorProto proto;
-  if (!proto.ParseFromArray(data.data(), data.size()))
-    return emitFileError(context, path)
-           << "expected an ONNX tensor, found other bytes";
-  Type element = typeOfOnnx(context, proto.data_type());
-  if (!element || proto.external_data_size())
-    return emitFileError(context, path)
-           << "expected elements of a float, integer or bool type in the file, "
-              "found type "
-           << proto.data_type()
-           << (proto.external_data_size() ? " in another file" : "");
-  SmallVector<int64_t> shape(proto.dims().begin(), proto.dims().end());
-  if (llvm::any_of(shape, [](int64_t size) { return size < 0; }))
-    return emitFileError(context, path) << "expected sizes of at least 0";
-  if (name)
-    *name = proto.name();
-  auto type = RankedTensorType::get(shape, element);
-  int64_t size = Tensor({}, element).getElementBytes();
-  std::string bytes =
-      proto.has_raw_data() ? proto.raw_data() : bytesOfTypedData(proto, size);
-  if (static_cast<int64_t>(bytes.size()) != type.getNumElements() * size)
-    return emitFileError(context, path)
-           << "expected " << type.getNumElements() * size
-           << " bytes of elements, found " << bytes.size();
-  return Tensor::fromBytes(type, ArrayRef<char>(bytes.data(), bytes.size()));
-}
-
-//===----------------------------------------------------------------------===//
-// Both
-//===----------------------------------------------------------------------===//
-
 FailureOr<Tensor> evaluate::readTensorFile(StringRef path, MLIRContext *context,
                                            std::string *name) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
@@ -222,8 +77,40 @@ FailureOr<Tensor> evaluate::readTensorFile(StringRef path, MLIRContext *context,
     return emitFileError(context, path)
            << "cannot be read: " << buffer.getError().message();
   StringRef data = (*buffer)->getBuffer();
-  return path.ends_with(".pb") ? readPb(path, data, context, name)
-                               : readNpy(path, data, context);
+  rt::TensorHeader header;
+  std::optional<std::vector<char>> typed;
+  rt::Status status;
+  if (path.ends_with(".pb")) {
+    status = rt::readTensorProto(data, header, typed);
+  } else {
+    uint64_t begin = 0;
+    status =
+        rt::findNpyElements(data.take_front(rt::kNpyStart), data.size(), begin);
+    if (status.ok())
+      status = rt::readNpyHeader(data.take_front(begin), data.size(), header);
+  }
+  if (!status.ok())
+    return emitFileError(context, path) << status.message();
+  const auto types = commonTypes(context);
+  const auto *element = llvm::find_if(
+      types, [&](auto &one) { return one.first == header.dtype; });
+  if (element == types.end())
+    return emitFileError(context, path)
+           << "expected elements of a type that nn has, found "
+           << rt::dtypeName(header.dtype);
+  auto type = RankedTensorType::get(header.shape, element->second);
+  if (ArrayRef<int64_t>(header.strides) !=
+      ArrayRef<int64_t>(computeStrides(header.shape)))
+    return emitFileError(context, path)
+           << "expected elements in C order, found Fortran order";
+  if (name && path.ends_with(".pb"))
+    *name = header.name;
+  ArrayRef<char> bytes(data.data(), data.size());
+  if (typed)
+    bytes = *typed;
+  return Tensor::fromBytes(
+      type, bytes.slice(typed ? 0 : header.offset,
+                        *rt::tensorBytes(header.dtype, header.shape)));
 }
 
 std::string evaluate::getTensorPath(StringRef folder, StringRef name) {

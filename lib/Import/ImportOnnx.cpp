@@ -6,7 +6,7 @@
 #include "BindDims.h"
 #include "GraphImporter.h"
 #include "Tensors.h"
-#include "dialects/NN/ModuleAttrs.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/NN/NN.h"
 #include "lib/Onnx/Payload.h"
 #include "mlir/IR/Diagnostics.h"
@@ -271,7 +271,7 @@ void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
     entries.push_back(builder.getDictionaryAttr(entry));
   }
   if (!entries.empty())
-    module->setAttr(nn::kFoldedParametersAttr, builder.getArrayAttr(entries));
+    module->setAttr(kFoldedParametersAttr, builder.getArrayAttr(entries));
   if (!options.forTraining) {
     SmallVector<std::string> reasons;
     for (const onnxio::Doubt &doubt : table.doubts)
@@ -288,7 +288,7 @@ void ModelImporter::describeTraining(ModuleOp module, bool losesStops) {
     if (losesStops)
       reasons.push_back("where it stops gradients is not in it");
     if (!reasons.empty())
-      module->setAttr(nn::kUntrainableAttr,
+      module->setAttr(kUntrainableAttr,
                       builder.getStringAttr(llvm::join(reasons, ", and ") +
                                             "; give the model itself with "
                                             "--train"));
@@ -346,7 +346,7 @@ LogicalResult ModelImporter::checkOutput(const onnx::ValueInfoProto &output,
 
 OwningOpRef<ModuleOp> ModelImporter::run() {
   OwningOpRef<ModuleOp> module = ModuleOp::create(file.location());
-  (*module)->setAttr("accel.phase", builder.getStringAttr("nn"));
+  setPhase(*module, Phase::NN);
   if (failed(checkTrainable()) || failed(declareStates(*module)))
     return nullptr;
 
@@ -424,7 +424,7 @@ OwningOpRef<ModuleOp>
 accel::import::importOnnx(const onnxio::OnnxFile &file,
                           const onnxio::ParameterTable &table,
                           const ImportOptions &options, MLIRContext *context) {
-  context->loadDialect<nn::NNDialect, func::FuncDialect>();
+  context->loadDialect<AccelDialect, nn::NNDialect, func::FuncDialect>();
   if (failed(checkDims(file, options)))
     return nullptr;
   ImportOptions bound =

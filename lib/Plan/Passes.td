@@ -195,6 +195,10 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
     whose results have loops of their own, are left alone. In a loop over
     micro-batches each looks at its own, if it begins by writing the buffer.
 
+    Of a buffer with copies for the micro-batches in flight a run has its own, and
+    writes to that. What takes the place of another lives as long as both: not
+    until another micro-batch begins to use the copy.
+
     Where the result of a kernel or a collective is copied into a state at the end
     of a body, it is written to the state's buffer itself, unless the old value is
     still read. A buffer that takes the place of one in space `shared` moves there.

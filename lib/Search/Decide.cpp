@@ -3,6 +3,7 @@
 
 #include "Passes.h"
 
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
 
 using namespace mlir;
@@ -17,11 +18,11 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto phase = module->getAttrOfType<StringAttr>("accel.phase");
-    if (!phase || phase.getValue() != "dist") {
+    std::optional<Phase> phase = getPhase(module);
+    if (phase != Phase::Dist) {
       module.emitError() << "expected a module in phase 'dist' to decide on, "
                             "found "
-                         << (phase ? phase.getValue() : "none");
+                         << (phase ? stringifyPhase(*phase) : "none");
       return signalPassFailure();
     }
     int64_t microBatches = 1;
@@ -50,8 +51,7 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       decisions.set("micro_batches", builder.getI64IntegerAttr(microBatches));
     if (schedule != dist::ScheduleKind::kDefault)
       decisions.set("schedule", builder.getStringAttr(schedule));
-    module->setAttr(dist::kDecisionsAttr,
-                    decisions.getDictionary(&getContext()));
+    module->setAttr(kDecisionsAttr, decisions.getDictionary(&getContext()));
   }
 };
 } // namespace

@@ -22,6 +22,7 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     module attributes {accel.phase = "dist", accel.decisions = {micro_batches = 4 : i64, schedule = "gpipe"}} { … }
     ```
   }];
+  let dependentDialects = ["::accel::AccelDialect"];
   let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D">];
 }
 

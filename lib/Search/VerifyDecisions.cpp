@@ -2,6 +2,7 @@
 
 #include "Passes.h"
 
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -18,10 +19,10 @@ struct VerifyDecisionsPass
 
   void runOnOperation() override {
     auto decisions =
-        getOperation()->getAttrOfType<DictionaryAttr>(dist::kDecisionsAttr);
+        getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
     if (!decisions) {
       getOperation().emitError()
-          << "expected '" << dist::kDecisionsAttr << "', found none";
+          << "expected '" << kDecisionsAttr << "', found none";
       return signalPassFailure();
     }
     int64_t microBatches = 1;
@@ -37,8 +38,8 @@ struct VerifyDecisionsPass
         getOperation().emitError()
             << "expected a number of micro_batches and the name of a schedule "
                "in '"
-            << dist::kDecisionsAttr << "', found " << decision.getName()
-            << " = " << decision.getValue();
+            << kDecisionsAttr << "', found " << decision.getName() << " = "
+            << decision.getValue();
         return signalPassFailure();
       }
     }
@@ -46,7 +47,7 @@ struct VerifyDecisionsPass
     if (!kind) {
       getOperation().emitError()
           << "expected a schedule " << dist::ScheduleKind::getNames() << " in '"
-          << dist::kDecisionsAttr << "', found '" << decided << "'";
+          << kDecisionsAttr << "', found '" << decided << "'";
       return signalPassFailure();
     }
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
@@ -67,15 +68,17 @@ struct VerifyDecisionsPass
     }
   }
 
-  /// The most micro-batches whose forward has run and whose backward has not:
-  /// counted run by run, for no loop is that long. Without a backward each ends
-  /// where it begins.
+  /// The most micro-batches whose forward has begun and whose backward has not
+  /// ended, which both do in chunk 0: counted run by run, for no loop is that
+  /// long. Without a backward each ends where it begins.
   static int64_t countInFlight(dist::StageOp stage) {
     int64_t now = 0, most = 0;
     bool ends = false;
     auto count = [&](dist::RunOp run) {
       auto task = SymbolTable::lookupNearestSymbolFrom(run, run.getTaskAttr());
       auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+      if (kind.getChunk() != 0)
+        return;
       now += kind.getKind() == dist::TaskKind::forward;
       most = std::max(most, now);
       now -= kind.getKind() == dist::TaskKind::backward;

@@ -2,6 +2,7 @@
 
 #include "Passes.h"
 #include "TaskHomes.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -123,7 +124,8 @@ void Splitter::createTasks() {
     task.function.setPrivate();
     task.function.addEntryBlock();
     task.function->setAttr(dist::kTaskAttr,
-                           dist::TaskAttr::get(context, kKinds[home], 0));
+                           dist::TaskAttr::get(context, kKinds[home],
+                                               /*stage=*/0, /*chunk=*/0));
   }
 }
 
@@ -312,7 +314,8 @@ void Splitter::createSchedule() {
 static void addSchedule(func::FuncOp entry) {
   MLIRContext *context = entry.getContext();
   entry->setAttr(dist::kTaskAttr,
-                 dist::TaskAttr::get(context, dist::TaskKind::forward, 0));
+                 dist::TaskAttr::get(context, dist::TaskKind::forward,
+                                     /*stage=*/0, /*chunk=*/0));
   OpBuilder builder(context);
   builder.setInsertionPointAfter(entry);
   StringRef name = entry.getSymName();
@@ -367,7 +370,7 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     // Of a module that nobody has decided on: the plainest.
     auto decisions =
         entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-            dist::kDecisionsAttr);
+            kDecisionsAttr);
     auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
     StringRef name = dist::ScheduleKind::kDefault;
     if (chosen)

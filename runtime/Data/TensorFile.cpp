@@ -56,18 +56,6 @@ FileHandle openForReading(const std::string &path) {
   return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }
 
-std::optional<uint64_t> tensorBytes(DType dtype,
-                                    const std::vector<int64_t> &shape) {
-  __int128 bytes = dtypeBytes(dtype);
-  bool isEmpty = false;
-  for (int64_t dim : shape) {
-    if (dim < 0 || (dim > 0 && (bytes *= dim) > __int128(1) << 56))
-      return std::nullopt;
-    isEmpty |= dim == 0;
-  }
-  return isEmpty ? 0 : static_cast<uint64_t>(bytes);
-}
-
 Status sizeOfFile(int fd, const std::string &path, uint64_t &bytes) {
   struct stat info;
   if (fstat(fd, &info) != 0)

@@ -6,6 +6,7 @@
 #define ACCEL_RUNTIME_DATA_TENSORFILE_H
 
 #include "Format/Layout.h"
+#include "accel-rt/TensorFileFormat.h"
 
 #include <atomic>
 
@@ -52,12 +53,6 @@ std::string typeText(DType dtype, const std::vector<int64_t> &shape);
 
 /// Opens a file to read it; errno says why it could not be.
 FileHandle openForReading(const std::string &path);
-
-/// The bytes of a tensor's elements. Nothing where a dimension is negative, or
-/// where those that are not 0 alone make more than 2^56 bytes: strides of such
-/// a shape cannot be computed with, though it may have no elements.
-std::optional<uint64_t> tensorBytes(DType dtype,
-                                    const std::vector<int64_t> &shape);
 
 /// Errors: it is no regular file, or the system says why its size cannot be
 /// told.

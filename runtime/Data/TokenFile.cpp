@@ -3,7 +3,7 @@
 #include "Data/TokenFile.h"
 
 #include "Base/SystemError.h"
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "Data/RangeDigest.h"
 
 #include <cerrno>

@@ -4,8 +4,7 @@
 #include "Feed/InputOutput.h"
 
 #include "Base/SystemError.h"
-#include "Data/Npy.h"
-#include "Data/TensorProto.h"
+#include "Data/OpenTensor.h"
 #include "Feed/DataFeed.h"
 
 #include <cerrno>

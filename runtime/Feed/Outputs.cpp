@@ -3,7 +3,7 @@
 #include "Base/SyncName.h"
 #include "Base/SystemError.h"
 #include "Base/UniqueName.h"
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "Feed/InputOutput.h"
 
 #include <cerrno>

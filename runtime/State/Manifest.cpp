@@ -5,6 +5,7 @@
 
 #include "Format/LinearJson.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -59,12 +60,28 @@ bool getText(const Json &json, const char *key, std::string &value) {
   return true;
 }
 
+/// Reads a field that is a list of texts, or is not there.
+bool getTexts(const Json &json, const char *key,
+              std::vector<std::string> &values) {
+  if (!json.contains(key))
+    return true;
+  if (!json[key].is_array())
+    return false;
+  for (const Json &value : json[key]) {
+    if (!value.is_string())
+      return false;
+    values.push_back(value.get<std::string>());
+  }
+  return true;
+}
+
 bool readState(const std::string &name, const Json &json,
                Manifest::State &state) {
   std::string file;
   state.name = name;
   if (!getText(json, "file", file) || !getText(json, "role", state.role) ||
-      !json.contains("hash") || !parseHex(json["hash"], state.hash))
+      !getTexts(json, "aliases", state.aliases) || !json.contains("hash") ||
+      !parseHex(json["hash"], state.hash))
     return false;
   auto found =
       std::find(std::begin(kCheckpointFiles), std::end(kCheckpointFiles), file);
@@ -98,10 +115,15 @@ bool readFields(const Json &json, int64_t version, Manifest &manifest) {
       return false;
   }
   std::set<std::string> names;
-  for (const auto &[name, value] : json["states"].items())
-    if (!names.insert(name).second || name.find('\0') != std::string::npos ||
-        !readState(name, value, manifest.states.emplace_back()))
+  auto isNew = [&](const std::string &name) {
+    return names.insert(name).second && name.find('\0') == std::string::npos;
+  };
+  for (const auto &[name, value] : json["states"].items()) {
+    Manifest::State &state = manifest.states.emplace_back();
+    if (!isNew(name) || !readState(name, value, state) ||
+        !std::all_of(state.aliases.begin(), state.aliases.end(), isNew))
       return false;
+  }
   return true;
 }
 

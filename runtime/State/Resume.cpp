@@ -64,6 +64,8 @@ Status Resume::open(const std::string &path, const Executable &executable,
                          ", as that of the checkpoint " + inQuotes(folder) +
                          ", found seed " + std::to_string(executable.seed));
   std::set<std::pair<std::string, std::string>> known; // with their roles
+  if (!all)
+    ACCEL_RT_RETURN_IF_ERROR(findByAliases(executable, known));
   for (const StatePlan &state : executable.states) {
     known.emplace(state.name, state.role);
     if (all ? state.role != "accumulator" : isWeight(state.role))
@@ -79,6 +81,46 @@ Status Resume::open(const std::string &path, const Executable &executable,
           "found the " + saved.role + " " + inQuotes(saved.name) +
           " in the checkpoint " + inQuotes(folder) +
           ", which the program does not have: it is of " + whose(saved.role));
+  }
+  return Status();
+}
+
+/// The states of tied weights have one of their names, and another program may
+/// have chosen another. `known` gets those that the program has.
+Status
+Resume::findByAliases(const Executable &executable,
+                      std::set<std::pair<std::string, std::string>> &known) {
+  std::unordered_map<std::string, const Manifest::State *> named;
+  for (const Manifest::State &saved : contents.states)
+    named.emplace(saved.name, &saved);
+  for (const Manifest::State &saved : contents.states)
+    for (const std::string &alias : saved.aliases)
+      named.emplace(alias, &saved);
+  for (const StatePlan &state : executable.states) {
+    if (!isWeight(state.role))
+      continue;
+    const Manifest::State *first = nullptr;
+    std::vector<std::string> names = state.aliases;
+    names.insert(names.begin(), state.name);
+    for (const std::string &name : names) {
+      auto found = named.find(name);
+      if (found == named.end())
+        continue;
+      const Manifest::State &saved = *found->second;
+      if (first && first->hash != saved.hash)
+        return Status::error(
+            "expected the same value of " + inQuotes(first->name) + " and " +
+            inQuotes(saved.name) +
+            ", which are one parameter of the program, found two in the "
+            "checkpoint " +
+            inQuotes(folder) + ": it is of a model that does not tie them");
+      first = first ? first : &saved;
+      known.emplace(saved.name, saved.role);
+    }
+    if (first && first->name != state.name) {
+      SavedState value = states.at(first->name);
+      states[state.name] = std::move(value);
+    }
   }
   return Status();
 }

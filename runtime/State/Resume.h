@@ -9,13 +9,15 @@
 #include "State/Weights.h"
 
 #include <functional>
+#include <set>
 
 namespace accel::rt {
 
 class Resume {
 public:
   /// What of a checkpoint is wanted: all that training goes on with, or the
-  /// parameters and buffers alone, whatever trained them.
+  /// parameters and buffers alone, whatever trained them, by any of their
+  /// names.
   enum class Wanted { All, Weights };
   /// Opens a checkpoint, or the newest of a folder of them. Errors: there is
   /// none, it is damaged (the states' own hashes are checked as they are
@@ -39,6 +41,8 @@ public:
 
 private:
   Status openFiles();
+  Status findByAliases(const Executable &executable,
+                       std::set<std::pair<std::string, std::string>> &known);
   Status match(const StatePlan &plan, Wanted wanted) const;
   std::string folder;
   Manifest contents;

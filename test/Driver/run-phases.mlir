@@ -19,8 +19,3 @@ module attributes {accel.phase = "plan"} {}
 
 // expected-error @below {{expected a module that says which phase it has reached, found no 'accel.phase'}}
 module {}
-
-// -----
-
-// expected-error @below {{expected 'accel.phase' to be one of nn, train, dist, decided, local and plan, found 3 : i64}}
-module attributes {accel.phase = 3 : i64} {}

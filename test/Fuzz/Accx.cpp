@@ -10,7 +10,7 @@
 #include "Run/Rank.h"
 #include "TinyExecutable.h"
 
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 
 #include <fstream>
 

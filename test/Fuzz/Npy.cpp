@@ -1,6 +1,6 @@
 // The runtime's reader of .npy files: what it takes can be read whole.
 
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "ReadWhole.h"
 
 using namespace accel;

@@ -1,7 +1,7 @@
 // The runtime's reader of ONNX test inputs, which has no schema: what it takes
 // can be read whole.
 
-#include "Data/TensorProto.h"
+#include "Data/OpenTensor.h"
 #include "ReadWhole.h"
 
 using namespace accel;

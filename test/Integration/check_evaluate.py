@@ -54,6 +54,12 @@ def check_loss(work, layout):
     steps, _ = call(executable, ranks, "--inputs", inputs, "--steps", STEPS, "--eval-every", 2,
                     "--eval-inputs", inputs, "--save-weights", weights,
                     "--checkpoint", checkpoint)
+    # Whoever looks on changes nothing.
+    undisturbed = work / "undisturbed.safetensors"
+    call(executable, ranks, "--inputs", inputs, "--steps", STEPS, "--save-weights",
+         undisturbed)
+    if undisturbed.read_bytes() != weights.read_bytes():
+        raise Failed(f"{layout}: evaluations have changed what is trained")
     found = {step["step"]: step["eval_loss"] for step in steps if "eval_loss" in step}
     if list(found) != [2, 4]:
         raise Failed(f"{layout}: expected evaluations after steps 2 and 4, found {found}")

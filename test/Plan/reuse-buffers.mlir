@@ -190,3 +190,112 @@ plan.program @gathered stage 0 ranks 2 {
     }
   }
 }
+
+// -----
+func.func private @negate(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %b = nn.neg %a : tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+// Two of twelve micro-batches in flight, of which four turns are followed. What
+// the backward makes of @kept takes its copies, as what it makes of @early for a
+// run behind it does; what the forward makes @left of is of its run alone, and they
+// take its place. @late is read by another stream, for which the next micro-batch
+// on its copy does not wait; @slowest is read behind the next forward but one;
+// @peeked is read of one micro-batch afterwards, in a turn that is not followed:
+// they stay.
+// CHECK-LABEL: plan.program @in_flight
+// CHECK: plan.buffer @kept : activation device 32 bytes slots 2
+// CHECK-NOT: plan.buffer @made
+// CHECK: plan.buffer @before : activation device 32 bytes slots 2
+// CHECK-NOT: plan.buffer @left
+// CHECK: plan.buffer @slow : activation device 32 bytes slots 2
+// CHECK: plan.buffer @late : activation device 32 bytes
+// CHECK: plan.buffer @early : activation device 32 bytes slots 2
+// CHECK-NOT: plan.buffer @both
+// CHECK: plan.buffer @one : activation device 32 bytes
+// CHECK: plan.buffer @slowest : activation device 32 bytes
+// CHECK: plan.body @forward
+// CHECK: plan.kernel @negate(@before[8xf32]) -> @before[8xf32]
+// CHECK: plan.body @backward
+// CHECK: plan.kernel @negate(@kept[8xf32]) -> @kept[8xf32]
+// CHECK: plan.kernel @negate(@kept[8xf32]) -> @grad[8xf32]
+// CHECK: plan.kernel @negate(@slow[8xf32]) -> @late[8xf32]
+// CHECK: plan.kernel @negate(@early[8xf32]) -> @early[8xf32]
+// CHECK: plan.kernel @negate(@peeked[8xf32]) -> @other[8xf32]
+// CHECK: plan.kernel @negate(@one[8xf32]) -> @slowest[8xf32]
+plan.program @in_flight stage 0 ranks 1 {
+  plan.buffer @x : input device 32 bytes
+  plan.buffer @grad : state device 32 bytes
+  plan.buffer @kept : activation device 32 bytes slots 2
+  plan.buffer @made : activation device 32 bytes
+  plan.buffer @before : activation device 32 bytes
+  plan.buffer @left : activation device 32 bytes slots 2
+  plan.buffer @slow : activation device 32 bytes slots 2
+  plan.buffer @late : activation device 32 bytes
+  plan.buffer @early : activation device 32 bytes slots 2
+  plan.buffer @both : activation device 32 bytes slots 2
+  plan.buffer @one : activation device 32 bytes
+  plan.buffer @slowest : activation device 32 bytes
+  plan.buffer @peeked : activation device 32 bytes slots 2
+  plan.buffer @other : activation device 32 bytes
+  plan.body @forward engine cpu {
+    plan.kernel @negate(@x[8xf32]) -> @kept[8xf32] rows 1
+    plan.kernel @negate(@x[8xf32]) -> @before[8xf32] rows 1
+    plan.kernel @negate(@before[8xf32]) -> @left[8xf32] rows 1
+    plan.kernel @negate(@x[8xf32]) -> @slow[8xf32] rows 1
+    plan.kernel @negate(@x[8xf32]) -> @early[8xf32] rows 1
+    plan.kernel @negate(@x[8xf32]) -> @peeked[8xf32] rows 1
+  }
+  plan.body @backward engine cpu {
+    plan.kernel @negate(@kept[8xf32]) -> @made[8xf32] rows 1
+    plan.kernel @negate(@made[8xf32]) -> @grad[8xf32] rows 1
+    plan.kernel @negate(@left[8xf32]) -> @grad[8xf32] rows 1
+    plan.kernel @negate(@slow[8xf32]) -> @late[8xf32] rows 1
+    plan.record "made"
+    plan.wait "made" on other
+    plan.record "waited" on other
+    plan.copy @late[8xf32] -> @grad[8xf32] on other
+    plan.wait "waited"
+    plan.kernel @negate(@early[8xf32]) -> @both[8xf32] rows 1
+    plan.kernel @negate(@peeked[8xf32]) -> @other[8xf32] rows 1
+  }
+  // One copy of each is enough, but not for both together.
+  plan.body @begin engine cpu {
+    plan.kernel @negate(@x[8xf32]) -> @one[8xf32] rows 1
+  }
+  plan.body @middle engine cpu {
+    plan.kernel @negate(@one[8xf32]) -> @slowest[8xf32] rows 1
+  }
+  plan.body @end engine cpu {
+    plan.kernel @negate(@slowest[8xf32]) -> @grad[8xf32] rows 1
+  }
+  plan.body @peek engine cpu {
+    plan.kernel @negate(@peeked[8xf32]) -> @grad[8xf32] rows 1
+  }
+  plan.body @last engine cpu {
+    plan.kernel @negate(@both[8xf32]) -> @grad[8xf32] rows 1
+  }
+  plan.entry @step {
+    plan.segment cpu {
+      plan.run @forward
+      plan.run @begin
+    }
+    plan.loop 11 {
+      plan.segment cpu {
+        plan.run @forward micro_batch turn + 1
+        plan.run @backward micro_batch turn
+        plan.run @last micro_batch turn
+        plan.run @middle micro_batch turn
+        plan.run @begin micro_batch turn + 1
+        plan.run @end micro_batch turn
+      }
+    }
+    plan.segment cpu {
+      plan.run @backward micro_batch 11
+      plan.run @last micro_batch 11
+      plan.run @middle micro_batch 11
+      plan.run @end micro_batch 11
+      plan.run @peek micro_batch 5
+    }
+  }
+}

@@ -20,6 +20,11 @@
 // RUN: %{compare}
 // REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 set=zero_stage=3
 // RUN: %{compare}
+// Each micro-batch has weights of its own, which those in flight keep theirs of.
+// REDEFINE: %{layout} = micro-batches=4 schedule=1f1b:2
+// RUN: %{compare}
+// REDEFINE: %{layout} = mesh=dp=2 micro-batches=4 schedule=gpipe
+// RUN: %{compare}
 // Written one after another it needs the groups of all micro-batches at once.
 // RUN: not acc-opt %t/ordered.mlir --accel-run-phases="to=local micro-batches=4" 2>&1 | FileCheck %s --check-prefix=REFUSED
 // REFUSED: error: {{.*}}needs the samples of all micro-batches at once, which run one after another

@@ -15,7 +15,7 @@
 //   given   training with that entry on x alone, and a frozen state that no
 //           rank keeps
 
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "TinyEvaluation.h"
 
 #include <cstdio>

@@ -124,7 +124,7 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --report with --json: IR is no JSON");
   options.json = json;
   if (!compileTo.empty()) {
-    if (std::optional<Phase> phase = symbolizePhase(compileTo))
+    if (std::optional<Phase> phase = accel::symbolizePhase(compileTo))
       options.compileTo = *phase;
     else
       refuse("expected --compile-to=nn, train, dist, decided, local or plan, "

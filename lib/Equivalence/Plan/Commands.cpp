@@ -21,7 +21,7 @@ ValueId PlanReplay::getPacked(Attribute form, ArrayRef<int64_t> shape,
                               TermId elements, int64_t bytes, Operation *op) {
   ValueKey key;
   key.add(int64_t(ValueKind::Packed)).add(form.getAsOpaquePointer());
-  key.add(shape).add(int64_t(elements)).add(bytes);
+  key.add(shape).addTerm(elements).add(bytes);
   return terms.getValue(key,
                         {ValueKind::Packed, bytes,
                          IntegerType::get(op->getContext(), 8), elements, op});

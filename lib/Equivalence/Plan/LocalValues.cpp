@@ -82,16 +82,14 @@ void LocalValues::beginTurn(StringAttr name) {
                              state.type.getElementType(), module);
 }
 
-LogicalResult LocalValues::run(const Section &section,
-                               std::optional<int64_t> turn) {
+LogicalResult LocalValues::run(const Section &section) {
   for (auto [name, offset] : section.runs) {
     func::FuncOp task = tasks.lookup(name);
     if (!task || task.isExternal() || !task.getBody().hasOneBlock())
       return section.op->emitOpError()
              << "expected tasks that are functions of one block, found '"
              << name.getValue() << "'";
-    meaning.setMicroBatch(offset + turn.value_or(0),
-                          section.trips != 0 && !turn);
+    meaning.setMicroBatch(offset, section.trips != 0);
     if (failed(runTask(task)))
       return failure();
   }
@@ -167,19 +165,44 @@ FailureOr<TermId> LocalValues::getArgument(func::FuncOp task, unsigned number) {
     return meaning.given(Source::Input, input, piece, type.getNumElements(),
                          type.getElementType(), task);
   auto edge = edges.find({task.getSymNameAttr(), number});
-  if (edge != edges.end()) {
-    auto [turn, number] = meaning.getMicroBatch();
-    auto value = given.find({edge->second, {turn, number}});
-    if (value != given.end())
-      return value->second;
+  auto found = edge != edges.end() ? given.find(edge->second) : given.end();
+  if (found != given.end()) {
+    auto exact = found->second.values.find(meaning.getMicroBatch());
+    if (exact != found->second.values.end())
+      return exact->second;
     // What runs once gives to all micro-batches, or takes what they all give.
-    auto last = lastGiven.find(edge->second);
-    if (last != lastGiven.end() && !(repeated.contains(edge->second.first) &&
-                                     repeated.contains(task.getSymNameAttr())))
-      return last->second;
+    if (!repeated.contains(edge->second.first) ||
+        !repeated.contains(task.getSymNameAttr()))
+      return lastGiven.lookup(edge->second);
+    if (std::optional<TermId> value = getGiven(found->second))
+      return *value;
   }
   return task.emitOpError() << "expected a task that gives argument " << number
                             << " to run before it";
+}
+
+TermId LocalValues::rename(TermId term, MicroBatch from, MicroBatch to) {
+  bool toAny = to == getAnyMicroBatch(module.getContext());
+  int64_t count = toAny ? meaning.countMicroBatches() : meaning.getTrips();
+  auto [at, isNew] =
+      renamings.try_emplace({from, to}, meaning.terms, from, to, count);
+  return at->second.rename(term);
+}
+
+/// What a task has given to the micro-batch at hand in a turn that another one
+/// stands for. None if its runs do not agree about what they give.
+std::optional<TermId> LocalValues::getGiven(Given &values) {
+  MicroBatch microBatch = meaning.getMicroBatch(),
+             any = getAnyMicroBatch(module.getContext());
+  std::optional<TermId> known;
+  for (auto [from, value] : values.values) {
+    TermId term = rename(value, from, any);
+    if (known && *known != term)
+      return std::nullopt;
+    known = term;
+  }
+  values.any = known;
+  return rename(*known, any, microBatch);
 }
 
 LogicalResult LocalValues::takeResult(func::FuncOp task, unsigned number,
@@ -199,7 +222,13 @@ LogicalResult LocalValues::takeResult(func::FuncOp task, unsigned number,
           task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
     states[name.getAttr()].term = term;
   End end{task.getSymNameAttr(), number};
-  auto [turn, batch] = meaning.getMicroBatch();
-  given[{end, {turn, batch}}] = lastGiven[end] = term;
+  MicroBatch microBatch = meaning.getMicroBatch();
+  Given &known = given[end];
+  known.values[microBatch] = lastGiven[end] = term;
+  if (known.any && rename(term, microBatch,
+                          getAnyMicroBatch(module.getContext())) != *known.any)
+    return task.emitOpError()
+           << "gives as result " << number
+           << " something else than it gave to micro-batches before it";
   return success();
 }

@@ -5,10 +5,12 @@
 #define ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H
 
 #include "Meaning.h"
+#include "Renaming.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include <map>
 
 namespace accel::equivalence {
 
@@ -43,9 +45,8 @@ public:
   llvm::ArrayRef<Section> getSections() const { return sections; }
   /// States that a section's tasks write.
   llvm::SetVector<mlir::StringAttr> getWritten(const Section &section);
-  /// Runs a section; of a loop one turn, for all, or that one.
-  mlir::LogicalResult run(const Section &section,
-                          std::optional<int64_t> turn = {});
+  /// Runs a section; of a loop one turn, for all.
+  mlir::LogicalResult run(const Section &section);
   /// Whether a task of any entry writes the state.
   bool isChanging(mlir::StringAttr state) const {
     return changing.contains(state);
@@ -81,9 +82,16 @@ private:
   llvm::DenseSet<mlir::StringAttr> changing; ///< states that tasks write
   using End = std::pair<mlir::StringAttr, unsigned>;
   llvm::DenseMap<End, End> edges; ///< from an argument to its result
-  /// By tasks, on each micro-batch, and when they last ran.
-  llvm::DenseMap<std::pair<End, std::pair<mlir::StringAttr, int64_t>>, TermId>
-      given;
+  /// By tasks: on the micro-batches of their runs, and on any of them once a
+  /// run has asked for one that ran in another turn.
+  struct Given {
+    std::map<MicroBatch, TermId> values;
+    std::optional<TermId> any;
+  };
+  std::optional<TermId> getGiven(Given &values);
+  TermId rename(TermId term, MicroBatch from, MicroBatch to);
+  llvm::DenseMap<End, Given> given;
+  std::map<std::pair<MicroBatch, MicroBatch>, Renaming> renamings;
   llvm::DenseMap<End, TermId> lastGiven;
   llvm::DenseSet<mlir::StringAttr> repeated; ///< tasks that run more than once
 };

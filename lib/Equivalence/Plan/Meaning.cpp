@@ -77,7 +77,7 @@ TermId Meaning::add(TermId lhs, TermId rhs, Operation *op) {
   ValueKey key =
       startKey(OperationName(nn::AddOp::getOperationName(), op->getContext()));
   // x + y is y + x.
-  key.add(int64_t(std::min(lhs, rhs))).add(int64_t(std::max(lhs, rhs)));
+  key.addPair(lhs, rhs);
   return compute(key, one.count, one.element, op);
 }
 
@@ -96,7 +96,7 @@ TermId Meaning::cast(TermId operand, Type type, Operation *op) {
     }
   }
   ValueKey key;
-  key.add(int64_t(ValueKind::Cast)).add(int64_t(operand));
+  key.add(int64_t(ValueKind::Cast)).addTerm(operand);
   key.add(type.getAsOpaquePointer());
   return terms.whole(
       terms.getValue(key, {ValueKind::Cast, term.count, type, operand, op}));
@@ -119,7 +119,7 @@ TermId Meaning::product(const ProductShape &shape, TermId lhs, TermId rhs,
       operandType.isF64() ? operandType : Float32Type::get(op->getContext());
   ValueKey key;
   key.add(int64_t(ValueKind::Product)).add(shape.batch).add(shape.m);
-  key.add(shape.n).add(shape.k).add(int64_t(lhs)).add(int64_t(rhs));
+  key.add(shape.n).add(shape.k).addTerm(lhs).addTerm(rhs);
   int64_t count = shape.batch * shape.m * shape.n;
   TermId result =
       terms.whole(terms.getValue(key, {ValueKind::Product, count, sum, 0, op}));
@@ -144,11 +144,11 @@ void Meaning::attention(OperationName name, Attribute attributes,
   key.add(attributes.getAsOpaquePointer());
   key.add(int64_t(unmasked));
   for (unsigned number = 0; number < unmasked; ++number)
-    key.add(shapes[number]).add(int64_t(operands[number]));
+    key.add(shapes[number]).addTerm(operands[number]);
   if (operands.size() > unmasked) {
     // What repeats a mask may be said in its shape or be left to the op.
     int64_t full[] = {shapes[0][0], shapes[0][1], shapes[0][2], shapes[1][2]};
-    key.add(int64_t(broadcast(operands[unmasked], shapes[unmasked], full)));
+    key.addTerm(broadcast(operands[unmasked], shapes[unmasked], full));
   }
   for (auto [number, type] : llvm::enumerate(types))
     results.push_back(
@@ -161,8 +161,13 @@ TermId Meaning::given(Source source, StringAttr name, const PieceKey &piece,
   key.add(int64_t(ValueKind::Given)).add(int64_t(2)).add(int64_t(source));
   key.add(piece.key);
   key.add(name.getAsOpaquePointer()).add(element.getAsOpaquePointer());
-  addMicroBatch(key, piece.varies);
-  key.add(source == Source::TurnState ? loops : 0).add(count);
+  if (piece.varies)
+    key.addMicroBatch(microBatch);
+  // Of another turn, or of a turn of another loop, it is another value, which
+  // what is kept for a micro-batch may have been made of.
+  if (source == Source::TurnState)
+    key.addMicroBatch({turn, 0}).add(loops);
+  key.add(count);
   return terms.whole(
       terms.getValue(key, {ValueKind::Given, count, element, 0, op}));
 }
@@ -177,6 +182,13 @@ void Meaning::beginLoop(int64_t count) {
                          "turn of loop " + llvm::Twine(++loops));
 }
 
+int64_t Meaning::countMicroBatches() const {
+  return mesh ? dist::MeshOp(mesh)
+                    .findAxisSize(dist::MeshOp::kMicroBatchAxis)
+                    .value_or(1)
+              : 1;
+}
+
 void Meaning::setMicroBatch(int64_t number, bool inLoop) {
   if (inLoop)
     microBatch = {turn, number};
@@ -184,11 +196,6 @@ void Meaning::setMicroBatch(int64_t number, bool inLoop) {
     microBatch = {turn, 0};
   else
     microBatch = {StringAttr(), number};
-}
-
-void Meaning::addMicroBatch(ValueKey &key, bool varies) {
-  if (varies)
-    key.add(microBatch.turn.getAsOpaquePointer()).add(microBatch.number);
 }
 
 LogicalResult Meaning::addCoordinate(IndexMap &map, StringAttr axis,
@@ -217,7 +224,8 @@ TermId Meaning::coordinate(ArrayRef<StringAttr> axes, Type type,
     key.add(axis.getAsOpaquePointer());
     varies |= axis.getValue() == dist::MeshOp::kMicroBatchAxis;
   }
-  addMicroBatch(key, varies);
+  if (varies)
+    key.addMicroBatch(microBatch);
   return compute(key, 1, type, op);
 }
 
@@ -269,7 +277,7 @@ FailureOr<TermId> Meaning::collective(const CollectiveKey &collective,
   } else if (exchanges) {
     key.add(shape).add(collective.dim).add(collective.splitDim);
   }
-  return compute(key.add(int64_t(operand)), count, term.element, op);
+  return compute(key.addTerm(operand), count, term.element, op);
 }
 
 LogicalResult Meaning::evaluateCollective(dist::CollectiveOpInterface op,
@@ -440,7 +448,7 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
         key.add(int64_t(operands.size()));
         for (auto [operand, term] :
              llvm::zip_equal(op->getOperands(), operands)) {
-          key.add(int64_t(term));
+          key.addTerm(term);
           if (shaped)
             key.add(shapeOf(operand));
         }

@@ -60,17 +60,6 @@ mlir::Attribute getAttentionAttributes(AttentionLike op) {
                                builder.getI64IntegerAttr(op.getDiagonal())});
 }
 
-/// A micro-batch: a number, or in a loop the turn plus a number. The turn is a
-/// symbol, as one turn is followed for all; behind the loop it is the last one.
-struct MicroBatch {
-  mlir::StringAttr turn; ///< null: none
-  int64_t number = 0;
-
-  bool operator==(const MicroBatch &other) const {
-    return turn == other.turn && number == other.number;
-  }
-};
-
 /// What ops compute in one micro-batch.
 class Meaning {
 public:
@@ -118,6 +107,10 @@ public:
   /// Of what is computed from here on: `number`, or in a loop beyond its turn.
   void setMicroBatch(int64_t number, bool inLoop);
   MicroBatch getMicroBatch() const { return microBatch; }
+  /// How many micro-batches a step has.
+  int64_t countMicroBatches() const;
+  /// Of the last loop.
+  int64_t getTrips() const { return trips; }
   /// The turns from here on are those of another loop.
   void beginLoop(int64_t trips);
 
@@ -131,7 +124,6 @@ private:
   TermId compute(ValueKey key, int64_t count, mlir::Type element,
                  mlir::Operation *op);
   mlir::Attribute getAttributes(mlir::Operation *op);
-  void addMicroBatch(ValueKey &key, bool varies);
   TermId broadcast(TermId operand, llvm::ArrayRef<int64_t> from,
                    llvm::ArrayRef<int64_t> to);
 

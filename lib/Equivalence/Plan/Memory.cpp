@@ -44,7 +44,13 @@ static int64_t takeRow(ArrayRef<WrittenStep> steps,
 }
 
 bool Place::touches(const Place &other) const {
-  if (space != other.space || begin >= other.end || other.begin >= end)
+  if (space != other.space || first() >= other.last() ||
+      other.first() >= last())
+    return false;
+  // Of one micro-batch's copy and anything else, nobody knows which copy it is.
+  if (copies != other.copies)
+    return true;
+  if (begin >= other.end || other.begin >= end)
     return false;
   if (elementBytes != other.elementBytes ||
       (other.begin - begin) % elementBytes != 0)
@@ -199,8 +205,37 @@ TermId Memory::read(const Place &place) {
   return terms.select(range, place.map);
 }
 
-LogicalResult Memory::release(const Place &place, Operation *op) {
-  return erase(place.space, place.begin, place.end, op);
+SmallVector<Memory::Piece> Memory::list(plan::Space space, int64_t begin,
+                                        int64_t end) const {
+  SmallVector<Piece> pieces;
+  auto found = arenas.find(space);
+  if (found == arenas.end())
+    return pieces;
+  for (auto at = found->second.lower_bound(begin);
+       at != found->second.end() && at->second.end <= end; ++at)
+    pieces.push_back({at->first, at->second.end, at->second.term,
+                      at->second.first, at->second.elementBytes});
+  return pieces;
+}
+
+SmallVector<Memory::OwnPiece> Memory::listOwn(plan::Space space, int64_t begin,
+                                              int64_t end) const {
+  SmallVector<OwnPiece> pieces;
+  for (const OwnPiece &own : ownPieces)
+    if (own.place.space == space && begin <= own.place.begin &&
+        own.place.end <= end)
+      pieces.push_back(own);
+  return pieces;
+}
+
+void Memory::put(plan::Space space, const Piece &piece) {
+  arenas[space][piece.begin] = {piece.end,          piece.term, piece.first,
+                                piece.elementBytes, now,        0};
+}
+
+void Memory::put(OwnPiece piece) {
+  piece.written = now;
+  ownPieces.push_back(std::move(piece));
 }
 
 /// The elements that some digits of a view write, in the order of memory.

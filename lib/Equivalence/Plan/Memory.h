@@ -5,17 +5,29 @@
 #define ACCEL_LIB_EQUIVALENCE_PLAN_MEMORY_H
 
 #include "Meaning.h"
+#include "llvm/ADT/SmallVector.h"
 #include <map>
 
 namespace accel::equivalence {
+
+/// All copies of a buffer.
+struct CopiedBytes {
+  plan::BufferOp buffer;
+  plan::Space space;
+  int64_t begin, end; ///< of them all
+  int64_t bytes;      ///< of one
+  unsigned group = 0; ///< of those that the same runs use
+};
 
 /// A view in an arena.
 struct Place {
   plan::Space space;
   int64_t begin, end; ///< bytes that any rank may touch
-  int64_t base;       ///< where the view's buffer begins, and its slot
+  int64_t base;       ///< where the view's buffer begins
   int64_t limit;      ///< and where it ends
-  IndexMap map;       ///< from `begin`, in elements; coordinates of the rank
+  /// Of a buffer with copies: the place is that in the first one.
+  const CopiedBytes *copies = nullptr;
+  IndexMap map; ///< from `begin`, in elements; coordinates of the rank
   mlir::Type element;
   int64_t elementBytes;
 
@@ -24,8 +36,12 @@ struct Place {
   bool touches(const Place &other) const;
   bool isSameAs(const Place &other) const {
     return space == other.space && begin == other.begin &&
-           element == other.element && map == other.map;
+           copies == other.copies && element == other.element &&
+           map == other.map;
   }
+  /// Bytes that it may touch on any micro-batch.
+  int64_t first() const { return copies ? copies->begin : begin; }
+  int64_t last() const { return copies ? copies->end : end; }
 };
 
 /// Bytes of all spaces. What repeats (an entry, a turn of a loop) is followed
@@ -42,8 +58,9 @@ public:
   /// many gaps to be told apart.
   mlir::LogicalResult write(const Place &place, TermId term,
                             mlir::Operation *op);
-  /// Forgets what lies at a place.
-  mlir::LogicalResult release(const Place &place, mlir::Operation *op);
+  /// Forgets what lies between two bytes.
+  mlir::LogicalResult erase(plan::Space space, int64_t begin, int64_t end,
+                            mlir::Operation *op);
   /// What happens until the end repeats.
   void beginRepeated() { scopes.push_back(++now); }
   void endRepeated() {
@@ -54,6 +71,39 @@ public:
   /// can count on nothing.
   void forgetWritten();
 
+  /// Elements of a term that lie side by side, from the one numbered `first`
+  /// on.
+  struct Piece {
+    int64_t begin, end;
+    TermId term;
+    int64_t first, elementBytes;
+
+    bool operator==(const Piece &other) const {
+      return std::tuple(begin, end, term, first, elementBytes) ==
+             std::tuple(other.begin, other.end, other.term, other.first,
+                        other.elementBytes);
+    }
+  };
+  /// A rank's own piece: what lies where is known only in its own words.
+  struct OwnPiece {
+    Place place;
+    TermId term;
+    unsigned written = 0;
+
+    bool operator==(const OwnPiece &other) const {
+      return place.isSameAs(other.place) && place.end == other.place.end &&
+             term == other.term;
+    }
+  };
+  /// What lies between two bytes, and not beyond them.
+  llvm::SmallVector<Piece> list(plan::Space space, int64_t begin,
+                                int64_t end) const;
+  llvm::SmallVector<OwnPiece> listOwn(plan::Space space, int64_t begin,
+                                      int64_t end) const;
+  /// Puts it where nothing lies.
+  void put(plan::Space space, const Piece &piece);
+  void put(OwnPiece piece);
+
 private:
   struct Entry {
     int64_t end;
@@ -62,20 +112,12 @@ private:
     int64_t elementBytes;
     unsigned written, read; ///< when it was, the last time
   };
-  /// A rank's own piece: what lies where is known only in its own words.
-  struct OwnPiece {
-    Place place;
-    TermId term;
-    unsigned written;
-  };
   using Entries = std::map<int64_t, Entry>;
 
   /// The elements of a range; with `ofThisTime` those that were written since
   /// what repeats began, and no command reads them.
   TermId readRange(plan::Space space, int64_t begin, int64_t end,
                    mlir::Type element, int64_t bytes, bool ofThisTime);
-  mlir::LogicalResult erase(plan::Space space, int64_t begin, int64_t end,
-                            mlir::Operation *op);
   mlir::LogicalResult put(plan::Space space, int64_t begin, int64_t end,
                           TermId term, int64_t elementBytes,
                           mlir::Operation *op);

@@ -13,7 +13,8 @@ PlanReplay::PlanReplay(ModuleOp module, plan::ProgramOp program,
                        Meaning &meaning,
                        std::map<StringRef, LocalValues> &entries)
     : module(module), program(program), meaning(meaning), terms(meaning.terms),
-      entries(entries), memory(meaning.terms) {
+      entries(entries), memory(meaning.terms),
+      copies(program, meaning.terms, meaning.countMicroBatches()) {
   for (auto buffer : program.getOps<plan::BufferOp>())
     buffers[buffer.getSymNameAttr()] = buffer;
   for (auto body : program.getOps<plan::BodyOp>())
@@ -67,11 +68,12 @@ LogicalResult PlanReplay::run() {
 
 LogicalResult PlanReplay::runLoad(plan::EntryOp entry) {
   loading = true;
+  copies.beginEntry(entry);
   for (Operation &op : entry.getBody().front()) {
     auto segment = dyn_cast<plan::SegmentOp>(op);
     if (!segment)
       return op.emitOpError() << "expected no loop at load";
-    if (failed(runSegment(segment)))
+    if (failed(runSegment(segment, /*inLoop=*/false)))
       return failure();
   }
   loading = false;
@@ -88,14 +90,12 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
     return refuse(entry) << "expected the " << sections.size() / 2
                          << " loops of the schedule, found " << loops.size();
   memory.beginRepeated();
+  copies.beginEntry(entry);
   if (failed(beginEntry()) || failed(local->run(sections.front())))
     return failure();
-  bool inFlight =
-      llvm::any_of(program.getOps<plan::BufferOp>(),
-                   [](auto buffer) { return buffer.getSlots() > 1; });
   for (Operation &op : entry.getBody().front()) {
     auto segment = dyn_cast<plan::SegmentOp>(op);
-    if (segment && failed(runSegment(segment)))
+    if (segment && failed(runSegment(segment, /*inLoop=*/false)))
       return failure();
     auto loop = dyn_cast<plan::LoopOp>(op);
     if (!loop)
@@ -105,8 +105,7 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
       return refuse(loop) << "expected the " << sections.front().trips
                           << " turns of the schedule's loop, found "
                           << loop.getTrips();
-    if (failed(inFlight ? runTurns(loop, sections.front())
-                        : runLoop(loop, sections.front())))
+    if (failed(runLoop(loop, sections.front())))
       return failure();
     sections = sections.drop_front();
     if (failed(local->run(sections.front())))
@@ -142,25 +141,12 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
   if (failed(local->run(section)))
     return failure();
   for (auto segment : loop.getOps<plan::SegmentOp>())
-    if (failed(runSegment(segment)))
+    if (failed(runSegment(segment, /*inLoop=*/true)))
       return failure();
   for (auto [name, home] : kept)
     if (failed(checkState(name, *home, "when a turn ends")))
       return failure();
   memory.endRepeated();
-  return success();
-}
-
-LogicalResult PlanReplay::runTurns(plan::LoopOp loop,
-                                   const LocalValues::Section &section) {
-  for (int64_t turn = 0; turn < section.trips; ++turn)
-    if (failed(local->run(section, turn)))
-      return failure();
-  for (currentTurn = 0; *currentTurn < section.trips; ++*currentTurn)
-    for (auto segment : loop.getOps<plan::SegmentOp>())
-      if (failed(runSegment(segment)))
-        return failure();
-  currentTurn.reset();
   return success();
 }
 
@@ -249,13 +235,22 @@ LogicalResult PlanReplay::checkOutputs() {
   return success();
 }
 
-LogicalResult PlanReplay::runSegment(plan::SegmentOp segment) {
-  auto steps = orderCommands(segment, bodies);
-  if (failed(steps))
-    return failure();
-  for (const PlannedStep &step : *steps)
-    if (failed(execute(step)))
+LogicalResult PlanReplay::runSegment(plan::SegmentOp segment, bool inLoop) {
+  for (auto run : segment.getOps<plan::RunOp>()) {
+    plan::BodyOp body = bodies.lookup(run.getTaskAttr().getAttr());
+    if (!body)
+      return run.emitOpError() << "names no body: " << run.getTaskAttr();
+    auto commands = orderCommands(body);
+    if (failed(commands))
       return failure();
+    meaning.setMicroBatch(run.getOffset(), inLoop);
+    copies.beginRun(run, meaning.getMicroBatch(), meaning.getTrips());
+    for (plan::CommandOpInterface each : *commands)
+      if (failed(execute(each)))
+        return failure();
+    if (failed(copies.endRun(run, meaning.getMicroBatch())))
+      return failure();
+  }
   return success();
 }
 
@@ -270,13 +265,8 @@ void PlanReplay::noteForeign(unsigned known) {
   }
 }
 
-LogicalResult PlanReplay::execute(const PlannedStep &step) {
-  plan::CommandOpInterface each = step.command;
+LogicalResult PlanReplay::execute(plan::CommandOpInterface each) {
   command = each;
-  currentRun = step.run;
-  meaning.setMicroBatch(int64_t(currentRun.getOffset()) +
-                            currentTurn.value_or(0),
-                        currentRun.getTurn() && !currentTurn);
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)
@@ -295,7 +285,7 @@ LogicalResult PlanReplay::execute(const PlannedStep &step) {
   if (auto releases = command->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
     for (auto view : releases.getAsRange<plan::ViewAttr>()) {
       FailureOr<Place> place = locate(view);
-      if (failed(place) || failed(memory.release(*place, command)))
+      if (failed(place) || failed(release(*place)))
         return failure();
     }
   return success();
@@ -314,9 +304,7 @@ FailureOr<Place> PlanReplay::locate(plan::ViewAttr view) {
   place.element = view.getElement();
   place.elementBytes = view.getElementBytes();
   place.base = buffer.getOffset();
-  if (buffer.getSlots() > 1)
-    place.base += meaning.getMicroBatch().number % int64_t(buffer.getSlots()) *
-                  int64_t(buffer.getSlotStride());
+  place.copies = copies.find(buffer);
   place.limit = place.base + int64_t(buffer.getBytes());
   place.map = IndexMap::strided(0, view.getShape(), view.getStrides());
   for (plan::AxisStrideAttr axis : view.getAxes()) {
@@ -346,7 +334,7 @@ FailureOr<TermId> PlanReplay::read(plan::ViewAttr view) {
   FailureOr<Place> place = locate(view);
   if (failed(place))
     return failure();
-  TermId term = memory.read(*place);
+  TermId term = at(*place).read(*place);
   if (!terms.get(term).defined)
     return refuse(command)
            << "reads bytes of " << view.getBuffer() << " that hold no "
@@ -365,14 +353,37 @@ LogicalResult PlanReplay::write(plan::ViewAttr view, TermId term) {
     return refuse(command) << "computes " << written.count << " elements of "
                            << written.element << ", where " << view
                            << " stands";
-  return memory.write(*place, term, command);
+  return failure(failed(forgetOthers(*place)) ||
+                 failed(at(*place).write(*place, term, command)));
+}
+
+LogicalResult PlanReplay::release(const Place &place) {
+  return failure(
+      failed(forgetOthers(place)) ||
+      failed(at(place).erase(place.space, place.begin, place.end, command)));
+}
+
+LogicalResult PlanReplay::forgetOthers(const Place &place) {
+  LogicalResult result = success();
+  if (place.begin < place.end)
+    copies.forEachTouching(
+        place.space, place.first(), place.last(), place.copies,
+        [&](const CopiedBytes &others) {
+          if (failed(copies.get().erase(others.space, others.begin,
+                                        others.begin + others.bytes, command)))
+            result = failure();
+        });
+  if (place.copies &&
+      failed(memory.erase(place.space, place.first(), place.last(), command)))
+    return failure();
+  return result;
 }
 
 LogicalResult PlanReplay::overwrite(std::optional<plan::ViewAttr> scratch) {
   if (!scratch)
     return success();
   FailureOr<Place> place = locate(*scratch);
-  return failed(place) ? failure() : memory.release(*place, command);
+  return failed(place) ? failure() : release(*place);
 }
 
 namespace {
@@ -397,13 +408,13 @@ PlanReplay::checkApart(ArrayRef<plan::ViewAttr> reads,
           {*place, unsigned(number), views.data() == writes.data()});
     }
   llvm::sort(ranges, [](const Range &lhs, const Range &rhs) {
-    return std::tuple(lhs.place.space, lhs.place.begin) <
-           std::tuple(rhs.place.space, rhs.place.begin);
+    return std::tuple(lhs.place.space, lhs.place.first()) <
+           std::tuple(rhs.place.space, rhs.place.first());
   });
   for (auto [at, range] : llvm::enumerate(ranges))
     for (const Range &other : ArrayRef(ranges).drop_front(at + 1)) {
       if (other.place.space != range.place.space ||
-          other.place.begin >= range.place.end)
+          other.place.first() >= range.place.last())
         break;
       if (!(range.isWrite || other.isWrite) ||
           !range.place.touches(other.place))

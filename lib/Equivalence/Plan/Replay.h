@@ -4,8 +4,8 @@
 #ifndef ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H
 #define ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H
 
+#include "Copies.h"
 #include "LocalValues.h"
-#include "Memory.h"
 #include "StreamOrder.h"
 #include <map>
 
@@ -28,17 +28,13 @@ private:
   };
 
   mlir::LogicalResult runLoad(plan::EntryOp entry);
-  mlir::LogicalResult runSegment(plan::SegmentOp segment);
+  mlir::LogicalResult runSegment(plan::SegmentOp segment, bool inLoop);
   mlir::LogicalResult runCall(plan::EntryOp entry);
   /// A turn of a loop, for all of them: it begins with states that nobody knows
   /// and ends with those that the tasks make of them.
   mlir::LogicalResult runLoop(plan::LoopOp loop,
                               const LocalValues::Section &section);
-  /// All turns of a loop, one by one: where micro-batches are in flight
-  /// together, a turn finds what those before it have left in their copies.
-  mlir::LogicalResult runTurns(plan::LoopOp loop,
-                               const LocalValues::Section &section);
-  mlir::LogicalResult execute(const PlannedStep &step);
+  mlir::LogicalResult execute(plan::CommandOpInterface each);
   mlir::LogicalResult execute(plan::GemmOp gemm);
   mlir::LogicalResult execute(plan::AttentionOp attention);
   mlir::LogicalResult execute(plan::AttentionGradOp grad);
@@ -64,6 +60,15 @@ private:
   mlir::FailureOr<TermId> read(plan::ViewAttr view);
   mlir::LogicalResult write(plan::ViewAttr view, TermId term);
   mlir::LogicalResult overwrite(std::optional<plan::ViewAttr> scratch);
+  /// Forgets what lies at a place.
+  mlir::LogicalResult release(const Place &place);
+  /// Forgets what others have at a place that is written: it has the bytes of
+  /// all copies, or some of those of some.
+  mlir::LogicalResult forgetOthers(const Place &place);
+  /// What has the elements at a place.
+  Memory &at(const Place &place) {
+    return place.copies ? copies.get() : memory;
+  }
   /// Nothing that the command writes may be what it reads or writes elsewhere,
   /// but for pairs (input, output) that `mayShare` allows.
   mlir::LogicalResult checkApart(
@@ -87,7 +92,8 @@ private:
   Terms &terms;
   std::map<mlir::StringRef, LocalValues> &entries;
   LocalValues *local = nullptr; ///< of the entry at hand
-  Memory memory;
+  Memory memory;                ///< but for copies
+  Copies copies;
   llvm::DenseMap<mlir::StringAttr, plan::BufferOp> buffers;
   llvm::DenseMap<mlir::StringAttr, plan::BodyOp> bodies;
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;
@@ -95,8 +101,6 @@ private:
   llvm::MapVector<mlir::StringAttr, Home> homes;
   bool loading = false;
   mlir::Operation *command = nullptr; ///< that is being executed
-  plan::RunOp currentRun;
-  std::optional<int64_t> currentTurn; ///< not where it stands for all
   /// The first command that computes what the local program does not.
   mlir::Operation *foreign = nullptr;
 };

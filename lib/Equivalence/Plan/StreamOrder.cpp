@@ -10,58 +10,37 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-FailureOr<std::vector<PlannedStep>> accel::equivalence::orderCommands(
-    plan::SegmentOp segment,
-    const llvm::DenseMap<StringAttr, plan::BodyOp> &bodies) {
+FailureOr<std::vector<plan::CommandOpInterface>>
+accel::equivalence::orderCommands(plan::BodyOp body) {
   struct Queue {
-    std::vector<PlannedStep> steps;
+    std::vector<plan::CommandOpInterface> commands;
     size_t next = 0;
   };
   llvm::MapVector<StringRef, Queue> queues;
-  for (auto run : segment.getOps<plan::RunOp>()) {
-    plan::BodyOp body = bodies.lookup(run.getTaskAttr().getAttr());
-    if (!body)
-      return run.emitOpError() << "names no body: " << run.getTaskAttr();
-    body.walk([&](plan::CommandOpInterface command) {
-      queues[command.getStreamName()].steps.push_back({command, run});
-    });
-  }
-  std::vector<PlannedStep> order;
-  llvm::DenseSet<std::pair<Operation *, StringAttr>> recorded;
-  // The run of the segment that records what a wait is for; null if an earlier
-  // one of the entry has.
-  auto findRecorder = [&](plan::WaitOp wait, plan::RunOp run) {
-    if (!wait.getBodyAttr())
-      return run;
-    plan::RunOp found;
-    for (auto each : segment.getOps<plan::RunOp>()) {
-      if (each == run)
-        break;
-      if (each.getTaskAttr() == wait.getBodyAttr() &&
-          each.getOffset() == run.getOffset())
-        found = each;
-    }
-    return found;
-  };
+  body.walk([&](plan::CommandOpInterface command) {
+    queues[command.getStreamName()].commands.push_back(command);
+  });
+  std::vector<plan::CommandOpInterface> order;
+  llvm::DenseSet<StringAttr> recorded;
   for (bool moved = true; moved;) {
     moved = false;
     for (auto &[name, queue] : queues)
-      for (; queue.next < queue.steps.size(); ++queue.next, moved = true) {
-        PlannedStep step = queue.steps[queue.next];
-        Operation *op = step.command;
-        if (auto wait = dyn_cast<plan::WaitOp>(op)) {
-          plan::RunOp recorder = findRecorder(wait, step.run);
-          if (recorder && !recorded.contains({recorder, wait.getEventAttr()}))
-            break;
-        }
+      for (; queue.next < queue.commands.size(); ++queue.next, moved = true) {
+        plan::CommandOpInterface command = queue.commands[queue.next];
+        Operation *op = command;
+        // What another run records, it has recorded before.
+        if (auto wait = dyn_cast<plan::WaitOp>(op);
+            wait && !wait.getBodyAttr() &&
+            !recorded.contains(wait.getEventAttr()))
+          break;
         if (auto record = dyn_cast<plan::RecordOp>(op))
-          recorded.insert({step.run, record.getEventAttr()});
-        order.push_back(step);
+          recorded.insert(record.getEventAttr());
+        order.push_back(command);
       }
   }
   for (auto &[name, queue] : queues)
-    if (queue.next < queue.steps.size())
-      return queue.steps[queue.next].command.emitOpError()
+    if (queue.next < queue.commands.size())
+      return queue.commands[queue.next].emitOpError()
              << "waits for an event that no run before it records";
   return order;
 }

@@ -1,4 +1,4 @@
-// The order in which the commands of a segment may run.
+// The order in which the commands of a run may run.
 
 #ifndef ACCEL_LIB_EQUIVALENCE_PLAN_STREAMORDER_H
 #define ACCEL_LIB_EQUIVALENCE_PLAN_STREAMORDER_H
@@ -8,19 +8,13 @@
 
 namespace accel::equivalence {
 
-/// A command in one run of its body.
-struct PlannedStep {
-  plan::CommandOpInterface command;
-  plan::RunOp run;
-};
-
-/// The commands of a segment in an order that streams and events allow; an
-/// error if a wait can never end. Any such order gives the same bytes, once
-/// plan-verify has found no two commands that race: one segment after the other
-/// is one of them, though its end holds no stream up.
-mlir::FailureOr<std::vector<PlannedStep>>
-orderCommands(plan::SegmentOp segment,
-              const llvm::DenseMap<mlir::StringAttr, plan::BodyOp> &bodies);
+/// The commands of a body in an order that streams and events allow; an error
+/// if a wait can never end. Any such order gives the same bytes, once
+/// plan-verify has found no two commands that race: one run after the other is
+/// one of them, though its end holds no stream up, as a wait is for what its
+/// own run records or one before it.
+mlir::FailureOr<std::vector<plan::CommandOpInterface>>
+orderCommands(plan::BodyOp body);
 
 } // namespace accel::equivalence
 

@@ -28,9 +28,24 @@ unsigned Terms::intern(llvm::DenseMap<ArrayRef<uint64_t>, unsigned> &known,
 
 ValueId Terms::getValue(const ValueKey &key, const Computation &value) {
   unsigned id = intern(knownValues, key, values.size());
-  if (id == values.size())
+  if (id == values.size()) {
     values.push_back(value);
+    origins.push_back({knownValues.find(key.get())->first,
+                       ArrayRef(key.operands).copy(memory),
+                       ArrayRef(key.microBatches).copy(memory), key.isPair});
+  }
   return id;
+}
+
+ValueKey Terms::getKey(ValueId value) const {
+  const Origin &origin = origins[value];
+  ValueKey key;
+  key.words.assign(origin.words.begin(), origin.words.end());
+  key.operands.assign(origin.operands.begin(), origin.operands.end());
+  key.microBatches.assign(origin.microBatches.begin(),
+                          origin.microBatches.end());
+  key.isPair = origin.isPair;
+  return key;
 }
 
 TermId Terms::intern(Term term, const ValueKey &key) {
@@ -129,7 +144,7 @@ TermId Terms::select(TermId id, const IndexMap &at) {
     return undefined(at.count(), term.element);
   // An order that no digits say: the elements themselves are a value, read so.
   ValueKey key;
-  key.add(int64_t(ValueKind::Materialized)).add(int64_t(id));
+  key.add(int64_t(ValueKind::Materialized)).addTerm(id);
   Computation value{ValueKind::Materialized, term.count, term.element, id};
   return strided(getValue(key, value), at);
 }

@@ -52,12 +52,43 @@ struct Term {
   bool defined;
 };
 
-/// What makes one value different from another, word by word.
+/// A micro-batch: a number, or in a loop the turn plus a number. The turn is a
+/// symbol, as one turn is followed for all; behind the loop it is the last one.
+struct MicroBatch {
+  mlir::StringAttr turn; ///< null: none
+  int64_t number = 0;
+
+  bool operator==(const MicroBatch &other) const {
+    return turn == other.turn && number == other.number;
+  }
+  bool operator<(const MicroBatch &other) const {
+    return std::pair(turn.getAsOpaquePointer(), number) <
+           std::pair(other.turn.getAsOpaquePointer(), other.number);
+  }
+};
+
+/// What makes one value different from another, word by word. Words that are
+/// terms, and those that say a micro-batch, are known as such: of another
+/// micro-batch the value is the same but for them (Renaming.h).
 class ValueKey {
 public:
   ValueKey &add(int64_t word) {
     words.push_back(word);
     return *this;
+  }
+  ValueKey &addTerm(TermId term) {
+    operands.push_back(words.size());
+    return add(int64_t(term));
+  }
+  /// Two of which it does not matter which is the first: the last words of a
+  /// key that are terms.
+  ValueKey &addPair(TermId lhs, TermId rhs) {
+    isPair = true;
+    return addTerm(std::min(lhs, rhs)).addTerm(std::max(lhs, rhs));
+  }
+  ValueKey &addMicroBatch(MicroBatch microBatch) {
+    microBatches.push_back(words.size());
+    return add(microBatch.turn.getAsOpaquePointer()).add(microBatch.number);
   }
   ValueKey &add(const void *pointer) {
     words.push_back(reinterpret_cast<uintptr_t>(pointer));
@@ -72,7 +103,11 @@ public:
   llvm::ArrayRef<uint64_t> get() const { return words; }
 
 private:
+  friend class Terms;
+  friend class Renaming;
   llvm::SmallVector<uint64_t, 24> words;
+  llvm::SmallVector<unsigned, 4> operands, microBatches; ///< places of words
+  bool isPair = false; ///< the last two operands
 };
 
 /// All values and terms of one proof. Equal numbers mean equal elements on
@@ -99,6 +134,8 @@ public:
   TermId select(TermId term, const IndexMap &at);
   /// The value that a term is the whole of; none if it is not one.
   std::optional<ValueId> getWhole(TermId term) const;
+  /// What a value has been made of.
+  ValueKey getKey(ValueId value) const;
 
 private:
   std::optional<TermId> selectJoined(TermId term, const IndexMap &at);
@@ -108,9 +145,17 @@ private:
   unsigned intern(llvm::DenseMap<llvm::ArrayRef<uint64_t>, unsigned> &known,
                   const ValueKey &key, unsigned next);
 
+  /// A key as it is kept.
+  struct Origin {
+    llvm::ArrayRef<uint64_t> words;
+    llvm::ArrayRef<unsigned> operands, microBatches;
+    bool isPair;
+  };
+
   llvm::BumpPtrAllocator memory;
   llvm::DenseMap<llvm::ArrayRef<uint64_t>, unsigned> knownValues, knownTerms;
   std::vector<Computation> values;
+  std::vector<Origin> origins; ///< of values
   std::vector<std::unique_ptr<Term>> terms;
 };
 

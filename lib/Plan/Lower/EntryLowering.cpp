@@ -72,8 +72,12 @@ LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
       bodies.read = createBody("read_inputs");
       break;
     }
-  bodies.body = createBody(kind ? dist::stringifyTaskKind(kind.getKind())
-                                : StringRef("forward"));
+  std::string name = "forward";
+  if (kind)
+    name = dist::stringifyTaskKind(kind.getKind()).str();
+  if (kind && kind.getChunk() != 0)
+    name += "_" + std::to_string(kind.getChunk());
+  bodies.body = createBody(name);
   shared.commands.setInsertionPointToEnd(&bodies.body.getBody().front());
   for (BlockArgument argument : task.getArguments())
     if (failed(lowerArgument(task, argument, bodies)))

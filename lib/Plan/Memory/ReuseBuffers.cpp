@@ -1,7 +1,7 @@
 // Lets kernels write where they read: a result takes the buffer of an operand
 // that nothing reads afterwards, and the new value of a state the state's own.
 
-#include "lib/Plan/Order/CommandOrder.h"
+#include "BufferAccesses.h"
 
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -62,10 +62,10 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
   return true;
 }
 
-/// Whether a view is all of a buffer that has one slot.
+/// Whether a view is all of a buffer; of one with copies, of the run's own.
 static bool isWhole(BufferOp buffer, ViewAttr view) {
   return view.getOffset() == 0 && view.isContiguous() &&
-         view.getAxes().empty() && buffer.getSlots() == 1 &&
+         view.getAxes().empty() &&
          view.getSpanBytes() == static_cast<int64_t>(buffer.getBytes());
 }
 
@@ -75,13 +75,12 @@ class Reuse {
 public:
   explicit Reuse(ProgramOp program)
       : program(program), functions(program->getParentOfType<ModuleOp>()),
-        buffers(program) {}
+        buffers(program), accesses(program) {}
   LogicalResult run();
 
 private:
   void writeStatesInPlace(BodyOp body);
   bool canWriteState(BodyOp body, CopyOp copy);
-  bool isLastUse(KernelOp kernel, StringAttr buffer);
   bool canReplace(KernelOp kernel, unsigned number, ViewAttr input,
                   ViewAttr output);
   void replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept);
@@ -94,10 +93,7 @@ private:
 
   ProgramOp program;
   SymbolTable functions, buffers;
-  /// Commands that access a buffer.
-  llvm::DenseMap<StringAttr, SmallVector<CommandOpInterface>> users;
-  /// Executions that access a buffer, in order; reuse merges two lists.
-  llvm::DenseMap<StringAttr, SmallVector<const Execution *>> accesses;
+  BufferAccesses accesses;
 };
 
 struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
@@ -122,7 +118,8 @@ struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
 bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
   BufferOp from = bufferOf(copy.getSource()), to = bufferOf(copy.getTarget());
   if (from.getRole() != Role::activation || to.getRole() != Role::state ||
-      from.getSpace() != to.getSpace() || !isWhole(from, copy.getSource()) ||
+      from.getSpace() != to.getSpace() || from.getSlots() != 1 ||
+      to.getSlots() != 1 || !isWhole(from, copy.getSource()) ||
       !isWhole(to, copy.getTarget()) ||
       copy.getSource().getElement() != copy.getTarget().getElement())
     return false;
@@ -131,7 +128,7 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
   };
   // Written once, before the copy, in this body alone.
   CommandOpInterface writer;
-  for (CommandOpInterface command : users[from.getSymNameAttr()]) {
+  for (CommandOpInterface command : accesses.getUsers(from.getSymNameAttr())) {
     if (command->getParentOp() != body)
       return false;
     for (ViewAttr view : command.getWrites()) {
@@ -147,7 +144,7 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
     return false;
   // The old value may be read before, and by the kernel itself element by
   // element.
-  for (CommandOpInterface command : users[to.getSymNameAttr()]) {
+  for (CommandOpInterface command : accesses.getUsers(to.getSymNameAttr())) {
     if (command->getParentOp() != body || command == copy)
       continue;
     for (ViewAttr view : command.getWrites())
@@ -178,8 +175,8 @@ void Reuse::writeStatesInPlace(BodyOp body) {
       continue;
     FlatSymbolRefAttr from = copy.getSource().getBuffer(),
                       to = copy.getTarget().getBuffer();
-    llvm::erase(users[from.getAttr()], copy);
-    llvm::erase(users[to.getAttr()], copy);
+    llvm::erase(accesses.getUsers(from.getAttr()), copy);
+    llvm::erase(accesses.getUsers(to.getAttr()), copy);
     copy.erase();
     replace(from, to);
   }
@@ -189,55 +186,13 @@ void Reuse::writeStatesInPlace(BodyOp body) {
 // Activations
 //===----------------------------------------------------------------------===//
 
-/// Whether nothing accesses the buffer after the kernel has, in any run of it:
-/// every micro-batch begins by writing it, so that each looks at its own.
-bool Reuse::isLastUse(KernelOp kernel, StringAttr buffer) {
-  SmallVector<const Execution *> &list = accesses[buffer];
-  std::optional<std::pair<unsigned, int64_t>> current;
-  for (const Execution *access : list) {
-    CommandOpInterface command = access->command;
-    std::pair<unsigned, int64_t> batch{access->entry,
-                                       access->run.getMicroBatch()};
-    if (current == batch)
-      continue;
-    current = batch;
-    for (ViewAttr view : command.getReads())
-      if (view.getBuffer().getAttr() == buffer)
-        return false; // what an earlier run has left
-  }
-  for (const Execution *last : list) {
-    if (last->command != CommandOpInterface(kernel))
-      continue;
-    for (const Execution *access : list) {
-      if (access != last && access->entry == last->entry &&
-          access->run.getMicroBatch() == last->run.getMicroBatch() &&
-          !CommandOrder::happensBefore(*access, *last))
-        return false;
-    }
-  }
-  return true;
-}
-
 LogicalResult Reuse::run() {
-  program.walk([&](CommandOpInterface command) {
-    llvm::SmallSetVector<StringAttr, 8> named;
-    for (ViewAttr view : getViews(command))
-      named.insert(view.getBuffer().getAttr());
-    for (StringAttr buffer : named)
-      users[buffer].push_back(command);
-  });
   for (auto body : program.getOps<BodyOp>())
     writeStatesInPlace(body);
   FailureOr<CommandOrder> order = CommandOrder::compute(program);
   if (failed(order))
     return failure();
-  for (const Execution &execution : order->getExecutions()) {
-    llvm::SmallSetVector<StringAttr, 8> buffers;
-    for (ViewAttr view : getViews(execution.command))
-      buffers.insert(view.getBuffer().getAttr());
-    for (StringAttr buffer : buffers)
-      accesses[buffer].push_back(&execution);
-  }
+  accesses.follow(*order);
   SmallVector<KernelOp> kernels;
   program.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
   for (KernelOp kernel : kernels)
@@ -246,15 +201,10 @@ LogicalResult Reuse::run() {
         auto output = cast<ViewAttr>(kernel.getOutputs()[result]);
         auto input = cast<ViewAttr>(kernel.getInputs()[number]);
         if (!canReplace(kernel, number, input, output) ||
-            !isLastUse(kernel, input.getBuffer().getAttr()))
+            !accesses.isLastUse(kernel, bufferOf(input)) ||
+            !accesses.canShareBytes(bufferOf(input), bufferOf(output)))
           continue;
         replace(output.getBuffer(), input.getBuffer());
-        llvm::append_range(accesses[input.getBuffer().getAttr()],
-                           accesses[output.getBuffer().getAttr()]);
-        llvm::stable_sort(accesses[input.getBuffer().getAttr()],
-                          [](const Execution *lhs, const Execution *rhs) {
-                            return lhs < rhs;
-                          });
         break;
       }
   return success();
@@ -293,16 +243,12 @@ void Reuse::replace(FlatSymbolRefAttr old, FlatSymbolRefAttr kept) {
                          view.getAxes(), view.getElement(), view.getShape(),
                          view.getStrides());
   });
-  SmallVector<CommandOpInterface> moved = std::move(users[old.getAttr()]);
-  users.erase(old.getAttr());
-  for (CommandOpInterface command : moved) {
+  for (CommandOpInterface command : accesses.getUsers(old.getAttr()))
     replacer.replaceElementsIn(command);
-    SmallVector<CommandOpInterface> &list = users[kept.getAttr()];
-    if (!llvm::is_contained(list, command))
-      list.push_back(command);
-  }
+  accesses.merge(old.getAttr(), kept.getAttr());
   auto gone = buffers.lookup<BufferOp>(old.getValue());
   auto stays = buffers.lookup<BufferOp>(kept.getValue());
+  stays.setSlots(std::max(stays.getSlots(), gone.getSlots()));
   // What other ranks read later is written where they can.
   stays.setSpace(gone.getSpace());
   if (gone.getRole() == Role::output && stays.getRole() == Role::activation)

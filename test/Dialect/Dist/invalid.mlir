@@ -336,3 +336,57 @@ dist.schedule @s entry @t micro_batches 1 {
   // expected-error @below {{expected a result of 1 and an argument of 1, found 1 and 0}}
   dist.edge @t 1 -> @t 0
 }
+// -----
+// expected-error @below {{expected a stage and a chunk from 0 up, found 0 and -1}}
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0 chunk -1>}
+// -----
+// expected-error @below {{expected a stage and a chunk from 0 up, found -1 and 0}}
+func.func private @t() attributes {dist.task = #dist.task<forward stage -1>}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+func.func private @u() attributes {dist.task = #dist.task<forward stage 0>}
+dist.schedule @s entry @t micro_batches 1 {
+  dist.stage 0 {
+    dist.run @t[0]
+    // expected-error @below {{expected one task #dist.task<forward stage 0>, found @t and @u}}
+    dist.run @u[0]
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+func.func private @u() attributes {dist.task = #dist.task<forward stage 0 chunk 1>}
+func.func private @v() attributes {dist.task = #dist.task<backward stage 0 chunk 1>}
+func.func private @w() attributes {dist.task = #dist.task<backward stage 0 chunk 1>}
+dist.schedule @s entry @t micro_batches 2 {
+  dist.stage 0 {
+    dist.run @t[0]
+    dist.loop 2 {
+      dist.run @u[turn]
+      dist.run @v[turn]
+    }
+    // expected-error @below {{expected one task #dist.task<backward stage 0 chunk 1>, found @v and @w}}
+    dist.run @w[0]
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}
+func.func private @u() attributes {dist.task = #dist.task<forward stage 0 chunk 2>}
+dist.schedule @s entry @t micro_batches 1 {
+  dist.stage 0 {
+    dist.run @t[0]
+    // expected-error @below {{expected a task of chunk 1 as well, found @u of chunk 2 of stage 0}}
+    dist.run @u[0]
+  }
+}
+// -----
+func.func private @t() attributes {dist.task = #dist.task<forward stage 0 chunk 1>}
+func.func private @u() attributes {dist.task = #dist.task<forward stage 1>}
+dist.schedule @s entry @t micro_batches 1 {
+  dist.stage 0 {
+    // expected-error @below {{expected a task of chunk 0 as well, found @t of chunk 1 of stage 0}}
+    dist.run @t[0]
+  }
+  dist.stage 1 {
+    dist.run @u[0]
+  }
+}

@@ -53,6 +53,11 @@ func.func @layouts(%x: tensor<4x64xf32> {dist.layout = #dist.layout<@m [8 by {dp
   return %x : tensor<4x64xf32>
 }
 func.func private @second(%x: tensor<4x64xf32>) attributes {dist.task = #dist.task<backward_input stage 1>}
+// CHECK: #dist.task<backward_input stage 1 chunk 1>
+func.func private @third(%x: tensor<4x64xf32>) attributes {dist.task = #dist.task<backward_input stage 1 chunk 1>}
+// A chunk that is written and 0 is not printed.
+// CHECK: #dist.task<backward_weight stage 1>
+func.func private @fourth(%x: tensor<4x64xf32>) attributes {dist.task = #dist.task<backward_weight stage 1 chunk 0>}
 
 // CHECK: dist.schedule @infer entry @layouts micro_batches 2 {
 // CHECK-NEXT: dist.stage 0 {

@@ -30,8 +30,8 @@ nn.state @turned : tensor<4x2xf32> from #nn.file<"data/9.bin">[0 : 32] transpose
 // CHECK: {initializers = [#nn.initializer<"a">, #nn.initializer<"b", [1, 0]>]}
 nn.state @twice : tensor<4x2xf32> = dense<0.0> {initializers = [#nn.initializer<"a">, #nn.initializer<"b", [1, 0]>]}
 // Outside of a state, as another op may hold it.
-// CHECK: accel.range = #nn.range<#m_onnx[4 : 8] hash 3>
-func.func private @range() attributes {accel.range = #nn.range<#nn.file<"m.onnx">[4 : 8] hash 3>}
+// CHECK: some.range = #nn.range<#m_onnx[4 : 8] hash 3>
+func.func private @range() attributes {some.range = #nn.range<#nn.file<"m.onnx">[4 : 8] hash 3>}
 
 // CHECK: func.func @main(%{{.*}}: tensor<4xi64> {nn.input = "ids"}, %{{.*}}: tensor<4x2xf32> {nn.state = @wte.weight}) -> (tensor<4x2xf32> {nn.output = "out"}) attributes {nn.entry}
 func.func @main(%ids: tensor<4xi64> {nn.input = "ids"}, %w: tensor<4x2xf32> {nn.state = @wte.weight}) -> (tensor<4x2xf32> {nn.output = "out"}) attributes {nn.entry} {

@@ -2,6 +2,8 @@
 
 #include "PlanMutator.h"
 
+#include "mlir/IR/AttrTypeSubElements.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::test;
@@ -129,6 +131,66 @@ bool PlanMutator::moveBuffer() {
   if (moved < 0)
     return false;
   buffer.setOffset(moved);
+  return true;
+}
+
+/// A buffer where the last copy of another lies, which only some micro-batches
+/// have.
+bool PlanMutator::overlapCopy() {
+  SmallVector<plan::BufferOp> copied;
+  for (plan::BufferOp buffer : all<plan::BufferOp>())
+    if (buffer.getSlots() > 1)
+      copied.push_back(buffer);
+  if (copied.empty())
+    return false;
+  plan::BufferOp buffer = pick(ArrayRef(all<plan::BufferOp>())),
+                 other = pick(ArrayRef(copied));
+  if (buffer == other || buffer.getSpace() != other.getSpace())
+    return false;
+  buffer.setOffset(other.getOffset() +
+                   (other.getSlots() - 1) * other.getSlotStride());
+  return true;
+}
+
+/// What a command writes takes the place of what it reads, for whoever reads
+/// either.
+bool PlanMutator::writeInPlace() {
+  SymbolTable symbols(*all<plan::ProgramOp>().begin());
+  SmallVector<std::pair<plan::BufferOp, plan::BufferOp>> pairs;
+  for (Operation *op : getCommands()) {
+    auto command = cast<plan::CommandOpInterface>(op);
+    for (plan::ViewAttr read : command.getReads())
+      for (plan::ViewAttr written : command.getWrites()) {
+        auto from = symbols.lookup<plan::BufferOp>(read.getBuffer().getValue()),
+             to =
+                 symbols.lookup<plan::BufferOp>(written.getBuffer().getValue());
+        bool isActivation = from.getRole() == plan::Role::activation &&
+                            to.getRole() == plan::Role::activation;
+        // Those with copies more often than there are.
+        unsigned times = from.getSlots() > 1 || to.getSlots() > 1 ? 4 : 1;
+        if (isActivation && from != to && from.getBytes() == to.getBytes() &&
+            from.getSpace() == to.getSpace())
+          pairs.append(times, {from, to});
+      }
+  }
+  if (pairs.empty())
+    return false;
+  auto [from, to] = pick(ArrayRef(pairs));
+  if (flip())
+    from.setSlots(std::max(from.getSlots(), to.getSlots()));
+  AttrTypeReplacer replacer;
+  auto kept = FlatSymbolRefAttr::get(from.getSymNameAttr());
+  replacer.addReplacement(
+      [&, old = FlatSymbolRefAttr::get(to.getSymNameAttr())](
+          plan::ViewAttr view) -> std::optional<Attribute> {
+        if (view.getBuffer() != old)
+          return std::nullopt;
+        return plan::ViewAttr::get(view.getContext(), kept, view.getOffset(),
+                                   view.getAxes(), view.getElement(),
+                                   view.getShape(), view.getStrides());
+      });
+  for (Operation *op : getCommands())
+    replacer.replaceElementsIn(op);
   return true;
 }
 

@@ -84,6 +84,9 @@ constexpr Setting kSettings[] = {
     {"ZeRO-3, hybrid, two micro-batches", "dp_replicate=2,dp_shard=2", "", 2, 3,
      true},
     {"two of four micro-batches in flight", "", "", 4, 0, true, "1f1b:2"},
+    // More turns than plan-verify follows.
+    {"two of eight micro-batches in flight", "", "", 8, 0, true, "1f1b:2"},
+    {"ZeRO-3, three of four in flight", "dp=2", "", 4, 3, true, "1f1b:3"},
     {"ZeRO-2, all micro-batches in flight", "dp=2", "", 2, 2, true, "gpipe"}};
 
 /// Numbers of a state, by its shape: they differ between states.

@@ -20,6 +20,8 @@ std::string PlanMutator::change() {
       {"swapped operands", &PlanMutator::swapOperands},
       {"merged buffers", &PlanMutator::mergeBuffers},
       {"moved buffer", &PlanMutator::moveBuffer},
+      {"overlapped copy", &PlanMutator::overlapCopy},
+      {"written in place", &PlanMutator::writeInPlace},
       {"reordered bucket", &PlanMutator::reorderBucket},
       {"wrong collective", &PlanMutator::changeCollective},
       {"dropped bias", &PlanMutator::dropBias},
@@ -328,10 +330,13 @@ bool PlanMutator::shiftTurn() {
     return true;
   }
   plan::RunOp op = pick(ArrayRef(all<plan::RunOp>()));
-  if (op.getTurn() && flip())
+  int64_t offset = op.getOffset(), least = op.getTurn() ? 0 : 1;
+  if (op.getTurn() && random() % 3 == 0)
     op.setTurn(false);
+  else if (offset > least && flip())
+    op.setOffset(offset - 1 - random() % offset);
   else
-    op.setOffset(op.getOffset() ? 0 : 1);
+    op.setOffset(offset + 1 + random() % 2);
   return true;
 }
 

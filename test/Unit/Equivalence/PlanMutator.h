@@ -53,6 +53,8 @@ private:
   bool swapOperands();
   bool mergeBuffers();
   bool moveBuffer();
+  bool overlapCopy();
+  bool writeInPlace();
   bool reorderBucket();
   bool changeCollective();
   bool dropBias();

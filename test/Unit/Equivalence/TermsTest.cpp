@@ -1,7 +1,7 @@
 // Terms by what they mean: random pieces of random joins, element by element,
 // are what picking the elements one by one gives.
 
-#include "lib/Equivalence/Plan/Terms.h"
+#include "lib/Equivalence/Plan/Renaming.h"
 #include "mlir/IR/Builders.h"
 #include "gtest/gtest.h"
 
@@ -137,4 +137,50 @@ TEST_F(TermsTest, KnowsEqualFunctionsByOneNumber) {
   ownPart.add({StringAttr::get(&context, "dp"), 2, 3});
   EXPECT_EQ(terms.select(terms.join(4, {{6, whole}, {6, other}}), own),
             terms.select(whole, ownPart));
+}
+
+TEST_F(TermsTest, RenamesMicroBatches) {
+  MicroBatch any = getAnyMicroBatch(&context), none,
+             turn{StringAttr::get(&context, "turn"), 2};
+  TermId weight = terms.whole(makeValue(24));
+  auto given = [&](MicroBatch microBatch) {
+    ValueKey key;
+    key.add(int64_t(2000)).addMicroBatch(microBatch);
+    return terms.whole(terms.getValue(key, {ValueKind::Given, 24, f32}));
+  };
+  // What is made of an input, of one two micro-batches before, of what is
+  // none's, and of each micro-batch's own piece.
+  auto make = [&](MicroBatch microBatch) {
+    MicroBatch before{microBatch.turn, microBatch.number - 2};
+    ValueKey sum;
+    sum.add(int64_t(3000)).addPair(given(microBatch), weight);
+    TermId one =
+        terms.whole(terms.getValue(sum, {ValueKind::Computed, 24, f32}));
+    IndexMap own = IndexMap::strided(3 * microBatch.number, {3}, {1});
+    own.add({microBatch.turn, 8 - microBatch.number, 3});
+    TermId piece = terms.select(weight, own);
+    ValueKey cast;
+    cast.add(int64_t(4000)).addTerm(given(before));
+    TermId other = terms.whole(
+        terms.getValue(cast, {ValueKind::Cast, 24, f32, given(before)}));
+    return terms.join(1, {{24, one}, {3, piece}, {24, other}});
+  };
+  // In both orders, as pairs are kept by number.
+  TermId ofTurn = make(turn), ofAny = make(any);
+  EXPECT_NE(ofTurn, ofAny);
+  EXPECT_EQ(Renaming(terms, turn, any, 8).rename(ofTurn), ofAny);
+  EXPECT_EQ(Renaming(terms, any, turn, 8).rename(ofAny), ofTurn);
+  MicroBatch later{turn.turn, 5};
+  EXPECT_EQ(Renaming(terms, turn, later, 8).rename(ofTurn), make(later));
+  EXPECT_EQ(Renaming(terms, none, any, 8).rename(ofTurn), ofTurn);
+  // What a cast is of is renamed in the value as in its key.
+  const Term &joined =
+      terms.get(Renaming(terms, turn, later, 8).rename(ofTurn));
+  const Computation &cast = terms.at(terms.get(joined.parts.back().term).value);
+  EXPECT_EQ(cast.operand, given({turn.turn, 3}));
+  // A number is a piece's place: there and back is the same.
+  MicroBatch four{StringAttr(), 4};
+  Renaming there(terms, any, four, 8);
+  TermId numbered = there.rename(ofAny);
+  EXPECT_EQ(terms.get(terms.get(numbered).parts[1].term).map.offset, 12);
 }

@@ -146,8 +146,8 @@ TEST_F(InputsTest, WrongFilesAreRefused) {
            "c.npy"),
       HasSubstr("found '<c8'"));
   EXPECT_THAT(
-      read(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }",
-               "1234"),
+      read(npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 1, 2), }",
+               "1234123412341234"),
            "d.npy"),
       HasSubstr("found Fortran order"));
   EXPECT_THAT(
@@ -159,12 +159,12 @@ TEST_F(InputsTest, WrongFilesAreRefused) {
       read(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }",
                "1234"),
            "f.npy"),
-      HasSubstr("expected sizes in the header's shape"));
-  EXPECT_THAT(read("\x0A\xFF", "g.pb"), HasSubstr("expected an ONNX tensor"));
+      HasSubstr("'shape' in its header"));
+  EXPECT_THAT(read("\x0A\xFF", "g.pb"), HasSubstr("expected a TensorProto"));
   // dims 2, type float, raw data of 4 bytes.
   EXPECT_THAT(read("\x08\x02\x10\x01\x4A\x04zzzz", "h.pb"),
               HasSubstr("expected 8 bytes of elements, found 4"));
-  EXPECT_THAT(read("\x08\x01\x10\x08", "i.pb"), HasSubstr("found type 8"));
+  EXPECT_THAT(read("\x08\x01\x10\x08", "i.pb"), HasSubstr("found ONNX type 8"));
   EXPECT_TRUE(failed(readTensorFile(path("absent.npy"), &context)));
   EXPECT_THAT(message, HasSubstr("cannot be read"));
 }

@@ -85,6 +85,56 @@ TEST_F(GivenWeights, AreOneValueOfOneParameter) {
   EXPECT_TRUE(warnings.empty());
 }
 
+/// Of a checkpoint, whose states have one of their names each.
+TEST_F(GivenWeights, AreFoundByAnyName) {
+  writeTraining(tinyTraining());
+  options.weights = writeWeights("w", weightsOf(5, 5));
+  options.checkpoint = folder / "c";
+  ASSERT_EQ(run(), ""); // lr is 0.1, x is 0.5, 1.5
+  options.checkpoint.clear();
+  options.weights = folder / "c";
+  Executable executable = tinyTraining();
+  auto rename = [&](const std::string &name, const std::string &alias) {
+    executable.states[0].name = name;
+    executable.states[0].aliases = {alias};
+    executable.programs[0].buffers[0].source = name;
+    std::get<ReadCommand>(executable.programs[0].bodies[0].commands[0].what)
+        .name = name;
+    writeTraining(executable);
+    return run();
+  };
+  EXPECT_EQ(rename("tied", "net/w"), "");
+  EXPECT_EQ(losses.back(), 2 + (5 - 0.1f * 2));
+  EXPECT_EQ(rename("other", "tied"), "");
+  EXPECT_EQ(losses.back(), 2 + (5 - 0.1f * 2));
+  EXPECT_THAT(rename("other", "another"),
+              HasSubstr("expected the parameter 'other' in the checkpoint '"));
+  // Two states of other values are no single one.
+  executable = tinyTraining();
+  executable.states[0].aliases.clear();
+  Program &program = executable.programs[0];
+  View kept = addBuffer(program, "tied", "state", {2, 2});
+  program.buffers.back().source = "tied";
+  StatePlan tied = executable.states[3]; // a moment's zeros
+  tied.name = "tied";
+  tied.role = "parameter";
+  executable.states.push_back(tied);
+  program.bodies[0].commands.push_back(
+      command(ReadCommand{"state", "tied", {{2, 2}, {{}, {}}}, kept}, "tied"));
+  options.weights.clear();
+  options.checkpoint = folder / "two";
+  writeTraining(executable);
+  ASSERT_EQ(run(), "");
+  options.checkpoint.clear();
+  options.weights = folder / "two";
+  executable = tinyTraining();
+  EXPECT_EQ(rename("net/w", "tied"),
+            "expected the same value of 'net/w' and 'tied', which are one "
+            "parameter of the program, found two in the checkpoint '" +
+                (folder / "two/step-00000001") +
+                "': it is of a model that does not tie them");
+}
+
 TEST_F(GivenWeights, AreNamedWhereTheyWereFolded) {
   Executable executable = tinyTraining();
   executable.folded = {{"bias", std::vector<int64_t>{3}}, {"head", {}}};
@@ -195,7 +245,7 @@ TEST_F(GivenWeights, GoIntoCheckpoints) {
   EXPECT_EQ(losses, (std::vector<double>{8 + 5, 8 + 5, 8 + 5}));
   std::string path = folder / "b/step-00000002/";
   EXPECT_THAT(slurp(path + "checkpoint.json"), HasSubstr("\"net/w\""));
-  for (std::string file : {folder / "saved", path + "model.safetensors"})
+  for (const std::string &file : {folder / "saved", path + "model.safetensors"})
     EXPECT_THAT(slurp(file), HasSubstr(weights.substr(weights.size() - 16)));
   // The model's own are where they were.
   ASSERT_EQ(train(1, "", "", "c"), "");

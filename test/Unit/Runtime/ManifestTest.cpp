@@ -34,6 +34,13 @@ TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
   EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
   manifest.states[1].name = std::string("w\0", 2);
   EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once"));
+  // By aliases too, which are names.
+  manifest.states[1] = {"v", "parameter", {"u", "t"}, 0, 1};
+  EXPECT_EQ(error(manifest, 3), "");
+  for (std::string alias : {"w", "v", "u"}) {
+    manifest.states[1].aliases[1] = alias;
+    EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once")) << alias;
+  }
 }
 
 TEST(Manifest, BelievesNoFieldForItsSeal) {
@@ -95,6 +102,8 @@ TEST(Manifest, BelievesNoFieldForItsSeal) {
       {"{\"file\": \"model.safetensors\"", "{\"file\": \"other\"", fields},
       {"{\"file\": \"model.safetensors\", ", "{", fields},
       {"\"role\": \"parameter\", ", "", fields},
+      {"\"role\"", "\"aliases\": \"u\", \"role\"", fields},
+      {"\"role\"", "\"aliases\": [5], \"role\"", fields},
       {"\"parameter\", \"hash\"", "\"parameter\", \"h\"", fields},
       {"\"parameter\", \"hash\": \"0", "\"parameter\", \"hash\": \"-", fields},
       {"\"w\": {", "\"w\": 5, \"v\": {", fields}};

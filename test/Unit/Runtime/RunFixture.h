@@ -3,7 +3,7 @@
 #ifndef ACCEL_TEST_UNIT_RUNTIME_RUNFIXTURE_H
 #define ACCEL_TEST_UNIT_RUNTIME_RUNFIXTURE_H
 
-#include "Data/Npy.h"
+#include "Data/OpenTensor.h"
 #include "TinyExecutable.h"
 #include "accel-rt/Runtime.h"
 

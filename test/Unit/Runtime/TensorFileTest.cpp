@@ -1,6 +1,6 @@
 // .npy and TensorProto files: good ones, and every truncation of them.
 
-#include "Data/TensorProto.h"
+#include "Data/OpenTensor.h"
 #include "Files.h"
 #include "RunFixture.h"
 

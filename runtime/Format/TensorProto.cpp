@@ -1,14 +1,11 @@
 // The wire format: https://protobuf.dev/programming-guides/encoding, the
 // fields: message TensorProto of onnx.proto.
 
-#include "Data/TensorProto.h"
+#include "accel-rt/TensorFileFormat.h"
 
-#include "Base/SystemError.h"
+#include "Format/Layout.h"
 
-#include <cerrno>
 #include <cstring>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 namespace accel::rt {
 namespace {
@@ -216,60 +213,32 @@ std::vector<char> typedBytes(const Message &message, DType dtype) {
 
 } // namespace
 
-Status openTensorProto(int fd, const std::string &path, TensorRange &range,
-                       std::string &name, FileHandle &memory) {
-  auto refuse = [&](const std::string &message) {
-    return Status::error("cannot use " + inQuotes(path) + ": " + message);
-  };
-  uint64_t size;
-  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(fd, path, size));
-  if (size == 0)
-    return refuse("expected a TensorProto, found an empty file");
-  void *mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (mapped == MAP_FAILED)
-    return refuse(std::string("cannot map it: ") + systemError(errno));
-  struct Unmap {
-    void *address;
-    size_t bytes;
-    ~Unmap() { munmap(address, bytes); }
-  } unmap{mapped, size};
-  auto *begin = static_cast<const uint8_t *>(mapped);
+Status readTensorProto(std::string_view file, TensorHeader &header,
+                       std::optional<std::vector<char>> &typed) {
+  auto *begin = reinterpret_cast<const uint8_t *>(file.data());
   Message message;
-  if (Status status = decode(Wire(begin, begin + size), message); !status.ok())
-    return refuse(status.message());
+  ACCEL_RT_RETURN_IF_ERROR(decode(Wire(begin, begin + file.size()), message));
   std::optional<DType> dtype = fromOnnxType(message.type);
   if (!dtype)
-    return refuse("expected elements that are numbers, found ONNX type " +
-                  std::to_string(message.type));
+    return Status::error(
+        "expected elements that are numbers, found ONNX type " +
+        std::to_string(message.type));
   std::optional<uint64_t> bytes = tensorBytes(*dtype, message.dims);
   if (!bytes)
-    return refuse("expected a shape that its bytes can fill");
-  std::vector<char> typed;
+    return Status::error("expected a shape that its bytes can fill");
   uint64_t found = message.rawBytes;
   if (!message.raw) {
     typed = typedBytes(message, *dtype);
-    found = typed.size();
+    found = typed->size();
   }
   if (found != *bytes)
-    return refuse("expected " + std::to_string(*bytes) +
-                  " bytes of elements, found " + std::to_string(found));
-  range.fd = fd;
-  range.path = path;
-  range.dtype = *dtype;
-  range.shape = message.dims;
-  range.strides = rowMajorStrides(range.shape);
-  range.offset = message.raw ? static_cast<uint64_t>(message.raw - begin) : 0;
-  name = message.name;
-  if (!message.raw) {
-    memory = FileHandle(memfd_create("accel-input", MFD_CLOEXEC));
-    if (!memory)
-      return refuse(std::string("cannot make a file in memory for its "
-                                "elements: ") +
-                    systemError(errno));
-    ACCEL_RT_RETURN_IF_ERROR(
-        writeRange(memory.get(), path, 0, typed.data(), typed.size()));
-    range.fd = memory.get();
-  }
+    return Status::error("expected " + std::to_string(*bytes) +
+                         " bytes of elements, found " + std::to_string(found));
+  header.name = message.name;
+  header.dtype = *dtype;
+  header.shape = message.dims;
+  header.strides = rowMajorStrides(header.shape);
+  header.offset = message.raw ? static_cast<uint64_t>(message.raw - begin) : 0;
   return Status();
 }
 

@@ -1,7 +1,9 @@
 // The header of a .npy file is a Python dictionary of three keys, which is
-// parsed here strictly.
+// parsed here strictly; and the one that is written.
 
-#include "Data/Npy.h"
+#include "accel-rt/TensorFileFormat.h"
+
+#include "Format/Layout.h"
 
 namespace accel::rt {
 namespace {
@@ -98,55 +100,69 @@ private:
 
 } // namespace
 
-Status openNpy(int fd, const std::string &path, TensorRange &range) {
-  auto damaged = [&](const std::string &message) {
-    return Status::error("cannot use " + inQuotes(path) + ": " + message);
-  };
-  uint64_t size;
-  unsigned char start[12] = {};
-  ACCEL_RT_RETURN_IF_ERROR(sizeOfFile(fd, path, size));
-  if (size >= 12)
-    ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, 0, start, 12));
-  if (std::string(start, start + 6) != "\x93NUMPY" || start[6] < 1 ||
-      start[6] > 3)
-    return damaged("expected a .npy file of version 1 to 3");
-  uint64_t length = start[8] | start[9] << 8, begin = 10;
-  if (start[6] > 1) {
-    length |= uint64_t(start[10]) << 16 | uint64_t(start[11]) << 24;
-    begin = 12;
+std::optional<uint64_t> tensorBytes(DType dtype,
+                                    const std::vector<int64_t> &shape) {
+  __int128 bytes = dtypeBytes(dtype);
+  bool isEmpty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0 || (dim > 0 && (bytes *= dim) > __int128(1) << 56))
+      return std::nullopt;
+    isEmpty |= dim == 0;
   }
-  if (length > (1 << 20) || begin + length > size)
-    return damaged("expected a header of " + std::to_string(length) + " bytes");
-  std::string header(length, '\0'), descr;
-  ACCEL_RT_RETURN_IF_ERROR(readRange(fd, path, begin, header.data(), length));
+  return isEmpty ? 0 : static_cast<uint64_t>(bytes);
+}
+
+Status findNpyElements(std::string_view start, uint64_t fileBytes,
+                       uint64_t &offset) {
+  auto byte = [&](size_t at) {
+    return static_cast<uint64_t>(static_cast<uint8_t>(start[at]));
+  };
+  if (start.size() < kNpyStart || start.substr(0, 6) != "\x93NUMPY" ||
+      byte(6) < 1 || byte(6) > 3)
+    return Status::error("expected a .npy file of version 1 to 3");
+  bool isLong = byte(6) > 1;
+  uint64_t length = byte(8) | byte(9) << 8;
+  if (isLong)
+    length |= byte(10) << 16 | byte(11) << 24;
+  uint64_t begin = isLong ? 12 : 10;
+  if (length > (1 << 20) || begin + length > fileBytes)
+    return Status::error("expected a header of " + std::to_string(length) +
+                         " bytes, found " + std::to_string(fileBytes - begin));
+  offset = begin + length;
+  return Status();
+}
+
+Status readNpyHeader(std::string_view front, uint64_t fileBytes,
+                     TensorHeader &header) {
+  ACCEL_RT_RETURN_IF_ERROR(
+      findNpyElements(front.substr(0, kNpyStart), fileBytes, header.offset));
+  std::string text(front.substr(front[6] > 1 ? 12 : 10)), descr;
   bool fortran = false;
-  range.shape.clear();
-  if (!Dictionary(header).parse(descr, fortran, range.shape))
-    return damaged(
+  header.shape.clear();
+  if (!Dictionary(text).parse(descr, fortran, header.shape))
+    return Status::error(
         "expected 'descr', 'fortran_order' and 'shape' in its header");
   const DescrRow *row = nullptr;
   for (const DescrRow &candidate : kDescrs)
     if (descr == candidate.descr)
       row = &candidate;
   if (!row)
-    return damaged("expected elements that are numbers, little-endian, found " +
-                   inQuotes(descr));
-  range.fd = fd;
-  range.path = path;
-  range.dtype = row->dtype;
-  range.offset = begin + length;
-  std::optional<uint64_t> bytes = tensorBytes(range.dtype, range.shape);
+    return Status::error(
+        "expected elements that are numbers, little-endian, found " +
+        inQuotes(descr));
+  header.dtype = row->dtype;
+  std::optional<uint64_t> bytes = tensorBytes(header.dtype, header.shape);
   if (!bytes)
-    return damaged("expected a shape that its bytes can fill");
-  if (*bytes > size - range.offset)
-    return damaged("expected " + std::to_string(*bytes) +
-                   " bytes of elements, found " +
-                   std::to_string(size - range.offset));
-  range.strides = rowMajorStrides(range.shape);
+    return Status::error("expected a shape that its bytes can fill");
+  if (*bytes > fileBytes - header.offset)
+    return Status::error("expected " + std::to_string(*bytes) +
+                         " bytes of elements, found " +
+                         std::to_string(fileBytes - header.offset));
+  header.strides = rowMajorStrides(header.shape);
   if (fortran) {
     int64_t stride = 1;
-    for (size_t i = 0; i < range.shape.size(); stride *= range.shape[i++])
-      range.strides[i] = stride;
+    for (size_t i = 0; i < header.shape.size(); stride *= header.shape[i++])
+      header.strides[i] = stride;
   }
   return Status();
 }

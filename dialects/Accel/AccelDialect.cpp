@@ -1,0 +1,90 @@
+// The table of what a module may say of itself, and its verification.
+
+#include "dialects/Accel/Accel.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+#include "dialects/Accel/AccelDialect.cpp.inc"
+
+using namespace mlir;
+using namespace accel;
+
+void AccelDialect::initialize() {}
+
+static bool isPhase(Attribute attribute) {
+  auto name = dyn_cast<StringAttr>(attribute);
+  return name && symbolizePhase(name.getValue());
+}
+
+static bool isConfig(Attribute attribute) {
+  auto settings = dyn_cast<DictionaryAttr>(attribute);
+  return settings && llvm::all_of(settings, [](NamedAttribute one) {
+           if (one.getName() != "keys")
+             return isa<StringAttr>(one.getValue());
+           auto keys = dyn_cast<ArrayAttr>(one.getValue());
+           return keys && llvm::all_of(keys, llvm::IsaPred<StringAttr>);
+         });
+}
+
+static bool isListOfParameters(Attribute attribute) {
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  return list && llvm::all_of(list, [](Attribute one) {
+           auto parameter = dyn_cast<DictionaryAttr>(one);
+           if (!parameter || !parameter.getAs<StringAttr>("name"))
+             return false;
+           bool hasShape =
+               parameter.getAs<DenseI64ArrayAttr>("shape") != nullptr;
+           return parameter.size() == (hasShape ? 2 : 1);
+         });
+}
+
+namespace {
+struct Row {
+  StringLiteral name;
+  /// What a message says of its type.
+  StringLiteral expected;
+  bool (*fits)(Attribute);
+};
+} // namespace
+
+static constexpr Row kRows[] = {
+    {kPhaseAttr, "one of nn, train, dist, decided, local and plan", isPhase},
+    {kDecisionsAttr, "a dictionary",
+     [](Attribute one) { return isa<DictionaryAttr>(one); }},
+    {kConfigAttr, "a dictionary of strings, and a list of strings as 'keys'",
+     isConfig},
+    {kSeedAttr, "an i64",
+     [](Attribute one) {
+       auto number = dyn_cast<IntegerAttr>(one);
+       return number && number.getType().isSignlessInteger(64);
+     }},
+    {kFoldedParametersAttr,
+     "a list of {name = \"NAME\", shape = array<i64: …>}", isListOfParameters},
+    {kUnshiftedLabelsAttr, "a string",
+     [](Attribute one) { return isa<StringAttr>(one); }},
+    {kUntrainableAttr, "a string",
+     [](Attribute one) { return isa<StringAttr>(one); }},
+};
+
+LogicalResult AccelDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  const Row *row =
+      llvm::find_if(kRows, [&](const Row &one) { return one.name == name; });
+  if (row == std::end(kRows)) {
+    auto diagnostic = op->emitError() << "expected one of ";
+    llvm::interleaveComma(kRows, diagnostic, [&](const Row &one) {
+      diagnostic << "'" << one.name << "'";
+    });
+    return diagnostic << ", found '" << name << "'";
+  }
+  if (!isa<ModuleOp>(op))
+    return op->emitError() << "expected '" << name
+                           << "' on the module, found it on a "
+                           << op->getName();
+  if (!row->fits(attribute.getValue()))
+    return op->emitError() << "expected '" << name << "' to be "
+                           << row->expected << ", found "
+                           << attribute.getValue();
+  return success();
+}

@@ -1,0 +1,34 @@
+// The accel dialect: what a module says of itself.
+
+#ifndef ACCEL_ACCEL_DIALECT_TD
+#define ACCEL_ACCEL_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Accel_Dialect : Dialect {
+  let name = "accel";
+  let cppNamespace = "::accel";
+  let summary = "What a module says of itself";
+  let description = [{
+    `accel` has no ops: it owns the attributes of a module that no op of it says, and
+    that one phase leaves to a later one. An attribute that is not listed here, stands
+    elsewhere or is of another type is refused wherever a module is verified.
+
+    | attribute | what | set by |
+    |---|---|---|
+    | `accel.phase` | the last phase that the module has been through: "nn", "train", "dist", "decided", "local" or "plan" | each phase |
+    | `accel.decisions` | a dictionary of what was decided before the split: `micro_batches` (1 where it is not there) and `schedule`; `search-verify` knows its keys | `search-decide` |
+    | `accel.config` | a dictionary of what config files came to: each setting's value and origin, a string, and in `keys` a list of strings, every key and what became of it | `acc-opt --config` |
+    | `accel.seed` | the seed of everything random, an i64; 0 where it is not there | `nn-build-step` |
+    | `accel.folded_parameters` | parameters of the user's program that the exporter folded away: a list of `{name = "wte.weight", shape = array<i64: 96, 32>}`, without a shape where it is unknown | import |
+    | `accel.unshifted_labels` | the name of the input of labels that `--loss cross_entropy:` added, which is not shifted against the logits | `nn-build-step` |
+    | `accel.untrainable` | a sentence that says what the module lacks for training, as it was imported for inference | import |
+
+    ```mlir
+    module attributes {accel.phase = "train", accel.seed = 7 : i64} { … }
+    ```
+  }];
+  let hasOperationAttrVerify = 1;
+}
+
+#endif

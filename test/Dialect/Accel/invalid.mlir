@@ -1,0 +1,59 @@
+// RUN: acc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.untrainable', found 'accel.phse'}}
+module attributes {accel.phse = "nn"} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.seed' on the module, found it on a func.func}}
+func.func private @f() attributes {accel.seed = 1 : i64}
+
+// -----
+
+// expected-error @below {{expected 'accel.phase' to be one of nn, train, dist, decided, local and plan, found "late"}}
+module attributes {accel.phase = "late"} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.phase' to be one of nn, train, dist, decided, local and plan, found 3 : i64}}
+module attributes {accel.phase = 3 : i64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.decisions' to be a dictionary, found "gpipe"}}
+module attributes {accel.decisions = "gpipe"} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.config' to be a dictionary of strings, and a list of strings as 'keys', found {zero_stage = 2 : i64}}}
+module attributes {accel.config = {zero_stage = 2 : i64}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.config' to be a dictionary of strings, and a list of strings as 'keys', found {keys = [1]}}}
+module attributes {accel.config = {keys = [1]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.seed' to be an i64, found 1 : i32}}
+module attributes {accel.seed = 1 : i32} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.folded_parameters' to be a list of {name = "NAME", shape = array<i64: …>}, found [{shape = array<i64: 2>}]}}
+module attributes {accel.folded_parameters = [{shape = array<i64: 2>}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.folded_parameters' to be a list of {name = "NAME", shape = array<i64: …>}, found [{name = "w", shape = [2]}]}}
+module attributes {accel.folded_parameters = [{name = "w", shape = [2]}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.unshifted_labels' to be a string, found unit}}
+module attributes {accel.unshifted_labels} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.untrainable' to be a string, found true}}
+module attributes {accel.untrainable = true} {}
