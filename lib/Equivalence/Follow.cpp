@@ -110,6 +110,7 @@ void Follower::followOp(Operation *op) {
     size_t count = 0;
     for (const Logical::Ops *each : readers)
       count += each->size();
+
     if (count < fewestReaders) {
       fewest = std::move(readers);
       fewestReaders = count;
@@ -166,6 +167,8 @@ void Follower::followCounter(Operation *op, Known &result) {
       continue;
     for (Operation *whole : logical.getSources(iota->getName())) {
       Piece piece = makeFree(whole->getResult(0));
+      if (iota.getDim() >= piece.dims.size())
+        continue;
       piece.dims[iota.getDim()] = {offset->axes, false};
       if (agree(whole, iota) && maker.fits(piece, iota.getType()))
         insert(result.pieces, piece);

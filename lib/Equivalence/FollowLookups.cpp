@@ -19,6 +19,7 @@ bool Follower::isFormula(Operation *op) {
   if (auto select = dyn_cast<nn::SelectOp>(op);
       select && isPart(op->getOperand(0)))
     return !isPart(op->getOperand(1)) ||
+           !at(op->getOperand(1)).pieces.empty() ||
            getElementTypeOrSelf(op->getResult(0)).isIntOrIndex();
   if (!isa<nn::CastOp, nn::BroadcastOp, nn::ReshapeOp, nn::AddOp, nn::SubOp,
            nn::CompareOp, nn::AndOp>(op))

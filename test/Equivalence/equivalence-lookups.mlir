@@ -44,8 +44,8 @@
 // RUN: %{refused}
 module attributes {accel.phase = "train"} {
   dist.mesh @mesh ["tp" = 2]
-  func.func @main(%w: tensor<8x3xf64> {nn.input = "w"}, %v: tensor<3x8xf64> {nn.input = "v"}, %i: tensor<5xi64> {nn.input = "i"}, %u: tensor<5x3xf64> {nn.input = "u"})
-      -> (tensor<5x3xf64> {nn.output = "x"}, tensor<3x5xf64> {nn.output = "y"}, tensor<8x3xf64> {nn.output = "z"}) attributes {nn.entry} {
+  func.func @main(%w: tensor<8x3xf64> {nn.input = "w"}, %v: tensor<3x8xf64> {nn.input = "v"}, %i: tensor<5xi64> {nn.input = "i"}, %u: tensor<5x3xf64> {nn.input = "u"}, %j: tensor<7xi64> {nn.input = "j"}, %t: tensor<7x3xf64> {nn.input = "t"})
+      -> (tensor<5x3xf64> {nn.output = "x"}, tensor<3x5xf64> {nn.output = "y"}, tensor<8x3xf64> {nn.output = "z"}, tensor<8x3xf64> {nn.output = "p"}) attributes {nn.entry} {
     %a = dist.constraint %w to <@mesh, [{tp}, {}]> : tensor<8x3xf64>
     %b = dist.constraint %v to <@mesh, [{}, {tp}]> : tensor<3x8xf64>
     %x = nn.gather %a, %i dim 0 padding 1 : (tensor<8x3xf64>, tensor<5xi64>) -> tensor<5x3xf64>
@@ -53,6 +53,15 @@ module attributes {accel.phase = "train"} {
     %zero = nn.constant dense<0.0> : tensor<8x3xf64>
     %s = nn.scatter_add %zero, %i, %u dim 0 : (tensor<8x3xf64>, tensor<5xi64>, tensor<5x3xf64>) -> tensor<8x3xf64>
     %z = dist.constraint %s to <@mesh, [{tp}, {}]> : tensor<8x3xf64>
-    return %x, %y, %z : tensor<5x3xf64>, tensor<3x5xf64>, tensor<8x3xf64>
+    // As the gradient of a table with a row for padding.
+    %one = nn.constant dense<1> : tensor<7xi64>
+    %isPadding = nn.compare eq %j, %one : tensor<7xi64>
+    %mask = nn.reshape %isPadding : (tensor<7xi1>) -> tensor<7x1xi1>
+    %masks = nn.broadcast %mask : (tensor<7x1xi1>) -> tensor<7x3xi1>
+    %zeros = nn.constant dense<0.0> : tensor<7x3xf64>
+    %kept = nn.select %masks, %zeros, %t : tensor<7x3xf64>
+    %r = nn.scatter_add %zero, %j, %kept dim 0 : (tensor<8x3xf64>, tensor<7xi64>, tensor<7x3xf64>) -> tensor<8x3xf64>
+    %p = dist.constraint %r to <@mesh, [{tp}, {}]> : tensor<8x3xf64>
+    return %x, %y, %z, %p : tensor<5x3xf64>, tensor<3x5xf64>, tensor<8x3xf64>, tensor<8x3xf64>
   }
 }

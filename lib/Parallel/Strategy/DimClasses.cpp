@@ -137,6 +137,15 @@ void DimClasses::makeSum(Value value, unsigned number) {
     classes[number].bytes += 2 * getTensorBytes(value.getType());
 }
 
+/// A sum waits while terms go one way; where they would go several, it is made.
+void DimClasses::addTerms(Operation *op, unsigned number) {
+  for (Value result : op->getResults())
+    if (result.hasOneUse())
+      terms[result].push_back(number);
+    else if (!result.use_empty())
+      makeSum(result, number);
+}
+
 /// Where an op is linear in terms, sums wait; elsewhere they are made.
 void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
   llvm::SmallSetVector<unsigned, 4> waiting;
@@ -148,8 +157,7 @@ void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
       if (llvm::is_contained(terms.lookup(operand), number))
         those.push_back(index);
     if (llvm::is_contained(rule.linearGroups, those))
-      for (Value result : op->getResults())
-        terms[result].push_back(number);
+      addTerms(op, number);
     else
       for (unsigned index : those)
         makeSum(op->getOperand(index), number);
@@ -181,8 +189,12 @@ void DimClasses::weigh(Operation *op) {
   for (auto [factor, number] : of) {
     classes[number].flops += flops;
     if (rule.factors[factor].kind == FactorKind::Sum)
-      for (Value result : op->getResults())
-        terms[result].push_back(number);
+      addTerms(op, number);
+    else if (rule.factors[factor].kind == FactorKind::Inside)
+      // A few numbers for each row.
+      for (Value operand : op->getOperands().take_front())
+        classes[number].bytes +=
+            6 * getTensorBytes(operand.getType()) / rule.factors[factor].size;
     else if (rule.factors[factor].kind != FactorKind::PassThrough)
       for (Value result : op->getResults())
         makeSum(result, number);

@@ -372,7 +372,9 @@ TEST_P(ShardingRulesTest, EveryFactorSplits) {
         EXPECT_FALSE(operand.getDefiningOp<dist::ReshardOp>());
       auto sharding =
           dist::ShardingAttr::of(opOf(placed)->getResult(0).getType());
-      bool reduced = rule.factors[factor].kind != FactorKind::PassThrough;
+      FactorKind kind = rule.factors[factor].kind;
+      bool reduced =
+          kind != FactorKind::PassThrough && kind != FactorKind::Inside;
       EXPECT_EQ(sharding.isPartial(), reduced);
     });
     if (HasFatalFailure())
