@@ -27,6 +27,7 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("dp_shard", "int>=1"),
     ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
     ofLayout("train_batch_size", "int>=1"),
     ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
     ofLayout("gradient_accumulation_steps", "int>=1"),

@@ -37,6 +37,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
+    {"tp.vocabulary",
+     [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
 };
 
 static const Row *findRow(StringRef name) {

@@ -18,7 +18,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
-  pm.addPass(createSplitWeightsPass());
+  pm.addPass(createSplitWeightsPass(options.splitWeights));
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));

@@ -1,4 +1,5 @@
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights | FileCheck %s
+// RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights=vocabulary=false | FileCheck %s --check-prefix=WHOLE
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights --dist-propagate --dist-materialize --dist-plan-reshards | FileCheck %s --check-prefix=MOVED
 
 // The hidden width of an MLP, from columns to rows; its bias with it. The sum is the only exchange.
@@ -142,6 +143,10 @@ func.func @square(%x: tensor<512x64xf32> {nn.input = "x"}, %w: tensor<64x64xf32>
 
 // A vocabulary: the rows of a table that is looked up, and of the weight that makes logits, which are
 // one; the loss has the sums that it needs inside.
+// WHOLE-LABEL: func.func @mlp
+// WHOLE-DAG: dist.constraint %arg1 to #all-tp : tensor<8x32xf32>
+// WHOLE-LABEL: func.func @vocabulary
+// WHOLE-DAG: dist.constraint %arg2 to #all-all : tensor<256x8xf32>
 // CHECK-LABEL: func.func @vocabulary
 // CHECK-DAG: dist.constraint %arg2 to #tp-all : tensor<256x8xf32>
 // CHECK-DAG: dist.constraint %arg3 to #all-all : tensor<64x8xf32>

@@ -4,6 +4,7 @@
 #include "DimClasses.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
+#include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -33,7 +34,7 @@ class Chooser {
 public:
   Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
       : entry(entry), axis(axis), ranks(ranks), classes(entry) {}
-  Splits run();
+  Splits run(bool splitsVocabulary);
 
 private:
   /// The work saved for each byte.
@@ -51,6 +52,7 @@ private:
   SmallVector<unsigned> findRivals(unsigned number,
                                    const llvm::SetVector<unsigned> &chosen);
   llvm::SetVector<unsigned> choose(ArrayRef<unsigned> candidates);
+  llvm::SmallDenseSet<unsigned> findVocabularies();
 
   func::FuncOp entry;
   StringRef axis;
@@ -110,7 +112,24 @@ llvm::SetVector<unsigned> Chooser::choose(ArrayRef<unsigned> candidates) {
   return chosen;
 }
 
-Splits Chooser::run() {
+/// What indices point into, and what probabilities are of.
+llvm::SmallDenseSet<unsigned> Chooser::findVocabularies() {
+  llvm::SmallDenseSet<unsigned> found;
+  for (Operation &op : entry.front())
+    if (auto gather = dyn_cast<nn::GatherOp>(op))
+      found.insert(classes.find(gather.getTable(), gather.getDim()));
+    else if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
+      found.insert(classes.find(softmax.getInput(), softmax.getDim()));
+    else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
+      found.insert(classes.find(loss.getLogits(),
+                                loss.getLogits().getType().getRank() - 1));
+  return found;
+}
+
+Splits Chooser::run(bool splitsVocabulary) {
+  llvm::SmallDenseSet<unsigned> excluded;
+  if (!splitsVocabulary)
+    excluded = findVocabularies();
   SmallVector<std::pair<BlockArgument, unsigned>> dims;
   llvm::SmallSetVector<unsigned, 16> candidates;
   for (BlockArgument argument : entry.getArguments()) {
@@ -126,7 +145,7 @@ Splits Chooser::run() {
       if (!axes.empty())
         continue;
       dims.emplace_back(argument, dim);
-      if (classes.get(number).size % ranks == 0)
+      if (classes.get(number).size % ranks == 0 && !excluded.contains(number))
         candidates.insert(number);
     }
   }
@@ -176,7 +195,7 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       chosenOn = entries.front();
     if (!chosenOn)
       return;
-    Splits splits = Chooser(chosenOn, axis, ranks).run();
+    Splits splits = Chooser(chosenOn, axis, ranks).run(vocabulary);
     for (func::FuncOp entry : entries)
       split(entry, splits, axis);
   }
