@@ -14,8 +14,8 @@ using namespace accel::equivalence;
 /// Such a value is nothing by itself: only a lookup reads it.
 bool Follower::isFormula(Operation *op) {
   auto isPart = [&](Value value) { return bool(at(value).formula); };
-  if (auto gather = dyn_cast<nn::GatherOp>(op))
-    return isPart(gather.getIndices());
+  if (isa<nn::GatherOp, nn::GatherNdOp>(op))
+    return isPart(op->getOperand(1));
   if (auto select = dyn_cast<nn::SelectOp>(op);
       select && isPart(op->getOperand(0)))
     return !isPart(op->getOperand(1)) ||
@@ -81,6 +81,10 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
   if (auto gather = dyn_cast<nn::GatherOp>(whole)) {
     dim = gather.getDim();
     countsFromEnd = !gather.getNonNegative();
+  } else if (auto gather = dyn_cast<nn::GatherNdOp>(whole)) {
+    if (shapeOf(gather.getIndices()).back() != 1)
+      return {};
+    dim = gather.getBatchDims();
   } else {
     dim = cast<nn::ScatterAddOp>(whole).getDim();
   }
@@ -113,33 +117,42 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
   return results;
 }
 
+/// Whether two ops look up along the same dimension and stop for the same
+/// indices. Which row is padding says nothing of what is looked up.
+static bool isSameLookup(Operation *whole, Operation *local) {
+  auto gather = dyn_cast<nn::GatherOp>(whole),
+       other = dyn_cast<nn::GatherOp>(local);
+  if (gather && other)
+    return gather.getDim() == other.getDim() &&
+           gather.getNonNegative() == other.getNonNegative();
+  return isa<nn::GatherNdOp>(whole) && agree(whole, local);
+}
+
 /// A lookup, where others' rows are masked.
 void Follower::followLookup(Operation *op, Known &result) {
   auto select = dyn_cast<nn::SelectOp>(op);
-  auto gather =
-      select
-          ? dyn_cast_if_present<nn::GatherOp>(getFormulaOp(select.getOnTrue()))
-          : nn::GatherOp();
-  if (!gather)
+  Operation *gather = select ? getFormulaOp(select.getOnTrue()) : nullptr;
+  if (!isa_and_nonnull<nn::GatherOp, nn::GatherNdOp>(gather))
     return;
-  auto masked = getMasked(op->getResult(0), shapeOf(gather.getIndices()), 0,
-                          gather.getDim());
+  // The picks of tuples lead.
+  auto one = dyn_cast<nn::GatherOp>(gather);
+  auto masked = getMasked(op->getResult(0), shapeOf(gather->getOperand(1)), 0,
+                          one ? one.getDim() : 0);
   if (!masked) {
     why = "rows of other ranks are not masked";
     return;
   }
   Logical::Ops candidates;
-  for (const Piece &table : at(gather.getTable()).pieces)
+  for (const Piece &table : at(gather->getOperand(0)).pieces)
     for (Operation *reader : logical.getReaders(table.logical))
-      if (auto whole = dyn_cast<nn::GatherOp>(reader);
-          whole && whole.getDim() == gather.getDim() &&
-          whole.getNonNegative() == gather.getNonNegative() &&
-          logical.rootOf(whole.getTable()) == table.logical)
+      if (isSameLookup(reader, gather) &&
+          logical.rootOf(reader->getOperand(0)) == table.logical)
         candidates.insert(reader);
   for (Operation *whole : candidates)
-    for (const Piece &piece : applyOwn(
-             whole, gather, masked->mask,
-             {hold(gather.getTable(), logical.rootOf(whole->getOperand(0)))}))
+    for (const Piece &piece :
+         applyOwn(whole, gather, masked->mask,
+                  {hold(gather->getOperand(0),
+                        logical.rootOf(whole->getOperand(0)))}))
       insert(result.pieces, piece);
 }
 

@@ -202,7 +202,7 @@ static OpMap getMap(nn::GatherOp op, bool ownRows) {
   return map;
 }
 
-static OpMap getMap(nn::GatherNdOp op) {
+static OpMap getMap(nn::GatherNdOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t batch = op.getBatchDims(), lead = map.operands[1].size() - 1;
   size_t parts = shapeOf(op.getIndices()).back();
@@ -214,6 +214,8 @@ static OpMap getMap(nn::GatherNdOp op) {
   for (size_t dim = batch + parts; dim < map.operands[0].size(); ++dim)
     map.operands[0][dim] = map.results[0][lead + dim - batch - parts] =
         map.add();
+  if (ownRows && parts == 1)
+    map.reduced = {map.operands[0][batch] = map.add()};
   map.linear = {{0}};
   return map;
 }
@@ -319,10 +321,10 @@ std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
     return getElementwiseMap(op);
   return llvm::TypeSwitch<Operation *, std::optional<OpMap>>(op)
       .Case<nn::MatmulOp, nn::ReduceOp, nn::BroadcastOp, nn::TransposeOp,
-            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::GatherNdOp,
-            nn::LayerNormOp, nn::CrossEntropyOp, nn::AttentionOp,
-            nn::AttentionGradOp>([](auto op) { return getMap(op); })
-      .Case<nn::GatherOp, nn::ScatterAddOp>(
+            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::LayerNormOp,
+            nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp>(
+          [](auto op) { return getMap(op); })
+      .Case<nn::GatherOp, nn::GatherNdOp, nn::ScatterAddOp>(
           [&](auto op) { return getMap(op, ownRows); })
       .Case<nn::SoftmaxOp, nn::CumsumOp>(
           [](auto op) { return getMapAlong(op, op.getDim()); })

@@ -36,6 +36,11 @@
 // RUN: %{refused}
 // REDEFINE: %{edit} = s/nn.select \(%[0-9]*\), \(%[0-9]*\), \(%[0-9]*\) : tensor<5x3xf64>/nn.select \1, \3, \2 : tensor<5x3xf64>/
 // RUN: %{refused}
+// The same of elements picked by tuples of one index.
+// REDEFINE: %{edit} = s/nn.select \(%[0-9]*\), \(%[0-9]*\), %[0-9]* : tensor<4x2xf64>/nn.select \1, \2, \2 : tensor<4x2xf64>/
+// RUN: %{refused}
+// REDEFINE: %{edit} = s/nn.select \(%[0-9]*\), \(%[0-9]*\), \(%[0-9]*\) : tensor<4x2xf64>/nn.select \1, \3, \2 : tensor<4x2xf64>/
+// RUN: %{refused}
 // A lookup that stops for other indices.
 // REDEFINE: %{edit} = s/ {non_negative}//
 // RUN: %{refused}
@@ -44,8 +49,8 @@
 // RUN: %{refused}
 module attributes {accel.phase = "train"} {
   dist.mesh @mesh ["tp" = 2]
-  func.func @main(%w: tensor<8x3xf64> {nn.input = "w"}, %v: tensor<3x8xf64> {nn.input = "v"}, %i: tensor<5xi64> {nn.input = "i"}, %u: tensor<5x3xf64> {nn.input = "u"}, %j: tensor<7xi64> {nn.input = "j"}, %t: tensor<7x3xf64> {nn.input = "t"})
-      -> (tensor<5x3xf64> {nn.output = "x"}, tensor<3x5xf64> {nn.output = "y"}, tensor<8x3xf64> {nn.output = "z"}, tensor<8x3xf64> {nn.output = "p"}) attributes {nn.entry} {
+  func.func @main(%w: tensor<8x3xf64> {nn.input = "w"}, %v: tensor<3x8xf64> {nn.input = "v"}, %i: tensor<5xi64> {nn.input = "i"}, %u: tensor<5x3xf64> {nn.input = "u"}, %j: tensor<7xi64> {nn.input = "j"}, %t: tensor<7x3xf64> {nn.input = "t"}, %n: tensor<4x8xf64> {nn.input = "n"}, %k: tensor<4x2x1xi64> {nn.input = "k"})
+      -> (tensor<5x3xf64> {nn.output = "x"}, tensor<3x5xf64> {nn.output = "y"}, tensor<8x3xf64> {nn.output = "z"}, tensor<8x3xf64> {nn.output = "p"}, tensor<4x2xf64> {nn.output = "e"}) attributes {nn.entry} {
     %a = dist.constraint %w to <@mesh, [{tp}, {}]> : tensor<8x3xf64>
     %b = dist.constraint %v to <@mesh, [{}, {tp}]> : tensor<3x8xf64>
     %x = nn.gather %a, %i dim 0 padding 1 : (tensor<8x3xf64>, tensor<5xi64>) -> tensor<5x3xf64>
@@ -62,6 +67,8 @@ module attributes {accel.phase = "train"} {
     %kept = nn.select %masks, %zeros, %t : tensor<7x3xf64>
     %r = nn.scatter_add %zero, %j, %kept dim 0 : (tensor<8x3xf64>, tensor<7xi64>, tensor<7x3xf64>) -> tensor<8x3xf64>
     %p = dist.constraint %r to <@mesh, [{tp}, {}]> : tensor<8x3xf64>
-    return %x, %y, %z, %p : tensor<5x3xf64>, tensor<3x5xf64>, tensor<8x3xf64>, tensor<8x3xf64>
+    %d = dist.constraint %n to <@mesh, [{}, {tp}]> : tensor<4x8xf64>
+    %e = nn.gather_nd %d, %k {batch_dims = 1 : i64} : (tensor<4x8xf64>, tensor<4x2x1xi64>) -> tensor<4x2xf64>
+    return %x, %y, %z, %p, %e : tensor<5x3xf64>, tensor<3x5xf64>, tensor<8x3xf64>, tensor<8x3xf64>, tensor<4x2xf64>
   }
 }

@@ -155,6 +155,55 @@ struct GatherRule
   }
 };
 
+struct GatherNdRule
+    : ShardingRuleOpInterface::ExternalModel<GatherNdRule, nn::GatherNdOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto gather = cast<nn::GatherNdOp>(op);
+    auto rule = ShardingRule::getWhole(op);
+    rule.linearGroups = {{0}};
+    rule.indexFree = false;
+    size_t batch = gather.getBatchDims();
+    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
+    ArrayRef<int64_t> table = shapeOf(gather.getTable());
+    for (size_t dim = 0; dim + 1 < indices.size(); ++dim) {
+      rule.passThrough(indices[dim], 1, dim, dim);
+      if (dim < batch)
+        rule.operands[0][dim] = rule.results[0][dim];
+    }
+    if (indices.back() == 1 && canSplitRows(gather.getTable()))
+      rule.operands[0][batch] = {rule.addFactor(table[batch], FactorKind::Sum)};
+    size_t tuple = batch + indices.back();
+    for (size_t dim = tuple; dim < table.size(); ++dim)
+      rule.passThrough(table[dim], 0, dim, indices.size() - 1 + dim - tuple);
+    return rule;
+  }
+
+  LogicalResult localize(Operation *op, OpBuilder &builder, ValueRange operands,
+                         TypeRange types,
+                         SmallVectorImpl<Value> &results) const {
+    auto gather = cast<nn::GatherNdOp>(op);
+    int64_t at = gather.getBatchDims();
+    ArrayRef<int64_t> whole = shapeOf(gather.getTable()),
+                      own = shapeOf(operands[0]);
+    Value indices = operands[1], isOwn;
+    if (at < static_cast<int64_t>(whole.size()) && own[at] != whole[at]) {
+      auto axes =
+          dist::ShardingAttr::of(gather.getTable().getType()).getDims()[at];
+      OwnIndices of = makeOwn(op, builder, indices, axes, whole[at], own[at],
+                              /*countsFromEnd=*/true);
+      indices = of.indices;
+      isOwn = of.isOwn;
+    }
+    results.push_back(nn::GatherNdOp::create(builder, op->getLoc(), types[0],
+                                             operands[0], indices,
+                                             gather.getBatchDimsAttr()));
+    // A tuple has one index: that dimension comes or goes as another of size 1.
+    if (isOwn)
+      results[0] = maskOthers(builder, op->getLoc(), results[0], isOwn, 0, 0);
+    return success();
+  }
+};
+
 /// Where the table starts as zeros, ranks that have some of the indices have
 /// terms of the sum; any other start would count once per rank. Batches have
 /// indices of their own, and pass through.
@@ -214,5 +263,6 @@ struct ScatterAddRule
 
 void parallel::attachLookupModels(MLIRContext *context) {
   nn::GatherOp::attachInterface<GatherRule>(*context);
+  nn::GatherNdOp::attachInterface<GatherNdRule>(*context);
   nn::ScatterAddOp::attachInterface<ScatterAddRule>(*context);
 }

@@ -161,26 +161,6 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, nn::PadOp> {
 
 /// Batch dimensions are common to table, indices and result; those that index
 /// tuples point into are whole.
-struct GatherNdRule
-    : ShardingRuleOpInterface::ExternalModel<GatherNdRule, nn::GatherNdOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto gather = cast<nn::GatherNdOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0}};
-    size_t batch = gather.getBatchDims();
-    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
-    ArrayRef<int64_t> table = shapeOf(gather.getTable());
-    for (size_t dim = 0; dim + 1 < indices.size(); ++dim) {
-      rule.passThrough(indices[dim], 1, dim, dim);
-      if (dim < batch)
-        rule.operands[0][dim] = rule.results[0][dim];
-    }
-    size_t tuple = batch + indices.back();
-    for (size_t dim = tuple; dim < table.size(); ++dim)
-      rule.passThrough(table[dim], 0, dim, indices.size() - 1 + dim - tuple);
-    return rule;
-  }
-};
 } // namespace
 
 void parallel::attachShapeModels(MLIRContext *context) {
@@ -190,5 +170,4 @@ void parallel::attachShapeModels(MLIRContext *context) {
   nn::SliceOp::attachInterface<SliceRule>(*context);
   nn::ConcatOp::attachInterface<ConcatRule>(*context);
   nn::PadOp::attachInterface<PadRule>(*context);
-  nn::GatherNdOp::attachInterface<GatherNdRule>(*context);
 }
