@@ -11,10 +11,12 @@ namespace accel {
 
 /// What becomes of a factor: it stands in results (`PassThrough`), or the op
 /// combines over it (`Sum`, `Max`, `Min`), so that ranks which hold pieces of
-/// it compute partial results. A result that has a combined factor all the same
-/// is no partial one: attention's gradient has a row of its query's for each
-/// row, and sums over all of them in its keys'.
-enum class FactorKind { PassThrough, Sum, Max, Min };
+/// it compute partial results; or that is the op's own affair (`Inside`): its
+/// local form has the collectives, and its results are not partial. A result
+/// that has a combined factor all the same is no partial one: attention's
+/// gradient has a row of its query's for each row, and sums over all of them in
+/// its keys'.
+enum class FactorKind { PassThrough, Sum, Max, Min, Inside };
 
 /// An op's dimensions, written in factors. matmul [i, k] x [k, j] -> [i, j] has
 /// the factors i, j and k, the last one a Sum. A dimension of several factors

@@ -32,6 +32,7 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
     ofPass("sequence_parallelism", "bool",
            "tp ranks share the rows that products do not split"),
+    ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
     ofLayout("train_batch_size", "int>=1"),
     ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
     ofLayout("gradient_accumulation_steps", "int>=1"),

@@ -39,6 +39,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
     {"sequence_parallelism",
      [](PhaseOptions &o) -> Into { return o.place.scatterSums.enabled; }},
+    {"tp.vocabulary",
+     [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
 };
 
 static const Row *findRow(StringRef name) {

@@ -77,11 +77,10 @@ bool equivalence::agree(Operation *logical, Operation *local) {
 
 /// The results, each way, of `whole` on each choice of pieces. Zero is a term
 /// of any sum: where `zeros` says so, it takes part in those of its neighbours.
-std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
-                                                const Operands &operands,
-                                                ArrayRef<bool> zeros,
-                                                Operation *local) {
-  std::optional<OpMap> map = getOpMap(whole);
+std::vector<std::vector<Piece>>
+Follower::apply(Operation *whole, const Operands &operands,
+                ArrayRef<bool> zeros, Operation *local, bool ownRows) {
+  std::optional<OpMap> map = getOpMap(whole, ownRows);
   std::vector<std::vector<Piece>> choices = {{}};
   for (const std::vector<Piece> &each : operands) {
     std::vector<std::vector<Piece>> longer;
@@ -102,7 +101,7 @@ std::vector<std::vector<Piece>> Follower::apply(Operation *whole,
             if (!choice[other].partial.empty())
               choice[number].partial = choice[other].partial;
     for (auto &reading : maker.getReadings(whole, choice, local))
-      if (auto pieces = maker.applyOp(whole, reading, local, why);
+      if (auto pieces = maker.applyOp(whole, reading, local, why, ownRows);
           succeeded(pieces))
         results.push_back(*pieces);
   }
@@ -125,6 +124,7 @@ void Follower::followOp(Operation *op) {
     size_t count = 0;
     for (const Logical::Ops *each : readers)
       count += each->size();
+
     if (count < fewestReaders) {
       fewest = std::move(readers);
       fewestReaders = count;
@@ -181,6 +181,8 @@ void Follower::followCounter(Operation *op, Known &result) {
       continue;
     for (Operation *whole : logical.getSources(iota->getName())) {
       Piece piece = makeFree(whole->getResult(0));
+      if (iota.getDim() >= piece.dims.size())
+        continue;
       piece.dims[iota.getDim()] = {offset->axes, false};
       if (agree(whole, iota) && maker.fits(piece, iota.getType()))
         insert(result.pieces, piece);
@@ -267,6 +269,8 @@ LogicalResult Follower::follow(Operation *op) {
       followCounter(op, result);
       followMerged(op, result);
       followPadding(op, result);
+      followLookup(op, result);
+      followOwnScatter(op, result);
       // What does nothing but move equal elements leaves them equal.
       if (isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
         result.splat = at(op->getOperand(0)).splat;
@@ -290,6 +294,8 @@ LogicalResult Follower::follow(Operation *op) {
     followTerms(op, result);
     at(op->getResult(0)) = std::move(result);
   }
+  if (op->getNumResults() == 1 && isFormula(op))
+    at(op->getResult(0)).formula = op->getResult(0);
   if (isFollowed())
     return success();
   return op->emitError() << "does not follow from the logical program: " << why;

@@ -5,6 +5,7 @@
 
 #include "Logical.h"
 #include "Pieces.h"
+#include "dialects/NN/NN.h"
 #include <map>
 
 namespace accel::equivalence {
@@ -31,10 +32,13 @@ struct Known {
   /// What it is of a value whose elements the logical program has nowhere in
   /// this shape.
   std::vector<View> views;
+  /// Where it is a value of arithmetic on indices, itself: what it comes to is
+  /// seen where it is used.
+  mlir::Value formula;
 
   bool isNothing() const {
     return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
-           views.empty();
+           views.empty() && !formula;
   }
   bool isZero() const;
   /// Whether it changes nothing where it is combined with others.
@@ -81,14 +85,36 @@ private:
   std::optional<View> applyParts(mlir::Operation *whole,
                                  mlir::Operation *local);
   void followTerms(mlir::Operation *op, Known &result);
+  /// What is somewhere a value, and zeros where a mask does not hold.
+  struct Masked {
+    mlir::Value value, mask;
+  };
+  std::optional<Masked> getMasked(mlir::Value value,
+                                  llvm::ArrayRef<int64_t> shape, size_t batch,
+                                  size_t from);
+  bool isFormula(mlir::Operation *op);
+  mlir::Operation *getFormulaOp(mlir::Value value) {
+    mlir::Value formula = at(value).formula;
+    return formula ? formula.getDefiningOp() : nullptr;
+  }
+  std::vector<Piece> applyOwn(mlir::Operation *whole, mlir::Operation *local,
+                              mlir::Value mask, Operands values,
+                              bool startsAsZeros = false);
+  std::vector<Piece> applyOwnScatter(mlir::Operation *whole,
+                                     mlir::Operation *local,
+                                     std::vector<Piece> table,
+                                     bool startsAsZeros);
+  void followLookup(mlir::Operation *op, Known &result);
+  void followOwnScatter(mlir::Operation *op, Known &result);
   bool distribute(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
   void followOp(mlir::Operation *op);
   std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
                                         const Operands &operands,
                                         llvm::ArrayRef<bool> zeros,
-                                        mlir::Operation *local);
-  Logical::Ops findScatters(mlir::Value updates);
+                                        mlir::Operation *local,
+                                        bool ownRows = false);
+  Logical::Ops findScatters(nn::ScatterAddOp local);
   std::vector<Piece> applyScatter(mlir::Operation *whole,
                                   mlir::Operation *local);
   using Terms = std::vector<std::vector<Piece>>;

@@ -23,19 +23,25 @@ void Follower::insertSum(std::vector<Piece> &pieces, const Piece &piece) {
   }
 }
 
-/// The logical program's scatters of what `updates` may be.
-Logical::Ops Follower::findScatters(Value updates) {
-  const Known &what = at(updates);
+/// The logical program's scatters of what a local one, which may leave out what
+/// other ranks have, may add.
+Logical::Ops Follower::findScatters(nn::ScatterAddOp local) {
   Logical::Ops found;
   auto add = [&](const Logical::Ops &readers) {
     for (Operation *reader : readers)
       if (isa<nn::ScatterAddOp>(reader))
         found.insert(reader);
   };
-  for (const Piece &piece : what.pieces)
-    add(logical.getReaders(piece.logical));
-  if (what.splat)
-    add(logical.getReaders(what.splat));
+  auto addOf = [&](const Known &what) {
+    for (const Piece &piece : what.pieces)
+      add(logical.getReaders(piece.logical));
+    if (what.splat)
+      add(logical.getReaders(what.splat));
+  };
+  addOf(at(local.getUpdates()));
+  if (auto select =
+          dyn_cast_if_present<nn::SelectOp>(getFormulaOp(local.getUpdates())))
+    addOf(at(select.getOnTrue()));
   return found;
 }
 
@@ -56,6 +62,9 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
       hold(scatter.getUpdates(), logical.rootOf(onto.getUpdates()))};
   for (auto &results : apply(whole, operands, {true, false, false}, local))
     insert(terms, results.front());
+  for (const Piece &piece :
+       applyOwnScatter(whole, local, operands[0], /*startsAsZeros=*/true))
+    insert(terms, piece);
   return terms;
 }
 
@@ -108,7 +117,7 @@ void Follower::followMerged(Operation *op, Known &result) {
   auto scatter = dyn_cast<nn::ScatterAddOp>(op);
   if (!scatter)
     return;
-  for (Operation *whole : findScatters(scatter.getUpdates())) {
+  for (Operation *whole : findScatters(scatter)) {
     std::vector<Piece> terms = applyScatter(whole, op),
                        onto = at(scatter.getInit()).pieces;
     // What is all equal is any of the values that the logical program adds.
@@ -136,7 +145,7 @@ bool Follower::collectTerms(Operation *op, Terms &terms) {
   if (!scatter || !collect(scatter.getInit()))
     return false;
   std::vector<Piece> term;
-  for (Operation *whole : findScatters(scatter.getUpdates()))
+  for (Operation *whole : findScatters(scatter))
     for (const Piece &piece : applyScatter(whole, op))
       insert(term, piece);
   terms.push_back(term);

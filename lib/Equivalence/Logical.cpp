@@ -86,8 +86,10 @@ Logical::Logical(func::FuncOp entry) {
       for (auto [mine, theirs] :
            llvm::zip_equal(op.getResults(), same->getResults()))
         roots[mine] = theirs;
-    else
+    else {
       add(&op);
+      define(&op);
+    }
   }
   for (OpOperand &operand : entry.front().getTerminator()->getOpOperands()) {
     unsigned number = operand.getOperandNumber();

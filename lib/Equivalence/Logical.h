@@ -48,8 +48,8 @@ public:
   /// The two values of which a root is the sum; none if it is none.
   std::optional<std::pair<mlir::Value, mlir::Value>>
   getTerms(mlir::Value root) const;
-  /// What a sum of a distributed op's results is in the program; none for
-  /// others.
+  /// What a sum of a distributed op's results, or what computes the definition
+  /// of an op, is in the program; none for others.
   mlir::Value getSumOf(mlir::Value added) const { return sums.lookup(added); }
 
   /// Arguments, and roots of results.
@@ -57,6 +57,8 @@ public:
 
 private:
   void add(mlir::Operation *op);
+  /// Writes what an op is by its definition, if that is one of other ops.
+  void define(mlir::Operation *op);
   mlir::Operation *findSame(mlir::Operation *op);
   mlir::Operation *make(mlir::Operation *like, mlir::ValueRange operands);
 

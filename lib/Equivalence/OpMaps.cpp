@@ -187,7 +187,7 @@ static OpMap getMap(nn::PadOp op) {
   return map;
 }
 
-static OpMap getMap(nn::GatherOp op) {
+static OpMap getMap(nn::GatherOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t at = op.getDim(), rank = map.operands[1].size();
   for (size_t dim = 0; dim < map.operands[0].size(); ++dim)
@@ -196,11 +196,13 @@ static OpMap getMap(nn::GatherOp op) {
           map.add();
   for (size_t dim = 0; dim < rank; ++dim)
     map.operands[1][dim] = map.results[0][at + dim] = map.add();
+  if (ownRows)
+    map.reduced = {map.operands[0][at] = map.add()};
   map.linear = {{0}};
   return map;
 }
 
-static OpMap getMap(nn::GatherNdOp op) {
+static OpMap getMap(nn::GatherNdOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t batch = op.getBatchDims(), lead = map.operands[1].size() - 1;
   size_t parts = shapeOf(op.getIndices()).back();
@@ -212,12 +214,14 @@ static OpMap getMap(nn::GatherNdOp op) {
   for (size_t dim = batch + parts; dim < map.operands[0].size(); ++dim)
     map.operands[0][dim] = map.results[0][lead + dim - batch - parts] =
         map.add();
+  if (ownRows && parts == 1)
+    map.reduced = {map.operands[0][batch] = map.add()};
   map.linear = {{0}};
   return map;
 }
 
 /// Onto zeros: each index adds its own slice, to the table of its batch.
-static OpMap getMap(nn::ScatterAddOp op) {
+static OpMap getMap(nn::ScatterAddOp op, bool ownRows) {
   OpMap map = getWholeMap(op);
   size_t at = op.getDim(), batch = op.getBatchDims();
   size_t rank = map.operands[1].size() - batch;
@@ -228,6 +232,8 @@ static OpMap getMap(nn::ScatterAddOp op) {
       if (dim < batch)
         map.operands[1][dim] = map.operands[0][dim];
     }
+  if (ownRows)
+    map.operands[0][at] = map.results[0][at] = map.add();
   map.linear = {{0, 2}};
   if (!isZero(op.getInit()))
     return map;
@@ -315,15 +321,16 @@ static OpMap getMap(nn::AttentionGradOp op) {
   return map;
 }
 
-std::optional<OpMap> accel::equivalence::getOpMap(Operation *op) {
+std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
   if (op->hasTrait<nn::Elementwise>())
     return getElementwiseMap(op);
   return llvm::TypeSwitch<Operation *, std::optional<OpMap>>(op)
       .Case<nn::MatmulOp, nn::ReduceOp, nn::BroadcastOp, nn::TransposeOp,
-            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::GatherOp, nn::GatherNdOp,
-            nn::ScatterAddOp, nn::LayerNormOp, nn::CrossEntropyOp,
-            nn::AttentionOp, nn::AttentionGradOp>(
+            nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::LayerNormOp,
+            nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp>(
           [](auto op) { return getMap(op); })
+      .Case<nn::GatherOp, nn::GatherNdOp, nn::ScatterAddOp>(
+          [&](auto op) { return getMap(op, ownRows); })
       .Case<nn::SoftmaxOp, nn::CumsumOp>(
           [](auto op) { return getMapAlong(op, op.getDim()); })
       .Default([](Operation *) { return std::nullopt; });

@@ -45,8 +45,9 @@ struct OpMap {
 };
 
 /// None for an op that nothing is known of, and for reshapes, whose dimensions
-/// do not run along one by one.
-std::optional<OpMap> getOpMap(mlir::Operation *op);
+/// do not run along one by one. With `ownRows` a rank's indices into a table
+/// are those into its own range of it: it picks and adds terms for these.
+std::optional<OpMap> getOpMap(mlir::Operation *op, bool ownRows = false);
 
 } // namespace accel::equivalence
 

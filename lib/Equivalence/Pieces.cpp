@@ -95,17 +95,16 @@ std::string PieceMaker::describe(const Piece &piece) {
   return text;
 }
 
-FailureOr<std::vector<Piece>> PieceMaker::applyOp(Operation *logical,
-                                                  ArrayRef<Piece> operands,
-                                                  Operation *local,
-                                                  std::string &why) {
+FailureOr<std::vector<Piece>>
+PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
+                    Operation *local, std::string &why, bool ownRows) {
   auto fail = [&](const Twine &what) {
     why = what.str();
     return failure();
   };
   if (isa<nn::ReshapeOp>(logical))
     return applyReshape(logical, operands[0], local, why);
-  std::optional<OpMap> map = getOpMap(logical);
+  std::optional<OpMap> map = getOpMap(logical, ownRows);
   if (!map)
     return fail("nothing is known of what it computes of pieces");
   // What each index is split over: the operands must agree.

@@ -71,11 +71,11 @@ public:
 
   /// What a local op computes of the results of `logical`, its operands holding
   /// `operands`; on failure `why` says what does not hold. The op's own types
-  /// must be those of the pieces.
-  mlir::FailureOr<std::vector<Piece>> applyOp(mlir::Operation *logical,
-                                              llvm::ArrayRef<Piece> operands,
-                                              mlir::Operation *local,
-                                              std::string &why);
+  /// must be those of the pieces. `ownRows`: of a table whose indices are the
+  /// rank's own.
+  mlir::FailureOr<std::vector<Piece>>
+  applyOp(mlir::Operation *logical, llvm::ArrayRef<Piece> operands,
+          mlir::Operation *local, std::string &why, bool ownRows = false);
   /// Dimensions of equal elements that `logical` reduces, or merges with
   /// others, can be read as split over any axes that leave their sizes:
   /// `operands`, in each such way.

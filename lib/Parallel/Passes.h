@@ -17,6 +17,7 @@ namespace accel::parallel {
 /// What phase `dist` needs to know: its passes' own options.
 struct PlaceOptions {
   AnnotatePassOptions annotate;
+  SplitWeightsPassOptions splitWeights;
   /// How data-parallel ranks share the states of a step: what ZeRO stages and
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;

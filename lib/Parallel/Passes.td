@@ -86,6 +86,9 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     Megatron-LM calls column- and row-parallel weights (Shoeybi et al., 2019, section
     3), without names and patterns.
 
+    A vocabulary is such a class: the rows of the tables that are looked up, the
+    logits, and the classes of their loss. It stays whole without `vocabulary`.
+
     Comes after `dist-annotate`, whose constraints on states it changes, in all
     entries alike; what a user has placed stays there.
 
@@ -99,6 +102,7 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     %down = dist.constraint %arg2 to <@mesh, [{tp}, {} ]> : tensor<32x8xf32>
     ```
   }];
+  let options = [Option<"vocabulary", "vocabulary", "bool", "true", "Split what indices point into and losses are over, too">];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 

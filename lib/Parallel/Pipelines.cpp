@@ -25,7 +25,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
-  pm.addPass(createSplitWeightsPass());
+  pm.addPass(createSplitWeightsPass(options.splitWeights));
   record("dist-split-weights");
   pm.addPass(createExchangeHeadsPass());
   pm.addPass(createJoinTermsPass());

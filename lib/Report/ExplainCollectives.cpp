@@ -45,9 +45,10 @@ static Row describe(dist::CollectiveOpInterface op, StringRef task,
     row.ranks *= mesh.findAxisSize(axis).value_or(1);
     if (auto reason = reasons ? reasons.getAs<StringAttr>(axis) : StringAttr())
       row.reasons.push_back(reason.str());
+    else // the op's own: a softmax of which ranks have some of the classes
+      row.reasons.push_back("the op works on what " + axis.str() +
+                            " leaves of its dimensions, and needs this of all");
   }
-  if (row.reasons.empty())
-    row.reasons.push_back("the op works on pieces, and does this to them");
   return row;
 }
 

@@ -1,4 +1,5 @@
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights | FileCheck %s
+// RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights=vocabulary=false | FileCheck %s --check-prefix=WHOLE
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights --dist-propagate --dist-materialize --dist-plan-reshards | FileCheck %s --check-prefix=MOVED
 
 // The hidden width of an MLP, from columns to rows; its bias with it. The sum is the only exchange.
@@ -135,5 +136,35 @@ func.func @square(%x: tensor<512x64xf32> {nn.input = "x"}, %w: tensor<64x64xf32>
   %h = nn.matmul %x, %w : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
   %y = nn.add %h, %x : tensor<512x64xf32>
   return %y : tensor<512x64xf32>
+}
+}
+
+// -----
+
+// A vocabulary: the rows of a table that is looked up, and of the weight that makes logits, which are
+// one; the loss has the sums that it needs inside.
+// WHOLE-LABEL: func.func @mlp
+// WHOLE-DAG: dist.constraint %arg1 to #all-tp : tensor<8x32xf32>
+// WHOLE-LABEL: func.func @vocabulary
+// WHOLE-DAG: dist.constraint %arg2 to #all-all : tensor<256x8xf32>
+// CHECK-LABEL: func.func @vocabulary
+// CHECK-DAG: dist.constraint %arg2 to #tp-all : tensor<256x8xf32>
+// CHECK-DAG: dist.constraint %arg3 to #all-all : tensor<64x8xf32>
+// MOVED-LABEL: func.func @vocabulary
+// MOVED: dist.reshard {{.*}}sum_over_tp> -> tensor<32x8xf32, #dp_replicate-all>
+// MOVED: nn.cross_entropy {{.*}} : (tensor<32x256xf32, #dp_replicate-tp>,
+// MOVED-NOT: dist.reshard
+module {
+dist.mesh @mesh ["dp_replicate" = 2, "tp" = 2]
+nn.state @tokens : tensor<256x8xf32> = dense<0.5>
+nn.state @places : tensor<64x8xf32> = dense<0.5>
+func.func @vocabulary(%i: tensor<32xi64> {nn.input = "i"}, %l: tensor<32xi64> {nn.input = "l"}, %w: tensor<256x8xf32> {nn.state = @tokens}, %p: tensor<64x8xf32> {nn.state = @places}) -> (tensor<32xf32> {nn.output = "loss"}) attributes {nn.entry} {
+  %x = nn.gather %w, %i dim 0 : (tensor<256x8xf32>, tensor<32xi64>) -> tensor<32x8xf32>
+  %y = nn.gather %p, %i dim 0 : (tensor<64x8xf32>, tensor<32xi64>) -> tensor<32x8xf32>
+  %h = nn.add %x, %y : tensor<32x8xf32>
+  %g = nn.gelu erf %h : tensor<32x8xf32>
+  %z = nn.matmul %g, %w {transpose_rhs} : (tensor<32x8xf32>, tensor<256x8xf32>) -> tensor<32x256xf32>
+  %loss = nn.cross_entropy %z, %l : (tensor<32x256xf32>, tensor<32xi64>) -> tensor<32xf32>
+  return %loss : tensor<32xf32>
 }
 }

@@ -11,6 +11,7 @@ namespace accel::parallel {
 
 void attachElementwiseModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);
+void attachLookupModels(mlir::MLIRContext *context);
 void attachLinearModels(mlir::MLIRContext *context);
 void attachReductionModels(mlir::MLIRContext *context);
 void attachNormModels(mlir::MLIRContext *context);

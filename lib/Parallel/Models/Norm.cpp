@@ -1,5 +1,4 @@
-// Softmax and normalisations: rows pass through, what is normalised over is
-// whole.
+// Normalisations: rows pass through, what is normalised over is whole.
 
 #include "Group.h"
 #include "dialects/Interfaces/ShardingRule.h"
@@ -9,19 +8,6 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
-struct SoftmaxRule
-    : ShardingRuleOpInterface::ExternalModel<SoftmaxRule, nn::SoftmaxOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto softmax = cast<nn::SoftmaxOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    for (auto [dim, size] :
-         llvm::enumerate(softmax.getInput().getType().getShape()))
-      if (dim != softmax.getDim())
-        rule.passThrough(size, 0, dim, dim);
-    return rule;
-  }
-};
-
 struct LayerNormRule
     : ShardingRuleOpInterface::ExternalModel<LayerNormRule, nn::LayerNormOp> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -37,6 +23,5 @@ struct LayerNormRule
 } // namespace
 
 void parallel::attachNormModels(MLIRContext *context) {
-  nn::SoftmaxOp::attachInterface<SoftmaxRule>(*context);
   nn::LayerNormOp::attachInterface<LayerNormRule>(*context);
 }

@@ -15,6 +15,7 @@ void parallel::registerShardingRuleModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     attachElementwiseModels(context);
     attachShapeModels(context);
+    attachLookupModels(context);
     attachLinearModels(context);
     attachReductionModels(context);
     attachNormModels(context);

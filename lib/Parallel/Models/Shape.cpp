@@ -159,77 +159,8 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, nn::PadOp> {
   }
 };
 
-/// The dimension that indices point into is whole.
-struct GatherRule
-    : ShardingRuleOpInterface::ExternalModel<GatherRule, nn::GatherOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto gather = cast<nn::GatherOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0}};
-    size_t at = gather.getDim();
-    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
-    for (auto [dim, size] : llvm::enumerate(indices))
-      rule.passThrough(size, 1, dim, at + dim);
-    for (auto [dim, size] : llvm::enumerate(shapeOf(gather.getTable())))
-      if (dim != at)
-        rule.passThrough(size, 0, dim,
-                         dim < at ? dim : dim - 1 + indices.size());
-    return rule;
-  }
-};
-
-/// Where the table starts as zeros, ranks that have some of the indices have
-/// terms of the sum; any other start would count once per rank. Batches have
-/// indices of their own, and pass through.
-struct ScatterAddRule
-    : ShardingRuleOpInterface::ExternalModel<ScatterAddRule, nn::ScatterAddOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto scatter = cast<nn::ScatterAddOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0, 2}};
-    size_t at = scatter.getDim(), batch = scatter.getBatchDims();
-    ArrayRef<int64_t> indices = shapeOf(scatter.getIndices());
-    if (parallel::isZeros(scatter.getInit())) {
-      rule.linearGroups.push_back({2});
-      for (size_t dim = batch; dim < indices.size(); ++dim)
-        rule.operands[1][dim] = rule.operands[2][at + dim - batch] = {
-            rule.addFactor(indices[dim], FactorKind::Sum)};
-    }
-    for (auto [dim, size] : llvm::enumerate(shapeOf(scatter.getInit())))
-      if (dim != at) {
-        unsigned factor = rule.addFactor(size);
-        rule.operands[0][dim] = rule.results[0][dim] = {factor};
-        rule.operands[2][dim < at ? dim : dim - 1 + indices.size() - batch] = {
-            factor};
-        if (dim < batch)
-          rule.operands[1][dim] = {factor};
-      }
-    return rule;
-  }
-};
-
 /// Batch dimensions are common to table, indices and result; those that index
 /// tuples point into are whole.
-struct GatherNdRule
-    : ShardingRuleOpInterface::ExternalModel<GatherNdRule, nn::GatherNdOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto gather = cast<nn::GatherNdOp>(op);
-    auto rule = ShardingRule::getWhole(op);
-    rule.linearGroups = {{0}};
-    size_t batch = gather.getBatchDims();
-    ArrayRef<int64_t> indices = shapeOf(gather.getIndices());
-    ArrayRef<int64_t> table = shapeOf(gather.getTable());
-    for (size_t dim = 0; dim + 1 < indices.size(); ++dim) {
-      rule.passThrough(indices[dim], 1, dim, dim);
-      if (dim < batch)
-        rule.operands[0][dim] = rule.results[0][dim];
-    }
-    size_t tuple = batch + indices.back();
-    for (size_t dim = tuple; dim < table.size(); ++dim)
-      rule.passThrough(table[dim], 0, dim, indices.size() - 1 + dim - tuple);
-    return rule;
-  }
-};
 } // namespace
 
 void parallel::attachShapeModels(MLIRContext *context) {
@@ -239,7 +170,4 @@ void parallel::attachShapeModels(MLIRContext *context) {
   nn::SliceOp::attachInterface<SliceRule>(*context);
   nn::ConcatOp::attachInterface<ConcatRule>(*context);
   nn::PadOp::attachInterface<PadRule>(*context);
-  nn::GatherOp::attachInterface<GatherRule>(*context);
-  nn::ScatterAddOp::attachInterface<ScatterAddRule>(*context);
-  nn::GatherNdOp::attachInterface<GatherNdRule>(*context);
 }

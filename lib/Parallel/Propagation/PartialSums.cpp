@@ -10,7 +10,8 @@ FailureOr<PartialAxes> parallel::getReducedAxes(const ShardingRule &rule,
                                                 ArrayRef<AxisList> factorAxes) {
   PartialAxes reduced;
   for (auto [factor, axes] : llvm::zip(rule.factors, factorAxes)) {
-    if (axes.empty() || factor.kind == FactorKind::PassThrough)
+    if (axes.empty() || factor.kind == FactorKind::PassThrough ||
+        factor.kind == FactorKind::Inside)
       continue;
     dist::Reduction kind = factor.kind == FactorKind::Sum ? dist::Reduction::sum
                            : factor.kind == FactorKind::Max

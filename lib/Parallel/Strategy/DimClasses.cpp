@@ -137,6 +137,14 @@ void DimClasses::makeSum(Value value, unsigned number) {
     classes[number].bytes += 2 * getTensorBytes(value.getType());
 }
 
+/// A sum waits while terms go one way; where they would go several, it is made.
+void DimClasses::addTerms(Value result, unsigned number) {
+  if (result.hasOneUse())
+    terms[result].push_back(number);
+  else if (!result.use_empty())
+    makeSum(result, number);
+}
+
 /// Where an op is linear in terms, sums wait; elsewhere they are made.
 void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
   llvm::SmallSetVector<unsigned, 4> waiting;
@@ -149,7 +157,7 @@ void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
         those.push_back(index);
     if (llvm::is_contained(rule.linearGroups, those))
       for (Value result : op->getResults())
-        terms[result].push_back(number);
+        addTerms(result, number);
     else
       for (unsigned index : those)
         makeSum(op->getOperand(index), number);
@@ -188,7 +196,12 @@ void DimClasses::weigh(Operation *op) {
     if (rule.factors[factor].kind == FactorKind::Sum) {
       for (auto [result, dims] : llvm::zip(op->getResults(), rule.results))
         if (!has(dims))
-          terms[result].push_back(number);
+          addTerms(result, number);
+    } else if (rule.factors[factor].kind == FactorKind::Inside) {
+      // A few numbers for each row.
+      for (Value operand : op->getOperands().take_front())
+        classes[number].bytes +=
+            6 * getTensorBytes(operand.getType()) / rule.factors[factor].size;
     } else if (rule.factors[factor].kind != FactorKind::PassThrough)
       for (Value result : op->getResults())
         makeSum(result, number);

@@ -47,6 +47,7 @@ private:
   void join(mlir::Operation *op);
   void weigh(mlir::Operation *op);
   void addSums(mlir::Operation *op, const ShardingRule &rule);
+  void addTerms(mlir::Value result, unsigned number);
   void makeSum(mlir::Value value, unsigned number);
   void addGroup(llvm::ArrayRef<unsigned> members);
 

@@ -41,13 +41,16 @@ dist::ShardingAttr SumScatterer::getPieces(Value value) {
   AxisLists dims;
   for (const Propagation::Dim &dim : known.dims)
     dims.push_back(dim.axes);
+  // Split by columns already: its rows are whole.
+  if (llvm::any_of(dims, [&](const AxisList &axes) {
+        return llvm::is_contained(axes, axis);
+      }))
+    return {};
   int64_t ranks = *mesh.findAxisSize(axis);
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim) {
     int64_t rest = type.getDimSize(dim) /
                    mesh.getGroupSize(
                        dist::AxesAttr::get(context, dims[dim], /*open=*/false));
-    if (llvm::is_contained(dims[dim], axis))
-      return {};
     if (rest == 1 || rest % ranks != 0)
       continue;
     dims[dim].push_back(axis);

@@ -34,7 +34,7 @@ class Chooser {
 public:
   Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
       : entry(entry), axis(axis), ranks(ranks), classes(entry) {}
-  Splits run();
+  Splits run(bool splitsVocabulary);
 
 private:
   llvm::SmallDenseSet<unsigned> findPositions();
@@ -53,6 +53,7 @@ private:
   SmallVector<unsigned> findRivals(unsigned number,
                                    const llvm::SetVector<unsigned> &chosen);
   llvm::SetVector<unsigned> choose(ArrayRef<unsigned> candidates);
+  llvm::SmallDenseSet<unsigned> findVocabularies();
 
   func::FuncOp entry;
   StringRef axis;
@@ -123,8 +124,24 @@ llvm::SmallDenseSet<unsigned> Chooser::findPositions() {
   return positions;
 }
 
-Splits Chooser::run() {
-  llvm::SmallDenseSet<unsigned> positions = findPositions();
+/// What indices point into, and what probabilities are of.
+llvm::SmallDenseSet<unsigned> Chooser::findVocabularies() {
+  llvm::SmallDenseSet<unsigned> found;
+  for (Operation &op : entry.front())
+    if (auto gather = dyn_cast<nn::GatherOp>(op))
+      found.insert(classes.find(gather.getTable(), gather.getDim()));
+    else if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
+      found.insert(classes.find(softmax.getInput(), softmax.getDim()));
+    else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
+      found.insert(classes.find(loss.getLogits(),
+                                loss.getLogits().getType().getRank() - 1));
+  return found;
+}
+
+Splits Chooser::run(bool splitsVocabulary) {
+  llvm::SmallDenseSet<unsigned> excluded = findPositions();
+  if (!splitsVocabulary)
+    excluded.insert_range(findVocabularies());
   SmallVector<std::pair<BlockArgument, unsigned>> dims;
   llvm::SmallSetVector<unsigned, 16> candidates;
   for (BlockArgument argument : entry.getArguments()) {
@@ -140,7 +157,7 @@ Splits Chooser::run() {
       if (!axes.empty())
         continue;
       dims.emplace_back(argument, dim);
-      if (classes.get(number).size % ranks == 0 && !positions.contains(number))
+      if (classes.get(number).size % ranks == 0 && !excluded.contains(number))
         candidates.insert(number);
     }
   }
@@ -190,7 +207,7 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       chosenOn = entries.front();
     if (!chosenOn)
       return;
-    Splits splits = Chooser(chosenOn, axis, ranks).run();
+    Splits splits = Chooser(chosenOn, axis, ranks).run(vocabulary);
     for (func::FuncOp entry : entries)
       split(entry, splits, axis);
   }

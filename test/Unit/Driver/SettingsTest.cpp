@@ -36,6 +36,9 @@ TEST(Settings, ArePutWhereTheirPassReadsThem) {
   EXPECT_TRUE(options.place.placeGathers.once);
   EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "false"));
   EXPECT_FALSE(options.place.placeGathers.once);
+  EXPECT_TRUE(options.place.splitWeights.vocabulary);
+  EXPECT_FALSE(driver::applySetting(options, "tp.vocabulary", "false"));
+  EXPECT_FALSE(options.place.splitWeights.vocabulary);
 }
 
 TEST(Settings, AreOfTheTypeThatTheirRowSays) {

@@ -383,8 +383,9 @@ TEST_P(ShardingRulesTest, EveryFactorSplits) {
         EXPECT_FALSE(operand.getDefiningOp<dist::ReshardOp>());
       auto sharding =
           dist::ShardingAttr::of(opOf(placed)->getResult(0).getType());
+      FactorKind kind = rule.factors[factor].kind;
       bool reduced =
-          rule.factors[factor].kind != FactorKind::PassThrough &&
+          kind != FactorKind::PassThrough && kind != FactorKind::Inside &&
           llvm::none_of(rule.results[0], [&](const ShardingRule::Dim &dim) {
             return llvm::is_contained(dim, factor);
           });

@@ -1,0 +1,58 @@
+// What integer arithmetic makes of an index, for all indices there are.
+
+#ifndef ACCEL_LIB_EQUIVALENCE_INDEXRANGES_H
+#define ACCEL_LIB_EQUIVALENCE_INDEXRANGES_H
+
+#include "Pieces.h"
+
+namespace accel::equivalence {
+
+struct Known;
+
+/// Values that are computed of one index each and of the rank's number, element
+/// by element, by sums, comparisons and choices. Indices are cut into ranges on
+/// which each value is one expression: few, however many indices there are.
+class IndexRanges {
+public:
+  /// `indices` are of the logical program; `at` says what is known of a value.
+  IndexRanges(mlir::Value indices, PieceMaker &maker,
+              llvm::function_ref<const Known &(mlir::Value)> at)
+      : indices(indices), maker(maker), at(at) {}
+
+  /// Whether, on each rank, `own` holds for exactly the indices that point into
+  /// its range of `size` rows, and `row` is for these the row in the range;
+  /// for indices of other ranges a row that is there; and for those that point
+  /// nowhere one that is not there, so that the run stops as it did.
+  bool areOwn(mlir::Value row, mlir::Value own, int64_t size, int64_t ownSize,
+              bool countsFromEnd);
+
+  /// What holds the indices that the values are computed of, and the axes along
+  /// which the rank has its number.
+  mlir::Value base;
+  Axes axes;
+
+private:
+  /// slope · index + offset
+  struct Line {
+    int64_t slope, offset;
+  };
+  struct Range {
+    int64_t first, last;
+  };
+  std::optional<Line> evaluate(mlir::Value value);
+  std::optional<Line> evaluateOp(mlir::Operation *op);
+  std::optional<Line> compare(mlir::Operation *op);
+  std::optional<Line> add(Line lhs, Line rhs, int64_t sign);
+  std::optional<int64_t> getAt(Line line, int64_t index);
+
+  mlir::Value indices;
+  PieceMaker &maker;
+  llvm::function_ref<const Known &(mlir::Value)> at;
+  int64_t rank = 0;
+  Range range = {0, 0};
+  std::optional<int64_t> cut; ///< where a second range must begin
+};
+
+} // namespace accel::equivalence
+
+#endif // ACCEL_LIB_EQUIVALENCE_INDEXRANGES_H
