@@ -30,6 +30,9 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("tp", "int>=1"),
     ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofPass("sharding.strict", "bool",
+           "an axis that splits nothing, or a size that its ranks do not "
+           "divide, is an error"),
     ofLayout("train_batch_size", "int>=1"),
     ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
     ofLayout("gradient_accumulation_steps", "int>=1"),

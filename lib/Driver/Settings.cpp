@@ -37,6 +37,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
+    {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
 static const Row *findRow(StringRef name) {

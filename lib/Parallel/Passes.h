@@ -21,6 +21,11 @@ struct PlaceOptions {
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;
   PlaceGathersPassOptions placeGathers;
+  /// What the user has placed by name.
+  PlaceNamedPassOptions placeNamed;
+  /// An axis that splits nothing, or a size that its ranks do not divide, is an
+  /// error: of both passes that drop one.
+  bool strict = false;
   /// Keep where every axis comes from (`Explain/Origins.h`).
   bool explain = false;
 };
