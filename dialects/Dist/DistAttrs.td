@@ -47,7 +47,8 @@ def Dist_AxesAttr : Dist_Attr<"Axes", "axes"> {
   let summary = "Names of mesh axes, major to minor";
   let description = [{
     `{mb, dp}` splits into mb chunks, each of them into dp. An open list, `{dp, ?}`,
-    lets propagation add axes at the end; it stands only in a `dist.constraint`.
+    lets propagation add axes at the end; it stands only in a `dist.constraint`. One
+    whose lists are all open is a wish, which gives way where closed ones conflict.
   }];
   let parameters = (ins OptionalArrayRefParameter<"::mlir::StringAttr">:$names, "bool":$open);
   let hasCustomAssemblyFormat = 1;

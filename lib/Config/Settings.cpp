@@ -30,6 +30,8 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("tp", "int>=1"),
     ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofPass("sequence_parallelism", "bool",
+           "tp ranks share the rows that products do not split"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "
            "divide, is an error"),

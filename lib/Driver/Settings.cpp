@@ -37,6 +37,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
+    {"sequence_parallelism",
+     [](PhaseOptions &o) -> Into { return o.place.scatterSums.enabled; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 

@@ -26,6 +26,8 @@ struct PlaceOptions {
   /// An axis that splits nothing, or a size that its ranks do not divide, is an
   /// error: of both passes that drop one.
   bool strict = false;
+  /// Sequence parallelism.
+  ScatterSumsPassOptions scatterSums;
   /// Keep where every axis comes from (`Explain/Origins.h`).
   bool explain = false;
 };

@@ -155,6 +155,51 @@ def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def JoinTermsPass : Pass<"dist-join-terms", "::mlir::ModuleOp"> {
+  let summary = "Adds terms of sums over ranks up before anything else";
+  let description = [{
+    In a chain of additions those values come first that are terms over `tp`: what
+    they come to is summed over ranks once, and not each of them. A gradient that a
+    residual connection and several products add to is such a chain. Comes after
+    `dist-split-weights`, which says whose results are terms.
+
+    ```mlir
+    %0 = nn.add %residual, %v
+    %1 = nn.add %0, %k
+    // becomes, where %v and %k are products with weights that are split over tp
+    %0 = nn.add %v, %k
+    %1 = nn.add %residual, %0
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
+def ScatterSumsPass : Pass<"dist-scatter-sums", "::mlir::ModuleOp"> {
+  let summary = "Leaves sums over tensor-parallel ranks in pieces of rows";
+  let description = [{
+    A sum over `tp` that an op needs is wished to be rows of it on each rank: of the
+    batch, or of the sequence where the batch is cut as far as it goes. What works on
+    each row by itself (residual connections, norms, dropout) follows by propagation,
+    and is done once instead of on all ranks; a product with a split weight gathers
+    the rows again. A sum is then a reduce-scatter and a gather, which move as many
+    bytes as an all-reduce (Korthikanti et al., Reducing Activation Recomputation in
+    Large Transformer Models, 2022, section 4.2). Numbers, and what has no dimension
+    that can be cut, stay as they are. Comes after `dist-join-terms`; refuses to
+    be enabled on a mesh without `tp`.
+
+    ```mlir
+    %y = nn.matmul %h, %w : (tensor<4x6x32xf32>, tensor<32x8xf32>) -> tensor<4x6x8xf32>
+    %z = nn.add %x, %y
+    // becomes, where %h and %w are split over tp
+    %y = nn.matmul %h, %w : (tensor<4x6x32xf32>, tensor<32x8xf32>) -> tensor<4x6x8xf32>
+    %0 = dist.constraint %y to <@mesh, [{tp, ?}, {?}, {?} ]>
+    %z = nn.add %x, %0
+    ```
+  }];
+  let options = [Option<"enabled", "enabled", "bool", "false", "Do it; else nothing">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
   let summary = "Pads states that the ranks which share them cannot split evenly";
   let description = [{
@@ -375,8 +420,10 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     `Propagation`), and changes nothing. A worklist runs to a fixpoint: every
     op's rule translates the shardings of its operands and results into axes of
     its factors and back. Axes are only ever added to a dimension, at its minor
-    end. Where values disagree on a factor, one that a constraint stands on wins,
-    then the larger tensor. Constants beside other operands have no say: each
+    end. What comes first stays: closed constraints before wishes (constraints whose
+    lists are all open), what an op keeps apart before what it adds up. Where values
+    disagree on a factor, one that a constraint stands on wins, then what is no
+    wish, then the larger tensor. Constants beside other operands have no say: each
     reader makes its own.
 
     `print-origins` remarks on every value how it is sharded, and through which
@@ -393,7 +440,9 @@ def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
     types that follow, operands that are placed otherwise a `dist.reshard` right
     before the op (one per value and target type). A factor that is reduced over
     makes the results partial. Partial sums pass through ops that are linear in
-    them, and are reduced in front of all others and of returns. Constraints
+    them, and are reduced in front of all others and of returns; several that an op
+    adds up are added before. What has been moved already is not moved again as a
+    view of itself. Constraints
     become reshards or nothing. Types of `nn.state`s follow those of the
     arguments.
 

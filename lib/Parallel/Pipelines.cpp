@@ -32,6 +32,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createSplitWeightsPass({options.strict}));
   record("dist-split-weights");
   pm.addPass(createExchangeHeadsPass());
+  pm.addPass(createJoinTermsPass());
+  pm.addPass(createScatterSumsPass(options.scatterSums));
   if (stage > 0)
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));

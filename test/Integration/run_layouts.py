@@ -3,7 +3,8 @@
 
   run_layouts.py MODEL [--layouts A;B] [--every N] --work DIR
 
-A layout is flags of acc-opt, `mesh` or `mesh micro_batches stage`: "dp=2,tp=2 2 3". In
+A layout is `mesh`, `mesh micro_batches stage`, or these and settings: "dp=2,tp=2 2 3
+sequence_parallelism=true". In
 float64, SGD without clipping: losses, the norm of the gradients, every gradient and the
 weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
 compile proves that the split program is the whole one, and the plan the split one. Without
@@ -36,6 +37,8 @@ def all_layouts(batch):
                             ("sp", ulysses), ("tp", tensor))
                     mesh = ",".join(f"{name}={size}" for name, size in axes if size > 1)
                     yield f"{mesh} {parts} {stage}"
+                    if tensor > 1:
+                        yield f"{mesh} {parts} {stage} sequence_parallelism=true"
 
 
 def largest(found, expected):
@@ -57,10 +60,12 @@ class Model:
         work.mkdir(parents=True, exist_ok=True)
 
     def train(self, optimizer, layout):
-        mesh, parts, stage = (layout.split() + ["", "1", "0"][len(layout.split()):])[:3]
+        given = layout.split()
+        mesh, parts, stage, *settings = given + ["", "1", "0"][len(given):]
         executable = self.work / "model.accx"
         flags = ["--mesh", mesh] if mesh else []
         flags += ["--set", f"zero_stage={stage}"] if stage != "0" else []
+        flags += [word for setting in settings for word in ("--set", setting)]
         run("acc-opt", self.file, "--train", "--loss", self.loss, "--dtype=f64", "--entries=step",
             *OPTIMIZERS[optimizer], *self.dims, *flags, "--micro-batches", parts, "-o", executable)
         ranks = 1

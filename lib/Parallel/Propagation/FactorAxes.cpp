@@ -37,31 +37,57 @@ AxisList parallel::joinFactors(const ShardingRule::Dim &dim,
   return axes;
 }
 
-/// One tensor's wish for the axes of a factor.
+/// What the axes of a factor are to be: of one tensor, or of several.
 namespace {
 struct Claim {
   AxisList axes;
-  int64_t weight = 0; ///< elements; fixed tensors outweigh all others
+  /// Of each axis: elements of the tensor that has it; what is no wish
+  /// outweighs wishes, and fixed tensors all others.
+  SmallVector<int64_t, 2> weights;
+
+  void push(StringAttr axis, int64_t weight) {
+    axes.push_back(axis);
+    weights.push_back(weight);
+  }
+  void cut(size_t size) {
+    axes.truncate(std::min(size, axes.size()));
+    weights.truncate(axes.size());
+  }
 };
 } // namespace
 
-static bool isPrefix(ArrayRef<StringAttr> shorter,
-                     ArrayRef<StringAttr> longer) {
-  return shorter.size() <= longer.size() &&
-         longer.take_front(shorter.size()) == shorter;
+/// Axis by axis the heaviest of those claims that agree so far.
+static Claim mergeClaims(ArrayRef<Claim> claims) {
+  Claim merged;
+  for (size_t next = 0;; ++next) {
+    const Claim *best = nullptr;
+    for (const Claim &claim : claims) {
+      if (claim.axes.size() <= next ||
+          ArrayRef(claim.axes).take_front(next) != ArrayRef(merged.axes))
+        continue;
+      if (!best || claim.weights[next] > best->weights[next] ||
+          (claim.weights[next] == best->weights[next] &&
+           claim.axes.size() > best->axes.size()))
+        best = &claim;
+    }
+    if (!best)
+      return merged;
+    merged.push(best->axes[next], best->weights[next]);
+  }
 }
 
-/// The claim of the largest weight, extended by those it is a prefix of.
-static Claim mergeClaims(ArrayRef<Claim> claims) {
-  Claim best;
-  for (const Claim &claim : claims)
-    if (claim.weight > best.weight ||
-        (claim.weight == best.weight && claim.axes.size() > best.axes.size()))
-      best = claim;
-  for (const Claim &claim : claims)
-    if (isPrefix(best.axes, claim.axes))
-      best.axes = claim.axes;
-  return best;
+/// Leaves an axis that two claims have to the heavier one, or the first.
+static void settle(Claim &first, Claim &second) {
+  for (size_t i = 0; i < first.axes.size(); ++i) {
+    auto *found = llvm::find(second.axes, first.axes[i]);
+    if (found == second.axes.end())
+      continue;
+    size_t j = found - second.axes.begin();
+    if (second.weights[j] > first.weights[i])
+      first.cut(i);
+    else
+      second.cut(j);
+  }
 }
 
 AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
@@ -83,15 +109,18 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
     int64_t weight = cast<RankedTensorType>(types[index]).getNumElements() + 1;
     if (tensor.fixed)
       weight += int64_t(1) << 60;
-    AxisLists perFactor(rule.factors.size());
+    SmallVector<Claim> perFactor(rule.factors.size());
+    ArrayRef<StringAttr> wishes = tensor.wishes;
     for (auto [dim, axes] : llvm::enumerate(tensor.dims))
       splitOverFactors(mesh, rule, (*sides[index])[dim], axes,
                        [&](unsigned factor, StringAttr axis) {
-                         perFactor[factor].push_back(axis);
+                         bool wished = llvm::is_contained(wishes, axis);
+                         perFactor[factor].push(
+                             axis, weight + (wished ? 0 : int64_t(1) << 50));
                        });
-    for (auto [factor, axes] : llvm::enumerate(perFactor))
-      if (!axes.empty())
-        claims[factor].push_back({axes, weight});
+    for (auto [factor, claim] : llvm::enumerate(perFactor))
+      if (!claim.axes.empty())
+        claims[factor].push_back(claim);
   }
 
   SmallVector<Claim> merged(
@@ -99,15 +128,8 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
   // An axis that two factors want goes to the heavier claim; the other keeps
   // what stands before it.
   for (size_t i = 0; i < merged.size(); ++i)
-    for (size_t j = 0; j < merged.size(); ++j) {
-      if (i == j || merged[j].weight > merged[i].weight ||
-          (merged[j].weight == merged[i].weight && j < i))
-        continue;
-      const auto *taken = llvm::find_if(merged[j].axes, [&](StringAttr axis) {
-        return llvm::is_contained(merged[i].axes, axis);
-      });
-      merged[j].axes.erase(taken, merged[j].axes.end());
-    }
+    for (size_t j = i + 1; j < merged.size(); ++j)
+      settle(merged[i], merged[j]);
 
   AxisLists chosen;
   for (auto [factor, claim] : llvm::enumerate(merged)) {

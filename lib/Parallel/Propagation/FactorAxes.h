@@ -17,7 +17,9 @@ using AxisLists = llvm::SmallVector<AxisList, 4>;
 /// What a tensor contributes to the choice of an op's factor axes.
 struct TensorAxes {
   AxisLists dims;
-  bool fixed = false; ///< a constraint stands on it: it wins conflicts
+  bool fixed = false; ///< a closed constraint stands on it: it wins conflicts
+  /// Those of the axes that came of wishes: they lose conflicts.
+  AxisList wishes = {};
 };
 
 /// Hands the axes of one dimension to the dimension's factors, major to minor.
@@ -37,9 +39,9 @@ AxisList joinFactors(const ShardingRule::Dim &dim,
 
 /// Axes for every factor of an op, given the axes of its operands and results
 /// (in this order). Every axis goes to one factor; conflicts go to fixed
-/// tensors, then to the larger. The choice is one that all operands and results
-/// can express: sizes divide, and within a dimension no factor is split unless
-/// those before it are split completely.
+/// tensors, from wishes to what is none, then to the larger. The choice is one
+/// that all operands and results can express: sizes divide, and within a
+/// dimension no factor is split unless those before it are split completely.
 AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
                            const ShardingRule &rule,
                            llvm::ArrayRef<TensorAxes> tensors);

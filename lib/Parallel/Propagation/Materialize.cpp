@@ -8,6 +8,7 @@
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -31,6 +32,7 @@ private:
     TensorAxes axes;
     const Propagation::Entry &entry = table.lookup(value);
     axes.fixed = entry.fixed;
+    axes.wishes = table.getWishes(value);
     for (const Propagation::Dim &dim : entry.dims)
       axes.dims.push_back(dim.axes);
     return axes;
@@ -40,7 +42,7 @@ private:
     auto source = dist::ShardingAttr::of(value.getType());
     if (source == target)
       return value;
-    Value &known = resharded[{value, target}];
+    Value known = findMoved(value, target, user);
     if (!known && isMadeOfNothing(value) &&
         llvm::all_of(value.getDefiningOp()->getOperandTypes(), isWhole)) {
       OpBuilder builder(value.getDefiningOp());
@@ -54,8 +56,10 @@ private:
       known.getDefiningOp()->setAttr(dist::kInsertedByAttr,
                                      builder.getStringAttr("dist-materialize"));
     }
+    resharded[{value, target}] = known;
     return known;
   }
+  Value findMoved(Value value, dist::ShardingAttr target, Operation *user);
   LogicalResult rewriteOp(ShardingRuleOpInterface op);
   void sumWhereItBranches(Value value);
   int64_t countBytesIfCarried(Value value, StringAttr axis);
@@ -66,6 +70,7 @@ private:
   dist::MeshOp mesh;
   FlatSymbolRefAttr symbol;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
+  llvm::DenseSet<Value> fixed;               ///< what constraints became
   llvm::SmallDenseSet<StringAttr> batchAxes; ///< that split inputs
 };
 } // namespace
@@ -90,6 +95,8 @@ LogicalResult Materializer::run() {
       Value placed = reshard(
           constraint.getInput(),
           getSharding(symbol, wishOf(constraint.getResult()).dims), constraint);
+      if (table.lookup(constraint.getResult()).fixed)
+        fixed.insert(placed);
       constraint.replaceAllUsesWith(placed);
       constraint.erase();
     } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
@@ -107,13 +114,67 @@ LogicalResult Materializer::run() {
   return success();
 }
 
+/// The value under a sharding that it, or what it is a view of, has been given
+/// already; null if there is none.
+Value Materializer::findMoved(Value value, dist::ShardingAttr target,
+                              Operation *user) {
+  if (Value known = resharded.lookup({value, target}))
+    return known;
+  Operation *view = value.getDefiningOp();
+  if (!isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(view))
+    return {};
+  ShardingRule rule = cast<ShardingRuleOpInterface>(view).getShardingRule();
+  AxisLists factorAxes(rule.factors.size()), dims;
+  for (auto [dim, axes] : llvm::zip(rule.results[0], getAxisLists(target)))
+    if (splitOverFactors(mesh, rule, dim, axes,
+                         [&](unsigned factor, StringAttr axis) {
+                           factorAxes[factor].push_back(axis);
+                         }) != axes.size())
+      return {};
+  for (const ShardingRule::Dim &dim : rule.operands[0])
+    dims.push_back(joinFactors(dim, factorAxes));
+  auto before = getSharding(symbol, dims, target.getPartial().getNames(),
+                            target.getReduction());
+  Value operand = view->getOperand(0);
+  if (dist::ShardingAttr::of(operand.getType()) == before)
+    return {};
+  Value moved = findMoved(operand, before, user);
+  if (!moved)
+    return {};
+  OpBuilder builder(user);
+  IRMapping mapping;
+  mapping.map(operand, moved);
+  Value copy = builder.clone(*view, mapping)->getResult(0);
+  copy.setType(withSharding(value.getType(), target));
+  return resharded[{value, target}] = copy;
+}
+
+/// The axes over which an op adds terms up that operands hold: what it makes of
+/// them is summed over ranks once, and not each of them.
+static AxisList findJoinedTerms(Operation *op, const ShardingRule &rule) {
+  llvm::SmallMapVector<StringAttr, SmallVector<unsigned, 2>, 2> terms;
+  if (op->hasTrait<nn::Elementwise>())
+    for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+      auto sharding = dist::ShardingAttr::of(operand.getType());
+      if (sharding.getReduction() == dist::Reduction::sum)
+        for (StringAttr axis : sharding.getPartial().getNames())
+          terms[axis].push_back(index);
+    }
+  AxisList joined;
+  for (auto &[axis, operands] : terms)
+    if (operands.size() > 1 && llvm::is_contained(rule.linearGroups, operands))
+      joined.push_back(axis);
+  return joined;
+}
+
 LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   ShardingRule rule = op.getShardingRule();
   // Operands count with what they have become, results with what is wished.
   SmallVector<TensorAxes> tensors;
   for (Value operand : op->getOperands()) {
     TensorAxes &axes = tensors.emplace_back();
-    axes.fixed = table.lookup(operand).fixed;
+    axes.fixed = fixed.contains(operand);
+    axes.wishes = table.getWishes(operand);
     if (isSilent(op, operand))
       axes.dims.resize(cast<RankedTensorType>(operand.getType()).getRank());
     else
@@ -121,6 +182,10 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   }
   for (Value result : op->getResults())
     tensors.push_back(wishOf(result));
+  for (StringAttr axis : findJoinedTerms(op, rule))
+    for (TensorAxes &tensor : tensors)
+      for (AxisList &axes : tensor.dims)
+        axes.erase(llvm::find(axes, axis), axes.end());
   AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
   FailureOr<PartialAxes> partial = getReducedAxes(rule, factorAxes);
   if (failed(partial))
@@ -210,13 +275,24 @@ void Materializer::sumWhereItBranches(Value value) {
       waiting.push_back(axis);
   if (waiting.size() == sharding.getPartial().getNames().size())
     return;
+  // In the pieces that are wished for, where these are pieces of what is there.
+  AxisLists dims = getAxisLists(sharding), wished = wishOf(value).dims;
+  bool extends = llvm::all_of(llvm::zip(dims, wished), [](auto pair) {
+    auto &[own, more] = pair;
+    return own.size() <= more.size() &&
+           ArrayRef(more).take_front(own.size()) == ArrayRef(own);
+  });
+  for (const AxisList &axes : wished)
+    extends &= llvm::none_of(axes, [&](StringAttr axis) {
+      return llvm::is_contained(waiting, axis);
+    });
   Operation *definition = value.getDefiningOp();
   OpBuilder builder(definition->getContext());
   builder.setInsertionPointAfter(definition);
   auto sum = dist::ReshardOp::create(
       builder, value.getLoc(),
       withSharding(value.getType(),
-                   getSharding(symbol, getAxisLists(sharding), waiting)),
+                   getSharding(symbol, extends ? wished : dims, waiting)),
       value);
   sum->setAttr(dist::kInsertedByAttr,
                builder.getStringAttr("dist-materialize"));

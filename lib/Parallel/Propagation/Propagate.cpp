@@ -22,35 +22,57 @@ Propagation::Propagation(Operation *op) {
     mesh = dist::MeshOp::of(module);
   if (!mesh)
     return;
-  seed(function);
-  while (!worklist.empty()) {
-    Operation *next = worklist.pop_back_val();
-    queued.erase(next);
-    visit(next);
-  }
-}
-
-void Propagation::seed(FunctionOpInterface function) {
+  // What comes first is not undone: closed constraints before wishes, and what
+  // an op keeps apart before what it adds up, where to split the one operand
+  // says little of the other.
   auto add = [&](Value value) {
     if (auto tensor = dyn_cast<RankedTensorType>(value.getType()))
       table[value].dims.resize(tensor.getRank());
   };
   llvm::for_each(function.getArguments(), add);
   function.walk([&](Operation *op) { llvm::for_each(op->getResults(), add); });
+  for (bool wishes : {false, true}) {
+    ofWishes = wishes;
+    seed(function, wishes);
+    for (bool sums : {false, true}) {
+      throughSums = sums;
+      settle(function);
+    }
+  }
+}
+
+/// Whether a constraint gives way to others: it fixes no dimension.
+static bool isWish(dist::ConstraintOp constraint) {
+  ArrayRef<dist::AxesAttr> dims = constraint.getSharding().getDims();
+  return !dims.empty() &&
+         llvm::all_of(dims, [](dist::AxesAttr axes) { return axes.getOpen(); });
+}
+
+void Propagation::seed(FunctionOpInterface function, bool wishes) {
   function.walk([&](dist::ConstraintOp constraint) {
+    if (isWish(constraint) != wishes)
+      return;
     Entry &entry = table[constraint.getResult()];
-    entry.fixed = true;
+    entry.fixed = !wishes;
     for (auto [dim, axes] :
          llvm::enumerate(constraint.getSharding().getDims())) {
       extend(constraint.getResult(), dim, axes.getNames(), constraint);
       entry.dims[dim].closed = !axes.getOpen();
     }
   });
+}
+
+void Propagation::settle(FunctionOpInterface function) {
   // Constraints first: the worklist is taken from its end.
   for (Block &block : llvm::reverse(function.getFunctionBody()))
     for (Operation &op : llvm::reverse(block))
       push(&op);
   function.walk([&](dist::ConstraintOp constraint) { push(constraint); });
+  while (!worklist.empty()) {
+    Operation *next = worklist.pop_back_val();
+    queued.erase(next);
+    visit(next);
+  }
 }
 
 void Propagation::push(Operation *op) {
@@ -74,6 +96,7 @@ void Propagation::extend(Value value, size_t index, ArrayRef<StringAttr> axes,
       break;
     dim.axes.push_back(axis);
     dim.origins.push_back(origin);
+    dim.firm += !ofWishes;
     grown = true;
   }
   if (!grown)
@@ -109,11 +132,15 @@ void Propagation::visit(Operation *op) {
     TensorAxes &axes = tensors.emplace_back();
     const Entry &entry = table[value];
     axes.fixed = entry.fixed;
+    axes.wishes = getWishes(value);
     bool speaks = tensors.size() > rule.operands.size() || !isSilent(op, value);
     for (const Dim &dim : entry.dims)
       axes.dims.push_back(speaks ? dim.axes : AxisList());
   }
   AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
+  for (auto [factor, axes] : llvm::zip(rule.factors, factorAxes))
+    if (factor.kind != FactorKind::PassThrough && !throughSums)
+      axes.clear();
   for (auto [index, value] : llvm::enumerate(values)) {
     if (index < rule.operands.size() && !rule.spreadsToOperands)
       continue;
@@ -130,6 +157,13 @@ const Propagation::Entry &Propagation::lookup(Value value) const {
   static const Entry kNothing;
   auto found = table.find(value);
   return found == table.end() ? kNothing : found->second;
+}
+
+AxisList Propagation::getWishes(Value value) const {
+  AxisList wishes;
+  for (const Dim &dim : lookup(value).dims)
+    llvm::append_range(wishes, ArrayRef(dim.axes).drop_front(dim.firm));
+  return wishes;
 }
 
 namespace {

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_PARALLEL_PROPAGATION_PROPAGATION_H
 #define ACCEL_LIB_PARALLEL_PROPAGATION_PROPAGATION_H
 
-#include "dialects/Dist/Dist.h"
+#include "FactorAxes.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -22,26 +22,33 @@ public:
     /// Per axis the op whose rule (or constraint) put it here.
     llvm::SmallVector<mlir::Operation *, 2> origins;
     bool closed = false; ///< a constraint says that nothing may be added
+    size_t firm = 0;     ///< how many of the axes came of no wish
   };
   struct Entry {
     llvm::SmallVector<Dim, 4> dims;
-    bool fixed = false; ///< a constraint stands on the value
+    /// A constraint stands on the value that is no wish.
+    bool fixed = false;
   };
 
   /// The entry of a ranked tensor; no axes where nothing reached it.
   const Entry &lookup(mlir::Value value) const;
+  /// Those of a value's axes that came of wishes.
+  AxisList getWishes(mlir::Value value) const;
 
   /// The mesh that constraints and types speak of; null if none does.
   dist::MeshOp getMesh() const { return mesh; }
 
 private:
-  void seed(mlir::FunctionOpInterface function);
+  void seed(mlir::FunctionOpInterface function, bool wishes);
+  void settle(mlir::FunctionOpInterface function);
   void visit(mlir::Operation *op);
   void extend(mlir::Value value, size_t dim,
               llvm::ArrayRef<mlir::StringAttr> axes, mlir::Operation *origin);
   void push(mlir::Operation *op);
 
   dist::MeshOp mesh;
+  bool ofWishes = false;    ///< whether what is added comes of wishes
+  bool throughSums = false; ///< whether what an op adds up ties its operands
   llvm::DenseMap<mlir::Value, Entry> table;
   llvm::SmallVector<mlir::Operation *> worklist;
   llvm::SmallPtrSet<mlir::Operation *, 32> queued;

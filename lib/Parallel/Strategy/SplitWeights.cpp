@@ -24,7 +24,7 @@ namespace accel::parallel {
 static constexpr double kFlopsPerByte = 256;
 /// A class that saves less for a byte is not split. (The two products of an MLP
 /// of width d save 3 d.)
-static constexpr double kLeastFlopsPerByte = 16;
+static constexpr double kLeastFlopsPerByte = 4;
 
 namespace {
 /// The dimensions of each state that are split, by its name.
