@@ -22,7 +22,7 @@ SEES = {
     "lib/Import": "dialects/Accel dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Interfaces dialects/NN",
-    "lib/Parallel": "dialects/Dist dialects/Interfaces dialects/NN",
+    "lib/Parallel": "dialects/Dist dialects/Interfaces dialects/NN lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN",
     "lib/Search": "dialects/Accel dialects/Dist",
     "lib/Target": "dialects/Plan",

@@ -37,10 +37,10 @@ static constexpr Key kKeys[] = {
          "for positions, over axis sp")
         .only("allgather|a2a")
         .beware("its default is p2p, a ring"),
-    later("--sequence-parallel", "bool", "false",
-          "splitting the sequence over tp where weights are whole")
-        .unless("false")
-        .beware("ignored, with a warning, where tp is 1"),
+    done("--sequence-parallel", "bool", "false",
+         "sequence_parallelism, which is over tp")
+        .sets("sequence_parallelism")
+        .beware("ignored, with a warning, where tp is 1; here refused"),
     later("--expert-model-parallel-size", "int>=1", "1", "expert parallelism")
         .unless("1"),
     later("--expert-tensor-parallel-size", "int>=1", "1", "expert parallelism")

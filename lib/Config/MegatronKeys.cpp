@@ -17,9 +17,9 @@ static constexpr Key kKeys[] = {
         .sets("gradient_accumulation_steps"),
     done("megatron_lm_gradient_clipping", "number>=0|null", "1.0",
          "the largest norm of all gradients together; 0: no clipping"),
-    later("megatron_lm_sequence_parallelism", "flag|null", "false",
-          "splitting the sequence over tp where weights are whole")
-        .unless("false|null"),
+    done("megatron_lm_sequence_parallelism", "flag|null", "false",
+         "sequence_parallelism, which is over tp")
+        .sets("sequence_parallelism"),
     later("megatron_lm_recompute_activations", "flag|null", "false",
           "recomputing activations")
         .unless("false|null")

@@ -33,6 +33,9 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("sequence_parallelism", "bool",
            "tp ranks share the rows that products do not split"),
     ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
+    ofPass("sharding.strict", "bool",
+           "an axis that splits nothing, or a size that its ranks do not "
+           "divide, is an error"),
     ofLayout("train_batch_size", "int>=1"),
     ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
     ofLayout("gradient_accumulation_steps", "int>=1"),

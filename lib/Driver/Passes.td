@@ -34,6 +34,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
+    ListOption<"shard", "shard", "std::string", "PATTERN=DIM:AXIS: what is split, in which dimension, over which axis">,
     Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
     Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">,
   ];

@@ -75,6 +75,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.place.annotate.microBatches = microBatches;
     options.place.annotate.batchDims =
         llvm::to_vector_of<std::string>(batchDims);
+    options.place.placeNamed.shard = llvm::to_vector_of<std::string>(shard);
     options.decide.schedule = schedule;
     options.plan.target = target;
     options.plan.threads = threads;

@@ -41,6 +41,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.scatterSums.enabled; }},
     {"tp.vocabulary",
      [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
+    {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
 static const Row *findRow(StringRef name) {

@@ -22,6 +22,11 @@ struct PlaceOptions {
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;
   PlaceGathersPassOptions placeGathers;
+  /// What the user has placed by name.
+  PlaceNamedPassOptions placeNamed;
+  /// An axis that splits nothing, or a size that its ranks do not divide, is an
+  /// error: of both passes that drop one.
+  bool strict = false;
   /// Sequence parallelism.
   ScatterSumsPassOptions scatterSums;
   /// Keep where every axis comes from (`Explain/Origins.h`).

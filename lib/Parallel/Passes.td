@@ -73,6 +73,33 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
+  let summary = "Splits states and inputs as a user says by name";
+  let description = [{
+    Each of `shard` is `PATTERN=DIM:AXIS`, with commas between several `DIM:AXIS`: a glob
+    over the names that states and inputs have in the user's program, aliases among them.
+    Of what matches, that dimension is split over that axis, behind axes that split it
+    already; of a parameter the moments, too. Over `dp_shard` it is the dimension that
+    `dist-shard-states` takes, in the stages in which it takes one.
+
+    Comes after `dist-annotate`, whose constraints it changes, in all entries alike;
+    what comes later keeps it. Refused are a pattern that matches nothing, an axis that
+    the mesh has not, or that splits another dimension, a dimension that there is not, and
+    one that the ranks do not divide.
+
+    ```mlir
+    %w = dist.constraint %arg1 to <@mesh, [{}, {} ]> : tensor<8x32xf32>
+    // becomes, with shard=w=1:tp
+    %w = dist.constraint %arg1 to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
+    ```
+  }];
+  let options = [
+    ListOption<"shard", "shard", "std::string", "PATTERN=DIM:AXIS: what is split, in which dimension, over which axis">,
+    Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: over dp_shard states are split from 1 on">,
+  ];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
   let summary = "Splits weights over the axis of tensor parallelism";
   let description = [{
@@ -90,7 +117,9 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     logits, and the classes of their loss. It stays whole without `vocabulary`.
 
     Comes after `dist-annotate`, whose constraints on states it changes, in all
-    entries alike; what a user has placed stays there.
+    entries alike; what a user has placed (`dist-place-named`) stays there. A class
+    that would be split, but that `tp` does not divide, is remarked upon; with
+    `strict` it is an error.
 
     ```mlir
     %up = dist.constraint %arg1 to <@mesh, [{}, {} ]> : tensor<8x32xf32>
@@ -102,7 +131,10 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     %down = dist.constraint %arg2 to <@mesh, [{tp}, {} ]> : tensor<32x8xf32>
     ```
   }];
-  let options = [Option<"vocabulary", "vocabulary", "bool", "true", "Split what indices point into and losses are over, too">];
+  let options = [
+    Option<"vocabulary", "vocabulary", "bool", "true", "Split what indices point into and losses are over, too">,
+    Option<"strict", "strict", "bool", "false", "A size that tp does not divide is an error">,
+  ];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
@@ -420,8 +452,10 @@ def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
     become reshards or nothing. Types of `nn.state`s follow those of the
     arguments.
 
-    Refuses ops without a sharding rule and functions of several blocks.
+    Refuses ops without a sharding rule and functions of several blocks; with
+    `strict` an axis that splits nothing, of which a warning is given else.
   }];
+  let options = [Option<"strict", "strict", "bool", "false", "An axis that splits nothing is an error">];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 

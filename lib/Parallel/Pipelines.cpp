@@ -21,11 +21,17 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   record("the text of the program");
   pm.addPass(createAnnotatePass(annotate));
   record("the batch or a sequence, by dist-annotate");
+  PlaceNamedPassOptions named = options.placeNamed;
+  named.stage = stage;
+  pm.addPass(createPlaceNamedPass(named));
+  record("--shard");
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide
   // what the former have left whole.
-  pm.addPass(createSplitWeightsPass(options.splitWeights));
+  SplitWeightsPassOptions splitWeights = options.splitWeights;
+  splitWeights.strict = options.strict;
+  pm.addPass(createSplitWeightsPass(splitWeights));
   record("dist-split-weights");
   pm.addPass(createExchangeHeadsPass());
   pm.addPass(createJoinTermsPass());
@@ -38,7 +44,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createPropagatePass());
   if (options.explain)
     pm.addPass(createExplainShardingsPass());
-  pm.addPass(createMaterializePass());
+  pm.addPass(createMaterializePass({options.strict}));
   // A sum over ranks may be made in pieces only if what is added to it is cut.
   if (stage > 0)
     pm.addPass(createSliceGradientsPass());

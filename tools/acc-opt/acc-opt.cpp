@@ -39,6 +39,12 @@ static cl::list<std::string>
     batchDims("batch-dim",
               cl::desc("The batch dimension of an input (default 0)"),
               cl::value_desc("INPUT=K"), cl::cat(category));
+static cl::list<std::string> shards(
+    "shard",
+    cl::desc("Split what this glob pattern matches of states and inputs, along "
+             "a dimension over an axis of the mesh; several with commas; "
+             "repeatable"),
+    cl::value_desc("pattern=dim:axis"), cl::cat(category));
 static cl::list<std::string>
     ties("tie",
          cl::desc("Two names of one parameter, where the model does not say "
@@ -168,6 +174,7 @@ static LogicalResult readOptions(CompileOptions &options) {
     return failure();
   options.phases.place.annotate.batchDims.assign(batchDims.begin(),
                                                  batchDims.end());
+  options.phases.place.placeNamed.shard.assign(shards.begin(), shards.end());
   options.provedAgainst.assign(provedAgainst.begin(), provedAgainst.end());
   options.phases.plan.target = target;
   options.phases.plan.threads = threads;
@@ -181,6 +188,7 @@ static LogicalResult readOptions(CompileOptions &options) {
                             {std::addressof(hashWeights), Phase::NN},
                             {std::addressof(mesh), Phase::Dist},
                             {std::addressof(batchDims), Phase::Dist},
+                            {std::addressof(shards), Phase::Dist},
                             {std::addressof(target), Phase::Plan},
                             {std::addressof(threads), Phase::Plan}};
   for (auto [option, phase] : readers)

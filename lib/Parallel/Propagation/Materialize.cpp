@@ -351,7 +351,8 @@ static LogicalResult placeStates(ModuleOp module) {
 
 /// An axis that splits nothing makes its ranks repeat each other's work: legal,
 /// and hardly what was meant.
-static void warnOfIdleAxes(dist::MeshOp mesh, ModuleOp module) {
+static LogicalResult reportIdleAxes(dist::MeshOp mesh, ModuleOp module,
+                                    bool strict) {
   llvm::SmallDenseSet<StringRef> used;
   module.walk([&](Operation *op) {
     SmallVector<Type> types(op->getResultTypes());
@@ -363,12 +364,15 @@ static void warnOfIdleAxes(dist::MeshOp mesh, ModuleOp module) {
           for (StringAttr axis : axes.getNames())
             used.insert(axis.getValue());
   });
+  bool isGood = true;
   for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-    if (axis.getSize() > 1 && !used.contains(axis.getName()))
-      mesh.emitWarning() << "mesh axis '" << axis.getName() << "' of size "
-                         << axis.getSize()
-                         << " splits nothing: its ranks repeat each other's "
-                            "work";
+    if (axis.getSize() > 1 && !used.contains(axis.getName())) {
+      (strict ? mesh.emitError() : mesh.emitWarning())
+          << "mesh axis '" << axis.getName() << "' of size " << axis.getSize()
+          << " splits nothing: its ranks repeat each other's work";
+      isGood = !strict;
+    }
+  return success(isGood);
 }
 
 namespace {
@@ -388,7 +392,8 @@ struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
         return signalPassFailure();
     if (failed(placeStates(module)))
       return signalPassFailure();
-    warnOfIdleAxes(*mesh, module);
+    if (failed(reportIdleAxes(*mesh, module, strict)))
+      return signalPassFailure();
   }
 };
 } // namespace

@@ -48,8 +48,8 @@ public:
       shardings[name] = {argument.getType(), sharding};
       if (state.getRole() == nn::StateRole::moment)
         whole->setShardingAttr(sharding);
-      else if (stage == 3)
-        shardParameter(*whole, sharding);
+      else
+        placeParameter(*whole, sharding);
     }
     // One that is not padded as its state is leaves the step whole.
     for (auto gradient : llvm::to_vector(entry.getOps<nn::GradientOp>()))
@@ -65,10 +65,14 @@ public:
 
 private:
   /// What stands on a state, each piece split over `dp_shard` along the first
-  /// dimension that it divides; as it is where there is none (numbers).
+  /// dimension that it divides; as it is where there is none (numbers), and
+  /// where a user has said along which.
   dist::ShardingAttr divide(dist::ConstraintOp whole) {
     auto axis = StringRef(dist::MeshOp::kShardAxis);
     dist::ShardingAttr sharding = whole.getSharding();
+    if (llvm::any_of(sharding.getDims(),
+                     [&](dist::AxesAttr axes) { return axes.contains(axis); }))
+      return sharding;
     SmallVector<dist::AxesAttr> dims(sharding.getDims());
     SmallVector<int64_t> shape(whole.getType().getShape());
     for (auto [size, axes] : llvm::zip(shape, dims))
@@ -99,9 +103,23 @@ private:
                              << argument.getArgNumber();
   }
 
-  /// At rest in pieces, which the update reads; forward and backward read it
-  /// whole.
-  void shardParameter(dist::ConstraintOp whole, dist::ShardingAttr sharding) {
+  /// In stage 3 at rest in pieces, which the update reads; forward and backward
+  /// read it whole.
+  void placeParameter(dist::ConstraintOp whole, dist::ShardingAttr sharding) {
+    auto gathered = llvm::map_to_vector(
+        whole.getSharding().getDims(), [&](dist::AxesAttr axes) {
+          return dist::AxesAttr::get(
+              context,
+              llvm::filter_to_vector(axes.getNames(),
+                                     [](StringAttr axis) {
+                                       return axis != dist::MeshOp::kShardAxis;
+                                     }),
+              /*open=*/axes.getOpen());
+        });
+    whole.setShardingAttr(
+        dist::ShardingAttr::get(context, sharding.getMesh(), gathered));
+    if (stage < 3)
+      return;
     OpBuilder builder(whole);
     auto pieces = dist::ConstraintOp::create(builder, whole.getLoc(),
                                              whole.getInput(), sharding);

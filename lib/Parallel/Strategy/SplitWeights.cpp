@@ -6,6 +6,7 @@
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
@@ -35,6 +36,9 @@ public:
   Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
       : entry(entry), axis(axis), ranks(ranks), classes(entry) {}
   Splits run(bool splitsVocabulary);
+  /// Says which classes would be split if their sizes allowed it; false if
+  /// there is one.
+  bool reportDropped(bool strict);
 
 private:
   llvm::SmallDenseSet<unsigned> findPositions();
@@ -60,6 +64,9 @@ private:
   int64_t ranks;
   DimClasses classes;
   llvm::SmallDenseSet<unsigned> placed; ///< what somebody has split
+  SmallVector<unsigned> wanted;         ///< what may be split
+  /// What may not, for its size, each with one of its dimensions.
+  llvm::MapVector<unsigned, std::pair<BlockArgument, unsigned>> uneven;
 };
 } // namespace
 
@@ -157,11 +164,16 @@ Splits Chooser::run(bool splitsVocabulary) {
       if (!axes.empty())
         continue;
       dims.emplace_back(argument, dim);
-      if (classes.get(number).size % ranks == 0 && !excluded.contains(number))
+      if (excluded.contains(number))
+        continue;
+      if (classes.get(number).size % ranks == 0)
         candidates.insert(number);
+      else
+        uneven.insert({number, {argument, dim}});
     }
   }
-  llvm::SetVector<unsigned> chosen = choose(candidates.getArrayRef());
+  wanted = candidates.takeVector();
+  llvm::SetVector<unsigned> chosen = choose(wanted);
   Splits splits;
   for (auto &[argument, dim] : dims) {
     if (!chosen.contains(classes.find(argument, dim)))
@@ -171,6 +183,26 @@ Splits Chooser::run(bool splitsVocabulary) {
     split.set(dim);
   }
   return splits;
+}
+
+bool Chooser::reportDropped(bool strict) {
+  SmallVector<unsigned> all = wanted;
+  for (auto &[number, dim] : uneven)
+    all.push_back(number);
+  llvm::SetVector<unsigned> chosen = choose(all);
+  bool isGood = true;
+  for (auto &[number, dim] : uneven) {
+    if (!chosen.contains(number))
+      continue;
+    isGood = false;
+    Location loc = dim.first.getLoc();
+    (strict ? emitError(loc) : emitRemark(loc))
+        << "dimension " << dim.second << " of state "
+        << getState(entry, dim.first) << " has size "
+        << classes.get(number).size << ", which the " << ranks << " ranks of '"
+        << axis << "' do not divide: it stays whole";
+  }
+  return isGood;
 }
 
 /// Says on the arguments of an entry what was chosen of their states.
@@ -207,7 +239,10 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       chosenOn = entries.front();
     if (!chosenOn)
       return;
-    Splits splits = Chooser(chosenOn, axis, ranks).run(vocabulary);
+    Chooser chooser(chosenOn, axis, ranks);
+    Splits splits = chooser.run(vocabulary);
+    if (!chooser.reportDropped(strict) && strict)
+      return signalPassFailure();
     for (func::FuncOp entry : entries)
       split(entry, splits, axis);
   }
