@@ -28,3 +28,17 @@ func.func @main(%r: tensor<4x8xf32> {nn.input = "r"}, %x: tensor<4x8xf32> {nn.in
   // CHECK: return %[[S]], %[[U]]
   return %s3, %u, %v : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// Numbers are exchanged in buckets: a norm's chain stays as it is.
+// CHECK-LABEL: @norm
+func.func @norm(%r: tensor<f32> {nn.input = "r"}, %w: tensor<8x8xf32> {nn.state = @w}) -> tensor<f32> attributes {nn.entry} {
+  %0 = dist.constraint %w to <@mesh, [{tp}, {}]> : tensor<8x8xf32>
+  // CHECK: %[[A:.*]] = nn.reduce
+  %a = nn.reduce sum %0 dims [0, 1] : (tensor<8x8xf32>) -> tensor<f32>
+  %b = nn.neg %a : tensor<f32>
+  // CHECK: %[[S:.*]] = nn.add %arg0, %[[A]]
+  // CHECK-NEXT: nn.add %[[S]]
+  %s = nn.add %r, %a : tensor<f32>
+  %t = nn.add %s, %b : tensor<f32>
+  return %t : tensor<f32>
+}

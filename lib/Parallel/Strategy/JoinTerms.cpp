@@ -34,7 +34,10 @@ static Value addUp(OpBuilder &builder, Location loc, ArrayRef<Value> values) {
 static void joinTerms(func::FuncOp entry, const AxisTerms &terms) {
   auto adds = llvm::to_vector(entry.front().getOps<nn::AddOp>());
   for (nn::AddOp root : adds) {
-    if (root->hasOneUse() && isa<nn::AddOp>(*root->user_begin()))
+    // A norm adds up a number for each weight, and numbers are exchanged in
+    // buckets: chains of them stay as they are.
+    if (root.getType().getRank() == 0 ||
+        (root->hasOneUse() && isa<nn::AddOp>(*root->user_begin())))
       continue; // part of another
     SmallVector<Value> leaves, joined, others;
     collect(root.getResult(), /*isRoot=*/true, leaves);
