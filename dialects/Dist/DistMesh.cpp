@@ -72,6 +72,13 @@ std::optional<int64_t> MeshOp::findAxisSize(StringRef name) {
   return std::nullopt;
 }
 
+int64_t MeshOp::getAxisNumber(StringRef name) {
+  auto axes = getAxes().getAsRange<AxisAttr>();
+  return std::distance(axes.begin(), llvm::find_if(axes, [&](AxisAttr axis) {
+                         return axis.getName() == name;
+                       }));
+}
+
 bool MeshOp::splitsSequences(AxesAttr axes) {
   return !axes.empty() && llvm::all_of(axes.getNames(), [](StringAttr axis) {
     return axis == kContextAxis || axis == kUlyssesAxis;

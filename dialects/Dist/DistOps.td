@@ -48,6 +48,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static bool splitsSequences(AxesAttr axes);
     /// Size of an axis; none if the mesh has no such axis.
     std::optional<int64_t> findAxisSize(::llvm::StringRef axis);
+    /// Where an axis that the mesh has stands among its axes.
+    int64_t getAxisNumber(::llvm::StringRef axis);
     /// Product of the sizes of axes that the mesh has.
     int64_t getGroupSize(AxesAttr axes);
     /// Ranks: the product of all sizes but that of `mb`.

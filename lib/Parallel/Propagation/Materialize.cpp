@@ -223,6 +223,10 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
     AxisList axes = getPartialAxes(reduced, factorAxes, tensor);
     llvm::append_range(axes, passed);
+    // One sum has one type, whichever way its axes came.
+    llvm::sort(axes, [&](StringAttr a, StringAttr b) {
+      return mesh.getAxisNumber(a) < mesh.getAxisNumber(b);
+    });
     result.setType(
         withSharding(result.getType(), getSharding(symbol, dimsOf(tensor), axes,
                                                    reduced.reduction)));
