@@ -13,8 +13,8 @@
 // DEFINE: %{refused} = sed '%{edit}' %t/local.mlir > %t/m.mlir && not cmp -s %t/local.mlir %t/m.mlir && not acc-opt %t/m.mlir --dist-verify-equivalence=logical=%s -o /dev/null 2>&1 | FileCheck %s
 // CHECK: error: {{.*(does not follow from the logical program|found something else)}}
 
-// Rows that are left in the order of the step, or put into it.
-// REDEFINE: %{edit} = s/nn.transpose \(.*\) .1, 0, 2. : (tensor<2x2x2xf64>)/nn.transpose \1 [0, 1, 2] : (tensor<2x2x2xf64>)/
+// Positions that are left in the order of the step.
+// REDEFINE: %{edit} = s/nn.transpose \(.*\) .1, 0, 2. : (tensor<2x4x2xf64>)/nn.reshape \1 : (tensor<2x4x2xf64>)/
 // RUN: %{refused}
 // The other half, or halves exchanged.
 // REDEFINE: %{edit} = s/starts .0, 1, 0./starts [0, 0, 0]/

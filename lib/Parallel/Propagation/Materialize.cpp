@@ -167,6 +167,15 @@ static AxisList findJoinedTerms(Operation *op, const ShardingRule &rule) {
   return joined;
 }
 
+/// Whether pieces by `wanted` are pieces of those by `given`.
+static bool extendsAll(const AxisLists &given, const AxisLists &wanted) {
+  return llvm::all_of(llvm::zip(given, wanted), [](auto pair) {
+    auto &[own, more] = pair;
+    return own.size() <= more.size() &&
+           ArrayRef(more).take_front(own.size()) == ArrayRef(own);
+  });
+}
+
 LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   ShardingRule rule = op.getShardingRule();
   // Operands count with what they have become, results with what is wished.
@@ -186,7 +195,25 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
     for (TensorAxes &tensor : tensors)
       for (AxisList &axes : tensor.dims)
         axes.erase(llvm::find(axes, axis), axes.end());
+  auto dimsOf = [&](const ShardingRule::Tensor &tensor,
+                    ArrayRef<AxisList> factorAxes) {
+    AxisLists dims;
+    for (const ShardingRule::Dim &dim : tensor)
+      dims.push_back(joinFactors(dim, factorAxes));
+    return dims;
+  };
   AxisLists factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
+  // A view is taken of what is there: who wants less of it cuts the view, and
+  // not in the middle of a row of views, which then are one.
+  if (isa<nn::ReshapeOp, nn::TransposeOp>(op) &&
+      dist::ShardingAttr::of(op->getOperand(0).getType())
+          .getPartial()
+          .empty() &&
+      extendsAll(tensors.front().dims, dimsOf(rule.operands[0], factorAxes))) {
+    for (AxisList &axes : tensors.back().dims)
+      axes.clear();
+    factorAxes = chooseFactorAxes(mesh, op, rule, tensors);
+  }
   FailureOr<PartialAxes> partial = getReducedAxes(rule, factorAxes);
   if (failed(partial))
     return op->emitOpError() << "combines over sharded dimensions in different "
@@ -205,20 +232,15 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
     if (passesPartial(rule, factorAxes, reduced, operands, axis))
       passed.push_back(axis);
 
-  auto dimsOf = [&](const ShardingRule::Tensor &tensor) {
-    AxisLists dims;
-    for (const ShardingRule::Dim &dim : tensor)
-      dims.push_back(joinFactors(dim, factorAxes));
-    return dims;
-  };
   for (auto [index, tensor] : llvm::enumerate(rule.operands)) {
     AxisList kept;
     for (StringAttr axis : operands[index].getPartial().getNames())
       if (llvm::is_contained(passed, axis))
         kept.push_back(axis);
-    op->setOperand(index,
-                   reshard(op->getOperand(index),
-                           getSharding(symbol, dimsOf(tensor), kept), op));
+    op->setOperand(
+        index,
+        reshard(op->getOperand(index),
+                getSharding(symbol, dimsOf(tensor, factorAxes), kept), op));
   }
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results)) {
     AxisList axes = getPartialAxes(reduced, factorAxes, tensor);
@@ -227,9 +249,9 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
     llvm::sort(axes, [&](StringAttr a, StringAttr b) {
       return mesh.getAxisNumber(a) < mesh.getAxisNumber(b);
     });
-    result.setType(
-        withSharding(result.getType(), getSharding(symbol, dimsOf(tensor), axes,
-                                                   reduced.reduction)));
+    result.setType(withSharding(result.getType(),
+                                getSharding(symbol, dimsOf(tensor, factorAxes),
+                                            axes, reduced.reduction)));
   }
   for (Value result : op->getResults())
     sumWhereItBranches(result);
@@ -281,11 +303,7 @@ void Materializer::sumWhereItBranches(Value value) {
     return;
   // In the pieces that are wished for, where these are pieces of what is there.
   AxisLists dims = getAxisLists(sharding), wished = wishOf(value).dims;
-  bool extends = llvm::all_of(llvm::zip(dims, wished), [](auto pair) {
-    auto &[own, more] = pair;
-    return own.size() <= more.size() &&
-           ArrayRef(more).take_front(own.size()) == ArrayRef(own);
-  });
+  bool extends = extendsAll(dims, wished);
   for (const AxisList &axes : wished)
     extends &= llvm::none_of(axes, [&](StringAttr axis) {
       return llvm::is_contained(waiting, axis);
