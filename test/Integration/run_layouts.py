@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains a model of ../shared/models/train in many layouts and compares each with one rank:
+"""Trains a model (a folder of ../shared/models/train, or of acc-export's) in many layouts and
+compares each with one rank:
 
   run_layouts.py MODEL [--layouts A;B] [--every N] --work DIR
 
@@ -9,9 +10,11 @@ float64, SGD without clipping: losses, the norm of the gradients, every gradient
 weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
 compile proves that the split program is the whole one, and the plan the split one. Without
 --layouts all of up to eight ranks that the batch allows, of which --every takes each Nth.
+Where the folder has expected.json, one rank's losses and norms must be those, of PyTorch.
 Prints each comparison."""
 import argparse
 import itertools
+import json
 import pathlib
 import shutil
 import sys
@@ -53,7 +56,9 @@ def largest(found, expected):
 
 class Model:
     def __init__(self, folder, work):
-        self.file, self.inputs, self.work = folder / "model.onnx", folder / "test_data_set_0", work
+        self.file, self.inputs, self.work = folder / "model.onnx", folder / "inputs", work
+        if not self.inputs.is_dir():
+            self.inputs = folder / "test_data_set_0"
         self.dims, self.batch = bindings(self.file, self.inputs)
         self.dims += tensorfiles.folded_flags(self.file)
         (self.loss, _), *_ = tensorfiles.graph_values(self.file)[1]
@@ -81,6 +86,18 @@ class Model:
         return lines, gradients, tensorfiles.read_safetensors(weights)
 
 
+def worst_number(lines, expected):
+    """The largest relative difference of losses and norms, and which it is."""
+    return max((abs(a[key] - b[key]) / abs(b[key]), key)
+               for a, b in zip(lines, expected, strict=True) for key in ("loss", "grad_norm"))
+
+
+def check(what, error, where):
+    print(f"  {what}: {error:.1e} at '{where}'", flush=True)
+    if not error <= CLOSE:
+        raise Failed(f"{what}: '{where}' differs by {error:.2e}, expected at most {CLOSE:.0e}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=pathlib.Path)
@@ -94,18 +111,15 @@ def main():
     count = 0
     for optimizer in OPTIMIZERS:
         one, gradients, weights = model.train(optimizer, "")
+        expected = options.model / "expected.json"
+        if optimizer == "sgd" and expected.is_file():
+            check("sgd, one rank and PyTorch", *worst_number(one, json.loads(expected.read_text())))
         for layout in layouts:
             lines, found, saved = model.train(optimizer, layout)
-            worst = [max((abs(a[key] - b[key]) / abs(b[key]), key)
-                         for a, b in zip(lines, one, strict=True) for key in ("loss", "grad_norm")),
-                     largest(saved, weights)]
+            worst = [worst_number(lines, one), largest(saved, weights)]
             if gradients:
                 worst.append(largest(found, gradients))
-            error, where = max(worst)
-            print(f"  {optimizer}, {layout}: {error:.1e} at '{where}'", flush=True)
-            if not error <= CLOSE:
-                raise Failed(f"{optimizer}, {layout}: '{where}' differs by {error:.2e}, "
-                             f"expected at most {CLOSE:.0e}")
+            check(f"{optimizer}, {layout}", *max(worst))
             count += 1
     print(f"{count} runs of {len(layouts)} layouts equal one rank")
 
