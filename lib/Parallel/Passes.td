@@ -152,8 +152,8 @@ def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
     that have the dimension say so, so that files keep the order of the program.
 
     Dimensions in whose order something else counts (a constant along them, a reshape
-    that takes them apart) stay as they are, and are gathered where they are cut.
-    Comes after `dist-split-weights`.
+    that takes them apart), and states that `dp_shard` has to pad, stay as they are,
+    and are gathered where they are cut. Comes after `dist-split-weights`.
 
     ```mlir
     func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x24xf32> {nn.state = @w}) {

@@ -7,6 +7,7 @@
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "lib/Parallel/Propagation/BatchPlaces.h"
+#include "lib/Parallel/States/GradientOps.h"
 
 using namespace mlir;
 
@@ -21,8 +22,9 @@ using Orders = llvm::DenseMap<Attribute, dist::InterleavedAttr>;
 /// One entry.
 class Interleaver {
 public:
-  Interleaver(func::FuncOp entry, StringRef axis, int64_t ranks)
-      : entry(entry), axis(axis), ranks(ranks), plain(entry),
+  Interleaver(func::FuncOp entry, StringRef axis, int64_t ranks,
+              int64_t sharers)
+      : entry(entry), axis(axis), ranks(ranks), sharers(sharers), plain(entry),
         fused(entry, plain), classes(entry, &fused) {}
 
   /// Finds what to do, but for the classes of states in `kept`.
@@ -41,6 +43,7 @@ private:
   func::FuncOp entry;
   StringRef axis;
   int64_t ranks;
+  int64_t sharers; ///< of states, which they pad if they must
   DimClasses plain;
   FusedDims fused;
   DimClasses classes;
@@ -71,7 +74,10 @@ Orders Interleaver::find(const llvm::DenseSet<Attribute> &kept) {
       if (fused.getParts(argument, dim).empty())
         continue;
       unsigned number = classes.find(argument, dim);
-      if (kept.contains(state) || classes.get(number).size % ranks != 0)
+      // Behind padding, shares would be others.
+      bool isPadded = !findShardDim(shapeOf(argument), sharers);
+      if (kept.contains(state) || isPadded ||
+          classes.get(number).size % ranks != 0)
         refused.insert(number);
       else if (isSplitFirst(argument, dim, axis))
         chosen.insert(number);
@@ -159,9 +165,11 @@ struct InterleavePartsPass : impl::InterleavePartsPassBase<InterleavePartsPass> 
     int64_t ranks = mesh ? mesh.findAxisSize(axis).value_or(1) : 1;
     if (ranks == 1)
       return;
+    int64_t sharers = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
     std::vector<std::unique_ptr<Interleaver>> entries;
     for (func::FuncOp entry : nn::getEntries(module))
-      entries.push_back(std::make_unique<Interleaver>(entry, axis, ranks));
+      entries.push_back(
+          std::make_unique<Interleaver>(entry, axis, ranks, sharers));
     // A state comes in one order to all entries.
     llvm::DenseSet<Attribute> kept;
     for (bool isNew = true; isNew;) {
