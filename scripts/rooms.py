@@ -14,7 +14,7 @@ SEES = {
     "dialects/Accel": "",
     "dialects/NN": "",
     "dialects/Dist": "",
-    "dialects/Plan": "dialects/NN",
+    "dialects/Plan": "dialects/Dist dialects/NN",
 
     "lib/Names": "",
     "lib/Onnx": "lib/Names",

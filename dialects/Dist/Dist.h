@@ -22,6 +22,8 @@ class MeshOp;
 
 /// Attribute of arguments and results of local functions: a LayoutAttr.
 inline constexpr llvm::StringLiteral kLayoutAttr = "dist.layout";
+/// Of arguments and results before that: an InterleavedAttr.
+inline constexpr llvm::StringLiteral kInterleavedAttr = "dist.interleaved";
 /// Attribute of reshards and collectives: the pass that put them there. Their
 /// location is that of the op they serve.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";

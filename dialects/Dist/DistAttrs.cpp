@@ -235,6 +235,46 @@ LogicalResult accel::dist::verifySharding(Operation *op, ShardingAttr sharding,
 }
 
 //===----------------------------------------------------------------------===//
+// Interleaved dimensions
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+InterleavedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t dim, ArrayRef<int64_t> sizes, int64_t by) {
+  auto isCut = [&](int64_t size) { return size > 0 && size % by == 0; };
+  if (dim < 0 || by < 1 || sizes.empty() || !llvm::all_of(sizes, isCut))
+    return emitError() << "expected parts that " << by << " divides, found "
+                       << sizes << " along dimension " << dim;
+  return success();
+}
+
+int64_t InterleavedAttr::getSize() { return llvm::sum_of(getSizes()); }
+
+void InterleavedAttr::forEachRun(
+    function_ref<void(int64_t, int64_t, int64_t)> run) {
+  int64_t to = 0;
+  for (int64_t share = 0; share < getBy(); ++share) {
+    int64_t start = 0; // of the part
+    for (int64_t size : getSizes()) {
+      int64_t count = size / getBy();
+      run(start + share * count, to, count);
+      start += size;
+      to += count;
+    }
+  }
+}
+
+LogicalResult
+InterleavedAttr::verifyShape(function_ref<InFlightDiagnostic()> emitError,
+                             ArrayRef<int64_t> shape) {
+  if (getDim() >= static_cast<int64_t>(shape.size()) ||
+      shape[getDim()] != getSize())
+    return emitError() << "expected parts of dimension " << getDim() << " of ["
+                       << shape << "], found " << getSizes();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Layouts
 //===----------------------------------------------------------------------===//
 
@@ -256,16 +296,25 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   if (parser.parseLess() || parser.parseAttribute(mesh) ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("partial") || parser.parseEqual() ||
-       parseAxisList(parser, partial)))
-    return {};
+  InterleavedAttr interleaved;
+  while (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("interleaved"))) {
+      interleaved = {};
+      if (parser.parseEqual() ||
+          !(interleaved = dyn_cast_or_null<InterleavedAttr>(
+                InterleavedAttr::parse(parser, {}))))
+        return {};
+    } else if (parser.parseKeyword("partial") || parser.parseEqual() ||
+               parseAxisList(parser, partial)) {
+      return {};
+    }
+  }
   if (parser.parseGreater())
     return {};
   auto emitError = [&] { return parser.emitError(loc); };
   return LayoutAttr::getChecked(
       function_ref<InFlightDiagnostic()>(emitError), parser.getContext(), mesh,
-      ArrayRef<int64_t>(shape), ArrayRef<AxesAttr>(dims), partial);
+      ArrayRef<int64_t>(shape), ArrayRef<AxesAttr>(dims), partial, interleaved);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
@@ -284,17 +333,24 @@ void LayoutAttr::print(AsmPrinter &printer) const {
     printer << ", partial = ";
     printAxisList(printer, getPartial());
   }
+  if (getInterleaved()) {
+    printer << ", interleaved = ";
+    getInterleaved().print(printer);
+  }
   printer << '>';
 }
 
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  FlatSymbolRefAttr, ArrayRef<int64_t> shape,
-                                 ArrayRef<AxesAttr> dims, AxesAttr partial) {
+                                 ArrayRef<AxesAttr> dims, AxesAttr partial,
+                                 InterleavedAttr interleaved) {
   assert(shape.size() == dims.size() && "the text has one list of both");
   SmallVector<AxesAttr> lists(dims);
   lists.push_back(partial);
   if (llvm::any_of(lists, [](AxesAttr axes) { return axes.getOpen(); }))
     return emitError() << "expected closed lists of axes in a layout";
+  if (interleaved && failed(interleaved.verifyShape(emitError, shape)))
+    return failure();
   return verifyUniqueAxes(emitError, lists);
 }
 

@@ -104,30 +104,59 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding",
   }];
 }
 
+def Dist_InterleavedAttr : Dist_Attr<"Interleaved", "interleaved"> {
+  let summary = "An order of a dimension in which ranks that split it evenly have their share of each part of it";
+  let description = [{
+    Dimension `dim` is parts of `sizes`, one after another: the columns of a fused
+    weight that make queries, keys and values. Interleaved, the first of `by`
+    shares of each part come first, part after part, then the second shares. So
+    of [4, 2] by 2 elements 0 1 2 3, 4 5 stand as 0 1 4, 2 3 5.
+
+    Of arguments and results of a function in phase `dist` (`dist.interleaved`):
+    the program has the dimension in this order, files and whoever calls it in
+    the parts' own. Localisation puts it into the layout.
+
+    ```mlir
+    %w: tensor<32x96xf32> {dist.interleaved = #dist.interleaved<1 [32, 32, 32] by 2>, nn.state = @c_attn.weight}
+    ```
+  }];
+  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sizes, "int64_t":$by);
+  let assemblyFormat = "`<` $dim `[` $sizes `]` `by` $by `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of how many elements all parts are.
+    int64_t getSize();
+    /// Calls `run(from, to, count)` for elements that follow each other in both
+    /// orders: from the parts' own to the interleaved one, in the latter.
+    void forEachRun(::llvm::function_ref<void(int64_t, int64_t, int64_t)> run);
+    /// Emits an error unless the sizes are those of a dimension of `shape`, and
+    /// `ranks` ranks' pieces of it no larger than a share.
+    ::mlir::LogicalResult verifyShape(
+        ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError,
+        ::llvm::ArrayRef<int64_t> shape);
+  }];
+}
+
 def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
   let summary = "Which piece of a global tensor an argument or result of a local function is";
   let description = [{
     Put by localisation on arguments and results, whose types are then one rank's:
     the global shape, and the axes that split each dimension, major to minor.
     Axes of size 1 are left out. Over the axes in `partial`, which only an
-    accumulator has, each rank holds a term of its own.
+    accumulator has, each rank holds a term of its own. What is `interleaved` is
+    split in that order.
 
     ```mlir
     %x: tensor<2x64xf32> {dist.layout = #dist.layout<@m [8 by {dp}, 64]>}
     %a: tensor<2x64xf32> {dist.layout = #dist.layout<@m [2, 64], partial = {dp}>}
+    %w: tensor<48x32xf32> {dist.layout = #dist.layout<@m [96 by {tp}, 32], interleaved = <0 [64, 32] by 2>>}
     ```
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
       OptionalArrayRefParameter<"int64_t">:$shape, OptionalArrayRefParameter<"AxesAttr">:$dims,
-      "AxesAttr":$partial);
+      "AxesAttr":$partial, OptionalParameter<"InterleavedAttr">:$interleaved);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
-  let builders = [
-    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<int64_t>":$shape,
-                     "::llvm::ArrayRef<AxesAttr>":$dims), [{
-      return $_get($_ctxt, mesh, shape, dims, AxesAttr::get($_ctxt, ::llvm::ArrayRef<::llvm::StringRef>()));
-    }]>,
-  ];
 }
 
 def Dist_TaskAttr : Dist_Attr<"Task", "task"> {

@@ -57,6 +57,10 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
 static LogicalResult verifyLayout(Operation *op, NamedAttribute attribute,
                                   Type type) {
   StringRef name = attribute.getName().getValue();
+  auto interleaved = dyn_cast<InterleavedAttr>(attribute.getValue());
+  if (name == kInterleavedAttr && interleaved && isa<RankedTensorType>(type))
+    return interleaved.verifyShape([&] { return op->emitError(); },
+                                   cast<RankedTensorType>(type).getShape());
   auto layout = dyn_cast<LayoutAttr>(attribute.getValue());
   if (name != kLayoutAttr || !layout)
     return op->emitError() << "expected a #dist.layout as '" << kLayoutAttr

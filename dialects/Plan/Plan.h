@@ -3,6 +3,7 @@
 #ifndef ACCEL_DIALECTS_PLAN_PLAN_H
 #define ACCEL_DIALECTS_PLAN_PLAN_H
 
+#include "dialects/Dist/Dist.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"

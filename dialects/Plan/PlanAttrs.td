@@ -90,13 +90,21 @@ def Plan_PartAttr : Plan_Attr<"Part", "part"> {
   let summary = "Which piece of a logical tensor a rank holds";
   let description = [{
     The logical shape, and for each dimension the mesh axes that split it, major
-    to minor, `mb` included. A replicated dimension has none.
+    to minor, `mb` included. A replicated dimension has none. What is
+    `interleaved` (`#dist.interleaved`) is split in that order.
 
     ```mlir
     #plan.part<[8/mb/dp, 64]>
+    #plan.part<[32, 96/tp] interleaved <1 [64, 32] by 2>>
     ```
   }];
-  let parameters = (ins OptionalArrayRefParameter<"int64_t">:$shape, "::mlir::ArrayAttr":$axes);
+  let parameters = (ins OptionalArrayRefParameter<"int64_t">:$shape, "::mlir::ArrayAttr":$axes,
+      OptionalParameter<"::accel::dist::InterleavedAttr">:$interleaved);
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$shape, "::mlir::ArrayAttr":$axes), [{
+      return $_get($_ctxt, shape, axes, ::accel::dist::InterleavedAttr());
+    }]>,
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }

@@ -45,7 +45,8 @@ LogicalResult ViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               ArrayRef<int64_t> shape, ArrayAttr axes) {
+                               ArrayRef<int64_t> shape, ArrayAttr axes,
+                               dist::InterleavedAttr interleaved) {
   if (shape.size() != axes.size())
     return emitError() << "expected a list of axes for each dimension ("
                        << shape.size() << "), found " << axes.size();
@@ -56,7 +57,7 @@ LogicalResult PartAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                             "dimension, found "
                          << dim;
   }
-  return success();
+  return interleaved ? interleaved.verifyShape(emitError, shape) : success();
 }
 
 int64_t ViewAttr::getNumElements() {

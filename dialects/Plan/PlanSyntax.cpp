@@ -171,8 +171,13 @@ ParseResult plan::parsePart(AsmParser &parser, PartAttr &part) {
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return failure();
-  part = PartAttr::get(parser.getContext(), ArrayRef(shape),
-                       parser.getBuilder().getArrayAttr(axes));
+  dist::InterleavedAttr interleaved;
+  if (succeeded(parser.parseOptionalKeyword("interleaved")) &&
+      !(interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
+            dist::InterleavedAttr::parse(parser, {}))))
+    return failure();
+  part = PartAttr::get(parser.getContext(), ArrayRef<int64_t>(shape),
+                       parser.getBuilder().getArrayAttr(axes), interleaved);
   return success();
 }
 
@@ -189,6 +194,10 @@ void plan::printPart(AsmPrinter &printer, PartAttr part) {
         }
       });
   printer << ']';
+  if (part.getInterleaved()) {
+    printer << " interleaved ";
+    part.getInterleaved().print(printer);
+  }
 }
 
 Attribute PartAttr::parse(AsmParser &parser, Type) {

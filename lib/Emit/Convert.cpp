@@ -48,6 +48,9 @@ rt::Part emit::convertPart(plan::PartAttr part) {
     for (auto name : dim.getAsRange<StringAttr>())
       axes.push_back(name.str());
   }
+  if (dist::InterleavedAttr interleaved = part.getInterleaved())
+    result.interleaved = rt::Interleaved{
+        interleaved.getDim(), interleaved.getSizes().vec(), interleaved.getBy()};
   return result;
 }
 

@@ -244,8 +244,10 @@ LogicalResult Emitter::addTransfer(Operation *op, const rt::Command &command) {
   if (auto *read = std::get_if<rt::ReadCommand>(&command.what)) {
     if (read->source == "state") {
       for (rt::StatePlan &state : executable.states)
-        if (state.name == read->name)
+        if (state.name == read->name) {
           state.axes = read->part.axes;
+          state.interleaved = read->part.interleaved;
+        }
       return success();
     }
     tensors = &executable.inputs;

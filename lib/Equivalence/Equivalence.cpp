@@ -51,6 +51,8 @@ private:
   LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
                              dist::LayoutAttr layout);
   LogicalResult bindArgument(func::FuncOp task, unsigned number);
+  FailureOr<Piece> getPiece(Location loc, StringRef kind, StringRef name,
+                            Value wanted, dist::LayoutAttr layout);
   LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
                           StringRef name, Value wanted);
   LogicalResult bindEdge(func::FuncOp task, unsigned number);
@@ -292,6 +294,26 @@ LogicalResult Verifier::checkPadding(Location loc, StringRef kind,
                         << name << "', found " << layout;
 }
 
+/// What is laid out so: of a value that the logical program has in the same
+/// order already, a piece as it is.
+FailureOr<Piece> Verifier::getPiece(Location loc, StringRef kind,
+                                    StringRef name, Value wanted,
+                                    dist::LayoutAttr layout) {
+  Attribute order;
+  if (kind != "input")
+    order = (kind == "output" ? logical.outputOrders : logical.stateOrders)
+                .lookup(name);
+  if (order && order != layout.getInterleaved())
+    return emitError(loc) << "expected " << kind << " '" << name
+                          << "' in the order " << order
+                          << " of the logical program, found " << layout;
+  Piece piece = follower.getMaker().get(wanted, layout);
+  if (order)
+    for (Dim &dim : piece.dims)
+      dim.parts = {};
+  return piece;
+}
+
 LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
                                   StringRef kind, StringRef name,
                                   Value wanted) {
@@ -304,15 +326,18 @@ LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
   if (failed(checkLayout(argument.getLoc(), kind, name, layout)))
     return failure();
   PieceMaker &maker = follower.getMaker();
-  Piece piece = maker.get(wanted, layout);
-  if (!maker.fits(piece, argument.getType()))
+  FailureOr<Piece> piece =
+      getPiece(argument.getLoc(), kind, name, wanted, layout);
+  if (failed(piece))
+    return failure();
+  if (!maker.fits(*piece, argument.getType()))
     return emitError(argument.getLoc())
-           << "expected one rank's shape of " << maker.describe(piece)
+           << "expected one rank's shape of " << maker.describe(*piece)
            << ", found " << argument.getType();
-  if (microBatches > 1 && !isInLoop(task) && varies(piece))
+  if (microBatches > 1 && !isInLoop(task) && varies(*piece))
     return task.emitOpError() << "runs once, and takes a micro-batch's part of "
                               << kind << " '" << name << "'";
-  follower.at(argument).pieces = {piece};
+  follower.at(argument).pieces = {*piece};
   return success();
 }
 
@@ -439,7 +464,11 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
   if (!given.insert(join(kind, name)).second)
     return fail() << "is given by two tasks";
   PieceMaker &maker = follower.getMaker();
-  Piece expected = maker.get(wanted, layout);
+  FailureOr<Piece> laidOut =
+      getPiece(operand.get().getLoc(), kind, name, wanted, layout);
+  if (failed(laidOut))
+    return failure();
+  const Piece &expected = *laidOut;
   if (microBatches > 1 && !isInLoop(task) && varies(expected))
     return fail() << "is of one micro-batch alone";
   std::string found;

@@ -291,6 +291,7 @@ LogicalResult Follower::follow(Operation *op) {
     Known result;
     followView(op, result);
     followParts(op, result);
+    followShares(op, result);
     followTerms(op, result);
     at(op->getResult(0)) = std::move(result);
   }

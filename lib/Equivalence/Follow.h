@@ -82,6 +82,9 @@ private:
   void followPadding(mlir::Operation *op, Known &result);
   void followView(mlir::Operation *op, Known &result);
   void followParts(mlir::Operation *op, Known &result);
+  void followCutShares(nn::SliceOp op, Known &result);
+  void followJoinedShares(nn::ConcatOp op, Known &result);
+  void followShares(mlir::Operation *op, Known &result);
   std::optional<View> applyParts(mlir::Operation *whole,
                                  mlir::Operation *local);
   void followTerms(mlir::Operation *op, Known &result);

@@ -57,7 +57,7 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
                                      unsigned dim, unsigned wholeDim,
                                      int64_t size) {
   std::optional<LocatedView> located = locate(view, whole);
-  if (!located)
+  if (!located || !view.interleaved.empty())
     return std::nullopt;
   int64_t next = size; // what is above the next part
   for (const Located &place : located->dims[dim]) {

@@ -75,8 +75,11 @@ Logical::Logical(func::FuncOp entry) {
     if (auto name = entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
       inputs[name] = argument;
     if (auto state =
-            entry.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+            entry.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr)) {
       states[state.getValue()] = argument;
+      stateOrders[state.getValue()] =
+          entry.getArgAttr(number, dist::kInterleavedAttr);
+    }
   }
   for (Operation &op : entry.front().without_terminator()) {
     if (op.getNumResults() == 1 &&
@@ -95,8 +98,10 @@ Logical::Logical(func::FuncOp entry) {
     unsigned number = operand.getOperandNumber();
     Value root = rootOf(operand.get());
     if (auto name =
-            entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr))
+            entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr)) {
       outputs[name] = root;
+      outputOrders[name] = entry.getResultAttr(number, dist::kInterleavedAttr);
+    }
     if (auto state = entry.getResultAttrOfType<FlatSymbolRefAttr>(
             number, nn::kStateAttr))
       newStates[state.getValue()] = root;

@@ -50,6 +50,9 @@ Piece PieceMaker::get(Value logical, dist::LayoutAttr layout) {
   for (auto [dim, held, size] :
        llvm::zip(piece.dims, layout.getShape(), shapeOf(logical)))
     dim.padding = held - size;
+  if (dist::InterleavedAttr interleaved = layout.getInterleaved())
+    piece.dims[interleaved.getDim()].parts = {interleaved.getSizes().vec(),
+                                              interleaved.getBy()};
   return piece;
 }
 
@@ -67,7 +70,10 @@ bool PieceMaker::fits(const Piece &piece, Type local) {
       getElementTypeOrSelf(piece.logical) != getElementTypeOrSelf(local))
     return false;
   for (auto [dim, size] : llvm::enumerate(whole))
-    if (piece.dims[dim].padding < 0)
+    if (piece.dims[dim].padding < 0 ||
+        (!piece.dims[dim].parts.empty() &&
+         (piece.dims[dim].padding != 0 ||
+          llvm::sum_of(piece.dims[dim].parts.sizes) != size)))
       return false;
     else if (!piece.dims[dim].free &&
              part[dim] * countRanks(piece.dims[dim].axes) !=
@@ -86,6 +92,13 @@ std::string PieceMaker::describe(const Piece &piece) {
     std::string &text = dims.emplace_back(dim.free ? "any" : join(dim.axes));
     if (!dim.order.empty())
       text += " in another order";
+    if (!dim.parts.empty()) {
+      std::vector<std::string> sizes;
+      for (int64_t size : dim.parts.sizes)
+        sizes.push_back(std::to_string(size));
+      text += " of [" + llvm::join(sizes, ", ") + "] by " +
+              std::to_string(dim.parts.by);
+    }
     if (dim.padding)
       text += " and " + std::to_string(dim.padding) + " more";
   }

@@ -19,6 +19,18 @@ struct Digit {
   }
 };
 
+/// Parts of a dimension, one after another, and how many shares of each there
+/// are: the first of every part come before the second (#dist.interleaved).
+struct Interleaving {
+  std::vector<int64_t> sizes;
+  int64_t by = 1;
+
+  bool empty() const { return sizes.empty(); }
+  bool operator==(const Interleaving &other) const {
+    return sizes == other.sizes && by == other.by;
+  }
+};
+
 /// A dimension of a piece: the axes that split it, major to minor; or all
 /// elements along it are equal, and any part is as good as another.
 struct Dim {
@@ -27,6 +39,8 @@ struct Dim {
   /// The order in which the logical dimension's elements come before axes split
   /// them, major to minor; empty: the logical one.
   std::vector<Digit> order = {};
+  /// In whose order they split it; it has no other `order` then.
+  Interleaving parts = {};
   /// How many elements stand behind the logical ones, and whether they are
   /// known to be 0. Else they may be anything.
   int64_t padding = 0;
@@ -35,9 +49,11 @@ struct Dim {
   /// Whether pieces of either are pieces of both, what pads them aside.
   bool isSplitLike(const Dim &other) const {
     return free == other.free && axes == other.axes && order == other.order &&
-           padding == other.padding;
+           parts == other.parts && padding == other.padding;
   }
-  bool isPlain() const { return order.empty() && padding == 0; }
+  bool isPlain() const {
+    return order.empty() && parts.empty() && padding == 0;
+  }
   bool operator==(const Dim &other) const {
     return isSplitLike(other) && zeros == other.zeros;
   }

@@ -149,6 +149,12 @@ std::optional<View> equivalence::getView(const View &whole, const Piece &piece,
       held.front().held = local[number];
       continue;
     }
+    if (!dim.parts.empty()) {
+      auto range = whole.getDigits(number, {shape[number], 1});
+      if (!range || range->size() != 1)
+        return std::nullopt;
+      view.interleaved.push_back({range->front(), dim.parts});
+    }
     std::vector<Digit> order = dim.order;
     if (order.empty() && shape[number] != 1)
       order = {{shape[number], 1}};
@@ -319,6 +325,17 @@ std::optional<Piece> equivalence::getPiece(View view, Value value,
       return std::nullopt;
     if (!dim.free)
       dim.order = *made;
+  }
+  for (auto &[range, parts] : view.interleaved) {
+    std::optional<Located> place = findPlace(range, whole);
+    if (!place)
+      return std::nullopt;
+    Dim &dim = piece.dims[place->dim];
+    if (place->digit.stride != 1 ||
+        place->digit.size != shapeOf(value)[place->dim] || dim.free ||
+        !dim.order.empty())
+      return std::nullopt;
+    dim.parts = parts;
   }
   return piece;
 }

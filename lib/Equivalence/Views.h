@@ -22,6 +22,9 @@ struct View {
   mlir::Value root;
   std::vector<std::vector<ViewDigit>> dims;
   std::vector<std::pair<mlir::StringAttr, Digit>> ranks;
+  /// Ranges of a position in the root whose elements come interleaved: digits
+  /// of these are of the position that has.
+  std::vector<std::pair<Digit, Interleaving>> interleaved = {};
   Axes partial;
   dist::Reduction reduction = dist::Reduction::sum;
 

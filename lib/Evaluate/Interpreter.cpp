@@ -78,6 +78,10 @@ static FailureOr<Binding> makeBinding(func::FuncOp entry, Type type,
                                    layout.getShape().end());
     for (auto [dim, axes] : llvm::enumerate(layout.getDims()))
       llvm::append_range(binding.placement.axes[dim], axes.getNames());
+    binding.placement.interleaved = layout.getInterleaved();
+  } else {
+    binding.placement.interleaved =
+        attributes.getAs<dist::InterleavedAttr>(dist::kInterleavedAttr);
   }
   return binding;
 }
@@ -231,9 +235,7 @@ static LogicalResult evaluateEntry(ModuleOp module, const TensorsByName &inputs,
     for (auto [binding, tensor] : llvm::zip(bindings->arguments, arguments)) {
       GroupTensors &group = pieces.emplace_back();
       for (int64_t rank = 0; rank < lockstep.getRankCount(); ++rank)
-        group.push_back(
-            wholeTensors ? tensor
-                         : binding.placement.cut(tensor, {*mesh, rank, batch}));
+        group.push_back(binding.placement.cut(tensor, {*mesh, rank, batch}));
     }
     lockstep.setMicroBatch(batch);
     if (failed(lockstep.call(*entry, pieces, results)))

@@ -60,7 +60,34 @@ void Placement::locate(MeshPoint point, SmallVectorImpl<int64_t> &pieceShape,
   }
 }
 
-Tensor Placement::cut(const Tensor &global, MeshPoint point) const {
+/// A tensor with parts of a dimension interleaved, or put back.
+static Tensor reorder(const Tensor &tensor, dist::InterleavedAttr interleaved,
+                      bool isBack) {
+  ArrayRef<int64_t> shape = tensor.getShape();
+  int64_t size = interleaved.getSize(), inner = 1;
+  for (int64_t behind : shape.drop_front(interleaved.getDim() + 1))
+    inner *= behind;
+  Tensor result(tensor.getType());
+  auto move = [&](auto source, auto target) {
+    for (int64_t start = 0; start < tensor.getNumElements();
+         start += size * inner)
+      interleaved.forEachRun([&](int64_t from, int64_t to, int64_t count) {
+        if (isBack)
+          std::swap(from, to);
+        std::copy_n(source.begin() + start + from * inner, count * inner,
+                    target.begin() + start + to * inner);
+      });
+  };
+  if (tensor.isFloat())
+    move(tensor.floats(), result.mutableFloats());
+  else
+    move(tensor.ints(), result.mutableInts());
+  return result;
+}
+
+Tensor Placement::cut(const Tensor &whole, MeshPoint point) const {
+  Tensor global =
+      interleaved ? reorder(whole, interleaved, /*isBack=*/false) : whole;
   SmallVector<int64_t> pieceShape;
   int64_t offset;
   locate(point, pieceShape, offset);
@@ -115,5 +142,7 @@ FailureOr<Tensor> Assembly::finish(Location loc, StringRef what) {
     return emitError(loc) << "expected every element of " << what
                           << " from some rank, found "
                           << llvm::count(given, false) << " missing";
+  if (placement.interleaved)
+    return reorder(global, placement.interleaved, /*isBack=*/true);
   return global;
 }

@@ -27,6 +27,8 @@ struct MeshPoint {
 struct Placement {
   llvm::SmallVector<int64_t> shape;
   llvm::SmallVector<llvm::SmallVector<mlir::StringAttr>> axes;
+  /// The order in which it is cut; null: its own.
+  dist::InterleavedAttr interleaved = {};
 
   /// Everything on every rank.
   static Placement replicated(llvm::ArrayRef<int64_t> shape);

@@ -138,6 +138,40 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
+  let summary = "Gives ranks their share of each part of a fused weight";
+  let description = [{
+    Where one weight makes queries, keys and values, or gate and up projection, its
+    columns are parts side by side, which the program cuts apart. An even range of
+    all columns is no range of any part. So a dimension that is split over `tp`, and
+    of which parts are cut or joined (`nn.slice`, `nn.concat`), comes in another
+    order: first the first rank's share of each part, then the second's
+    (`#dist.interleaved`). Products, sums and updates along it do not notice; what
+    cuts it takes the ranks apart as a dimension of their own. One product stays one
+    product. Parts may differ in size; `tp` divides each. Arguments and results
+    that have the dimension say so, so that files keep the order of the program.
+
+    Dimensions in whose order something else counts (a constant along them, a reshape
+    that takes them apart), and states that `dp_shard` has to pad, stay as they are,
+    and are gathered where they are cut. Comes after `dist-split-weights`.
+
+    ```mlir
+    func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x24xf32> {nn.state = @w}) {
+      %0 = dist.constraint %w to <@mesh, [{}, {tp} ]>
+      %1 = nn.matmul %x, %0
+      %q = nn.slice %1 starts [0, 0] sizes [4, 16] steps [1, 1]
+    // becomes, over two ranks
+    func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x24xf32> {dist.interleaved = #dist.interleaved<1 [16, 8] by 2>, nn.state = @w}) {
+      %0 = dist.constraint %w to <@mesh, [{}, {tp} ]>
+      %1 = nn.matmul %x, %0
+      %2 = nn.reshape %1 : (tensor<4x24xf32>) -> tensor<4x2x12xf32>
+      %3 = nn.slice %2 starts [0, 0, 0] sizes [4, 2, 8] steps [1, 1, 1]
+      %q = nn.reshape %3 : (tensor<4x2x8xf32>) -> tensor<4x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
   let summary = "Gives attention whole sequences of some heads, for some positions of all";
   let description = [{

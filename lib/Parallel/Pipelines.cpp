@@ -33,6 +33,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   splitWeights.strict = options.strict;
   pm.addPass(createSplitWeightsPass(splitWeights));
   record("dist-split-weights");
+  pm.addPass(createInterleavePartsPass());
   pm.addPass(createExchangeHeadsPass());
   pm.addPass(createJoinTermsPass());
   pm.addPass(createScatterSumsPass(options.scatterSums));

@@ -16,21 +16,42 @@ RangeBlocks::RangeBlocks(const TensorRange &range, const Part &part,
     Split split{
         d, range.shape[d], part.shape[d] / count, count,
         static_cast<uint64_t>(range.strides[d] * dtypeBytes(range.dtype))};
+    if (part.interleaved && part.interleaved->dim == static_cast<int64_t>(d)) {
+      split.runs = interleavedRuns(*part.interleaved, split.piece);
+      std::sort(split.runs.begin(), split.runs.end(),
+                [](const PieceRun &a, const PieceRun &b) {
+                  return a.inFile < b.inFile;
+                });
+    }
     // What changes fastest in the file ends a run.
     uint64_t whole = static_cast<uint64_t>(split.size) * split.bytes;
     if (whole && (!period || whole < period)) {
       period = whole;
       run = static_cast<uint64_t>(split.piece) * split.bytes;
+      fastest = splits.size();
     }
     pieces *= static_cast<size_t>(count);
-    splits.push_back(split);
+    splits.push_back(std::move(split));
   }
+}
+
+const PieceRun &RangeBlocks::Split::runAt(int64_t index) const {
+  auto after = std::upper_bound(
+      runs.begin(), runs.end(), index,
+      [](int64_t at, const PieceRun &run) { return at < run.inFile; });
+  return *std::prev(after);
 }
 
 uint64_t RangeBlocks::endOf(uint64_t at) const {
   if (!isSplit())
     return UINT64_MAX;
   uint64_t start = at / period * period, within = at - start;
+  if (const Split &split = splits[fastest]; !split.runs.empty()) {
+    const PieceRun &held =
+        split.runAt(static_cast<int64_t>(within / split.bytes));
+    return start +
+           static_cast<uint64_t>(held.inFile + held.count) * split.bytes;
+  }
   return start + std::min(period, (within / run + 1) * run);
 }
 
@@ -38,8 +59,9 @@ size_t RangeBlocks::pieceAt(uint64_t at) const {
   size_t number = 0;
   if (isSplit())
     for (const Split &split : splits) {
-      auto index =
-          static_cast<int64_t>(at / split.bytes) % split.size / split.piece;
+      auto index = static_cast<int64_t>(at / split.bytes) % split.size;
+      index = split.runs.empty() ? index / split.piece
+                                 : split.runAt(index).piece;
       number = number * static_cast<size_t>(split.count) +
                static_cast<size_t>(index);
     }

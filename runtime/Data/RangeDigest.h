@@ -38,11 +38,17 @@ private:
     size_t dim;
     int64_t size, piece, count; ///< In elements; count of pieces.
     uint64_t bytes;             ///< From one index to the next.
+    /// Of an interleaved dimension, by where they are in the file.
+    std::vector<PieceRun> runs = {};
+
+    /// The run that holds an index.
+    const PieceRun &runAt(int64_t index) const;
   };
   std::vector<Split> splits;
   /// Bytes of a run that one piece has, and of all pieces' runs that follow
   /// each other; 0: the range is one block.
   uint64_t run = 0, period = 0;
+  size_t fastest = 0; ///< The split whose pieces these are.
   size_t pieces = 1;
 };
 

@@ -125,9 +125,37 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   }
   isPadded = size != view.shape;
   all = PairLayout(view.shape, view.strides, view.strides);
-  start = range.offset + static_cast<uint64_t>(offset * fileBytes);
   microBatchBytes = step * fileBytes;
+  if (part.interleaved) {
+    auto dim = static_cast<size_t>(part.interleaved->dim);
+    int64_t whole = view.shape[dim];
+    offset -= first[dim] * range.strides[dim];
+    for (const PieceRun &held : interleavedRuns(*part.interleaved, whole)) {
+      if (held.piece * whole != first[dim])
+        continue;
+      size[dim] = held.count;
+      addBlock(range, view, size, offset + held.inFile * range.strides[dim],
+               held.inPiece * view.strides[dim]);
+    }
+  } else {
+    addBlock(range, view, size, offset, 0);
+  }
+  int64_t bytes = 0; // that runs need to be put together
+  for (const Block &block : blocks)
+    if (!block.direct)
+      bytes = std::max(
+          bytes, std::min(kBounceBytes, block.runElements * elementBytes));
+  if (fill.empty() && !room)
+    bounce.resize(static_cast<size_t>(bytes));
+}
 
+void PieceMover::addBlock(const TensorRange &range, const View &view,
+                          const std::vector<int64_t> &size, int64_t inFile,
+                          int64_t inView) {
+  Block block;
+  block.start = range.offset + static_cast<uint64_t>(inFile * fileBytes);
+  block.inView = inView;
+  size_t rank = size.size();
   // Dimensions in the order of the file, those of one element last.
   std::vector<size_t> order(rank);
   std::iota(order.begin(), order.end(), 0);
@@ -145,21 +173,21 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   }
   // The innermost dimensions without gaps in the file make a run.
   size_t split = rank;
-  while (split > 0 && (shape[split - 1] == 1 || file[split - 1] == runElements))
-    runElements *= shape[--split];
+  while (split > 0 &&
+         (shape[split - 1] == 1 || file[split - 1] == block.runElements))
+    block.runElements *= shape[--split];
   auto slice = [&](const std::vector<int64_t> &values, bool inner) {
     return std::vector<int64_t>(values.begin() + (inner ? split : 0),
                                 inner ? values.end() : values.begin() + split);
   };
-  outer = PairLayout(slice(shape, false), slice(file, false),
-                     slice(strides, false));
-  run = PairLayout(slice(shape, true), slice(file, true), slice(strides, true));
+  block.outer = PairLayout(slice(shape, false), slice(file, false),
+                           slice(strides, false));
+  block.run =
+      PairLayout(slice(shape, true), slice(file, true), slice(strides, true));
   // Widening works in place: the elements arrive at the start of their room.
-  direct =
-      isReached() && run.contiguousRuns() && run.runLength() == run.elements();
-  if (!direct && fill.empty() && !room)
-    bounce.resize(static_cast<size_t>(
-        std::min(kBounceBytes, runElements * elementBytes)));
+  block.direct = isReached() && block.run.contiguousRuns() &&
+                 block.run.runLength() == block.run.elements();
+  blocks.push_back(block);
 }
 
 template <bool Writes>
@@ -168,17 +196,31 @@ Status PieceMover::move(Address view, int64_t microBatch,
   if constexpr (!Writes)
     if (isPadded)
       ACCEL_RT_RETURN_IF_ERROR(clear(view));
-  if (outer.elements() == 0 || runElements == 0)
-    return Status();
-  if (!fill.empty())
-    return fillView(view);
+  for (const Block &block : blocks) {
+    if (block.outer.elements() == 0 || block.runElements == 0)
+      continue;
+    ACCEL_RT_RETURN_IF_ERROR(fill.empty()
+                                 ? moveBlock<Writes>(block, view, microBatch,
+                                                     counter, digest)
+                                 : fillBlock(block, view));
+  }
+  return Status();
+}
+
+template <bool Writes>
+Status PieceMover::moveBlock(const Block &block, Address view,
+                             int64_t microBatch,
+                             std::atomic<uint64_t> *counter,
+                             RangeDigest *digest) {
+  const auto &[start, inView, outer, runElements, run, direct] = block;
   uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
   std::vector<char> &staging = room ? *room : bounce;
   int64_t step =
       (direct ? kBounceBytes : static_cast<int64_t>(staging.size())) /
       elementBytes;
   Status status;
-  auto moveRun = [&](int64_t fileOffset, int64_t memoryOffset) {
+  auto moveRun = [&, runElements = runElements, direct = direct,
+                  &run = run](int64_t fileOffset, int64_t memoryOffset) {
     for (int64_t begin = 0; begin < runElements && status.ok(); begin += step) {
       int64_t end = std::min(begin + step, runElements);
       uint64_t at =
@@ -220,10 +262,12 @@ Status PieceMover::move(Address view, int64_t microBatch,
     }
   };
   outer.forRange(0, outer.elements(),
-                 [&](int64_t file, int64_t memory, int64_t fileStride,
-                     int64_t memoryStride, int64_t count) {
+                 [&, inView = inView](int64_t file, int64_t memory,
+                                      int64_t fileStride, int64_t memoryStride,
+                                      int64_t count) {
                    for (int64_t i = 0; i < count && status.ok(); ++i)
-                     moveRun(file + i * fileStride, memory + i * memoryStride);
+                     moveRun(file + i * fileStride,
+                             inView + memory + i * memoryStride);
                  });
   return status;
 }
@@ -253,23 +297,23 @@ Status PieceMover::get(void *host, int64_t hostStride, Address view, int64_t at,
   return Status();
 }
 
-Status PieceMover::fillView(Address view) const {
+Status PieceMover::fillBlock(const Block &block, Address view) const {
   Status status;
   auto fillRun = [&](int64_t memoryOffset) {
-    run.forRange(
-        0, runElements,
+    block.run.forRange(
+        0, block.runElements,
         [&](int64_t, int64_t to, int64_t, int64_t stride, int64_t count) {
           if (status.ok())
             status =
                 put(view, memoryOffset + to, stride, fill.data(), 0, count);
         });
   };
-  outer.forRange(0, outer.elements(),
-                 [&](int64_t, int64_t memory, int64_t, int64_t memoryStride,
-                     int64_t count) {
-                   for (int64_t i = 0; i < count; ++i)
-                     fillRun(memory + i * memoryStride);
-                 });
+  block.outer.forRange(0, block.outer.elements(),
+                       [&](int64_t, int64_t memory, int64_t,
+                           int64_t memoryStride, int64_t count) {
+                         for (int64_t i = 0; i < count; ++i)
+                           fillRun(block.inView + memory + i * memoryStride);
+                       });
   return status;
 }
 

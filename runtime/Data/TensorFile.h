@@ -102,12 +102,28 @@ private:
   Status move(Address view, int64_t microBatch, std::atomic<uint64_t> *counter,
               RangeDigest *digest);
 
+  /// A rectangle of the file that is one of the view.
+  struct Block {
+    uint64_t start = 0;      ///< Byte of its first element, mb 0 …
+    int64_t inView = 0;      ///< … and where the view has that.
+    PairLayout outer;        ///< Runs that are contiguous in the file …
+    int64_t runElements = 1; ///< … have this many elements …
+    PairLayout run;          ///< … and lie so in memory (A: file, B: view).
+    bool direct = false;     ///< A run is contiguous where the host reaches.
+  };
+  void addBlock(const TensorRange &range, const View &view,
+                const std::vector<int64_t> &size, int64_t inFile,
+                int64_t inView);
+  template <bool Writes>
+  Status moveBlock(const Block &block, Address view, int64_t microBatch,
+                   std::atomic<uint64_t> *counter, RangeDigest *digest);
+  Status fillBlock(const Block &block, Address view) const;
+
   /// Elements of the view, at strides in elements, to and from the host.
   Status put(Address view, int64_t at, int64_t stride, const void *host,
              int64_t hostStride, int64_t count) const;
   Status get(void *host, int64_t hostStride, Address view, int64_t at,
              int64_t stride, int64_t count) const;
-  Status fillView(Address view) const;
   /// Zeroes all of the view, padding included.
   Status clear(Address view) const;
   bool isReached() const { return !memory || memory->isHostMemory(); }
@@ -119,14 +135,10 @@ private:
   int64_t elementBytes;        ///< In memory.
   int64_t fileBytes;           ///< Of an element in the file.
   uint64_t origin;             ///< Byte of the tensor's first element.
-  uint64_t start = 0;          ///< Byte of the piece's first element, mb 0.
   int64_t microBatchBytes = 0; ///< Bytes between micro-batches.
-  PairLayout outer;            ///< Runs that are contiguous in the file …
-  int64_t runElements = 1;     ///< … have this many elements …
-  PairLayout run;              ///< … and lie so in memory (A: file, B: view).
+  std::vector<Block> blocks;   ///< Of the piece; several: it is interleaved.
   PairLayout all;              ///< The whole view (A), padding included.
   bool isPadded = false;       ///< Some of the view is not in the file.
-  bool direct = false;         ///< A run is contiguous where the host reaches.
   std::vector<char> bounce;    ///< Between the file and another view …
   std::vector<char> *room;     ///< … or this, if not null.
 };

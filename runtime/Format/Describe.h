@@ -28,9 +28,15 @@ template <class IO> void describe(IO &io, View &view) {
   io.field("shape", view.shape);
   io.field("strides", view.strides);
 }
+template <class IO> void describe(IO &io, Interleaved &interleaved) {
+  io.field("dim", interleaved.dim);
+  io.field("sizes", interleaved.sizes);
+  io.field("by", interleaved.by);
+}
 template <class IO> void describe(IO &io, Part &part) {
   io.field("shape", part.shape);
   io.field("axes", part.axes);
+  io.field("interleaved", part.interleaved);
 }
 template <class IO> void describe(IO &io, Command &command) {
   io.alternative("kind", command.what); // its fields stand beside `kind`
@@ -105,6 +111,7 @@ template <class IO> void describe(IO &io, StatePlan &state) {
   io.field("shape", state.shape);
   io.field("logical_shape", state.logicalShape);
   io.field("axes", state.axes);
+  io.field("interleaved", state.interleaved);
   io.field("frozen", state.frozen);
   io.field("first", state.first);
 }

@@ -147,6 +147,26 @@ std::vector<int64_t> pieceStart(const Part &part,
   return start;
 }
 
+std::vector<PieceRun> interleavedRuns(const Interleaved &order, int64_t size) {
+  std::vector<PieceRun> runs;
+  int64_t held = 0;
+  for (int64_t share = 0; share < order.by; ++share) {
+    int64_t part = 0;
+    for (int64_t whole : order.sizes) {
+      int64_t file = part + share * (whole / order.by),
+              end = file + whole / order.by;
+      while (file < end) {
+        int64_t count = std::min(end - file, size - held % size);
+        runs.push_back({file, held / size, held % size, count});
+        file += count;
+        held += count;
+      }
+      part += whole;
+    }
+  }
+  return runs;
+}
+
 /// Rows whose sizes are those of elements are a strided copy.
 static void copyRows(char *target, int64_t targetStep, const char *source,
                      int64_t sourceStep, const Rows &rows) {

@@ -105,6 +105,14 @@ std::vector<int64_t> pieceStart(const Part &part,
                                 const Coordinates &coordinates,
                                 int64_t microBatch);
 
+/// Elements of an interleaved dimension that follow each other in files, from
+/// `inFile` on, and in one piece, from `inPiece` on.
+struct PieceRun {
+  int64_t inFile, piece, inPiece, count;
+};
+/// All of a dimension, cut into pieces of `size` elements, piece by piece.
+std::vector<PieceRun> interleavedRuns(const Interleaved &order, int64_t size);
+
 /// Whether a rank is the one that writes its piece: the first of those that
 /// hold the same.
 bool isWriter(const Part &part, const Coordinates &coordinates);

@@ -94,6 +94,19 @@ Status Tables::checkPart(const Part &part, const std::string &what) const {
                          std::to_string(part.axes.size()) + " for " + what);
   for (const auto &dimension : part.axes)
     ACCEL_RT_RETURN_IF_ERROR(checkAxes(dimension, /*microBatch=*/true));
+  if (!part.interleaved)
+    return Status();
+  auto &[dim, sizes, by] = *part.interleaved;
+  bool fits = inRange(dim, 0, static_cast<int64_t>(part.shape.size())) &&
+              by >= 1 && !sizes.empty();
+  int64_t left = fits ? part.shape[static_cast<size_t>(dim)] : 0;
+  for (int64_t size : sizes) {
+    fits = fits && inRange(size, 1, left + 1) && size % by == 0;
+    left -= fits ? size : 0;
+  }
+  if (!fits || left != 0 ||
+      std::count(part.axes[dim].begin(), part.axes[dim].end(), "mb") != 0)
+    return Status::error("expected parts of a dimension of " + what);
   return Status();
 }
 

@@ -121,9 +121,14 @@ private:
                              what);
       bytes = boundedProduct(state.logicalShape, dtypeBytes(state.dtype));
     }
-    if (!state.axes.empty())
-      ACCEL_RT_RETURN_IF_ERROR(
-          tables.checkPart({state.shape, state.axes}, what));
+    if (!state.axes.empty() || state.interleaved)
+      ACCEL_RT_RETURN_IF_ERROR(tables.checkPart(state.part(), what));
+    if (state.interleaved &&
+        state.valueShape()[static_cast<size_t>(state.interleaved->dim)] !=
+            state.shape[static_cast<size_t>(state.interleaved->dim)])
+      return Status::error("expected no padding where parts are interleaved, "
+                           "found some for " +
+                           what);
     for (size_t i = 0; i < state.axes.size(); ++i) {
       int64_t pieces = 1;
       for (const std::string &axis : state.axes[i])

@@ -26,16 +26,15 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
     }
   if (piece != view.shape)
     return Status::error("expected a view of the part's shape");
-  auto fits = [&](const std::vector<int64_t> &shape,
-                  const std::vector<std::vector<std::string>> &axes,
-                  DType dtype) {
-    return shape == part.shape && dtype == view.dtype && axes == part.axes;
+  auto fits = [&](const Part &other, DType dtype) {
+    return other.shape == part.shape && dtype == view.dtype &&
+           other.axes == part.axes && other.interleaved == part.interleaved;
   };
   if (kind == "state") {
     const StatePlan *state = tables.state(name);
     if (!state)
       return Status::error("found no state " + inQuotes(name));
-    return fits(state->shape, state->part().axes, state->dtype)
+    return fits(state->part(), state->dtype)
                ? Status()
                : Status::error("expected the shape of the state, shared as it "
                                "is");
@@ -44,7 +43,7 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
       kind == "input" ? tables.input(name) : tables.output(name);
   if (!tensor)
     return Status::error("found no input or output " + inQuotes(name));
-  return fits(tensor->part.shape, tensor->part.axes, tensor->dtype)
+  return fits(tensor->part, tensor->dtype)
              ? Status()
              : Status::error("expected the shape of the tensor, shared as it "
                              "is");

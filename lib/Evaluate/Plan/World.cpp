@@ -12,6 +12,7 @@ Placement evaluate::getPlacement(plan::PartAttr part) {
   for (auto [dim, axes] : llvm::enumerate(part.getAxes()))
     for (Attribute axis : cast<ArrayAttr>(axes))
       placement.axes[dim].push_back(cast<StringAttr>(axis));
+  placement.interleaved = part.getInterleaved();
   return placement;
 }
 

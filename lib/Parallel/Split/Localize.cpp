@@ -1,5 +1,6 @@
 // Rewrites the program on whole tensors into one rank's.
 
+#include "DropUnits.h"
 #include "ReshardPlanner.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
@@ -25,7 +26,7 @@ public:
 private:
   LogicalResult checkType(Operation *op, Type type);
   RankedTensorType localType(Type type);
-  dist::LayoutAttr layoutOf(Type type);
+  dist::LayoutAttr layoutOf(Type type, dist::InterleavedAttr interleaved = {});
   Value applyStep(OpBuilder &builder, dist::ReshardOp reshard, Value value,
                   const ReshardStep &step);
   void localize(dist::ReshardOp reshard);
@@ -60,7 +61,8 @@ RankedTensorType Localizer::localType(Type type) {
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
-dist::LayoutAttr Localizer::layoutOf(Type type) {
+dist::LayoutAttr Localizer::layoutOf(Type type,
+                                     dist::InterleavedAttr interleaved) {
   auto sharding = dist::ShardingAttr::of(type);
   auto dropUnits = [&](dist::AxesAttr axes) {
     AxisList kept;
@@ -73,7 +75,7 @@ dist::LayoutAttr Localizer::layoutOf(Type type) {
       llvm::map_to_vector(sharding.getDims(), dropUnits);
   return dist::LayoutAttr::get(type.getContext(), sharding.getMesh(),
                                cast<RankedTensorType>(type).getShape(), dims,
-                               dropUnits(sharding.getPartial()));
+                               dropUnits(sharding.getPartial()), interleaved);
 }
 
 LogicalResult Localizer::run() {
@@ -94,7 +96,9 @@ LogicalResult Localizer::run() {
   SmallVector<DictionaryAttr> attributes;
   auto withLayout = [&](DictionaryAttr given, Type type) {
     NamedAttrList attrs(given);
-    attrs.set(dist::kLayoutAttr, layoutOf(type));
+    auto interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
+        attrs.erase(dist::kInterleavedAttr));
+    attrs.set(dist::kLayoutAttr, layoutOf(type, interleaved));
     attributes.push_back(attrs.getDictionary(function.getContext()));
   };
   for (unsigned index = 0; index < arguments; ++index) {
@@ -137,6 +141,7 @@ LogicalResult Localizer::run() {
   function.setFunctionType(
       FunctionType::get(function.getContext(), block.getArgumentTypes(),
                         block.getTerminator()->getOperandTypes()));
+  dropUnits(function);
   return success();
 }
 

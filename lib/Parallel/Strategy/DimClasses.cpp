@@ -16,7 +16,8 @@ static int64_t getSize(Value value, unsigned dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
-DimClasses::DimClasses(func::FuncOp function) {
+DimClasses::DimClasses(func::FuncOp function, const FusedDims *fused)
+    : fused(fused) {
   auto add = [&](Value value) {
     auto tensor = cast<RankedTensorType>(value.getType());
     firstDims[value] = parents.size();
@@ -30,6 +31,7 @@ DimClasses::DimClasses(func::FuncOp function) {
     llvm::for_each(op.getResults(), add);
   for (Operation &op : function.front())
     join(&op);
+  joinParts();
   // An axis splits one dimension of a tensor.
   for (auto [value, first] : firstDims) {
     llvm::SmallDenseSet<unsigned> seen;
@@ -131,6 +133,18 @@ void DimClasses::join(Operation *op) {
   }
 }
 
+/// A rank has its share of each part.
+void DimClasses::joinParts() {
+  if (!fused)
+    return;
+  for (const FusedDims::Link &link : fused->getLinks()) {
+    join(find(link.whole, link.dim), find(link.part, link.dim));
+    int64_t &size = classes[find(link.whole, link.dim)].size;
+    for (int64_t part : fused->getParts(link.whole, link.dim))
+      size = std::gcd(size, part);
+  }
+}
+
 /// An all-reduce moves its tensor twice.
 void DimClasses::makeSum(Value value, unsigned number) {
   if (sums.insert({value, number}).second)
@@ -213,7 +227,8 @@ void DimClasses::weigh(Operation *op) {
         getSize(each.value, each.dim) == 1)
       continue;
     unsigned number = find(each.value, each.dim);
-    classes[number].bytes += getTensorBytes(each.value.getType());
+    if (!fused || !fused->cuts(op, each.dim))
+      classes[number].bytes += getTensorBytes(each.value.getType());
     members.insert(number);
   }
   addGroup(members.getArrayRef());

@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_PARALLEL_STRATEGY_DIMCLASSES_H
 #define ACCEL_LIB_PARALLEL_STRATEGY_DIMCLASSES_H
 
+#include "FusedDims.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -31,7 +32,9 @@ public:
     llvm::SmallVector<unsigned, 4> groups;
   };
 
-  explicit DimClasses(mlir::func::FuncOp function);
+  /// Parts of `fused` dimensions are split with these.
+  explicit DimClasses(mlir::func::FuncOp function,
+                      const FusedDims *fused = nullptr);
 
   /// The number of the class of a dimension.
   unsigned find(mlir::Value value, unsigned dim) const;
@@ -45,12 +48,14 @@ private:
   unsigned findRoot(unsigned dim) const;
   void join(unsigned dim, unsigned other);
   void join(mlir::Operation *op);
+  void joinParts();
   void weigh(mlir::Operation *op);
   void addSums(mlir::Operation *op, const ShardingRule &rule);
   void addTerms(mlir::Value result, unsigned number);
   void makeSum(mlir::Value value, unsigned number);
   void addGroup(llvm::ArrayRef<unsigned> members);
 
+  const FusedDims *fused;
   llvm::DenseMap<mlir::Value, unsigned> firstDims;
   mutable llvm::SmallVector<unsigned> parents;
   llvm::SmallVector<Class> classes; ///< by root

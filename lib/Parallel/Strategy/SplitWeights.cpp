@@ -34,7 +34,8 @@ using Splits = llvm::DenseMap<Attribute, llvm::SmallBitVector>;
 class Chooser {
 public:
   Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
-      : entry(entry), axis(axis), ranks(ranks), classes(entry) {}
+      : entry(entry), axis(axis), ranks(ranks), plain(entry),
+        fused(entry, plain), classes(entry, &fused) {}
   Splits run(bool splitsVocabulary);
   /// Says which classes would be split if their sizes allowed it; false if
   /// there is one.
@@ -62,6 +63,8 @@ private:
   func::FuncOp entry;
   StringRef axis;
   int64_t ranks;
+  DimClasses plain; ///< of which some are parts of others
+  FusedDims fused;
   DimClasses classes;
   llvm::SmallDenseSet<unsigned> placed; ///< what somebody has split
   SmallVector<unsigned> wanted;         ///< what may be split

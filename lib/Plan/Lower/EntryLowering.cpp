@@ -101,7 +101,7 @@ static PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
       dims.push_back(builder.getArrayAttr(names));
     }
     return PartAttr::get(context, layout.getShape(),
-                         builder.getArrayAttr(dims));
+                         builder.getArrayAttr(dims), layout.getInterleaved());
   }
   SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
   return PartAttr::get(context, type.getShape(), builder.getArrayAttr(axes));

@@ -118,6 +118,7 @@ struct StatePlan {
   std::vector<int64_t> logicalShape = {};
   /// Axes of every dimension, as in Part; empty: replicated.
   std::vector<std::vector<std::string>> axes;
+  std::optional<Interleaved> interleaved = std::nullopt; ///< As in Part.
   bool frozen = false; ///< Never written: it keeps its first value.
   FirstValue first;
 
@@ -127,7 +128,7 @@ struct StatePlan {
   }
   /// How ranks share the value, padding included.
   Part part() const {
-    Part part{shape, axes};
+    Part part{shape, axes, interleaved};
     part.axes.resize(shape.size());
     return part;
   }

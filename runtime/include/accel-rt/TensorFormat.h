@@ -53,11 +53,24 @@ struct View {
   std::vector<int64_t> strides;
 };
 
+/// #dist.interleaved: dimension `dim` is parts of `sizes` in files; in the order
+/// that is split the first of `by` shares of each part come first.
+struct Interleaved {
+  int64_t dim = 0;
+  std::vector<int64_t> sizes;
+  int64_t by = 1;
+
+  bool operator==(const Interleaved &other) const {
+    return dim == other.dim && sizes == other.sizes && by == other.by;
+  }
+};
+
 /// #plan.part: the logical shape and, per dimension, the axes that split it,
 /// major to minor.
 struct Part {
   std::vector<int64_t> shape;
   std::vector<std::vector<std::string>> axes;
+  std::optional<Interleaved> interleaved = std::nullopt;
 };
 
 /// A value of a `form` dictionary: what the target chose at compile time.

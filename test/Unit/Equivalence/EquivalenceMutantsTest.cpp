@@ -56,6 +56,12 @@ std::vector<Setting> constrain(unsigned seeds) {
   return settings;
 }
 
+/// Parts of fused weights, of which ranks have their share.
+constexpr Setting kShares[] = {
+    {"tp", "tp=2", 1, 0, false, true},
+    {"dp x tp, two micro-batches", "dp=2,tp=2", 2, 0, false, true},
+    {"dp_shard x tp, ZeRO-3", "dp_shard=2,tp=2", 1, 3, false, true}};
+
 class EquivalenceTest : public MutantsTest {
 protected:
   /// Mutants of one rank's programs.
@@ -177,6 +183,19 @@ TEST_F(EquivalenceTest, RejectsMutantsOfGpt2) {
   }
   tally.print();
   EXPECT_GE(tally.count(), 50);
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfSharesOfParts) {
+  Tally tally;
+  for (const Setting &setting : kShares) {
+    OwningOpRef<ModuleOp> logical = parseGpt2();
+    ASSERT_TRUE(logical);
+    ASSERT_TRUE(succeeded(compile(*logical, setting, "train")));
+    tryLocal(*logical, setting, countSeeds(80), tally);
+  }
+  tally.print();
+  EXPECT_GE(tally.count(), 50);
+  EXPECT_GE(tally.count("other parts"), 3);
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfPlacement) {

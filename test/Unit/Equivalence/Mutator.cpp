@@ -30,6 +30,7 @@ std::string Mutator::changeLocal() {
       {"other exchange", &Mutator::changeAllToAll},
       {"other padding", &Mutator::changePadding},
       {"changed edge", &Mutator::changeEdge},
+      {"other parts", &Mutator::changeParts},
       {"mb: sum begun anew", &Mutator::resetSum},
       {"mb: doubled term", &Mutator::doubleSum},
       {"mb: skipped term", &Mutator::skipSum},
@@ -327,6 +328,57 @@ bool Mutator::keepSum() {
   if (!sum || !getOld(sum))
     return false;
   sum->set(getOld(sum));
+  return true;
+}
+
+/// Of a state or an output, wherever it is named: the order of files, other
+/// parts, or other shares.
+bool Mutator::changeParts() {
+  auto getName = [](DictionaryAttr attributes) {
+    Attribute state = attributes.get(nn::kStateAttr);
+    return state ? state : attributes.get(nn::kOutputAttr);
+  };
+  auto getLayout = [](DictionaryAttr attributes) {
+    return attributes ? attributes.getAs<dist::LayoutAttr>(dist::kLayoutAttr)
+                      : dist::LayoutAttr();
+  };
+  llvm::SetVector<Attribute> names;
+  auto forEach = [&](auto look) {
+    for (func::FuncOp function : all<func::FuncOp>()) {
+      for (unsigned number = 0; number < function.getNumArguments(); ++number)
+        if (dist::LayoutAttr made = look(function.getArgAttrDict(number)))
+          function.setArgAttr(number, dist::kLayoutAttr, made);
+      for (unsigned number = 0; number < function.getNumResults(); ++number)
+        if (dist::LayoutAttr made = look(function.getResultAttrDict(number)))
+          function.setResultAttr(number, dist::kLayoutAttr, made);
+    }
+  };
+  forEach([&](DictionaryAttr attributes) {
+    dist::LayoutAttr layout = getLayout(attributes);
+    if (layout && layout.getInterleaved())
+      names.insert(getName(attributes));
+    return dist::LayoutAttr();
+  });
+  if (names.empty())
+    return false;
+  Attribute name = pick(names.getArrayRef());
+  unsigned way = random() % 3;
+  forEach([&](DictionaryAttr attributes) {
+    dist::LayoutAttr layout = getLayout(attributes);
+    if (!layout || getName(attributes) != name)
+      return dist::LayoutAttr();
+    dist::InterleavedAttr order = layout.getInterleaved();
+    SmallVector<int64_t> sizes(order.getSizes());
+    if (way == 0)
+      sizes = {order.getSize()};
+    else if (way == 1)
+      sizes = {sizes.front(), order.getSize() - sizes.front()};
+    return dist::LayoutAttr::get(
+        module.getContext(), layout.getMesh(), layout.getShape(),
+        layout.getDims(), layout.getPartial(),
+        dist::InterleavedAttr::get(module.getContext(), order.getDim(), sizes,
+                                   way == 2 ? 1 : order.getBy()));
+  });
   return true;
 }
 

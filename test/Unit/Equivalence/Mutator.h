@@ -61,6 +61,7 @@ private:
   bool doubleSum();
   bool skipSum();
   bool keepSum();
+  bool changeParts();
   bool changeRuns();
   static void unroll(dist::LoopOp loop);
   bool moveSplit();

@@ -305,9 +305,11 @@ TEST(Format, WritesWhatTrainingNeeds) {
   executable.states[0].dtype = DType::F64;
   executable.states[0].first.stored = DType::F32;
   executable.states[1].logicalShape = {3};
-  // The load must agree with the type.
+  // The load must agree with the type, and in which order it comes.
   auto &read =
       std::get<ReadCommand>(executable.programs[0].bodies[0].commands[0].what);
+  read.part.interleaved = executable.states[0].interleaved =
+      Interleaved{0, {1, 1}, 1};
   read.target.dtype = DType::F64;
   executable.programs[0].buffers[0].bytes =
       executable.programs[0].buffers[0].slotStride = 32;
@@ -331,6 +333,8 @@ TEST(Format, WritesWhatTrainingNeeds) {
   EXPECT_EQ(plan.states[5].role, "counter");
   EXPECT_EQ(*plan.states[0].first.stored, DType::F32);
   EXPECT_FALSE(plan.states[1].first.stored);
+  EXPECT_EQ(plan.states[0].interleaved, (Interleaved{0, {1, 1}, 1}));
+  EXPECT_FALSE(plan.states[1].interleaved);
   executable = plan;
   ASSERT_TRUE(write("b.accx").ok());
   EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));

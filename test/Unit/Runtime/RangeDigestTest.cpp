@@ -17,6 +17,7 @@ struct Case {
   std::vector<int64_t> value, padded;
   std::vector<size_t> order; ///< Dimensions as the file has them.
   std::vector<std::vector<std::string>> axes;
+  std::optional<Interleaved> interleaved = std::nullopt;
 };
 
 class Digest : public ::testing::TestWithParam<Case> {
@@ -36,7 +37,7 @@ protected:
     range.path = folder / "w";
     file = FileHandle(open(range.path.c_str(), O_RDWR | O_CREAT, 0600));
     range.fd = file.get();
-    part = {tested.padded, tested.axes};
+    part = {tested.padded, tested.axes, tested.interleaved};
     put();
   }
   void put() {
@@ -121,6 +122,23 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{5, 3}, {8, 3}, {0, 1}, {{"a", "b"}, {}}},
                       Case{{3, 5}, {3, 8}, {0, 1}, {{}, {"a", "b"}}},
                       Case{{3, 1}, {3, 4}, {0, 1}, {{}, {"a", "b"}}},
-                      Case{{4, 6}, {4, 6}, {0, 1}, {{}, {}}}));
+                      Case{{4, 6}, {4, 6}, {0, 1}, {{}, {}}},
+                      // Parts of a dimension, a share of each for a rank; cut
+                      // further, in either order of the file.
+                      Case{{3, 12},
+                           {3, 12},
+                           {0, 1},
+                           {{}, {"a"}},
+                           Interleaved{1, {8, 2, 2}, 2}},
+                      Case{{12, 3},
+                           {12, 4},
+                           {1, 0},
+                           {{"a"}, {"b"}},
+                           Interleaved{0, {4, 8}, 2}},
+                      Case{{2, 12},
+                           {2, 12},
+                           {1, 0},
+                           {{}, {"a", "b"}},
+                           Interleaved{1, {8, 4}, 2}}));
 
 } // namespace

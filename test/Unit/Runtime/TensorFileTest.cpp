@@ -212,4 +212,48 @@ TEST_F(Files, PadsPiecesWithZeros) {
     }
 }
 
+TEST_F(Files, MovesSharesOfInterleavedParts) {
+  // Columns 0-3 and 4-11 are parts: a rank of tp has half of each, one of dp a
+  // third of that.
+  std::vector<float> data(24);
+  for (int i = 0; i < 24; ++i)
+    data[i] = float(i);
+  std::string bytes(reinterpret_cast<char *>(data.data()), 96);
+  spill(folder / "t", bytes);
+  spill(folder / "copy", std::string(96, '\xff'));
+  file = FileHandle(::open((folder / "t").c_str(), O_RDONLY));
+  FileHandle copy(::open((folder / "copy").c_str(), O_RDWR));
+  range = {file.get(), "t", 0, DType::F32, {2, 12}, {12, 1}};
+  TensorRange target = range;
+  target.fd = copy.get();
+  Part part{{2, 12}, {{}, {"tp", "dp"}}, Interleaved{1, {4, 8}, 2}};
+  std::vector<std::vector<float>> expected = {
+      {0, 1, 12, 13}, {4, 5, 16, 17}, {6, 7, 18, 19},
+      {2, 3, 14, 15}, {8, 9, 20, 21}, {10, 11, 22, 23}};
+  for (int64_t rank = 0; rank < 6; ++rank) {
+    auto coordinates = Coordinates::of({{"tp", 2}, {"dp", 3}}, rank);
+    View view = contiguousView(0, {2, 2});
+    std::vector<float> memory(4, -1);
+    ASSERT_TRUE(
+        PieceMover(range, part, view, coordinates).read(memory.data(), 0).ok());
+    EXPECT_EQ(memory, expected[rank]) << rank;
+    ASSERT_TRUE(PieceMover(target, part, view, coordinates)
+                    .write(memory.data(), 0)
+                    .ok());
+  }
+  EXPECT_EQ(slurp(folder / "copy"), bytes);
+  // A piece that ends within a share, and the start of the next.
+  part.axes = {{}, {"dp"}};
+  View view = contiguousView(0, {2, 4});
+  std::vector<float> memory(8), filled(8);
+  auto second = Coordinates::of({{"dp", 3}}, 1);
+  ASSERT_TRUE(
+      PieceMover(range, part, view, second).read(memory.data(), 0).ok());
+  EXPECT_EQ(memory, (std::vector<float>{6, 7, 2, 3, 18, 19, 14, 15}));
+  range.fill = {0, 0, char(0x80), char(0x3f)}; // 1
+  ASSERT_TRUE(
+      PieceMover(range, part, view, second).read(filled.data(), 0).ok());
+  EXPECT_EQ(filled, std::vector<float>(8, 1));
+}
+
 } // namespace

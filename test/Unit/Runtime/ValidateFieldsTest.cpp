@@ -299,6 +299,20 @@ TEST(ValidateFields, OfStates) {
                 s.axes = {{"moon"}, {}};
               }),
               HasSubstr("found no mesh axis 'moon'"));
+  // Parts of a dimension that there is, of its size, which shares divide.
+  for (auto &order : {Interleaved{2, {1, 1}, 1}, Interleaved{0, {}, 1},
+                      Interleaved{0, {2, 1}, 1}, Interleaved{0, {1, 1}, 2},
+                      Interleaved{0, {1, 1}, 0}, Interleaved{-1, {1, 1}, 1}})
+    EXPECT_THAT(state([&](StatePlan &s) {
+                  s.axes = {{}, {}};
+                  s.interleaved = order;
+                }),
+                HasSubstr("expected parts of a dimension of state 'w'"));
+  EXPECT_THAT(state([&](StatePlan &s) {
+                s.axes = {{}, {}};
+                s.interleaved = Interleaved{0, {1, 1}, 1};
+              }),
+              HasSubstr("expected the shape of the state, shared as it is"));
   EXPECT_THAT(state([](StatePlan &s) { s.first.stored = DType::F32; }),
               HasSubstr("a conversion of f32 to f64, found one of f32 to f32"));
   EXPECT_THAT(state([](StatePlan &s) {
