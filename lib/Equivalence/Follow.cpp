@@ -242,6 +242,7 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   for (View view : from.views)
     if (moveView(view, op, maker))
       result.views.push_back(std::move(view));
+  moveTurned(op, result);
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
                           << why;
@@ -295,6 +296,8 @@ LogicalResult Follower::follow(Operation *op) {
     followTerms(op, result);
     at(op->getResult(0)) = std::move(result);
   }
+  if (!isFollowed())
+    followRing(op);
   if (op->getNumResults() == 1 && isFormula(op))
     at(op->getResult(0)).formula = op->getResult(0);
   if (isFollowed())
