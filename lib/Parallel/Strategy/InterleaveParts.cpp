@@ -53,10 +53,9 @@ private:
 
 /// How the axes that split dimensions of a state's argument begin.
 static bool isSplitFirst(BlockArgument argument, unsigned dim, StringRef axis) {
-  auto constraint =
-      argument.hasOneUse()
-          ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
-          : dist::ConstraintOp();
+  auto constraint = argument.hasOneUse()
+                        ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
+                        : dist::ConstraintOp();
   if (!constraint)
     return false;
   auto names = constraint.getSharding().getDims()[dim].getNames();
@@ -104,9 +103,13 @@ dist::InterleavedAttr Interleaver::getOrder(Value value) {
 
 /// With the ranks' shares as a dimension.
 Value Interleaver::reshapeApart(OpBuilder &builder, Value value, unsigned dim) {
+  // By itself, so that `dropUnits` finds what one rank has of it.
   ArrayRef<int64_t> shape = shapeOf(value);
-  return reshape(builder, value.getLoc(), value,
-                 withDim(shape, dim, {ranks, shape[dim] / ranks}));
+  return nn::ReshapeOp::create(
+      builder, value.getLoc(),
+      RankedTensorType::get(withDim(shape, dim, {ranks, shape[dim] / ranks}),
+                            getElementTypeOrSelf(value.getType())),
+      value);
 }
 
 void Interleaver::cut(nn::SliceOp op, unsigned dim) {
@@ -114,11 +117,10 @@ void Interleaver::cut(nn::SliceOp op, unsigned dim) {
   auto each = [&](ArrayRef<int64_t> numbers, int64_t ofRanks, int64_t by) {
     return withDim(numbers, dim, {ofRanks, numbers[dim] / by});
   };
-  Value made = nn::SliceOp::create(builder, op.getLoc(),
-                                   reshapeApart(builder, op.getInput(), dim),
-                                   each(op.getStarts(), 0, ranks),
-                                   each(op.getSizes(), ranks, ranks),
-                                   each(op.getSteps(), 1, 1));
+  Value made = nn::SliceOp::create(
+      builder, op.getLoc(), reshapeApart(builder, op.getInput(), dim),
+      each(op.getStarts(), 0, ranks), each(op.getSizes(), ranks, ranks),
+      each(op.getSteps(), 1, 1));
   op.replaceAllUsesWith(
       reshape(builder, op.getLoc(), made, shapeOf(op.getResult())));
   op.erase();
@@ -155,7 +157,8 @@ void Interleaver::apply() {
 }
 
 namespace {
-struct InterleavePartsPass : impl::InterleavePartsPassBase<InterleavePartsPass> {
+struct InterleavePartsPass
+    : impl::InterleavePartsPassBase<InterleavePartsPass> {
   using Base::Base;
 
   void runOnOperation() override {
