@@ -14,8 +14,8 @@ The program is written in statements with `;` between them:
     y = reshard x -,b   a reshard of a given tensor, and nothing else
 
 and an answer is `y=a,-` for each value that it speaks of, after propagation, or
-collectives in their order after splitting, `all_reduce(b)`, or `none`. Where an answer
-has both, both must hold. acc's passes run over all facts at once, and every line must
+collectives in their order after splitting, `all_reduce(b)`, how many of each,
+`5*all_reduce(b)`, or `none`. Where an answer has both, both must hold. acc's passes run over all facts at once, and every line must
 say what acc does: an answer of acc that changes fails, better or worse."""
 
 import collections
@@ -313,6 +313,9 @@ def main():
         if speaks[id(fact)][1]:
             found.append(moves[id(fact)])
         found, expected = " ".join(found), fact.ours or fact.theirs
+        if "*" in expected:
+            times = collections.Counter(found.split())
+            found = " ".join(f"{times[kind]}*{kind}" for kind in sorted(times))
         if found != expected:
             wrong += 1
             print(f"{table.path.name}: {fact.name}: {fact.program}: they say '{fact.theirs}', expected '{expected}', found '{found}'")
