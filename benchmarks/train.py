@@ -165,7 +165,8 @@ def table(result):
              "starting, compilation with empty caches included."]
     for group in result["groups"]:
         ranks = group["ranks"]
-        lines += ["", f"## {group['precision']}, {ranks} rank{'s' if ranks > 1 else ''}", "",
+        beside = f", beside {group['beside']}" if "beside" in group else ""
+        lines += ["", f"## {group['precision']}, {ranks} rank{'s' if ranks > 1 else ''}{beside}", "",
                   "| | version | minimum s | median s | of the best peer (minimum) | (median) | "
                   "to first step s | peak resident GB of each process | losses' difference |",
                   "|---|---|---|---|---|---|---|---|---|"]
@@ -199,8 +200,8 @@ def parser(description):
 
 
 def record(options, what, groups):
-    """Measures groups, each of them the arguments of measure() by their names, and writes
-    the page of `what`."""
+    """Measures groups, each of them the arguments of measure() by their names and, where there
+    are several of a kind, who is in it (`beside`); writes the page of `what`."""
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
     folder = HERE / ".cache" / f"{options.model}-train-{options.batch}x{options.sequence}"
@@ -217,8 +218,9 @@ def record(options, what, groups):
               "settings": SETTINGS, "machine": harness.machine(cpus), "groups": []}
     harness.warn_if_busy(result["machine"])
     for group in groups:
+        named = {k: group.pop(k) for k in ("beside",) if k in group}
         rows = measure(folder, options, **group)
-        result["groups"].append({**{k: group[k] for k in ("precision", "ranks")}, "rows": rows})
+        result["groups"].append({**named, **{k: group[k] for k in ("precision", "ranks")}, "rows": rows})
     cpu = re.sub(r"[^a-z0-9]+", "-", result["machine"]["cpu"].lower().replace("(r)", "")).strip("-")
     harness.write(options.results, f"{options.model if size == 'tiny' else family}-{what}-{cpu}",
                   result, table(result))

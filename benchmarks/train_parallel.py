@@ -14,24 +14,33 @@ LAYOUTS = {
                "acc tp rows": ["--mesh=tp=2", "--set=sequence_parallelism=true"]},
     "sequence": {"acc sp": ["--mesh=sp=2"], "acc cp": ["--mesh=cp=2"]},
 }
-# By --what, unless said otherwise: rows of the batch and their length.
-SIZES = {"tensor": (4, 128), "sequence": (1, 2048)}
+# By --what, unless said otherwise: rows of the batch and their length, and how many peers live at
+# the same time: a long sequence takes some GB of each.
+SIZES = {"tensor": (4, 128, 4), "sequence": (1, 2048, 1)}
 
 
 def main():
     arguments = train.parser(__doc__)
     arguments.add_argument("--what", choices=LAYOUTS, required=True)
     arguments.add_argument("--precisions", default="fp32", help="fp32 and bf16, by comma")
+    arguments.add_argument("--together", type=int, help="peers that live at the same time beside acc")
     arguments.set_defaults(batch=None, sequence=None)
     options = arguments.parse_args()
-    batch, sequence = SIZES[options.what]
+    batch, sequence, together = SIZES[options.what]
     options.batch = options.batch or batch
     options.sequence = options.sequence or sequence
-    train.record(options, options.what, [
-        {"precision": precision, "ranks": RANKS, "layouts": LAYOUTS[options.what],
-         "peers": train_parallel_peers.PEERS[options.what],
-         "script": ("train_parallel_peers.py", options.what)}
-        for precision in options.precisions.split(",")])
+    together = options.together or together
+    wanted = options.only.split(",")
+    peers = [(name, kind) for name, kind in train_parallel_peers.PEERS[options.what].items()
+             if not options.only or name in wanted]
+    groups = []
+    for precision in options.precisions.split(","):
+        for first in range(0, len(peers), together):
+            some = dict(peers[first:first + together])
+            groups.append({"precision": precision, "ranks": RANKS, "layouts": LAYOUTS[options.what],
+                           "peers": some, "script": ("train_parallel_peers.py", options.what),
+                           **({"beside": ", ".join(some)} if len(some) < len(peers) else {})})
+    train.record(options, options.what, groups)
 
 
 if __name__ == "__main__":

@@ -453,7 +453,8 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     weight is read rounded (mixed precision) is rounded before it is gathered, by
     unit as well: rounded copies of all weights would be half as much again. So are
     weights that every rank has whole, in every stage: else bf16 would need more
-    memory than f32 where activations are few. With `once`, gathers stay where they are, one
+    memory than f32 where activations are few. A gather is where ranks have more of a weight: over the other
+    axes of a mesh, `tp` say, it stays split. With `once`, gathers stay where they are, one
     a step, of what is rounded before.
 
     ```mlir
