@@ -26,6 +26,11 @@
 // RUN: %{refused}
 // RUN: sed 's/all_reduce sum/all_reduce max/' %t/reshaped.local.mlir > %t/max.mlir
 // RUN: acc-opt %t/max.mlir --dist-verify-equivalence=logical=%t/reshaped.train.mlir -o /dev/null
+// Sums of indices that have no place in 32 bits; and that have.
+// REDEFINE: %{case} = wraps
+// RUN: %{refused}
+// RUN: sed 's/2147483645/1000/' %t/wraps.local.mlir > %t/fits.mlir
+// RUN: acc-opt %t/fits.mlir --dist-verify-equivalence=logical=%t/wraps.train.mlir -o /dev/null
 // A table of equal rows: each of them must be some rank's.
 // REDEFINE: %{case} = few
 // RUN: %{refused}
@@ -206,6 +211,56 @@ module attributes {accel.phase = "local"} {
     %q = nn.reshape %p : (tensor<4xf64>) -> tensor<2x2xf64>
     %y = dist.all_reduce sum %q over @mesh {tp} : tensor<2x2xf64>
     return %y : tensor<2x2xf64>
+  }
+  dist.schedule @s entry @main micro_batches 1 {
+    dist.stage 0 {
+      dist.run @main[0]
+    }
+  }
+}
+
+//--- wraps.train.mlir
+module attributes {accel.phase = "train"} {
+  func.func @main(%w: tensor<8x3xf64> {nn.input = "w"}, %ids: tensor<64xi32> {nn.input = "ids"}) -> (tensor<64x3xf64> {nn.output = "y"}) attributes {nn.entry} {
+    %y = nn.gather %w, %ids dim 0 {non_negative} : (tensor<8x3xf64>, tensor<64xi32>) -> tensor<64x3xf64>
+    return %y : tensor<64x3xf64>
+  }
+}
+
+//--- wraps.local.mlir
+module attributes {accel.phase = "local"} {
+  dist.mesh @mesh ["tp" = 2]
+  func.func @main(%w: tensor<4x3xf64> {dist.layout = #dist.layout<@mesh [8 by {tp}, 3]>, nn.input = "w"}, %ids: tensor<64xi32> {dist.layout = #dist.layout<@mesh [64]>, nn.input = "ids"}) -> (tensor<64x3xf64> {dist.layout = #dist.layout<@mesh [64, 3]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+    %zero = nn.constant dense<0> : tensor<64xi32>
+    %all = nn.constant dense<8> : tensor<64xi32>
+    %own = nn.constant dense<4> : tensor<64xi32>
+    %far = nn.constant dense<2147483645> : tensor<64xi32>
+    %rank = dist.axis_index @mesh {tp} : tensor<i64>
+    %size = nn.constant dense<4> : tensor<i64>
+    %begin = nn.mul %rank, %size : tensor<i64>
+    %narrow = nn.cast %begin : (tensor<i64>) -> tensor<i32>
+    %first = nn.broadcast %narrow : (tensor<i32>) -> tensor<64xi32>
+    %end = nn.add %first, %own : tensor<64xi32>
+    %farIds = nn.add %ids, %far : tensor<64xi32>
+    %farFirst = nn.add %first, %far : tensor<64xi32>
+    %ge = nn.compare ge %farIds, %farFirst : tensor<64xi32>
+    %nonneg = nn.compare ge %ids, %first : tensor<64xi32>
+    %lt = nn.compare lt %ids, %end : tensor<64xi32>
+    %isSmall = nn.compare lt %ids, %all : tensor<64xi32>
+    %isThere = nn.compare ge %ids, %zero : tensor<64xi32>
+    %isRow = nn.and %isThere, %isSmall : tensor<64xi1>
+    %both = nn.and %isRow, %lt : tensor<64xi1>
+    %mine = nn.and %both, %ge : tensor<64xi1>
+    %offset = nn.sub %ids, %first : tensor<64xi32>
+    %else = nn.select %isRow, %zero, %ids : tensor<64xi32>
+    %row = nn.select %mine, %offset, %else : tensor<64xi32>
+    %found = nn.gather %w, %row dim 0 {non_negative} : (tensor<4x3xf64>, tensor<64xi32>) -> tensor<64x3xf64>
+    %mask = nn.reshape %mine : (tensor<64xi1>) -> tensor<64x1xi1>
+    %masks = nn.broadcast %mask : (tensor<64x1xi1>) -> tensor<64x3xi1>
+    %zeros = nn.constant dense<0.0> : tensor<64x3xf64>
+    %terms = nn.select %masks, %found, %zeros : tensor<64x3xf64>
+    %y = dist.all_reduce sum %terms over @mesh {tp} : tensor<64x3xf64>
+    return %y : tensor<64x3xf64>
   }
   dist.schedule @s entry @main micro_batches 1 {
     dist.stage 0 {
