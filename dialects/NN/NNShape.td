@@ -89,6 +89,7 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
       OptionalAttr<I64Attr>:$padding_index, UnitAttr:$non_negative);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$table `,` $indices `dim` $dim (`padding` $padding_index^)? attr-dict `:` functional-type(operands, results)";
+  let hasCanonicalizer = 1;
 }
 
 def NN_GatherNdOp : NN_InferredOp<"gather_nd"> {
@@ -101,6 +102,7 @@ def NN_GatherNdOp : NN_InferredOp<"gather_nd"> {
       DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$table `,` $indices attr-dict `:` functional-type(operands, results)";
+  let hasCanonicalizer = 1;
 }
 
 def NN_ScatterAddOp : NN_InferredOp<"scatter_add"> {

@@ -55,6 +55,8 @@ View View::of(Value root) {
 }
 
 bool View::reshape(ArrayRef<int64_t> shape) {
+  if (llvm::is_contained(shape, 0))
+    return false; // no element, no digits
   std::vector<ViewDigit> digits;
   for (const auto &dim : dims)
     digits.insert(digits.end(), dim.begin(), dim.end());
@@ -133,6 +135,8 @@ std::optional<View> equivalence::getView(const View &whole, const Piece &piece,
   view.partial = piece.partial;
   view.reduction = piece.reduction;
   ArrayRef<int64_t> shape = shapeOf(piece.logical);
+  if (llvm::is_contained(shape, 0))
+    return std::nullopt;
   for (auto [number, dim] : llvm::enumerate(piece.dims)) {
     auto &held = view.dims.emplace_back();
     if (dim.padding)

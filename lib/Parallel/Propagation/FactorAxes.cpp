@@ -20,7 +20,7 @@ size_t parallel::splitOverFactors(
     int64_t size = *mesh.findAxisSize(axis);
     while (rest == 1 && size > 1 && at + 1 < dim.size())
       rest = rule.factors[dim[++at]].size;
-    if (rest % size != 0)
+    if (rest == 0 || rest % size != 0)
       break;
     rest /= size;
     sink(dim[at], axis);
@@ -137,7 +137,7 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
     int64_t rest = rule.factors[factor].size;
     for (StringAttr axis : claim.axes) {
       int64_t size = *mesh.findAxisSize(axis);
-      if (rest % size != 0)
+      if (rest == 0 || rest % size != 0)
         break;
       rest /= size;
       axes.push_back(axis);

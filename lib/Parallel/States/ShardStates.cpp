@@ -13,7 +13,7 @@ namespace accel::parallel {
 
 std::optional<int64_t> findShardDim(ArrayRef<int64_t> shape, int64_t ranks) {
   for (auto [dim, size] : llvm::enumerate(shape))
-    if (size % ranks == 0)
+    if (size != 0 && size % ranks == 0)
       return dim;
   return std::nullopt;
 }

@@ -169,6 +169,8 @@ Splits Chooser::run(bool splitsVocabulary) {
       dims.emplace_back(argument, dim);
       if (excluded.contains(number))
         continue;
+      if (classes.get(number).size == 0)
+        continue;
       if (classes.get(number).size % ranks == 0)
         candidates.insert(number);
       else

@@ -186,3 +186,43 @@ func.func @matmul_leaves_batch_transposes(%x: tensor<4x2x8xf32>, %y: tensor<2x8x
   %1 = nn.matmul %0, %y : (tensor<2x4x8xf32>, tensor<2x8x6xf32>) -> tensor<2x4x6xf32>
   return %1 : tensor<2x4x6xf32>
 }
+
+// A lookup of one place that is known is a slice of the table.
+// CHECK-LABEL: @one_place(
+// CHECK-SAME: %[[X:.*]]: tensor<6x4x8xf32>
+// CHECK: %[[A:.*]] = nn.slice %[[X]] starts [0, 3, 0] sizes [6, 1, 8] steps [1, 1, 1]
+// CHECK: %[[B:.*]] = nn.reshape %[[A]] : (tensor<6x1x8xf32>) -> tensor<6x8xf32>
+// CHECK: %[[C:.*]] = nn.slice %[[X]] starts [4, 0, 0] sizes [1, 4, 8] steps [1, 1, 1]
+// CHECK: %[[D:.*]] = nn.slice %[[X]] starts [5, 2, 0] sizes [1, 1, 8] steps [1, 1, 1]
+// CHECK: %[[E:.*]] = nn.reshape %[[D]] : (tensor<1x1x8xf32>) -> tensor<8xf32>
+// CHECK: return %[[B]], %[[C]], %[[E]]
+func.func @one_place(%x: tensor<6x4x8xf32>) -> (tensor<6x8xf32>, tensor<1x4x8xf32>, tensor<8xf32>) {
+  %three = nn.constant dense<3> : tensor<i64>
+  %last = nn.constant dense<-2> : tensor<1x1xi64>
+  %pair = nn.constant dense<[-1, 2]> : tensor<2xi64>
+  %0 = nn.gather %x, %three dim 1 : (tensor<6x4x8xf32>, tensor<i64>) -> tensor<6x8xf32>
+  %1 = nn.gather_nd %x, %last : (tensor<6x4x8xf32>, tensor<1x1xi64>) -> tensor<1x4x8xf32>
+  %2 = nn.gather_nd %x, %pair : (tensor<6x4x8xf32>, tensor<2xi64>) -> tensor<8xf32>
+  return %0, %1, %2 : tensor<6x8xf32>, tensor<1x4x8xf32>, tensor<8xf32>
+}
+
+// What is in no place stops the run; an embedding may leave its padding untrained; batches have
+// indices of their own; several places are no slice.
+// CHECK-LABEL: @not_one_place(
+// CHECK-COUNT-2: nn.gather %
+// CHECK-COUNT-2: nn.gather_nd %
+// CHECK: nn.gather %
+// CHECK-NOT: nn.slice
+func.func @not_one_place(%x: tensor<6x4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<6xf32>, tensor<1x4xf32>, tensor<2x4xf32>) {
+  %beyond = nn.constant dense<6> : tensor<i64>
+  %one = nn.constant dense<1> : tensor<i64>
+  %deep = nn.constant dense<-7> : tensor<1x1xi64>
+  %batch = nn.constant dense<1> : tensor<6x1xi64>
+  %two = nn.constant dense<[1, 3]> : tensor<2xi64>
+  %0 = nn.gather %x, %beyond dim 0 : (tensor<6x4xf32>, tensor<i64>) -> tensor<4xf32>
+  %1 = nn.gather %x, %one dim 0 padding 1 : (tensor<6x4xf32>, tensor<i64>) -> tensor<4xf32>
+  %2 = nn.gather_nd %x, %deep : (tensor<6x4xf32>, tensor<1x1xi64>) -> tensor<1x4xf32>
+  %3 = nn.gather_nd %x, %batch {batch_dims = 1 : i64} : (tensor<6x4xf32>, tensor<6x1xi64>) -> tensor<6xf32>
+  %4 = nn.gather %x, %two dim 0 : (tensor<6x4xf32>, tensor<2xi64>) -> tensor<2x4xf32>
+  return %0, %1, %3, %2, %4 : tensor<4xf32>, tensor<4xf32>, tensor<6xf32>, tensor<1x4xf32>, tensor<2x4xf32>
+}
