@@ -41,3 +41,9 @@ func.func @odd(%x: tensor<4x6x6xf64> {nn.input = "x"}) -> tensor<4x1x6x6xf64> at
   %a, %l = nn.attention %h, %h, %h {scale = 1.0} : (tensor<4x1x6x6xf64>, tensor<4x1x6x6xf64>, tensor<4x1x6x6xf64>) -> (tensor<4x1x6x6xf64>, tensor<4x1x6xf64>)
   return %a : tensor<4x1x6x6xf64>
 }
+// Once, not for each entry that reads it.
+func.func @odd_again(%x: tensor<4x6x6xf64> {nn.input = "x"}) -> tensor<4x1x6x6xf64> attributes {nn.entry} {
+  %h = nn.reshape %x : (tensor<4x6x6xf64>) -> tensor<4x1x6x6xf64>
+  %a, %l = nn.attention %h, %h, %h {scale = 1.0} : (tensor<4x1x6x6xf64>, tensor<4x1x6x6xf64>, tensor<4x1x6x6xf64>) -> (tensor<4x1x6x6xf64>, tensor<4x1x6xf64>)
+  return %a : tensor<4x1x6x6xf64>
+}

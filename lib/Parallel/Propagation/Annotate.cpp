@@ -168,6 +168,8 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         continue;
       if (size % parts == 0)
         return dim;
+      if (!told.insert(name).second)
+        return std::nullopt; // of another entry
       emitWarning(argument.getLoc())
           << "input '" << name.getValue() << "': its sequences of " << size
           << " are whole on each of the " << parts
@@ -209,6 +211,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
   }
 
   llvm::StringSet<> known;
+  llvm::DenseSet<StringAttr> told; ///< inputs that were warned of
 };
 } // namespace
 } // namespace accel::parallel
