@@ -4,14 +4,15 @@ PyTorch in float64, and compares losses and parameters after three steps.
 
 Each is exported by today's exporter in three ways (defaults with dynamic sizes,
 defaults with static ones, optimize=False) and by acc-export (with the loss inside),
-and runs on one rank, on two with two micro-batches, and on four with ZeRO-3. A default
+and runs on one rank, on two with two micro-batches, on four with ZeRO-3, and on two and four
+that share weights and sequences. A default
 export of which the exporter folded parameters must be refused, naming them and the
 remedy; with --allow-folded it trains like PyTorch with those held. Of the others nothing
 may be folded, and the weights that acc trained from a file of acc-export, put back by
 acc_export.load, must give PyTorch's logits. A default export in which calls were merged
 may be refused altogether, naming the calls, parameters and the remedy. Run it with the
 versions of test/Fixtures/requirements.txt and the tools built (scripts/setup); arguments
-name architectures, none all of them. Takes some ten minutes."""
+name architectures, none all of them. Takes some forty minutes."""
 import argparse
 import copy
 import json
@@ -36,7 +37,12 @@ VOCABULARY, BATCH, SEQUENCE, STEPS, RATE = 99, 4, 10, 3, 0.1
 WAYS = ("dynamic", "static", "raw", "acc-export")
 LAYOUTS = {"1 rank": ["--mesh", "dp=1"],
            "2 ranks, 2 micro-batches": ["--mesh", "dp=2", "--micro-batches", "2"],
-           "ZeRO-3 on 4": ["--mesh", "dp=4", "--set", "zero_stage=3"]}
+           "ZeRO-3 on 4": ["--mesh", "dp=4", "--set", "zero_stage=3"],
+           "tp 2, rows shared": ["--mesh", "tp=2", "--set", "sequence_parallelism=true"],
+           "tp 4": ["--mesh", "tp=4"],
+           "ZeRO-3 x tp": ["--mesh", "dp_shard=2,tp=2", "--set", "zero_stage=3", "--micro-batches", "2"],
+           "a ring of 2": ["--mesh", "cp=2", "--set", "cp.strategy=ring"],
+           "Ulysses x tp": ["--mesh", "sp=2,tp=2"]}
 LOSS_LIMIT = 1e-6       # relative
 LOGITS_LIMIT = 1e-4     # of the largest
 PARAMETER_LIMIT = 1e-3  # of how far the parameter moved: float32 keeps the moves so well
@@ -46,25 +52,54 @@ USUAL = dict(vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_att
 GROUPED = dict(USUAL, num_key_value_heads=2)
 GPT = dict(vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=32,
            resid_pdrop=0, embd_pdrop=0, attn_pdrop=0)
+PAIR = dict(vocab_size=VOCABULARY, d_model=32, encoder_layers=2, decoder_layers=2,
+            encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,
+            decoder_ffn_dim=48, max_position_embeddings=32)
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 
 ARCHITECTURES = {
     "albert": (hf.AlbertForMaskedLM, hf.AlbertConfig, dict(USUAL, embedding_size=16)),
+    "arcee": (hf.ArceeForCausalLM, hf.ArceeConfig, GROUPED),
+    "bart": (hf.BartForConditionalGeneration, hf.BartConfig, PAIR),
+    "bert": (hf.BertForMaskedLM, hf.BertConfig, USUAL),
+    "biogpt": (hf.BioGptForCausalLM, hf.BioGptConfig, USUAL),
     "bloom": (hf.BloomForCausalLM, hf.BloomConfig, dict(
         vocab_size=VOCABULARY, hidden_size=32, n_layer=2, n_head=4)),
+    "camembert": (hf.CamembertForMaskedLM, hf.CamembertConfig, dict(
+        USUAL, max_position_embeddings=40)),
+    "codegen": (hf.CodeGenForCausalLM, hf.CodeGenConfig, dict(GPT, rotary_dim=4)),
     "cohere": (hf.CohereForCausalLM, hf.CohereConfig, USUAL),
+    "cohere2": (hf.Cohere2ForCausalLM, hf.Cohere2Config, GROUPED),
+    "data2vec": (hf.Data2VecTextForMaskedLM, hf.Data2VecTextConfig, dict(
+        USUAL, max_position_embeddings=40)),
+    "deberta_v2": (hf.DebertaV2ForMaskedLM, hf.DebertaV2Config, USUAL),
     "distilbert": (hf.DistilBertForMaskedLM, hf.DistilBertConfig, dict(
         vocab_size=VOCABULARY, dim=32, n_layers=2, n_heads=4, hidden_dim=48,
         max_position_embeddings=32)),
     "electra": (hf.ElectraForMaskedLM, hf.ElectraConfig, dict(USUAL, embedding_size=16)),
+    "ernie": (hf.ErnieForMaskedLM, hf.ErnieConfig, USUAL),
+    "ernie4_5": (hf.Ernie4_5ForCausalLM, hf.Ernie4_5Config, dict(
+        GROUPED, head_dim=8, pad_token_id=0)),
+    "esm": (hf.EsmForMaskedLM, hf.EsmConfig, dict(
+        USUAL, max_position_embeddings=40, pad_token_id=1, mask_token_id=3)),
+    "exaone4": (hf.Exaone4ForCausalLM, hf.Exaone4Config, dict(GROUPED, sliding_window=4)),
     "falcon": (hf.FalconForCausalLM, hf.FalconConfig, dict(
         vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         alibi=False)),
+    "falcon, alibi": (hf.FalconForCausalLM, hf.FalconConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        multi_query=False, alibi=True)),
+    "falcon, grouped": (hf.FalconForCausalLM, hf.FalconConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+        num_kv_heads=2, new_decoder_architecture=True, alibi=False)),
     "gemma": (hf.GemmaForCausalLM, hf.GemmaConfig, dict(
         USUAL, num_key_value_heads=1, head_dim=8)),
     "gemma2": (hf.Gemma2ForCausalLM, hf.Gemma2Config, dict(
         GROUPED, head_dim=8, sliding_window=4)),
+    "gemma3": (hf.Gemma3ForCausalLM, hf.Gemma3TextConfig, dict(
+        GROUPED, head_dim=8, sliding_window=4)),
+    "glm": (hf.GlmForCausalLM, hf.GlmConfig, dict(GROUPED, head_dim=8, pad_token_id=0)),
     "gpt2": (hf.GPT2LMHeadModel, hf.GPT2Config, dict(
         GPT, n_embd=30, n_head=3, scale_attn_by_inverse_layer_idx=True)),
     "gpt_bigcode": (hf.GPTBigCodeForCausalLM, hf.GPTBigCodeConfig, GPT),
@@ -74,23 +109,45 @@ ARCHITECTURES = {
     "gpt_neox": (hf.GPTNeoXForCausalLM, hf.GPTNeoXConfig, dict(USUAL, rotary_pct=0.25)),
     "gptj": (hf.GPTJForCausalLM, hf.GPTJConfig, dict(GPT, rotary_dim=4)),
     "granite": (hf.GraniteForCausalLM, hf.GraniteConfig, GROUPED),
+    "helium": (hf.HeliumForCausalLM, hf.HeliumConfig, dict(GROUPED, head_dim=8)),
     "llama": (hf.LlamaForCausalLM, hf.LlamaConfig, dict(
         GROUPED, tie_word_embeddings=True, rope_parameters=LLAMA3)),
+    "mbart": (hf.MBartForConditionalGeneration, hf.MBartConfig, PAIR),
+    "megatron_bert": (hf.MegatronBertForMaskedLM, hf.MegatronBertConfig, USUAL),
     "mistral": (hf.MistralForCausalLM, hf.MistralConfig, dict(GROUPED, sliding_window=4)),
+    "mobilebert": (hf.MobileBertForMaskedLM, hf.MobileBertConfig, dict(
+        USUAL, embedding_size=16, intra_bottleneck_size=32)),
+    "modernbert": (hf.ModernBertForMaskedLM, hf.ModernBertConfig, dict(
+        USUAL, pad_token_id=0, global_attn_every_n_layers=2, local_attention=4)),
+    "mpt": (hf.MptForCausalLM, hf.MptConfig, dict(
+        vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=2, max_seq_len=32)),
+    "nemotron": (hf.NemotronForCausalLM, hf.NemotronConfig, GROUPED),
     "olmo": (hf.OlmoForCausalLM, hf.OlmoConfig, USUAL),
     "olmo2": (hf.Olmo2ForCausalLM, hf.Olmo2Config, USUAL),
+    "olmo3": (hf.Olmo3ForCausalLM, hf.Olmo3Config, dict(GROUPED, sliding_window=4)),
+    "openai_gpt": (hf.OpenAIGPTLMHeadModel, hf.OpenAIGPTConfig, GPT),
     "opt": (hf.OPTForCausalLM, hf.OPTConfig, dict(
         vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
         ffn_dim=48, max_position_embeddings=32, word_embed_proj_dim=32)),
+    "persimmon": (hf.PersimmonForCausalLM, hf.PersimmonConfig, USUAL),
     "phi": (hf.PhiForCausalLM, hf.PhiConfig, USUAL),
     "phi3": (hf.Phi3ForCausalLM, hf.Phi3Config, dict(GROUPED, pad_token_id=0)),
     "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config, GROUPED),
     "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config, dict(GROUPED, head_dim=8)),
+    "rembert": (hf.RemBertForMaskedLM, hf.RemBertConfig, dict(
+        USUAL, input_embedding_size=16, output_embedding_size=24)),
     "roberta": (hf.RobertaForMaskedLM, hf.RobertaConfig, dict(
         USUAL, max_position_embeddings=40)),
+    "roformer": (hf.RoFormerForMaskedLM, hf.RoFormerConfig, dict(USUAL, embedding_size=32)),
+    "seed_oss": (hf.SeedOssForCausalLM, hf.SeedOssConfig, dict(GROUPED, head_dim=8)),
     "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config, dict(GROUPED, pad_token_id=0)),
     "stablelm": (hf.StableLmForCausalLM, hf.StableLmConfig, GROUPED),
     "starcoder2": (hf.Starcoder2ForCausalLM, hf.Starcoder2Config, GROUPED),
+    "xglm": (hf.XGLMForCausalLM, hf.XGLMConfig, dict(
+        vocab_size=VOCABULARY, d_model=32, num_layers=2, attention_heads=4, ffn_dim=48,
+        max_position_embeddings=32)),
+    "xlm_roberta": (hf.XLMRobertaForMaskedLM, hf.XLMRobertaConfig, dict(
+        USUAL, max_position_embeddings=40)),
 }
 
 
