@@ -12,7 +12,8 @@ RANKS = 2
 LAYOUTS = {
     "tensor": {"acc tp": ["--mesh=tp=2"],
                "acc tp rows": ["--mesh=tp=2", "--set=sequence_parallelism=true"]},
-    "sequence": {"acc sp": ["--mesh=sp=2"], "acc cp": ["--mesh=cp=2"]},
+    "sequence": {"acc sp": ["--mesh=sp=2"], "acc cp": ["--mesh=cp=2"],
+                 "acc cp ring": ["--mesh=cp=2", "--set=cp.strategy=ring"]},
 }
 # By --what, unless said otherwise: rows of the batch and their length, and how many peers live at
 # the same time: a long sequence takes some GB of each.
