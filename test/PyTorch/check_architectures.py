@@ -81,8 +81,6 @@ ARCHITECTURES = {
     "ernie": (hf.ErnieForMaskedLM, hf.ErnieConfig, USUAL),
     "ernie4_5": (hf.Ernie4_5ForCausalLM, hf.Ernie4_5Config, dict(
         GROUPED, head_dim=8, pad_token_id=0)),
-    "esm": (hf.EsmForMaskedLM, hf.EsmConfig, dict(
-        USUAL, max_position_embeddings=40, pad_token_id=1, mask_token_id=3)),
     "exaone4": (hf.Exaone4ForCausalLM, hf.Exaone4Config, dict(GROUPED, sliding_window=4)),
     "falcon": (hf.FalconForCausalLM, hf.FalconConfig, dict(
         vocab_size=VOCABULARY, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
