@@ -2,6 +2,7 @@
 // ranks go on where every row is worked on by itself.
 
 #include "AxisTerms.h"
+#include "TensorAxes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
@@ -46,14 +47,15 @@ dist::ShardingAttr SumScatterer::getPieces(Value value) {
         return llvm::is_contained(axes, axis);
       }))
     return {};
-  int64_t ranks = *mesh.findAxisSize(axis);
+  int64_t ranks = countTensorRanks(mesh);
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim) {
     int64_t rest = type.getDimSize(dim) /
                    mesh.getGroupSize(
                        dist::AxesAttr::get(context, dims[dim], /*open=*/false));
     if (rest == 1 || rest % ranks != 0)
       continue;
-    dims[dim].push_back(axis);
+    for (StringRef each : getTensorAxes(mesh))
+      dims[dim].push_back(StringAttr::get(context, each));
     // Open, so that it is a wish: what weights ask for comes first.
     return dist::ShardingAttr::get(
         context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()),
