@@ -186,9 +186,9 @@ Splits Chooser::run(bool splitsVocabulary) {
          llvm::enumerate(constraint.getSharding().getDims())) {
       unsigned number = classes.find(argument, dim);
       // What somebody has placed stays there, and excludes others.
-      if (llvm::any_of(axes,
-                       [&](StringRef axis) { return held.contains(axis); }))
-        placed.insert(number);
+      for (StringRef axis : axes)
+        if (held.contains(axis))
+          placed.insert(number);
       if (!held.empty())
         continue;
       dims.emplace_back(argument, dim);
