@@ -27,13 +27,13 @@
 // REDEFINE: %{edit} = s/nn.concat \(%[^ ,]*\), \(%[^ ,]*\), \(%[^ ,]*\)/nn.concat \2, \1, \3/
 // RUN: %{refused}
 // A weight in the order of files, in parts of other sizes, in other shares; or its bias.
-// REDEFINE: %{edit} = s/, interleaved = <1 .8, 4, 4. by 2>//
+// REDEFINE: %{edit} = s/, interleaved = <1.8, 4, 4. by 2>//
 // RUN: %{refused}
-// REDEFINE: %{edit} = s/interleaved = <1 .8, 4, 4. by 2>/interleaved = <1 [4, 8, 4] by 2>/
+// REDEFINE: %{edit} = s/interleaved = <1.8, 4, 4. by 2>/interleaved = <1[4, 8, 4] by 2>/
 // RUN: %{refused}
-// REDEFINE: %{edit} = s/interleaved = <1 .8, 4, 4. by 2>/interleaved = <1 [8, 4, 4] by 4>/
+// REDEFINE: %{edit} = s/interleaved = <1.8, 4, 4. by 2>/interleaved = <1[8, 4, 4] by 4>/
 // RUN: %{refused}
-// REDEFINE: %{edit} = s/, interleaved = <0 .8, 4, 4. by 2>//
+// REDEFINE: %{edit} = s/, interleaved = <0.8, 4, 4. by 2>//
 // RUN: %{refused}
 
 module attributes {accel.phase = "train"} {

@@ -4,10 +4,10 @@
 // Gate and up projection in one weight, of unequal sizes, with a bias: the ranks' shares are a dimension
 // where parts are cut out, and where they are joined. What files hold comes in the order of the program.
 // CHECK-LABEL: func.func @fused
-// CHECK-SAME: tensor<8x48xf32> {dist.interleaved = #dist.interleaved<1 [32, 16] by 2>, nn.state = @w}
-// CHECK-SAME: tensor<48xf32> {dist.interleaved = #dist.interleaved<0 [32, 16] by 2>, nn.state = @b}
+// CHECK-SAME: tensor<8x48xf32> {dist.interleaved = #dist.interleaved<1[32, 16] by 2>, nn.state = @w}
+// CHECK-SAME: tensor<48xf32> {dist.interleaved = #dist.interleaved<0[32, 16] by 2>, nn.state = @b}
 // CHECK-SAME: %{{[^:]*}}: tensor<32x8xf32> {nn.state = @o}
-// CHECK-SAME: -> (tensor<512x8xf32> {nn.output = "y"}, tensor<8x48xf32> {dist.interleaved = #dist.interleaved<1 [32, 16] by 2>, nn.state = @w})
+// CHECK-SAME: -> (tensor<512x8xf32> {nn.output = "y"}, tensor<8x48xf32> {dist.interleaved = #dist.interleaved<1[32, 16] by 2>, nn.state = @w})
 // CHECK-DAG: dist.constraint %arg1 to #all-tp : tensor<8x48xf32>
 // CHECK-DAG: dist.constraint %arg2 to #tp : tensor<48xf32>
 // CHECK-DAG: dist.constraint %arg3 to #tp-all : tensor<32x8xf32>

@@ -92,6 +92,9 @@ static bool isMadeAnywhere(Value value, unsigned dim) {
   ShardingRule rule = shardable.getShardingRule();
   const ShardingRule::Dim &made =
       rule.results[cast<OpResult>(value).getResultNumber()][dim];
+  // What is cut or joined comes from somewhere.
+  if (made.empty() && value.getDefiningOp()->getNumOperands() > 0)
+    return false;
   return llvm::none_of(made, [&](unsigned factor) {
     return llvm::any_of(
         rule.operands, [&](const ShardingRule::Tensor &operand) {

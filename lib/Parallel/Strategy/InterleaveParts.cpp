@@ -108,9 +108,13 @@ dist::InterleavedAttr Interleaver::getOrder(Value value) {
 
 /// With the ranks' shares as a dimension.
 Value Interleaver::reshapeApart(OpBuilder &builder, Value value, unsigned dim) {
+  // By itself, so that `dropUnits` finds what one rank has of it.
   ArrayRef<int64_t> shape = shapeOf(value);
-  return reshape(builder, value.getLoc(), value,
-                 withDim(shape, dim, {ranks, shape[dim] / ranks}));
+  return nn::ReshapeOp::create(
+      builder, value.getLoc(),
+      RankedTensorType::get(withDim(shape, dim, {ranks, shape[dim] / ranks}),
+                            getElementTypeOrSelf(value.getType())),
+      value);
 }
 
 void Interleaver::cut(nn::SliceOp op, unsigned dim) {
