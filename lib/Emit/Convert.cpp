@@ -49,8 +49,9 @@ rt::Part emit::convertPart(plan::PartAttr part) {
       axes.push_back(name.str());
   }
   if (dist::InterleavedAttr interleaved = part.getInterleaved())
-    result.interleaved = rt::Interleaved{
-        interleaved.getDim(), interleaved.getSizes().vec(), interleaved.getBy()};
+    result.interleaved =
+        rt::Interleaved{interleaved.getDim(), interleaved.getSizes().vec(),
+                        interleaved.getBy()};
   return result;
 }
 

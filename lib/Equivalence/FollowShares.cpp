@@ -42,9 +42,8 @@ static bool isShare(const Dim &dim, int64_t by, PieceMaker &maker) {
 
 /// The parts that are left of shares, cut as `cut` says: none if it cuts one
 /// apart. `whole` gets what is cut away of the parts themselves.
-static std::optional<Interleaving> cutShares(const Interleaving &parts,
-                                             const CutAway &cut,
-                                             CutAway &whole) {
+static std::optional<Interleaving>
+cutShares(const Interleaving &parts, const CutAway &cut, CutAway &whole) {
   auto first = parts.sizes.begin(), last = parts.sizes.end();
   whole.dim = cut.dim;
   for (int64_t left = cut.before; left > 0; ++first) {
@@ -112,9 +111,9 @@ void Follower::followJoinedShares(nn::ConcatOp op, Known &result) {
                       piece.partial == made.partial &&
                       piece.reduction == made.reduction;
         for (size_t other = 0; isLike && other < made.dims.size(); ++other)
-          isLike = other == at ||
-                   (!piece.dims[other].free &&
-                    piece.dims[other].isSplitLike(made.dims[other]));
+          isLike =
+              other == at || (!piece.dims[other].free &&
+                              piece.dims[other].isSplitLike(made.dims[other]));
         if (!isLike)
           continue;
         if (part.parts.empty())

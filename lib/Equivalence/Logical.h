@@ -54,8 +54,8 @@ public:
 
   /// Arguments, and roots of results.
   llvm::StringMap<mlir::Value> inputs, states, outputs, newStates;
-  /// The order in which the program has states and outputs (`dist.interleaved`),
-  /// if it is another than files have.
+  /// The order in which the program has states and outputs
+  /// (`dist.interleaved`), if it is another than files have.
   llvm::StringMap<mlir::Attribute> stateOrders, outputOrders;
 
 private:

@@ -60,8 +60,8 @@ size_t RangeBlocks::pieceAt(uint64_t at) const {
   if (isSplit())
     for (const Split &split : splits) {
       auto index = static_cast<int64_t>(at / split.bytes) % split.size;
-      index = split.runs.empty() ? index / split.piece
-                                 : split.runAt(index).piece;
+      index =
+          split.runs.empty() ? index / split.piece : split.runAt(index).piece;
       number = number * static_cast<size_t>(split.count) +
                static_cast<size_t>(index);
     }

@@ -199,18 +199,17 @@ Status PieceMover::move(Address view, int64_t microBatch,
   for (const Block &block : blocks) {
     if (block.outer.elements() == 0 || block.runElements == 0)
       continue;
-    ACCEL_RT_RETURN_IF_ERROR(fill.empty()
-                                 ? moveBlock<Writes>(block, view, microBatch,
-                                                     counter, digest)
-                                 : fillBlock(block, view));
+    ACCEL_RT_RETURN_IF_ERROR(
+        fill.empty()
+            ? moveBlock<Writes>(block, view, microBatch, counter, digest)
+            : fillBlock(block, view));
   }
   return Status();
 }
 
 template <bool Writes>
 Status PieceMover::moveBlock(const Block &block, Address view,
-                             int64_t microBatch,
-                             std::atomic<uint64_t> *counter,
+                             int64_t microBatch, std::atomic<uint64_t> *counter,
                              RangeDigest *digest) {
   const auto &[start, inView, outer, runElements, run, direct] = block;
   uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
@@ -261,14 +260,13 @@ Status PieceMover::moveBlock(const Block &block, Address view,
         counter->fetch_add(bytes, std::memory_order_relaxed);
     }
   };
-  outer.forRange(0, outer.elements(),
-                 [&, inView = inView](int64_t file, int64_t memory,
-                                      int64_t fileStride, int64_t memoryStride,
-                                      int64_t count) {
-                   for (int64_t i = 0; i < count && status.ok(); ++i)
-                     moveRun(file + i * fileStride,
-                             inView + memory + i * memoryStride);
-                 });
+  outer.forRange(
+      0, outer.elements(),
+      [&, inView = inView](int64_t file, int64_t memory, int64_t fileStride,
+                           int64_t memoryStride, int64_t count) {
+        for (int64_t i = 0; i < count && status.ok(); ++i)
+          moveRun(file + i * fileStride, inView + memory + i * memoryStride);
+      });
   return status;
 }
 

@@ -8,7 +8,6 @@
 // CHECK-SAME: tensor<48xf32> {dist.interleaved = #dist.interleaved<0[32, 16] by 2>, nn.state = @b}
 // CHECK-SAME: %{{[^:]*}}: tensor<32x8xf32> {nn.state = @o}
 // CHECK-SAME: -> (tensor<512x8xf32> {nn.output = "y"}, tensor<8x48xf32> {dist.interleaved = #dist.interleaved<1[32, 16] by 2>, nn.state = @w})
-// CHECK-DAG: dist.constraint %arg1 to #all-tp : tensor<8x48xf32>
 // CHECK-DAG: dist.constraint %arg2 to #tp : tensor<48xf32>
 // CHECK-DAG: dist.constraint %arg3 to #tp-all : tensor<32x8xf32>
 // CHECK-DAG: dist.constraint %arg4 to #tp-all : tensor<16x8xf32>
@@ -31,7 +30,8 @@ nn.state @b : tensor<48xf32> = dense<0.5>
 nn.state @o : tensor<32x8xf32> = dense<0.5>
 nn.state @p : tensor<16x8xf32> = dense<0.5>
 func.func @fused(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x48xf32> {nn.state = @w}, %b: tensor<48xf32> {nn.state = @b}, %o: tensor<32x8xf32> {nn.state = @o}, %p: tensor<16x8xf32> {nn.state = @p}) -> (tensor<512x8xf32> {nn.output = "y"}, tensor<8x48xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
-  %h = nn.matmul %x, %w : (tensor<512x8xf32>, tensor<8x48xf32>) -> tensor<512x48xf32>
+  %w0 = dist.constraint %w to <@mesh, [{}, {tp} ]> : tensor<8x48xf32>
+  %h = nn.matmul %x, %w0 : (tensor<512x8xf32>, tensor<8x48xf32>) -> tensor<512x48xf32>
   %c = nn.broadcast %b : (tensor<48xf32>) -> tensor<512x48xf32>
   %s = nn.add %h, %c : tensor<512x48xf32>
   %q = nn.slice %s starts [0, 0] sizes [512, 32] steps [1, 1] : (tensor<512x48xf32>) -> tensor<512x32xf32>
@@ -41,7 +41,7 @@ func.func @fused(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x48xf32> {n
   %y = nn.add %0, %1 : tensor<512x8xf32>
   %d = nn.concat %q, %k dim 1 : (tensor<512x32xf32>, tensor<512x16xf32>) -> tensor<512x48xf32>
   %dw = nn.matmul %x, %d {transpose_lhs} : (tensor<512x8xf32>, tensor<512x48xf32>) -> tensor<8x48xf32>
-  %new = nn.sub %w, %dw : tensor<8x48xf32>
+  %new = nn.sub %w0, %dw : tensor<8x48xf32>
   return %y, %new : tensor<512x8xf32>, tensor<8x48xf32>
 }
 }
@@ -50,6 +50,7 @@ func.func @fused(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x48xf32> {n
 
 // A table along the parts has an order of its own, and so does what counts.
 // CHECK-LABEL: func.func @ordered
+// MOVED-LABEL: func.func @ordered
 // CHECK-NOT: dist.interleaved
 // CHECK: nn.slice {{.*}} starts [0, 0] sizes [512, 16]
 module {
@@ -57,7 +58,8 @@ dist.mesh @mesh ["tp" = 2]
 nn.state @w : tensor<8x32xf32> = dense<0.5>
 nn.state @o : tensor<16x8xf32> = dense<0.5>
 func.func @ordered(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x32xf32> {nn.state = @w}, %o: tensor<16x8xf32> {nn.state = @o}) -> (tensor<512x8xf32> {nn.output = "y"}) attributes {nn.entry} {
-  %h = nn.matmul %x, %w : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
+  %w0 = dist.constraint %w to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
+  %h = nn.matmul %x, %w0 : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
   %i = nn.iota {dim = 1 : i64} : tensor<512x32xf32>
   %s = nn.add %h, %i : tensor<512x32xf32>
   %q = nn.slice %s starts [0, 0] sizes [512, 16] steps [1, 1] : (tensor<512x32xf32>) -> tensor<512x16xf32>
@@ -78,7 +80,8 @@ dist.mesh @mesh ["tp" = 2]
 nn.state @w : tensor<8x32xf32> = dense<0.5>
 nn.state @o : tensor<16x8xf32> = dense<0.5>
 func.func @given(%x: tensor<512x8xf32> {nn.input = "x"}, %z: tensor<32xf32> {nn.input = "z"}, %w: tensor<8x32xf32> {nn.state = @w}, %o: tensor<16x8xf32> {nn.state = @o}) -> (tensor<512x8xf32> {nn.output = "y"}) attributes {nn.entry} {
-  %h = nn.matmul %x, %w : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
+  %w0 = dist.constraint %w to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
+  %h = nn.matmul %x, %w0 : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
   %i = nn.broadcast %z : (tensor<32xf32>) -> tensor<512x32xf32>
   %s = nn.add %h, %i : tensor<512x32xf32>
   %q = nn.slice %s starts [0, 0] sizes [512, 16] steps [1, 1] : (tensor<512x32xf32>) -> tensor<512x16xf32>
@@ -101,7 +104,8 @@ dist.mesh @mesh ["tp" = 2]
 nn.state @w : tensor<8x32xf32> = dense<0.5>
 nn.state @o : tensor<16x8xf32> = dense<0.5>
 func.func @step(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x32xf32> {nn.state = @w}, %o: tensor<16x8xf32> {nn.state = @o}) -> (tensor<512x8xf32> {nn.output = "y"}) attributes {nn.entry = #nn<entry step>} {
-  %s = nn.matmul %x, %w : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
+  %w0 = dist.constraint %w to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
+  %s = nn.matmul %x, %w0 : (tensor<512x8xf32>, tensor<8x32xf32>) -> tensor<512x32xf32>
   %q = nn.slice %s starts [0, 0] sizes [512, 16] steps [1, 1] : (tensor<512x32xf32>) -> tensor<512x16xf32>
   %k = nn.slice %s starts [0, 16] sizes [512, 16] steps [1, 1] : (tensor<512x32xf32>) -> tensor<512x16xf32>
   %m = nn.mul %q, %k : tensor<512x16xf32>
@@ -109,8 +113,9 @@ func.func @step(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x32xf32> {nn
   return %y : tensor<512x8xf32>
 }
 func.func @forward(%w: tensor<8x32xf32> {nn.state = @w}) -> (tensor<8x32xf32> {nn.output = "z"}) attributes {nn.entry} {
+  %w0 = dist.constraint %w to <@mesh, [{}, {tp} ]> : tensor<8x32xf32>
   %i = nn.iota {dim = 1 : i64} : tensor<8x32xf32>
-  %z = nn.add %w, %i : tensor<8x32xf32>
+  %z = nn.add %w0, %i : tensor<8x32xf32>
   return %z : tensor<8x32xf32>
 }
 }

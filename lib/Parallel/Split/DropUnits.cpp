@@ -1,5 +1,5 @@
-// Ranks that were a dimension are one on each of them: what cuts or joins beside
-// such a dimension does so without it.
+// Ranks that were a dimension are one on each of them: what cuts or joins
+// beside such a dimension does so without it.
 
 #include "DropUnits.h"
 
@@ -25,10 +25,9 @@ static Value getWithout(Value value, unsigned unit) {
 static Value dropUnit(nn::SliceOp op, OpBuilder &builder) {
   for (unsigned dim = 0; dim < shapeOf(op.getResult()).size(); ++dim)
     if (Value input = getWithout(op.getInput(), dim))
-      return nn::SliceOp::create(builder, op.getLoc(), input,
-                                 withDim(op.getStarts(), dim, {}),
-                                 withDim(op.getSizes(), dim, {}),
-                                 withDim(op.getSteps(), dim, {}));
+      return nn::SliceOp::create(
+          builder, op.getLoc(), input, withDim(op.getStarts(), dim, {}),
+          withDim(op.getSizes(), dim, {}), withDim(op.getSteps(), dim, {}));
   return {};
 }
 
@@ -55,8 +54,7 @@ void parallel::dropUnits(func::FuncOp function) {
       made = dropUnit(concat, builder);
     if (!made)
       continue;
-    Value whole =
-        reshape(builder, op.getLoc(), made, shapeOf(op.getResult(0)));
+    Value whole = reshape(builder, op.getLoc(), made, shapeOf(op.getResult(0)));
     // What takes the dimension out again comes next.
     for (Operation *user : llvm::to_vector(op.getResult(0).getUsers()))
       if (auto back = dyn_cast<nn::ReshapeOp>(user)) {

@@ -159,8 +159,9 @@ void FusedDims::findParts(const llvm::DenseSet<unsigned> &fixed,
         serving.insert(together.getLeaderValue(number));
     isNew = false;
     for (auto &[number, inner] : borders)
-      if (!inner.empty() && (fixed.contains(number) ||
-                             !serving.contains(together.getLeaderValue(number))))
+      if (!inner.empty() &&
+          (fixed.contains(number) ||
+           !serving.contains(together.getLeaderValue(number))))
         isNew |= dropped.insert(number).second;
   }
   llvm::erase_if(links, isDropped);

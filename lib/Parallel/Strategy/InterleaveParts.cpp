@@ -122,11 +122,10 @@ void Interleaver::cut(nn::SliceOp op, unsigned dim) {
   auto each = [&](ArrayRef<int64_t> numbers, int64_t ofRanks, int64_t by) {
     return withDim(numbers, dim, {ofRanks, numbers[dim] / by});
   };
-  Value made = nn::SliceOp::create(builder, op.getLoc(),
-                                   reshapeApart(builder, op.getInput(), dim),
-                                   each(op.getStarts(), 0, ranks),
-                                   each(op.getSizes(), ranks, ranks),
-                                   each(op.getSteps(), 1, 1));
+  Value made = nn::SliceOp::create(
+      builder, op.getLoc(), reshapeApart(builder, op.getInput(), dim),
+      each(op.getStarts(), 0, ranks), each(op.getSizes(), ranks, ranks),
+      each(op.getSteps(), 1, 1));
   op.replaceAllUsesWith(
       reshape(builder, op.getLoc(), made, shapeOf(op.getResult())));
   op.erase();
@@ -163,7 +162,8 @@ void Interleaver::apply() {
 }
 
 namespace {
-struct InterleavePartsPass : impl::InterleavePartsPassBase<InterleavePartsPass> {
+struct InterleavePartsPass
+    : impl::InterleavePartsPassBase<InterleavePartsPass> {
   using Base::Base;
 
   void runOnOperation() override {

@@ -100,8 +100,8 @@ static PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
         names.push_back(name);
       dims.push_back(builder.getArrayAttr(names));
     }
-    return PartAttr::get(context, layout.getShape(),
-                         builder.getArrayAttr(dims), layout.getInterleaved());
+    return PartAttr::get(context, layout.getShape(), builder.getArrayAttr(dims),
+                         layout.getInterleaved());
   }
   SmallVector<Attribute> axes(type.getRank(), builder.getArrayAttr({}));
   return PartAttr::get(context, type.getShape(), builder.getArrayAttr(axes));

@@ -53,8 +53,8 @@ struct View {
   std::vector<int64_t> strides;
 };
 
-/// #dist.interleaved: dimension `dim` is parts of `sizes` in files; in the order
-/// that is split the first of `by` shares of each part come first.
+/// #dist.interleaved: dimension `dim` is parts of `sizes` in files; in the
+/// order that is split the first of `by` shares of each part come first.
 struct Interleaved {
   int64_t dim = 0;
   std::vector<int64_t> sizes;

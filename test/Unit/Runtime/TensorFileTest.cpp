@@ -227,9 +227,9 @@ TEST_F(Files, MovesSharesOfInterleavedParts) {
   TensorRange target = range;
   target.fd = copy.get();
   Part part{{2, 12}, {{}, {"tp", "dp"}}, Interleaved{1, {4, 8}, 2}};
-  std::vector<std::vector<float>> expected = {
-      {0, 1, 12, 13}, {4, 5, 16, 17}, {6, 7, 18, 19},
-      {2, 3, 14, 15}, {8, 9, 20, 21}, {10, 11, 22, 23}};
+  std::vector<std::vector<float>> expected = {{0, 1, 12, 13}, {4, 5, 16, 17},
+                                              {6, 7, 18, 19}, {2, 3, 14, 15},
+                                              {8, 9, 20, 21}, {10, 11, 22, 23}};
   for (int64_t rank = 0; rank < 6; ++rank) {
     auto coordinates = Coordinates::of({{"tp", 2}, {"dp", 3}}, rank);
     View view = contiguousView(0, {2, 2});
