@@ -11,16 +11,21 @@ def load(path, prefix):
         return {name.removeprefix(prefix): jnp.asarray(arrays[name]) for name in arrays.files}
 
 
-def train_step(forward, settings):
+def mean_loss(logits, labels):
+    """The mean cross-entropy; labels are shifted here, as in transformers."""
+    logits = logits[:, :-1].astype(jnp.float32)
+    picked = jnp.take_along_axis(logits, labels[:, 1:, None], axis=-1)[..., 0]
+    return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+
+
+def train_step(forward, settings, criterion=mean_loss):
     """A function of (parameters, moments, step, tokens, labels) that returns the new
-    ones and the loss; `forward` gives the logits of (parameters, tokens)."""
+    ones and the loss; `forward` gives the logits of (parameters, tokens), `criterion`
+    the loss of (logits, labels)."""
     first, second = settings["betas"]
 
     def loss(p, tokens, labels):
-        """The mean cross-entropy; labels are shifted here, as in transformers."""
-        logits = forward(p, tokens)[:, :-1].astype(jnp.float32)
-        picked = jnp.take_along_axis(logits, labels[:, 1:, None], axis=-1)[..., 0]
-        return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
+        return criterion(forward(p, tokens), labels)
 
     def step(p, moments, count, tokens, labels):
         value, g = jax.value_and_grad(loss)(p, tokens, labels)

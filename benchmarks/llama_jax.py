@@ -9,8 +9,10 @@ import numpy as np
 PREFIX = "model."
 
 
-def forward(p, tokens, config, dtype=jnp.float32):
-    """The logits. `config` has transformers' names."""
+def forward(p, tokens, config, dtype=jnp.float32, place=lambda kind, x: x):
+    """The logits. `config` has transformers' names. `place` says where on a mesh the
+    queries, keys and values ("heads") are, what attention leaves ("mixed") and what the
+    logits are made of ("last")."""
     heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
     width = config["hidden_size"] // heads
 
@@ -33,7 +35,8 @@ def forward(p, tokens, config, dtype=jnp.float32):
         batch, length, _ = x.shape
 
         def split(kind, count):
-            return linear(x, f"{name}.{kind}_proj").reshape(batch, length, count, width)
+            made = linear(x, f"{name}.{kind}_proj").reshape(batch, length, count, width)
+            return place("heads", made)
 
         q = rotate(split("q", heads)).reshape(batch, length, groups, heads // groups, width)
         k, v = rotate(split("k", groups)), split("v", groups)
@@ -41,7 +44,7 @@ def forward(p, tokens, config, dtype=jnp.float32):
         causal = jnp.tril(jnp.ones((length, length), bool))
         weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf), axis=-1).astype(dtype)
         mixed = jnp.einsum("bgrst,btgd->bsgrd", weights, v).reshape(batch, length, heads * width)
-        return linear(mixed, name + ".o_proj")
+        return linear(place("mixed", mixed), name + ".o_proj")
 
     x = p["embed_tokens.weight"][tokens]
     for i in range(config["num_hidden_layers"]):
@@ -50,4 +53,4 @@ def forward(p, tokens, config, dtype=jnp.float32):
         inner = norm(x, layer + ".post_attention_layernorm")
         gated = jax.nn.silu(linear(inner, layer + ".mlp.gate_proj")) * linear(inner, layer + ".mlp.up_proj")
         x = x + linear(gated, layer + ".mlp.down_proj").astype(jnp.float32)
-    return norm(x, "norm").astype(dtype) @ p["embed_tokens.weight"].astype(dtype).T
+    return place("last", norm(x, "norm")).astype(dtype) @ p["embed_tokens.weight"].astype(dtype).T

@@ -9,8 +9,11 @@ import numpy as np
 
 WEIGHTS, INPUT, REFERENCE, LOSSES = "weights.npz", "input_ids.npy", "logits.npy", "losses.json"
 DIMENSION_NAMES = ("batch", "sequence")
-GPT2 = {"n_positions": 1024, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
-LLAMA = {"max_position_embeddings": 1024, "tie_word_embeddings": True}
+GPT2 = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+LLAMA = {"tie_word_embeddings": True}
+# Positions that every model has, and what their number is called.
+POSITIONS = 1024
+LENGTH = {"gpt2": "n_positions", "llama": "max_position_embeddings"}
 # Their configurations by transformers' names; the rest is the default there. Tiny ones
 # tell only whether the scripts work.
 MODELS = {
@@ -36,7 +39,7 @@ def title(model):
     return f"{TITLES[name]} {size.upper() if size[0].isdigit() else size}"
 
 
-def build(name, weights=None):
+def build(name, weights=None, sequence=POSITIONS):
     """The model in inference mode, which without dropout is the mode of training too,
     with `weights` (an .npz) if given."""
     import torch
@@ -44,7 +47,8 @@ def build(name, weights=None):
 
     configuration, kind = {"gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
                            "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM)}[family(name)]
-    model = kind(configuration(use_cache=False, **MODELS[name])).eval()
+    length = {LENGTH[family(name)]: max(POSITIONS, sequence)}
+    model = kind(configuration(use_cache=False, **length, **MODELS[name])).eval()
     if weights is not None:
         with np.load(weights) as arrays, torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -57,13 +61,14 @@ def blocks(model):
     return model.transformer.h if hasattr(model, "transformer") else model.model.layers
 
 
-def in_jax(name, dtype=None):
+def in_jax(name, dtype=None, **more):
     """The family's prefix of names, and the model in JAX: logits of (parameters, tokens)."""
     import importlib
 
     module = importlib.import_module(f"{family(name)}_jax")
-    kind = {} if dtype is None else {"dtype": dtype}
-    return module.PREFIX, lambda p, tokens: module.forward(p, tokens, MODELS[name], **kind)
+    if dtype is not None:
+        more["dtype"] = dtype
+    return module.PREFIX, lambda p, tokens: module.forward(p, tokens, MODELS[name], **more)
 
 
 def logits_only(model):
@@ -144,7 +149,7 @@ def make(name, folder, batch, sequence, dynamic=False, training=False):
 
     torch.set_num_threads(2)
     (folder / "inputs").mkdir(parents=True, exist_ok=True)
-    model = build(name)
+    model = build(name, sequence=sequence)
     randomise(model)
     ids = torch.randint(0, model.config.vocab_size, (batch, sequence),
                         generator=torch.Generator().manual_seed(8))

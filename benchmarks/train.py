@@ -28,14 +28,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 # A loss of the first three steps, relative to PyTorch's eager one in float32.
 TOLERANCE = {"fp32": 1e-4, "bf16": 5e-3}
 SETTINGS = models.TRAINING
-# With the states shared as FSDP2 does.
-ZERO = "acc ZeRO-3"
+# acc's layouts by their names, which begin so: the flags of each. ZeRO-3 shares the states
+# as FSDP2 does.
+ONE_RANK = {"acc": []}
+TWO_RANKS = {"acc": ["--mesh=dp=2"], "acc ZeRO-3": ["--mesh=dp=2", "--set=zero_stage=3"]}
 
 
 class Peer(harness.Process):
-    """Processes of train_peers.py."""
+    """Processes of train_peers.py, or of another script (and its first words) like it."""
 
-    def __init__(self, name, folder, options, precision, ranks, scratch):
+    def __init__(self, name, script, folder, options, precision, ranks, scratch):
         # Of two devices JAX makes one process, whose pool has all threads.
         threads = options.threads if name.startswith("JAX") else options.threads // ranks
         variables = {"OMP_NUM_THREADS": str(threads), "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor")}
@@ -43,7 +45,7 @@ class Peer(harness.Process):
             variables["XLA_FLAGS"] = (
                 "--xla_cpu_multi_thread_eigen=true "
                 f"intra_op_parallelism_threads={threads} --xla_force_host_platform_device_count={ranks}")
-        super().__init__(name, [HERE / "train_peers.py", name, options.model, folder, precision,
+        super().__init__(name, [HERE / script[0], *script[1:], name, options.model, folder, precision,
                                 threads], scratch / f"{name}-{precision}.log", variables)
         self.times = []
         self.facts = self.answer()
@@ -57,10 +59,10 @@ class Peer(harness.Process):
 class Acc:
     """acc-opt and acc-run. Each round is a process of its own, as a user starts it."""
 
-    def __init__(self, name, folder, options, precision, ranks, scratch):
+    def __init__(self, name, flags, folder, options, precision, ranks, scratch):
         self.name, self.times, self.options, self.ranks = name, [], options, ranks
         self.inputs = folder / "inputs"
-        self.file = folder / f"{precision}-{ranks}-{name.replace(' ', '-')}.accx"
+        self.file = folder / f"{precision}-{ranks}-{re.sub('[^a-zA-Z0-9]+', '-', name)}.accx"
         # A cache of its own and empty: the first compilation is a user's first.
         self.environment = harness.environment(ACCEL_CACHE=str(scratch / f"cache-{precision}-{ranks}"))
         self.threads = options.threads // ranks
@@ -72,8 +74,7 @@ class Acc:
                    "--optimizer=adamw", *(f"--set={k}={v}" for k, v in settings.items()),
                    f"--threads-per-rank={self.threads}",
                    *(["--mixed-precision=bf16"] if precision == "bf16" else []),
-                   *([f"--mesh=dp={ranks}"] if ranks > 1 else []),
-                   *(["--set=zero_stage=3"] if name == ZERO else []), "-o", self.file]
+                   *flags, "-o", self.file]
         command = [str(word) for word in command]
         seconds = []
         for _ in range(2):
@@ -115,19 +116,19 @@ def check_losses(runner, expected, precision):
                          f"{TOLERANCE[precision]:.0e}")
 
 
-def measure(folder, options, precision, ranks, wanted):
+def measure(folder, options, precision, ranks, layouts, peers, script=("train_peers.py",)):
     """The rows of one group, whose runners take turns."""
-    peers = train_peers.ONE_RANK if ranks == 1 else train_peers.TWO_RANKS
+    wanted = [name for name in options.only.split(",") if name]
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="acc-bench-"))
     expected = json.loads((folder / models.LOSSES).read_text())
     runners = []
     try:
-        for name in ("acc", *([ZERO] if ranks > 1 else []), *peers):
+        for name in (*layouts, *peers):
             if wanted and name not in wanted:
                 continue
             print(f"{precision}, {ranks} ranks: starting {name}", file=sys.stderr)
-            kind = Peer if name in peers else Acc
-            runners.append(kind(name, folder, options, precision, ranks, scratch))
+            kind, what = (Acc, layouts[name]) if name in layouts else (Peer, script)
+            runners.append(kind(name, what, folder, options, precision, ranks, scratch))
             check_losses(runners[-1], expected, precision)
         for _ in range(options.rounds):
             for runner in runners:
@@ -146,7 +147,7 @@ def summarise(runners):
     for runner in runners:
         rows.append({"name": runner.name, "minimum_s": min(runner.times),
                      "median_s": statistics.median(runner.times), "times_s": runner.times, **runner.facts})
-    peers = [row for row in rows if row["name"] not in ("acc", ZERO)]
+    peers = [row for row in rows if not row["name"].startswith("acc")]
     for row in rows:
         for kind in ("minimum", "median"):
             best = min((r[f"{kind}_s"] for r in peers), default=row[f"{kind}_s"])
@@ -164,7 +165,8 @@ def table(result):
              "starting, compilation with empty caches included."]
     for group in result["groups"]:
         ranks = group["ranks"]
-        lines += ["", f"## {group['precision']}, {ranks} rank{'s' if ranks > 1 else ''}", "",
+        beside = f", beside {group['beside']}" if "beside" in group else ""
+        lines += ["", f"## {group['precision']}, {ranks} rank{'s' if ranks > 1 else ''}{beside}", "",
                   "| | version | minimum s | median s | of the best peer (minimum) | (median) | "
                   "to first step s | peak resident GB of each process | losses' difference |",
                   "|---|---|---|---|---|---|---|---|---|"]
@@ -177,28 +179,29 @@ def table(result):
         lines += [f"\n{row['name']} compiles in {row['compile_s']:.1f} s (again, with a filled kernel cache: "
                   f"{row['compile_again_s']:.1f} s); planned {row['planned_peak_bytes'] / 1e9:.2f} GB a "
                   f"rank, allocated {row['measured_peak_bytes'] / 1e9:.2f} GB."
-                  for row in group["rows"] if row["name"] in ("acc", ZERO)]
+                  for row in group["rows"] if row["name"].startswith("acc")]
     return "\n".join(lines) + "\n"
 
 
-def arguments():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--sequence", type=int, default=128)
-    parser.add_argument("--threads", type=int, default=2, help="of all ranks together")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--repeat", type=int, default=3, help="timed steps of each in a round")
-    parser.add_argument("--groups", default="fp32x1,bf16x1,fp32x2,bf16x2", help="PRECISIONxRANKS by comma")
-    parser.add_argument("--only", default="", help=f"names by comma: acc, {ZERO}, " + ", ".join(train_peers.PEERS))
-    parser.add_argument("--model", choices=models.MODELS, default="gpt2-124m",
-                        help="the tiny ones tell only whether this script works")
-    parser.add_argument("--tools", type=pathlib.Path, default=HERE.parent / "build" / "bin")
-    parser.add_argument("--results", type=pathlib.Path, default=HERE / "results")
-    return parser.parse_args()
+def parser(description):
+    """The options that all benchmarks of training have."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--batch", type=int, default=4)
+    made.add_argument("--sequence", type=int, default=128)
+    made.add_argument("--threads", type=int, default=2, help="of all ranks together")
+    made.add_argument("--rounds", type=int, default=4)
+    made.add_argument("--repeat", type=int, default=3, help="timed steps of each in a round")
+    made.add_argument("--only", default="", help="names of runners, as the table has them, by comma")
+    made.add_argument("--model", choices=models.MODELS, default="gpt2-124m",
+                      help="the tiny ones tell only whether this script works")
+    made.add_argument("--tools", type=pathlib.Path, default=HERE.parent / "build" / "bin")
+    made.add_argument("--results", type=pathlib.Path, default=HERE / "results")
+    return made
 
 
-def main():
-    options = arguments()
+def record(options, what, groups):
+    """Measures groups, each of them the arguments of measure() by their names and, where there
+    are several of a kind, who is in it (`beside`); writes the page of `what`."""
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
     folder = HERE / ".cache" / f"{options.model}-train-{options.batch}x{options.sequence}"
@@ -207,19 +210,33 @@ def main():
         subprocess.run([sys.executable, str(HERE / "models.py"), options.model, str(folder), str(options.batch),
                         str(options.sequence), "--training"],
                        check=True, env=harness.environment())
-    wanted = [name for name in options.only.split(",") if name]
     family, size = options.model.split("-")
-    result = {"benchmark": f"{family}-train", "model": options.model, "date": datetime.datetime.now().isoformat(timespec="seconds"),
+    result = {"benchmark": f"{family}-{what}", "model": options.model,
+              "date": datetime.datetime.now().isoformat(timespec="seconds"),
               "size": size, "batch": options.batch, "sequence": options.sequence,
               "threads": options.threads, "rounds": options.rounds, "repeat": options.repeat,
               "settings": SETTINGS, "machine": harness.machine(cpus), "groups": []}
     harness.warn_if_busy(result["machine"])
+    for group in groups:
+        named = {k: group.pop(k) for k in ("beside",) if k in group}
+        rows = measure(folder, options, **group)
+        result["groups"].append({**named, **{k: group[k] for k in ("precision", "ranks")}, "rows": rows})
+    cpu = re.sub(r"[^a-z0-9]+", "-", result["machine"]["cpu"].lower().replace("(r)", "")).strip("-")
+    harness.write(options.results, f"{options.model if size == 'tiny' else family}-{what}-{cpu}",
+                  result, table(result))
+
+
+def main():
+    arguments = parser(__doc__)
+    arguments.add_argument("--groups", default="fp32x1,bf16x1,fp32x2,bf16x2", help="PRECISIONxRANKS by comma")
+    options = arguments.parse_args()
+    groups = []
     for group in options.groups.split(","):
         precision, ranks = group.split("x")
-        rows = measure(folder, options, precision, int(ranks), wanted)
-        result["groups"].append({"precision": precision, "ranks": int(ranks), "rows": rows})
-    cpu = re.sub(r"[^a-z0-9]+", "-", result["machine"]["cpu"].lower().replace("(r)", "")).strip("-")
-    harness.write(options.results, f"{options.model if size == 'tiny' else family}-train-{cpu}", result, table(result))
+        layouts, peers = ((ONE_RANK, train_peers.ONE_RANK) if ranks == "1" else
+                          (TWO_RANKS, train_peers.TWO_RANKS))
+        groups.append({"precision": precision, "ranks": int(ranks), "layouts": layouts, "peers": peers})
+    record(options, "train", groups)
 
 
 if __name__ == "__main__":

@@ -36,26 +36,36 @@ class Torch:
         self.rank = int(os.environ.get("RANK", 0))
         if self.ranks > 1:
             torch.distributed.init_process_group("gloo")
-        self.ids, self.labels = (
-            torch.from_numpy(np.load(folder / "inputs" / f"{name}.npy")).chunk(self.ranks)[self.rank]
-            for name in ("input_ids", "labels"))
-        self.model = self.wrap(models.with_loss(models.build(model, folder / models.WEIGHTS)))
+        self.inputs = self.share_out(*(torch.from_numpy(np.load(folder / "inputs" / f"{name}.npy"))
+                                       for name in ("input_ids", "labels")))
+        sequence = self.inputs[0].shape[1]
+        self.model = self.wrap(models.with_loss(models.build(model, folder / models.WEIGHTS, sequence)))
         s = models.TRAINING
         # fused: the fastest that PyTorch has on processors.
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(), lr=s["lr"], betas=s["betas"], eps=s["eps"],
+            self.parameters(), lr=s["lr"], betas=s["betas"], eps=s["eps"],
             weight_decay=s["weight_decay"], fused=True)
+
+    def share_out(self, *inputs):
+        """What of the inputs this rank has."""
+        return [each.chunk(self.ranks)[self.rank] for each in inputs]
 
     def wrap(self, model):
         return model
+
+    def parameters(self):
+        return self.model.parameters()
+
+    def clip(self):
+        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), models.TRAINING["clip"])
 
     def step(self):
         torch = self.torch
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.autocast):
-            loss = self.model(self.ids, self.labels)
+            loss = self.model(*self.inputs)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), models.TRAINING["clip"])
+        self.clip()
         self.optimizer.step()
         return loss.detach()
 
@@ -109,6 +119,8 @@ class Jax:
     """gpt2_jax.py or llama_jax.py, on one device; state is donated from step to step."""
 
     ranks = devices = 1
+    # The dimension of the inputs that the devices share.
+    inputs_split = 0
 
     def __init__(self, model, folder, precision, threads):
         import jax
@@ -116,19 +128,44 @@ class Jax:
 
         import jax_training
 
-        self.version = jax.__version__
+        self.jax, self.version = jax, jax.__version__
+        self.mesh = jax.sharding.Mesh(np.array(jax.devices()[:self.devices]), ("ranks",))
         dtype = jnp.bfloat16 if precision == "bf16" else jnp.float32
-        prefix, forward = models.in_jax(model, dtype)
-        mesh = jax.sharding.Mesh(np.array(jax.devices()[:self.devices]), ("dp",))
-        whole = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
-        rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("dp"))
-        parameters = jax_training.load(folder / models.WEIGHTS, prefix)
-        moments = {n: (jnp.zeros_like(p), jnp.zeros_like(p)) for n, p in parameters.items()}
-        self.state = jax.device_put((parameters, moments, jnp.int32(0)), whole)
-        self.batch = [jax.device_put(np.load(folder / "inputs" / f"{name}.npy").astype(np.int32), rows)
-                      for name in ("input_ids", "labels")]
-        step = jax_training.train_step(forward, models.TRAINING)
+        prefix, forward = models.in_jax(model, dtype, **self.placing())
+        arrays = self.prepare(jax_training.load(folder / models.WEIGHTS, prefix))
+        parameters, first, second = (
+            {name: jax.device_put(value(array), self.sharding(self.split(name), array.ndim))
+             for name, array in arrays.items()} for value in (jnp.array, jnp.zeros_like, jnp.zeros_like))
+        self.state = (parameters, {name: (first[name], second[name]) for name in first},
+                      jax.device_put(jnp.int32(0), self.sharding(None, 0)))
+        batch = self.labelled(*(np.load(folder / "inputs" / f"{name}.npy").astype(np.int32)
+                                for name in ("input_ids", "labels")))
+        self.batch = [jax.device_put(each, self.sharding(self.inputs_split, 2)) for each in batch]
+        step = jax_training.train_step(forward, models.TRAINING, **self.criterion(model))
         self.call = jax.jit(step, donate_argnums=(0, 1, 2))
+
+    def sharding(self, dim, rank):
+        """Of a tensor whose dimension `dim`, if any, the devices share."""
+        axes = ["ranks" if i == dim else None for i in range(rank)]
+        return self.jax.sharding.NamedSharding(self.mesh, self.jax.sharding.PartitionSpec(*axes))
+
+    def prepare(self, arrays):
+        return arrays
+
+    def split(self, name):
+        """The dimension of a parameter that the devices share."""
+        return None
+
+    def placing(self):
+        """What `forward` is told beside the model."""
+        return {}
+
+    def labelled(self, tokens, labels):
+        return tokens, labels
+
+    def criterion(self, model):
+        """What train_step() is told beside the settings."""
+        return {}
 
     def step(self):
         *self.state, loss = self.call(*self.state, *self.batch)
@@ -164,19 +201,19 @@ def start_second(arguments):
         port = probe.getsockname()[1]
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), WORLD_SIZE="2", RANK="0",
                       GLOO_SOCKET_IFNAME="lo")
-    return subprocess.Popen([sys.executable, __file__, *arguments], stdin=subprocess.DEVNULL,
+    return subprocess.Popen([sys.executable, *arguments], stdin=subprocess.DEVNULL,
                             stdout=subprocess.DEVNULL, env={**os.environ, "RANK": "1"})
 
 
-def serve(name, model, folder, precision, threads):
+def serve(peers, name, model, folder, precision, threads):
     # Libraries write to stdout; the answers go to the pipe that was there first.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     start = time.perf_counter()
     second = None
-    if PEERS[name].ranks > 1 and "RANK" not in os.environ:
-        second = start_second(sys.argv[1:])
-    peer = PEERS[name](model, pathlib.Path(folder), precision, threads)
+    if peers[name].ranks > 1 and "RANK" not in os.environ:
+        second = start_second(sys.argv)
+    peer = peers[name](model, pathlib.Path(folder), precision, int(threads))
     losses = [peer.value(peer.step())]
     first = time.perf_counter() - start
     losses += [peer.value(peer.step()) for _ in range(CHECKED - 1)]
@@ -201,4 +238,4 @@ def serve(name, model, folder, precision, threads):
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[1:5], int(sys.argv[5]))
+    serve(PEERS, *sys.argv[1:])

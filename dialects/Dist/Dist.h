@@ -27,6 +27,8 @@ inline constexpr llvm::StringLiteral kInterleavedAttr = "dist.interleaved";
 /// Attribute of reshards and collectives: the pass that put them there. Their
 /// location is that of the op they serve.
 inline constexpr llvm::StringLiteral kInsertedByAttr = "dist.inserted_by";
+/// Attribute of attention whose keys and values go from rank to rank in a ring.
+inline constexpr llvm::StringLiteral kRingAttr = "dist.ring";
 /// Attributes of gathers of weights, and of sums that scatter gradients: the
 /// unit that they belong to; of gathers the number of the gathering of that
 /// unit as well, which keeps one in the forward and one in the backward from

@@ -46,10 +46,13 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kInstanceAttr &&
       isa<IntegerAttr>(attribute.getValue()))
     return success();
+  if (attribute.getName() == kRingAttr && isa<UnitAttr>(attribute.getValue()))
+    return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of dist, functions may carry '" << kTaskAttr
-                         << "', ops '" << kInstanceAttr << "' and ops of dist '"
+                         << "', ops '" << kInstanceAttr << "' and '"
+                         << kRingAttr << "' and ops of dist '"
                          << kInsertedByAttr << "' and '" << kUnitAttr << "'";
 }
 

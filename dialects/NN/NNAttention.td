@@ -9,7 +9,8 @@ class NN_AttentionLike<string mnemonic, list<Trait> traits = []>
     : NN_InferredOp<mnemonic, traits> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// With `causal`, row s sees keys up to s + this, and `row_steps` further.
+    /// With `causal`, row s sees keys up to s + this, but for what `row_steps`
+    /// and `column_steps` add.
     int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
   }];
 }
@@ -35,7 +36,10 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
     cache of T - S keys, have row_offset = T - S. Of a program that ranks run on rows of
     their own, `row_steps` says how far on they are: the coordinate along a mesh axis
     times its number is added to `row_offset` (`{cp = 64}`: the second rank's rows begin
-    64 rows behind the first's).
+    64 rows behind the first's). `column_steps` says the same of keys, which may be
+    another rank's: those of the rank that stands `turn` places before along the axis,
+    cyclically. With `{cp = 64}`, `turn = 1` and 4 ranks the second rank has keys from 0
+    on, and the first those from 192 on, none of which its rows see.
 
     So any rectangle of scores can be computed by itself, with `zero_masked_rows`, and
     rectangles of the same rows be combined exactly: with L their log-sum-exps,
@@ -52,7 +56,8 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
       NN_FloatTensor:$value, Optional<NN_Tensor>:$mask, F64Attr:$scale,
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
-      OptionalAttr<DictionaryAttr>:$row_steps);
+      OptionalAttr<DictionaryAttr>:$row_steps,
+      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn);
   let results = (outs NN_FloatTensor:$result, NN_FloatTensor:$log_sum_exp);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 }
@@ -98,7 +103,8 @@ def NN_AttentionGradOp : NN_AttentionLike<"attention_grad", [AttrSizedOperandSeg
       Optional<NN_Tensor>:$mask, F64Attr:$scale,
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
-      OptionalAttr<DictionaryAttr>:$row_steps);
+      OptionalAttr<DictionaryAttr>:$row_steps,
+      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn);
   let results = (outs NN_FloatTensor:$query_gradient,
       NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
   let assemblyFormat = "$query `,` $key `,` $value `output` $output `,` $log_sum_exp `gradient` $gradient (`,` $log_sum_exp_gradient^)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";

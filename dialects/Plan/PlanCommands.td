@@ -91,13 +91,15 @@ def Plan_GemmOp : Plan_Command<"gemm", (ins
 
 defvar Plan_AttentionEnd = "`scale` $scale (`causal` $causal^)? (`zero_masked_rows` $zero_masked_rows^)? "
     # "(`row_offset` $row_offset^)? (`column_offset` $column_offset^)? (`row_steps` $row_steps^)? "
+    # "(`column_steps` $column_steps^)? (`turn` $turn^)? "
     # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?";
 
 class Plan_AttentionLike<string mnemonic, dag operands, string format>
     : Plan_Command<mnemonic, operands, !strconcat(format, Plan_AttentionEnd)> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// With `causal`, row s sees keys up to s + this, and `row_steps` further.
+    /// With `causal`, row s sees keys up to s + this, but for what `row_steps`
+    /// and `column_steps` add.
     int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
   }];
 }
@@ -109,7 +111,8 @@ def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins
       Plan_ReadWrite<Plan_OptionalView>:$scratch, F64Attr:$scale, UnitAttr:$causal,
       UnitAttr:$zero_masked_rows, DefaultValuedAttr<I64Attr, "0">:$row_offset,
       DefaultValuedAttr<I64Attr, "0">:$column_offset,
-      OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$form),
+      OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$column_steps,
+      DefaultValuedAttr<I64Attr, "0">:$turn, OptionalAttr<DictionaryAttr>:$form),
       "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
       # "(`mask` custom<View>($mask)^)? `->` custom<View>($output) (`,` custom<View>($log_sum_exp)^)? "> {
   let summary = "nn.attention on views";
@@ -131,7 +134,8 @@ def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
       Plan_Write<Plan_ViewAttr>:$value_gradient, Plan_ReadWrite<Plan_OptionalView>:$scratch,
       F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
-      OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$form),
+      OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$column_steps,
+      DefaultValuedAttr<I64Attr, "0">:$turn, OptionalAttr<DictionaryAttr>:$form),
       "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
       # "`output` custom<View>($output) `,` custom<View>($log_sum_exp) "
       # "`gradient` custom<View>($gradient) (`,` custom<View>($log_sum_exp_gradient)^)? "

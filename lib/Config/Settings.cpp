@@ -32,6 +32,8 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
     ofPass("sequence_parallelism", "bool",
            "tp ranks share the rows that products do not split"),
+    ofPass("cp.strategy", "allgather,ring",
+           "how cp ranks get at each other's keys and values"),
     ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "

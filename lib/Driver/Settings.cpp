@@ -21,6 +21,11 @@ public:
           option = text == "true";
           return option || text == "false";
         }) {}
+  Into(bool &option, StringLiteral off, StringLiteral on, StringLiteral either)
+      : expectation(either), read([&option, off, on](StringRef text) {
+          option = text == on;
+          return option || text == off;
+        }) {}
 
   StringRef expectation;
   std::function<bool(StringRef)> read;
@@ -39,6 +44,11 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
     {"sequence_parallelism",
      [](PhaseOptions &o) -> Into { return o.place.scatterSums.enabled; }},
+    {"cp.strategy",
+     [](PhaseOptions &o) -> Into {
+       return {o.place.markRings.enabled, "allgather", "ring",
+               "allgather or ring"};
+     }},
     {"tp.vocabulary",
      [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},

@@ -13,9 +13,10 @@ LogicalResult PieceMaker::checkCausalRows(
     Operation *logical, Operation *local, const OpMap &map,
     std::vector<std::optional<Dim>> &splits, std::string &why) {
   DictionaryAttr steps;
-  bool causal = false;
+  bool causal = false, turned = false;
   auto look = [&](auto op) {
     causal = op.getCausal();
+    turned = op.getColumnSteps().has_value();
     steps = op.getRowSteps().value_or(DictionaryAttr());
   };
   if (auto attention = dyn_cast<nn::AttentionOp>(local))
@@ -24,6 +25,11 @@ LogicalResult PieceMaker::checkCausalRows(
     look(grad);
   if (!causal)
     return success();
+  if (turned) {
+    why = "expected all keys of causal attention, found a rank's "
+          "('column_steps')";
+    return failure();
+  }
   constexpr int kQuery = 0, kRows = 2;
   std::optional<Dim> &rows = splits[map.operands[kQuery][kRows]];
   int64_t count = shapeOf(local->getOperand(kQuery))[kRows],

@@ -147,7 +147,28 @@ void Follower::followOp(Operation *op) {
   }
 }
 
-/// Where a rank's piece begins: its number along axes, times a size.
+/// Whether a type has each of 0, factor, 2 factor, …, (ranks - 1) factor.
+static bool hasMultiples(Type element, int64_t factor, int64_t ranks) {
+  int64_t largest;
+  if (factor < 1 || llvm::MulOverflow(factor, ranks - 1, largest))
+    return false;
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return integer.isSignless() && llvm::isIntN(integer.getWidth(), largest);
+  auto number = dyn_cast<FloatType>(element);
+  if (!number)
+    return false;
+  // Zeros at the end of the factor need no digits.
+  const llvm::fltSemantics &format = number.getFloatSemantics();
+  llvm::APFloat rounded(llvm::APFloat::IEEEquad(), std::to_string(largest));
+  bool isRounded = false;
+  rounded.convert(format, llvm::APFloat::rmNearestTiesToEven, &isRounded);
+  unsigned digits = llvm::APFloat::semanticsPrecision(format);
+  return !isRounded &&
+         (largest >> llvm::countr_zero(uint64_t(factor))) >> digits == 0;
+}
+
+/// Where a rank's piece begins: its number along axes, times a size, in a type
+/// that has these numbers of all ranks.
 bool Follower::followOffset(Operation *op, Known &result) {
   if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
     result.offset = Offset{maker.dropUnits(index.getAxes().getNames()), 1};
@@ -156,14 +177,20 @@ bool Follower::followOffset(Operation *op, Known &result) {
   if (!isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
     return false;
   result.offset = at(op->getOperand(0)).offset;
-  if (!result.offset || !isa<nn::MulOp>(op))
-    return result.offset.has_value();
-  auto factor = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
-  if (factor)
-    result.offset->factor *= factor.getInt();
-  else
+  if (!result.offset)
+    return false;
+  if (isa<nn::MulOp>(op)) {
+    auto by = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
+    if (!by || by.getType().isUnsignedInteger() ||
+        llvm::MulOverflow(result.offset->factor, by.getValue().getSExtValue(),
+                          result.offset->factor))
+      result.offset.reset();
+  }
+  if (result.offset && !hasMultiples(getElementTypeOrSelf(op->getResult(0)),
+                                     result.offset->factor,
+                                     maker.countRanks(result.offset->axes)))
     result.offset.reset();
-  return factor != nullptr;
+  return result.offset.has_value();
 }
 
 /// A counter from where the rank's piece begins is a piece of the whole
@@ -236,12 +263,17 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   result.pieces = apply(from.pieces);
   for (const std::vector<Piece> &term : from.terms)
     result.terms.push_back(apply(term));
-  // What is done to a sum is done to each term.
-  if (llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
+  // What is done to a sum is done to each term. The largest of sums is no sum
+  // of the largest.
+  auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
+  bool isSum = !kind || kind.getValue() == dist::Reduction::sum;
+  if ((!isSum && result.terms.size() > 1) ||
+      llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
     result.terms.clear();
   for (View view : from.views)
     if (moveView(view, op, maker))
       result.views.push_back(std::move(view));
+  moveTurned(op, result);
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
                           << why;
@@ -295,6 +327,8 @@ LogicalResult Follower::follow(Operation *op) {
     followTerms(op, result);
     at(op->getResult(0)) = std::move(result);
   }
+  if (!isFollowed())
+    followRing(op);
   if (op->getNumResults() == 1 && isFormula(op))
     at(op->getResult(0)).formula = op->getResult(0);
   if (isFollowed())

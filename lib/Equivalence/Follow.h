@@ -16,6 +16,23 @@ struct Offset {
   int64_t factor = 1;
 };
 
+/// A piece in a ring of the ranks along an axis, which splits its rows or keys:
+/// of the rank `turn` places before this one, cyclically. With `terms` it is
+/// not all there: it has what the ranks so many places before this one add to
+/// it.
+struct Turned {
+  Piece piece;
+  mlir::StringAttr axis;
+  int64_t turn = 0;
+  std::vector<int64_t> terms;
+
+  bool isComplete(int64_t ranks) const;
+  bool operator==(const Turned &other) const {
+    return piece == other.piece && axis == other.axis && turn == other.turn &&
+           terms == other.terms;
+  }
+};
+
 /// What is known of a local value. None of these: nothing.
 struct Known {
   /// The values of the logical program that it holds a piece of, and, where
@@ -32,13 +49,14 @@ struct Known {
   /// What it is of a value whose elements the logical program has nowhere in
   /// this shape.
   std::vector<View> views;
+  std::vector<Turned> turned; ///< what it is of what goes round in rings
   /// Where it is a value of arithmetic on indices, itself: what it comes to is
   /// seen where it is used.
   mlir::Value formula;
 
   bool isNothing() const {
     return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
-           views.empty() && !formula;
+           views.empty() && turned.empty() && !formula;
   }
   bool isZero() const;
   /// Whether it changes nothing where it is combined with others.
@@ -112,6 +130,15 @@ private:
   bool distribute(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
   void followOp(mlir::Operation *op);
+  void followRing(mlir::Operation *op);
+  template <typename AttentionLike> void followRectangle(AttentionLike local);
+  void addRectangle(mlir::Operation *local, llvm::ArrayRef<Piece> results,
+                    const Turned &keys);
+  void addTurned(nn::AddOp add);
+  bool belongTogether(const Turned &rows, mlir::Value logSumExp);
+  void moveTurned(dist::CollectiveOpInterface op, Known &result);
+  void insertTurned(Known &known, Turned turned);
+  std::vector<Turned> getTurned(mlir::Value value);
   std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
                                         const Operands &operands,
                                         llvm::ArrayRef<bool> zeros,

@@ -69,7 +69,9 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
 }
 
 /// The dimensions of two pieces that are added element by element: where one's
-/// elements are equal, those of the other. None if they are split differently.
+/// elements are equal, those of the other. None if they are split differently,
+/// or one by rows and the other by columns over the same ranks: each has a
+/// block of the diagonal, of which no collective makes rows or columns.
 static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
                                                 ArrayRef<Dim> rhs) {
   if (lhs.size() != rhs.size())
@@ -81,6 +83,11 @@ static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
     joined.push_back(a.free ? b : a);
     joined.back().zeros = a.zeros && b.zeros;
   }
+  llvm::SmallDenseSet<StringAttr> used;
+  for (const Dim &dim : joined)
+    for (StringAttr axis : dim.axes)
+      if (!used.insert(axis).second)
+        return std::nullopt;
   return joined;
 }
 

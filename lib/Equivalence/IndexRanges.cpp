@@ -22,16 +22,19 @@ std::optional<int64_t> IndexRanges::getAt(Line line, int64_t index) {
   return sum;
 }
 
-/// None where it could overflow.
+/// None where it could overflow, in numbers of so many bits.
 std::optional<IndexRanges::Line> IndexRanges::add(Line lhs, Line rhs,
-                                                  int64_t sign) {
+                                                  int64_t sign, unsigned bits) {
   Line sum = {lhs.slope + sign * rhs.slope, 0};
   int64_t term;
   if (llvm::MulOverflow(rhs.offset, sign, term) ||
       llvm::AddOverflow(lhs.offset, term, sum.offset) ||
-      std::abs(sum.slope) > 1 || !getAt(sum, range.first) ||
-      !getAt(sum, range.last))
+      std::abs(sum.slope) > 1)
     return std::nullopt;
+  for (int64_t end : {range.first, range.last})
+    if (std::optional<int64_t> number = getAt(sum, end);
+        !number || !llvm::isIntN(bits, *number))
+      return std::nullopt;
   return sum;
 }
 
@@ -80,8 +83,11 @@ std::optional<IndexRanges::Line> IndexRanges::evaluateOp(Operation *op) {
     return std::nullopt;
   if (isa<nn::AddOp, nn::SubOp>(op)) {
     std::optional<Line> second = evaluate(op->getOperand(1));
-    return second ? add(*first, *second, isa<nn::AddOp>(op) ? 1 : -1)
-                  : std::nullopt;
+    Type element = getElementTypeOrSelf(op->getResult(0));
+    return second && element.isSignlessInteger()
+               ? add(*first, *second, isa<nn::AddOp>(op) ? 1 : -1,
+                     element.getIntOrFloatBitWidth())
+               : std::nullopt;
   }
   if (isa<nn::AndOp>(op))
     return first->offset == 0 ? first : evaluate(op->getOperand(1));
@@ -90,8 +96,8 @@ std::optional<IndexRanges::Line> IndexRanges::evaluateOp(Operation *op) {
   // What is as wide or wider has the same number.
   auto from = getElementTypeOrSelf(op->getOperand(0)),
        to = getElementTypeOrSelf(op->getResult(0));
-  if (isa<nn::CastOp>(op) && from.isIntOrIndex() && !from.isInteger(1) &&
-      to.isIntOrIndex() &&
+  if (isa<nn::CastOp>(op) && from.isSignlessInteger() && !from.isInteger(1) &&
+      to.isSignlessInteger() &&
       from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth())
     return first;
   return std::nullopt;
@@ -167,5 +173,6 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
       }
     }
   }
-  return base && !axes.empty();
+  // Each range is some rank's.
+  return base && !axes.empty() && maker.countRanks(axes) >= rank;
 }

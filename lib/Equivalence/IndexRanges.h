@@ -42,7 +42,7 @@ private:
   std::optional<Line> evaluate(mlir::Value value);
   std::optional<Line> evaluateOp(mlir::Operation *op);
   std::optional<Line> compare(mlir::Operation *op);
-  std::optional<Line> add(Line lhs, Line rhs, int64_t sign);
+  std::optional<Line> add(Line lhs, Line rhs, int64_t sign, unsigned bits);
   std::optional<int64_t> getAt(Line line, int64_t index);
 
   mlir::Value indices;

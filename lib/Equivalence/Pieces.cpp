@@ -332,6 +332,11 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
 /// is the one that explains all of them.
 LogicalResult PieceMaker::permute(dist::PermuteOp op, Piece &piece) {
   Axes group = dropUnits(op.getAxes().getNames());
+  // Terms that go to other ranks are others' terms.
+  if (llvm::any_of(group, [&](StringAttr axis) {
+        return llvm::is_contained(piece.partial, axis);
+      }))
+    return failure();
   auto coordinatesOf = [&](int64_t member) {
     llvm::SmallDenseMap<StringAttr, int64_t> coordinates;
     for (StringAttr axis : llvm::reverse(op.getAxes().getNames())) {

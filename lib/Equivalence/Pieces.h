@@ -109,6 +109,7 @@ public:
   /// "[{dp}, {}] partial {mb} of 'node'".
   std::string describe(const Piece &piece);
   Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
+  int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   int64_t getSize(mlir::StringAttr axis) {
     return mesh.findAxisSize(axis).value_or(1);
   }
@@ -116,7 +117,6 @@ public:
 private:
   void findSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
                   int64_t part, Axes taken, std::vector<Axes> &splits);
-  int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   bool isSplit(const Piece &piece, mlir::StringAttr axis);
   void normalize(Axes &partial);
   mlir::FailureOr<std::vector<Piece>> applyReshape(mlir::Operation *logical,

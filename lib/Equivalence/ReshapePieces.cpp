@@ -52,6 +52,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
   Piece result;
   result.logical = logical->getResult(0);
   result.partial = operand.partial;
+  result.reduction = operand.reduction;
   auto next = digits.begin();
   for (auto [number, size] : llvm::enumerate(shapeOf(result.logical))) {
     Dim dim;

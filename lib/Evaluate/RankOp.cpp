@@ -12,15 +12,17 @@ using namespace accel::evaluate;
 
 template <typename AttentionLike>
 static FailureOr<Operation *> moveRows(AttentionLike op, MeshPoint point) {
-  DictionaryAttr steps = *op.getRowSteps();
-  for (NamedAttribute step : steps)
-    if (!point.getAxisSize(step.getName().getValue()))
-      return op.emitOpError()
-             << "expected an axis of the mesh in 'row_steps', found '"
-             << step.getName().getValue() << "'";
+  for (StringRef name : {"row_steps", "column_steps"})
+    if (auto steps = op->template getAttrOfType<DictionaryAttr>(name))
+      for (NamedAttribute step : steps)
+        if (!point.getAxisSize(step.getName().getValue()))
+          return op.emitOpError()
+                 << "expected an axis of the mesh in '" << name << "', found '"
+                 << step.getName().getValue() << "'";
   auto copy = cast<AttentionLike>(op->clone());
-  resolveRowSteps(copy,
-                  [&](StringRef axis) { return point.getCoordinate(axis); });
+  resolveSteps(copy, [&](StringRef axis) {
+    return AxisPlace{point.getCoordinate(axis), *point.getAxisSize(axis)};
+  });
   return copy.getOperation();
 }
 
@@ -28,8 +30,8 @@ FailureOr<RankOp> RankOp::get(Operation *op, MeshPoint point) {
   FailureOr<Operation *> here =
       llvm::TypeSwitch<Operation *, FailureOr<Operation *>>(op)
           .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto attention) {
-            return attention.getRowSteps() ? moveRows(attention, point)
-                                           : FailureOr<Operation *>(op);
+            return hasSteps(attention) ? moveRows(attention, point)
+                                       : FailureOr<Operation *>(op);
           })
           .Default([](Operation *op) { return FailureOr<Operation *>(op); });
   if (failed(here))

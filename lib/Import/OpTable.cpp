@@ -13,8 +13,8 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
     std::multimap<Key, const OpRow *> all;
     for (llvm::ArrayRef<OpRow> group :
          {elementwiseOps(), linearOps(), normOps(), attentionOps(), shapeOps(),
-          indexingOps(), constantOps(), reductionOps(), lossOps(),
-          controlOps()})
+          indexingOps(), scatteringOps(), constantOps(), reductionOps(),
+          lossOps(), controlOps()})
       for (const OpRow &row : group)
         all.emplace(Key(row.domain, row.name), &row);
     return all;

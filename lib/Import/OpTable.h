@@ -28,6 +28,7 @@ llvm::ArrayRef<OpRow> normOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> indexingOps();
+llvm::ArrayRef<OpRow> scatteringOps();
 llvm::ArrayRef<OpRow> constantOps();
 llvm::ArrayRef<OpRow> reductionOps();
 llvm::ArrayRef<OpRow> lossOps();

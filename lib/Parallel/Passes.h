@@ -29,6 +29,8 @@ struct PlaceOptions {
   bool strict = false;
   /// Sequence parallelism.
   ScatterSumsPassOptions scatterSums;
+  /// Context parallelism by a ring.
+  MarkRingsPassOptions markRings;
   /// Keep where every axis comes from (`Explain/Origins.h`).
   bool explain = false;
 };

@@ -220,6 +220,26 @@ def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def MarkRingsPass : Pass<"dist-mark-rings", "::mlir::ModuleOp"> {
+  let summary = "Marks the attention whose keys go from rank to rank";
+  let description = [{
+    Attention of which ranks have rows, and whose keys and values are gathered over one
+    axis, gets `dist.ring`: `dist-ring-attention` makes it turn by turn. One
+    with a mask stays as it is, with a warning, as does one whose gradients are not
+    scattered at once. Comes after `dist-materialize`, which says what is gathered.
+
+    ```mlir
+    %k = dist.reshard %key : [{}, {}, {cp}, {} ] -> [{}, {}, {}, {} ]
+    %y, %l = nn.attention %q, %k, %v {causal, scale = 0.125}
+    // becomes
+    %k = dist.reshard %key : [{}, {}, {cp}, {} ] -> [{}, {}, {}, {} ]
+    %y, %l = nn.attention %q, %k, %v {causal, dist.ring, scale = 0.125}
+    ```
+  }];
+  let options = [Option<"enabled", "enabled", "bool", "false", "Do it; else nothing">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def JoinTermsPass : Pass<"dist-join-terms", "::mlir::ModuleOp"> {
   let summary = "Adds terms of sums over ranks up before anything else";
   let description = [{
@@ -458,7 +478,8 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     weight is read rounded (mixed precision) is rounded before it is gathered, by
     unit as well: rounded copies of all weights would be half as much again. So are
     weights that every rank has whole, in every stage: else bf16 would need more
-    memory than f32 where activations are few. With `once`, gathers stay where they are, one
+    memory than f32 where activations are few. A gather is where ranks have more of a weight: over the other
+    axes of a mesh, `tp` say, it stays split. With `once`, gathers stay where they are, one
     a step, of what is rounded before.
 
     ```mlir
@@ -598,6 +619,36 @@ def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
     ops their local forms (`ShardingRule`'s `localize`): an op that has none is
     refused. `nn.state`s get their global types back. Micro-batches are an axis
     like any other here: `local-split-tasks` makes a loop of it.
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
+  let summary = "Makes attention turn by turn, of keys that go from rank to rank";
+  let description = [{
+    Where `dist-mark-rings` has marked attention, keys and values are not gathered:
+    each rank begins with its own, and gets in each turn those that the rank before
+    had, until it has had all (Liu et al., Ring Attention, arXiv:2310.01889). No rank
+    ever has more than two parts of them. Its rows of each turn are combined by the
+    log-sum-exps as `nn.attention` says. In the gradient keys and values go round
+    again, and their gradients with them: each rank adds what its rows give, and the
+    one that has the keys is the last. In each direction (n-1)/n of the keys and values
+    pass each rank, as in a gather; what is gained is the memory of all of them, and
+    that they come while what has come is computed with. Works on one rank's program,
+    behind `dist-localize`.
+
+    ```mlir
+    %k = dist.all_gather %key over @mesh {cp} dim 2
+    %v = dist.all_gather %value over @mesh {cp} dim 2
+    %y, %l = nn.attention %q, %k, %v {causal, dist.ring, row_steps = {cp = 4}, …}
+    // becomes, on two ranks
+    %y0, %l0 = nn.attention %q, %key, %value {causal, column_steps = {cp = 4}, row_steps = {cp = 4}, zero_masked_rows, …}
+    %k1 = dist.permute %key over @mesh {cp} sources [1, 0]
+    %v1 = dist.permute %value over @mesh {cp} sources [1, 0]
+    %y1, %l1 = nn.attention %q, %k1, %v1 {causal, column_steps = {cp = 4}, row_steps = {cp = 4}, turn = 1 : i64, zero_masked_rows, …}
+    %l = …                  // log(exp(%l0) + exp(%l1))
+    %y = …                  // exp(%l0 - %l) · %y0 + exp(%l1 - %l) · %y1
+    ```
   }];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }

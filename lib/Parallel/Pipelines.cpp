@@ -48,6 +48,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   if (options.explain)
     pm.addPass(createExplainShardingsPass());
   pm.addPass(createMaterializePass({options.strict}));
+  // Now that it is seen which keys are gathered.
+  pm.addPass(createMarkRingsPass(options.markRings));
   // A sum over ranks may be made in pieces only if what is added to it is cut.
   if (stage > 0)
     pm.addPass(createSliceGradientsPass());
@@ -73,4 +75,5 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());
+  pm.addPass(createRingAttentionPass());
 }

@@ -1,5 +1,6 @@
 // `--explain=sharding`.
 
+#include "Liveness.h"
 #include "Reports.h"
 #include "Table.h"
 #include "dialects/Dist/Dist.h"
@@ -53,6 +54,64 @@ static std::string findOrigin(ArrayAttr origins, const Row &row, int64_t dim,
   return "the values that it is made of";
 }
 
+static StringRef nameArgument(func::FuncOp entry, unsigned index) {
+  if (auto state =
+          entry.getArgAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr))
+    return state.getValue();
+  auto input = entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr);
+  return input ? input.getValue() : "";
+}
+
+/// What an entry computes, in its order, as a picture of it needs: each value's
+/// op, node, shape, axes, the axes that its terms are to be summed over, and
+/// what it is made of, values by their numbers and arguments by their names.
+static void printValues(func::FuncOp entry, llvm::json::OStream &out) {
+  DenseMap<Value, int64_t> numbers;
+  entry.walk([&](Operation *op) {
+    for (Value value : op->getResults())
+      if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+        auto sharding = dist::ShardingAttr::of(type);
+        int64_t number = numbers.size();
+        numbers[value] = number;
+        out.object([&] {
+          out.attribute("entry", entry.getSymName());
+          out.attribute("kind", "value");
+          out.attribute("number", number);
+          out.attribute("op", op->getName().getStringRef());
+          out.attribute("name", report::describeNode(op));
+          out.attributeArray("shape", [&] {
+            for (int64_t size : type.getShape())
+              out.value(size);
+          });
+          out.attributeArray("axes", [&] {
+            if (!sharding)
+              return;
+            for (auto [dim, axes] : llvm::enumerate(sharding.getDims()))
+              for (StringAttr axis : axes.getNames())
+                out.object([&, dim = dim] {
+                  out.attribute("dim", dim);
+                  out.attribute("axis", axis.getValue());
+                });
+          });
+          out.attributeArray("sums", [&] {
+            if (!sharding)
+              return;
+            for (StringAttr axis : sharding.getPartial().getNames())
+              out.value(axis.getValue());
+          });
+          out.attributeArray("of", [&] {
+            for (Value operand : op->getOperands())
+              if (auto known = numbers.find(operand); known != numbers.end())
+                out.value(known->second);
+              else if (auto argument = dyn_cast<BlockArgument>(operand);
+                       argument && argument.getOwner()->getParentOp() == entry)
+                out.value(nameArgument(entry, argument.getArgNumber()));
+          });
+        });
+      }
+  });
+}
+
 LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
                                       bool json) {
   auto origins = module->getAttrOfType<ArrayAttr>(dist::kOriginsAttr);
@@ -90,6 +149,8 @@ LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
                 });
           });
         });
+      for (func::FuncOp entry : nn::getEntries(module))
+        printValues(entry, out);
     });
     os << "\n";
     return success();

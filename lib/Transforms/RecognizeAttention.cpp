@@ -197,7 +197,8 @@ struct RecognizeAttention : OpRewritePattern<nn::MatmulOp> {
         nn::AttentionOp::create(
             rewriter, loc, query, key, value, mask.mask, llvm::APFloat(scale),
             mask.causal, zeroMaskedRows && !mask.rowsAreOpen, mask.rowOffset,
-            /*column_offset=*/0, /*row_steps=*/nullptr)
+            /*column_offset=*/0, /*row_steps=*/nullptr,
+            /*column_steps=*/nullptr, /*turn=*/0)
             .getResult();
     if (result.getType() != product.getType())
       result = nn::ReshapeOp::create(rewriter, loc, product.getType(), result);

@@ -90,6 +90,22 @@ def _separate_outputs(program):
     program.graph_module.recompile()
 
 
+def _copy_before_views(program):
+    """A view of a transposed tensor is possible only where that lies so in memory, which
+    tracing believes of what an operator returns (attention's, in PyTorch 2.13) and the
+    operator itself does not always do. A copy may be viewed in any case."""
+    aten = torch.ops.aten
+    for node in program.graph.nodes:
+        source = node.args[0] if node.target is aten.view.default else None
+        if getattr(source, "target", None) in (aten.transpose.int, aten.permute.default):
+            with program.graph.inserting_before(node):
+                copy = program.graph.call_function(
+                    aten.clone.default, (source,), {"memory_format": torch.contiguous_format})
+            copy.meta = {**source.meta, "val": source.meta["val"].contiguous()}
+            node.replace_input_with(source, copy)
+    program.graph_module.recompile()
+
+
 def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
     """The program of a training forward: every stop marked, every row spelled out."""
     with state.restored(module), losses.inside(module, loss):
@@ -103,6 +119,7 @@ def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
         _refuse_changes(program)
         signature.check_constants(signature.entries_of(module), program.constants)
         _separate_outputs(program)
+        _copy_before_views(program)
         with step(progress, "running it beside the model"), trace.quiet():
             agreement.check(module, program, args, kwargs, loss)
     return program

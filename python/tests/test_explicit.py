@@ -254,6 +254,16 @@ class Rows(ExportCase):
                                        q=torch.nn.Parameter(torch.rand(1, 2, 5, 3))), (X,))
         self.assertIn("Expand", operators(model))
 
+    def test_attention_whose_heads_are_joined(self):
+        # Where its result lies depends on the learned mask (T5's position bias).
+        def attend(module, z):
+            heads = z.reshape(1, 6, 2, 3).transpose(1, 2)
+            found = F.scaled_dot_product_attention(heads, heads, heads,
+                                                   attn_mask=module.bias.permute(2, 0, 1)[None])
+            return found.transpose(1, 2).reshape(6, 6).pow(2).sum()
+        self.assert_same(Calls(lambda s, x: attend(s, s.a(x)),
+                               bias=torch.nn.Parameter(torch.rand(6, 6, 2))), (X,))
+
 
 class Dropout(ExportCase):
     def test_two_draws_of_one_value_stay_two(self):

@@ -206,7 +206,7 @@ Status Executor::prepareTask(const Command &command, Work &work) {
     status = parts.comm->prepare(program, command, task);
   } else {
     work.kind = Work::Kind::Device;
-    if (std::optional<Command> here = moveRowsOfRank(command))
+    if (std::optional<Command> here = moveToRank(command))
       return parts.device->prepare(*here, work.task);
     return parts.device->prepare(command, work.task);
   }
@@ -214,16 +214,24 @@ Status Executor::prepareTask(const Command &command, Work &work) {
   return status;
 }
 
-/// Attention of the rank's own rows as one of rows that begin where they do;
-/// none of other commands.
-std::optional<Command> Executor::moveRowsOfRank(const Command &command) const {
+/// Attention of the rank's own rows, or on its keys, as one of rows and keys
+/// that begin where they do; none of other commands.
+std::optional<Command> Executor::moveToRank(const Command &command) const {
   std::optional<Command> here;
   auto move = [&](auto attention) {
-    if (attention.rowSteps.empty())
+    if (attention.rowSteps.empty() && attention.columnSteps.empty())
       return;
     for (const auto &[axis, step] : attention.rowSteps)
       attention.rowOffset += coordinates.at(axis) * std::get<int64_t>(step);
+    for (const auto &[axis, step] : attention.columnSteps) {
+      int64_t size = coordinates.size(axis);
+      attention.columnOffset +=
+          (coordinates.at(axis) + size - attention.turn % size) % size *
+          std::get<int64_t>(step);
+    }
     attention.rowSteps.clear();
+    attention.columnSteps.clear();
+    attention.turn = 0;
     here = command;
     here->what = std::move(attention);
   };

@@ -91,7 +91,7 @@ private:
   Status bind(const Command &command, BoundCommand &bound);
   Status prepareTask(const Command &command, Work &work);
   BoundView bindView(const View &view) const;
-  std::optional<Command> moveRowsOfRank(const Command &command) const;
+  std::optional<Command> moveToRank(const Command &command) const;
   void bindEvent(size_t body, BoundCommand &bound) const;
   BoundEntry bindEntry(const Entry &entry, size_t firstEvent);
   void addRun(const Loop &loop, const EventCounts::RunRef &run,

@@ -146,17 +146,21 @@ private:
   Status checkOffsets(const AnyAttention &attention) {
     bool fit = inRange(attention.rowOffset, 0, kLimit) &&
                inRange(attention.columnOffset, 0, kLimit);
-    std::vector<std::string> axes;
-    for (const auto &[axis, step] : attention.rowSteps) {
-      axes.push_back(axis);
-      auto *rows = std::get_if<int64_t>(&step);
-      fit = fit && rows && inRange(*rows, 0, kLimit);
-    }
-    if (!axes.empty())
+    bool moves = false;
+    for (const Form *steps : {&attention.rowSteps, &attention.columnSteps}) {
+      std::vector<std::string> axes;
+      for (const auto &[axis, step] : *steps) {
+        axes.push_back(axis);
+        auto *number = std::get_if<int64_t>(&step);
+        fit = fit && number && inRange(*number, 0, kLimit);
+      }
       ACCEL_RT_RETURN_IF_ERROR(tables.checkAxes(axes, false));
+      moves |= !axes.empty();
+    }
+    fit = fit && inRange(attention.turn, 0, kLimit) &&
+          (attention.turn == 0 || !attention.columnSteps.empty());
     if (!attention.causal)
-      fit = attention.rowOffset == 0 && attention.columnOffset == 0 &&
-            axes.empty();
+      fit = attention.rowOffset == 0 && attention.columnOffset == 0 && !moves;
     return fit ? Status()
                : Status::error("expected offsets of rows and columns of at "
                                "least 0, and of causal attention only");

@@ -24,7 +24,8 @@ struct AttributeRow {
 constexpr AttributeRow kAttributes[] = {
     {"axis", AttributeProto::INT,
      "Concat ConcatFromSequence Flatten Gather GatherElements OneHot "
-     "LayerNormalization LogSoftmax RMSNormalization Softmax Split "
+     "LayerNormalization LogSoftmax RMSNormalization ScatterElements Softmax "
+     "Split "
      "SplitToSequence "},
     {"axes", AttributeProto::INTS,
      "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
@@ -104,8 +105,8 @@ const std::vector<const import::OpRow *> &allRows() {
     for (llvm::ArrayRef<import::OpRow> group :
          {import::elementwiseOps(), import::linearOps(), import::normOps(),
           import::attentionOps(), import::shapeOps(), import::indexingOps(),
-          import::constantOps(), import::reductionOps(), import::lossOps(),
-          import::controlOps()})
+          import::scatteringOps(), import::constantOps(),
+          import::reductionOps(), import::lossOps(), import::controlOps()})
       for (const import::OpRow &row : group)
         all.push_back(&row);
     return all;

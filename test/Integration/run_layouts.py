@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Trains a model of ../shared/models/train in many layouts and compares each with one rank:
+"""Trains a model (a folder of ../shared/models/train, or of acc-export's) in many layouts and
+compares each with one rank:
 
-  run_layouts.py MODEL [--layouts A;B] [--every N] --work DIR
+  run_layouts.py MODEL [--layouts A;B] [--every N] [--single] --work DIR
 
 A layout is `mesh`, `mesh micro_batches stage`, or these and settings: "dp=2,tp=2 2 3
 sequence_parallelism=true". In
@@ -9,16 +10,19 @@ float64, SGD without clipping: losses, the norm of the gradients, every gradient
 weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
 compile proves that the split program is the whole one, and the plan the split one. Without
 --layouts all of up to eight ranks that the batch allows, of which --every takes each Nth.
+With --single the layouts compute in float32, with SGD, and must be within 1e-5 of one rank's
+float64. Where the folder has expected.json, one rank's losses and norms must be those, of PyTorch.
 Prints each comparison."""
 import argparse
 import itertools
+import json
 import pathlib
 import shutil
 import sys
 
 from acc import Failed, bindings, report_of, run, tensorfiles
 
-STEPS, CLOSE = 3, 1e-9
+STEPS, CLOSE, CLOSE_SINGLE = 3, 1e-9, 1e-5
 OPTIMIZERS = {"sgd": ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-gradients"],
               "adamw": ["--optimizer=adamw", "--set", "optimizer.lr=1e-3", "--set",
                         "gradient_clipping=0.5"]}
@@ -53,20 +57,23 @@ def largest(found, expected):
 
 class Model:
     def __init__(self, folder, work):
-        self.file, self.inputs, self.work = folder / "model.onnx", folder / "test_data_set_0", work
+        self.file, self.inputs, self.work = folder / "model.onnx", folder / "inputs", work
+        if not self.inputs.is_dir():
+            self.inputs = folder / "test_data_set_0"
         self.dims, self.batch = bindings(self.file, self.inputs)
         self.dims += tensorfiles.folded_flags(self.file)
         (self.loss, _), *_ = tensorfiles.graph_values(self.file)[1]
         work.mkdir(parents=True, exist_ok=True)
 
-    def train(self, optimizer, layout):
+    def train(self, optimizer, layout, single=False):
         given = layout.split()
         mesh, parts, stage, *settings = given + ["", "1", "0"][len(given):]
         executable = self.work / "model.accx"
         flags = ["--mesh", mesh] if mesh else []
         flags += ["--set", f"zero_stage={stage}"] if stage != "0" else []
         flags += [word for setting in settings for word in ("--set", setting)]
-        run("acc-opt", self.file, "--train", "--loss", self.loss, "--dtype=f64", "--entries=step",
+        flags += [] if single else ["--dtype=f64"]
+        run("acc-opt", self.file, "--train", "--loss", self.loss, "--entries=step",
             *OPTIMIZERS[optimizer], *self.dims, *flags, "--micro-batches", parts, "-o", executable)
         ranks = 1
         for axis in filter(None, mesh.split(",")):
@@ -81,31 +88,42 @@ class Model:
         return lines, gradients, tensorfiles.read_safetensors(weights)
 
 
+def worst_number(lines, expected):
+    """The largest relative difference of losses and norms, and which it is."""
+    return max((abs(a[key] - b[key]) / abs(b[key]), key)
+               for a, b in zip(lines, expected, strict=True) for key in ("loss", "grad_norm"))
+
+
+def check(what, error, where, close=CLOSE):
+    print(f"  {what}: {error:.1e} at '{where}'", flush=True)
+    if not error <= close:
+        raise Failed(f"{what}: '{where}' differs by {error:.2e}, expected at most {close:.0e}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("--layouts", default="")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--single", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     options = parser.parse_args()
     model = Model(options.model, options.work)
     layouts = [layout for layout in options.layouts.split(";") if layout]
     layouts = layouts or list(all_layouts(model.batch))[::options.every]
     count = 0
-    for optimizer in OPTIMIZERS:
+    for optimizer in ["sgd"] if options.single else OPTIMIZERS:
         one, gradients, weights = model.train(optimizer, "")
+        expected = options.model / "expected.json"
+        if optimizer == "sgd" and expected.is_file():
+            check("sgd, one rank and PyTorch", *worst_number(one, json.loads(expected.read_text())))
         for layout in layouts:
-            lines, found, saved = model.train(optimizer, layout)
-            worst = [max((abs(a[key] - b[key]) / abs(b[key]), key)
-                         for a, b in zip(lines, one, strict=True) for key in ("loss", "grad_norm")),
-                     largest(saved, weights)]
+            lines, found, saved = model.train(optimizer, layout, options.single)
+            worst = [worst_number(lines, one), largest(saved, weights)]
             if gradients:
                 worst.append(largest(found, gradients))
-            error, where = max(worst)
-            print(f"  {optimizer}, {layout}: {error:.1e} at '{where}'", flush=True)
-            if not error <= CLOSE:
-                raise Failed(f"{optimizer}, {layout}: '{where}' differs by {error:.2e}, "
-                             f"expected at most {CLOSE:.0e}")
+            check(f"{optimizer}, {layout}", *max(worst),
+                  CLOSE_SINGLE if options.single else CLOSE)
             count += 1
     print(f"{count} runs of {len(layouts)} layouts equal one rank")
 

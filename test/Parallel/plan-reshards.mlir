@@ -21,3 +21,23 @@ func.func @one_step(%x: tensor<8x8xf32, #dist.sharding<@m, [{a}, {}]>>) -> tenso
   %0 = dist.reshard %x : tensor<8x8xf32, #dist.sharding<@m, [{a}, {}]>> -> tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>>
   return %0 : tensor<8x8xf32, #dist.sharding<@m, [{}, {a}]>>
 }
+
+// Axes that end beside each other move at once.
+// CHECK-LABEL: @two_axes(
+// CHECK-COUNT-1: dist.reshard
+// CHECK-NOT: dist.reshard
+func.func @two_axes(%x: tensor<512x512xf32, #dist.sharding<@m, [{a, b}, {}]>>) -> tensor<512x512xf32, #dist.sharding<@m, [{}, {a, b}]>> {
+  %0 = dist.reshard %x : tensor<512x512xf32, #dist.sharding<@m, [{a, b}, {}]>> -> tensor<512x512xf32, #dist.sharding<@m, [{}, {a, b}]>>
+  return %0 : tensor<512x512xf32, #dist.sharding<@m, [{}, {a, b}]>>
+}
+
+// Pieces change hands first, where one gather can follow: not all are gathered.
+// CHECK-LABEL: @permuted_first(
+// CHECK-SAME: %[[X:.*]]: tensor
+// CHECK-NEXT: %[[Y:.*]] = dist.reshard %[[X]] : {{.*}} -> tensor<512x512xf32, #b_a-all>
+// CHECK-NEXT: %[[Z:.*]] = dist.reshard %[[Y]] : {{.*}} -> tensor<512x512xf32, #b-all>
+// CHECK-NEXT: return %[[Z]]
+func.func @permuted_first(%x: tensor<512x512xf32, #dist.sharding<@m, [{a, b}, {}]>>) -> tensor<512x512xf32, #dist.sharding<@m, [{b}, {}]>> {
+  %0 = dist.reshard %x : tensor<512x512xf32, #dist.sharding<@m, [{a, b}, {}]>> -> tensor<512x512xf32, #dist.sharding<@m, [{b}, {}]>>
+  return %0 : tensor<512x512xf32, #dist.sharding<@m, [{b}, {}]>>
+}

@@ -38,7 +38,8 @@ struct Attention
                    attention.getMask(), attention.getScaleAttr(),
                    attention.getCausalAttr(), attention.getZeroMaskedRowsAttr(),
                    attention.getRowOffsetAttr(),
-                   attention.getColumnOffsetAttr(), attention.getRowStepsAttr())
+                   attention.getColumnOffsetAttr(), attention.getRowStepsAttr(),
+                   attention.getColumnStepsAttr(), attention.getTurnAttr())
                    .getResults());
     for (auto [index, gradient] : llvm::enumerate(all))
       if (wanted[index])

@@ -58,7 +58,9 @@ mlir::Attribute getAttentionAttributes(AttentionLike op) {
       {op.getScaleAttr(), builder.getBoolAttr(op.getCausal()),
        builder.getBoolAttr(op.getZeroMaskedRows()),
        builder.getI64IntegerAttr(op.getDiagonal()),
-       op.getRowSteps().value_or(builder.getDictionaryAttr({}))});
+       op.getRowSteps().value_or(builder.getDictionaryAttr({})),
+       op.getColumnSteps().value_or(builder.getDictionaryAttr({})),
+       op.getTurnAttr()});
 }
 
 /// What ops compute in one micro-batch.

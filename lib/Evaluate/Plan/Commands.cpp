@@ -153,7 +153,8 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
             operands.size() > 3 ? operands[3] : Value(),
             attention.getScaleAttr(), attention.getCausalAttr(),
             attention.getZeroMaskedRowsAttr(), attention.getRowOffsetAttr(),
-            attention.getColumnOffsetAttr(), attention.getRowStepsAttr());
+            attention.getColumnOffsetAttr(), attention.getRowStepsAttr(),
+            attention.getColumnStepsAttr(), attention.getTurnAttr());
       });
   if (failed(result) || failed(write(attention.getOutput(), result->front())))
     return failure();
@@ -182,7 +183,8 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
             grad.getMask() ? operands.back() : Value(), grad.getScaleAttr(),
             grad.getCausalAttr(), grad.getZeroMaskedRowsAttr(),
             grad.getRowOffsetAttr(), grad.getColumnOffsetAttr(),
-            grad.getRowStepsAttr());
+            grad.getRowStepsAttr(), grad.getColumnStepsAttr(),
+            grad.getTurnAttr());
       });
   if (failed(results))
     return failure();

@@ -172,9 +172,11 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
     if (!shardable)
       return op->emitOpError() << "is not legal in phase dist: it has no "
                                   "sharding rule";
-    if (op->hasAttr("row_steps"))
-      return op->emitOpError() << "is not legal in phase dist: its rows are "
-                                  "whole, and 'row_steps' are those of ranks";
+    for (StringRef name : {"row_steps", "column_steps"})
+      if (op->hasAttr(name))
+        return op->emitOpError()
+               << "is not legal in phase dist: its rows are whole, and '"
+               << name << "' are those of ranks";
     FlatSymbolRefAttr mesh =
         dist::ShardingAttr::of(op->getResult(0).getType()).getMesh();
     for (Value operand : op->getOperands())

@@ -57,21 +57,19 @@ static LogicalResult verifyEdges(ModuleOp module) {
   return success();
 }
 
-/// A rank's rows are those of its coordinates.
-static LogicalResult verifyRowSteps(Operation *op) {
-  auto steps = llvm::TypeSwitch<Operation *, std::optional<DictionaryAttr>>(op)
-                   .Case<nn::AttentionOp, nn::AttentionGradOp>(
-                       [](auto attention) { return attention.getRowSteps(); })
-                   .Default([](Operation *) { return std::nullopt; });
-  if (!steps)
+/// A rank's rows and keys are those of its coordinates.
+static LogicalResult verifySteps(Operation *op) {
+  if (!isa<nn::AttentionOp, nn::AttentionGradOp>(op))
     return success();
   dist::MeshOp mesh = dist::MeshOp::of(op->getParentOfType<ModuleOp>());
-  for (NamedAttribute step : *steps)
-    if (!mesh || step.getName() == dist::MeshOp::kMicroBatchAxis ||
-        !mesh.findAxisSize(step.getName()))
-      return op->emitOpError() << "expected an axis of ranks in 'row_steps', "
-                                  "found '"
-                               << step.getName().getValue() << "'";
+  for (StringRef name : {"row_steps", "column_steps"})
+    if (auto steps = op->getAttrOfType<DictionaryAttr>(name))
+      for (NamedAttribute step : steps)
+        if (!mesh || step.getName() == dist::MeshOp::kMicroBatchAxis ||
+            !mesh.findAxisSize(step.getName()))
+          return op->emitOpError()
+                 << "expected an axis of ranks in '" << name << "', found '"
+                 << step.getName().getValue() << "'";
   return success();
 }
 
@@ -91,7 +89,7 @@ static LogicalResult verifyOp(Operation *op) {
       isa<dist::AllReduceOp, dist::AllGatherOp>(op))
     return op->emitOpError() << "is not legal in phase local: micro-batches "
                                 "meet in accumulators only";
-  if (failed(verifyRowSteps(op)))
+  if (failed(verifySteps(op)))
     return failure();
   SmallVector<Type> types(op->getResultTypes());
   if (auto function = dyn_cast<func::FuncOp>(op))

@@ -19,11 +19,10 @@ struct PlanReshardsPass : impl::PlanReshardsPassBase<PlanReshardsPass> {
       RankedTensorType type = reshard.getType();
       auto from = dist::ShardingAttr::of(reshard.getInput().getType());
       auto to = dist::ShardingAttr::of(type);
+      for (dist::ShardingAttr end : {from, to})
+        if (failed(dist::verifySharding(reshard, end, type.getShape())))
+          return signalPassFailure();
       dist::MeshOp mesh = dist::MeshOp::lookup(reshard, from.getMesh());
-      if (!mesh) {
-        reshard.emitOpError() << "no dist.mesh named " << from.getMesh();
-        return signalPassFailure();
-      }
       auto &planner = planners[mesh];
       if (!planner)
         planner = std::make_unique<ReshardPlanner>(mesh);

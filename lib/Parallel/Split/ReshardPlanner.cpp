@@ -86,7 +86,8 @@ private:
   void reach(int from, State state, ReshardStep step,
              ArrayRef<StringAttr> over);
   void expand(int index);
-  void permuteToGoal(int index);
+  void addRearrangements();
+  void permute(int index, const State &goal);
 
   ReshardPlanner &planner;
   dist::MeshOp mesh;
@@ -95,6 +96,7 @@ private:
   FlatSymbolRefAttr symbol;
   dist::Reduction reduction;
   State start, goal;
+  std::vector<State> rearrangements;
   AxisList axes;
   std::vector<Node> nodes;
   std::map<std::vector<std::vector<const void *>>, int> index;
@@ -150,6 +152,11 @@ void Search::expand(int at) {
              return llvm::is_contained(list, axis);
            });
   };
+  auto isGoal = [&](StringAttr axis) {
+    return llvm::any_of(goal.dims, [&](const AxisList &list) {
+      return llvm::is_contained(list, axis);
+    });
+  };
   // Only dimensions that one end splits are worth splitting on the way.
   auto worthSplitting = [&](size_t dim) {
     return !start.dims[dim].empty() || !goal.dims[dim].empty();
@@ -169,18 +176,22 @@ void Search::expand(int at) {
     }
     if (list.empty())
       continue;
-    StringAttr last = list.back();
     for (size_t to = 0; to < rank; ++to) {
-      if (to == dim || isMicroBatch(last) || !worthSplitting(to) ||
-          !divides(last, to))
+      if (to == dim || !worthSplitting(to))
         continue;
-      State next = state;
-      next.dims[dim].pop_back();
-      next.dims[to].push_back(last);
-      ReshardStep step{ReshardStep::AllToAll};
-      step.dim = to;
-      step.concatDim = dim;
-      reach(at, next, step, last);
+      for (size_t keep = 0; keep < list.size(); ++keep) {
+        auto moved = ArrayRef<StringAttr>(list).drop_front(keep);
+        if (llvm::any_of(moved, isMicroBatch) ||
+            localSize(state, to) % sizeOf(moved) != 0)
+          continue;
+        State next = state;
+        next.dims[dim].truncate(keep);
+        llvm::append_range(next.dims[to], moved);
+        ReshardStep step{ReshardStep::AllToAll};
+        step.dim = to;
+        step.concatDim = dim;
+        reach(at, next, step, moved);
+      }
     }
   }
   for (StringAttr axis : axes) {
@@ -188,7 +199,8 @@ void Search::expand(int at) {
     if (partial &&
         (llvm::is_contained(goal.partial, axis) || isMicroBatch(axis)))
       continue;
-    if (!partial && used(axis))
+    // What is cut over an axis that the goal does not split is gathered again.
+    if (!partial && (used(axis) || !isGoal(axis)))
       continue;
     for (size_t dim = 0; dim < rank; ++dim) {
       if (!worthSplitting(dim) || !divides(axis, dim))
@@ -218,20 +230,52 @@ void Search::expand(int at) {
       }
     reach(at, next, {ReshardStep::AllReduce}, over);
   }
-  permuteToGoal(at);
+  for (const State &target : rearrangements)
+    permute(at, target);
+}
+
+/// States worth a permutation: the goal, and those that one collective turns
+/// into it. Axes that stand in another order than at the goal move together
+/// once they are in its order.
+void Search::addRearrangements() {
+  rearrangements.push_back(goal);
+  AxisList left;
+  for (StringAttr axis : axes)
+    if (!llvm::is_contained(start.partial, axis) &&
+        llvm::none_of(goal.dims, [&](const AxisList &list) {
+          return llvm::is_contained(list, axis);
+        }))
+      left.push_back(axis);
+  for (size_t dim = 0; dim < goal.dims.size(); ++dim) {
+    if (!left.empty()) {
+      State gathered = goal;
+      llvm::append_range(gathered.dims[dim], left);
+      rearrangements.push_back(gathered);
+    }
+    for (size_t from = 0; from < goal.dims.size(); ++from)
+      for (size_t keep = 0; from != dim && keep < goal.dims[dim].size();
+           ++keep) {
+        State moved = goal;
+        moved.dims[dim].truncate(keep);
+        llvm::append_range(
+            moved.dims[from],
+            ArrayRef<StringAttr>(goal.dims[dim]).drop_front(keep));
+        rearrangements.push_back(moved);
+      }
+  }
 }
 
 /// Pieces of the same shape that only change hands: one permutation of the
 /// group over all axes that split anything. Rank r of the group gets its piece
 /// from the k-th rank that has it, r being the k-th that wants it.
-void Search::permuteToGoal(int at) {
+void Search::permute(int at, const State &goal) {
   const State state = nodes[at].state;
   if (state == goal ||
       State{{}, state.partial}.key() != State{{}, goal.partial}.key())
     return;
   AxisList over;
   for (size_t dim = 0; dim < shape.size(); ++dim) {
-    if (localSize(state, dim) != localSize(goal, dim))
+    if (sizeOf(state.dims[dim]) != sizeOf(goal.dims[dim]))
       return;
     if (state.dims[dim] == goal.dims[dim])
       continue;
@@ -276,6 +320,7 @@ void Search::permuteToGoal(int at) {
 }
 
 ReshardPlan Search::run() {
+  addRearrangements();
   nodes.push_back({start, 0, -1, {}, false});
   index[start.key()] = 0;
   queue.push({0, 0});

@@ -107,6 +107,21 @@ void GatherPlacer::castBeforeGather(dist::ReshardOp gather, StringRef name) {
     addWeight({gather}, name);
 }
 
+/// Whether ranks only have more of a tensor: of a mesh of several axes a weight
+/// stays split over those that its readers split it over.
+static bool isGather(Type from, Type to) {
+  auto before = dist::ShardingAttr::of(from),
+       after = dist::ShardingAttr::of(to);
+  return before != after && !after.isPartial() &&
+         llvm::all_of(llvm::zip(before.getDims(), after.getDims()),
+                      [](auto dims) {
+                        return llvm::all_of(
+                            std::get<1>(dims).getNames(), [&](StringAttr axis) {
+                              return std::get<0>(dims).contains(axis);
+                            });
+                      });
+}
+
 void GatherPlacer::findWeights() {
   for (BlockArgument argument : step.getArguments()) {
     auto state = step.getArgAttrOfType<FlatSymbolRefAttr>(
@@ -115,12 +130,11 @@ void GatherPlacer::findWeights() {
       continue;
     for (Operation *reader : llvm::make_early_inc_range(argument.getUsers())) {
       if (!isa<dist::ReshardOp, nn::CastOp>(reader) || reader->use_empty() ||
-          !isWhole(reader->getResult(0).getType()) ||
           !llvm::all_of(reader->getUsers(),
                         [&](Operation *user) { return ops.contains(user); }))
         continue;
       auto gather = dyn_cast<dist::ReshardOp>(reader);
-      if (gather && !isWhole(argument.getType()))
+      if (gather && isGather(argument.getType(), gather.getType()))
         castBeforeGather(gather, state.getValue());
       else if (isNarrowing(reader))
         addWeight({reader}, state.getValue());

@@ -160,14 +160,15 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     WalkResult views = program.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> all = command.getReads();
       llvm::append_range(all, command.getWrites());
-      if (auto steps = command->getAttrOfType<DictionaryAttr>("row_steps"))
-        for (NamedAttribute step : steps)
-          if (step.getName() == dist::MeshOp::kMicroBatchAxis ||
-              !sizes.contains(step.getName()))
-            return command.emitOpError()
-                       << "expected an axis of ranks in 'row_steps', found '"
-                       << step.getName().getValue() << "'",
-                   WalkResult::interrupt();
+      for (StringRef name : {"row_steps", "column_steps"})
+        if (auto steps = command->getAttrOfType<DictionaryAttr>(name))
+          for (NamedAttribute step : steps)
+            if (step.getName() == dist::MeshOp::kMicroBatchAxis ||
+                !sizes.contains(step.getName()))
+              return command.emitOpError()
+                         << "expected an axis of ranks in '" << name
+                         << "', found '" << step.getName().getValue() << "'",
+                     WalkResult::interrupt();
       for (ViewAttr view : all) {
         int64_t end = view.getOffset() + view.getSpanBytes();
         for (AxisStrideAttr axis : view.getAxes()) {

@@ -152,7 +152,8 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
                       logSumExp, /*scratch=*/nullptr, op.getScale(),
                       op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
                       op.getColumnOffset(), op.getRowStepsAttr(),
-                      /*form=*/nullptr, "compute");
+                      op.getColumnStepsAttr(), op.getTurn(), /*form=*/nullptr,
+                      "compute");
   return success();
 }
 
@@ -174,7 +175,8 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
       ofLogSumExp, mask, results[0], results[1], results[2],
       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
       op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
-      op.getRowStepsAttr(), /*form=*/nullptr, "compute");
+      op.getRowStepsAttr(), op.getColumnStepsAttr(), op.getTurn(),
+      /*form=*/nullptr, "compute");
   return success();
 }
 

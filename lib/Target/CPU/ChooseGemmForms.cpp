@@ -6,6 +6,7 @@
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "GemmForms.h"
 #include "Kernels.h"
+#include "dialects/NN/Causal.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Plan/BufferTable.h"
 #include "mlir/IR/Builders.h"
@@ -291,7 +292,7 @@ static FailureOr<rt::cpu::AttentionDesc> describe(AttentionLike attention,
   desc.valueWidth = attention.getValue().getShape()[3];
   desc.causal = attention.getCausal();
   // One form serves all ranks: that of those whose rows see all keys.
-  desc.diagonal = attention.getRowSteps() ? desc.keys : attention.getDiagonal();
+  desc.diagonal = hasSteps(attention) ? desc.keys : attention.getDiagonal();
   copyStrides(attention.getQuery(), desc.query);
   copyStrides(attention.getKey(), desc.key);
   copyStrides(attention.getValue(), desc.value);

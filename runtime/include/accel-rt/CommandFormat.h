@@ -52,8 +52,10 @@ struct AttentionCommand {
   /// If `causal`, row s sees key t where t + columnOffset <= s + rowOffset.
   int64_t rowOffset = 0, columnOffset = 0;
   /// What the coordinate along each of these axes adds to `rowOffset`, times
-  /// it.
-  Form rowSteps;
+  /// it; and to `columnOffset` that of the rank `turn` places before,
+  /// cyclically.
+  Form rowSteps, columnSteps;
+  int64_t turn = 0;
   /// Symbol of the softmax kernel; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -72,6 +74,8 @@ template <class IO> void describe(IO &io, AttentionCommand &attention) {
   io.field("row_offset", attention.rowOffset);
   io.field("column_offset", attention.columnOffset);
   io.field("row_steps", attention.rowSteps);
+  io.field("column_steps", attention.columnSteps);
+  io.field("turn", attention.turn);
   io.code("kernel", attention.kernel);
   io.field("form", attention.form);
 }
@@ -85,7 +89,8 @@ struct AttentionGradCommand {
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
   int64_t rowOffset = 0, columnOffset = 0;
-  Form rowSteps; ///< as those of AttentionCommand
+  Form rowSteps, columnSteps; ///< as those of AttentionCommand
+  int64_t turn = 0;
   /// Symbol of the kernel of the rows; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -109,6 +114,8 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
   io.field("row_offset", grad.rowOffset);
   io.field("column_offset", grad.columnOffset);
   io.field("row_steps", grad.rowSteps);
+  io.field("column_steps", grad.columnSteps);
+  io.field("turn", grad.turn);
   io.code("kernel", grad.kernel);
   io.field("form", grad.form);
 }

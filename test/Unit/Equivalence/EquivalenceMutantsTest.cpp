@@ -46,6 +46,27 @@ constexpr Setting kConstrained[] = {
     {"dp_shard x sp x tp, ZeRO-2, padded", "", 1, 2, false, true,
      Program::Uneven}};
 
+/// Meshes as users write them, of a layer of a decoder.
+constexpr Setting kSplits[] = {
+    {"tp", "tp=2", 1, 0, false, true, Program::Decoder},
+    {"tp, the vocabulary whole", "tp=2", 1, 0, false, true, Program::Decoder,
+     "", "tp.vocabulary=false"},
+    {"tp, sequence parallelism", "tp=2", 1, 0, false, true, Program::Decoder,
+     "", "sequence_parallelism=true"},
+    {"cp", "cp=2", 1, 0, false, true, Program::Decoder},
+    {"sp, two micro-batches", "sp=2", 2, 0, false, true, Program::Decoder},
+    {"dp x tp, two micro-batches", "dp=2,tp=2", 2, 0, false, true,
+     Program::Decoder},
+    {"dp x tp, ZeRO-1", "dp=2,tp=2", 2, 1, false, true, Program::Decoder},
+    {"dp x cp, ZeRO-2", "dp=2,cp=2", 2, 2, false, true, Program::Decoder},
+    {"dp_shard x cp, ZeRO-3", "dp_shard=2,cp=2", 1, 3, false, true,
+     Program::Decoder},
+    {"dp_shard x tp, ZeRO-3", "dp_shard=2,tp=2", 2, 3, false, true,
+     Program::Decoder},
+    {"cp x tp", "cp=2,tp=2", 1, 0, false, true, Program::Decoder},
+    {"cp x sp, forward", "cp=2,sp=2", 1, 0, false, false, Program::Decoder},
+    {"sp x cp x tp", "cp=2,sp=2,tp=2", 1, 0, false, true, Program::Decoder}};
+
 std::vector<Setting> constrain(unsigned seeds) {
   std::vector<Setting> settings;
   for (Setting setting : kConstrained)
@@ -157,6 +178,30 @@ TEST_F(EquivalenceTest, RejectsLocalMutantsOnTensorParallelMeshes) {
   tryLocals(constrain(6), 25, tally);
   tally.print();
   EXPECT_GE(tally.count(), 150);
+}
+
+TEST_F(EquivalenceTest, RejectsLocalMutantsOfSplitSequencesAndHeads) {
+  Tally all;
+  unsigned first = 0;
+  for (Setting setting : kSplits) {
+    setting.firstSeed = first += 100000;
+    OwningOpRef<ModuleOp> logical = makeLogical(setting);
+    ASSERT_TRUE(logical);
+    Tally tally;
+    tryLocal(*logical, setting, countSeeds(80), tally, &Mutator::changeSplits);
+    tryLocal(*logical, setting, countSeeds(20), tally, &Mutator::changeLocal);
+    tryPlaced(setting, countSeeds(20), &Mutator::changeWritten, tally);
+    std::cout << "  " << setting.name << ": " << tally.count() << "\n";
+    all += tally;
+  }
+  all.print();
+  EXPECT_GE(all.count(), 500);
+  EXPECT_GE(all.differing.size(), 20u);
+  for (const char *change :
+       {"other rows of attention", "other axes in a row", "scaled term",
+        "term added before the sum", "shifted window", "missing mask",
+        "the first part on each rank"})
+    EXPECT_GT(all.differing[change], 0) << change;
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfExchangedRows) {

@@ -122,6 +122,62 @@ func.func @step(%ids: tensor<8x2xi64> {nn.input = "ids"}, %y: tensor<8x401xf64> 
 }
 )";
 
+/// A layer of a decoder: tokens and their positions looked up, a norm, causal
+/// attention of two heads, two products, what a tied table makes of them, and
+/// cross-entropy; square weights.
+static constexpr const char *kDecoder = R"(
+module attributes {accel.phase = "nn"} {
+nn.state @table : tensor<16x8xf32> = #init_table
+nn.state @places : tensor<4x8xf32> = #init_places
+nn.state @scale : tensor<8xf32> = #init_scale
+nn.state @shift : tensor<8xf32> = #init_shift
+nn.state @wq : tensor<8x8xf32> = #init_wq
+nn.state @wk : tensor<8x8xf32> = #init_wk
+nn.state @wv : tensor<8x8xf32> = #init_wv
+nn.state @wo : tensor<8x8xf32> = #init_wo
+nn.state @w1 : tensor<8x8xf32> = #init_w1
+nn.state @w2 : tensor<8x8xf32> = #init_w2
+func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %labels: tensor<8x4xi64> {nn.input = "labels"},
+    %table: tensor<16x8xf32> {nn.state = @table}, %places: tensor<4x8xf32> {nn.state = @places},
+    %scale: tensor<8xf32> {nn.state = @scale}, %shift: tensor<8xf32> {nn.state = @shift},
+    %wq: tensor<8x8xf32> {nn.state = @wq}, %wk: tensor<8x8xf32> {nn.state = @wk},
+    %wv: tensor<8x8xf32> {nn.state = @wv}, %wo: tensor<8x8xf32> {nn.state = @wo},
+    %w1: tensor<8x8xf32> {nn.state = @w1}, %w2: tensor<8x8xf32> {nn.state = @w2})
+    -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+  %tokens = nn.gather %table, %ids dim 0 : (tensor<16x8xf32>, tensor<8x4xi64>) -> tensor<8x4x8xf32>
+  %numbers = nn.iota {dim = 0 : i64, start = 0 : i64} : tensor<4xi64>
+  %at = nn.gather %places, %numbers dim 0 : (tensor<4x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+  %all = nn.broadcast %at : (tensor<4x8xf32>) -> tensor<8x4x8xf32>
+  %x = nn.add %tokens, %all : tensor<8x4x8xf32>
+  %n = nn.layer_norm %x, %scale, %shift dim 2 epsilon 1.0e-05 : (tensor<8x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8x4x8xf32>
+  %q0 = nn.matmul %n, %wq : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %k0 = nn.matmul %n, %wk : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %v0 = nn.matmul %n, %wv : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %q1 = nn.reshape %q0 : (tensor<8x4x8xf32>) -> tensor<8x4x2x4xf32>
+  %k1 = nn.reshape %k0 : (tensor<8x4x8xf32>) -> tensor<8x4x2x4xf32>
+  %v1 = nn.reshape %v0 : (tensor<8x4x8xf32>) -> tensor<8x4x2x4xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<8x4x2x4xf32>) -> tensor<8x2x4x4xf32>
+  %a:2 = nn.attention %q, %k, %v {causal, scale = 0.5 : f64} : (tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>, tensor<8x2x4x4xf32>) -> (tensor<8x2x4x4xf32>, tensor<8x2x4xf32>)
+  %a1 = nn.transpose %a#0 [0, 2, 1, 3] : (tensor<8x2x4x4xf32>) -> tensor<8x4x2x4xf32>
+  %a2 = nn.reshape %a1 : (tensor<8x4x2x4xf32>) -> tensor<8x4x8xf32>
+  %o = nn.matmul %a2, %wo : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %h = nn.add %x, %o : tensor<8x4x8xf32>
+  %u = nn.matmul %h, %w1 : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %g = nn.gelu erf %u : tensor<8x4x8xf32>
+  %d = nn.matmul %g, %w2 : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %y = nn.add %h, %d : tensor<8x4x8xf32>
+  %logits = nn.matmul %y, %table {transpose_rhs} : (tensor<8x4x8xf32>, tensor<16x8xf32>) -> tensor<8x4x16xf32>
+  %losses = nn.cross_entropy %logits, %labels : (tensor<8x4x16xf32>, tensor<8x4xi64>) -> tensor<8x4xf32>
+  %s = nn.reduce sum %losses dims [0, 1] : (tensor<8x4xf32>) -> tensor<f32>
+  %c = nn.constant dense<0.03125> : tensor<f32>
+  %loss = nn.mul %s, %c : tensor<f32>
+  return %loss : tensor<f32>
+}
+}
+)";
+
 static std::string randomElements(std::mt19937 &random,
                                   ArrayRef<int64_t> shape) {
   std::string text = "dense<";
@@ -153,6 +209,14 @@ int Tally::count(StringRef prefix) const {
   return sum;
 }
 
+Tally &Tally::operator+=(const Tally &other) {
+  for (auto &[change, number] : other.differing)
+    differing[change] += number;
+  same += other.same;
+  strict += other.strict;
+  return *this;
+}
+
 void Tally::print() const {
   std::cout << "  " << count() << " mutants compute something else, "
             << count("mb: ") << " of them of micro-batches:";
@@ -168,7 +232,7 @@ unsigned test::countSeeds(unsigned seeds) {
 
 llvm::iota_range<unsigned> test::getSeeds(const Setting &setting,
                                           unsigned count) {
-  unsigned first = setting.constraints * 1000;
+  unsigned first = setting.firstSeed + setting.constraints * 1000;
   return llvm::seq(first, first + count);
 }
 
@@ -182,7 +246,7 @@ MutantsTest::MutantsTest() {
 
 OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
   std::mt19937 random(7);
-  const char *programs[] = {kProgram, kUneven, kRows};
+  const char *programs[] = {kProgram, kUneven, kRows, kDecoder};
   std::string text = programs[static_cast<int>(setting.program)];
   const std::string dropout = "nn.dropout %a ratio 2.5e-01 site 0";
   // Draws in training alone.
@@ -192,6 +256,14 @@ OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
   std::vector<std::pair<const char *, Shape>> states;
   if (setting.program == Program::Rows) {
     states = {{"#init_table", {401, 32}}, {"#init_types", {400, 32}}};
+  } else if (setting.program == Program::Decoder) {
+    for (const char *name : {"#init_wq", "#init_wk", "#init_wv", "#init_wo",
+                             "#init_w1", "#init_w2"})
+      states.push_back({name, {8, 8}});
+    states.push_back({"#init_table", {16, 8}});
+    states.push_back({"#init_places", {4, 8}});
+    states.push_back({"#init_scale", {8}});
+    states.push_back({"#init_shift", {8}});
   } else {
     bool isUneven = setting.program == Program::Uneven;
     int64_t rows = isUneven ? 7 : 16, width = isUneven ? 5 : 16;
@@ -293,6 +365,8 @@ LogicalResult MutantsTest::compile(ModuleOp module, const Setting &setting,
   options.microBatches = setting.microBatches;
   options.mixedPrecision = setting.precision;
   options.settings.push_back("zero_stage=" + std::to_string(setting.stage));
+  if (*setting.set)
+    options.settings.push_back(setting.set);
   if (setting.once)
     options.settings.push_back("zero.gather_once=true");
   pm.addPass(driver::createRunPhasesPass(options));
@@ -346,7 +420,8 @@ bool MutantsTest::accepts(ModuleOp logical, ModuleOp local,
 }
 
 void MutantsTest::tryLocal(ModuleOp logical, const Setting &setting,
-                           unsigned seeds, Tally &tally) {
+                           unsigned seeds, Tally &tally,
+                           std::string (Mutator::*change)()) {
   SCOPED_TRACE(setting.name + (" " + std::to_string(setting.constraints)));
   OwningOpRef<ModuleOp> local(logical.clone());
   ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
@@ -359,10 +434,10 @@ void MutantsTest::tryLocal(ModuleOp logical, const Setting &setting,
   ASSERT_TRUE(evaluate(*local, expected) == Result::Same);
   for (unsigned seed : getSeeds(setting, seeds)) {
     OwningOpRef<ModuleOp> mutant(local->clone());
-    std::string change = test::Mutator(*mutant, seed).changeLocal();
-    if (change.empty())
-      continue;
-    count(logical, *mutant, expected, change, seed, tally);
+    Mutator mutator(*mutant, seed);
+    std::string what = (mutator.*change)();
+    if (!what.empty())
+      count(logical, *mutant, expected, what, seed, tally);
   }
 }
 

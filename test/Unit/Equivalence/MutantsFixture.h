@@ -11,8 +11,9 @@ namespace accel::test {
 
 /// Square: of tensors with the same sizes. Uneven: states that ranks cannot
 /// split evenly, and rows in another order than the batch's. Rows: large tables
-/// of which few rows are read.
-enum class Program { Square, Uneven, Rows };
+/// of which few rows are read. Decoder: a layer of a language model, its
+/// vocabulary a tied table.
+enum class Program { Square, Uneven, Rows, Decoder };
 
 /// A program, and how it is placed.
 struct Setting {
@@ -20,10 +21,11 @@ struct Setting {
   int64_t microBatches, stage;
   bool once, train;
   Program program = Program::Square;
-  const char *precision = "";
+  const char *precision = "", *set = "";
   /// Not 0: the mesh, "mb" and "tp" with it, is the module's own, and values
   /// are asked to be split over "tp" as this seed says.
   unsigned constraints = 0;
+  unsigned firstSeed = 0; ///< so that settings try different changes
 };
 
 /// What became of the mutants.
@@ -32,6 +34,7 @@ struct Tally {
   int same = 0, strict = 0;             ///< as right as before; refused though
 
   int count(llvm::StringRef prefix = "") const;
+  Tally &operator+=(const Tally &other);
   void print() const;
 };
 
@@ -68,9 +71,10 @@ protected:
   void count(mlir::ModuleOp logical, mlir::ModuleOp mutant,
              const evaluate::TensorsByName &expected, llvm::StringRef change,
              unsigned seed, Tally &tally);
-  /// One program's local mutants.
+  /// One program's local mutants, as `change` makes them.
   void tryLocal(mlir::ModuleOp logical, const Setting &setting, unsigned seeds,
-                Tally &tally);
+                Tally &tally,
+                std::string (Mutator::*change)() = &Mutator::changeLocal);
 
   mlir::MLIRContext context;
   evaluate::TensorsByName inputs;

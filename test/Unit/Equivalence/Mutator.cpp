@@ -124,8 +124,11 @@ bool Mutator::changeReduction() {
   Operation *op = pickOp(isReduction);
   if (!op)
     return false;
+  auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
+  bool isMax = kind && kind.getValue() == dist::Reduction::max;
   op->setAttr("kind", dist::ReductionAttr::get(module.getContext(),
-                                               dist::Reduction::max));
+                                               isMax ? dist::Reduction::sum
+                                                     : dist::Reduction::max));
   return true;
 }
 

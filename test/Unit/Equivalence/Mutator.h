@@ -18,6 +18,8 @@ public:
   /// One rank's program, in phase `local`. What was changed; empty where the
   /// seed finds nothing to change. What is of micro-batches begins with "mb: ".
   std::string changeLocal();
+  /// One rank's program where sequences, heads or a vocabulary are split.
+  std::string changeSplits();
   /// Where values of a program in phase `dist` or `decided` are said to be;
   /// what it computes as a whole stays as it is.
   std::string changePlacement();
@@ -76,6 +78,13 @@ private:
   bool doubleTerm();
   bool changePermute();
   bool changeAllToAll();
+  bool changeRows();
+  bool reorderAxes();
+  bool scaleTerm();
+  bool addBeforeSum();
+  bool changeRankNumber();
+  bool dropMask();
+  bool cutFirst();
 
   mlir::ModuleOp module;
   std::mt19937 random;

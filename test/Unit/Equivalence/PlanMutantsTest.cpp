@@ -87,7 +87,12 @@ constexpr Setting kSettings[] = {
     // More turns than plan-verify follows.
     {"two of eight micro-batches in flight", "", "", 8, 0, true, "1f1b:2"},
     {"ZeRO-3, three of four in flight", "dp=2", "", 4, 3, true, "1f1b:3"},
-    {"ZeRO-2, all micro-batches in flight", "dp=2", "", 2, 2, true, "gpipe"}};
+    {"ZeRO-2, all micro-batches in flight", "dp=2", "", 2, 2, true, "gpipe"},
+    {"tp", "tp=2", "", 1, 0, true},
+    {"cp", "cp=2", "", 1, 0, true},
+    {"sp, two micro-batches", "sp=2", "", 2, 0, true},
+    {"dp x tp, ZeRO-1", "dp=2,tp=2", "", 2, 1, true},
+    {"dp_shard x cp, ZeRO-3", "dp_shard=2,cp=2", "", 1, 3, true}};
 
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {

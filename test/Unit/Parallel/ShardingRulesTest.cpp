@@ -13,6 +13,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -54,6 +55,54 @@ const OpCase kOps[] = {
      "nn.cast %0 : (tensor<4x6xf32>) -> tensor<4x6xf16>", "tensor<4x6xf16>"},
     {"cast_wider", "%0: tensor<4x6xbf16>",
      "nn.cast %0 : (tensor<4x6xbf16>) -> tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"abs", "%0: tensor<4x6xf32>", "nn.abs %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"log", "%0: tensor<4x6xf32>", "nn.log %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"log1p", "%0: tensor<4x6xf32>", "nn.log1p %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"sqrt", "%0: tensor<4x6xf32>", "nn.sqrt %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"rsqrt", "%0: tensor<4x6xf32>", "nn.rsqrt %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"reciprocal", "%0: tensor<4x6xf32>", "nn.reciprocal %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"tanh", "%0: tensor<4x6xf32>", "nn.tanh %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"erf", "%0: tensor<4x6xf32>", "nn.erf %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"sigmoid", "%0: tensor<4x6xf32>", "nn.sigmoid %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"relu", "%0: tensor<4x6xf32>", "nn.relu %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"sin", "%0: tensor<4x6xf32>", "nn.sin %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"cos", "%0: tensor<4x6xf32>", "nn.cos %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"floor", "%0: tensor<4x6xf32>", "nn.floor %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"round", "%0: tensor<4x6xf32>", "nn.round %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"gelu", "%0: tensor<4x6xf32>", "nn.gelu erf %0 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
+    {"is_nan", "%0: tensor<4x6xf32>", "nn.is_nan %0 : tensor<4x6xf32>",
+     "tensor<4x6xi1>"},
+    {"not", "%0: tensor<4x6xi1>", "nn.not %0 : tensor<4x6xi1>",
+     "tensor<4x6xi1>"},
+    {"mod", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
+     "nn.mod %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"pow", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
+     "nn.pow %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"min", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
+     "nn.min %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"max", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
+     "nn.max %0, %1 : tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"and", "%0: tensor<4x6xi1>, %1: tensor<4x6xi1>",
+     "nn.and %0, %1 : tensor<4x6xi1>", "tensor<4x6xi1>"},
+    {"or", "%0: tensor<4x6xi1>, %1: tensor<4x6xi1>",
+     "nn.or %0, %1 : tensor<4x6xi1>", "tensor<4x6xi1>"},
+    {"compare", "%0: tensor<4x6xf32>, %1: tensor<4x6xf32>",
+     "nn.compare lt %0, %1 : tensor<4x6xf32>", "tensor<4x6xi1>"},
     {"matmul", "%0: tensor<4x6xf32>, %1: tensor<6x8xf32>",
      "nn.matmul %0, %1 : (tensor<4x6xf32>, tensor<6x8xf32>) -> "
      "tensor<4x8xf32>",
@@ -395,6 +444,25 @@ TEST_P(ShardingRulesTest, EveryFactorSplits) {
       return;
   }
   EXPECT_GT(tried, 0);
+}
+
+TEST(ShardingRules, EveryOpWithARuleHasACase) {
+  llvm::StringSet<> tried;
+  for (const OpCase &op : kOps)
+    tried.insert(StringRef(op.op).split(' ').first);
+  int rules = 0;
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  for (RegisteredOperationName name : context.getRegisteredOperations()) {
+    if (!name.hasInterface<ShardingRuleOpInterface>())
+      continue;
+    ++rules;
+    EXPECT_TRUE(tried.contains(name.getStringRef()))
+        << name.getStringRef().str() << " has a rule, and no case in kOps";
+  }
+  EXPECT_GT(rules, 40);
 }
 
 TEST_P(ShardingRulesTest, EveryLinearGroupPassesPartialSums) {

@@ -1,0 +1,316 @@
+// Rings: keys and values that go from rank to rank, and what each rank makes of
+// the part that has come to it, combined turn by turn (Liu et al., Ring
+// Attention with Blockwise Transformers, arXiv:2310.01889).
+
+#include "Follow.h"
+
+#include "dialects/NN/NN.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
+
+bool Turned::isComplete(int64_t ranks) const {
+  return turn == 0 && static_cast<int64_t>(terms.size()) == ranks;
+}
+
+/// Adds what is known; all terms together are the piece.
+void Follower::insertTurned(Known &known, Turned turned) {
+  llvm::sort(turned.terms);
+  if (turned.isComplete(maker.getSize(turned.axis)))
+    insertSum(known.pieces, turned.piece);
+  if (!llvm::is_contained(known.turned, turned))
+    known.turned.push_back(std::move(turned));
+}
+
+/// What a value holds, which may be the rank's own.
+std::vector<Turned> Follower::getTurned(Value value) {
+  std::vector<Turned> all = at(value).turned;
+  for (const Piece &piece : at(value).pieces) {
+    if (piece.dims.size() <= kRows || !piece.partial.empty())
+      continue;
+    const Dim &rows = piece.dims[kRows];
+    if (Axes axes = maker.dropUnits(rows.axes);
+        axes.size() == 1 && !rows.free && rows.isPlain())
+      all.push_back({piece, axes.front(), 0, {}});
+  }
+  return all;
+}
+
+/// Ranks get what those so many places before them had: the numbers of all are
+/// counted from the rank that has it.
+void Follower::moveTurned(dist::CollectiveOpInterface op, Known &result) {
+  auto permute = dyn_cast<dist::PermuteOp>(op.getOperation());
+  Axes axes = maker.dropUnits(op.getAxes().getNames());
+  if (!permute || axes.size() != 1)
+    return;
+  ArrayRef<int64_t> sources = permute.getSources();
+  int64_t ranks = sources.size(), by = (ranks - sources.front()) % ranks;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if ((rank + ranks - by) % ranks != sources[rank])
+      return;
+  for (Turned turned : getTurned(op->getOperand(0))) {
+    if (turned.axis != axes.front())
+      continue;
+    turned.turn = (turned.turn + by) % ranks;
+    for (int64_t &term : turned.terms)
+      term = (term + by) % ranks;
+    if (turned.turn == 0 && turned.terms.empty())
+      insert(result.pieces, turned.piece);
+    else
+      insertTurned(result, std::move(turned));
+  }
+}
+
+/// Whether `local` is a rectangle of scores of `logical`: it says where its
+/// rows and keys are, and rows of it that see nothing count for nothing, as
+/// none is in the whole.
+template <typename AttentionLike>
+static bool isRectangle(AttentionLike logical, AttentionLike local,
+                        const Turned &keys) {
+  if (logical.getMask() || local.getMask() ||
+      logical.getScale() != local.getScale() ||
+      logical.getCausal() != local.getCausal() ||
+      logical.getRowOffset() != local.getRowOffset() ||
+      logical.getColumnOffset() != local.getColumnOffset())
+    return false;
+  DictionaryAttr steps = local.getColumnSteps().value_or(DictionaryAttr());
+  if (!logical.getCausal())
+    return !steps;
+  Builder builder(local->getContext());
+  int64_t count = shapeOf(local.getKey())[kRows];
+  return local.getZeroMaskedRows() && logical.getDiagonal() >= 0 &&
+         steps == builder.getDictionaryAttr(builder.getNamedAttr(
+                      keys.axis, builder.getI64IntegerAttr(count))) &&
+         local.getTurn() == keys.turn;
+}
+
+/// What `local` would be if it had all keys: an op of no block that says so.
+template <typename AttentionLike>
+static AttentionLike widenKeys(AttentionLike local, int64_t keys,
+                               Block &block) {
+  auto widen = [&](RankedTensorType type) {
+    SmallVector<int64_t> shape(type.getShape());
+    shape[kRows] = keys;
+    return type.clone(shape);
+  };
+  IRMapping mapping;
+  for (Value value : {local.getKey(), local.getValue()})
+    if (!mapping.contains(value))
+      mapping.map(value, block.addArgument(
+                             widen(cast<RankedTensorType>(value.getType())),
+                             local.getLoc()));
+  OpBuilder builder(local->getContext());
+  builder.setInsertionPointToEnd(&block);
+  auto wide = cast<AttentionLike>(builder.clone(*local, mapping));
+  wide.removeColumnStepsAttr();
+  wide.setTurn(0);
+  if constexpr (std::is_same_v<AttentionLike, nn::AttentionGradOp>)
+    for (Value result : {wide.getKeyGradient(), wide.getValueGradient()})
+      result.setType(widen(cast<RankedTensorType>(result.getType())));
+  return wide;
+}
+
+/// A rectangle of scores: what it adds to its rows, of which a term of each
+/// rank's keys is to come, and to its keys, of which one of each rank's rows
+/// is.
+template <typename AttentionLike>
+void Follower::followRectangle(AttentionLike local) {
+  for (const Turned &keys : getTurned(local.getKey()))
+    for (const Turned &values : getTurned(local.getValue())) {
+      if (keys.axis != values.axis || keys.turn != values.turn ||
+          !keys.terms.empty() || !values.terms.empty())
+        continue;
+      for (Operation *reader : logical.getReaders(keys.piece.logical)) {
+        auto whole = dyn_cast<AttentionLike>(reader);
+        if (!whole || logical.rootOf(whole.getKey()) != keys.piece.logical ||
+            logical.rootOf(whole.getValue()) != values.piece.logical ||
+            whole->getNumOperands() != local->getNumOperands() ||
+            !isRectangle(whole, local, keys))
+          continue;
+        Block block;
+        AttentionLike wide =
+            widenKeys(local, shapeOf(whole.getKey())[kRows], block);
+        Operands operands;
+        for (auto [number, operand] : llvm::enumerate(local->getOperands())) {
+          Value root = logical.rootOf(whole->getOperand(number));
+          operands.push_back(hold(operand, root));
+          if (operand != local.getKey() && operand != local.getValue())
+            continue;
+          operands.back() = {operand == local.getKey() ? keys.piece
+                                                       : values.piece};
+          operands.back().front().dims[kRows] = Dim();
+        }
+        std::vector<bool> none(operands.size(), false);
+        SmallVector<bool> zeros(none.begin(), none.end());
+        for (auto &results : apply(whole, operands, zeros, wide))
+          addRectangle(local, results, keys);
+      }
+    }
+}
+
+void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
+                            const Turned &keys) {
+  for (auto [piece, result] : llvm::zip_equal(results, local->getResults())) {
+    if (isa<nn::AttentionGradOp>(local) && result != local->getResult(0)) {
+      // Of keys: terms of all rows, whose axis must be theirs.
+      Turned term = {piece, keys.axis, keys.turn, {0}};
+      if (!llvm::is_contained(piece.partial, keys.axis))
+        continue;
+      llvm::erase(term.piece.partial, keys.axis);
+      term.piece.dims[kRows] = keys.piece.dims[kRows];
+      insertTurned(at(result), term);
+      continue;
+    }
+    // Of rows, which are split over the axis as the keys are.
+    if (piece.dims[kRows].isSplitLike(keys.piece.dims[kRows]))
+      insertTurned(at(result), {piece, keys.axis, 0, {keys.turn}});
+  }
+}
+
+/// Both, if they are different terms of one thing.
+static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
+  Turned both = lhs;
+  if (lhs.terms.empty() || rhs.terms.empty() || lhs.axis != rhs.axis ||
+      lhs.turn != rhs.turn || !(lhs.piece == rhs.piece))
+    return std::nullopt;
+  for (int64_t term : rhs.terms)
+    if (llvm::is_contained(lhs.terms, term))
+      return std::nullopt;
+  llvm::append_range(both.terms, rhs.terms);
+  return both;
+}
+
+/// Which result of an attention a term is of: 0 its rows, 1 their log-sum-exp;
+/// none of something else, whose terms are added up.
+static std::optional<unsigned> getAttentionResult(const Turned &turned) {
+  auto result = dyn_cast<OpResult>(turned.piece.logical);
+  if (!result || !isa<nn::AttentionOp>(result.getOwner()))
+    return std::nullopt;
+  return result.getResultNumber();
+}
+
+/// Whether each row of an attention sees a key in one of two terms: -inf is no
+/// log-sum-exp to subtract from another. Its own keys' a causal row does see.
+static bool seesKeys(const Turned &a, const Turned &b) {
+  auto attention = a.piece.logical.getDefiningOp<nn::AttentionOp>();
+  return !attention.getCausal() || llvm::is_contained(a.terms, 0) ||
+         llvm::is_contained(b.terms, 0);
+}
+
+namespace {
+/// log(exp a + exp b), as max + log1p(exp(min - max)).
+struct LogAddExp {
+  Value a, b;
+};
+} // namespace
+
+static std::optional<LogAddExp> matchLogAddExp(Value value) {
+  auto add = value.getDefiningOp<nn::AddOp>();
+  auto log = add ? add.getRhs().getDefiningOp<nn::Log1pOp>() : nn::Log1pOp();
+  auto exp = log ? log.getInput().getDefiningOp<nn::ExpOp>() : nn::ExpOp();
+  auto sub = exp ? exp.getInput().getDefiningOp<nn::SubOp>() : nn::SubOp();
+  auto max = add ? add.getLhs().getDefiningOp<nn::MaxOp>() : nn::MaxOp();
+  auto min = sub ? sub.getLhs().getDefiningOp<nn::MinOp>() : nn::MinOp();
+  if (!max || !min || sub.getRhs() != max.getResult() ||
+      max.getLhs() != min.getLhs() || max.getRhs() != min.getRhs())
+    return std::nullopt;
+  return LogAddExp{max.getLhs(), max.getRhs()};
+}
+
+namespace {
+/// value · exp(part - all), the exponential repeated along the last dimension.
+struct Weighted {
+  Value value, part, all;
+};
+} // namespace
+
+static std::optional<Weighted> matchWeighted(Value product) {
+  auto mul = product.getDefiningOp<nn::MulOp>();
+  auto repeat =
+      mul ? mul.getRhs().getDefiningOp<nn::BroadcastOp>() : nn::BroadcastOp();
+  auto column = repeat ? repeat.getInput().getDefiningOp<nn::ReshapeOp>()
+                       : nn::ReshapeOp();
+  auto exp =
+      column ? column.getInput().getDefiningOp<nn::ExpOp>() : nn::ExpOp();
+  auto sub = exp ? exp.getInput().getDefiningOp<nn::SubOp>() : nn::SubOp();
+  if (!sub)
+    return std::nullopt;
+  SmallVector<int64_t> rows(shapeOf(column.getInput()));
+  rows.push_back(1);
+  if (shapeOf(column.getResult()) != ArrayRef(rows))
+    return std::nullopt;
+  return Weighted{mul.getLhs(), sub.getLhs(), sub.getRhs()};
+}
+
+/// Rows of an attention and their log-sum-exps are terms of the same keys.
+bool Follower::belongTogether(const Turned &rows, Value logSumExp) {
+  return llvm::any_of(at(logSumExp).turned, [&](const Turned &of) {
+    return getAttentionResult(rows) == 0u && getAttentionResult(of) == 1u &&
+           rows.piece.logical.getDefiningOp() ==
+               of.piece.logical.getDefiningOp() &&
+           rows.axis == of.axis && rows.turn == of.turn &&
+           rows.terms == of.terms &&
+           ArrayRef(rows.piece.dims).take_front(kRows + 1) ==
+               ArrayRef(of.piece.dims);
+  });
+}
+
+/// A sum of terms, or rows that are combined by the share of their keys in the
+/// exponentials of all: result' = Σ exp(L - L') result, L' = log Σ exp(L).
+void Follower::addTurned(nn::AddOp add) {
+  Known &result = at(add.getResult());
+  auto join =
+      [&](Value lhs, Value rhs, std::optional<unsigned> kind,
+          llvm::function_ref<bool(const Turned &, const Turned &)> may) {
+        for (const Turned &a : at(lhs).turned)
+          for (const Turned &b : at(rhs).turned)
+            if (getAttentionResult(a) == kind)
+              if (std::optional<Turned> both = joinTurned(a, b);
+                  both && may(a, b))
+                insertTurned(result, *both);
+      };
+  join(add.getLhs(), add.getRhs(), std::nullopt,
+       [](const Turned &, const Turned &) { return true; });
+  if (std::optional<LogAddExp> logs = matchLogAddExp(add.getResult()))
+    join(logs->a, logs->b, 1, seesKeys);
+  auto lhs = matchWeighted(add.getLhs()), rhs = matchWeighted(add.getRhs());
+  if (!lhs || !rhs || lhs->all != rhs->all)
+    return;
+  std::optional<LogAddExp> all = matchLogAddExp(lhs->all);
+  if (all && all->a == lhs->part && all->b == rhs->part)
+    join(lhs->value, rhs->value, 0, [&](const Turned &a, const Turned &b) {
+      return seesKeys(a, b) && belongTogether(a, lhs->part) &&
+             belongTogether(b, rhs->part);
+    });
+}
+
+/// Where an op of a ring is; what rows are combined with is seen where they
+/// are.
+void Follower::followRing(Operation *op) {
+  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+    return followRectangle(attention);
+  if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+    return followRectangle(grad);
+  if (op->getNumResults() != 1)
+    return;
+  Known &result = at(op->getResult(0));
+  auto isOfRing = [&](Value operand) {
+    return !at(operand).turned.empty() || at(operand).formula;
+  };
+  if (auto cast = dyn_cast<nn::CastOp>(op);
+      cast && isa<FloatType>(cast.getType().getElementType()))
+    for (const Turned &turned : at(cast.getInput()).turned)
+      insertTurned(result, turned);
+  if (auto add = dyn_cast<nn::AddOp>(op))
+    addTurned(add);
+  if (result.isNothing() &&
+      isa<nn::MaxOp, nn::MinOp, nn::SubOp, nn::ExpOp, nn::Log1pOp,
+          nn::ReshapeOp, nn::BroadcastOp, nn::MulOp>(op) &&
+      isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
+      llvm::any_of(op->getOperands(), isOfRing))
+    result.formula = op->getResult(0);
+}

@@ -1,0 +1,225 @@
+// Context parallelism by a ring: keys and values go from rank to rank, and
+// attention is made of one rank's part of them at a time.
+
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/NN.h"
+#include "lib/Parallel/Passes.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_RINGATTENTIONPASS
+#include "lib/Parallel/Passes.h.inc"
+
+static constexpr uint64_t kKeys = 2; ///< the dimension of keys in a key
+
+/// What is gathered, if keys are gathered; null if not.
+static dist::AllGatherOp findGather(Value keys) {
+  auto gather = keys.getDefiningOp<dist::AllGatherOp>();
+  return gather && gather.getDim() == kKeys &&
+                 gather.getAxes().getNames().size() == 1
+             ? gather
+             : dist::AllGatherOp();
+}
+
+namespace {
+/// The keys and values of one attention, on their way round.
+template <typename AttentionLike> class Ring {
+public:
+  Ring(AttentionLike op, dist::AllGatherOp keys, dist::AllGatherOp values)
+      : op(op), builder(op), loc(op.getLoc()), gather(keys),
+        key(keys.getInput()), value(values.getInput()) {
+    ranks =
+        *dist::MeshOp::lookup(op, keys.getMeshAttr()).findAxisSize(getAxis());
+  }
+
+  StringAttr getAxis() { return gather.getAxes().getNames().front(); }
+  /// One place on.
+  Value move(Value what) {
+    SmallVector<int64_t> sources;
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      sources.push_back((rank + ranks - 1) % ranks);
+    auto moved = dist::PermuteOp::create(
+        builder, loc, what.getType(), what, gather.getMeshAttr(),
+        gather.getAxesAttr(), builder.getDenseI64ArrayAttr(sources),
+        gather.getWireAttr());
+    moved->setAttr(dist::kInsertedByAttr,
+                   builder.getStringAttr("dist-ring-attention"));
+    return moved;
+  }
+  /// The op on the keys that have come.
+  AttentionLike attend(int64_t turn) {
+    auto part = cast<AttentionLike>(builder.clone(*op));
+    part.getKeyMutable().assign(key);
+    part.getValueMutable().assign(value);
+    part->removeAttr(dist::kRingAttr);
+    if (!op.getCausal())
+      return part;
+    int64_t keys = cast<RankedTensorType>(key.getType()).getDimSize(kKeys);
+    part.setColumnStepsAttr(builder.getDictionaryAttr(
+        builder.getNamedAttr(getAxis(), builder.getI64IntegerAttr(keys))));
+    part.setTurn(turn);
+    part.setZeroMaskedRows(true);
+    return part;
+  }
+  Value toElement(Value what, Type element) {
+    auto type = cast<RankedTensorType>(what.getType()).clone(element);
+    return type == what.getType()
+               ? what
+               : nn::CastOp::create(builder, loc, type, what).getResult();
+  }
+  template <typename Op> Value make(Value lhs, Value rhs) {
+    return Op::create(builder, loc, lhs.getType(), lhs, rhs);
+  }
+  template <typename Op> Value make(Value input) {
+    return Op::create(builder, loc, input.getType(), input);
+  }
+
+  AttentionLike op;
+  OpBuilder builder;
+  Location loc;
+  dist::AllGatherOp gather;
+  Value key, value;
+  int64_t ranks;
+};
+} // namespace
+
+/// log(exp a + exp b), where either may be -inf.
+static Value addExps(Ring<nn::AttentionOp> &ring, Value a, Value b) {
+  Value most = ring.make<nn::MaxOp>(a, b), least = ring.make<nn::MinOp>(a, b);
+  return ring.make<nn::AddOp>(most, ring.make<nn::Log1pOp>(ring.make<nn::ExpOp>(
+                                        ring.make<nn::SubOp>(least, most))));
+}
+
+/// Rows times the share that their keys have in all.
+static Value weigh(Ring<nn::AttentionOp> &ring, Value rows, Value part,
+                   Value all) {
+  Value share = ring.make<nn::ExpOp>(ring.make<nn::SubOp>(part, all));
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> column(type.getShape().drop_back());
+  column.push_back(1);
+  share =
+      nn::ReshapeOp::create(ring.builder, ring.loc, type.clone(column), share);
+  share = nn::BroadcastOp::create(ring.builder, ring.loc, type, share);
+  return ring.make<nn::MulOp>(rows, share);
+}
+
+/// Each rank begins with its own keys, which each of its rows sees some of.
+static void turn(Ring<nn::AttentionOp> ring) {
+  Type exact =
+      cast<RankedTensorType>(ring.op.getLogSumExp().getType()).getElementType();
+  Type element = ring.op.getResult().getType().getElementType();
+  Value rows, logSumExp;
+  for (int64_t turn = 0; turn < ring.ranks; ++turn) {
+    if (turn > 0) {
+      ring.key = ring.move(ring.key);
+      ring.value = ring.move(ring.value);
+    }
+    nn::AttentionOp part = ring.attend(turn);
+    Value found = ring.toElement(part.getResult(), exact);
+    if (turn == 0) {
+      rows = found;
+      logSumExp = part.getLogSumExp();
+      continue;
+    }
+    Value all = addExps(ring, logSumExp, part.getLogSumExp());
+    rows = ring.make<nn::AddOp>(weigh(ring, rows, logSumExp, all),
+                                weigh(ring, found, part.getLogSumExp(), all));
+    logSumExp = all;
+  }
+  ring.op.getResult().replaceAllUsesWith(ring.toElement(rows, element));
+  ring.op.getLogSumExp().replaceAllUsesWith(logSumExp);
+  ring.op.erase();
+}
+
+/// The scatter of what ranks add to a gradient; null if that is not what is
+/// done with it.
+static dist::ReduceScatterOp findScatter(Value gradient, StringAttr axis) {
+  auto scatter =
+      gradient.hasOneUse()
+          ? dyn_cast<dist::ReduceScatterOp>(*gradient.getUsers().begin())
+          : dist::ReduceScatterOp();
+  return scatter && scatter.getKind() == dist::Reduction::sum &&
+                 scatter.getDim() == kKeys &&
+                 llvm::equal(scatter.getAxes().getNames(), ArrayRef(axis))
+             ? scatter
+             : dist::ReduceScatterOp();
+}
+
+/// Gradients go round with their keys: each rank adds its own, the one whose
+/// keys they are of last.
+static bool turn(Ring<nn::AttentionGradOp> ring) {
+  dist::ReduceScatterOp scatters[] = {
+      findScatter(ring.op.getKeyGradient(), ring.getAxis()),
+      findScatter(ring.op.getValueGradient(), ring.getAxis())};
+  if (!scatters[0] || !scatters[1])
+    return false;
+  Value ofQuery, ofKeys[2], own[] = {ring.key, ring.value};
+  for (int64_t turn = 1; turn <= ring.ranks; ++turn) {
+    bool isOwn = turn == ring.ranks;
+    ring.key = isOwn ? own[0] : ring.move(ring.key);
+    ring.value = isOwn ? own[1] : ring.move(ring.value);
+    nn::AttentionGradOp part = ring.attend(turn % ring.ranks);
+    part.getKeyGradient().setType(cast<RankedTensorType>(ring.key.getType()));
+    part.getValueGradient().setType(
+        cast<RankedTensorType>(ring.value.getType()));
+    Value query = part.getQueryGradient();
+    ofQuery = ofQuery ? ring.make<nn::AddOp>(ofQuery, query) : query;
+    for (auto [sum, more] :
+         llvm::zip_equal(ofKeys, ValueRange(part.getResults()).drop_front()))
+      sum = sum ? ring.make<nn::AddOp>(ring.move(sum), more) : Value(more);
+  }
+  ring.op.getQueryGradient().replaceAllUsesWith(ofQuery);
+  for (auto [scatter, sum] : llvm::zip_equal(scatters, ofKeys)) {
+    scatter.getResult().replaceAllUsesWith(sum);
+    scatter.erase();
+  }
+  ring.op.erase();
+  return true;
+}
+
+template <typename AttentionLike> static bool turnKeys(AttentionLike op) {
+  dist::AllGatherOp keys = findGather(op.getKey()),
+                    values = findGather(op.getValue());
+  if (!keys || !values || op.getMask() || keys.getAxes() != values.getAxes())
+    return false;
+  Ring<AttentionLike> ring(op, keys, values);
+  if constexpr (std::is_same_v<AttentionLike, nn::AttentionOp>) {
+    turn(ring);
+  } else if (op.getLogSumExpGradient() || !turn(ring)) {
+    return false;
+  }
+  for (dist::AllGatherOp gather : {keys, values})
+    if (gather->use_empty())
+      gather.erase();
+  return true;
+}
+
+namespace {
+struct RingAttentionPass : impl::RingAttentionPassBase<RingAttentionPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SmallVector<Operation *> marked;
+    getOperation().walk([&](Operation *op) {
+      if (op->hasAttr(dist::kRingAttr))
+        marked.push_back(op);
+    });
+    for (Operation *op : marked) {
+      bool turned = false;
+      if (auto attention = dyn_cast<nn::AttentionOp>(op))
+        turned = turnKeys(attention);
+      else if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+        turned = turnKeys(grad);
+      if (turned)
+        continue;
+      op->emitError() << "marked '" << dist::kRingAttr
+                      << "': expected attention without a mask, of keys and "
+                         "values that are gathered over one axis, and their "
+                         "gradients scattered";
+      return signalPassFailure();
+    }
+  }
+};
+} // namespace
+} // namespace accel::parallel
