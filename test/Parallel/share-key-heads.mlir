@@ -32,6 +32,7 @@ func.func @shared(%x: tensor<8x64x64xf32> {nn.input = "x"}, %wq: tensor<64x64xf3
   %b = nn.transpose %a [0, 2, 1, 3] : (tensor<8x8x64x8xf32>) -> tensor<8x64x8x8xf32>
   %c = nn.reshape %b : (tensor<8x64x8x8xf32>) -> tensor<8x64x64xf32>
   %y = nn.matmul %c, %wo : (tensor<8x64x64xf32>, tensor<64x64xf32>) -> tensor<8x64x64xf32>
-  return %y : tensor<8x64x64xf32>
+  %z = nn.add %x, %y : tensor<8x64x64xf32>
+  return %z : tensor<8x64x64xf32>
 }
 }

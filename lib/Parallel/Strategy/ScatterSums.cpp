@@ -38,13 +38,16 @@ dist::ShardingAttr SumScatterer::getPieces(Value value) {
   MLIRContext *context = entry.getContext();
   auto type = cast<RankedTensorType>(value.getType());
   const Propagation::Entry &known = terms.getPropagation().lookup(value);
-  StringAttr axis = terms.getAxis();
+  llvm::SmallVector<StringRef, 2> tensorAxes = getTensorAxes(mesh);
   AxisLists dims;
   for (const Propagation::Dim &dim : known.dims)
     dims.push_back(dim.axes);
-  // Split by columns already: its rows are whole.
+  // Split by columns already, or by the key heads that ranks share: its rows
+  // are whole.
   if (llvm::any_of(dims, [&](const AxisList &axes) {
-        return llvm::is_contained(axes, axis);
+        return llvm::any_of(axes, [&](StringAttr axis) {
+          return llvm::is_contained(tensorAxes, axis.getValue());
+        });
       }))
     return {};
   int64_t ranks = countTensorRanks(mesh);
@@ -54,7 +57,7 @@ dist::ShardingAttr SumScatterer::getPieces(Value value) {
                        dist::AxesAttr::get(context, dims[dim], /*open=*/false));
     if (rest == 1 || rest % ranks != 0)
       continue;
-    for (StringRef each : getTensorAxes(mesh))
+    for (StringRef each : tensorAxes)
       dims[dim].push_back(StringAttr::get(context, each));
     // Open, so that it is a wish: what weights ask for comes first.
     return dist::ShardingAttr::get(
