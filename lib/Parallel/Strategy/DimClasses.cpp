@@ -209,6 +209,21 @@ void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
   }
 }
 
+/// Whether what a factor splits is not in ranges of any result: it is the minor
+/// part of a dimension, as the width of heads is where they are joined.
+static bool isMinor(const ShardingRule &rule, unsigned factor) {
+  bool isFound = false;
+  for (const ShardingRule::Tensor &result : rule.results)
+    for (const ShardingRule::Dim &dim : result) {
+      auto *first = llvm::find_if(
+          dim, [&](unsigned each) { return rule.factors[each].size > 1; });
+      if (first != dim.end() && *first == factor)
+        return false;
+      isFound |= llvm::is_contained(dim, factor);
+    }
+  return isFound;
+}
+
 void DimClasses::weigh(Operation *op) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable) {
@@ -254,8 +269,8 @@ void DimClasses::weigh(Operation *op) {
   // What is wanted whole is gathered; a result that is whole is cut for
   // nothing.
   for (const OpDim &each : dims) {
-    if (!each.isOperand || !each.factors->empty() ||
-        getSize(each.value, each.dim) == 1)
+    if (!each.isOperand || getSize(each.value, each.dim) == 1 ||
+        !(each.factors->empty() || isMinor(rule, each.factors->front())))
       continue;
     unsigned number = find(each.value, each.dim);
     if (!fused || !fused->cuts(op, each.dim))

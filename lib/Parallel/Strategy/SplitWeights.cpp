@@ -224,11 +224,17 @@ bool Chooser::reportDropped(bool strict) {
       continue;
     isGood = false;
     Location loc = dim.first.getLoc();
-    (strict ? emitError(loc) : emitRemark(loc))
-        << "dimension " << dim.second << " of state "
-        << getState(entry, dim.first) << " has size "
-        << classes.get(number).size << ", which the " << ranks << " ranks of '"
-        << dist::MeshOp::kTensorAxis << "' do not divide: it stays whole";
+    int64_t whole =
+        cast<RankedTensorType>(dim.first.getType()).getDimSize(dim.second);
+    int64_t parts = classes.get(number).size;
+    InFlightDiagnostic told = strict ? emitError(loc) : emitRemark(loc);
+    told << "dimension " << dim.second << " of state "
+         << getState(entry, dim.first) << " has size " << whole;
+    if (parts != whole)
+      told << ", in " << parts << " parts of " << whole / parts
+           << " that stay together";
+    told << ", which the " << ranks << " ranks of '"
+         << dist::MeshOp::kTensorAxis << "' do not divide: it stays whole";
   }
   return isGood;
 }
