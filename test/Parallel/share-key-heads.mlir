@@ -119,3 +119,15 @@ func.func @placed(%q: tensor<8x8x64x8xf32> {nn.input = "q"}, %k: tensor<8x2x64x8
   return %a : tensor<8x8x64x8xf32>
 }
 }
+
+// -----
+
+// Each of the two axes has the link of the one that they were.
+// CHECK: dist.mesh @mesh ["dp_replicate" = 2, "tp_kv" = 2, "tp" = 2] links [#dist.link<alpha = 1.000000e+00 : f64, beta = 2.000000e+00 : f64>, #dist.link<alpha = 3.000000e+00 : f64, beta = 4.000000e+00 : f64>, #dist.link<alpha = 3.000000e+00 : f64, beta = 4.000000e+00 : f64>]
+module {
+dist.mesh @mesh ["dp_replicate" = 2, "tp" = 4] links [#dist.link<alpha = 1.0 : f64, beta = 2.0 : f64>, #dist.link<alpha = 3.0 : f64, beta = 4.0 : f64>]
+func.func @linked(%q: tensor<8x8x64x8xf32> {nn.input = "q"}, %k: tensor<8x2x64x8xf32> {nn.input = "k"}) -> (tensor<8x8x64x8xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %a, %l = nn.attention %q, %k, %k {causal, scale = 0.25 : f64} : (tensor<8x8x64x8xf32>, tensor<8x2x64x8xf32>, tensor<8x2x64x8xf32>) -> (tensor<8x8x64x8xf32>, tensor<8x8x64xf32>)
+  return %a : tensor<8x8x64x8xf32>
+}
+}

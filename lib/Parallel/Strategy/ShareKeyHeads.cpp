@@ -63,19 +63,25 @@ struct ShareKeyHeadsPass : impl::ShareKeyHeadsPassBase<ShareKeyHeadsPass> {
     StringRef name = dist::MeshOp::kTensorAxis;
     int64_t ranks = mesh ? mesh.findAxisSize(name).value_or(1) : 1;
     int64_t parts = ranks == 1 ? 1 : countParts(module, ranks);
-    if (parts == 1 || mesh.findAxisSize(kKeyHeadsAxis) || mesh.getLinks() ||
-        isUsed(module, name))
+    if (parts == 1 || mesh.findAxisSize(kKeyHeadsAxis) || isUsed(module, name))
       return;
-    SmallVector<Attribute> axes;
-    for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>()) {
-      if (axis.getName() != name) {
-        axes.push_back(axis);
-        continue;
-      }
-      axes.push_back(dist::AxisAttr::get(&getContext(), kKeyHeadsAxis, parts));
-      axes.push_back(dist::AxisAttr::get(&getContext(), name, ranks / parts));
+    SmallVector<Attribute> axes, links;
+    for (auto [number, axis] :
+         llvm::enumerate(mesh.getAxes().getAsRange<dist::AxisAttr>())) {
+      bool isSplit = axis.getName() == name;
+      if (isSplit)
+        axes.push_back(
+            dist::AxisAttr::get(&getContext(), kKeyHeadsAxis, parts));
+      axes.push_back(
+          isSplit ? dist::AxisAttr::get(&getContext(), name, ranks / parts)
+                  : axis);
+      // Either is the link that both come from.
+      if (std::optional<ArrayAttr> given = mesh.getLinks())
+        links.append(1 + isSplit, (*given)[number]);
     }
     mesh.setAxesAttr(ArrayAttr::get(&getContext(), axes));
+    if (!links.empty())
+      mesh.setLinksAttr(ArrayAttr::get(&getContext(), links));
   }
 };
 } // namespace
