@@ -36,8 +36,7 @@ public:
   /// Parts of `fused` dimensions are split with these. Where tensor-parallel
   /// ranks of `mesh` share a key head, query heads are not split with those.
   explicit DimClasses(mlir::func::FuncOp function,
-                      const FusedDims *fused = nullptr,
-                      dist::MeshOp mesh = {});
+                      const FusedDims *fused = nullptr, dist::MeshOp mesh = {});
 
   /// The number of the class of a dimension.
   unsigned find(mlir::Value value, unsigned dim) const;

@@ -56,10 +56,9 @@ private:
 /// Whether a dimension of a state's argument is split over axes before others.
 static bool isSplitFirst(BlockArgument argument, unsigned dim,
                          ArrayRef<StringRef> axes) {
-  auto constraint =
-      argument.hasOneUse()
-          ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
-          : dist::ConstraintOp();
+  auto constraint = argument.hasOneUse()
+                        ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
+                        : dist::ConstraintOp();
   if (!constraint)
     return false;
   auto names = constraint.getSharding().getDims()[dim].getNames();

@@ -13,8 +13,8 @@ namespace accel::parallel {
 
 llvm::SmallVector<StringRef, 2> getTensorAxes(dist::MeshOp mesh) {
   llvm::SmallVector<StringRef, 2> axes;
-  for (StringRef axis : {StringRef(kKeyHeadsAxis),
-                         StringRef(dist::MeshOp::kTensorAxis)})
+  for (StringRef axis :
+       {StringRef(kKeyHeadsAxis), StringRef(dist::MeshOp::kTensorAxis)})
     if (mesh && mesh.findAxisSize(axis).value_or(1) > 1)
       axes.push_back(axis);
   return axes;

@@ -165,9 +165,8 @@ void Chooser::findKeyHeads(const llvm::SetVector<unsigned> &chosen) {
     unsigned number = classes.find(attention.getKey(), 1);
     if (chosen.contains(classes.find(attention.getQuery(), 1)) &&
         !chosen.contains(number) && classes.get(number).size % keyRanks == 0 &&
-        llvm::all_of(findRivals(number, chosen), [&](unsigned rival) {
-          return queries.contains(rival);
-        }))
+        llvm::all_of(findRivals(number, chosen),
+                     [&](unsigned rival) { return queries.contains(rival); }))
       shared.insert(number);
   }
 }
@@ -250,8 +249,8 @@ static void split(func::FuncOp entry, const Splits &splits,
       continue;
     SmallVector<dist::AxesAttr> dims(constraint.getSharding().getDims());
     for (auto [dim, isShared] : found->second)
-      dims[dim] = dist::AxesAttr::get(context,
-                                      isShared ? axes.take_front() : axes);
+      dims[dim] =
+          dist::AxesAttr::get(context, isShared ? axes.take_front() : axes);
     constraint.setShardingAttr(dist::ShardingAttr::get(
         context, constraint.getSharding().getMesh(), dims));
   }
