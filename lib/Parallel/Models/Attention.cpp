@@ -1,8 +1,7 @@
 // Attention: batch, heads, query rows and the width of the values pass through;
 // the gradients of keys and values are sums over rows, and over the query heads
-// that share a key head. A rank's own rows of a
-// causal attention say where they begin. Keys, and the width that scores sum
-// over, are whole.
+// that share a key head. A rank's own rows of a causal attention say where they
+// begin. Keys, and the width that scores sum over, are whole.
 
 #include "Group.h"
 #include "dialects/Dist/Dist.h"
