@@ -36,9 +36,9 @@ class Torch:
         self.rank = int(os.environ.get("RANK", 0))
         if self.ranks > 1:
             torch.distributed.init_process_group("gloo")
-        self.inputs = self.share_out(*(torch.from_numpy(np.load(folder / "inputs" / f"{name}.npy"))
-                                       for name in ("input_ids", "labels")))
-        sequence = self.inputs[0].shape[1]
+        inputs = [torch.from_numpy(np.load(folder / "inputs" / f"{name}.npy")) for name in ("input_ids", "labels")]
+        self.inputs = self.share_out(*inputs)
+        sequence = inputs[0].shape[1]  # of all ranks together, which the table of positions is for
         self.model = self.wrap(models.with_loss(models.build(model, folder / models.WEIGHTS, sequence)))
         s = models.TRAINING
         # fused: the fastest that PyTorch has on processors.

@@ -303,6 +303,12 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
     layout.machines = numberOf(file, "num_machines", 1);
     layout.machinesPlace = machines->place;
   }
+  const Setting *strategy =
+      file.get("parallelism_config.parallelism_config_cp_comm_strategy");
+  if (strategy && strategy->value != "null" &&
+      numberOf(file, "parallelism_config.parallelism_config_cp_size", 1) > 1)
+    ledger.claim("cp.strategy", *strategy,
+                 strategy->value == "alltoall" ? "ring" : "allgather");
   const Setting *copies =
       file.get("parallelism_config.parallelism_config_dp_replicate_size");
   const Setting *parts =

@@ -18,6 +18,11 @@ static void claimClipping(const Setting *said, Ledger &ledger) {
     ledger.suggest("gradient_clipping", "1", Kind::Default, "Megatron-LM's");
 }
 
+static void suggestRing(Ledger &ledger) {
+  ledger.suggest("cp.strategy", "ring", Origin::Kind::Default,
+                 "p2p, which is Megatron-LM's");
+}
+
 void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger) {
   if (const Setting *shared =
           file.get("megatron_lm_config.megatron_lm_use_distributed_optimizer"))
@@ -25,6 +30,10 @@ void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger) {
   else
     ledger.suggest("zero_stage", "0", Kind::Default,
                    "no distributed optimizer, where nothing says it");
+  const Setting *sequences =
+      file.get("megatron_lm_config.megatron_lm_context_parallel_size");
+  if (sequences && sequences->value != "1" && sequences->value != "null")
+    suggestRing(ledger);
   claimClipping(file.get("megatron_lm_config.megatron_lm_gradient_clipping"),
                 ledger);
 }
@@ -56,8 +65,16 @@ private:
 void Claims::sequences() {
   const Setting *size = file.get("--context-parallel-size");
   const Setting *type = file.get("--cp-comm-type");
+  bool exchanges = type && type->value == "a2a";
   if (size)
-    ledger.claim(type && type->value == "a2a" ? "sp" : "cp", *size);
+    ledger.claim(exchanges ? "sp" : "cp", *size);
+  if (!size || size->value == "1" || exchanges)
+    return;
+  if (type)
+    ledger.claim("cp.strategy", *type,
+                 type->value == "p2p" ? "ring" : "allgather");
+  else
+    suggestRing(ledger);
 }
 
 void Claims::zero() {

@@ -33,10 +33,9 @@ static constexpr Key kKeys[] = {
          "axis cp of the mesh, which splits sequences; with --cp-comm-type a2a "
          "axis sp"),
     done("--cp-comm-type", "p2p,a2a,allgather,a2a+p2p|list", "p2p",
-         "allgather: keys and values are gathered; a2a: heads are exchanged "
-         "for positions, over axis sp")
-        .only("allgather|a2a")
-        .beware("its default is p2p, a ring"),
+         "cp.strategy: allgather, or (p2p) ring; a2a: heads are exchanged for "
+         "positions, over axis sp")
+        .only("p2p|allgather|a2a"),
     done("--sequence-parallel", "bool", "false",
          "sequence_parallelism, which is over tp")
         .sets("sequence_parallelism")

@@ -21,9 +21,10 @@ static constexpr Key kKeys[] = {
                 "becomes a causal one"),
     noted("parallelism_config_cp_backend", "torch|null", "torch",
           "exchanges are our own"),
-    later("parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
-          "allgather", "keys and values that go round in a ring")
-        .unless("allgather|null"),
+    done("parallelism_config_cp_comm_strategy", "allgather,alltoall|null",
+         "allgather",
+         "cp.strategy: allgather, or (alltoall) ring: keys and values go from "
+         "rank to rank"),
     done("parallelism_config_sp_size", "int>=1|null", "1",
          "axis sp of the mesh, which splits sequences, and heads in attention")
         .sets("sp")

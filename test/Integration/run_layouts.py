@@ -43,6 +43,8 @@ def all_layouts(batch):
                     yield f"{mesh} {parts} {stage}"
                     if tensor > 1:
                         yield f"{mesh} {parts} {stage} sequence_parallelism=true"
+                    if context > 1:
+                        yield f"{mesh} {parts} {stage} cp.strategy=ring"
 
 
 def largest(found, expected):

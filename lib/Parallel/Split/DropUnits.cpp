@@ -22,12 +22,19 @@ static Value getWithout(Value value, unsigned unit) {
   return op.getInput();
 }
 
+/// Stated, not inferred: what is not valid is the verifier's to say.
+static Type getTypeWithout(Value value, unsigned unit) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.clone(withDim(type.getShape(), unit, {}));
+}
+
 static Value dropUnit(nn::SliceOp op, OpBuilder &builder) {
   for (unsigned dim = 0; dim < shapeOf(op.getResult()).size(); ++dim)
     if (Value input = getWithout(op.getInput(), dim))
       return nn::SliceOp::create(
-          builder, op.getLoc(), input, withDim(op.getStarts(), dim, {}),
-          withDim(op.getSizes(), dim, {}), withDim(op.getSteps(), dim, {}));
+          builder, op.getLoc(), getTypeWithout(op.getResult(), dim), input,
+          withDim(op.getStarts(), dim, {}), withDim(op.getSizes(), dim, {}),
+          withDim(op.getSteps(), dim, {}));
   return {};
 }
 
@@ -38,7 +45,8 @@ static Value dropUnit(nn::ConcatOp op, OpBuilder &builder) {
       if (Value without = getWithout(input, dim); without && dim != op.getDim())
         inputs.push_back(without);
     if (inputs.size() == op.getInputs().size())
-      return nn::ConcatOp::create(builder, op.getLoc(), inputs,
+      return nn::ConcatOp::create(builder, op.getLoc(),
+                                  getTypeWithout(op.getResult(), dim), inputs,
                                   op.getDim() - (dim < op.getDim()));
   }
   return {};

@@ -213,10 +213,10 @@ struct RingAttentionPass : impl::RingAttentionPassBase<RingAttentionPass> {
         turned = turnKeys(grad);
       if (turned)
         continue;
-      op->emitError() << "marked '" << dist::kRingAttr
-                      << "': expected attention without a mask, of keys and "
-                         "values that are gathered over one axis, and their "
-                         "gradients scattered";
+      op->emitOpError() << "marked '" << dist::kRingAttr
+                        << "': expected attention without a mask, of keys and "
+                           "values that are gathered over one axis, and their "
+                           "gradients scattered";
       return signalPassFailure();
     }
   }

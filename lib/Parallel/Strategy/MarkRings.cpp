@@ -75,6 +75,14 @@ struct MarkRingsPass : impl::MarkRingsPassBase<MarkRingsPass> {
   void runOnOperation() override {
     if (!enabled)
       return;
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    if (!mesh ||
+        mesh.findAxisSize(dist::MeshOp::kContextAxis).value_or(1) == 1) {
+      getOperation().emitError() << "expected an axis 'cp' of several ranks on "
+                                    "the mesh with 'cp.strategy=ring': keys go "
+                                    "from one to the next";
+      return signalPassFailure();
+    }
     getOperation().walk([&](Operation *op) {
       llvm::TypeSwitch<Operation *>(op)
           .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto attention) {

@@ -111,3 +111,27 @@ func.func @offset_of_gradient(%q: tensor<1x4x3x8xf32>, %l: tensor<1x4x3xf32>) {
   %0:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {causal, row_offset = 72057594037927936, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
   return
 }
+
+// -----
+
+func.func @turn_of_all_keys(%q: tensor<1x4x3x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected a 'turn' of at least 0, beside 'column_steps' only, found 1}}
+  %0:2 = nn.attention %q, %q, %q {causal, turn = 1, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @steps_without_causal(%q: tensor<1x4x3x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected 'column_steps' beside 'causal' only, and an axis in it, found {cp = 3 : i64}}}
+  %0:2 = nn.attention %q, %q, %q {column_steps = {cp = 3}, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @steps_back(%q: tensor<1x4x3x8xf32>, %l: tensor<1x4x3xf32>) {
+  // expected-error @below {{'nn.attention_grad' op expected a number of at least 0 and below 2^56 for axis 'cp' in 'column_steps', found -3 : i64}}
+  %0:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {causal, column_steps = {cp = -3}, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
+  return
+}

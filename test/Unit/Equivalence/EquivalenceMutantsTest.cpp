@@ -264,7 +264,7 @@ TEST_F(EquivalenceTest, RejectsMutantsOfExchangedRows) {
     EXPECT_TRUE(exchanges) << setting.name;
   }
   Tally tally;
-  tryLocals(kRows, countSeeds(60), tally);
+  tryLocals(kRows, countSeeds(70), tally);
   tryPlaced(kRows, countSeeds(40), &Mutator::changeWritten, tally);
   EXPECT_GE(tally.count(), 70);
 }

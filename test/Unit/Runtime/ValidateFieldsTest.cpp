@@ -395,6 +395,31 @@ TEST(ValidateFields, OfAttention) {
       HasSubstr("expected offsets of rows and columns"));
   EXPECT_THAT(attention([](AttentionCommand &a) { a.rowSteps["dp"] = 0.5; }),
               HasSubstr("expected offsets of rows and columns"));
+  // Keys that came from another rank: of causal attention, and only where a
+  // rank's keys are not all.
+  EXPECT_EQ(attention([](AttentionCommand &a) {
+              a.columnSteps["dp"] = int64_t(3);
+              a.turn = 1;
+            }),
+            "");
+  EXPECT_THAT(
+      attention([](AttentionCommand &a) { a.columnSteps["xp"] = int64_t(3); }),
+      HasSubstr("'xp'"));
+  EXPECT_THAT(
+      attention([](AttentionCommand &a) { a.columnSteps["dp"] = int64_t(-3); }),
+      HasSubstr("expected offsets of rows and columns"));
+  EXPECT_THAT(attention([](AttentionCommand &a) { a.turn = 1; }),
+              HasSubstr("expected offsets of rows and columns"));
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.columnSteps["dp"] = int64_t(3);
+                a.turn = -1;
+              }),
+              HasSubstr("expected offsets of rows and columns"));
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.causal = false;
+                a.columnSteps["dp"] = int64_t(3);
+              }),
+              HasSubstr("expected offsets of rows and columns"));
   const char *offsets = "expected offsets of rows and columns of at least 0";
   EXPECT_THAT(attention([](AttentionCommand &a) { a.rowOffset = -1; }),
               HasSubstr(offsets));
