@@ -305,7 +305,7 @@ static OpMap getMap(nn::AttentionOp op) {
 }
 
 static OpMap getMap(nn::AttentionGradOp op) {
-  enum { Query, Output = 3, Gradient = 5, LogSumExpGradient };
+  enum { Query, Key, Value, Output, LogSumExp, Gradient, LogSumExpGradient };
   OpMap map = getAttentionMap(op);
   // Each row has its own gradient, and a term of those of keys and values.
   int rows = map.operands[Query][2] = map.results[Query][2] = map.add();
@@ -315,6 +315,9 @@ static OpMap getMap(nn::AttentionGradOp op) {
   if (op.getMask() && shapeOf(op.getMask())[2] == shapeOf(op.getQuery())[2])
     map.operands[mask][2] = rows;
   map.reduced = {rows};
+  map.shared = {{Key, 1}, {Value, 1}};
+  // Of a group of heads each has a term of its key head's gradients.
+  map.sharedResults = {{Key, 1, Key}, {Value, 1, Value}};
   map.linear = {{Gradient}};
   if (op.getLogSumExpGradient())
     map.linear.front().push_back(LogSumExpGradient);

@@ -38,6 +38,9 @@ struct OpMap {
   /// (operand, dimension) that equal groups of its index's elements share: if
   /// one element is left of it, leading axes of the index alone may split it.
   std::vector<std::pair<unsigned, unsigned>> shared;
+  /// Dimensions of results that are split as a shared one of an operand is:
+  /// over the other axes they are terms. (result, dimension, operand)
+  std::vector<std::tuple<unsigned, unsigned, unsigned>> sharedResults;
   /// Sets of operands in which the op is linear together.
   std::vector<std::vector<unsigned>> linear;
 

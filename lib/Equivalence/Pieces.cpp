@@ -226,7 +226,6 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
       if (splits[index] && !llvm::is_contained(dims, index))
         piece.partial.append(splits[index]->axes.begin(),
                              splits[index]->axes.end());
-    normalize(piece.partial);
     piece.reduction = map->reduction;
     for (int index : dims) {
       Dim dim;
@@ -235,6 +234,18 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
         dim = *splits[index];
       piece.dims.push_back(dim);
     }
+    // Those that hold one element of what others have a part of it for.
+    for (auto [result, dim, operand] : map->sharedResults) {
+      const Dim &held = operands[operand].dims[dim];
+      Dim &made = piece.dims[dim];
+      if (result != number || held.free || made.free ||
+          held.axes.size() >= made.axes.size())
+        continue;
+      piece.partial.append(made.axes.begin() + held.axes.size(),
+                           made.axes.end());
+      made = held;
+    }
+    normalize(piece.partial);
     if (!fits(piece, local->getResult(number).getType()))
       return fail("expected one rank's shape of " + describe(piece));
   }

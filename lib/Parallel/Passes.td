@@ -100,6 +100,28 @@ def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def ShareKeyHeadsPass : Pass<"dist-share-key-heads", "::mlir::ModuleOp"> {
+  let summary = "Arranges tensor-parallel ranks in groups that share a key head";
+  let description = [{
+    Attention may have fewer key heads than query heads, and fewer than `tp` has
+    ranks. Then as many ranks as come to a key head share it: the axis `tp` becomes
+    two, `tp_kv` of as many ranks as there are key heads and, minor to it, `tp` of
+    those that share one. `dist-split-weights` splits what makes keys and values over
+    `tp_kv` alone, all else over both; the gradients of keys and values are terms,
+    which the ranks of `tp` add up. One key head needs no second axis. Nothing
+    changes where key heads and ranks do not divide each other, or ranks the query
+    heads. Comes after `dist-annotate`.
+
+    ```mlir
+    dist.mesh @mesh ["dp_replicate" = 2, "tp" = 8]
+    … nn.attention %q, %k, %v … (tensor<4x16x64x32xf32>, tensor<4x2x64x32xf32>, tensor<4x2x64x32xf32>)
+    // becomes
+    dist.mesh @mesh ["dp_replicate" = 2, "tp_kv" = 2, "tp" = 4]
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
   let summary = "Splits weights over the axis of tensor parallelism";
   let description = [{
@@ -112,6 +134,9 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
     Classes that meet in an op exclude each other. So are found, of any model, what
     Megatron-LM calls column- and row-parallel weights (Shoeybi et al., 2019, section
     3), without names and patterns.
+
+    What makes the keys and values of heads that ranks share (`dist-share-key-heads`)
+    is split over `tp_kv`, or whole; all else over `tp_kv` and `tp`.
 
     A vocabulary is such a class: the rows of the tables that are looked up, the
     logits, and the classes of their loss. It stays whole without `vocabulary`.

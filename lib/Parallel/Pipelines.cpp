@@ -21,6 +21,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   record("the text of the program");
   pm.addPass(createAnnotatePass(annotate));
   record("the batch or a sequence, by dist-annotate");
+  // Who is a group is known before anything is split over it.
+  pm.addPass(createShareKeyHeadsPass());
   PlaceNamedPassOptions named = options.placeNamed;
   named.stage = stage;
   pm.addPass(createPlaceNamedPass(named));

@@ -36,6 +36,13 @@
 // RUN: %{refused}
 // RUN: sed '/nn.broadcast .w :\|%29 = \|%32 = \|%43 = /s/2x4xf64/4x4xf64/; /%29 = \|%32 = /s/<2>/<4>/' %t/few.local.mlir > %t/all.mlir
 // RUN: acc-opt %t/all.mlir --dist-verify-equivalence=logical=%t/few.train.mlir -o /dev/null
+// Two key heads on ranks that share them: two of eight query heads would read one each, and read
+// the same one. With one key head to share, it is so.
+// REDEFINE: %{case} = heads
+// RUN: %{refused}
+// RUN: sed 's/%k: tensor<1x4x/%k: tensor<1x2x/; s/, tensor<1x4x8x4xf64>, tensor<1x4x/, tensor<1x2x8x4xf64>, tensor<1x2x/' %t/heads.train.mlir > %t/one.train.mlir
+// RUN: sed 's/%k: tensor<1x2x/%k: tensor<1x1x/; s/4 by {tp_kv},/2 by {tp_kv},/; s/, tensor<1x2x8x4xf64>, tensor<1x2x/, tensor<1x1x8x4xf64>, tensor<1x1x/' %t/heads.local.mlir > %t/one.local.mlir
+// RUN: acc-opt %t/one.local.mlir --dist-verify-equivalence=logical=%t/one.train.mlir -o /dev/null
 
 //--- diagonal.train.mlir
 module attributes {accel.phase = "train"} {
@@ -263,6 +270,28 @@ module attributes {accel.phase = "local"} {
     return %y : tensor<64x3xf64>
   }
   dist.schedule @s entry @main micro_batches 1 {
+    dist.stage 0 {
+      dist.run @main[0]
+    }
+  }
+}
+
+//--- heads.train.mlir
+module attributes {accel.phase = "train"} {
+  func.func @main(%q: tensor<1x8x8x4xf64> {nn.input = "q"}, %k: tensor<1x4x8x4xf64> {nn.input = "k"}) -> (tensor<1x8x8x4xf64> {nn.output = "y"}) attributes {nn.entry} {
+    %y, %l = nn.attention %q, %k, %k {causal, scale = 0.5 : f64} : (tensor<1x8x8x4xf64>, tensor<1x4x8x4xf64>, tensor<1x4x8x4xf64>) -> (tensor<1x8x8x4xf64>, tensor<1x8x8xf64>)
+    return %y : tensor<1x8x8x4xf64>
+  }
+}
+
+//--- heads.local.mlir
+module attributes {accel.phase = "local"} {
+  dist.mesh @mesh ["tp_kv" = 2, "tp" = 2]
+  func.func @main(%q: tensor<1x2x8x4xf64> {dist.layout = #dist.layout<@mesh [1, 8 by {tp_kv, tp}, 8, 4]>, nn.input = "q"}, %k: tensor<1x2x8x4xf64> {dist.layout = #dist.layout<@mesh [1, 4 by {tp_kv}, 8, 4]>, nn.input = "k"}) -> (tensor<1x2x8x4xf64> {dist.layout = #dist.layout<@mesh [1, 8 by {tp_kv, tp}, 8, 4]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+    %y, %l = nn.attention %q, %k, %k {causal, scale = 0.5 : f64} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    return %y : tensor<1x2x8x4xf64>
+  }
+  dist.schedule @main_schedule entry @main micro_batches 1 {
     dist.stage 0 {
       dist.run @main[0]
     }

@@ -1,7 +1,7 @@
 // Attention: batch, heads, query rows and the width of the values pass through;
-// the gradients of keys and values are sums over rows. A rank's own rows of a
-// causal attention say where they begin. Keys, and the width that scores sum
-// over, are whole.
+// the gradients of keys and values are sums over rows, and over the query heads
+// that share a key head. A rank's own rows of a causal attention say where they
+// begin. Keys, and the width that scores sum over, are whole.
 
 #include "Group.h"
 #include "dialects/Dist/Dist.h"
@@ -40,7 +40,7 @@ static LogicalResult localizeRows(AttentionLike op, OpBuilder &builder,
 }
 
 namespace {
-/// Batch, groups of heads and rows; everything else is whole.
+/// Batch, groups of heads, heads of a group and rows; everything else is whole.
 struct AttentionGradRule
     : ShardingRuleOpInterface::ExternalModel<AttentionGradRule,
                                              nn::AttentionGradOp> {
@@ -59,23 +59,21 @@ struct AttentionGradRule
 
     unsigned batch = rule.addFactor(query[0]);
     unsigned groups = rule.addFactor(key[1]);
+    // Each head of a group adds to the gradients of its key head.
+    unsigned inGroup = rule.addFactor(query[1] / key[1], FactorKind::Sum);
     for (unsigned operand = 0; operand < atMask; ++operand)
       rule.operands[operand][0] = {batch};
     for (unsigned operand : {Key, Value})
       rule.operands[operand][1] = rule.results[operand][1] = {groups};
-    // A group of heads shares its key head: what splits it would leave the
-    // gradients of keys and values partial, but not that of the query. So the
-    // rest of the heads, their minor part, has no factor.
-    rule.operands[Query][1] = {groups};
+    rule.operands[Query][1] = rule.results[Query][1] = {groups, inGroup};
     for (unsigned operand = Output; operand < atMask; ++operand)
-      rule.operands[operand][1] = {groups};
-    rule.results[Query][1] = {groups};
+      rule.operands[operand][1] = {groups, inGroup};
     for (unsigned result : {Query, Key, Value})
       rule.results[result][0] = {batch};
     if (!mask.empty() && mask[0] == query[0])
       rule.operands[atMask][0] = {batch};
     if (!mask.empty() && mask[1] == query[1])
-      rule.operands[atMask][1] = {groups};
+      rule.operands[atMask][1] = {groups, inGroup};
     // Each row adds to the gradients of all keys and values.
     unsigned rows = rule.addFactor(query[2], FactorKind::Sum);
     rule.operands[Query][2] = rule.results[Query][2] = {rows};

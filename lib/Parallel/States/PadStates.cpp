@@ -5,6 +5,7 @@
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
+#include "lib/Parallel/Strategy/TensorAxes.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -291,8 +292,7 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
     if (!mesh)
       return;
     int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
-    int64_t tensorRanks =
-        mesh.findAxisSize(dist::MeshOp::kTensorAxis).value_or(1);
+    int64_t tensorRanks = countTensorRanks(mesh);
     if (ranks == 1)
       return;
     for (func::FuncOp entry : nn::getEntries(module))

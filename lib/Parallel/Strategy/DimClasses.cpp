@@ -4,6 +4,7 @@
 
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/NN.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <numeric>
@@ -16,8 +17,13 @@ static int64_t getSize(Value value, unsigned dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
-DimClasses::DimClasses(func::FuncOp function, const FusedDims *fused)
+DimClasses::DimClasses(func::FuncOp function, const FusedDims *fused,
+                       dist::MeshOp mesh)
     : fused(fused) {
+  if (mesh) {
+    ranks = countTensorRanks(mesh);
+    keyRanks = mesh.findAxisSize(kKeyHeadsAxis).value_or(1);
+  }
   auto add = [&](Value value) {
     auto tensor = cast<RankedTensorType>(value.getType());
     firstDims[value] = parents.size();
@@ -111,6 +117,28 @@ static SmallVector<OpDim> getDims(Operation *op, const ShardingRule &rule) {
   return dims;
 }
 
+/// The op's rule; query heads by themselves where ranks would share key heads.
+ShardingRule DimClasses::getRule(ShardingRuleOpInterface op) const {
+  enum { Query, Key };
+  ShardingRule rule = op.getShardingRule();
+  if (!isa<nn::AttentionOp, nn::AttentionGradOp>(op))
+    return rule;
+  ShardingRule::Dim heads = rule.operands[Query][1],
+                    keys = rule.operands[Key][1];
+  int64_t groups = rule.factors[keys.front()].size;
+  if (heads.size() != 2 || groups % ranks == 0 ||
+      (groups != 1 && groups != keyRanks))
+    return rule;
+  const ShardingRule::Factor &inGroup = rule.factors[heads.back()];
+  unsigned own = rule.addFactor(groups * inGroup.size, inGroup.kind);
+  for (auto *tensors : {&rule.operands, &rule.results})
+    for (ShardingRule::Tensor &tensor : *tensors)
+      for (ShardingRule::Dim &dim : tensor)
+        if (dim == heads)
+          dim = {own};
+  return rule;
+}
+
 void DimClasses::join(Operation *op) {
   if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
     for (unsigned dim = 0, rank = constraint.getType().getRank(); dim < rank;
@@ -121,7 +149,7 @@ void DimClasses::join(Operation *op) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable)
     return;
-  ShardingRule rule = shardable.getShardingRule();
+  ShardingRule rule = getRule(shardable);
   SmallVector<std::optional<unsigned>> of(rule.factors.size());
   for (const OpDim &each : getDims(op, rule)) {
     if (each.factors->empty())
@@ -181,6 +209,21 @@ void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
   }
 }
 
+/// Whether what a factor splits is not in ranges of any result: it is the minor
+/// part of a dimension, as the width of heads is where they are joined.
+static bool isMinor(const ShardingRule &rule, unsigned factor) {
+  bool isFound = false;
+  for (const ShardingRule::Tensor &result : rule.results)
+    for (const ShardingRule::Dim &dim : result) {
+      auto *first = llvm::find_if(
+          dim, [&](unsigned each) { return rule.factors[each].size > 1; });
+      if (first != dim.end() && *first == factor)
+        return false;
+      isFound |= llvm::is_contained(dim, factor);
+    }
+  return isFound;
+}
+
 void DimClasses::weigh(Operation *op) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable) {
@@ -188,7 +231,7 @@ void DimClasses::weigh(Operation *op) {
       addSums(op, ShardingRule());
     return;
   }
-  ShardingRule rule = shardable.getShardingRule();
+  ShardingRule rule = getRule(shardable);
   addSums(op, rule);
   SmallVector<OpDim> dims = getDims(op, rule);
   // The class of each factor that stands first somewhere.
@@ -226,8 +269,8 @@ void DimClasses::weigh(Operation *op) {
   // What is wanted whole is gathered; a result that is whole is cut for
   // nothing.
   for (const OpDim &each : dims) {
-    if (!each.isOperand || !each.factors->empty() ||
-        getSize(each.value, each.dim) == 1)
+    if (!each.isOperand || getSize(each.value, each.dim) == 1 ||
+        !(each.factors->empty() || isMinor(rule, each.factors->front())))
       continue;
     unsigned number = find(each.value, each.dim);
     if (!fused || !fused->cuts(op, each.dim))

@@ -5,6 +5,7 @@
 #define ACCEL_LIB_PARALLEL_STRATEGY_DIMCLASSES_H
 
 #include "FusedDims.h"
+#include "TensorAxes.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -32,9 +33,10 @@ public:
     llvm::SmallVector<unsigned, 4> groups;
   };
 
-  /// Parts of `fused` dimensions are split with these.
+  /// Parts of `fused` dimensions are split with these. Where tensor-parallel
+  /// ranks of `mesh` share a key head, query heads are not split with those.
   explicit DimClasses(mlir::func::FuncOp function,
-                      const FusedDims *fused = nullptr);
+                      const FusedDims *fused = nullptr, dist::MeshOp mesh = {});
 
   /// The number of the class of a dimension.
   unsigned find(mlir::Value value, unsigned dim) const;
@@ -55,7 +57,10 @@ private:
   void makeSum(mlir::Value value, unsigned number);
   void addGroup(llvm::ArrayRef<unsigned> members);
 
+  ShardingRule getRule(ShardingRuleOpInterface op) const;
+
   const FusedDims *fused;
+  int64_t ranks = 1, keyRanks = 1; ///< tensor-parallel; that split key heads
   llvm::DenseMap<mlir::Value, unsigned> firstDims;
   mutable llvm::SmallVector<unsigned> parents;
   llvm::SmallVector<Class> classes; ///< by root

@@ -2,6 +2,7 @@
 // share of every part.
 
 #include "DimClasses.h"
+#include "TensorAxes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
@@ -22,10 +23,11 @@ using Orders = llvm::DenseMap<Attribute, dist::InterleavedAttr>;
 /// One entry.
 class Interleaver {
 public:
-  Interleaver(func::FuncOp entry, StringRef axis, int64_t ranks,
-              int64_t sharers)
-      : entry(entry), axis(axis), ranks(ranks), sharers(sharers), plain(entry),
-        fused(entry, plain), classes(entry, &fused) {}
+  Interleaver(func::FuncOp entry, dist::MeshOp mesh)
+      : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
+        sharers(mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1)),
+        plain(entry, nullptr, mesh), fused(entry, plain),
+        classes(entry, &fused, mesh) {}
 
   /// Finds what to do, but for the classes of states in `kept`.
   Orders find(const llvm::DenseSet<Attribute> &kept);
@@ -41,7 +43,7 @@ private:
   void join(nn::ConcatOp op, unsigned dim);
 
   func::FuncOp entry;
-  StringRef axis;
+  SmallVector<StringRef, 2> axes;
   int64_t ranks;
   int64_t sharers; ///< of states, which they pad if they must
   DimClasses plain;
@@ -51,15 +53,17 @@ private:
 };
 } // namespace
 
-/// How the axes that split dimensions of a state's argument begin.
-static bool isSplitFirst(BlockArgument argument, unsigned dim, StringRef axis) {
+/// Whether a dimension of a state's argument is split over axes before others.
+static bool isSplitFirst(BlockArgument argument, unsigned dim,
+                         ArrayRef<StringRef> axes) {
   auto constraint = argument.hasOneUse()
                         ? dyn_cast<dist::ConstraintOp>(*argument.user_begin())
                         : dist::ConstraintOp();
   if (!constraint)
     return false;
   auto names = constraint.getSharding().getDims()[dim].getNames();
-  return !names.empty() && names.front() == axis;
+  return names.size() >= axes.size() &&
+         llvm::equal(names.take_front(axes.size()), axes);
 }
 
 Orders Interleaver::find(const llvm::DenseSet<Attribute> &kept) {
@@ -78,7 +82,7 @@ Orders Interleaver::find(const llvm::DenseSet<Attribute> &kept) {
       if (kept.contains(state) || isPadded ||
           classes.get(number).size % ranks != 0)
         refused.insert(number);
-      else if (isSplitFirst(argument, dim, axis))
+      else if (isSplitFirst(argument, dim, axes))
         chosen.insert(number);
     }
   }
@@ -164,15 +168,11 @@ struct InterleavePartsPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
-    StringRef axis = dist::MeshOp::kTensorAxis;
-    int64_t ranks = mesh ? mesh.findAxisSize(axis).value_or(1) : 1;
-    if (ranks == 1)
+    if (countTensorRanks(mesh) == 1)
       return;
-    int64_t sharers = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
     std::vector<std::unique_ptr<Interleaver>> entries;
     for (func::FuncOp entry : nn::getEntries(module))
-      entries.push_back(
-          std::make_unique<Interleaver>(entry, axis, ranks, sharers));
+      entries.push_back(std::make_unique<Interleaver>(entry, mesh));
     // A state comes in one order to all entries.
     llvm::DenseSet<Attribute> kept;
     for (bool isNew = true; isNew;) {

@@ -1,6 +1,7 @@
 // Places what a user names: the one way to say how a state or an input is
 // split, beside the constraints that a text may have.
 
+#include "TensorAxes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Names/Nearest.h"
@@ -89,7 +90,12 @@ struct PlaceNamedPass : impl::PlaceNamedPassBase<PlaceNamedPass> {
         return names.empty() ? diagnostic << ": it is of one rank"
                              : diagnostic << ", only " << listNames(names);
       }
-      wish.splits.emplace_back(number, axis);
+      if (axis != dist::MeshOp::kTensorAxis) {
+        wish.splits.emplace_back(number, axis);
+        continue;
+      }
+      for (StringRef each : getTensorAxes(mesh))
+        wish.splits.emplace_back(number, each);
     }
     return success();
   }

@@ -2,6 +2,7 @@
 // ranks go on where every row is worked on by itself.
 
 #include "AxisTerms.h"
+#include "TensorAxes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
@@ -37,23 +38,27 @@ dist::ShardingAttr SumScatterer::getPieces(Value value) {
   MLIRContext *context = entry.getContext();
   auto type = cast<RankedTensorType>(value.getType());
   const Propagation::Entry &known = terms.getPropagation().lookup(value);
-  StringAttr axis = terms.getAxis();
+  llvm::SmallVector<StringRef, 2> tensorAxes = getTensorAxes(mesh);
   AxisLists dims;
   for (const Propagation::Dim &dim : known.dims)
     dims.push_back(dim.axes);
-  // Split by columns already: its rows are whole.
+  // Split by columns already, or by the key heads that ranks share: its rows
+  // are whole.
   if (llvm::any_of(dims, [&](const AxisList &axes) {
-        return llvm::is_contained(axes, axis);
+        return llvm::any_of(axes, [&](StringAttr axis) {
+          return llvm::is_contained(tensorAxes, axis.getValue());
+        });
       }))
     return {};
-  int64_t ranks = *mesh.findAxisSize(axis);
+  int64_t ranks = countTensorRanks(mesh);
   for (int64_t dim = 0; dim + 1 < type.getRank(); ++dim) {
     int64_t rest = type.getDimSize(dim) /
                    mesh.getGroupSize(
                        dist::AxesAttr::get(context, dims[dim], /*open=*/false));
     if (rest == 1 || rest % ranks != 0)
       continue;
-    dims[dim].push_back(axis);
+    for (StringRef each : tensorAxes)
+      dims[dim].push_back(StringAttr::get(context, each));
     // Open, so that it is a wish: what weights ask for comes first.
     return dist::ShardingAttr::get(
         context, FlatSymbolRefAttr::get(mesh.getSymNameAttr()),

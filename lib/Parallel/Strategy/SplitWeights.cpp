@@ -2,13 +2,13 @@
 // dimensions of weights from which ranks gain most for what they exchange.
 
 #include "DimClasses.h"
+#include "TensorAxes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 #include <cmath>
 
@@ -27,15 +27,19 @@ static constexpr double kFlopsPerByte = 256;
 static constexpr double kLeastFlopsPerByte = 4;
 
 namespace {
-/// The dimensions of each state that are split, by its name.
-using Splits = llvm::DenseMap<Attribute, llvm::SmallBitVector>;
+/// The dimensions of each state that are split, by its name; and whether it is
+/// with key heads, that ranks share.
+using Splits =
+    llvm::DenseMap<Attribute, SmallVector<std::pair<unsigned, bool>, 2>>;
 
 /// Chooses on one entry.
 class Chooser {
 public:
-  Chooser(func::FuncOp entry, StringRef axis, int64_t ranks)
-      : entry(entry), axis(axis), ranks(ranks), plain(entry),
-        fused(entry, plain), classes(entry, &fused) {}
+  Chooser(func::FuncOp entry, dist::MeshOp mesh)
+      : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
+        keyRanks(mesh.findAxisSize(kKeyHeadsAxis).value_or(1)),
+        plain(entry, nullptr, mesh), fused(entry, plain),
+        classes(entry, &fused, mesh) {}
   Splits run(bool splitsVocabulary);
   /// Says which classes would be split if their sizes allowed it; false if
   /// there is one.
@@ -59,14 +63,16 @@ private:
                                    const llvm::SetVector<unsigned> &chosen);
   llvm::SetVector<unsigned> choose(ArrayRef<unsigned> candidates);
   llvm::SmallDenseSet<unsigned> findVocabularies();
+  void findKeyHeads(const llvm::SetVector<unsigned> &chosen);
 
   func::FuncOp entry;
-  StringRef axis;
-  int64_t ranks;
+  SmallVector<StringRef, 2> axes;
+  int64_t ranks, keyRanks;
   DimClasses plain; ///< of which some are parts of others
   FusedDims fused;
   DimClasses classes;
   llvm::SmallDenseSet<unsigned> placed; ///< what somebody has split
+  llvm::SmallDenseSet<unsigned> shared; ///< key heads that ranks share
   SmallVector<unsigned> wanted;         ///< what may be split
   /// What may not, for its size, each with one of its dimensions.
   llvm::MapVector<unsigned, std::pair<BlockArgument, unsigned>> uneven;
@@ -148,6 +154,23 @@ llvm::SmallDenseSet<unsigned> Chooser::findVocabularies() {
   return found;
 }
 
+/// The key heads of query heads that are split, where groups of ranks have one.
+void Chooser::findKeyHeads(const llvm::SetVector<unsigned> &chosen) {
+  if (keyRanks == 1)
+    return;
+  llvm::SmallDenseSet<unsigned> queries;
+  for (auto attention : entry.front().getOps<nn::AttentionOp>())
+    queries.insert(classes.find(attention.getQuery(), 1));
+  for (auto attention : entry.front().getOps<nn::AttentionOp>()) {
+    unsigned number = classes.find(attention.getKey(), 1);
+    if (chosen.contains(classes.find(attention.getQuery(), 1)) &&
+        !chosen.contains(number) && classes.get(number).size % keyRanks == 0 &&
+        llvm::all_of(findRivals(number, chosen),
+                     [&](unsigned rival) { return queries.contains(rival); }))
+      shared.insert(number);
+  }
+}
+
 Splits Chooser::run(bool splitsVocabulary) {
   llvm::SmallDenseSet<unsigned> excluded = findPositions();
   if (!splitsVocabulary)
@@ -158,13 +181,14 @@ Splits Chooser::run(bool splitsVocabulary) {
     dist::ConstraintOp constraint = findConstraint(argument);
     if (!getState(entry, argument) || !constraint)
       continue;
-    for (auto [dim, axes] :
+    for (auto [dim, held] :
          llvm::enumerate(constraint.getSharding().getDims())) {
       unsigned number = classes.find(argument, dim);
       // What somebody has placed stays there, and excludes others.
-      if (axes.contains(axis))
-        placed.insert(number);
-      if (!axes.empty())
+      for (StringRef axis : axes)
+        if (held.contains(axis))
+          placed.insert(number);
+      if (!held.empty())
         continue;
       dims.emplace_back(argument, dim);
       if (excluded.contains(number))
@@ -179,13 +203,13 @@ Splits Chooser::run(bool splitsVocabulary) {
   }
   wanted = candidates.takeVector();
   llvm::SetVector<unsigned> chosen = choose(wanted);
+  findKeyHeads(chosen);
   Splits splits;
   for (auto &[argument, dim] : dims) {
-    if (!chosen.contains(classes.find(argument, dim)))
-      continue;
-    llvm::SmallBitVector &split = splits[getState(entry, argument)];
-    split.resize(cast<RankedTensorType>(argument.getType()).getRank());
-    split.set(dim);
+    unsigned number = classes.find(argument, dim);
+    if (chosen.contains(number) || shared.contains(number))
+      splits[getState(entry, argument)].push_back(
+          {dim, shared.contains(number)});
   }
   return splits;
 }
@@ -197,21 +221,28 @@ bool Chooser::reportDropped(bool strict) {
   llvm::SetVector<unsigned> chosen = choose(all);
   bool isGood = true;
   for (auto &[number, dim] : uneven) {
-    if (!chosen.contains(number))
+    if (!chosen.contains(number) || shared.contains(number))
       continue;
     isGood = false;
     Location loc = dim.first.getLoc();
-    (strict ? emitError(loc) : emitRemark(loc))
-        << "dimension " << dim.second << " of state "
-        << getState(entry, dim.first) << " has size "
-        << classes.get(number).size << ", which the " << ranks << " ranks of '"
-        << axis << "' do not divide: it stays whole";
+    int64_t whole =
+        cast<RankedTensorType>(dim.first.getType()).getDimSize(dim.second);
+    int64_t parts = classes.get(number).size;
+    InFlightDiagnostic told = strict ? emitError(loc) : emitRemark(loc);
+    told << "dimension " << dim.second << " of state "
+         << getState(entry, dim.first) << " has size " << whole;
+    if (parts != whole)
+      told << ", in " << parts << " parts of " << whole / parts
+           << " that stay together";
+    told << ", which the " << ranks << " ranks of '"
+         << dist::MeshOp::kTensorAxis << "' do not divide: it stays whole";
   }
   return isGood;
 }
 
 /// Says on the arguments of an entry what was chosen of their states.
-static void split(func::FuncOp entry, const Splits &splits, StringRef axis) {
+static void split(func::FuncOp entry, const Splits &splits,
+                  ArrayRef<StringRef> axes) {
   MLIRContext *context = entry.getContext();
   for (BlockArgument argument : entry.getArguments()) {
     auto found = splits.find(getState(entry, argument));
@@ -219,8 +250,9 @@ static void split(func::FuncOp entry, const Splits &splits, StringRef axis) {
     if (found == splits.end() || !constraint)
       continue;
     SmallVector<dist::AxesAttr> dims(constraint.getSharding().getDims());
-    for (unsigned dim : found->second.set_bits())
-      dims[dim] = dist::AxesAttr::get(context, axis);
+    for (auto [dim, isShared] : found->second)
+      dims[dim] =
+          dist::AxesAttr::get(context, isShared ? axes.take_front() : axes);
     constraint.setShardingAttr(dist::ShardingAttr::get(
         context, constraint.getSharding().getMesh(), dims));
   }
@@ -233,9 +265,7 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
-    StringRef axis = dist::MeshOp::kTensorAxis;
-    int64_t ranks = mesh ? mesh.findAxisSize(axis).value_or(1) : 1;
-    if (ranks == 1)
+    if (countTensorRanks(mesh) == 1)
       return;
     // A step reads all that others read, and has the most to split.
     func::FuncOp chosenOn = nn::findEntry(module, nn::EntryKind::step);
@@ -244,12 +274,12 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       chosenOn = entries.front();
     if (!chosenOn)
       return;
-    Chooser chooser(chosenOn, axis, ranks);
+    Chooser chooser(chosenOn, mesh);
     Splits splits = chooser.run(vocabulary);
     if (!chooser.reportDropped(strict) && strict)
       return signalPassFailure();
     for (func::FuncOp entry : entries)
-      split(entry, splits, axis);
+      split(entry, splits, getTensorAxes(mesh));
   }
 };
 } // namespace

@@ -67,6 +67,16 @@ constexpr Setting kSplits[] = {
     {"cp x sp, forward", "cp=2,sp=2", 1, 0, false, false, Program::Decoder},
     {"sp x cp x tp", "cp=2,sp=2,tp=2", 1, 0, false, true, Program::Decoder}};
 
+/// Four ranks of which two share a key head.
+constexpr Setting kGrouped[] = {
+    {"tp, shared heads", "tp=4", 1, 0, false, true, Program::Grouped},
+    {"dp x tp, shared heads, two micro-batches", "dp=2,tp=4", 2, 0, false, true,
+     Program::Grouped},
+    {"tp, shared heads, sequence parallelism", "tp=4", 1, 0, false, true,
+     Program::Grouped, "", "sequence_parallelism=true"},
+    {"dp_shard x tp, shared heads, ZeRO-3", "dp_shard=2,tp=4", 1, 3, false,
+     true, Program::Grouped}};
+
 std::vector<Setting> constrain(unsigned seeds) {
   std::vector<Setting> settings;
   for (Setting setting : kConstrained)
@@ -202,6 +212,47 @@ TEST_F(EquivalenceTest, RejectsLocalMutantsOfSplitSequencesAndHeads) {
         "term added before the sum", "shifted window", "missing mask",
         "the first part on each rank"})
     EXPECT_GT(all.differing[change], 0) << change;
+}
+
+/// Where key heads are shared, ranks add up terms of their gradients.
+static SmallVector<dist::AllReduceOp> findKeySums(ModuleOp module) {
+  SmallVector<dist::AllReduceOp> sums;
+  module.walk([&](dist::AllReduceOp op) {
+    if (llvm::equal(op.getAxes().getNames(),
+                    ArrayRef(StringAttr::get(module.getContext(), "tp"))))
+      sums.push_back(op);
+  });
+  return sums;
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfSharedKeyHeads) {
+  Tally tally;
+  unsigned first = 0;
+  for (Setting setting : kGrouped) {
+    setting.firstSeed = first += 100000;
+    OwningOpRef<ModuleOp> logical = makeLogical(setting);
+    ASSERT_TRUE(logical);
+    tryLocal(*logical, setting, countSeeds(60), tally, &Mutator::changeSplits);
+    tryLocal(*logical, setting, countSeeds(20), tally, &Mutator::changeLocal);
+    OwningOpRef<ModuleOp> local(logical->clone());
+    ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
+    size_t sums = findKeySums(*local).size();
+    EXPECT_GE(sums, 2u) << setting.name;
+    evaluate::TensorsByName expected;
+    ASSERT_TRUE(
+        succeeded(evaluate::evaluateModule(*logical, inputs, {}, expected)));
+    for (size_t number = 0; number < sums; ++number) {
+      OwningOpRef<ModuleOp> mutant(local->clone());
+      dist::AllReduceOp sum = findKeySums(*mutant)[number];
+      sum.getResult().replaceAllUsesWith(sum->getOperand(0));
+      sum.erase();
+      count(*logical, *mutant, expected, "a term of shared heads", number,
+            tally);
+    }
+  }
+  tally.print();
+  EXPECT_GE(tally.count(), 60);
+  EXPECT_GE(tally.differing["a term of shared heads"], 8);
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfExchangedRows) {

@@ -178,6 +178,41 @@ func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %labels: tensor<8x4xi6
 }
 )";
 
+/// Attention of four query heads and two key heads, which ranks share.
+static constexpr const char *kGrouped = R"(
+module attributes {accel.phase = "nn"} {
+nn.state @wq : tensor<8x8xf32> = #init_wq
+nn.state @wk : tensor<8x4xf32> = #init_wk
+nn.state @wv : tensor<8x4xf32> = #init_wv
+nn.state @wo : tensor<8x8xf32> = #init_wo
+func.func @main(%x: tensor<8x4x8xf32> {nn.input = "x"},
+    %wq: tensor<8x8xf32> {nn.state = @wq}, %wk: tensor<8x4xf32> {nn.state = @wk},
+    %wv: tensor<8x4xf32> {nn.state = @wv}, %wo: tensor<8x8xf32> {nn.state = @wo})
+    -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+  %n = nn.tanh %x : tensor<8x4x8xf32>
+  %q0 = nn.matmul %n, %wq : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %k0 = nn.matmul %n, %wk : (tensor<8x4x8xf32>, tensor<8x4xf32>) -> tensor<8x4x4xf32>
+  %v0 = nn.matmul %n, %wv : (tensor<8x4x8xf32>, tensor<8x4xf32>) -> tensor<8x4x4xf32>
+  %q1 = nn.reshape %q0 : (tensor<8x4x8xf32>) -> tensor<8x4x4x2xf32>
+  %k1 = nn.reshape %k0 : (tensor<8x4x4xf32>) -> tensor<8x4x2x2xf32>
+  %v1 = nn.reshape %v0 : (tensor<8x4x4xf32>) -> tensor<8x4x2x2xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : (tensor<8x4x4x2xf32>) -> tensor<8x4x4x2xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : (tensor<8x4x2x2xf32>) -> tensor<8x2x4x2xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : (tensor<8x4x2x2xf32>) -> tensor<8x2x4x2xf32>
+  %a:2 = nn.attention %q, %k, %v {causal, scale = 0.5 : f64} : (tensor<8x4x4x2xf32>, tensor<8x2x4x2xf32>, tensor<8x2x4x2xf32>) -> (tensor<8x4x4x2xf32>, tensor<8x4x4xf32>)
+  %a1 = nn.transpose %a#0 [0, 2, 1, 3] : (tensor<8x4x4x2xf32>) -> tensor<8x4x4x2xf32>
+  %a2 = nn.reshape %a1 : (tensor<8x4x4x2xf32>) -> tensor<8x4x8xf32>
+  %o = nn.matmul %a2, %wo : (tensor<8x4x8xf32>, tensor<8x8xf32>) -> tensor<8x4x8xf32>
+  %h = nn.add %x, %o : tensor<8x4x8xf32>
+  %s = nn.mul %h, %h : tensor<8x4x8xf32>
+  %m = nn.reduce sum %s dims [0, 1, 2] : (tensor<8x4x8xf32>) -> tensor<f32>
+  %c = nn.constant dense<0.03125> : tensor<f32>
+  %loss = nn.mul %m, %c : tensor<f32>
+  return %loss : tensor<f32>
+}
+}
+)";
+
 static std::string randomElements(std::mt19937 &random,
                                   ArrayRef<int64_t> shape) {
   std::string text = "dense<";
@@ -246,7 +281,7 @@ MutantsTest::MutantsTest() {
 
 OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
   std::mt19937 random(7);
-  const char *programs[] = {kProgram, kUneven, kRows, kDecoder};
+  const char *programs[] = {kProgram, kUneven, kRows, kDecoder, kGrouped};
   std::string text = programs[static_cast<int>(setting.program)];
   const std::string dropout = "nn.dropout %a ratio 2.5e-01 site 0";
   // Draws in training alone.
@@ -264,6 +299,11 @@ OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
     states.push_back({"#init_places", {4, 8}});
     states.push_back({"#init_scale", {8}});
     states.push_back({"#init_shift", {8}});
+  } else if (setting.program == Program::Grouped) {
+    states = {{"#init_wq", {8, 8}},
+              {"#init_wk", {8, 4}},
+              {"#init_wv", {8, 4}},
+              {"#init_wo", {8, 8}}};
   } else {
     bool isUneven = setting.program == Program::Uneven;
     int64_t rows = isUneven ? 7 : 16, width = isUneven ? 5 : 16;

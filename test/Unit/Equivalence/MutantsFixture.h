@@ -12,8 +12,8 @@ namespace accel::test {
 /// Square: of tensors with the same sizes. Uneven: states that ranks cannot
 /// split evenly, and rows in another order than the batch's. Rows: large tables
 /// of which few rows are read. Decoder: a layer of a language model, its
-/// vocabulary a tied table.
-enum class Program { Square, Uneven, Rows, Decoder };
+/// vocabulary a tied table. Grouped: query heads that share key heads.
+enum class Program { Square, Uneven, Rows, Decoder, Grouped };
 
 /// A program, and how it is placed.
 struct Setting {
