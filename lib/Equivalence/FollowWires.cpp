@@ -74,7 +74,7 @@ LogicalResult Follower::checkWire(dist::CollectiveOpInterface op,
     all &= llvm::all_of(term, isForGradients);
   for (const View &view : result.views)
     all &= logical.isForGradients(view.root);
-  if (!all || !result.turned.empty())
+  if (!all)
     return refuse("rounds a sum that not only gradients are made of");
   return success();
 }

@@ -55,6 +55,10 @@
 // CHECK: dist.all_reduce sum %{{.*}} over @mesh {dp} : tensor<4xbf16>
 // CHECK-LABEL: @scaled(
 // CHECK: dist.all_reduce sum %arg0 over @mesh {dp} : tensor<4xf32>
+// Rows that are added to a table are no sum of the table's terms.
+// CHECK-LABEL: @rows(
+// CHECK: %[[TABLE:.*]] = dist.all_reduce sum %arg0 over @mesh {dp} wire f16 : tensor<4x2xf32>
+// CHECK: dist.all_reduce sum %arg1 over @mesh {dp} : tensor<3x2xf32>
 
 //--- step.mlir
 module attributes {accel.phase = "train", accel.gradient_wire = bf16} {
@@ -120,5 +124,12 @@ module attributes {accel.gradient_wire = f16} {
     %m = nn.mul %s, %s : tensor<4xf32>
     %g = nn.gradient %m of @w : tensor<4xf32>
     return %g : tensor<4xf32>
+  }
+  func.func @rows(%t: tensor<4x2xf32>, %u: tensor<3x2xf32>, %i: tensor<3xi64>) -> tensor<4x2xf32> {
+    %a = dist.all_reduce sum %t over @mesh {dp} : tensor<4x2xf32>
+    %b = dist.all_reduce sum %u over @mesh {dp} : tensor<3x2xf32>
+    %s = nn.scatter_add %a, %i, %b dim 0 : (tensor<4x2xf32>, tensor<3xi64>, tensor<3x2xf32>) -> tensor<4x2xf32>
+    %g = nn.gradient %s of @m : tensor<4x2xf32>
+    return %g : tensor<4x2xf32>
   }
 }

@@ -63,12 +63,7 @@ bool Compressor::compress(Operation *sum) {
   ArrayRef<StringAttr> axes = collective.getAxes().getNames();
   if (kind.getValue() != dist::Reduction::sum ||
       element.getIntOrFloatBitWidth() <= wire.getIntOrFloatBitWidth() ||
-      llvm::all_of(axes, isTensorAxis) ||
-      llvm::any_of(axes,
-                   [](StringAttr axis) {
-                     return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
-                   }) ||
-      !isForGradients(sum->getResult(0)))
+      llvm::all_of(axes, isTensorAxis) || !isForGradients(sum->getResult(0)))
     return false;
   if (llvm::any_of(axes, isTensorAxis)) {
     auto all = dyn_cast<dist::AllReduceOp>(sum);
