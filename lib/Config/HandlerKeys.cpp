@@ -29,9 +29,9 @@ static constexpr Key kDdp[] = {
          "comm_hook: the type in which data-parallel ranks send gradients")
         .only("no|fp16|bf16")
         .sets("comm_hook"),
-    later("comm_wrapper", "~no,fp16,bf16", "no",
-          "gradients that are rounded to two types on their way between ranks")
-        .unless("no"),
+    done("comm_wrapper", "~no,fp16,bf16", "no",
+         "rounds once more: to the type of comm_hook, or, without a hook, not "
+         "at all"),
     later("comm_state_option", "mapping", "{}",
           "gradients that are sent as products of low rank (PowerSGD)")
         .unless("{}"),

@@ -104,7 +104,7 @@ Error Resolver::readAll() {
       errors =
           joinErrors(std::move(errors), claimMegatron(file, ledger, layout));
     else
-      claimRows(file, ledger, [](const Setting &) { return true; });
+      errors = joinErrors(std::move(errors), claimHandlers(file, ledger));
     append_range(config.keys, file.settings);
   }
   return errors;
