@@ -21,6 +21,7 @@ inline constexpr llvm::StringLiteral kFoldedParametersAttr =
 inline constexpr llvm::StringLiteral kUnshiftedLabelsAttr =
     "accel.unshifted_labels";
 inline constexpr llvm::StringLiteral kUntrainableAttr = "accel.untrainable";
+inline constexpr llvm::StringLiteral kGradientWireAttr = "accel.gradient_wire";
 
 /// The phases in their order.
 enum class Phase { NN, Train, Dist, Decided, Local, Plan };

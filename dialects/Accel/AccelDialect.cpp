@@ -3,6 +3,7 @@
 #include "dialects/Accel/Accel.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 #include "dialects/Accel/AccelDialect.cpp.inc"
 
@@ -64,6 +65,11 @@ static constexpr Row kRows[] = {
      [](Attribute one) { return isa<StringAttr>(one); }},
     {kUntrainableAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
+    {kGradientWireAttr, "f16 or bf16",
+     [](Attribute one) {
+       auto type = dyn_cast<TypeAttr>(one);
+       return type && (type.getValue().isF16() || type.getValue().isBF16());
+     }},
 };
 
 LogicalResult AccelDialect::verifyOperationAttribute(Operation *op,

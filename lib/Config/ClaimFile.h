@@ -39,6 +39,9 @@ llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
 /// Requires a file whose distributed_type is MEGATRON_LM.
 void claimMegatronPlugin(const File &file, Ledger &ledger);
 
+/// Of handlers. Fails where one asks of another what is not done.
+llvm::Error claimHandlers(const File &file, Ledger &ledger);
+
 /// Of Megatron-LM's own arguments. Fails as `claimDeepSpeed` does.
 llvm::Error claimMegatron(File &file, Ledger &ledger, Layout &layout);
 

@@ -25,14 +25,15 @@ static constexpr Key kDdp[] = {
     noted("gradient_as_bucket_view", "bool", "false",
           "a bucket's gradients lie in one buffer where that spares a copy"),
     noted("static_graph", "bool", "false", "the graph is static always"),
-    later("comm_hook", "~no,fp16,bf16,power_sgd,batched_power_sgd", "no",
-          "gradients that are compressed on their way between ranks")
-        .unless("no"),
-    later("comm_wrapper", "~no,fp16,bf16", "no",
-          "gradients that are compressed on their way between ranks")
-        .unless("no"),
+    done("comm_hook", "~no,fp16,bf16,power_sgd,batched_power_sgd", "no",
+         "comm_hook: the type in which data-parallel ranks send gradients")
+        .only("no|fp16|bf16")
+        .sets("comm_hook"),
+    done("comm_wrapper", "~no,fp16,bf16", "no",
+         "rounds once more: to the type of comm_hook, or, without a hook, not "
+         "at all"),
     later("comm_state_option", "mapping", "{}",
-          "gradients that are compressed on their way between ranks")
+          "gradients that are sent as products of low rank (PowerSGD)")
         .unless("{}"),
 };
 

@@ -103,6 +103,8 @@ Error Resolver::readAll() {
     else if (file.kind == File::Kind::Megatron)
       errors =
           joinErrors(std::move(errors), claimMegatron(file, ledger, layout));
+    else
+      errors = joinErrors(std::move(errors), claimHandlers(file, ledger));
     append_range(config.keys, file.settings);
   }
   return errors;

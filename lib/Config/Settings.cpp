@@ -35,6 +35,8 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("cp.strategy", "allgather,ring",
            "how cp ranks get at each other's keys and values"),
     ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
+    ofPass("comm_hook", "no,fp16,bf16",
+           "the type in which data-parallel ranks send gradients"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "
            "divide, is an error"),

@@ -2,7 +2,6 @@
 // and why they stand in this order.
 
 #include "Phases.h"
-#include "lib/Precision/Passes.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -26,7 +25,11 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
     // A forward program stays as it is.
-    return autodiff::buildTrainPipeline(pm, options.train);
+    autodiff::buildTrainPipeline(pm, options.train);
+    // Here already: the proof holds one rank's program against this phase.
+    if (options.wire.hook != "no")
+      pm.addPass(precision::createDeclareWirePass(options.wire));
+    return;
   case Phase::Dist:
     // What is proved of one rank's program is held against this one.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));

@@ -9,6 +9,7 @@
 #include "lib/Equivalence/Passes.h"
 #include "lib/Parallel/Passes.h"
 #include "lib/Plan/Pipeline.h"
+#include "lib/Precision/Passes.h"
 #include "lib/Search/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -23,6 +24,7 @@ using accel::Phase;
 /// nothing is copied from one to the next.
 struct PhaseOptions {
   autodiff::TrainOptions train;
+  precision::DeclareWirePassOptions wire;
   parallel::PlaceOptions place;
   search::DecidePassOptions decide;
   plan::PlanOptions plan;

@@ -47,6 +47,11 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     FailureOr<PhaseOptions> options = phaseOptions();
     if (failed(options))
       return signalPassFailure();
+    if (*reached >= Phase::Train && options->wire.hook != "no") {
+      module.emitError() << "cannot use 'comm_hook': the module is in phase '"
+                         << stringifyPhase(*reached) << "', past what reads it";
+      return signalPassFailure();
+    }
     options->logical = equivalence::makeKeptProgram();
     for (int phase = static_cast<int>(*reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {

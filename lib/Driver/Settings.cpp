@@ -27,6 +27,15 @@ public:
           return option || text == off;
         }) {}
 
+  /// One of some words, separated by ','.
+  Into(std::string &option, StringLiteral words)
+      : expectation(words), read([&option, words](StringRef text) {
+          SmallVector<StringRef> each;
+          words.split(each, ',');
+          option = text.str();
+          return is_contained(each, text);
+        }) {}
+
   StringRef expectation;
   std::function<bool(StringRef)> read;
 };
@@ -51,6 +60,10 @@ static constexpr Row kRows[] = {
      }},
     {"tp.vocabulary",
      [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
+    {"comm_hook",
+     [](PhaseOptions &o) -> Into {
+       return {o.wire.hook, "no,fp16,bf16"};
+     }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 

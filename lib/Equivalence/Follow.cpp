@@ -277,7 +277,7 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
                           << why;
-  return success();
+  return checkWire(op, result);
 }
 
 LogicalResult Follower::follow(Operation *op) {

@@ -92,6 +92,8 @@ private:
   using Operands = std::vector<std::vector<Piece>>;
 
   mlir::LogicalResult followCollective(dist::CollectiveOpInterface op);
+  mlir::LogicalResult checkWire(dist::CollectiveOpInterface op,
+                                const Known &result);
   void followSource(mlir::Operation *op);
   bool followOffset(mlir::Operation *op, Known &result);
   bool followSum(mlir::Operation *op, Known &result);

@@ -2,6 +2,7 @@
 
 #include "Logical.h"
 
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
@@ -70,6 +71,9 @@ void Logical::add(Operation *op) {
 }
 
 Logical::Logical(func::FuncOp entry) {
+  if (auto module = entry->getParentOfType<ModuleOp>())
+    if (auto declared = module->getAttrOfType<TypeAttr>(kGradientWireAttr))
+      wire = declared.getValue();
   for (BlockArgument argument : entry.getArguments()) {
     unsigned number = argument.getArgNumber();
     if (auto name = entry.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))

@@ -52,6 +52,13 @@ public:
   /// of an op, is in the program; none for others.
   mlir::Value getSumOf(mlir::Value added) const { return sums.lookup(added); }
 
+  /// The type that terms of gradients may be rounded to between ranks; null if
+  /// the program declares none.
+  mlir::Type getWire() const { return wire; }
+  /// Whether nothing but gradients is made of a root: no rounding of it shows
+  /// anywhere else.
+  bool isForGradients(mlir::Value root);
+
   /// Arguments, and roots of results.
   llvm::StringMap<mlir::Value> inputs, states, outputs, newStates;
   /// The order in which the program has states and outputs
@@ -76,6 +83,8 @@ private:
   mlir::Block written;
   llvm::DenseMap<mlir::Value, mlir::Value> sums; ///< written, and what it is
   llvm::DenseMap<mlir::Value, mlir::Operation *> addedFrom; ///< the reverse
+  mlir::Type wire;
+  llvm::DenseMap<mlir::Value, bool> forGradients; ///< as far as asked
 };
 
 } // namespace accel::equivalence

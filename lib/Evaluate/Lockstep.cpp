@@ -128,6 +128,13 @@ LogicalResult Lockstep::executeCollective(dist::CollectiveOpInterface op,
           takeChunk(operands[0][rank], slice.getDim(), indexOf(rank), count);
     return success();
   }
+  // What comes in has that type, and what goes out.
+  auto roundToWire = [&](Tensor &tensor) {
+    if (std::optional<Type> wire = op.getWireType();
+        wire && mode == EvaluationMode::OwnTypes)
+      for (double &value : tensor.mutableFloats())
+        value = roundToType(value, *wire);
+  };
   for (int64_t rank = 0; rank < ranks; ++rank) {
     SmallVector<int64_t> members = mesh.getGroup(rank, op.getAxes());
     if (members.front() != rank)
@@ -135,16 +142,14 @@ LogicalResult Lockstep::executeCollective(dist::CollectiveOpInterface op,
     GroupTensors group;
     for (int64_t member : members) {
       Tensor tensor = operands[0][member];
-      if (std::optional<Type> wire = op.getWireType();
-          wire && mode == EvaluationMode::OwnTypes)
-        for (double &value : tensor.mutableFloats())
-          value = roundToType(value, *wire);
+      roundToWire(tensor);
       group.push_back(std::move(tensor));
     }
     GroupTensors outcome = executeOnGroup(op, group);
     if (outcome.empty())
       return op->emitOpError() << "has no meaning to the evaluator";
     for (auto [member, tensor] : llvm::zip(members, outcome)) {
+      roundToWire(tensor);
       if (mode == EvaluationMode::OwnTypes)
         tensor.roundToElementType();
       result[member] = std::move(tensor);

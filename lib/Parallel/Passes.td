@@ -653,6 +653,40 @@ def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def CompressGradientsPass : Pass<"dist-compress-gradients", "::mlir::ModuleOp"> {
+  let summary = "Sends terms of gradients between data-parallel ranks in 16 bits";
+  let description = [{
+    Where the module says `accel.gradient_wire`, sums over ranks that nothing reads but
+    gradients get it as their type on the wire: all_reduces and reduce_scatters of f32
+    or f64 from which additions, views, casts, padding and accumulators alone lead to
+    an `nn.gradient`. Each rank's term is rounded to the type, and so is their sum:
+    it is added up in f32, and rounded once (PyTorch with Gloo or NCCL rounds after each addition).
+
+    The mean's division stands before the sum: the loss is the mean over the batch of all ranks,
+    so its gradient begins with 1 over their number, and a rank's term is what PyTorch's hook has after
+    `div_(world_size)`. PyTorch rounds before it divides: where fp16 is too small for its terms
+    (above 65504) it need not be for these.
+
+    Ranks along any axis but `tp` have samples or positions of their own: those of `cp` and `sp` are
+    one group with those of `dp_replicate` and `dp_shard`. Terms along `tp` are of the same
+    product: an all_reduce over both is made in two, that of `tp` unrounded; a
+    reduce_scatter over both is left as it is. Where gradients are summed over ranks in each
+    micro-batch (ZeRO-2 and 3), each of these sums is rounded; else there is one for a step,
+    as in DDP with `no_sync`. Rows of tables that are gathered, and not
+    summed, are sent as they are. Where no sum is found, a warning says so.
+    Works on one rank's program, behind `dist-localize`.
+
+    ```mlir
+    %s = dist.all_reduce sum %dw over @mesh {dp_replicate} : tensor<4x4xf32>
+    %g = nn.gradient %s of @w : tensor<4x4xf32>
+    // becomes
+    %s = dist.all_reduce sum %dw over @mesh {dp_replicate} wire bf16 : tensor<4x4xf32>
+    %g = nn.gradient %s of @w : tensor<4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def VerifyLocalPass : Pass<"local-verify", "::mlir::ModuleOp"> {
   let summary = "Checks what phase `local` guarantees";
   let description = [{

@@ -76,4 +76,6 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());
   pm.addPass(createRingAttentionPass());
+  // Now that every sum is a collective, and gradients are still marked.
+  pm.addPass(createCompressGradientsPass());
 }

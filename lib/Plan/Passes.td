@@ -5,6 +5,25 @@
 
 include "mlir/Pass/PassBase.td"
 
+def NarrowWiresPass : Pass<"local-narrow-wires", "::mlir::ModuleOp"> {
+  let summary = "Casts what ranks exchange to its type on the wire";
+  let description = [{
+    What a collective's `wire` says, as ops: its operand is cast to that type, the collective
+    works on it, and its result is cast back. The casts become part of the kernels
+    around them, and the buffers that ranks exchange hold the narrow type: no
+    collective of a plan has a wire type of its own.
+
+    ```mlir
+    %s = dist.all_reduce sum %dw over @mesh {dp_replicate} wire bf16 : tensor<4x4xf32>
+    // becomes
+    %0 = nn.cast %dw : (tensor<4x4xf32>) -> tensor<4x4xbf16>
+    %1 = dist.all_reduce sum %0 over @mesh {dp_replicate} : tensor<4x4xbf16>
+    %s = nn.cast %1 : (tensor<4x4xbf16>) -> tensor<4x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
+}
+
 def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Outlines fused groups of ops as kernels";
   let description = [{

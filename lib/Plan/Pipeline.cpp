@@ -8,6 +8,8 @@ using namespace mlir;
 
 void accel::plan::buildPlanPipeline(OpPassManager &pm,
                                     const PlanOptions &options) {
+  // Before fusion, which takes the casts into the kernels around them.
+  pm.addPass(createNarrowWiresPass());
   // While values are tensors, fusion is a question about ops.
   pm.addPass(createFormKernelsPass({options.target}));
   // What is left are commands and views: give them bytes.

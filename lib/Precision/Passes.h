@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PRECISION_PASSES_H
 #define ACCEL_LIB_PRECISION_PASSES_H
 
+#include "dialects/Accel/Accel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -30,4 +30,19 @@ def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def DeclareWirePass : Pass<"train-declare-wire", "::mlir::ModuleOp"> {
+  let summary = "Says in which type data-parallel ranks send their terms of gradients";
+  let description = [{
+    Writes `accel.gradient_wire` on a module that has a training step: what
+    `dist-compress-gradients` obeys, and what the proof of one rank's program takes for
+    a rounding that was asked for. It changes no op: on one rank no gradient is sent.
+
+    ```mlir
+    module attributes {accel.gradient_wire = bf16} { … }
+    ```
+  }];
+  let dependentDialects = ["::accel::AccelDialect"];
+  let options = [Option<"hook", "hook", "std::string", "\"no\"", "no, fp16 or bf16: what `comm_hook` of PyTorch's DDP is">];
+}
+
 #endif

@@ -28,9 +28,11 @@ static Row describe(dist::CollectiveOpInterface op, StringRef task,
   row.count = count;
   row.kind = op->getName().stripDialect().str();
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+  // What is sent, which may be narrower than what is computed with.
+  Type element = op.getWireType().value_or(type.getElementType());
   row.bytes = type.getNumElements() *
-              llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  llvm::raw_string_ostream(row.dtype) << type.getElementType();
+              llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  llvm::raw_string_ostream(row.dtype) << element;
   row.node = report::describeNode(op);
   // What is returned is for no node, and comes from one.
   if (Operation *made = op->getOperand(0).getDefiningOp();

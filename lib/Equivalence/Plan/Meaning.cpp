@@ -305,7 +305,6 @@ LogicalResult Meaning::evaluateCollective(dist::CollectiveOpInterface op,
   CollectiveKey key;
   key.kind = op->getName().stripDialect();
   key.axes.assign(axes.begin(), axes.end());
-  key.wire = op.getWireType().value_or(Type());
   llvm::TypeSwitch<Operation *>(op.getOperation())
       .Case<dist::AllReduceOp>([&](auto reduce) {
         key.combine = dist::stringifyReduction(reduce.getKind());
@@ -325,10 +324,13 @@ LogicalResult Meaning::evaluateCollective(dist::CollectiveOpInterface op,
       })
       .Case<dist::BroadcastOp>(
           [&](auto cast) { key.sources.push_back(cast.getRoot()); });
-  FailureOr<TermId> result = collective(key, shape, operands[0], op);
+  // What is sent in another type is what was cast to it.
+  Type own = elementOf(op->getResult(0)), sent = op.getWireType().value_or(own);
+  FailureOr<TermId> result =
+      collective(key, shape, cast(operands[0], sent, op), op);
   if (failed(result))
     return failure();
-  results.push_back(*result);
+  results.push_back(cast(*result, own, op));
   return success();
 }
 

@@ -3,12 +3,13 @@
 // CHECK: module attributes {accel.config = {keys = ["a.yaml:1: debug = true"], zero_stage = "2 (a.yaml:3 zero_stage)"},
 // CHECK-SAME: accel.decisions = {micro_batches = 2 : i64},
 // CHECK-SAME: accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
-// CHECK-SAME: accel.phase = "decided", accel.seed = 7 : i64,
+// CHECK-SAME: accel.gradient_wire = bf16, accel.phase = "decided", accel.seed = 7 : i64,
 // CHECK-SAME: accel.unshifted_labels = "labels", accel.untrainable = "its bias is not in it"}
 module attributes {
   accel.phase = "decided",
   accel.decisions = {micro_batches = 2 : i64},
   accel.config = {zero_stage = "2 (a.yaml:3 zero_stage)", keys = ["a.yaml:1: debug = true"]},
+  accel.gradient_wire = bf16,
   accel.seed = 7 : i64,
   accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
   accel.unshifted_labels = "labels",

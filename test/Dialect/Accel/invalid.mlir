@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.untrainable', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -57,3 +57,8 @@ module attributes {accel.unshifted_labels} {}
 
 // expected-error @below {{expected 'accel.untrainable' to be a string, found true}}
 module attributes {accel.untrainable = true} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.gradient_wire' to be f16 or bf16, found f64}}
+module attributes {accel.gradient_wire = f64} {}

@@ -1,0 +1,22 @@
+// What handlers decide together.
+
+#include "ClaimFile.h"
+
+using namespace llvm;
+using namespace accel::config;
+
+Error accel::config::claimHandlers(const File &file, Ledger &ledger) {
+  claimRows(file, ledger, [](const Setting &) { return true; });
+  const Setting *hook = file.get("DistributedDataParallelKwargs.comm_hook");
+  const Setting *wrapper =
+      file.get("DistributedDataParallelKwargs.comm_wrapper");
+  // Accelerate wraps a hook, and nothing where there is none.
+  if (!hook || !wrapper || hook->value == "no" || wrapper->value == "no" ||
+      hook->value == wrapper->value)
+    return Error::success();
+  return failAt(wrapper->place,
+                "'" + wrapper->path + ": " + wrapper->value +
+                    "' is not supported yet around 'comm_hook: " + hook->value +
+                    "': gradients that are rounded to two types on their way "
+                    "between ranks");
+}

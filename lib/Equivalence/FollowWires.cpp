@@ -1,0 +1,80 @@
+// Types on the wire: a rounding between ranks is one that the logical program
+// declares, of sums that nothing but gradients is made of.
+
+#include "Follow.h"
+
+#include "dialects/NN/NN.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+/// Whether a value is one of the update: behind the mark of a gradient.
+static bool isMarked(Value value) {
+  for (Value end = skipPlacement(value); value != end;
+       value = value.getDefiningOp()->getOperand(0))
+    if (value.getDefiningOp<nn::GradientOp>())
+      return true;
+  return false;
+}
+
+bool Logical::isForGradients(Value root) {
+  auto [found, isNew] = forGradients.try_emplace(root, false);
+  if (!isNew)
+    return found->second;
+  bool isGradient = llvm::any_of(root.getUsers(), [](Operation *user) {
+    return isa<nn::GradientOp>(user);
+  });
+  bool all = true;
+  if (!isGradient)
+    for (auto *results : {&outputs, &newStates})
+      for (auto &result : *results)
+        all &= result.second != root;
+  for (Operation *reader : getReaders(root))
+    for (OpOperand &operand : reader->getOpOperands()) {
+      if (rootOf(operand.get()) != root || isMarked(operand.get()))
+        continue;
+      // What only adds, moves, cuts or converts it.
+      bool passesOn =
+          isa<nn::AddOp, nn::CastOp, nn::ReshapeOp, nn::TransposeOp,
+              nn::SliceOp, nn::ConcatOp, nn::PadOp>(reader) ||
+          (isa<nn::ScatterAddOp>(reader) && operand.getOperandNumber() == 0);
+      all &= passesOn && isForGradients(rootOf(reader->getResult(0)));
+    }
+  return forGradients[root] = all;
+}
+
+LogicalResult Follower::checkWire(dist::CollectiveOpInterface op,
+                                  const Known &result) {
+  std::optional<Type> wire = op.getWireType();
+  if (!wire)
+    return success();
+  auto refuse = [&](const Twine &what) {
+    return op.emitError() << "does not follow from the logical program: "
+                          << what;
+  };
+  if (*wire != logical.getWire()) {
+    InFlightDiagnostic error = refuse("sends ") << *wire << ", expected ";
+    if (logical.getWire())
+      return error << logical.getWire() << ", which it declares for gradients";
+    return error << "its own type: no rounding of gradients is declared";
+  }
+  auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
+  if (!kind || kind.getValue() != dist::Reduction::sum)
+    return refuse("rounds what is no sum");
+  for (StringAttr axis : op.getAxes().getNames())
+    if (axis.getValue() == dist::MeshOp::kTensorAxis)
+      return refuse("rounds a sum over axis '" + axis.getValue() +
+                    "', whose ranks share the work on a sample");
+  auto isForGradients = [&](const Piece &piece) {
+    return logical.isForGradients(piece.logical);
+  };
+  bool all = llvm::all_of(result.pieces, isForGradients);
+  for (const std::vector<Piece> &term : result.terms)
+    all &= llvm::all_of(term, isForGradients);
+  for (const View &view : result.views)
+    all &= logical.isForGradients(view.root);
+  if (!all)
+    return refuse("rounds a sum that not only gradients are made of");
+  return success();
+}
