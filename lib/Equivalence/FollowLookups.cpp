@@ -109,7 +109,9 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
   llvm::erase_if(values[0], [&](const Piece &table) {
     return !(table.dims[dim] == split);
   });
-  values.insert(values.begin() + 1, hold(ranges.base, indices));
+  values.insert(values.begin() + 1,
+                ranges.base ? hold(ranges.base, indices)
+                            : std::vector<Piece>{makeFree(indices)});
   SmallVector<bool> zeros(values.size(), false);
   zeros[0] = startsAsZeros;
   for (auto &made : apply(whole, values, zeros, local, /*ownRows=*/true))

@@ -5,6 +5,7 @@
 
 #include "Follow.h"
 #include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -131,6 +132,8 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
                          bool countsFromEnd) {
   unsigned bits = getElementTypeOrSelf(indices).getIntOrFloatBitWidth();
   int64_t least = llvm::minIntN(bits), most = llvm::maxIntN(bits);
+  SplatElementsAttr constant;
+  bool areEqual = matchPattern(indices, m_Constant(&constant));
   for (rank = 0; rank * ownSize < size; ++rank) {
     int64_t begin = rank * ownSize, end = begin + ownSize;
     // Where the lookup itself changes from one expression to another.
@@ -143,6 +146,10 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
       ranges.push_back({starts[next], next + 1 < starts.size()
                                           ? starts[next + 1] - 1
                                           : most});
+    if (areEqual) {
+      int64_t index = constant.getSplatValue<APInt>().getSExtValue();
+      ranges = {{index, index}};
+    }
     for (size_t tried = 0; !ranges.empty(); ++tried) {
       range = ranges.back();
       ranges.pop_back();
@@ -174,5 +181,5 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
     }
   }
   // Each range is some rank's.
-  return base && !axes.empty() && maker.countRanks(axes) >= rank;
+  return (base || areEqual) && !axes.empty() && maker.countRanks(axes) >= rank;
 }

@@ -26,8 +26,9 @@ public:
   bool areOwn(mlir::Value row, mlir::Value own, int64_t size, int64_t ownSize,
               bool countsFromEnd);
 
-  /// What holds the indices that the values are computed of, and the axes along
-  /// which the rank has its number.
+  /// What holds the indices that the values are computed of, null where they
+  /// are a constant, all equal, and the axes along which the rank has its
+  /// number.
   mlir::Value base;
   Axes axes;
 
