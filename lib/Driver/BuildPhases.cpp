@@ -30,10 +30,16 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     if (options.wire.hook != "no")
       pm.addPass(precision::createDeclareWirePass(options.wire));
     return;
-  case Phase::Dist:
+  case Phase::Dist: {
     // What is proved of one rank's program is held against this one.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    return parallel::buildPlacePipeline(pm, options.place);
+    parallel::PlaceOptions place = options.place;
+    if (options.padded)
+      place.keepPadded = [&] {
+        return equivalence::createKeepPaddedPass(options.padded);
+      };
+    return parallel::buildPlacePipeline(pm, place);
+  }
   case Phase::Decided:
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
@@ -49,7 +55,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addPass(tasks::createMergeScatterAddsPass());
     pm.addPass(parallel::createVerifyLocalPass());
     // Whoever split it, it must compute what the whole program computes.
-    pm.addPass(equivalence::createVerifyEquivalencePass(options.logical));
+    pm.addPass(equivalence::createVerifyEquivalencePass(options.logical,
+                                                        options.padded));
     // The split obeys what was decided; this one looks.
     pm.addPass(search::createVerifyDecisionsPass());
     return;

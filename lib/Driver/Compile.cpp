@@ -231,6 +231,7 @@ LogicalResult Compilation::runPhases() {
                     stringifyPhase(*reached) + "'");
   PhaseOptions phases = options.phases;
   phases.logical = equivalence::makeKeptProgram();
+  phases.padded = equivalence::makeKeptProgram();
   phases.place.explain = !options.explain.empty();
   if (phases.place.explain && *reached >= Phase::Dist)
     return fail(context, options.input,

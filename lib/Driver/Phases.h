@@ -31,6 +31,8 @@ struct PhaseOptions {
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.
   std::shared_ptr<equivalence::KeptProgram> logical;
+  /// And the same one with its dimensions padded, if they were.
+  std::shared_ptr<equivalence::KeptProgram> padded;
 };
 
 /// Adds the passes that lead from the phase before `phase` to `phase`, the last

@@ -53,6 +53,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
       return signalPassFailure();
     }
     options->logical = equivalence::makeKeptProgram();
+    options->padded = equivalence::makeKeptProgram();
     for (int phase = static_cast<int>(*reached) + 1;
          phase <= static_cast<int>(*last); ++phase) {
       OpPassManager pipeline(ModuleOp::getOperationName());

@@ -22,6 +22,11 @@ namespace accel::equivalence {
 mlir::LogicalResult verifyEquivalence(mlir::ModuleOp logical,
                                       mlir::ModuleOp local);
 
+/// That `padded`, whose dimensions have elements behind those of `logical` and
+/// which nothing has split yet, computes the same.
+mlir::LogicalResult verifyPadding(mlir::ModuleOp logical,
+                                  mlir::ModuleOp padded);
+
 } // namespace accel::equivalence
 
 #endif // ACCEL_LIB_EQUIVALENCE_EQUIVALENCE_H

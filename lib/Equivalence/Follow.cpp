@@ -233,6 +233,12 @@ void Follower::followSource(Operation *op) {
     if (auto iota = dyn_cast<nn::IotaOp>(op))
       for (unsigned dim = 0; dim < piece.dims.size(); ++dim)
         piece.dims[dim].free = dim != iota.getDim();
+    // What is counted beyond the logical numbers is padding.
+    if (auto iota = dyn_cast<nn::IotaOp>(op);
+        iota && piece.dims.size() == shapeOf(piece.logical).size())
+      piece.dims[iota.getDim()].padding =
+          std::max<int64_t>(0, shapeOf(value)[iota.getDim()] -
+                                   shapeOf(piece.logical)[iota.getDim()]);
     if (piece.dims.size() ==
             static_cast<size_t>(
                 cast<RankedTensorType>(piece.logical.getType()).getRank()) &&
@@ -331,7 +337,7 @@ LogicalResult Follower::follow(Operation *op) {
     followRing(op);
   if (op->getNumResults() == 1 && isFormula(op))
     at(op->getResult(0)).formula = op->getResult(0);
-  if (isFollowed())
+  if (isFollowed() || isGuard(op))
     return success();
   return op->emitError() << "does not follow from the logical program: " << why;
 }

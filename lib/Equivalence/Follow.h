@@ -66,6 +66,14 @@ struct Known {
 /// Whether two ops are the same function, sizes aside.
 bool agree(mlir::Operation *logical, mlir::Operation *local);
 
+/// Whether two ops look up along the same dimension and stop for the same
+/// indices. Which row is padding says nothing of what is looked up.
+bool isSameLookup(mlir::Operation *whole, mlir::Operation *local);
+
+/// Whether a value is nothing by itself: what tells padding from elements, or
+/// an index that is checked, is seen where it is used.
+bool isGuard(mlir::Operation *op);
+
 /// Adds what is not there yet.
 void insert(std::vector<Piece> &pieces, const Piece &piece);
 
@@ -100,6 +108,11 @@ private:
   void followCounter(mlir::Operation *op, Known &result);
   void followMerged(mlir::Operation *op, Known &result);
   void followPadding(mlir::Operation *op, Known &result);
+  void followFilled(mlir::Operation *op, Known &result);
+  void fillPieces(nn::SelectOp op, Known &result);
+  void padReshape(nn::ReshapeOp op, Known &result);
+  void padLookup(mlir::Operation *op, Known &result);
+  void padScatter(nn::ScatterAddOp op, Known &result);
   void followView(mlir::Operation *op, Known &result);
   void followParts(mlir::Operation *op, Known &result);
   void followCutShares(nn::SliceOp op, Known &result);

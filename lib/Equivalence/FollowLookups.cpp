@@ -119,9 +119,7 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
   return results;
 }
 
-/// Whether two ops look up along the same dimension and stop for the same
-/// indices. Which row is padding says nothing of what is looked up.
-static bool isSameLookup(Operation *whole, Operation *local) {
+bool equivalence::isSameLookup(Operation *whole, Operation *local) {
   auto gather = dyn_cast<nn::GatherOp>(whole),
        other = dyn_cast<nn::GatherOp>(local);
   if (gather && other)

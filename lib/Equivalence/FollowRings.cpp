@@ -85,7 +85,7 @@ static bool isRectangle(AttentionLike logical, AttentionLike local,
   return local.getZeroMaskedRows() && logical.getDiagonal() >= 0 &&
          steps == builder.getDictionaryAttr(builder.getNamedAttr(
                       keys.axis, builder.getI64IntegerAttr(count))) &&
-         local.getTurn() == keys.turn;
+         int64_t(local.getTurn()) == keys.turn;
 }
 
 /// What `local` would be if it had all keys: an op of no block that says so.

@@ -82,6 +82,7 @@ static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
       return std::nullopt;
     joined.push_back(a.free ? b : a);
     joined.back().zeros = a.zeros && b.zeros;
+    joined.back().extreme.reset();
   }
   llvm::SmallDenseSet<StringAttr> used;
   for (const Dim &dim : joined)

@@ -2,6 +2,7 @@
 
 #include "KeepProgram.h"
 
+#include "dialects/NN/NN.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace mlir;
@@ -13,6 +14,15 @@ struct KeptProgram {
 
 std::shared_ptr<KeptProgram> makeKeptProgram(OwningOpRef<ModuleOp> module) {
   return std::make_shared<KeptProgram>(KeptProgram{std::move(module)});
+}
+
+OwningOpRef<ModuleOp> takePadded(MLIRContext *context,
+                                 const std::shared_ptr<KeptProgram> &kept,
+                                 StringRef file) {
+  if (kept)
+    return std::move(kept->module);
+  return file.empty() ? OwningOpRef<ModuleOp>()
+                      : parseSourceFile<ModuleOp>(file, context);
 }
 
 OwningOpRef<ModuleOp> takeProgram(ModuleOp module,
@@ -29,8 +39,8 @@ OwningOpRef<ModuleOp> takeProgram(ModuleOp module,
 namespace {
 struct KeepProgramPass : PassWrapper<KeepProgramPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(KeepProgramPass)
-  explicit KeepProgramPass(std::shared_ptr<KeptProgram> program)
-      : program(std::move(program)) {}
+  KeepProgramPass(std::shared_ptr<KeptProgram> program, bool onlyPadded)
+      : program(std::move(program)), onlyPadded(onlyPadded) {}
   StringRef getName() const override { return "KeepProgramPass"; }
   StringRef getArgument() const override { return "keep-program"; }
   StringRef getDescription() const override {
@@ -38,16 +48,27 @@ struct KeepProgramPass : PassWrapper<KeepProgramPass, OperationPass<ModuleOp>> {
   }
   void runOnOperation() override {
     // The first phase that runs has the program that all others follow from.
-    if (!program->module)
+    auto isPadded = [](nn::StateOp state) {
+      return state.getLogical().has_value();
+    };
+    if (!program->module &&
+        (!onlyPadded ||
+         llvm::any_of(getOperation().getOps<nn::StateOp>(), isPadded)))
       program->module = getOperation().clone();
     markAllAnalysesPreserved();
   }
   std::shared_ptr<KeptProgram> program;
+  bool onlyPadded;
 };
 } // namespace
 
 std::unique_ptr<Pass>
+createKeepPaddedPass(std::shared_ptr<KeptProgram> program) {
+  return std::make_unique<KeepProgramPass>(std::move(program), true);
+}
+
+std::unique_ptr<Pass>
 createKeepProgramPass(std::shared_ptr<KeptProgram> program) {
-  return std::make_unique<KeepProgramPass>(std::move(program));
+  return std::make_unique<KeepProgramPass>(std::move(program), false);
 }
 } // namespace accel::equivalence

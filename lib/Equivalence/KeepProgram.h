@@ -14,6 +14,11 @@ mlir::OwningOpRef<mlir::ModuleOp>
 takeProgram(mlir::ModuleOp module, const std::shared_ptr<KeptProgram> &kept,
             llvm::StringRef file, llvm::StringRef missing);
 
+/// The padded program that was kept, or that `file` holds, if there is one.
+mlir::OwningOpRef<mlir::ModuleOp>
+takePadded(mlir::MLIRContext *context, const std::shared_ptr<KeptProgram> &kept,
+           llvm::StringRef file);
+
 } // namespace accel::equivalence
 
 #endif // ACCEL_LIB_EQUIVALENCE_KEEPPROGRAM_H

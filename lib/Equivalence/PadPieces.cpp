@@ -38,8 +38,23 @@ static bool makesZeros(Operation *op, ArrayRef<bool> zeros) {
          llvm::all_of(zeros, [](bool zero) { return zero; });
 }
 
-/// Padding goes along with what is computed element by element; a sum takes it
-/// in only where it is 0.
+/// Whether an op that combines elements gets the same from those and padding.
+static bool ignoresPadding(Operation *op, const Dim &dim) {
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  if (isa<nn::MatmulOp>(op) ||
+      (reduce && reduce.getKind() == nn::ReductionKind::sum))
+    return dim.zeros;
+  if (!reduce)
+    return false;
+  return (reduce.getKind() == nn::ReductionKind::max &&
+          dim.extreme == dist::Reduction::max) ||
+         (reduce.getKind() == nn::ReductionKind::min &&
+          dim.extreme == dist::Reduction::min);
+}
+
+/// Padding goes along with what is computed element by element, in rows and
+/// columns of products, and where other dimensions are cut; a sum takes it in
+/// only where it is 0.
 LogicalResult PieceMaker::passPadding(Operation *logical, const OpMap &map,
                                       ArrayRef<Piece> operands,
                                       std::vector<std::optional<Dim>> &splits,
@@ -50,19 +65,28 @@ LogicalResult PieceMaker::passPadding(Operation *logical, const OpMap &map,
     if (!splits[index] || splits[index]->padding == 0)
       continue;
     if (llvm::is_contained(map.reduced, index)) {
-      if (reduce && reduce.getKind() == nn::ReductionKind::sum &&
-          splits[index]->zeros)
+      if (ignoresPadding(logical, *splits[index]))
         continue;
-      why = "takes in padding that is not known to be 0";
+      bool isExtreme = reduce && reduce.getKind() != nn::ReductionKind::sum;
+      why = std::string("takes in padding that is not known to ") +
+            (isExtreme ? "change nothing" : "be 0");
       return failure();
     }
     if (!isElementwise && !reduce &&
-        !isa<nn::BroadcastOp, nn::TransposeOp>(logical)) {
+        !isa<nn::BroadcastOp, nn::TransposeOp, nn::MatmulOp, nn::SliceOp,
+             nn::PadOp>(logical)) {
       why = "does not leave padding where it is";
       return failure();
     }
+    // The other operand's elements may be anything, and so may what is put
+    // behind those of another dimension.
+    if (isa<nn::MatmulOp, nn::PadOp>(logical)) {
+      splits[index]->zeros = false;
+      splits[index]->extreme.reset();
+    }
     if (!isElementwise)
       continue;
+    splits[index]->extreme.reset();
     SmallVector<bool> zeros;
     for (auto [operand, piece] : llvm::enumerate(operands))
       for (auto [of, dim] : llvm::zip(map.operands[operand], piece.dims))
@@ -107,6 +131,7 @@ static std::optional<Piece> pad(nn::PadOp op, Piece piece) {
 }
 
 void Follower::followPadding(Operation *op, Known &result) {
+  followFilled(op, result);
   if (auto slice = dyn_cast<nn::SliceOp>(op)) {
     for (Piece piece : at(slice.getInput()).pieces) {
       if (llvm::all_of(piece.dims,

@@ -23,9 +23,15 @@ makeKeptProgram(mlir::OwningOpRef<mlir::ModuleOp> module = {});
 std::unique_ptr<mlir::Pass>
 createKeepProgramPass(std::shared_ptr<KeptProgram> program);
 
-/// After it: `dist-verify-equivalence` against the copy.
+/// After dimensions were padded: copies the module if one was.
 std::unique_ptr<mlir::Pass>
-createVerifyEquivalencePass(std::shared_ptr<KeptProgram> program);
+createKeepPaddedPass(std::shared_ptr<KeptProgram> program);
+
+/// After it: `dist-verify-equivalence` against the copy, by way of the padded
+/// one if there is one.
+std::unique_ptr<mlir::Pass>
+createVerifyEquivalencePass(std::shared_ptr<KeptProgram> program,
+                            std::shared_ptr<KeptProgram> padded = {});
 
 /// After lowering: `plan-verify-equivalence` against the copy.
 std::unique_ptr<mlir::Pass>

@@ -22,6 +22,11 @@ def VerifyEquivalencePass : Pass<"dist-verify-equivalence", "::mlir::ModuleOp"> 
     where the pass stands alone:
     `acc-opt local.mlir --dist-verify-equivalence=logical=train.mlir`.
 
+    Where `dist-pad-dims` has padded dimensions the proof has two steps: the padded
+    program (`padded`) gives what the logical one does, whatever stands behind the
+    ends of its dimensions, unless it is known to be neutral to what combines it;
+    and the rank's program computes the pieces of the padded one.
+
     ```mlir
     // logical: %2 = nn.matmul %x, %dy {transpose_lhs}
     //          %3 = nn.exp %2
@@ -33,7 +38,9 @@ def VerifyEquivalencePass : Pass<"dist-verify-equivalence", "::mlir::ModuleOp"> 
     ```
   }];
   let options = [Option<"logical", "logical", "std::string", "\"\"",
-                        "A file with the program in phase train">];
+                        "A file with the program in phase train">,
+                 Option<"padded", "padded", "std::string", "\"\"",
+                        "A file with it after dist-pad-dims, if that has padded anything">];
 }
 
 def VerifyPlanEquivalencePass : Pass<"plan-verify-equivalence", "::mlir::ModuleOp"> {

@@ -169,6 +169,8 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
       if (!splits[index])
         splits[index] = held;
       splits[index]->zeros &= held.zeros;
+      if (splits[index]->extreme != held.extreme)
+        splits[index]->extreme.reset();
     }
     return true;
   });

@@ -45,6 +45,8 @@ struct Dim {
   /// known to be 0. Else they may be anything.
   int64_t padding = 0;
   bool zeros = false;
+  /// Whether they are what changes no largest, or no smallest element.
+  std::optional<dist::Reduction> extreme = std::nullopt;
 
   /// Whether pieces of either are pieces of both, what pads them aside.
   bool isSplitLike(const Dim &other) const {
@@ -55,7 +57,8 @@ struct Dim {
     return order.empty() && parts.empty() && padding == 0;
   }
   bool operator==(const Dim &other) const {
-    return isSplitLike(other) && zeros == other.zeros;
+    return isSplitLike(other) && zeros == other.zeros &&
+           extreme == other.extreme;
   }
 };
 

@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include <functional>
 
 namespace accel::parallel {
 #define GEN_PASS_DECL
@@ -29,6 +30,9 @@ struct PlaceOptions {
   bool strict = false;
   /// Sequence parallelism.
   ScatterSumsPassOptions scatterSums;
+  /// What keeps the program whose dimensions are padded, if somebody wants it:
+  /// proofs go from the program to it, and from it to each rank's.
+  std::function<std::unique_ptr<mlir::Pass>()> keepPadded;
   /// Context parallelism by a ring.
   MarkRingsPassOptions markRings;
   /// Keep where every axis comes from (`Explain/Origins.h`).

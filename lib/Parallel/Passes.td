@@ -73,6 +73,41 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def PadDimsPass : Pass<"dist-pad-dims", "::mlir::ModuleOp"> {
+  let summary = "Pads vocabularies that tensor parallelism does not divide";
+  let description = [{
+    What indices point into or losses are over (a vocabulary of 50257 words), and
+    `dist-split-weights` would split if `tp` divided it, gets more elements, up to
+    a multiple of `tp` and `dp_shard`, in all values that are tied to it, states
+    among them; `logical` of a state remembers its shape, and files hold no
+    padding. (Heads and hidden widths are left as they are.) What combines
+    elements along the dimension (sums, products, largest elements; softmax and
+    losses, which become these) reads, behind its end, the number that changes
+    nothing; indices are checked against the size that it had; new values of
+    states are zero there; outputs are cut. Cuts and paddings of other dimensions
+    leave it as it is. Where an op that has the dimension is
+    none of those, or where more than a fifth would be padding, it stays whole.
+
+    Comes after what users place by name. `dist-verify-equivalence` proves the padded
+    program from the one before, and each rank's from the padded one.
+
+    ```mlir
+    nn.state @w : tensor<5x8xf32>
+    %h = nn.matmul %dlogits, %w        // tensor<4x5xf32>, tensor<5x8xf32>
+    // becomes, for two ranks
+    nn.state @w : tensor<6x8xf32> logical [5, 8]
+    %i = nn.iota {dim = 1 : i64} : tensor<4x6xi64>
+    %isLogit = nn.compare lt %i, %five
+    %0 = nn.select %isLogit, %dlogits, %zeros
+    %h = nn.matmul %0, %w
+    ```
+  }];
+  let options = [
+    Option<"vocabulary", "vocabulary", "bool", "true", "Whether vocabularies are split">,
+  ];
+  let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
+}
+
 def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
   let summary = "Splits states and inputs as a user says by name";
   let description = [{

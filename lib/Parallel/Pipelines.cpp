@@ -27,6 +27,11 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   named.stage = stage;
   pm.addPass(createPlaceNamedPass(named));
   record("--shard");
+  // What cannot be split is made so where ranks would gain by it.
+  pm.addPass(createPadDimsPass({options.splitWeights.vocabulary}));
+  if (options.keepPadded)
+    pm.addPass(options.keepPadded());
+  record("dist-pad-dims");
   // A range of the batch must be a range of the rows that are counted with it.
   pm.addPass(createLeadWithBatchPass());
   // Who shares the work comes before who shares the states: the latter divide

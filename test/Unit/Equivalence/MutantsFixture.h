@@ -65,6 +65,9 @@ protected:
   /// ranks that should agree do not, or a sum is left over for the next step.
   Result evaluate(mlir::ModuleOp module,
                   const evaluate::TensorsByName &expected);
+  /// The proof that is tried.
+  virtual mlir::LogicalResult prove(mlir::ModuleOp logical,
+                                    mlir::ModuleOp local);
   bool accepts(mlir::ModuleOp logical, mlir::ModuleOp local,
                std::string *message = nullptr);
   /// Evaluates a mutant, and expects that it is refused if it is wrong.

@@ -27,6 +27,10 @@ public:
   /// gathers, casts, sums and their order, rows that ranks exchange.
   std::string changeWritten();
 
+  /// What fills padded dimensions, and checks indices into them, in a program
+  /// that nothing has split yet.
+  std::string changeFills();
+
 private:
   template <class Op> llvm::SmallVector<Op> all() {
     llvm::SmallVector<Op> ops;
@@ -47,6 +51,10 @@ private:
   bool place(mlir::Value value, llvm::ArrayRef<dist::AxesAttr> dims,
              dist::AxesAttr partial);
 
+  bool changeFill();
+  bool dropFill();
+  bool moveEnd();
+  bool changeCheck();
   bool changeAxes();
   bool dropReduction();
   bool doubleReduction();
