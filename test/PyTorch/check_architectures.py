@@ -136,14 +136,10 @@ ARCHITECTURES = {
         USUAL, input_embedding_size=16, output_embedding_size=24)),
     "roberta": (hf.RobertaForMaskedLM, hf.RobertaConfig, dict(
         USUAL, max_position_embeddings=40)),
-    "roformer": (hf.RoFormerForMaskedLM, hf.RoFormerConfig, dict(USUAL, embedding_size=32)),
     "seed_oss": (hf.SeedOssForCausalLM, hf.SeedOssConfig, dict(GROUPED, head_dim=8)),
     "smollm3": (hf.SmolLM3ForCausalLM, hf.SmolLM3Config, dict(GROUPED, pad_token_id=0)),
     "stablelm": (hf.StableLmForCausalLM, hf.StableLmConfig, GROUPED),
     "starcoder2": (hf.Starcoder2ForCausalLM, hf.Starcoder2Config, GROUPED),
-    "xglm": (hf.XGLMForCausalLM, hf.XGLMConfig, dict(
-        vocab_size=VOCABULARY, d_model=32, num_layers=2, attention_heads=4, ffn_dim=48,
-        max_position_embeddings=32)),
     "xlm_roberta": (hf.XLMRobertaForMaskedLM, hf.XLMRobertaConfig, dict(
         USUAL, max_position_embeddings=40)),
 }
