@@ -230,10 +230,16 @@ void Splitter::giveResults() {
     auto argument = dyn_cast<BlockArgument>(value);
     if (argument && attributes.get(nn::kStateAttr))
       continue; // stays as it is
-    auto reduction = homes.getReductions().find(value.getDefiningOp());
+    // Another way to read something is given by the task that has this.
+    Value source = value;
+    for (Operation *op = source.getDefiningOp();
+         op && TaskHomes::isFree(op) && op->getNumOperands() == 1;
+         op = source.getDefiningOp())
+      source = op->getOperand(0);
+    auto reduction = homes.getReductions().find(source.getDefiningOp());
     Home home = reduction != homes.getReductions().end()
                     ? reduction->second.reads
-                    : homes.getHome(value);
+                    : homes.getHome(source);
     taskOf(home).addResult(get(home, value), attributes);
   }
   // Between steps accumulators hold what changes nothing.
