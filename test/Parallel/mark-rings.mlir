@@ -1,0 +1,49 @@
+// Context parallelism by a ring: attention whose keys and values would be gathered is
+// marked. What can't be a ring is left as it is, and why is said.
+// RUN: rm -rf %t && split-file %s %t
+// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled | FileCheck %s
+// Unless it is wanted, none is marked.
+// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings | FileCheck %s --check-prefix=NONE
+// RUN: acc-opt %t/obstacles.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: sed 's/"cp"/"sp"/; s/{cp}/{sp}/' %t/ring.mlir > %t/no-cp.mlir
+// RUN: not acc-opt %t/no-cp.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=AXIS
+
+// CHECK: dist.reshard {{.*}} #all-all-cp-all> -> {{.*}} #all-all-all-all>
+// CHECK: nn.attention %{{.*}} {causal, dist.ring, scale
+// CHECK: nn.attention_grad {{.*}} {causal, dist.ring, scale
+// CHECK-COUNT-2: dist.reshard %{{.*}}gradient {{.*}} #all-all-all-all-sum_over_cp> -> {{.*}} #all-all-cp-all>
+// NONE-NOT: dist.ring
+// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: it has a mask
+// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: its first rows see no key
+// LEFT-NOT: dist.ring
+// AXIS: error: expected an axis 'cp' of several ranks on the mesh with 'cp.strategy=ring'
+
+//--- ring.mlir
+module attributes {accel.phase = "train"} {
+  dist.mesh @mesh ["cp" = 3]
+  func.func @main(%q: tensor<1x2x12x4xf64> {nn.input = "q"}, %k: tensor<1x1x12x4xf64> {nn.input = "k"}, %v: tensor<1x1x12x4xf64> {nn.input = "v"}, %g: tensor<1x2x12x4xf64> {nn.input = "g"})
+      -> (tensor<1x2x12x4xf64> {nn.output = "o"}, tensor<1x2x12x4xf64> {nn.output = "dq"}, tensor<1x1x12x4xf64> {nn.output = "dk"}, tensor<1x1x12x4xf64> {nn.output = "dv"}) attributes {nn.entry} {
+    %0 = dist.constraint %q to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x12x4xf64>
+    %1 = dist.constraint %k to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x1x12x4xf64>
+    %2 = dist.constraint %v to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x1x12x4xf64>
+    %3 = dist.constraint %g to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x12x4xf64>
+    %o, %l = nn.attention %0, %1, %2 {causal, scale = 0.5} : (tensor<1x2x12x4xf64>, tensor<1x1x12x4xf64>, tensor<1x1x12x4xf64>) -> (tensor<1x2x12x4xf64>, tensor<1x2x12xf64>)
+    %d:3 = nn.attention_grad %0, %1, %2 output %o, %l gradient %3 {causal, scale = 0.5 : f64} : (tensor<1x2x12x4xf64>, tensor<1x1x12x4xf64>, tensor<1x1x12x4xf64>, tensor<1x2x12x4xf64>, tensor<1x2x12xf64>, tensor<1x2x12x4xf64>) -> (tensor<1x2x12x4xf64>, tensor<1x1x12x4xf64>, tensor<1x1x12x4xf64>)
+    %dk = dist.constraint %d#1 to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x1x12x4xf64>
+    %dv = dist.constraint %d#2 to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x1x12x4xf64>
+    return %o, %d#0, %dk, %dv : tensor<1x2x12x4xf64>, tensor<1x2x12x4xf64>, tensor<1x1x12x4xf64>, tensor<1x1x12x4xf64>
+  }
+}
+
+//--- obstacles.mlir
+module attributes {accel.phase = "train"} {
+  dist.mesh @mesh ["cp" = 2]
+  func.func @main(%q: tensor<1x2x8x4xf64> {nn.input = "q"}, %k: tensor<1x2x8x4xf64> {nn.input = "k"}, %m: tensor<1x1x8x8xf64> {nn.input = "m"})
+      -> (tensor<1x2x8x4xf64> {nn.output = "a"}, tensor<1x2x8x4xf64> {nn.output = "b"}) attributes {nn.entry} {
+    %0 = dist.constraint %q to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x8x4xf64>
+    %1 = dist.constraint %k to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x8x4xf64>
+    %a, %l = nn.attention %0, %1, %1 mask %m {scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x1x8x8xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    %b, %n = nn.attention %0, %1, %1 {causal, column_offset = 1 : i64, scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    return %a, %b : tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>
+  }
+}
