@@ -7,7 +7,8 @@ using namespace accel::config;
 
 static constexpr Key kZero[] = {
     done("stage", "0,1,2,3|auto", "0",
-         "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters")
+         "what dp_shard, cp and sp share: 1 moments, 2 and gradients, 3 and "
+         "parameters")
         .sets("zero_stage")
         .beware("Accelerate fills auto with its own zero_stage, 2"),
     noted("contiguous_gradients", "bool", "true",
@@ -108,7 +109,9 @@ static constexpr Key kZero[] = {
         .unless("null|{}")
         .beware("removed from DeepSpeed"),
     done("mics_shard_size", "int>=-1", "-1",
-         "axis dp_shard of the mesh, in stage 3; dp_replicate is what remains")
+         "axes dp_shard and sp of the mesh together, in stage 3; dp_replicate "
+         "is "
+         "what remains")
         .beware("removed from DeepSpeed"),
     noted("mics_hierarchical_params_gather", "bool", "false",
           "the planner chooses how parameters are gathered")
