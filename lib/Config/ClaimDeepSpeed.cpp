@@ -76,6 +76,9 @@ Error Claims::zero() {
   else
     ledger.suggest("zero_stage", "0", Kind::Default,
                    "DeepSpeed's, where zero_optimization.stage is absent");
+  if (const Setting *group = said("zero_optimization.zero_hpz_partition_size"))
+    ledger.claim("zero.hpz_partition_size", *group,
+                 group->value == "0" ? "1" : group->value);
   const Setting *mics = said("zero_optimization.mics_shard_size");
   if (!mics || mics->value == "-1")
     return Error::success();

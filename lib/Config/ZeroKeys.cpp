@@ -92,9 +92,9 @@ static constexpr Key kZero[] = {
           "the schedule says in which order gradients are reduced"),
     noted("parameter_alignment", "bool", "false",
           "every byte's address is planned"),
-    later("zero_hpz_partition_size", "count>=0", "1",
-          "a second copy of the parameters inside a machine (ZeRO++)")
-        .unless("0|1"),
+    done("zero_hpz_partition_size", "count>=0", "1",
+         "in stage 3, ranks that keep a second copy of the parameters between "
+         "them from forward to backward (ZeRO++); up to 1: none"),
     later("zero_quantized_weights", "bool", "false",
           "quantised gathers (ZeRO++)")
         .unless("false"),

@@ -21,6 +21,12 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     size comes first, and the batch is split over it before all others. A module
     that has a mesh already keeps it, and only an empty `mesh` is accepted.
 
+    With `secondary`, groups of so many of the ranks that share states, next to each
+    other, keep copies of the parameters (`dist-shard-states`): `dp_shard` becomes two
+    axes, `dp_groups` of as many ranks as there are groups and, minor to it,
+    `dp_shard` of those in one. Ranks are numbered as before; `cp` and `sp` are in a
+    group. A size that does not divide the ranks is refused.
+
     ```mlir
     func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) …
     // becomes, with mesh=dp=4
@@ -33,6 +39,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2; empty: one rank">,
     Option<"dpAxis", "dp-axis", "std::string", "\"dp_replicate\"", "The axis that dp stands for">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Into how many micro-batches the batch of a step is split">,
+    Option<"secondary", "secondary", "int64_t", "0", "How many ranks keep a second copy of the parameters between them; up to 1: none">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::dist::DistDialect"];
@@ -362,7 +369,9 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
     positions, but the same states, and a term of each gradient, as those of
     `dp_shard` have other rows; those of `dp_replicate` keep whole states. Where the
     ranks together divide no dimension (`tp` has split it), each axis splits what it
-    can. What stage 1 and 2 differ in is the order of reductions:
+    can. On a mesh with `dp_groups` parameters come in two steps: over this axis first,
+    which makes a copy for each group (hpZ: Wang et al., ZeRO++, 2023, section 3.2), and
+    over the others from that. What stage 1 and 2 differ in is the order of reductions:
     `dist-order-reductions`. Forward and backward read parameters whole. Comes
     after `dist-annotate`, whose constraints on states it changes. Rajbhandari et
     al., ZeRO, SC 2020, section 5.

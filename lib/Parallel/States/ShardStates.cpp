@@ -3,6 +3,7 @@
 
 #include "GradientOps.h"
 #include "SharingAxes.h"
+#include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 
@@ -127,26 +128,34 @@ private:
                              << argument.getArgNumber();
   }
 
+  dist::ShardingAttr without(dist::ShardingAttr from,
+                             function_ref<bool(StringAttr)> drop) {
+    auto dims = llvm::map_to_vector(from.getDims(), [&](dist::AxesAttr axes) {
+      return dist::AxesAttr::get(
+          context,
+          llvm::filter_to_vector(axes.getNames(),
+                                 [&](StringAttr axis) { return !drop(axis); }),
+          /*open=*/axes.getOpen());
+    });
+    return dist::ShardingAttr::get(context, from.getMesh(), dims);
+  }
+
   /// In stage 3 at rest in pieces, which the update reads; forward and backward
-  /// read it whole.
+  /// read it whole, by way of what their group keeps.
   void placeParameter(dist::ConstraintOp whole, dist::ShardingAttr sharding) {
-    auto gathered = llvm::map_to_vector(
-        whole.getSharding().getDims(), [&](dist::AxesAttr axes) {
-          return dist::AxesAttr::get(
-              context,
-              llvm::filter_to_vector(
-                  axes.getNames(),
-                  [&](StringAttr axis) { return !isSharing(axis); }),
-              /*open=*/axes.getOpen());
-        });
-    whole.setShardingAttr(
-        dist::ShardingAttr::get(context, sharding.getMesh(), gathered));
+    whole.setShardingAttr(without(
+        whole.getSharding(), [&](StringAttr axis) { return isSharing(axis); }));
     if (stage < 3)
       return;
     OpBuilder builder(whole);
     auto pieces = dist::ConstraintOp::create(builder, whole.getLoc(),
                                              whole.getInput(), sharding);
-    whole.getInputMutable().assign(pieces);
+    dist::ShardingAttr ofGroup = without(
+        sharding, [](StringAttr axis) { return axis == dist::kGroupsAxis; });
+    whole.getInputMutable().assign(
+        ofGroup == sharding ? pieces
+                            : dist::ConstraintOp::create(
+                                  builder, whole.getLoc(), pieces, ofGroup));
     whole.getResult().replaceUsesWithIf(
         pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
   }

@@ -14,7 +14,8 @@ namespace accel::parallel {
 /// FSDP2 under Accelerate (the mesh `dp_shard_cp`), DeepSpeed (its
 /// sequence-data-parallel group) and Megatron-LM (data parallel with context
 /// parallel) share them. Along `dp_replicate` states are whole, along `tp` each
-/// rank has its own.
+/// rank has its own. The axis of groups (`dist-annotate`) comes last: what a
+/// rank has of its group's copy is a range of what it has of the tensor.
 llvm::SmallVector<llvm::StringRef> getSharingAxes(dist::MeshOp mesh);
 /// How many ranks these are.
 int64_t countSharers(dist::MeshOp mesh);
