@@ -17,8 +17,8 @@ constexpr int64_t kMaxRanks = 1 << 20;
 constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 /// As enum StateRole of the nn dialect.
-constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
-                                  "counter", "buffer"};
+constexpr const char *kRoles[] = {"parameter", "moment",   "accumulator", "counter",
+                                  "buffer",    "residual", "factor"};
 
 class Validator {
 public:

@@ -1,7 +1,7 @@
 // Makes the mesh from its description, and asks that the batch be split over
 // it, and sequences.
 
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -40,6 +40,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     FailureOr<dist::MeshOp> made = makeMesh();
     if (failed(made))
       return signalPassFailure();
+    residuals = nn::getResiduals(getOperation());
     llvm::StringMap<StringRef> batchOf;
     for (const std::string &text : batchDims) {
       auto [input, dim] = StringRef(text).rsplit('=');
@@ -136,6 +137,11 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         if (std::optional<int64_t> sequence = findSequence(
                 mesh, name, argument, *batch, lengths, alongSequence))
           dims[*sequence] = alongSequence;
+      } else if (residuals.contains(
+                     function.getArgAttr(index, nn::kStateAttr))) {
+        if (failed(checkResidual(mesh, argument)))
+          return failure();
+        continue; // placed as the terms that it goes with
       } else if (function.getArgAttr(index, nn::kStateAttr) &&
                  llvm::none_of(argument.getUsers(), [](Operation *user) {
                    return isa<dist::ConstraintOp>(user);
@@ -151,6 +157,19 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
                                   dims));
       argument.replaceAllUsesExcept(constraint.getResult(), constraint);
     }
+    return success();
+  }
+
+  /// Gradients are compressed where ranks have terms of them, and nothing else
+  /// of the step is shared out.
+  static LogicalResult checkResidual(dist::MeshOp mesh,
+                                     BlockArgument argument) {
+    for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+      if (axis.getSize() > 1 && !llvm::is_contained(kBatchAxes, axis.getName()))
+        return emitError(argument.getLoc())
+               << "comm_hook=power_sgd compresses between data-parallel ranks "
+                  "alone, found mesh axis '"
+               << axis.getName() << "' of size " << axis.getSize();
     return success();
   }
 
@@ -210,6 +229,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     return batch;
   }
 
+  llvm::DenseSet<Attribute> residuals; ///< names of states
   llvm::StringSet<> known;
   llvm::DenseSet<StringAttr> told; ///< inputs that were warned of
 };

@@ -78,6 +78,21 @@ dist::LayoutAttr Localizer::layoutOf(Type type,
                                dropUnits(sharding.getPartial()), interleaved);
 }
 
+/// Where terms outlive a step, they lie one after another in the first
+/// dimension, which is 1: of all ranks' terms a rank has its own.
+static dist::LayoutAttr stackTerms(dist::MeshOp mesh, dist::LayoutAttr layout) {
+  SmallVector<int64_t> shape(layout.getShape());
+  SmallVector<dist::AxesAttr> dims(layout.getDims());
+  for (StringAttr axis : layout.getPartial().getNames())
+    shape.front() *= *mesh.findAxisSize(axis);
+  dims.front() = layout.getPartial();
+  return dist::LayoutAttr::get(
+      layout.getContext(), layout.getMesh(), shape, dims,
+      dist::AxesAttr::get(layout.getContext(), ArrayRef<StringAttr>(),
+                          /*open=*/false),
+      layout.getInterleaved());
+}
+
 LogicalResult Localizer::run() {
   Block &block = function.front();
   for (BlockArgument argument : block.getArguments())
@@ -98,7 +113,10 @@ LogicalResult Localizer::run() {
     NamedAttrList attrs(given);
     auto interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
         attrs.erase(dist::kInterleavedAttr));
-    attrs.set(dist::kLayoutAttr, layoutOf(type, interleaved));
+    dist::LayoutAttr layout = layoutOf(type, interleaved);
+    if (!layout.getPartial().empty())
+      layout = stackTerms(mesh, layout);
+    attrs.set(dist::kLayoutAttr, layout);
     attributes.push_back(attrs.getDictionary(function.getContext()));
   };
   for (unsigned index = 0; index < arguments; ++index) {
@@ -236,8 +254,16 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
         return signalPassFailure();
     for (auto state : module.getOps<nn::StateOp>()) {
       auto type = cast<RankedTensorType>(state.getType());
-      state.setType(
-          RankedTensorType::get(type.getShape(), type.getElementType()));
+      SmallVector<int64_t> shape(type.getShape());
+      // Of all ranks' terms, which are zeros, as of one's.
+      if (state.getRole() == nn::StateRole::residual)
+        if (auto terms = cast<SplatElementsAttr>(state.getInit())) {
+          shape.front() *= mesh->getGroupSize(
+              dist::ShardingAttr::of(type).getPartial());
+          state.setInitAttr(terms.resizeSplat(
+              RankedTensorType::get(shape, type.getElementType())));
+        }
+      state.setType(RankedTensorType::get(shape, type.getElementType()));
     }
   }
 };
