@@ -106,6 +106,8 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
 
   LogicalResult annotate(dist::MeshOp mesh, func::FuncOp function,
                          const llvm::StringMap<StringRef> &batchOf) {
+    if (failed(checkCompressed(mesh, function)))
+      return failure();
     auto getAxes = [&](ArrayRef<StringLiteral> axes) {
       SmallVector<StringRef> kept;
       for (StringRef axis : axes)
@@ -139,8 +141,6 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
           dims[*sequence] = alongSequence;
       } else if (residuals.contains(
                      function.getArgAttr(index, nn::kStateAttr))) {
-        if (failed(checkResidual(mesh, argument)))
-          return failure();
         continue; // placed as the terms that it goes with
       } else if (function.getArgAttr(index, nn::kStateAttr) &&
                  llvm::none_of(argument.getUsers(), [](Operation *user) {
@@ -162,14 +162,23 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
 
   /// Gradients are compressed where ranks have terms of them, and nothing else
   /// of the step is shared out.
-  static LogicalResult checkResidual(dist::MeshOp mesh,
-                                     BlockArgument argument) {
+  LogicalResult checkCompressed(dist::MeshOp mesh, func::FuncOp function) {
+    auto completes = function.getOps<nn::CompleteOp>();
+    if (completes.empty())
+      return success();
     for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
       if (axis.getSize() > 1 && !llvm::is_contained(kBatchAxes, axis.getName()))
-        return emitError(argument.getLoc())
+        return (*completes.begin()).emitError()
                << "comm_hook=power_sgd compresses between data-parallel ranks "
                   "alone, found mesh axis '"
                << axis.getName() << "' of size " << axis.getSize();
+    // Terms of micro-batches are added up where there is what they go with.
+    if (residuals.empty() &&
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) > 1)
+      return (*completes.begin()).emitError()
+             << "comm_hook=power_sgd is not supported yet without error "
+                "feedback in micro-batches: "
+                "power_sgd.use_error_feedback=true, or one micro-batch";
     return success();
   }
 
