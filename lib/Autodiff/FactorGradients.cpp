@@ -119,8 +119,8 @@ LogicalResult Factorer::addStates() {
       each.error = add("power_sgd_error", each, {1, rows, columns},
                        nn::StateRole::residual);
     if (options.warmStart)
-      each.right = add("power_sgd_q", each, {rank, columns},
-                       nn::StateRole::factor);
+      each.right =
+          add("power_sgd_q", each, {rank, columns}, nn::StateRole::factor);
   }
   // All at once, since each argument added makes the function's type anew.
   SmallVector<Type> types;
@@ -130,13 +130,11 @@ LogicalResult Factorer::addStates() {
     types.push_back(each->state.getType());
     locations.push_back(each->state.getLoc());
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kStateAttr,
-        FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));
+        nn::kStateAttr, FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));
   }
   unsigned place = step.getNumArguments();
-  if (failed(step.insertArguments(
-          SmallVector<unsigned>(carried.size(), place), types, attributes,
-          locations)))
+  if (failed(step.insertArguments(SmallVector<unsigned>(carried.size(), place),
+                                  types, attributes, locations)))
     return failure();
   for (auto &each : carried)
     each->old = step.getArgument(place++);
@@ -155,18 +153,17 @@ void Factorer::rewrite(Compressed &each) {
   if (each.error)
     matrix = build.add(matrix, build.reshape(each.error->old, {rows, columns}));
   auto type = RankedTensorType::get({rank, columns}, element);
-  Value right = buildNormal(
-      build,
-      buildRandomKey(build, counter, options.randomSeed,
-                     hashName(gradient.getState())),
-      type);
+  Value right = buildNormal(build,
+                            buildRandomKey(build, counter, options.randomSeed,
+                                           hashName(gradient.getState())),
+                            type);
   if (each.right) {
     // What is all zeros has not begun yet.
     Value size = build.make<nn::ReduceOp>(
         nn::ReductionKind::max, build.make<nn::AbsOp>(each.right->old),
         ArrayRef<int64_t>{0, 1}, /*first=*/false);
-    Value isNone = build.compare(nn::ComparePredicate::eq, size,
-                                 build.splat(0, size));
+    Value isNone =
+        build.compare(nn::ComparePredicate::eq, size, build.splat(0, size));
     right = build.select(build.spread(isNone, type.getShape()), right,
                          each.right->old);
   }
@@ -193,8 +190,7 @@ void Factorer::giveStates() {
         build.spread(isFinite, NNBuilder::typeOf(each->old).getShape());
     results.push_back(build.select(keep, each->value, each->old));
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kStateAttr,
-        FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));
+        nn::kStateAttr, FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));
   }
   exit->setOperands(results);
   step.setFunctionType(builder.getFunctionType(step.getArgumentTypes(),

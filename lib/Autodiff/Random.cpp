@@ -41,8 +41,8 @@ Value autodiff::buildUniform(const NNBuilder &build, Value key,
                              ArrayRef<int64_t> shape, int64_t drawn) {
   Value coordinates = buildCoordinates(build, shape);
   if (drawn != 0)
-    coordinates = build.add(
-        coordinates, build.splat(double(drawn), coordinates));
+    coordinates =
+        build.add(coordinates, build.splat(double(drawn), coordinates));
   return nn::RandomUniformOp::create(build.builder, build.loc, coordinates,
                                      build.spread(key, shape));
 }

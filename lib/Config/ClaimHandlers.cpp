@@ -10,8 +10,7 @@ Error accel::config::claimHandlers(const File &file, Ledger &ledger) {
   // Another hook has no state.
   bool hasState = hook && hook->value == "power_sgd";
   claimRows(file, ledger, [&](const Setting &setting) {
-    return hasState ||
-           !StringRef(setting.path).contains(".comm_state_option.");
+    return hasState || !StringRef(setting.path).contains(".comm_state_option.");
   });
   const Setting *wrapper =
       file.get("DistributedDataParallelKwargs.comm_wrapper");

@@ -254,11 +254,10 @@ void accel::config::findHookDifferences(MutableArrayRef<File> files, bool apply,
     const Setting *hook = file.get(kHook);
     if (!hook || hook->value == "no")
       continue;
-    differences.push_back(
-        {hook->place, hook->path, hook->value, "no",
-         ("hooks are DistributedDataParallel's, and " + reducer +
-          " reduces gradients itself")
-             .str()});
+    differences.push_back({hook->place, hook->path, hook->value, "no",
+                           ("hooks are DistributedDataParallel's, and " +
+                            reducer + " reduces gradients itself")
+                               .str()});
     if (apply)
       file.erase(kHook);
   }

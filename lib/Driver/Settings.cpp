@@ -76,9 +76,7 @@ static constexpr Row kRows[] = {
     {"power_sgd.start_powerSGD_iter",
      [](PhaseOptions &o) -> Into { return o.train.factor.start; }},
     {"power_sgd.min_compression_rate",
-     [](PhaseOptions &o) -> Into {
-       return o.train.factor.minCompressionRate;
-     }},
+     [](PhaseOptions &o) -> Into { return o.train.factor.minCompressionRate; }},
     {"power_sgd.use_error_feedback",
      [](PhaseOptions &o) -> Into { return o.train.factor.useErrorFeedback; }},
     {"power_sgd.warm_start",

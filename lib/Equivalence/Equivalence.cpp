@@ -96,7 +96,7 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringSet<> residuals; ///< names of states
+  llvm::StringSet<> residuals;                     ///< names of states
   llvm::StringMap<dist::LayoutAttr> layouts;       ///< of "input 'x'", …
   llvm::StringMap<dist::LayoutAttr> &stateLayouts; ///< of all entries
   llvm::StringMap<ArrayRef<int64_t>> heldShapes;   ///< of states

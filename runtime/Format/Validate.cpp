@@ -17,8 +17,9 @@ constexpr int64_t kMaxRanks = 1 << 20;
 constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 /// As enum StateRole of the nn dialect.
-constexpr const char *kRoles[] = {"parameter", "moment",   "accumulator", "counter",
-                                  "buffer",    "residual", "factor"};
+constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
+                                  "counter",   "buffer", "residual",
+                                  "factor"};
 
 class Validator {
 public:

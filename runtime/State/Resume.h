@@ -33,8 +33,7 @@ public:
   /// Errors: the data would not go on where they were: other ones, or another
   /// order. `cursor` of this run; null without data. `warn` hears of a
   /// checkpoint that does not tell which data it had.
-  Status checkData(const DataCursor *cursor,
-                   const Warn &warn) const;
+  Status checkData(const DataCursor *cursor, const Warn &warn) const;
 
   /// Null: the state keeps its first value.
   const SavedState *find(const std::string &state) const;

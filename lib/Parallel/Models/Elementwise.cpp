@@ -85,8 +85,8 @@ struct GradientRule
   }
 };
 
-/// Linear in nothing, so that terms are added up before it; on one rank there is
-/// nothing left of it.
+/// Linear in nothing, so that terms are added up before it; on one rank there
+/// is nothing left of it.
 struct CompleteRule
     : ShardingRuleOpInterface::ExternalModel<CompleteRule, nn::CompleteOp> {
   ShardingRule getShardingRule(Operation *op) const {

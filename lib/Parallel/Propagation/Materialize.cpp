@@ -84,8 +84,8 @@ LogicalResult Materializer::run() {
   Block &block = function.front();
   for (BlockArgument argument : block.getArguments())
     argument.setType(withSharding(
-        argument.getType(), getSharding(symbol, wishOf(argument).dims,
-                                        findTerms(argument))));
+        argument.getType(),
+        getSharding(symbol, wishOf(argument).dims, findTerms(argument))));
 
   for (BlockArgument argument : block.getArguments())
     if (function.getArgAttr(argument.getArgNumber(), nn::kInputAttr))
@@ -332,8 +332,7 @@ AxisList Materializer::findTerms(BlockArgument argument) {
   if (residuals.contains(
           function.getArgAttr(argument.getArgNumber(), nn::kStateAttr)))
     for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-      if (axis.getSize() > 1 &&
-          axis.getName() != dist::MeshOp::kMicroBatchAxis)
+      if (axis.getSize() > 1 && axis.getName() != dist::MeshOp::kMicroBatchAxis)
         axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
   return axes;
 }

@@ -258,8 +258,8 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
       // Of all ranks' terms, which are zeros, as of one's.
       if (state.getRole() == nn::StateRole::residual)
         if (auto terms = cast<SplatElementsAttr>(state.getInit())) {
-          shape.front() *= mesh->getGroupSize(
-              dist::ShardingAttr::of(type).getPartial());
+          shape.front() *=
+              mesh->getGroupSize(dist::ShardingAttr::of(type).getPartial());
           state.setInitAttr(terms.resizeSplat(
               RankedTensorType::get(shape, type.getElementType())));
         }
