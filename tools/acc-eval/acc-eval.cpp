@@ -125,24 +125,6 @@ LogicalResult evaluateSteps(ModuleOp module, TensorsByName inputs,
   return success();
 }
 
-/// Puts the sum of all ranks' terms in the place of each residual: what a
-/// program of any layout has of it.
-void addTerms(ModuleOp module, TensorsByName &results) {
-  for (auto state : module.getOps<nn::StateOp>()) {
-    auto found = results.find(("@" + state.getSymName()).str());
-    if (state.getRole() != nn::StateRole::residual || found == results.end())
-      continue;
-    Tensor terms = found->second;
-    SmallVector<int64_t> shape(terms.getShape());
-    shape.front() = 1;
-    Tensor sum(shape, terms.getElementType());
-    int64_t size = sum.getNumElements();
-    for (int64_t at = 0; at < terms.getNumElements(); ++at)
-      sum.mutableFloats()[at % size] += terms.floats()[at];
-    found->second = sum;
-  }
-}
-
 LogicalResult run(MLIRContext *context) {
   OwningOpRef<ModuleOp> module = driver::parseModule(inputFile, context);
   if (!module)
@@ -184,8 +166,8 @@ LogicalResult run(MLIRContext *context) {
   TensorsByName reference;
   if (!other || failed(evaluateSteps(*other, *given, options, reference)))
     return failure();
-  addTerms(*module, results);
-  addTerms(*other, reference);
+  sumTerms(*module, results);
+  sumTerms(*other, reference);
   if (results.size() != reference.size())
     return other->emitError() << "expected " << results.size()
                               << " outputs, found " << reference.size();
