@@ -3,7 +3,7 @@
 #include "DropUnits.h"
 #include "ReshardPlanner.h"
 #include "dialects/Interfaces/ShardingRule.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "lib/Parallel/Propagation/FactorAxes.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,8 +19,9 @@ namespace {
 /// erased at the end.
 class Localizer {
 public:
-  Localizer(func::FuncOp function, dist::MeshOp mesh)
-      : function(function), mesh(mesh), planner(mesh) {}
+  Localizer(func::FuncOp function, dist::MeshOp mesh,
+            const llvm::DenseSet<Attribute> &residuals)
+      : function(function), mesh(mesh), residuals(residuals), planner(mesh) {}
   LogicalResult run();
 
 private:
@@ -34,6 +35,7 @@ private:
 
   func::FuncOp function;
   dist::MeshOp mesh;
+  const llvm::DenseSet<Attribute> &residuals; ///< names of states
   ReshardPlanner planner;
   IRMapping mapping;
 };
@@ -78,7 +80,7 @@ dist::LayoutAttr Localizer::layoutOf(Type type,
                                dropUnits(sharding.getPartial()), interleaved);
 }
 
-/// Where terms outlive a step, they lie one after another in the first
+/// Terms of a residual, which outlive a step, lie one after another in the first
 /// dimension, which is 1: of all ranks' terms a rank has its own.
 static dist::LayoutAttr stackTerms(dist::MeshOp mesh, dist::LayoutAttr layout) {
   SmallVector<int64_t> shape(layout.getShape());
@@ -114,7 +116,7 @@ LogicalResult Localizer::run() {
     auto interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
         attrs.erase(dist::kInterleavedAttr));
     dist::LayoutAttr layout = layoutOf(type, interleaved);
-    if (!layout.getPartial().empty())
+    if (residuals.contains(attrs.get(nn::kStateAttr)))
       layout = stackTerms(mesh, layout);
     attrs.set(dist::kLayoutAttr, layout);
     attributes.push_back(attrs.getDictionary(function.getContext()));
@@ -249,8 +251,10 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
     FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
     if (failed(mesh))
       return signalPassFailure();
+    llvm::DenseSet<Attribute> residuals = nn::getResiduals(module);
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Localizer(function, *mesh).run()))
+      if (!function.isExternal() &&
+          failed(Localizer(function, *mesh, residuals).run()))
         return signalPassFailure();
     for (auto state : module.getOps<nn::StateOp>()) {
       auto type = cast<RankedTensorType>(state.getType());
