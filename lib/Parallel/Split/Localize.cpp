@@ -80,8 +80,8 @@ dist::LayoutAttr Localizer::layoutOf(Type type,
                                dropUnits(sharding.getPartial()), interleaved);
 }
 
-/// Terms of a residual, which outlive a step, lie one after another in the first
-/// dimension, which is 1: of all ranks' terms a rank has its own.
+/// Terms of a residual, which outlive a step, lie one after another in the
+/// first dimension, which is 1: of all ranks' terms a rank has its own.
 static dist::LayoutAttr stackTerms(dist::MeshOp mesh, dist::LayoutAttr layout) {
   SmallVector<int64_t> shape(layout.getShape());
   SmallVector<dist::AxesAttr> dims(layout.getDims());
