@@ -167,7 +167,8 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     if (completes.empty())
       return success();
     for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-      if (axis.getSize() > 1 && !llvm::is_contained(kBatchAxes, axis.getName()))
+      if (axis.getSize() > 1 && llvm::is_contained(kAxes, axis.getName()) &&
+          !llvm::is_contained(kBatchAxes, axis.getName()))
         return (*completes.begin()).emitError()
                << "comm_hook=power_sgd compresses between data-parallel ranks "
                   "alone, found mesh axis '"
