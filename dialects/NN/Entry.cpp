@@ -33,3 +33,11 @@ func::FuncOp nn::findEntry(ModuleOp module, EntryKind kind) {
       return function;
   return {};
 }
+
+llvm::DenseSet<Attribute> nn::getResiduals(ModuleOp module) {
+  llvm::DenseSet<Attribute> residuals;
+  for (auto state : module.getOps<StateOp>())
+    if (state.getRole() == StateRole::residual)
+      residuals.insert(FlatSymbolRefAttr::get(state.getSymNameAttr()));
+  return residuals;
+}

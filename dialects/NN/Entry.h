@@ -5,6 +5,7 @@
 #define ACCEL_DIALECTS_NN_ENTRY_H
 
 #include "dialects/NN/NN.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace accel::nn {
 
@@ -22,6 +23,10 @@ llvm::SmallVector<mlir::func::FuncOp> getEntries(mlir::ModuleOp module);
 
 /// The entry of a kind; null if there is none.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, EntryKind kind);
+
+/// The states in which each rank keeps a term of its own from step to step, by
+/// the references (`nn.state`) that arguments and results have.
+llvm::DenseSet<mlir::Attribute> getResiduals(mlir::ModuleOp module);
 
 } // namespace accel::nn
 

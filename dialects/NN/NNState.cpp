@@ -42,6 +42,16 @@ LogicalResult StateOp::verify() {
                            << ", found [" << *logical << "]";
   }
   type = getLogicalType();
+  if (getRole() == StateRole::residual) {
+    // Terms of zero are zeros.
+    auto first = dyn_cast<SplatElementsAttr>(getInit());
+    if (type.getRank() < 1 || getLogical() || !first ||
+        !isa<FloatType>(type.getElementType()) ||
+        !first.getSplatValue<APFloat>().isZero())
+      return emitOpError() << "expected a residual of floats that begins with "
+                              "a dimension of terms, all zeros, found "
+                           << type << " = " << getInit();
+  }
   if (ArrayAttr initializers = getInitializersAttr())
     for (Attribute attribute : initializers) {
       auto initializer = dyn_cast<InitializerAttr>(attribute);

@@ -27,6 +27,10 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     `initializers` are left out where there is one, of the state's own name and
     shape, or none. `frozen` states are never trained (buffers).
 
+    A `residual` begins with a dimension of 1. Ranks that have terms of the
+    gradient have terms of it too, which nobody adds up: in `dist` its type is
+    partial over them, and from `local` on that dimension has each rank's term.
+
     Lifetime: created by import (parameters), by `train` (moments) and by
     `dist-declare-accumulators`; becomes a buffer with role `state` in `plan`.
 
@@ -38,6 +42,8 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     nn.state moment @"exp_avg/wte.weight" : tensor<96x32xf32> = dense<0.0>
     nn.state counter @"counter/step" : tensor<i64> = dense<0>
     nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
+    nn.state residual @"power_sgd_error/wte.weight" : tensor<1x96x32xf32> = dense<0.0>
+    nn.state factor @"power_sgd_q/wte.weight" : tensor<1x32xf32> = dense<0.0>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
@@ -69,6 +75,23 @@ def NN_GradientOp : NN_InferredOp<"gradient", [
   let arguments = (ins NN_FloatTensor:$input, FlatSymbolRefAttr:$state);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = "$input `of` $state attr-dict `:` custom<OneType>(type($input), type($result))";
+}
+
+def NN_CompleteOp : NN_InferredOp<"complete", [], NN_InferSame> {
+  let summary = "Says that a value is needed as a sum, not as terms of it";
+  let description = [{
+    The operand itself. Where ranks have terms of it, they are added up here:
+    partial sums are reduced before it, though what reads it is linear in it. So a
+    compressed gradient is sent as its factors, and not as their product.
+
+    Lifetime: made by `nn-build-step`, removed by `dist-localize`.
+    ```mlir
+    %q = nn.complete %0 : tensor<1x96xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
 def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {

@@ -21,6 +21,8 @@ struct TrainOptions {
   BuildStepPassOptions step;
   /// Its loss is that of `step`; no entries: all of them.
   AddInferencePassOptions inference;
+  bool factors = false; ///< `comm_hook=power_sgd`
+  FactorGradientsPassOptions factor;
   std::string mixedPrecision; ///< "" or "bf16"
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;

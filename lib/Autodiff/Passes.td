@@ -109,6 +109,57 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
 }
 
+def FactorGradientsPass : Pass<"nn-factor-gradients", "::mlir::ModuleOp"> {
+  let summary = "Makes gradients products of low rank, as PowerSGD sends them";
+  let description = [{
+    Of a step, each gradient that is large enough becomes a product of two factors of
+    `rank` rows, before its `nn.gradient` (Vogels, Karimireddy and Jaggi,
+    arXiv:1905.13727; PyTorch's powerSGD_hook, whose options these are). Large enough
+    is one whose rows and columns (its first dimension, and the others) have
+    (rows + columns) * rank * min-compression-rate < rows * columns; others stay.
+
+    - With error feedback the matrix M is the gradient and what has been left out of it
+      so far: the state `power_sgd_error/NAME`, of the role `residual`.
+    - P = orth(M orth(Q)), with orthonormal rows here: both factors lie
+      transposed. Q is the right factor of the step before, in `power_sgd_q/NAME`;
+      without a warm start, and in the first step, it is drawn from
+      a normal distribution by `random-seed` and the step's number.
+    - The new Q is M^T P, the gradient P Q^T, and what is left out M - P Q^T.
+
+    Both P and Q are sums over ranks (`nn.complete`), and nothing else is: of M and of
+    what is left out of it each rank has a term. P depends on their sum alone, so on
+    any number of ranks the step is the same. Runs at the end of phase `train`. A step
+    that changes no state changes none of these.
+
+    ```mlir
+    %g = nn.gradient %dw of @w : tensor<8x12xf32>
+    // becomes
+    %e = nn.reshape %error : (tensor<1x8x12xf32>) -> tensor<8x12xf32>
+    %m = nn.add %dw, %e : tensor<8x12xf32>
+    …
+    %p0 = nn.matmul %q, %m {transpose_rhs} : (tensor<1x12xf32>, tensor<8x12xf32>) -> tensor<1x8xf32>
+    %p1 = nn.complete %p0 : tensor<1x8xf32>
+    …
+    %q0 = nn.matmul %p, %m : (tensor<1x8xf32>, tensor<8x12xf32>) -> tensor<1x12xf32>
+    %q1 = nn.complete %q0 : tensor<1x12xf32>
+    %d = nn.matmul %p, %q1 {transpose_lhs} : (tensor<1x8xf32>, tensor<1x12xf32>) -> tensor<8x12xf32>
+    %d0 = nn.matmul %p, %q0 {transpose_lhs} : (tensor<1x8xf32>, tensor<1x12xf32>) -> tensor<8x12xf32>
+    %left = nn.sub %m, %d0 : tensor<8x12xf32>
+    %g = nn.gradient %d of @w : tensor<8x12xf32>
+    ```
+  }];
+  let options = [
+    Option<"rank", "rank", "int64_t", "1", "Of the factors (matrix_approximation_rank)">,
+    Option<"start", "start", "int64_t", "1000", "How many steps come before it, in another program (start_powerSGD_iter): 0 alone is taken">,
+    Option<"minCompressionRate", "min-compression-rate", "double", "2", "How many times smaller factors must be">,
+    Option<"useErrorFeedback", "use-error-feedback", "bool", "true", "Keep what is left out for the next step">,
+    Option<"warmStart", "warm-start", "bool", "true", "Begin with the factors of the step before">,
+    Option<"orthogonalizationEpsilon", "orthogonalization-epsilon", "double", "0", "Added to the lengths of rows">,
+    Option<"randomSeed", "random-seed", "int64_t", "0", "Of first factors">,
+  ];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
   let summary = "Checks what the phase train promises";
   let description = [{

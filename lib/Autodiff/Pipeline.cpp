@@ -16,6 +16,10 @@ void autodiff::buildTrainPipeline(OpPassManager &pm,
       inference.entries.assign({"eval", "forward"});
     pm.addPass(createAddInferencePass(inference));
     pm.addPass(createBuildStepPass(options.step));
+  }
+  if (options.factors)
+    pm.addPass(createFactorGradientsPass(options.factor));
+  if (options.enabled) {
     // Rules build constants and transposes each for itself.
     pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     pm.addNestedPass<func::FuncOp>(createCSEPass());

@@ -145,6 +145,8 @@ private:
     }
     for (auto state : module.getOps<nn::StateOp>())
       if ((state.getRole() == nn::StateRole::moment ||
+           state.getRole() == nn::StateRole::residual ||
+           state.getRole() == nn::StateRole::factor ||
            state.getRole() == nn::StateRole::counter) &&
           !seen.contains(state)) {
         state.emitOpError() << "is not written by the step";

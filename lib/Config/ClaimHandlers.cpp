@@ -6,8 +6,12 @@ using namespace llvm;
 using namespace accel::config;
 
 Error accel::config::claimHandlers(const File &file, Ledger &ledger) {
-  claimRows(file, ledger, [](const Setting &) { return true; });
   const Setting *hook = file.get("DistributedDataParallelKwargs.comm_hook");
+  // Another hook has no state.
+  bool hasState = hook && hook->value == "power_sgd";
+  claimRows(file, ledger, [&](const Setting &setting) {
+    return hasState || !StringRef(setting.path).contains(".comm_state_option.");
+  });
   const Setting *wrapper =
       file.get("DistributedDataParallelKwargs.comm_wrapper");
   // Accelerate wraps a hook, and nothing where there is none.
@@ -17,6 +21,8 @@ Error accel::config::claimHandlers(const File &file, Ledger &ledger) {
   return failAt(wrapper->place,
                 "'" + wrapper->path + ": " + wrapper->value +
                     "' is not supported yet around 'comm_hook: " + hook->value +
-                    "': gradients that are rounded to two types on their way "
-                    "between ranks");
+                    "': " +
+                    (hasState ? "factors that are rounded"
+                              : "gradients that are rounded to two types") +
+                    " on their way between ranks");
 }

@@ -4,6 +4,7 @@
 #include "lib/Config/ReadFile.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace accel::config;
@@ -221,4 +222,42 @@ void accel::config::findDifferences(File &file, bool apply,
     finder.accelerate();
   else if (file.kind == File::Kind::DeepSpeed)
     finder.deepSpeed();
+}
+
+/// Who reduces gradients by its own code: "FSDP", "DeepSpeed"; empty: nobody.
+static StringRef findReducer(ArrayRef<File> files) {
+  for (const File &file : files) {
+    if (file.kind == File::Kind::DeepSpeed)
+      return "DeepSpeed";
+    if (file.kind == File::Kind::Megatron)
+      return "Megatron-LM";
+    const Setting *type = file.get("distributed_type");
+    StringRef name = StringSwitch<StringRef>(type ? type->value : "")
+                         .Case("FSDP", "FSDP")
+                         .Case("DEEPSPEED", "DeepSpeed")
+                         .Case("MEGATRON_LM", "Megatron-LM")
+                         .Default("");
+    if (!name.empty())
+      return name;
+  }
+  return "";
+}
+
+void accel::config::findHookDifferences(MutableArrayRef<File> files, bool apply,
+                                        std::vector<Difference> &differences) {
+  constexpr StringLiteral kHook = "DistributedDataParallelKwargs.comm_hook";
+  StringRef reducer = findReducer(files);
+  if (reducer.empty())
+    return;
+  for (File &file : files) {
+    const Setting *hook = file.get(kHook);
+    if (!hook || hook->value == "no")
+      continue;
+    differences.push_back({hook->place, hook->path, hook->value, "no",
+                           ("hooks are DistributedDataParallel's, and " +
+                            reducer + " reduces gradients itself")
+                               .str()});
+    if (apply)
+      file.erase(kHook);
+  }
 }

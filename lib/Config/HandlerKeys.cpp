@@ -26,15 +26,40 @@ static constexpr Key kDdp[] = {
           "a bucket's gradients lie in one buffer where that spares a copy"),
     noted("static_graph", "bool", "false", "the graph is static always"),
     done("comm_hook", "~no,fp16,bf16,power_sgd,batched_power_sgd", "no",
-         "comm_hook: the type in which data-parallel ranks send gradients")
-        .only("no|fp16|bf16")
+         "comm_hook: how data-parallel ranks send gradients")
+        .only("no|fp16|bf16|power_sgd")
         .sets("comm_hook"),
     done("comm_wrapper", "~no,fp16,bf16", "no",
          "rounds once more: to the type of comm_hook, or, without a hook, not "
          "at all"),
-    later("comm_state_option", "mapping", "{}",
-          "gradients that are sent as products of low rank (PowerSGD)")
-        .unless("{}"),
+    noted("comm_state_option", "%comm_state_option", "{}",
+          "what PowerSGD does; other hooks read nothing of it"),
+};
+
+/// What torch's PowerSGDState takes.
+static constexpr Key kPowerSGD[] = {
+    done("matrix_approximation_rank", "int>=1", "1",
+         "power_sgd.matrix_approximation_rank")
+        .sets("power_sgd.matrix_approximation_rank"),
+    done("start_powerSGD_iter", "int>=0", "1000",
+         "power_sgd.start_powerSGD_iter: 0 alone, or a run of its own before")
+        .sets("power_sgd.start_powerSGD_iter"),
+    done("min_compression_rate", "number>=0", "2",
+         "power_sgd.min_compression_rate")
+        .sets("power_sgd.min_compression_rate"),
+    done("use_error_feedback", "bool", "true", "power_sgd.use_error_feedback")
+        .sets("power_sgd.use_error_feedback"),
+    done("warm_start", "bool", "true", "power_sgd.warm_start")
+        .sets("power_sgd.warm_start"),
+    done("orthogonalization_epsilon", "number>=0", "0",
+         "power_sgd.orthogonalization_epsilon")
+        .sets("power_sgd.orthogonalization_epsilon"),
+    done("random_seed", "int>=0", "0", "power_sgd.random_seed")
+        .sets("power_sgd.random_seed"),
+    noted("compression_stats_logging_frequency", "int", "10000",
+          "--explain=collectives says what is sent"),
+    noted("batch_tensors_with_same_shape", "bool", "false",
+          "each gradient has its factors either way"),
 };
 
 const Section accel::config::kHandlersSection = {
@@ -43,3 +68,7 @@ const Section accel::config::kHandlersSection = {
 const Section accel::config::kDdpSection = {
     "DistributedDataParallelKwargs",
     "Accelerate: DistributedDataParallelKwargs", "", kDdp};
+const Section accel::config::kPowerSGDSection = {
+    "comm_state_option",
+    "Accelerate: comm_state_option of DistributedDataParallelKwargs", "",
+    kPowerSGD};

@@ -78,6 +78,7 @@ Error Resolver::readAll() {
       errors = joinErrors(std::move(errors),
                           failFlag("no file of --config has a place for '" +
                                    path + "' of --set"));
+  findHookDifferences(files, request.likeAccelerate, config.differences);
   for (size_t i = 0; i < files.size(); ++i) {
     File &file = files[i];
     bool named = i + 1 < files.size() && files[i + 1].parent.isFile();

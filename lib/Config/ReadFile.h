@@ -57,6 +57,11 @@ llvm::Error readFiles(llvm::StringRef source, const ReadOptions &options,
 void findDifferences(File &file, bool apply,
                      std::vector<Difference> &differences);
 
+/// The same of what a file says of another's ranks: a hook of a reduction that
+/// is not DistributedDataParallel's.
+void findHookDifferences(llvm::MutableArrayRef<File> files, bool apply,
+                         std::vector<Difference> &differences);
+
 /// Refuses what the keys of one file contradict each other in.
 llvm::Error checkAgreement(const File &file, bool hasDeepSpeedFile);
 

@@ -32,6 +32,7 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kMpirunSection,
                                         &kHandlersSection,
                                         &kDdpSection,
+                                        &kPowerSGDSection,
                                         &kSageMakerSection,
                                         &kDeepSpeedSection,
                                         &kZeroSection,

@@ -116,7 +116,8 @@ const Section *sectionOf(const Key &key);
 extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
     kMegatronSection, kPluginSection;
-extern const Section kHandlersSection, kDdpSection, kMegatronArgumentsSection;
+extern const Section kHandlersSection, kDdpSection, kPowerSGDSection,
+    kMegatronArgumentsSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
     kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,

@@ -6,6 +6,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace accel::config;
 using Reader = NamedSetting::Reader;
@@ -37,8 +39,22 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("cp.strategy", "allgather,ring",
            "how cp ranks get at each other's keys and values"),
     ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
-    ofPass("comm_hook", "no,fp16,bf16",
-           "the type in which data-parallel ranks send gradients"),
+    ofPass("comm_hook", "no,fp16,bf16,power_sgd",
+           "how data-parallel ranks send gradients: in 16 bits, or as factors "
+           "of low rank"),
+    ofPass("power_sgd.matrix_approximation_rank", "int>=1",
+           "rows of the factors"),
+    ofPass("power_sgd.start_powerSGD_iter", "int>=0",
+           "steps before it, of another run"),
+    ofPass("power_sgd.min_compression_rate", "number>=0",
+           "how many times smaller factors must be"),
+    ofPass("power_sgd.use_error_feedback", "bool",
+           "what is left out is added to the next gradient"),
+    ofPass("power_sgd.warm_start", "bool",
+           "factors begin with those of the step before"),
+    ofPass("power_sgd.orthogonalization_epsilon", "number>=0",
+           "added to lengths that are divided by"),
+    ofPass("power_sgd.random_seed", "int>=0", "of the first factors"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "
            "divide, is an error"),
@@ -81,6 +97,12 @@ std::string accel::config::describeMismatch(const NamedSetting &setting,
     return !value.getAsInteger(10, number) && number >= least
                ? ""
                : ("an integer of at least " + type).str();
+  }
+  if (type == "number>=0") {
+    double number = 0;
+    return !value.getAsDouble(number) && std::isfinite(number) && number >= 0
+               ? ""
+               : "a number of at least 0";
   }
   SmallVector<StringRef> words;
   type.split(words, ',');

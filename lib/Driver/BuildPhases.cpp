@@ -18,18 +18,21 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // stand next to each other.
     transforms::buildImportPipeline(pm);
     return;
-  case Phase::Train:
+  case Phase::Train: {
     // Before differentiation, so that the backward inherits it.
     if (options.train.mixedPrecision == "bf16") {
       pm.addNestedPass<func::FuncOp>(precision::createNarrowProductsPass());
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
-    // A forward program stays as it is.
-    autodiff::buildTrainPipeline(pm, options.train);
-    // Here already: the proof holds one rank's program against this phase.
-    if (options.wire.hook != "no")
+    // A forward program stays as it is. What is sent is said here
+    // already: the proof holds one rank's program against this phase.
+    autodiff::TrainOptions train = options.train;
+    train.factors = options.wire.hook == "power_sgd";
+    autodiff::buildTrainPipeline(pm, train);
+    if (options.wire.hook != "no" && !train.factors)
       pm.addPass(precision::createDeclareWirePass(options.wire));
     return;
+  }
   case Phase::Dist: {
     // What is proved of one rank's program is held against this one.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));

@@ -96,6 +96,9 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
       } else if (llvm::Error error = applySetting(options, name, value))
         return getOperation().emitError() << llvm::toString(std::move(error));
     }
+    for (const std::string &one : settings)
+      if (llvm::Error error = checkIsRead(options, one))
+        return getOperation().emitError() << llvm::toString(std::move(error));
     return options;
   }
 };

@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace accel::driver;
 
@@ -15,6 +17,11 @@ public:
   Into(int64_t &option)
       : expectation("an integer"), read([&option](StringRef text) {
           return !text.getAsInteger(10, option);
+        }) {}
+  Into(double &option)
+      : expectation("a number of at least 0"), read([&option](StringRef text) {
+          return !text.getAsDouble(option) && std::isfinite(option) &&
+                 option >= 0;
         }) {}
   Into(bool &option)
       : expectation("true or false"), read([&option](StringRef text) {
@@ -64,8 +71,24 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.splitWeights.vocabulary; }},
     {"comm_hook",
      [](PhaseOptions &o) -> Into {
-       return {o.wire.hook, "no,fp16,bf16"};
+       return {o.wire.hook, "no,fp16,bf16,power_sgd"};
      }},
+    {"power_sgd.matrix_approximation_rank",
+     [](PhaseOptions &o) -> Into { return o.train.factor.rank; }},
+    {"power_sgd.start_powerSGD_iter",
+     [](PhaseOptions &o) -> Into { return o.train.factor.start; }},
+    {"power_sgd.min_compression_rate",
+     [](PhaseOptions &o) -> Into { return o.train.factor.minCompressionRate; }},
+    {"power_sgd.use_error_feedback",
+     [](PhaseOptions &o) -> Into { return o.train.factor.useErrorFeedback; }},
+    {"power_sgd.warm_start",
+     [](PhaseOptions &o) -> Into { return o.train.factor.warmStart; }},
+    {"power_sgd.orthogonalization_epsilon",
+     [](PhaseOptions &o) -> Into {
+       return o.train.factor.orthogonalizationEpsilon;
+     }},
+    {"power_sgd.random_seed",
+     [](PhaseOptions &o) -> Into { return o.train.factor.randomSeed; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
@@ -86,4 +109,14 @@ Error accel::driver::applySetting(PhaseOptions &options, StringRef name,
   return createStringError(inconvertibleErrorCode(),
                            "expected " + option.expectation + " as '" + name +
                                "', found '" + value + "'");
+}
+
+Error accel::driver::checkIsRead(const PhaseOptions &options,
+                                 StringRef setting) {
+  StringRef name = setting.split('=').first;
+  if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")
+    return Error::success();
+  return createStringError(inconvertibleErrorCode(),
+                           "expected 'comm_hook=power_sgd' with '" + name +
+                               "', found '" + options.wire.hook + "'");
 }

@@ -18,6 +18,10 @@ bool isPhaseSetting(llvm::StringRef name);
 llvm::Error applySetting(PhaseOptions &options, llvm::StringRef name,
                          llvm::StringRef value);
 
+/// Refuses one that nothing reads beside the others, when all are applied;
+/// "NAME=VALUE".
+llvm::Error checkIsRead(const PhaseOptions &options, llvm::StringRef setting);
+
 } // namespace accel::driver
 
 #endif // ACCEL_LIB_DRIVER_SETTINGS_H

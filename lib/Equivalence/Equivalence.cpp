@@ -53,6 +53,8 @@ private:
   LogicalResult bindArgument(func::FuncOp task, unsigned number);
   FailureOr<Piece> getPiece(Location loc, StringRef kind, StringRef name,
                             Value wanted, dist::LayoutAttr layout);
+  FailureOr<Piece> getTerm(Location loc, StringRef name, Value wanted,
+                           dist::LayoutAttr layout);
   LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
                           StringRef name, Value wanted);
   LogicalResult bindEdge(func::FuncOp task, unsigned number);
@@ -94,6 +96,7 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::MapVector<StringAttr, Accumulator> accumulators;
+  llvm::StringSet<> residuals;                     ///< names of states
   llvm::StringMap<dist::LayoutAttr> layouts;       ///< of "input 'x'", …
   llvm::StringMap<dist::LayoutAttr> &stateLayouts; ///< of all entries
   llvm::StringMap<ArrayRef<int64_t>> heldShapes;   ///< of states
@@ -132,6 +135,8 @@ void Verifier::readStates() {
   for (auto state : local.getOps<nn::StateOp>()) {
     heldShapes[state.getSymName()] =
         cast<ShapedType>(state.getType()).getShape();
+    if (state.getRole() == nn::StateRole::residual)
+      residuals.insert(state.getSymName());
     if (state.getRole() == nn::StateRole::accumulator)
       accumulators[state.getSymNameAttr()].state = state;
   }
@@ -307,10 +312,31 @@ FailureOr<Piece> Verifier::getPiece(Location loc, StringRef kind,
     return emitError(loc) << "expected " << kind << " '" << name
                           << "' in the order " << order
                           << " of the logical program, found " << layout;
+  if (kind != "input" && kind != "output" && residuals.contains(name))
+    return getTerm(loc, name, wanted, layout);
   Piece piece = follower.getMaker().get(wanted, layout);
   if (order)
     for (Dim &dim : piece.dims)
       dim.parts = {};
+  return piece;
+}
+
+/// What ranks keep of a residual is a term each, one after another in its first
+/// dimension: the value is their sum.
+FailureOr<Piece> Verifier::getTerm(Location loc, StringRef name, Value wanted,
+                                   dist::LayoutAttr layout) {
+  PieceMaker &maker = follower.getMaker();
+  ArrayRef<int64_t> whole = shapeOf(wanted);
+  Axes terms = maker.dropUnits(layout.getDims().front().getNames());
+  if (whole.size() != layout.getShape().size() || whole.front() != 1 ||
+      layout.getShape().front() != maker.countRanks(terms) ||
+      !layout.getPartial().empty())
+    return emitError(loc) << "expected a term of state '" << name
+                          << "' from each rank that has its own, found "
+                          << layout;
+  Piece piece = maker.get(wanted, layout);
+  piece.dims.front() = Dim();
+  piece.partial = maker.inOrder(terms);
   return piece;
 }
 
@@ -473,8 +499,8 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
     return fail() << "is of one micro-batch alone";
   std::string found;
   for (const Piece &piece : follower.hold(operand.get(), wanted)) {
-    bool same =
-        piece.partial.empty() && maker.fits(expected, operand.get().getType());
+    bool same = piece.partial == expected.partial && piece.isSum() &&
+                maker.fits(expected, operand.get().getType());
     for (auto [mine, theirs] : llvm::zip_equal(piece.dims, expected.dims))
       same &= mine.free || mine.isSplitLike(theirs);
     if (same)

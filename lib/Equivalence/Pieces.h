@@ -112,6 +112,11 @@ public:
   /// "[{dp}, {}] partial {mb} of 'node'".
   std::string describe(const Piece &piece);
   Axes dropUnits(llvm::ArrayRef<mlir::StringAttr> axes);
+  /// Axes over which something is partial, in the mesh's order.
+  Axes inOrder(Axes axes) {
+    normalize(axes);
+    return axes;
+  }
   int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   int64_t getSize(mlir::StringAttr axis) {
     return mesh.findAxisSize(axis).value_or(1);

@@ -13,6 +13,7 @@ static DictionaryAttr describe(nn::StateOp state) {
   NamedAttrList attributes(state->getAttrDictionary());
   attributes.erase(state.getTypeAttrName());
   attributes.erase(state.getLogicalAttrName());
+  attributes.erase(state.getInitAttrName());
   // A default may be said or not.
   attributes.set(state.getRoleAttrName(),
                  nn::StateRoleAttr::get(state.getContext(), state.getRole()));
@@ -23,11 +24,24 @@ static LogicalResult verifySame(nn::StateOp state, nn::StateOp before) {
   // Neither what pads it nor where it lives is part of its value.
   RankedTensorType value = state.getLogicalType(),
                    expected = before.getLogicalType();
+  // The first dimension of a residual has the terms of ranks; they are zeros
+  // (StateOp::verify), and so is their sum.
+  bool isResidual = before.getRole() == nn::StateRole::residual &&
+                    state.getRole() == nn::StateRole::residual &&
+                    value.getRank() == expected.getRank();
+  if (isResidual)
+    value = RankedTensorType::get(
+        [&] {
+          SmallVector<int64_t> shape(value.getShape());
+          shape.front() = expected.getDimSize(0);
+          return shape;
+        }(),
+        value.getElementType());
   if (value.getShape() != expected.getShape() ||
       value.getElementType() != expected.getElementType())
     return state.emitOpError() << "expected a value of " << expected
                                << " as in the logical program, found " << value;
-  if (state.getInit() != before.getInit())
+  if (!isResidual && state.getInit() != before.getInit())
     return state.emitOpError()
            << "begins with another value than in the logical program";
   DictionaryAttr found = describe(state), wanted = describe(before);

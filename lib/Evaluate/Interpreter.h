@@ -54,6 +54,10 @@ mlir::LogicalResult evaluateModule(mlir::ModuleOp module,
                                    const InterpreterOptions &options,
                                    TensorsByName &outputs);
 
+/// Puts the sum of all ranks' terms in the place of each residual that a module
+/// gives: what a program of any layout has of it.
+void sumTerms(mlir::ModuleOp module, TensorsByName &outputs);
+
 /// Inputs for a program: floats of a normal distribution that every float type
 /// represents exactly; integers that are legal where they index something
 /// (token ids of an embedding), else 0 or 1. A function of `seed` and the

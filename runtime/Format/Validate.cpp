@@ -18,7 +18,8 @@ constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 /// As enum StateRole of the nn dialect.
 constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
-                                  "counter", "buffer"};
+                                  "counter",   "buffer", "residual",
+                                  "factor"};
 
 class Validator {
 public:

@@ -106,7 +106,8 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   Resume resume;
   bool resumes = !given.resume.empty();
   if (resumes)
-    ACCEL_RT_RETURN_IF_ERROR(resume.open(given.resume, plan));
+    ACCEL_RT_RETURN_IF_ERROR(
+        resume.open(given.resume, plan, Resume::Wanted::All, given.warn));
   int64_t repeats;
   ACCEL_RT_RETURN_IF_ERROR(
       countRuns(call.entry, given, resumes ? &resume : nullptr, repeats));

@@ -160,7 +160,7 @@ Status GivenWeights::open(const RunOptions &options,
                          inQuotes(options.weights) + ": " + systemError(errno));
   isCheckpoint = S_ISDIR(info.st_mode);
   return isCheckpoint ? checkpoint.open(options.weights, executable,
-                                        Resume::Wanted::Weights)
+                                        Resume::Wanted::Weights, options.warn)
                       : openFile(options, executable);
 }
 

@@ -19,6 +19,11 @@ bool isWeight(const std::string &role) {
   return role == "parameter" || role == "buffer";
 }
 
+/// Whether the state is what compressed gradients are made with.
+bool isOfCompression(const std::string &role) {
+  return role == "residual" || role == "factor";
+}
+
 /// Whose states they are, for what one checkpoint has and a program lacks.
 const char *whose(const std::string &role) {
   return isWeight(role) ? "another model" : "another optimizer";
@@ -27,7 +32,7 @@ const char *whose(const std::string &role) {
 } // namespace
 
 Status Resume::open(const std::string &path, const Executable &executable,
-                    Wanted wanted) {
+                    Wanted wanted, const Warn &warn) {
   folder = path;
   while (folder.size() > 1 && folder.back() == '/')
     folder.pop_back();
@@ -63,11 +68,15 @@ Status Resume::open(const std::string &path, const Executable &executable,
                          std::to_string(contents.seed) +
                          ", as that of the checkpoint " + inQuotes(folder) +
                          ", found seed " + std::to_string(executable.seed));
+  if (all)
+    dropCompression(executable, warn);
   std::set<std::pair<std::string, std::string>> known; // with their roles
   if (!all)
     ACCEL_RT_RETURN_IF_ERROR(findByAliases(executable, known));
   for (const StatePlan &state : executable.states) {
     known.emplace(state.name, state.role);
+    if (isOfCompression(state.role))
+      continue; // what is there fits
     if (all ? state.role != "accumulator" : isWeight(state.role))
       ACCEL_RT_RETURN_IF_ERROR(match(state, wanted));
   }
@@ -76,7 +85,7 @@ Status Resume::open(const std::string &path, const Executable &executable,
       states.erase(saved.name);
       continue;
     }
-    if (!known.count({saved.name, saved.role}))
+    if (!known.count({saved.name, saved.role}) && !isOfCompression(saved.role))
       return Status::error(
           "found the " + saved.role + " " + inQuotes(saved.name) +
           " in the checkpoint " + inQuotes(folder) +
@@ -180,9 +189,40 @@ Status Resume::match(const StatePlan &plan, Wanted wanted) const {
                     /*widens=*/wanted == Wanted::Weights || plan.frozen);
 }
 
-Status
-Resume::checkData(const DataCursor *cursor,
-                  const std::function<void(const std::string &)> &warn) const {
+void Resume::dropCompression(const Executable &executable, const Warn &warn) {
+  std::set<std::string> kept, wanted;
+  for (const StatePlan &state : executable.states) {
+    if (!isOfCompression(state.role))
+      continue;
+    wanted.insert(state.name);
+    auto found = states.find(state.name);
+    if (found != states.end() &&
+        checkValue(found->second.range, state, /*widens=*/false).ok())
+      kept.insert(state.name);
+  }
+  std::string first;
+  for (const std::string &name : wanted)
+    if (!kept.count(name) && first.empty())
+      first = name;
+  for (const Manifest::State &saved : contents.states)
+    if (isOfCompression(saved.role) && !kept.count(saved.name)) {
+      states.erase(saved.name);
+      if (first.empty())
+        first = saved.name;
+    }
+  if (first.empty() || !warn)
+    return;
+  warn(wanted.empty()
+           ? "what compression has left out of gradients is dropped, " +
+                 inQuotes(first) + " of the checkpoint " + inQuotes(folder) +
+                 " first: this program does not compress them"
+           : "what compression leaves out of gradients begins at zero, " +
+                 inQuotes(first) + " first: the checkpoint " +
+                 inQuotes(folder) +
+                 " has none, or that of other ranks or factors");
+}
+
+Status Resume::checkData(const DataCursor *cursor, const Warn &warn) const {
   if (!cursor || !contents.data)
     return Status();
   const DataCursor &saved = *contents.data;

@@ -73,7 +73,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   checkpoint.manifest.write(text);
 
   rt::Resume resume;
-  rt::Status status = resume.open(checkpoint.folder.path, program);
+  auto hear = [](const std::string &) {};
+  rt::Status status = resume.open(checkpoint.folder.path, program,
+                                  rt::Resume::Wanted::All, hear);
   require(status.ok() || !status.message().empty(), "an error says something");
   if (!status.ok())
     return 0;
@@ -84,6 +86,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       readWhole(found->range);
   rt::DataCursor cursor;
   cursor.hash = 1;
-  (void)resume.checkData(&cursor, [](const std::string &) {});
+  (void)resume.checkData(&cursor, hear);
   return 0;
 }

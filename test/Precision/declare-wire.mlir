@@ -22,7 +22,7 @@
 // RUN: not acc-opt %t/train.mlir --accel-run-phases="to=dist mesh=dp=2 set=comm_hook=bf16" 2>&1 | FileCheck %s --check-prefix=LATE
 // LATE: error: cannot use 'comm_hook': the module is in phase 'train', past what reads it
 // RUN: not acc-opt %t/train.mlir --accel-run-phases="to=dist mesh=dp=2 set=comm_hook=fp8" 2>&1 | FileCheck %s --check-prefix=SETTING
-// SETTING: error: expected no,fp16,bf16 as 'comm_hook', found 'fp8'
+// SETTING: error: expected no,fp16,bf16,power_sgd as 'comm_hook', found 'fp8'
 
 //--- step.mlir
 module {

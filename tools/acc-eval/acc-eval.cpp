@@ -166,6 +166,8 @@ LogicalResult run(MLIRContext *context) {
   TensorsByName reference;
   if (!other || failed(evaluateSteps(*other, *given, options, reference)))
     return failure();
+  sumTerms(*module, results);
+  sumTerms(*other, reference);
   if (results.size() != reference.size())
     return other->emitError() << "expected " << results.size()
                               << " outputs, found " << reference.size();

@@ -135,6 +135,9 @@ static llvm::Error resolveFlags(CompileOptions &options) {
   for (auto &[name, value] : config->ofPasses)
     if (llvm::Error error = applySetting(options.phases, name, value))
       return error;
+  for (const std::string &one : settings)
+    if (llvm::Error error = checkIsRead(options.phases, one))
+      return error;
   return llvm::Error::success();
 }
 

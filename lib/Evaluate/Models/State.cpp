@@ -1,4 +1,4 @@
-// The meaning of constants, counters and the marker of gradients.
+// The meaning of constants, counters and what marks gradients and whole sums.
 
 #include "Group.h"
 
@@ -38,7 +38,8 @@ struct Iota : EvaluateModel<Iota, nn::IotaOp> {
   }
 };
 
-struct Gradient : EvaluateModel<Gradient, nn::GradientOp> {
+/// What says something of its operand, and is it.
+template <typename Op> struct Itself : EvaluateModel<Itself<Op>, Op> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     results.push_back(operands[0]);
@@ -50,5 +51,6 @@ struct Gradient : EvaluateModel<Gradient, nn::GradientOp> {
 void evaluate::attachStateModels(MLIRContext *context) {
   nn::ConstantOp::attachInterface<Constant>(*context);
   nn::IotaOp::attachInterface<Iota>(*context);
-  nn::GradientOp::attachInterface<Gradient>(*context);
+  nn::GradientOp::attachInterface<Itself<nn::GradientOp>>(*context);
+  nn::CompleteOp::attachInterface<Itself<nn::CompleteOp>>(*context);
 }

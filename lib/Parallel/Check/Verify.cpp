@@ -162,10 +162,20 @@ struct VerifyPass : impl::VerifyPassBase<VerifyPass> {
     if (auto sum = dyn_cast<dist::AccumulateOp>(op))
       return verifyAccumulator(sum, accumulators, *symbols);
     if (isa<func::ReturnOp>(op)) {
-      for (Value value : op->getOperands())
-        if (dist::ShardingAttr::of(value.getType()).isPartial())
+      auto function = cast<func::FuncOp>(op->getParentOp());
+      for (OpOperand &operand : op->getOpOperands()) {
+        Type type = operand.get().getType();
+        auto name = function.getResultAttrOfType<FlatSymbolRefAttr>(
+            operand.getOperandNumber(), nn::kStateAttr);
+        auto state =
+            name ? symbols->lookup<nn::StateOp>(name.getAttr()) : nn::StateOp();
+        // Terms of a residual stay terms.
+        if (dist::ShardingAttr::of(type).isPartial() &&
+            !(state && state.getRole() == nn::StateRole::residual &&
+              state.getType() == type))
           return op->emitOpError()
-                 << "returns a partial value of type " << value.getType();
+                 << "returns a partial value of type " << type;
+      }
       return success();
     }
     auto shardable = dyn_cast<ShardingRuleOpInterface>(op);

@@ -85,6 +85,23 @@ struct GradientRule
   }
 };
 
+/// Linear in nothing, so that terms are added up before it; on one rank there
+/// is nothing left of it.
+struct CompleteRule
+    : ShardingRuleOpInterface::ExternalModel<CompleteRule, nn::CompleteOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ElementwiseRule<nn::CompleteOp>().getShardingRule(op);
+    rule.indexFree = false;
+    return rule;
+  }
+
+  LogicalResult localize(Operation *, OpBuilder &, ValueRange operands,
+                         TypeRange, SmallVectorImpl<Value> &results) const {
+    results.push_back(operands[0]);
+    return success();
+  }
+};
+
 /// The model of an op: its own, or that of all elementwise ops.
 template <typename Op> struct RuleOf { using type = ElementwiseRule<Op>; };
 template <> struct RuleOf<nn::DivOp> { using type = DivRule; };
@@ -99,4 +116,5 @@ void parallel::attachElementwiseModels(MLIRContext *context) {
   });
   // What comes after a gradient reads the finished one.
   nn::GradientOp::attachInterface<GradientRule>(*context);
+  nn::CompleteOp::attachInterface<CompleteRule>(*context);
 }

@@ -2,7 +2,7 @@
 // it, and sequences.
 
 #include "dialects/Dist/GroupsAxis.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -43,6 +43,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     FailureOr<dist::MeshOp> made = makeMesh();
     if (failed(made))
       return signalPassFailure();
+    residuals = nn::getResiduals(getOperation());
     llvm::StringMap<StringRef> batchOf;
     for (const std::string &text : batchDims) {
       auto [input, dim] = StringRef(text).rsplit('=');
@@ -139,6 +140,8 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
 
   LogicalResult annotate(dist::MeshOp mesh, func::FuncOp function,
                          const llvm::StringMap<StringRef> &batchOf) {
+    if (failed(checkCompressed(mesh, function)))
+      return failure();
     auto getAxes = [&](ArrayRef<StringLiteral> axes) {
       SmallVector<StringRef> kept;
       for (StringRef axis : axes)
@@ -170,6 +173,9 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         if (std::optional<int64_t> sequence = findSequence(
                 mesh, name, argument, *batch, lengths, alongSequence))
           dims[*sequence] = alongSequence;
+      } else if (residuals.contains(
+                     function.getArgAttr(index, nn::kStateAttr))) {
+        continue; // placed as the terms that it goes with
       } else if (function.getArgAttr(index, nn::kStateAttr) &&
                  llvm::none_of(argument.getUsers(), [](Operation *user) {
                    return isa<dist::ConstraintOp>(user);
@@ -185,6 +191,29 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
                                   dims));
       argument.replaceAllUsesExcept(constraint.getResult(), constraint);
     }
+    return success();
+  }
+
+  /// Gradients are compressed where ranks have terms of them, and nothing else
+  /// of the step is shared out.
+  LogicalResult checkCompressed(dist::MeshOp mesh, func::FuncOp function) {
+    auto completes = function.getOps<nn::CompleteOp>();
+    if (completes.empty())
+      return success();
+    for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+      if (axis.getSize() > 1 && llvm::is_contained(kAxes, axis.getName()) &&
+          !llvm::is_contained(kBatchAxes, axis.getName()))
+        return (*completes.begin()).emitError()
+               << "comm_hook=power_sgd compresses between data-parallel ranks "
+                  "alone, found mesh axis '"
+               << axis.getName() << "' of size " << axis.getSize();
+    // Terms of micro-batches are added up where there is what they go with.
+    if (residuals.empty() &&
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) > 1)
+      return (*completes.begin()).emitError()
+             << "comm_hook=power_sgd is not supported yet without error "
+                "feedback in micro-batches: "
+                "power_sgd.use_error_feedback=true, or one micro-batch";
     return success();
   }
 
@@ -244,6 +273,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     return batch;
   }
 
+  llvm::DenseSet<Attribute> residuals; ///< names of states
   llvm::StringSet<> known;
   llvm::DenseSet<StringAttr> told; ///< inputs that were warned of
 };

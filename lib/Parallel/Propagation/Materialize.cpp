@@ -6,7 +6,7 @@
 #include "Propagation.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/Interfaces/ShardingRule.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -21,8 +21,8 @@ namespace {
 class Materializer {
 public:
   Materializer(func::FuncOp function, const Propagation &table,
-               dist::MeshOp mesh)
-      : function(function), table(table), mesh(mesh),
+               dist::MeshOp mesh, const llvm::DenseSet<Attribute> &residuals)
+      : function(function), table(table), mesh(mesh), residuals(residuals),
         symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())) {}
 
   LogicalResult run();
@@ -60,14 +60,16 @@ private:
     return known;
   }
   Value findMoved(Value value, dist::ShardingAttr target, Operation *user);
+  AxisList findTerms(BlockArgument argument);
   LogicalResult rewriteOp(ShardingRuleOpInterface op);
   void sumWhereItBranches(Value value);
   int64_t countBytesIfCarried(Value value, StringAttr axis);
-  void rewriteReturn(func::ReturnOp op);
+  LogicalResult rewriteReturn(func::ReturnOp op);
 
   func::FuncOp function;
   const Propagation &table;
   dist::MeshOp mesh;
+  const llvm::DenseSet<Attribute> &residuals; ///< names of states
   FlatSymbolRefAttr symbol;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> resharded;
   llvm::DenseSet<Value> fixed;               ///< what constraints became
@@ -81,8 +83,9 @@ LogicalResult Materializer::run() {
                                 << function.getBody().getBlocks().size();
   Block &block = function.front();
   for (BlockArgument argument : block.getArguments())
-    argument.setType(withSharding(argument.getType(),
-                                  getSharding(symbol, wishOf(argument).dims)));
+    argument.setType(withSharding(
+        argument.getType(),
+        getSharding(symbol, wishOf(argument).dims, findTerms(argument))));
 
   for (BlockArgument argument : block.getArguments())
     if (function.getArgAttr(argument.getArgNumber(), nn::kInputAttr))
@@ -103,7 +106,8 @@ LogicalResult Materializer::run() {
       constraint.replaceAllUsesWith(placed);
       replaced.push_back(constraint);
     } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
-      rewriteReturn(exit);
+      if (failed(rewriteReturn(exit)))
+        return failure();
     } else if (auto shardable = dyn_cast<ShardingRuleOpInterface>(op)) {
       if (failed(rewriteOp(shardable)))
         return failure();
@@ -326,9 +330,21 @@ void Materializer::sumWhereItBranches(Value value) {
   value.replaceAllUsesExcept(sum.getResult(), sum);
 }
 
+/// The axes over which an argument is partial: of what compression has left out
+/// each rank keeps its term.
+AxisList Materializer::findTerms(BlockArgument argument) {
+  AxisList axes;
+  if (residuals.contains(
+          function.getArgAttr(argument.getArgNumber(), nn::kStateAttr)))
+    for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+      if (axis.getSize() > 1 && axis.getName() != dist::MeshOp::kMicroBatchAxis)
+        axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
+  return axes;
+}
+
 /// Results leave a function placed as they are, but never partial; a state in
 /// the sharding in which it came.
-void Materializer::rewriteReturn(func::ReturnOp op) {
+LogicalResult Materializer::rewriteReturn(func::ReturnOp op) {
   llvm::DenseMap<Attribute, BlockArgument> states;
   for (BlockArgument argument : function.getArguments())
     if (Attribute state =
@@ -341,8 +357,14 @@ void Materializer::rewriteReturn(func::ReturnOp op) {
         function.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
     if (BlockArgument argument = states.lookup(state))
       target = dist::ShardingAttr::of(argument.getType());
+    if (target.isPartial() && sharding != target)
+      return op.emitError() << "expected a term of the new value of " << state
+                            << " from each data-parallel rank, which has one "
+                               "of the gradient, found "
+                            << operand.get().getType();
     operand.set(reshard(operand.get(), target, op));
   }
+  return success();
 }
 
 /// States are sharded as the arguments that stand for them, in all functions
@@ -411,10 +433,11 @@ struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
     FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
     if (failed(mesh))
       return signalPassFailure();
+    llvm::DenseSet<Attribute> residuals = nn::getResiduals(module);
     for (auto function : module.getOps<func::FuncOp>())
       if (!function.isExternal() &&
           failed(Materializer(function, getChildAnalysis<Propagation>(function),
-                              *mesh)
+                              *mesh, residuals)
                      .run()))
         return signalPassFailure();
     if (failed(placeStates(module)))

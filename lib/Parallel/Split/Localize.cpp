@@ -3,7 +3,7 @@
 #include "DropUnits.h"
 #include "ReshardPlanner.h"
 #include "dialects/Interfaces/ShardingRule.h"
-#include "dialects/NN/NN.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "lib/Parallel/Propagation/FactorAxes.h"
 #include "mlir/IR/IRMapping.h"
@@ -19,8 +19,9 @@ namespace {
 /// erased at the end.
 class Localizer {
 public:
-  Localizer(func::FuncOp function, dist::MeshOp mesh)
-      : function(function), mesh(mesh), planner(mesh) {}
+  Localizer(func::FuncOp function, dist::MeshOp mesh,
+            const llvm::DenseSet<Attribute> &residuals)
+      : function(function), mesh(mesh), residuals(residuals), planner(mesh) {}
   LogicalResult run();
 
 private:
@@ -34,6 +35,7 @@ private:
 
   func::FuncOp function;
   dist::MeshOp mesh;
+  const llvm::DenseSet<Attribute> &residuals; ///< names of states
   ReshardPlanner planner;
   IRMapping mapping;
 };
@@ -78,6 +80,21 @@ dist::LayoutAttr Localizer::layoutOf(Type type,
                                dropUnits(sharding.getPartial()), interleaved);
 }
 
+/// Terms of a residual, which outlive a step, lie one after another in the
+/// first dimension, which is 1: of all ranks' terms a rank has its own.
+static dist::LayoutAttr stackTerms(dist::MeshOp mesh, dist::LayoutAttr layout) {
+  SmallVector<int64_t> shape(layout.getShape());
+  SmallVector<dist::AxesAttr> dims(layout.getDims());
+  for (StringAttr axis : layout.getPartial().getNames())
+    shape.front() *= *mesh.findAxisSize(axis);
+  dims.front() = layout.getPartial();
+  return dist::LayoutAttr::get(
+      layout.getContext(), layout.getMesh(), shape, dims,
+      dist::AxesAttr::get(layout.getContext(), ArrayRef<StringAttr>(),
+                          /*open=*/false),
+      layout.getInterleaved());
+}
+
 LogicalResult Localizer::run() {
   Block &block = function.front();
   for (BlockArgument argument : block.getArguments())
@@ -98,7 +115,10 @@ LogicalResult Localizer::run() {
     NamedAttrList attrs(given);
     auto interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
         attrs.erase(dist::kInterleavedAttr));
-    attrs.set(dist::kLayoutAttr, layoutOf(type, interleaved));
+    dist::LayoutAttr layout = layoutOf(type, interleaved);
+    if (residuals.contains(attrs.get(nn::kStateAttr)))
+      layout = stackTerms(mesh, layout);
+    attrs.set(dist::kLayoutAttr, layout);
     attributes.push_back(attrs.getDictionary(function.getContext()));
   };
   for (unsigned index = 0; index < arguments; ++index) {
@@ -231,13 +251,23 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
     FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
     if (failed(mesh))
       return signalPassFailure();
+    llvm::DenseSet<Attribute> residuals = nn::getResiduals(module);
     for (auto function : module.getOps<func::FuncOp>())
-      if (!function.isExternal() && failed(Localizer(function, *mesh).run()))
+      if (!function.isExternal() &&
+          failed(Localizer(function, *mesh, residuals).run()))
         return signalPassFailure();
     for (auto state : module.getOps<nn::StateOp>()) {
       auto type = cast<RankedTensorType>(state.getType());
-      state.setType(
-          RankedTensorType::get(type.getShape(), type.getElementType()));
+      SmallVector<int64_t> shape(type.getShape());
+      // Of all ranks' terms, which are zeros, as of one's.
+      if (state.getRole() == nn::StateRole::residual)
+        if (auto terms = cast<SplatElementsAttr>(state.getInit())) {
+          shape.front() *=
+              mesh->getGroupSize(dist::ShardingAttr::of(type).getPartial());
+          state.setInitAttr(terms.resizeSplat(
+              RankedTensorType::get(shape, type.getElementType())));
+        }
+      state.setType(RankedTensorType::get(shape, type.getElementType()));
     }
   }
 };

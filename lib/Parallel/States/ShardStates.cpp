@@ -184,6 +184,14 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
       return;
     if (countSharers(mesh) == 1)
       return; // one shard is the whole
+    WalkResult whole = module.walk([&](nn::CompleteOp op) {
+      op.emitError() << "comm_hook=power_sgd compresses gradients that all "
+                        "ranks need whole, found zero_stage "
+                     << stage.getValue();
+      return WalkResult::interrupt();
+    });
+    if (whole.wasInterrupted())
+      return signalPassFailure();
     // A state lies in one way, whichever entry reads it.
     Trained trained;
     module.walk([&](nn::GradientOp gradient) {

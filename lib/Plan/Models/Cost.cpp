@@ -98,7 +98,7 @@ void plan::registerCostModels(DialectRegistry &registry) {
     });
     attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
                      PadOp, GatherOp, GatherNdOp, ConstantOp, IotaOp,
-                     GradientOp>(context);
+                     GradientOp, CompleteOp>(context);
     attachPerElement<1, ReduceOp, CumsumOp>(context);
     attachPerElement<5, SoftmaxOp, CrossEntropyOp>(context);
     attachPerElement<8, LayerNormOp>(context);

@@ -56,15 +56,16 @@ TEST_F(Interfaces, AllHaveAShardingRule) {
 }
 // Dropout is expanded, and stops are dropped, by nn-build-step, before anything
 // asks; products and
-// attention are commands of their own; the marker of gradients is gone by then.
+// attention are commands of their own; the marks of gradients and of
+// whole sums are gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
-  expectOnAllBut<KernelSourceOpInterface>({"nn.matmul", "nn.attention",
-                                           "nn.attention_grad", "nn.gradient",
-                                           "nn.dropout", "nn.stop_gradient"});
+  expectOnAllBut<KernelSourceOpInterface>(
+      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.complete", "nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
-  expectOnAllBut<ElementSourceOpInterface>({"nn.matmul", "nn.attention",
-                                            "nn.attention_grad", "nn.gradient",
-                                            "nn.dropout", "nn.stop_gradient"});
+  expectOnAllBut<ElementSourceOpInterface>(
+      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.complete", "nn.dropout", "nn.stop_gradient"});
 }
 } // namespace

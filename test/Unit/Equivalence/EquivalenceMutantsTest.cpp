@@ -77,6 +77,17 @@ constexpr Setting kGrouped[] = {
     {"dp_shard x tp, shared heads, ZeRO-3", "dp_shard=2,tp=4", 1, 3, false,
      true, Program::Grouped}};
 
+/// Gradients that ranks send as factors, and keep terms of.
+constexpr Setting kFactors[] = {
+    {"factors", "dp=2", 1, 0, false, true, Program::Decoder, "",
+     "comm_hook=power_sgd power_sgd.start_powerSGD_iter=0"},
+    {"factors, two micro-batches", "dp=2", 2, 0, false, true, Program::Decoder,
+     "", "comm_hook=power_sgd power_sgd.start_powerSGD_iter=0"},
+    {"factors of rank 2", "dp=2", 1, 0, false, true, Program::Decoder, "",
+     "comm_hook=power_sgd power_sgd.start_powerSGD_iter=0 "
+     "power_sgd.matrix_approximation_rank=2 "
+     "power_sgd.min_compression_rate=1"}};
+
 std::vector<Setting> constrain(unsigned seeds) {
   std::vector<Setting> settings;
   for (Setting setting : kConstrained)
@@ -267,6 +278,13 @@ TEST_F(EquivalenceTest, RejectsMutantsOfExchangedRows) {
   tryLocals(kRows, countSeeds(70), tally);
   tryPlaced(kRows, countSeeds(40), &Mutator::changeWritten, tally);
   EXPECT_GE(tally.count(), 70);
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfFactors) {
+  Tally tally;
+  tryLocals(kFactors, countSeeds(200), tally);
+  tally.print();
+  EXPECT_GE(tally.count(), 200);
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfGpt2) {

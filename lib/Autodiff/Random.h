@@ -1,0 +1,23 @@
+// Random numbers that are functions of (seed, site, step, coordinates), so that
+// every layout draws the same. Private to the library.
+
+#ifndef ACCEL_LIB_AUTODIFF_RANDOM_H
+#define ACCEL_LIB_AUTODIFF_RANDOM_H
+
+#include "NNBuilder.h"
+
+namespace accel::autodiff {
+
+/// The key of what one site draws in one step; `counter` is the number of
+/// finished steps.
+mlir::Value buildRandomKey(const NNBuilder &build, mlir::Value counter,
+                           int64_t seed, uint64_t site);
+
+/// Numbers in [0, 1) of a shape, at the coordinates of a tensor of that shape
+/// that comes after `drawn` others.
+mlir::Value buildUniform(const NNBuilder &build, mlir::Value key,
+                         llvm::ArrayRef<int64_t> shape, int64_t drawn = 0);
+
+} // namespace accel::autodiff
+
+#endif // ACCEL_LIB_AUTODIFF_RANDOM_H
