@@ -79,7 +79,8 @@ static StringRef findObstacle(AttentionLike op) {
   StringAttr axis = findAxis(op.getKey());
   if (!axis || findAxis(op.getValue()) != axis)
     return "keys and values are not gathered over one axis alone";
-  if (isReadOtherwise(op.getKey()) || isReadOtherwise(op.getValue()))
+  if (hasLevels(op) &&
+      (isReadOtherwise(op.getKey()) || isReadOtherwise(op.getValue())))
     return "the gradient of its mask reads all of them";
   if (op.getCausal() && op.getDiagonal() < 0)
     return "its first rows see no key";
