@@ -184,7 +184,11 @@ Error Resolver::settleMesh() {
                   "expected 'zero_stage' of at least 1 with 'dp_shard' " +
                       Twine(shards) + ", found 0 (" +
                       find("zero_stage")->origin.str() + ")");
-  if (split && shards == 1 && all > 1)
+  // Ranks that share sequences share states as well; those of tp do not.
+  bool shares = llvm::any_of(modelAxes, [](const auto &axis) {
+    return axis.first == "cp" || axis.first == "sp";
+  });
+  if (split && shards == 1 && all > 1 && !shares)
     return failAt(placeOf("dp_replicate"),
                   "expected 'dp_shard' above 1 with 'zero_stage' " +
                       find("zero_stage")->value +

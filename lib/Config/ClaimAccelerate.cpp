@@ -198,14 +198,17 @@ static Error checkParallelism(const File &file, StringRef type) {
                               "'parallelism_config', found 1");
   int64_t copies = numberOf(
       file, "parallelism_config.parallelism_config_dp_replicate_size", 1);
-  int64_t others = 1; // ranks that share rows
-  for (StringRef axis : {"cp", "sp", "tp"})
-    others *= numberOf(
+  auto sizeOf = [&](StringRef axis) {
+    return numberOf(
         file, ("parallelism_config.parallelism_config_" + axis + "_size").str(),
         1);
+  };
+  // Ranks that share rows; those that share sequences share states, too.
+  int64_t sequences = sizeOf("cp") * sizeOf("sp");
+  int64_t others = sequences * sizeOf("tp");
   bool alone =
       shard && shards == 1 && numberOf(file, "num_processes", 1) > others;
-  if (type == "FSDP" && shards == 1 && (copies > 1 || alone))
+  if (type == "FSDP" && shards * sequences == 1 && (copies > 1 || alone))
     return failAt(replicate ? replicate->place : shard->place,
                   "expected 'parallelism_config_dp_shard_size' above 1 with "
                   "'distributed_type: FSDP': there is no axis to shard over");

@@ -13,8 +13,8 @@ namespace {
 /// One JSON against the ledger.
 class Claims {
 public:
-  Claims(File &file, bool inPlugin, Ledger &ledger, Layout &layout)
-      : file(file), inPlugin(inPlugin), ledger(ledger), layout(layout) {}
+  Claims(File &file, bool inPlugin, Ledger &ledger)
+      : file(file), inPlugin(inPlugin), ledger(ledger) {}
 
   Error zero();
   Error precision();
@@ -51,7 +51,6 @@ private:
   File &file;
   bool inPlugin;
   Ledger &ledger;
-  Layout &layout;
 };
 } // namespace
 
@@ -77,6 +76,9 @@ Error Claims::zero() {
   else
     ledger.suggest("zero_stage", "0", Kind::Default,
                    "DeepSpeed's, where zero_optimization.stage is absent");
+  if (const Setting *group = said("zero_optimization.zero_hpz_partition_size"))
+    ledger.claim("zero.hpz_partition_size", *group,
+                 group->value == "0" ? "1" : group->value);
   const Setting *mics = said("zero_optimization.mics_shard_size");
   if (!mics || mics->value == "-1")
     return Error::success();
@@ -86,8 +88,18 @@ Error Claims::zero() {
   if (mics->value == "0")
     return failAt(mics->place, "expected at least 1, or -1 for none, as '" +
                                    mics->path + "', found 0");
-  layout.shardSize = *mics;
-  ledger.claim("dp_shard", *mics);
+  // Ranks that share a copy: those of a sequence are among them.
+  const Setting *sequences = said("sequence_parallel_size");
+  int64_t sharers = 0, positions = 1;
+  (void)StringRef(mics->value).getAsInteger(10, sharers);
+  if (sequences)
+    (void)StringRef(sequences->value).getAsInteger(10, positions);
+  if (sharers % positions != 0)
+    return failAt(mics->place,
+                  "expected a multiple of 'sequence_parallel_size' = " +
+                      Twine(positions) + " as '" + mics->path + "', found " +
+                      Twine(sharers));
+  ledger.claim("dp_shard", *mics, std::to_string(sharers / positions));
   return Error::success();
 }
 
@@ -206,10 +218,9 @@ Error Claims::scheduler() {
   return Error::success();
 }
 
-Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
-                                    Layout &layout) {
+Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger) {
   claimRows(file, ledger, [](const Setting &) { return true; });
-  Claims claims(file, inPlugin, ledger, layout);
+  Claims claims(file, inPlugin, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();
   claims.clipping();

@@ -15,8 +15,6 @@ struct Layout {
   std::optional<Setting> hybrid;
   int64_t machines = 1;
   Place machinesPlace;
-  /// DeepSpeed's MiCS: ranks that share a copy.
-  std::optional<Setting> shardSize;
   /// Who has 'num_processes: -1'.
   std::optional<Place> openRanks;
 };
@@ -33,8 +31,7 @@ void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
 /// `inPlugin`: Accelerate reads it, and fills `auto`. Marks the keys that
 /// others keep from being read. Fails where keys that are well each do not make
 /// sense together.
-llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger,
-                           Layout &layout);
+llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger);
 
 /// Requires a file whose distributed_type is MEGATRON_LM.
 void claimMegatronPlugin(const File &file, Ledger &ledger);

@@ -22,7 +22,7 @@ static constexpr Key kKeys[] = {
         "the largest norm of all gradients together; 0: no clipping; auto: 1.0")
         .beware("0 until DeepSpeed 0.19, then 1.0 where the key is absent"),
     done("zero_optimization", "%zero_optimization|bool", "{}",
-         "what dp_shard shards; true, which is deprecated: stage 1")
+         "what ranks share of the states; true, which is deprecated: stage 1")
         .beware("Accelerate refuses a file without it"),
     done("fp16", "%fp16", "{}", "mixed precision"),
     done("bf16", "%bf16", "{}", "mixed precision"),
@@ -64,9 +64,9 @@ static constexpr Key kKeys[] = {
           "read where the model is a PipelineModule: it never is here"),
     done("tensor_parallel", "%tensor_parallel", "{}", "tensor parallelism"),
     done("sequence_parallel_size", "count>=1", "1",
-         "axis sp of the mesh, which splits sequences, and heads in attention")
-        .sets("sp")
-        .beware("ZeRO shards states over it as well"),
+         "axis sp of the mesh, which splits sequences, heads in attention, and "
+         "states, together with dp_shard")
+        .sets("sp"),
     later("expert_parallel", "mapping", "{}", "expert parallelism")
         .unless("{}"),
     noted("use_data_before_expert_parallelism", "bool", "false",

@@ -11,7 +11,8 @@ static constexpr Key kKeys[] = {
          "mapping")
         .beware("the keys below must not stand beside it"),
     done("zero_stage", "0,1,2,3|null", "2",
-         "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters")
+         "what dp_shard, cp and sp share: 1 moments, 2 and gradients, 3 and "
+         "parameters")
         .sets("zero_stage"),
     later("offload_optimizer_device", "none,cpu,nvme|null", "none",
           "moments in host memory or on disk")

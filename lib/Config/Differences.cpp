@@ -158,12 +158,11 @@ void Finder::parallelism() {
     return !size.empty() && size != "1";
   };
   const Setting *tp = file.get("parallelism_config.parallelism_config_tp_size");
-  if (isAbove1("tp") && isAbove1("dp_replicate") && !isAbove1("dp_shard"))
-    note(*tp, "refused", "tp beside dp_replicate needs dp_shard there");
   const Setting *cp = file.get("parallelism_config.parallelism_config_cp_size");
-  if (isAbove1("cp") && value("distributed_type") == "FSDP")
-    note(*cp, "states are split over it, too",
-         "FSDP shards over dp_shard and cp together; here over dp_shard");
+  for (auto [axis, size] : {std::pair("tp", tp), std::pair("cp", cp)})
+    if (isAbove1(axis) && isAbove1("dp_replicate") && !isAbove1("dp_shard"))
+      note(*size, "refused",
+           (axis + Twine(" beside dp_replicate needs dp_shard there")).str());
   if (isAbove1("cp") && isAbove1("sp"))
     note(*cp, "refused", "cp and sp exclude each other there");
 }

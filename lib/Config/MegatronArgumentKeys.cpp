@@ -45,7 +45,7 @@ static constexpr Key kKeys[] = {
     later("--expert-tensor-parallel-size", "int>=1", "1", "expert parallelism")
         .unless("1"),
     done("--use-distributed-optimizer", "bool", "false",
-         "zero_stage 1, over dp_shard"),
+         "zero_stage 1, over dp_shard and cp"),
     done("--data-parallel-sharding-strategy",
          "no_shard,optim,optim_grads,optim_grads_params", "no_shard",
          "zero_stage 0, 1, 2 or 3"),

@@ -25,7 +25,7 @@ static constexpr Key kKeys[] = {
         .unless("false|null")
         .beware("parsed, never forwarded: recompute_granularity full is sent"),
     done("megatron_lm_use_distributed_optimizer", "flag|null", "false",
-         "true: zero_stage 1, over dp_shard; false: 0"),
+         "true: zero_stage 1, over dp_shard and cp; false: 0"),
     later("megatron_lm_use_custom_fsdp", "flag|null", "false",
           "Megatron's own FSDP: say distributed_type FSDP")
         .unless("false|null")

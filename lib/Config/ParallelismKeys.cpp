@@ -15,9 +15,10 @@ static constexpr Key kKeys[] = {
         .sets("tp")
         .beware("refused beside dp_replicate without dp_shard"),
     done("parallelism_config_cp_size", "int>=1|null", "1",
-         "axis cp of the mesh, which splits sequences")
+         "axis cp of the mesh, which splits sequences, and states, together "
+         "with dp_shard")
         .sets("cp")
-        .beware("it shards states as well, together with dp_shard; any mask "
+        .beware("refused beside dp_replicate without dp_shard; any mask "
                 "becomes a causal one"),
     noted("parallelism_config_cp_backend", "torch|null", "torch",
           "exchanges are our own"),
@@ -26,7 +27,8 @@ static constexpr Key kKeys[] = {
          "cp.strategy: allgather, or (alltoall) ring: keys and values go from "
          "rank to rank"),
     done("parallelism_config_sp_size", "int>=1|null", "1",
-         "axis sp of the mesh, which splits sequences, and heads in attention")
+         "axis sp of the mesh, which splits sequences, heads in attention, and "
+         "states, together with dp_shard")
         .sets("sp")
         .beware("refused beside cp"),
     noted("parallelism_config_sp_backend", "deepspeed|null", "deepspeed",

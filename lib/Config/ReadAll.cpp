@@ -97,9 +97,8 @@ Error Resolver::readAll() {
     if (file.kind == File::Kind::Accelerate)
       claimAccelerate(file, named, ledger, layout);
     else if (file.kind == File::Kind::DeepSpeed)
-      errors = joinErrors(
-          std::move(errors),
-          claimDeepSpeed(file, file.parent.isFile(), ledger, layout));
+      errors = joinErrors(std::move(errors),
+                          claimDeepSpeed(file, file.parent.isFile(), ledger));
     else if (file.kind == File::Kind::Megatron)
       errors =
           joinErrors(std::move(errors), claimMegatron(file, ledger, layout));

@@ -95,6 +95,8 @@ Error Resolver::settleRest() {
     if (!find(name))
       config.resolved.push_back({name.str(), value.str(), {}});
   };
+  if (Error error = checkGroups())
+    return error;
   fallBack("gradient_clipping", "none");
   if (const Resolved *stage = find("zero_stage"); stage && stage->value == "3")
     fallBack("zero.gather_once", "false");

@@ -30,6 +30,8 @@ private:
   llvm::Error settleModelAxes();
   llvm::Error settleRanks();
   std::string describeDataRanks() const;
+  /// Groups of ranks that keep a second copy of the parameters.
+  llvm::Error checkGroups();
   void derive(llvm::StringRef name, int64_t value, const llvm::Twine &why);
   llvm::Error claimSet(llvm::StringRef name, llvm::StringRef value);
   /// Settles an integer and puts it into the result; none if nothing says it.

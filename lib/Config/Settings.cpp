@@ -30,6 +30,8 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("tp", "int>=1"),
     ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
     ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofPass("zero.hpz_partition_size", "int>=1",
+           "ranks that keep a second copy of the parameters between them"),
     ofPass("sequence_parallelism", "bool",
            "tp ranks share the rows that products do not split"),
     ofPass("cp.strategy", "allgather,ring",

@@ -7,7 +7,8 @@ using namespace accel::config;
 
 static constexpr Key kZero[] = {
     done("stage", "0,1,2,3|auto", "0",
-         "what dp_shard shards: 1 moments, 2 and gradients, 3 and parameters")
+         "what dp_shard, cp and sp share: 1 moments, 2 and gradients, 3 and "
+         "parameters")
         .sets("zero_stage")
         .beware("Accelerate fills auto with its own zero_stage, 2"),
     noted("contiguous_gradients", "bool", "true",
@@ -91,9 +92,9 @@ static constexpr Key kZero[] = {
           "the schedule says in which order gradients are reduced"),
     noted("parameter_alignment", "bool", "false",
           "every byte's address is planned"),
-    later("zero_hpz_partition_size", "count>=0", "1",
-          "a second copy of the parameters inside a machine (ZeRO++)")
-        .unless("0|1"),
+    done("zero_hpz_partition_size", "count>=0", "1",
+         "in stage 3, ranks that keep a second copy of the parameters between "
+         "them from forward to backward (ZeRO++); up to 1: none"),
     later("zero_quantized_weights", "bool", "false",
           "quantised gathers (ZeRO++)")
         .unless("false"),
@@ -108,7 +109,9 @@ static constexpr Key kZero[] = {
         .unless("null|{}")
         .beware("removed from DeepSpeed"),
     done("mics_shard_size", "int>=-1", "-1",
-         "axis dp_shard of the mesh, in stage 3; dp_replicate is what remains")
+         "axes dp_shard and sp of the mesh together, in stage 3; dp_replicate "
+         "is "
+         "what remains")
         .beware("removed from DeepSpeed"),
     noted("mics_hierarchical_params_gather", "bool", "false",
           "the planner chooses how parameters are gathered")

@@ -51,6 +51,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
      [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
+    {"zero.hpz_partition_size",
+     [](PhaseOptions &o) -> Into { return o.place.annotate.secondary; }},
     {"sequence_parallelism",
      [](PhaseOptions &o) -> Into { return o.place.scatterSums.enabled; }},
     {"cp.strategy",

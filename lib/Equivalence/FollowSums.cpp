@@ -10,9 +10,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-/// How many terms a sum may have, and in how many others it may be.
-static constexpr size_t kTerms = 1024, kSums = 64;
-
 /// Adds a piece, also as what else it is known to be.
 void Follower::insertSum(std::vector<Piece> &pieces, const Piece &piece) {
   insert(pieces, piece);
@@ -160,29 +157,6 @@ bool Follower::collectTerms(Operation *op, Terms &terms) {
   return !term.empty();
 }
 
-/// What the logical program adds up to a value, in some order; nothing if that
-/// is too much to compare.
-static std::vector<Value> getLeaves(const Logical &logical,
-                                    std::vector<Value> values) {
-  std::vector<Value> leaves;
-  while (!values.empty()) {
-    if (leaves.size() + values.size() > kTerms)
-      return {};
-    Value value = values.back();
-    values.pop_back();
-    if (auto terms = logical.getTerms(value)) {
-      values.push_back(terms->first);
-      values.push_back(terms->second);
-    } else {
-      leaves.push_back(value);
-    }
-  }
-  llvm::sort(leaves, [](Value lhs, Value rhs) {
-    return lhs.getAsOpaquePointer() < rhs.getAsOpaquePointer();
-  });
-  return leaves;
-}
-
 /// Sums that the logical program makes of all terms, in whatever order.
 std::vector<Piece> Follower::findSum(const Terms &terms) {
   std::vector<Piece> sums;
@@ -201,22 +175,9 @@ std::vector<Piece> Follower::findSum(const Terms &terms) {
       }
     if (values.size() != terms.size())
       continue;
-    std::vector<Value> leaves = getLeaves(logical, std::move(values));
-    if (leaves.empty())
-      continue;
-    llvm::SmallSetVector<Value, 8> added;
-    added.insert(leaves.front());
-    for (size_t next = 0; next < added.size() && next < kSums; ++next) {
-      if (next > 0 && getLeaves(logical, {added[next]}) == leaves) {
-        sum.logical = added[next];
-        insertSum(sums, sum);
-      }
-      for (Operation *reader : logical.getReaders(added[next]))
-        if (isa<nn::AddOp>(reader)) {
-          added.insert(reader->getResult(0));
-          if (Value is = logical.getSumOf(reader->getResult(0)))
-            added.insert(is);
-        }
+    for (Value whole : logical.findSums(logical.getLeaves(std::move(values)))) {
+      sum.logical = whole;
+      insertSum(sums, sum);
     }
   }
   return sums;

@@ -12,9 +12,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-/// How many sums a term may be in, one of another.
-static constexpr size_t kSums = 64;
-
 Value Logical::rootOf(Value value) const {
   value = skipPlacement(value);
   auto same = roots.find(value);
@@ -56,6 +53,8 @@ void Logical::add(Operation *op) {
     if (matchPattern(root, m_Constant(&splat)))
       readersOfElement[splat.getSplatValue<Attribute>()].insert(op);
   }
+  if (isa<nn::AddOp>(op))
+    added.push_back(op->getResult(0));
   if (!isa<nn::ReshapeOp, nn::TransposeOp>(op))
     return;
   View view = getView(rootOf(op->getOperand(0)));
@@ -143,34 +142,6 @@ ArrayRef<Value> Logical::getViews(Value root) const {
   return found == viewsOf.end() ? ArrayRef<Value>() : found->second;
 }
 
-std::optional<std::pair<Value, Value>> Logical::getTerms(Value root) const {
-  Operation *op = addedFrom.lookup(root);
-  if (!op)
-    op = root.getDefiningOp<nn::AddOp>();
-  if (!op)
-    return std::nullopt;
-  return std::pair(rootOf(op->getOperand(0)), rootOf(op->getOperand(1)));
-}
-
-SmallVector<Operation *> Logical::findReadersOfSums(OperationName name,
-                                                    Value term) const {
-  SmallVector<Operation *> found;
-  llvm::SmallSetVector<Value, 8> added;
-  added.insert(term);
-  for (size_t next = 0; next < added.size() && next < kSums; ++next)
-    for (Operation *reader : getReaders(added[next])) {
-      if (isa<nn::AddOp>(reader)) {
-        Value sum = reader->getResult(0);
-        added.insert(sum);
-        if (Value is = getSumOf(sum))
-          added.insert(is);
-      } else if (next > 0 && reader->getName() == name) {
-        found.push_back(reader);
-      }
-    }
-  return found;
-}
-
 /// The op on other values, found or written.
 Operation *Logical::make(Operation *like, ValueRange operands) {
   Operation *op = like->clone();
@@ -182,47 +153,4 @@ Operation *Logical::make(Operation *like, ValueRange operands) {
   written.push_back(op);
   add(op);
   return op;
-}
-
-void Logical::distribute(Operation *op, Value term) {
-  // From the whole sum down to the term.
-  Value sum = rootOf(op->getOperand(0));
-  auto isIn = [&](Value part) {
-    llvm::SmallSetVector<Value, 8> parts;
-    parts.insert(part);
-    for (size_t next = 0; next < parts.size() && next < kSums; ++next) {
-      if (parts[next] == term)
-        return true;
-      if (auto terms = getTerms(parts[next])) {
-        parts.insert(terms->first);
-        parts.insert(terms->second);
-      }
-    }
-    return false;
-  };
-  for (size_t depth = 0; sum != term && depth < kSums; ++depth) {
-    auto terms = getTerms(sum);
-    if (!terms)
-      return;
-    Operation *first = make(op, terms->first),
-              *second = make(op, terms->second);
-    OpBuilder builder(op->getContext());
-    auto add =
-        nn::AddOp::create(builder, op->getLoc(), first->getResult(0).getType(),
-                          first->getResult(0), second->getResult(0));
-    Value whole = rootOf(op->getResult(0));
-    if (Operation *same = findSame(add)) {
-      add->destroy();
-      sums.try_emplace(same->getResult(0), whole);
-      addedFrom.try_emplace(whole, same);
-    } else {
-      written.push_back(add);
-      this->add(add);
-      sums[add.getResult()] = whole;
-      addedFrom.try_emplace(whole, add);
-    }
-    bool inFirst = isIn(terms->first);
-    sum = inFirst ? terms->first : terms->second;
-    op = inFirst ? first : second;
-  }
 }

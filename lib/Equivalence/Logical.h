@@ -8,6 +8,8 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <unordered_map>
+
 namespace accel::equivalence {
 
 /// An entry of the logical program, by what its values are used for. Where a
@@ -48,6 +50,12 @@ public:
   /// The two values of which a root is the sum; none if it is none.
   std::optional<std::pair<mlir::Value, mlir::Value>>
   getTerms(mlir::Value root) const;
+  /// What is added up to the sum of some roots, in some order; nothing if that
+  /// is too much to compare.
+  std::vector<mlir::Value> getLeaves(std::vector<mlir::Value> values) const;
+  /// The roots that are sums of just these leaves, in whatever order they are
+  /// added.
+  llvm::SmallVector<mlir::Value> findSums(llvm::ArrayRef<mlir::Value> leaves);
   /// What a sum of a distributed op's results, or what computes the definition
   /// of an op, is in the program; none for others.
   mlir::Value getSumOf(mlir::Value added) const { return sums.lookup(added); }
@@ -70,6 +78,8 @@ private:
   /// Writes what an op is by its definition, if that is one of other ops.
   void define(mlir::Operation *op);
   mlir::Operation *findSame(mlir::Operation *op);
+  uint64_t numberLeaves(mlir::Value root);
+  void noteSum(mlir::Value root, mlir::Operation *add);
   mlir::Operation *make(mlir::Operation *like, mlir::ValueRange operands);
 
   llvm::DenseMap<mlir::Value, mlir::Value> roots;
@@ -83,6 +93,12 @@ private:
   mlir::Block written;
   llvm::DenseMap<mlir::Value, mlir::Value> sums; ///< written, and what it is
   llvm::DenseMap<mlir::Value, mlir::Operation *> addedFrom; ///< the reverse
+  /// The roots that are sums; of the first `numbered` of them, by a number of
+  /// their leaves.
+  std::vector<mlir::Value> added;
+  size_t numbered = 0;
+  std::unordered_map<uint64_t, llvm::SmallVector<mlir::Value, 1>> sumsByLeaves;
+  llvm::DenseMap<mlir::Value, uint64_t> leafNumbers;
   mlir::Type wire;
   llvm::DenseMap<mlir::Value, bool> forGradients; ///< as far as asked
 };

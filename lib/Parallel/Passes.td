@@ -21,6 +21,12 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     size comes first, and the batch is split over it before all others. A module
     that has a mesh already keeps it, and only an empty `mesh` is accepted.
 
+    With `secondary`, groups of so many of the ranks that share states, next to each
+    other, keep copies of the parameters (`dist-shard-states`): `dp_shard` becomes two
+    axes, `dp_groups` of as many ranks as there are groups and, minor to it,
+    `dp_shard` of those in one. Ranks are numbered as before; `cp` and `sp` are in a
+    group. A size that does not divide the ranks is refused.
+
     ```mlir
     func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}) …
     // becomes, with mesh=dp=4
@@ -33,6 +39,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2; empty: one rank">,
     Option<"dpAxis", "dp-axis", "std::string", "\"dp_replicate\"", "The axis that dp stands for">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Into how many micro-batches the batch of a step is split">,
+    Option<"secondary", "secondary", "int64_t", "0", "How many ranks keep a second copy of the parameters between them; up to 1: none">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::dist::DistDialect"];
@@ -78,8 +85,8 @@ def PadDimsPass : Pass<"dist-pad-dims", "::mlir::ModuleOp"> {
   let description = [{
     What indices point into or losses are over (a vocabulary of 50257 words), and
     `dist-split-weights` would split if `tp` divided it, gets more elements, up to
-    a multiple of `tp` and `dp_shard`, in all values that are tied to it, states
-    among them; `logical` of a state remembers its shape, and files hold no
+    a multiple of `tp` and of the ranks that share states, in all values that are
+    tied to it, states among them; `logical` of a state remembers its shape, and files hold no
     padding. (Heads and hidden widths are left as they are.) What combines
     elements along the dimension (sums, products, largest elements; softmax and
     losses, which become these) reads, behind its end, the number that changes
@@ -104,6 +111,7 @@ def PadDimsPass : Pass<"dist-pad-dims", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vocabulary", "vocabulary", "bool", "true", "Whether vocabularies are split">,
+    Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: who shares states splits them, too, from 1 on">,
   ];
   let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
 }
@@ -114,8 +122,9 @@ def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
     Each of `shard` is `PATTERN=DIM:AXIS`, with commas between several `DIM:AXIS`: a glob
     over the names that states and inputs have in the user's program, aliases among them.
     Of what matches, that dimension is split over that axis, behind axes that split it
-    already; of a parameter the moments, too. Over `dp_shard` it is the dimension that
-    `dist-shard-states` takes, in the stages in which it takes one.
+    already; of a parameter the moments, too. Over `dp_shard`, and in the stages in which
+    they share states over `cp` and `sp`, it is the dimension that `dist-shard-states`
+    takes.
 
     Comes after `dist-annotate`, whose constraints it changes, in all entries alike;
     what comes later keeps it. Refused are a pattern that matches nothing, an axis that
@@ -212,7 +221,7 @@ def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
     that have the dimension say so, so that files keep the order of the program.
 
     Dimensions in whose order something else counts (a constant along them, a reshape
-    that takes them apart), and states that `dp_shard` has to pad, stay as they are,
+    that takes them apart), and states that their sharers have to pad, stay as they are,
     and are gathered where they are cut. Comes after `dist-split-weights`.
 
     ```mlir
@@ -229,6 +238,9 @@ def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
       %q = nn.reshape %3 : (tensor<4x2x8xf32>) -> tensor<4x16xf32>
     ```
   }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: who shares states splits them, too, from 1 on">,
+  ];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
@@ -324,8 +336,8 @@ def ScatterSumsPass : Pass<"dist-scatter-sums", "::mlir::ModuleOp"> {
 def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
   let summary = "Pads states that the ranks which share them cannot split evenly";
   let description = [{
-    A trained parameter, and its moments, of which the axis `dp_shard` divides no
-    dimension gets zeros at the end of dimension 0, up to a multiple. Forward and
+    A trained parameter, and its moments, of which the ranks that share them (along
+    `dp_shard`, `cp` and `sp`) divide no dimension gets zeros at the end of dimension 0, up to a multiple. Forward and
     backward read it without them; its gradient is padded with zeros, which
     elementwise updates and sums of squares keep neutral. `logical` remembers the
     shape: what files hold knows no padding. Comes between `dist-annotate` and
@@ -352,9 +364,15 @@ def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
 def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
   let summary = "Places the states of a step as a ZeRO stage says";
   let description = [{
-    Over the axis `dp_shard`, along the first dimension of each tensor that it
-    divides: moments, and the gradients that the update reads (`stage` 1 and 2),
-    parameters too (3). What stage 1 and 2 differ in is the order of reductions:
+    Over the axes `dp_shard`, `cp` and `sp` together, along the first dimension of
+    each tensor that their ranks divide: moments, and the gradients that the update
+    reads (`stage` 1 and 2), parameters too (3). Ranks of `cp` and `sp` have other
+    positions, but the same states, and a term of each gradient, as those of
+    `dp_shard` have other rows; those of `dp_replicate` keep whole states. Where the
+    ranks together divide no dimension (`tp` has split it), each axis splits what it
+    can. On a mesh with `dp_groups` parameters come in two steps: over this axis first,
+    which makes a copy for each group (hpZ: Wang et al., ZeRO++, 2023, section 3.2), and
+    over the others from that. What stage 1 and 2 differ in is the order of reductions:
     `dist-order-reductions`. Forward and backward read parameters whole. Comes
     after `dist-annotate`, whose constraints on states it changes. Rajbhandari et
     al., ZeRO, SC 2020, section 5.

@@ -28,7 +28,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createPlaceNamedPass(named));
   record("--shard");
   // What cannot be split is made so where ranks would gain by it.
-  pm.addPass(createPadDimsPass({options.splitWeights.vocabulary}));
+  pm.addPass(createPadDimsPass({options.splitWeights.vocabulary, stage}));
   if (options.keepPadded)
     pm.addPass(options.keepPadded());
   record("dist-pad-dims");
@@ -40,7 +40,7 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   splitWeights.strict = options.strict;
   pm.addPass(createSplitWeightsPass(splitWeights));
   record("dist-split-weights");
-  pm.addPass(createInterleavePartsPass());
+  pm.addPass(createInterleavePartsPass({stage}));
   pm.addPass(createExchangeHeadsPass());
   pm.addPass(createJoinTermsPass());
   pm.addPass(createScatterSumsPass(options.scatterSums));

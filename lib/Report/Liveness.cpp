@@ -5,6 +5,7 @@
 
 #include "Liveness.h"
 
+#include "dialects/Dist/GroupsAxis.h"
 #include "dialects/Plan/RunList.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -118,12 +119,16 @@ void Walk::noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
         sums.push_back({latest(from), latest(to)});
     return;
   }
+  bool overGroups =
+      llvm::any_of(command.getAxes().getAsRange<StringAttr>(),
+                   [](StringAttr axis) { return axis == dist::kGroupsAxis; });
   for (Operation *buffer : gathers ? written : read) {
     auto &holdings = result.buffers[buffer].holdings;
     size_t number = holdings.size() - 1;
     holdings[number].unit = unit;
-    holdings[number].content =
-        gathers ? Content::GatheredWeight : Content::WholeGradient;
+    holdings[number].content = !gathers     ? Content::WholeGradient
+                               : overGroups ? Content::SecondaryCopy
+                                            : Content::GatheredWeight;
     // What it was made of, in the same place, was most of it.
     for (; !gathers && holdings[number].inPlace; --number) {
       holdings[number - 1].unit = unit;
@@ -283,6 +288,20 @@ int64_t Liveness::getUnitsInFlight(Content content) const {
       --changes[life.last + 1];
       end = life.last;
     }
+  }
+  return findMost(changes).second;
+}
+
+int64_t Liveness::getMostBytes(Content content) const {
+  std::vector<int64_t> changes(moments + 1, 0);
+  for (auto &[op, all] : buffers) {
+    // A buffer of several copies has as many at most.
+    auto buffer = cast<BufferOp>(op);
+    for (const Holding &holding : all.holdings)
+      if (holding.content == content) {
+        changes[holding.first] += buffer.getBytes();
+        changes[holding.last + 1] -= buffer.getBytes();
+      }
   }
   return findMost(changes).second;
 }

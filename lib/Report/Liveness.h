@@ -13,6 +13,7 @@ enum class Content {
   Own,            ///< what its role says
   GatheredWeight, ///< a weight of a unit that other ranks have given their
                   ///< pieces of
+  SecondaryCopy,  ///< this rank's part of what its group keeps of a weight
   WholeGradient,  ///< of a unit, before ranks have scattered it
   Gradient        ///< as the update reads it
 };
@@ -33,6 +34,8 @@ public:
   llvm::SmallVector<Held> getPeak(plan::Space space) const;
   /// The most units of which such a thing is alive at once.
   int64_t getUnitsInFlight(Content content) const;
+  /// The most bytes of such a thing that are alive at once.
+  int64_t getMostBytes(Content content) const;
   /// Of all copies; what lies between them is no part of it.
   static int64_t getBytes(plan::BufferOp buffer);
 

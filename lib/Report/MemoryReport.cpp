@@ -28,6 +28,8 @@ static std::string describeRole(BufferOp buffer, Content content) {
   switch (content) {
   case Content::GatheredWeight:
     return "gathered weights";
+  case Content::SecondaryCopy:
+    return "secondary copies of weights";
   case Content::WholeGradient:
     return "whole gradients";
   case Content::Gradient:
@@ -140,6 +142,8 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
                   live.getUnitsInFlight(Content::GatheredWeight));
     out.attribute("gradient_units_in_flight",
                   live.getUnitsInFlight(Content::WholeGradient));
+    out.attribute("secondary_copy_bytes",
+                  live.getMostBytes(Content::SecondaryCopy));
   });
   os << "\n";
 }
@@ -184,6 +188,9 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
         std::pair(Content::WholeGradient, "whole gradients")})
     if (int64_t units = live.getUnitsInFlight(content))
       os << "units of " << what << " alive at once: " << units << " at most\n";
+  if (int64_t bytes = live.getMostBytes(Content::SecondaryCopy))
+    os << "secondary copies of weights, from forward to backward: "
+       << formatBytes(bytes) << " at most\n";
 }
 
 LogicalResult report::printMemory(ModuleOp module, llvm::raw_ostream &os,

@@ -8,7 +8,7 @@
 // RUN: acc-eval %t/local.mlir --compare %s --tolerance 1e-12
 // CHECK: nn.attention {{.*}}row_offset = 2{{.*}}row_steps = {cp = 4 : i64, sp = 2 : i64}{{.*}}(tensor<1x2x2x4xf64>, tensor<1x1x8x4xf64>
 // CHECK: nn.attention_grad {{.*}}row_steps = {cp = 4 : i64, sp = 2 : i64}
-// CHECK-COUNT-2: dist.reduce_scatter sum {{.*}} {cp} dim 2 {{.*}}: (tensor<1x1x8x4xf64>)
+// CHECK-COUNT-2: dist.reduce_scatter sum {{.*}} {cp, sp} dim 2 {{.*}}: (tensor<1x1x8x4xf64>)
 
 // The plan and the executable say it, and ranks obey it.
 // RUN: acc-opt %t/local.mlir --proved-against=%s --compile-to=plan -o %t/plan.mlir
@@ -33,7 +33,7 @@
 // REDEFINE: %{edit} = /nn.attention /s/row_offset = 2/row_offset = 1/
 // RUN: %{refused}
 // Keys of one rank's own: half a sum is no sum.
-// REDEFINE: %{edit} = s/dist.reduce_scatter sum \(%[^ ]*\) .* : (tensor<1x1x8x4xf64>)/nn.slice \1 starts [0, 0, 0, 0] sizes [1, 1, 4, 4] steps [1, 1, 1, 1] : (tensor<1x1x8x4xf64>)/
+// REDEFINE: %{edit} = s/dist.reduce_scatter sum \(%[^ ]*\) .* : (tensor<1x1x8x4xf64>)/nn.slice \1 starts [0, 0, 0, 0] sizes [1, 1, 2, 4] steps [1, 1, 1, 1] : (tensor<1x1x8x4xf64>)/
 // RUN: %{refused}
 // A plan that places rows elsewhere.
 // RUN: sed '/plan.attention /s/cp = 4/cp = 2/' %t/plan.mlir > %t/moved.mlir

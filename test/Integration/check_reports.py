@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds `acc-opt --report` against arithmetic, for a step of the fixture on N ranks
-with two micro-batches and each ZeRO stage: the states' bytes against the closed
+"""Holds `acc-opt --report` against arithmetic, for a step of the fixture on N ranks, or a mesh
+of axes that all share states, with two micro-batches and each ZeRO stage: the states' bytes against the closed
 forms of the ZeRO paper (float32: 4 bytes per parameter, 4 of accumulators, 8 of
 moments, each divided by N from its stage on), rows against their sums, the sum
 against what acc-run allocates; how often weights are gathered, and what gradients
@@ -63,8 +63,10 @@ def check_sums(memory, executable, ranks):
     expect("allocated", report["measured_peak_bytes"], memory["planned_peak_bytes"])
 
 
-def check_collectives(stage, micro_batches, parameters, collectives, memory):
-    rows = collectives["collectives"]
+def check_collectives(stage, micro_batches, parameters, collectives, memory, axes):
+    # Of weights, gradients and numbers: those that share sequences exchange keys, too.
+    rows = [row for row in collectives["collectives"]
+            if len(row["axes"].split(",")) == axes]
     large = [row for row in rows if row["kind"] == "all_reduce" and row["bytes"] > 16]
     scattered = sum(row["tensors"] for row in rows if row["kind"] == "reduce_scatter")
     if stage == 0:
@@ -86,6 +88,7 @@ def check_collectives(stage, micro_batches, parameters, collectives, memory):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--mesh", help="dp=N where it is not said")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -93,15 +96,20 @@ def main():
     if options.ranks != 4:
         dims = [f"batch={2 * options.ranks}" if dim.startswith("batch") else dim for dim in dims]
     try:
-        for stage in range(4):
-            print(f"ZeRO-{stage} on {options.ranks} ranks")
+        # Without sharing, what ranks of a sequence exchange is another matter.
+        for stage in range(1 if options.mesh else 0, 4):
+            mesh = options.mesh or f"dp={options.ranks}"
+            print(f"ZeRO-{stage} on {mesh}")
             command = ["acc-opt", MODEL, "--train", "--loss", "loss", *dims, "--mesh",
-                       f"dp={options.ranks}", "--micro-batches", 2, "--set", f"zero_stage={stage}"]
+                       mesh, "--micro-batches", 2, "--set", f"zero_stage={stage}"]
             reports = {kind: json.loads(run(*command, f"--report={kind}", "--json")[0])
                        for kind in ("memory", "sharding", "collectives")}
             check_states(stage, options.ranks, reports["sharding"], reports["memory"])
-            check_collectives(stage, 2, sum(bool(row["moments"]) for row in reports["sharding"]),
-                              reports["collectives"], reports["memory"])
+            # Over cp alone gradients of keys are scattered as well.
+            if not mesh.startswith("cp"):
+                check_collectives(stage, 2, sum(bool(row["moments"]) for row in reports["sharding"]),
+                                  reports["collectives"], reports["memory"],
+                                  len(mesh.split(",")))
             if options.ranks == 4:
                 executable = options.work / f"zero{stage}.accx"
                 run(*command, "-o", executable)

@@ -34,8 +34,10 @@ def all_layouts(batch):
             (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4)):
         if not 1 < replicas * shards * context * ulysses * tensor <= 8:
             continue
+        # States are shared over all axes but dp_replicate and tp.
+        stages = (1, 2, 3) if shards > 1 else (0, 3) if context * ulysses > 1 else (0,)
         for parts in (1, 2, 4):
-            for stage in ((0,) if shards == 1 else (1, 2, 3)):
+            for stage in stages:
                 if batch % (replicas * shards * parts) == 0:
                     axes = (("dp_replicate", replicas), ("dp_shard", shards), ("cp", context),
                             ("sp", ulysses), ("tp", tensor))

@@ -12,6 +12,13 @@
 // RUN: not acc-opt %s --dist-annotate="batch-dim=pest=1" 2>&1 | FileCheck %s --check-prefix=INPUT
 // RUN: acc-opt %s --dist-annotate="mesh=dp=2 batch-dim=table=none" | not acc-opt --dist-annotate="mesh=dp=4" 2>&1 | FileCheck %s --check-prefix=AGAIN
 
+// RUN: acc-opt %s --dist-annotate="mesh=dp=8 dp-axis=dp_shard secondary=4 batch-dim=past=1 batch-dim=table=none" | FileCheck %s --check-prefix=GROUPS
+// RUN: acc-opt %s --dist-annotate="mesh=dp=4,cp=2 dp-axis=dp_shard secondary=4 batch-dim=past=1 batch-dim=table=none" | FileCheck %s --check-prefix=POSITIONS
+// RUN: acc-opt %s --dist-annotate="mesh=dp=8 dp-axis=dp_shard secondary=8 batch-dim=past=1 batch-dim=table=none" | FileCheck %s --check-prefix=ONEGROUP
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=8 dp-axis=dp_shard secondary=3" 2>&1 | FileCheck %s --check-prefix=UNEVEN
+// RUN: not acc-opt %s --dist-annotate="mesh=dp=2,cp=4 dp-axis=dp_shard secondary=2" 2>&1 | FileCheck %s --check-prefix=CUT
+// RUN: not acc-opt %s --dist-annotate="mesh=dp_groups=2,dp_shard=2" 2>&1 | FileCheck %s --check-prefix=OWN
+
 // DIVIDE: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 3
 // AXIS: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'xp'
 // SIZE: error: expected a size of at least 1 for mesh axis 'dp', found 'two'
@@ -23,6 +30,13 @@
 // MICRO: dist.constraint {{.*}} to #mb_dp_replicate-any
 // THIRDS: error: input 'ids': dimension 0 of size 8 cannot be split over a mesh of 2 and into 3 micro-batches
 // NONE: error: expected at least one micro-batch, found 0
+// GROUPS: dist.mesh @mesh ["dp_groups" = 2, "dp_shard" = 4]
+// GROUPS: dist.constraint {{.*}} to #dp_groups_dp_shard-any
+// POSITIONS: dist.mesh @mesh ["dp_groups" = 2, "dp_shard" = 2, "cp" = 2]
+// ONEGROUP: dist.mesh @mesh ["dp_shard" = 8]
+// UNEVEN: error: expected groups that keep a second copy of the parameters to divide the 8 ranks that share states, found groups of 3
+// CUT: error: expected groups that keep a second copy of the parameters to divide the 8 ranks that share states, and whole groups of the 4 that share sequences in each, found groups of 2
+// OWN: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'dp_groups'
 // AGAIN: error: the module has a mesh already, found 'dp=4' for another
 
 // Axes stand in the order in which ranks are numbered, whatever the option's.

@@ -1,5 +1,10 @@
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights --dist-interleave-parts 2>/dev/null | FileCheck %s
 // RUN: acc-opt %s --split-input-file --dist-annotate --dist-split-weights --dist-interleave-parts --dist-propagate --dist-materialize --dist-plan-reshards 2>/dev/null | FileCheck %s --check-prefix=MOVED
+// Who shares states would have to pad them, if states are shared: then nothing changes.
+// RUN: sed 's/"tp" = 2./"tp" = 2, "cp" = 5]/' %s | acc-opt - --split-input-file --dist-annotate --dist-split-weights --dist-interleave-parts 2>/dev/null | FileCheck %s --check-prefix=WHOLE
+// RUN: sed 's/"tp" = 2./"tp" = 2, "cp" = 5]/' %s | acc-opt - --split-input-file --dist-annotate --dist-split-weights --dist-interleave-parts=stage=1 2>/dev/null | FileCheck %s --check-prefix=SHARED
+// WHOLE: dist.interleaved = #dist.interleaved<
+// SHARED-NOT: dist.interleaved = #dist.interleaved<
 
 // Gate and up projection in one weight, of unequal sizes, with a bias: the ranks' shares are a dimension
 // where parts are cut out, and where they are joined. What files hold comes in the order of the program.

@@ -2,6 +2,7 @@
 // RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=TWO
 // RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2" | FileCheck %s --check-prefix=TWO
 // RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3,zero.gather_once=true" | FileCheck %s --check-prefix=ONCE
+// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=4 set=zero_stage=3,zero.hpz_partition_size=2" | FileCheck %s --check-prefix=GROUPS
 
 // A table that is looked up first and multiplied with last, three blocks between,
 // whose weights are read rounded. What is not gathered is rounded by unit just
@@ -130,3 +131,23 @@ func.func @step(%ids: tensor<8xi64> {nn.input = "ids"}, %table: tensor<6x4xf32> 
 // ONCE: %[[ROUND:.*]] = nn.cast %arg2 : (tensor<4x4xf32, #dp_shard-all>)
 // ONCE: dist.reshard %[[ROUND]] {{.*}} -> tensor<4x4xbf16, #all-all>
 // ONCE-NOT: nn.cast %arg2
+
+// Groups of two keep a copy (hpZ): the forward gathers over the groups, all of a unit first, and what that
+// makes in each; the backward goes on with what the forward has kept, of the table's second use it does
+// already. What is read rounded is kept rounded.
+// GROUPS: dist.mesh @mesh ["dp_groups" = 2, "dp_shard" = 2]
+// GROUPS: %[[T:.*]] = dist.reshard %arg1 {{.*}}dist.instance = 0 : i64, dist.unit = "embed"} : {{.*}}dp_shard_dp_groups> -> tensor<6x4xf32, #all-dp_shard>
+// GROUPS-NEXT: dist.reshard %[[T]] {{.*}}dist.instance = 0 : i64, dist.unit = "embed"} : {{.*}} -> tensor<6x4xf32, #all-all>
+// GROUPS: %[[W0:.*]] = nn.cast %arg2 {dist.instance = 1 : i64} : (tensor<4x4xf32, #dp_shard_dp_groups-all>)
+// GROUPS-NEXT: %[[K0:.*]] = dist.reshard %[[W0]] {{.*}} -> tensor<4x4xbf16, #dp_shard-all>
+// GROUPS-NEXT: %[[B0:.*]] = dist.reshard %arg3 {{.*}} -> tensor<4xf32, #dp_shard>
+// GROUPS-NEXT: dist.reshard %[[K0]] {{.*}}dist.instance = 1 : i64, dist.unit = "h.0.mlp"} : {{.*}} -> tensor<4x4xbf16, #all-all>
+// GROUPS-NEXT: dist.reshard %[[B0]] {{.*}} -> tensor<4xf32, #all>
+// GROUPS: %[[K2:.*]] = dist.reshard {{.*}}dist.instance = 3 : i64{{.*}} -> tensor<4x4xbf16, #dp_shard-all>
+// GROUPS: dist.reshard %[[T]] {{.*}}dist.instance = 4 : i64, dist.unit = "embed/1"} : {{.*}}#all-dp_shard> -> tensor<6x4xf32, #all-all>
+// GROUPS-NOT: nn.cast %arg
+// GROUPS: dist.reshard %[[K2]] {{.*}}dist.instance = 5 : i64, dist.unit = "h.2.mlp"} : {{.*}}#dp_shard-all> -> tensor<4x4xbf16, #all-all>
+// GROUPS: dist.instance = 6 : i64
+// GROUPS: dist.reshard %[[K0]] {{.*}}dist.instance = 7 : i64, dist.unit = "h.0.mlp"} : {{.*}}#dp_shard-all> -> tensor<4x4xbf16, #all-all>
+// GROUPS-NOT: dist.instance
+// GROUPS: nn.sub %arg1, {{.*}}dp_shard_dp_groups

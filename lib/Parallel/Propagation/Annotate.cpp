@@ -1,6 +1,7 @@
 // Makes the mesh from its description, and asks that the batch be split over
 // it, and sequences.
 
+#include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/StringSet.h"
@@ -13,10 +14,12 @@ namespace accel::parallel {
 
 /// Accelerate's axes, in the order in which ranks are numbered; `dp` is short.
 static constexpr StringLiteral kAxes[] = {
-    "pp", "dp_replicate", "dp_shard", "cp", "sp", "tp", "ep"};
+    "pp", "dp_replicate", dist::kGroupsAxis, "dp_shard", "cp", "sp", "tp",
+    "ep"};
 /// The axes that split the batch, major to minor.
-static constexpr StringLiteral kBatchAxes[] = {dist::MeshOp::kMicroBatchAxis,
-                                               "dp_replicate", "dp_shard"};
+static constexpr StringLiteral kBatchAxes[] = {
+    dist::MeshOp::kMicroBatchAxis, "dp_replicate", dist::kGroupsAxis,
+    dist::MeshOp::kShardAxis};
 /// Those that split sequences.
 static constexpr StringLiteral kSequenceAxes[] = {dist::MeshOp::kContextAxis,
                                                   dist::MeshOp::kUlyssesAxis};
@@ -75,7 +78,7 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
       auto [given, text] = part.split('=');
       StringRef name = given == "dp" ? StringRef(dpAxis) : given;
       int64_t size;
-      if (!llvm::is_contained(kAxes, name))
+      if (!llvm::is_contained(kAxes, name) || name == dist::kGroupsAxis)
         return module.emitError()
                << "expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, "
                   "ep, pp, or dp for "
@@ -91,6 +94,8 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         return module.emitError()
                << "expected mesh axis '" << name << "' once, found it twice";
     }
+    if (failed(groupSharers(sizes)))
+      return failure();
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     SmallVector<Attribute> axes;
     if (microBatches > 1)
@@ -101,6 +106,35 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         axes.push_back(dist::AxisAttr::get(&getContext(), name, found->second));
     return dist::MeshOp::create(builder, module.getLoc(), kMeshName,
                                 builder.getArrayAttr(axes), nullptr, nullptr);
+  }
+
+  /// Arranges the ranks that share states in groups of `secondary`, next to
+  /// each other: those along `dp_shard` along two axes.
+  LogicalResult groupSharers(llvm::StringMap<int64_t> &sizes) {
+    auto sizeOf = [&](StringRef axis) {
+      auto found = sizes.find(axis);
+      return found == sizes.end() ? 1 : found->second;
+    };
+    if (secondary <= 1)
+      return success();
+    int64_t sequences =
+        sizeOf(dist::MeshOp::kContextAxis) * sizeOf(dist::MeshOp::kUlyssesAxis);
+    int64_t sharers = sizeOf(dist::MeshOp::kShardAxis) * sequences;
+    if (sharers % secondary != 0 || secondary % sequences != 0) {
+      InFlightDiagnostic diagnostic = getOperation().emitError();
+      diagnostic << "expected groups that keep a second copy of the parameters "
+                    "to divide the "
+                 << sharers << " ranks that share states";
+      if (sequences > 1)
+        diagnostic << ", and whole groups of the " << sequences
+                   << " that share sequences in each";
+      return diagnostic << ", found groups of " << secondary.getValue();
+    }
+    if (secondary == sharers)
+      return success(); // what each group would keep is what it has
+    sizes[dist::kGroupsAxis] = sharers / secondary;
+    sizes[dist::MeshOp::kShardAxis] = secondary / sequences;
+    return success();
   }
 
   LogicalResult annotate(dist::MeshOp mesh, func::FuncOp function,

@@ -90,6 +90,9 @@ LogicalResult Materializer::run() {
            dist::ShardingAttr::of(argument.getType()).getDims())
         batchAxes.insert_range(axes.getNames());
 
+  // They stay until the end: an op made in the memory of one that the tables
+  // know would be taken for it.
+  SmallVector<dist::ConstraintOp> replaced;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (auto constraint = dyn_cast<dist::ConstraintOp>(op)) {
       Value placed = reshard(
@@ -98,7 +101,7 @@ LogicalResult Materializer::run() {
       if (table.lookup(constraint.getResult()).fixed)
         fixed.insert(placed);
       constraint.replaceAllUsesWith(placed);
-      constraint.erase();
+      replaced.push_back(constraint);
     } else if (auto exit = dyn_cast<func::ReturnOp>(op)) {
       rewriteReturn(exit);
     } else if (auto shardable = dyn_cast<ShardingRuleOpInterface>(op)) {
@@ -108,6 +111,8 @@ LogicalResult Materializer::run() {
       return op.emitOpError() << "has no sharding rule";
     }
   }
+  for (dist::ConstraintOp constraint : replaced)
+    constraint.erase();
   function.setFunctionType(
       FunctionType::get(function.getContext(), block.getArgumentTypes(),
                         block.getTerminator()->getOperandTypes()));

@@ -215,6 +215,27 @@ void Search::expand(int at) {
       reach(at, next, step, axis);
     }
   }
+  // Axes that stand one behind the other at the goal are scattered in one step.
+  for (size_t dim = 0; dim < rank; ++dim) {
+    const AxisList &list = state.dims[dim];
+    auto rest = ArrayRef<StringAttr>(goal.dims[dim]);
+    if (rest.size() < list.size() ||
+        rest.take_front(list.size()) != ArrayRef<StringAttr>(list))
+      continue;
+    rest = rest.drop_front(list.size()).take_while([&](StringAttr axis) {
+      return llvm::is_contained(state.partial, axis) && !isMicroBatch(axis);
+    });
+    if (rest.size() < 2)
+      continue;
+    State next = state;
+    llvm::append_range(next.dims[dim], rest);
+    llvm::erase_if(next.partial, [&](StringAttr axis) {
+      return llvm::is_contained(rest, axis);
+    });
+    ReshardStep step{ReshardStep::ReduceScatter};
+    step.dim = dim;
+    reach(at, next, step, rest);
+  }
   // Every subset of the axes that are to be reduced.
   AxisList reducible;
   for (StringAttr axis : state.partial)

@@ -2,6 +2,7 @@
 // evenly.
 
 #include "GradientOps.h"
+#include "SharingAxes.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
@@ -291,7 +292,7 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (!mesh)
       return;
-    int64_t ranks = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
+    int64_t ranks = countSharers(mesh);
     int64_t tensorRanks = countTensorRanks(mesh);
     if (ranks == 1)
       return;

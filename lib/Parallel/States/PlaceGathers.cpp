@@ -3,6 +3,7 @@
 
 #include "GatherUnits.h"
 #include "GradientOps.h"
+#include "dialects/Dist/GroupsAxis.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
@@ -17,8 +18,11 @@ namespace accel::parallel {
 namespace {
 /// A weight as forward and backward read it: whole, or rounded, or both.
 struct Weight {
-  SmallVector<Operation *, 2> made; ///< how: each from the one before
+  SmallVector<Operation *, 3> made; ///< how: each from the one before
   StringRef name;
+  /// How many of these make what a group of ranks keeps from the forward to the
+  /// backward, which then makes the others alone; 0: it keeps nothing.
+  unsigned ofGroup = 0;
 };
 
 /// A use of a gathered weight.
@@ -49,11 +53,13 @@ public:
 private:
   void findWeights();
   void addWeight(ArrayRef<Operation *> made, StringRef name);
-  void castBeforeGather(dist::ReshardOp gather, StringRef name);
+  void castBeforeGather(ArrayRef<Operation *> gathers, StringRef name);
   void cloneViews(Value weight);
   void collectUses();
   void findUnits();
   void place(ArrayRef<Use> uses, bool isBackward);
+  Operation *makeStep(const Weight &weight, unsigned step, Value from,
+                      unsigned unit, int64_t instance, Operation *before);
 
   func::FuncOp step;
   GradientOps ops;
@@ -62,13 +68,18 @@ private:
   SmallVector<Use> forward, backward;
   std::optional<GatherUnits> units;
   llvm::DenseMap<std::pair<unsigned, unsigned>, Value> gathered;
+  llvm::DenseMap<unsigned, Value> ofGroups; ///< what is kept of a weight
   int64_t instances = 0;
 };
 } // namespace
 
 void GatherPlacer::addWeight(ArrayRef<Operation *> made, StringRef name) {
+  unsigned ofGroup = 0;
+  for (auto [step, op] : llvm::enumerate(made.drop_back()))
+    if (isa<dist::ReshardOp>(op))
+      ofGroup = step + 1;
   numbers[made.back()->getResult(0)] = weights.size();
-  weights.push_back({llvm::to_vector<2>(made), name});
+  weights.push_back({llvm::to_vector<3>(made), name, ofGroup});
 }
 
 static bool isNarrowing(Operation *op) {
@@ -78,33 +89,43 @@ static bool isNarrowing(Operation *op) {
 }
 
 /// What is read rounded is rounded first: half as much to gather. There is a
-/// gather for each type that the weight is read in.
-void GatherPlacer::castBeforeGather(dist::ReshardOp gather, StringRef name) {
-  llvm::SmallDenseMap<Type, dist::ReshardOp> rounded;
-  for (Operation *user : llvm::make_early_inc_range(gather->getUsers())) {
+/// gather, of as many steps, for each type that the weight is read in.
+void GatherPlacer::castBeforeGather(ArrayRef<Operation *> gathers,
+                                    StringRef name) {
+  Operation *whole = gathers.back();
+  llvm::SmallDenseMap<Type, Operation *> rounded;
+  for (Operation *user : llvm::make_early_inc_range(whole->getUsers())) {
     if (!isNarrowing(user))
       continue;
-    auto type = cast<RankedTensorType>(user->getResult(0).getType());
-    dist::ReshardOp &known = rounded[type];
+    Type type = user->getResult(0).getType();
+    Operation *&known = rounded[type];
     if (!known) {
-      auto pieces = cast<RankedTensorType>(gather.getInput().getType());
-      OpBuilder builder(gather);
-      auto first = cast<nn::CastOp>(builder.clone(*user));
-      first.getInputMutable().assign(gather.getInput());
-      first.getResult().setType(RankedTensorType::get(
-          pieces.getShape(), type.getElementType(), pieces.getEncoding()));
-      known = cast<dist::ReshardOp>(builder.clone(*gather));
-      known.getInputMutable().assign(first);
-      known.getResult().setType(type);
-      addWeight({first, known}, name);
+      OpBuilder builder(gathers.front());
+      SmallVector<Operation *> made;
+      Value from = gathers.front()->getOperand(0);
+      auto make = [&](Operation *op, Type placed) {
+        Operation *step = builder.clone(*op);
+        step->setOperand(0, from);
+        from = step->getResult(0);
+        auto pieces = cast<RankedTensorType>(placed);
+        from.setType(RankedTensorType::get(pieces.getShape(),
+                                           getElementTypeOrSelf(type),
+                                           pieces.getEncoding()));
+        made.push_back(step);
+      };
+      make(user, from.getType());
+      for (Operation *gather : gathers)
+        make(gather, gather->getResult(0).getType());
+      known = made.back();
+      addWeight(made, name);
     }
     user->replaceAllUsesWith(known);
     user->erase();
   }
-  if (gather->use_empty())
-    gather.erase();
-  else
-    addWeight({gather}, name);
+  if (!whole->use_empty())
+    return addWeight(gathers, name);
+  for (Operation *gather : llvm::reverse(gathers))
+    gather->erase();
 }
 
 /// Whether ranks only have more of a tensor: of a mesh of several axes a weight
@@ -122,6 +143,21 @@ static bool isGather(Type from, Type to) {
                       });
 }
 
+/// The gathers that make a weight of its pieces: one, or where groups of ranks
+/// keep a copy one over the groups, and one within each.
+static SmallVector<Operation *, 2> findSteps(dist::ReshardOp gather) {
+  SmallVector<Operation *, 2> steps{gather.getOperation()};
+  auto from = dist::ShardingAttr::of(gather.getInput().getType());
+  bool isOverGroups = llvm::any_of(from.getDims(), [](dist::AxesAttr axes) {
+    return axes.contains(dist::kGroupsAxis);
+  });
+  if (isOverGroups && gather->hasOneUse())
+    if (auto next = dyn_cast<dist::ReshardOp>(*gather->user_begin());
+        next && isGather(gather.getType(), next.getType()))
+      steps.push_back(next);
+  return steps;
+}
+
 void GatherPlacer::findWeights() {
   for (BlockArgument argument : step.getArguments()) {
     auto state = step.getArgAttrOfType<FlatSymbolRefAttr>(
@@ -135,7 +171,7 @@ void GatherPlacer::findWeights() {
         continue;
       auto gather = dyn_cast<dist::ReshardOp>(reader);
       if (gather && isGather(argument.getType(), gather.getType()))
-        castBeforeGather(gather, state.getValue());
+        castBeforeGather(findSteps(gather), state.getValue());
       else if (isNarrowing(reader))
         addWeight({reader}, state.getValue());
     }
@@ -190,9 +226,25 @@ void GatherPlacer::findUnits() {
     use.unit = unit;
 }
 
+/// One step of making a weight for a unit, from what the one before has made.
+Operation *GatherPlacer::makeStep(const Weight &weight, unsigned step,
+                                  Value from, unsigned unit, int64_t instance,
+                                  Operation *before) {
+  OpBuilder builder(before);
+  Operation *made = builder.clone(*weight.made[step]);
+  made->setOperand(0, from);
+  made->setAttr(dist::kInstanceAttr, builder.getI64IntegerAttr(instance));
+  if (!isa<dist::ReshardOp>(made))
+    return made;
+  made->setAttr(dist::kUnitAttr, builder.getStringAttr(units->getName(unit)));
+  made->setAttr(dist::kInsertedByAttr,
+                builder.getStringAttr("dist-place-gathers"));
+  return made;
+}
+
 /// One gather per unit and weight, all in front of the unit's first use. What
 /// the forward's last unit has gathered, the backward, which begins there, goes
-/// on with.
+/// on with; of all others with what groups of ranks have kept, if they have.
 void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
   if (isBackward) {
     auto former = std::move(gathered);
@@ -202,6 +254,9 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
         gathered[key] = gather;
   }
   llvm::DenseMap<unsigned, Operation *> starts;
+  /// Of each unit, the first op that is made of what groups have: all that
+  /// these have is made in front of it, in one exchange.
+  llvm::DenseMap<unsigned, Operation *> firstInGroups;
   llvm::DenseMap<unsigned, int64_t> instanceOf;
   for (const Use &use : uses)
     starts.try_emplace(use.unit, use.operand->getOwner());
@@ -210,20 +265,21 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
     if (!gather) {
       auto [instance, isNew] = instanceOf.try_emplace(use.unit, instances);
       instances += isNew;
-      OpBuilder builder(starts[use.unit]);
-      gather = weights[use.weight].made.front()->getOperand(0);
-      for (Operation *op : weights[use.weight].made) {
-        Operation *made = builder.clone(*op);
-        made->setOperand(0, gather);
-        made->setAttr(dist::kInstanceAttr,
-                      builder.getI64IntegerAttr(instance->second));
+      const Weight &weight = weights[use.weight];
+      Value &kept = ofGroups[use.weight];
+      Operation *&firstInGroup = firstInGroups[use.unit];
+      gather = kept ? kept : weight.made.front()->getOperand(0);
+      for (unsigned step = kept ? weight.ofGroup : 0; step < weight.made.size();
+           ++step) {
+        bool isOverGroups = step < weight.ofGroup;
+        Operation *made = makeStep(
+            weight, step, gather, use.unit, instance->second,
+            isOverGroups && firstInGroup ? firstInGroup : starts[use.unit]);
         gather = made->getResult(0);
-        if (!isa<dist::ReshardOp>(made))
-          continue;
-        made->setAttr(dist::kUnitAttr,
-                      builder.getStringAttr(units->getName(use.unit)));
-        made->setAttr(dist::kInsertedByAttr,
-                      builder.getStringAttr("dist-place-gathers"));
+        if (step + 1 == weight.ofGroup)
+          kept = gather;
+        if (!isOverGroups && weight.ofGroup > 0 && !firstInGroup)
+          firstInGroup = made;
       }
     }
     use.operand->set(gather);

@@ -2,6 +2,8 @@
 // says.
 
 #include "GradientOps.h"
+#include "SharingAxes.h"
+#include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 
@@ -28,7 +30,10 @@ public:
   StateSharder(func::FuncOp entry, dist::MeshOp mesh, int64_t stage,
                const Trained &trained)
       : entry(entry), mesh(mesh), stage(stage), context(entry.getContext()),
-        ops(entry), trained(trained) {}
+        ops(entry), trained(trained) {
+    for (StringRef axis : getSharingAxes(mesh))
+      sharing.push_back(StringAttr::get(context, axis));
+  }
 
   LogicalResult run() {
     SymbolTable symbols(entry->getParentOfType<ModuleOp>());
@@ -64,25 +69,45 @@ public:
   }
 
 private:
-  /// What stands on a state, each piece split over `dp_shard` along the first
-  /// dimension that it divides; as it is where there is none (numbers), and
-  /// where a user has said along which.
+  bool isSharing(StringAttr axis) { return llvm::is_contained(sharing, axis); }
+
+  /// What stands on a state, each piece split over the sharing axes together,
+  /// along the first dimension that their ranks divide; over what a user has
+  /// placed, along that. Where no dimension can be split over all of them, over
+  /// each for itself; as it is where there is none at all (numbers).
   dist::ShardingAttr divide(dist::ConstraintOp whole) {
-    auto axis = StringRef(dist::MeshOp::kShardAxis);
     dist::ShardingAttr sharding = whole.getSharding();
-    if (llvm::any_of(sharding.getDims(),
-                     [&](dist::AxesAttr axes) { return axes.contains(axis); }))
-      return sharding;
     SmallVector<dist::AxesAttr> dims(sharding.getDims());
     SmallVector<int64_t> shape(whole.getType().getShape());
     for (auto [size, axes] : llvm::zip(shape, dims))
       size /= mesh.getGroupSize(axes);
-    if (std::optional<int64_t> dim =
-            findShardDim(shape, *mesh.findAxisSize(axis))) {
-      SmallVector<StringAttr> axes(dims[*dim].getNames());
-      axes.push_back(StringAttr::get(context, axis));
-      dims[*dim] = dist::AxesAttr::get(context, axes, /*open=*/false);
-    }
+    SmallVector<StringAttr> left(sharing);
+    llvm::erase_if(left, [&](StringAttr axis) {
+      return llvm::any_of(
+          dims, [&](dist::AxesAttr axes) { return axes.contains(axis); });
+    });
+    auto split = [&](ArrayRef<StringAttr> axes) {
+      int64_t ranks =
+          mesh.getGroupSize(dist::AxesAttr::get(context, axes, /*open=*/false));
+      std::optional<int64_t> dim;
+      for (auto [index, given] : llvm::enumerate(dims))
+        if (llvm::any_of(given.getNames(),
+                         [&](StringAttr axis) { return isSharing(axis); }) &&
+            shape[index] % ranks == 0)
+          dim = index;
+      if (!dim)
+        dim = findShardDim(shape, ranks);
+      if (!dim)
+        return false;
+      SmallVector<StringAttr> names(dims[*dim].getNames());
+      llvm::append_range(names, axes);
+      dims[*dim] = dist::AxesAttr::get(context, names, /*open=*/false);
+      shape[*dim] /= ranks;
+      return true;
+    };
+    if (!split(left))
+      for (StringAttr axis : left)
+        split(axis);
     return dist::ShardingAttr::get(context, sharding.getMesh(), dims);
   }
 
@@ -103,27 +128,34 @@ private:
                              << argument.getArgNumber();
   }
 
+  dist::ShardingAttr without(dist::ShardingAttr from,
+                             function_ref<bool(StringAttr)> drop) {
+    auto dims = llvm::map_to_vector(from.getDims(), [&](dist::AxesAttr axes) {
+      return dist::AxesAttr::get(
+          context,
+          llvm::filter_to_vector(axes.getNames(),
+                                 [&](StringAttr axis) { return !drop(axis); }),
+          /*open=*/axes.getOpen());
+    });
+    return dist::ShardingAttr::get(context, from.getMesh(), dims);
+  }
+
   /// In stage 3 at rest in pieces, which the update reads; forward and backward
-  /// read it whole.
+  /// read it whole, by way of what their group keeps.
   void placeParameter(dist::ConstraintOp whole, dist::ShardingAttr sharding) {
-    auto gathered = llvm::map_to_vector(
-        whole.getSharding().getDims(), [&](dist::AxesAttr axes) {
-          return dist::AxesAttr::get(
-              context,
-              llvm::filter_to_vector(axes.getNames(),
-                                     [](StringAttr axis) {
-                                       return axis != dist::MeshOp::kShardAxis;
-                                     }),
-              /*open=*/axes.getOpen());
-        });
-    whole.setShardingAttr(
-        dist::ShardingAttr::get(context, sharding.getMesh(), gathered));
+    whole.setShardingAttr(without(
+        whole.getSharding(), [&](StringAttr axis) { return isSharing(axis); }));
     if (stage < 3)
       return;
     OpBuilder builder(whole);
     auto pieces = dist::ConstraintOp::create(builder, whole.getLoc(),
                                              whole.getInput(), sharding);
-    whole.getInputMutable().assign(pieces);
+    dist::ShardingAttr ofGroup = without(
+        sharding, [](StringAttr axis) { return axis == dist::kGroupsAxis; });
+    whole.getInputMutable().assign(
+        ofGroup == sharding ? pieces
+                            : dist::ConstraintOp::create(
+                                  builder, whole.getLoc(), pieces, ofGroup));
     whole.getResult().replaceUsesWithIf(
         pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
   }
@@ -133,6 +165,7 @@ private:
   int64_t stage;
   MLIRContext *context;
   GradientOps ops;
+  SmallVector<StringAttr> sharing; ///< axes over which states are shared
   const Trained &trained;
 };
 
@@ -149,7 +182,7 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (stage == 0 || !mesh)
       return;
-    if (mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1) == 1)
+    if (countSharers(mesh) == 1)
       return; // one shard is the whole
     // A state lies in one way, whichever entry reads it.
     Trained trained;

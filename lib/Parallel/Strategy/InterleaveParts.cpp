@@ -9,6 +9,7 @@
 #include "lib/Parallel/Passes.h"
 #include "lib/Parallel/Propagation/BatchPlaces.h"
 #include "lib/Parallel/States/GradientOps.h"
+#include "lib/Parallel/States/SharingAxes.h"
 
 using namespace mlir;
 
@@ -23,10 +24,9 @@ using Orders = llvm::DenseMap<Attribute, dist::InterleavedAttr>;
 /// One entry.
 class Interleaver {
 public:
-  Interleaver(func::FuncOp entry, dist::MeshOp mesh)
+  Interleaver(func::FuncOp entry, dist::MeshOp mesh, int64_t sharers)
       : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
-        sharers(mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1)),
-        plain(entry, nullptr, mesh), fused(entry, plain),
+        sharers(sharers), plain(entry, nullptr, mesh), fused(entry, plain),
         classes(entry, &fused, mesh) {}
 
   /// Finds what to do, but for the classes of states in `kept`.
@@ -170,9 +170,10 @@ struct InterleavePartsPass
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (countTensorRanks(mesh) == 1)
       return;
+    int64_t sharers = stage > 0 ? countSharers(mesh) : 1;
     std::vector<std::unique_ptr<Interleaver>> entries;
     for (func::FuncOp entry : nn::getEntries(module))
-      entries.push_back(std::make_unique<Interleaver>(entry, mesh));
+      entries.push_back(std::make_unique<Interleaver>(entry, mesh, sharers));
     // A state comes in one order to all entries.
     llvm::DenseSet<Attribute> kept;
     for (bool isNew = true; isNew;) {

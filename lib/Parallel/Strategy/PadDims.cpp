@@ -5,6 +5,7 @@
 #include "DimPadder.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
+#include "lib/Parallel/States/SharingAxes.h"
 
 using namespace mlir;
 
@@ -29,7 +30,7 @@ struct PadDimsPass : impl::PadDimsPassBase<PadDimsPass> {
       chosenOn = entries.front();
     if (ranks == 1 || !chosenOn)
       return;
-    int64_t sharers = mesh.findAxisSize(dist::MeshOp::kShardAxis).value_or(1);
+    int64_t sharers = stage > 0 ? countSharers(mesh) : 1;
     DimChooser chooser(chosenOn, mesh);
     chooser.run(vocabulary);
     SmallVector<StateDim> wanted;

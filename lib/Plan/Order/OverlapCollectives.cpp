@@ -110,6 +110,21 @@ private:
            op->hasAttr(kUnitAttr);
   }
 
+  /// Whether another gather of its unit goes on with what a gather brings.
+  bool isStepOfGather(CollectiveOp gather) {
+    return llvm::any_of(collectives, [&](CollectiveOp other) {
+      return other != gather && isGather(other) &&
+             llvm::any_of(
+                 other.getInputs().getAsRange<ViewAttr>(), [&](ViewAttr input) {
+                   return llvm::any_of(
+                       gather.getOutputs().getAsRange<ViewAttr>(),
+                       [&](ViewAttr output) {
+                         return output.getBuffer() == input.getBuffer();
+                       });
+                 });
+    });
+  }
+
   /// Numbers the units whose gradients are scattered, in their order.
   void findGradients() {
     llvm::SmallDenseMap<Attribute, unsigned> units;
@@ -152,11 +167,14 @@ private:
         if (limit && last && !last->isBeforeInBlock(limit))
           limit = last->getNextNode();
         moveUp(collective, limit);
-        // Gathers of one unit stay together.
-        if (previous &&
-            previous->getAttr(kUnitAttr) != collective->getAttr(kUnitAttr))
-          former = previous;
-        previous = collective;
+        // Gathers of one unit stay together. One that others go on with has no
+        // reader of its own.
+        if (!isStepOfGather(collective)) {
+          if (previous &&
+              previous->getAttr(kUnitAttr) != collective->getAttr(kUnitAttr))
+            former = previous;
+          previous = collective;
+        }
       }
       overlaps |= !isNeededAtOnce(collective);
     }

@@ -349,6 +349,16 @@ TEST_F(ReshardPlannerTest, PartialSumsThatAreSplitAreScattered) {
   EXPECT_EQ(plan.steps[0].kind, ReshardStep::ReduceScatter);
 }
 
+TEST_F(ReshardPlannerTest, AxesOfOneDimensionAreScatteredTogether) {
+  makeMesh({2, 2});
+  ReshardPlanner planner(mesh);
+  const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0, 1}}),
+                                         shardingOf({{1, 0}, {}, {}}));
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].kind, ReshardStep::ReduceScatter);
+  EXPECT_EQ(plan.steps[0].axes, axesOf(std::vector<int>{1, 0}));
+}
+
 TEST_F(ReshardPlannerTest, PartialSumsMayStay) {
   makeMesh({2, 2});
   ReshardPlanner planner(mesh);
