@@ -36,9 +36,11 @@ static FailureOr<AttentionTypes> checkOperands(std::optional<Location> loc,
   if (adaptor.getMask()) {
     auto mask = cast<RankedTensorType>(adaptor.getMask().getType());
     int64_t full[] = {q[0], q[1], q[2], k[2]};
-    bool fits = mask.getRank() == 4 && mask.getDimSize(3) == full[3] &&
-                (mask.getElementType().isInteger(1) ||
-                 mask.getElementType() == query.getElementType());
+    bool isBool = mask.getElementType().isInteger(1);
+    bool fits = mask.getRank() == 4 &&
+                (mask.getDimSize(3) == full[3] ||
+                 (!isBool && mask.getDimSize(3) == full[3] + 1)) &&
+                (isBool || mask.getElementType() == query.getElementType());
     for (int dim = 0; fits && dim < 3; ++dim)
       fits = mask.getDimSize(dim) == 1 || mask.getDimSize(dim) == full[dim];
     if (!fits)

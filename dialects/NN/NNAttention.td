@@ -29,6 +29,13 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
     log-sum-exp -inf; its result is zeros if `zero_masked_rows` is set, and NaN
     otherwise. Vaswani et al., arXiv:1706.03762.
 
+    A mask of floats may have one column more, [B|1, H|1, S|1, 1 + T]. The first is then
+    no key's, but the level that each row's scores are counted from: it is subtracted
+    from them once the mask is added. The result knows nothing of it; the log-sum-exp
+    is that of what is left. In a row that numbers hide wholly, as the most negative
+    one does, scores are alike, and so far from 0 that their log-sum-exp has no digit
+    for how many they are: counted from the largest number in the mask's row, it has.
+
     With `causal`, the operands are the rows from `row_offset` on and the keys from
     `column_offset` on of a larger attention, and row s sees key t where
     t + column_offset <= s + row_offset. Both are 0 where they are not written: row 0
@@ -76,7 +83,7 @@ def NN_AttentionGradOp : NN_AttentionLike<"attention_grad", [AttrSizedOperandSeg
     With a mask of floats P is divided by its row's sum where that is above 1: in scores that
     such a mask leaves alike and far from 0, as its most negative number does in a row that it
     hides wholly, the logarithm of their number is lost in the log-sum-exp (of rectangles too:
-    these rows alone are not combined exactly).
+    these rows alone are not combined exactly, unless the mask has levels).
     The mask gets no gradient. A row whose log-sum-exp is -inf contributes nothing
     with `zero_masked_rows`, and NaN otherwise (to the gradients of the keys that
     `causal` lets it see, at least).

@@ -280,6 +280,8 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
     if (moveView(view, op, maker))
       result.views.push_back(std::move(view));
   moveTurned(op, result);
+  if (isMaskPart(op))
+    result.formula = op->getResult(0);
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
                           << why;
@@ -335,7 +337,7 @@ LogicalResult Follower::follow(Operation *op) {
   }
   if (!isFollowed())
     followRing(op);
-  if (op->getNumResults() == 1 && isFormula(op))
+  if (op->getNumResults() == 1 && (isFormula(op) || isMaskPart(op)))
     at(op->getResult(0)).formula = op->getResult(0);
   if (isFollowed() || isGuard(op))
     return success();

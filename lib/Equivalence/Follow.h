@@ -25,11 +25,13 @@ struct Turned {
   mlir::StringAttr axis;
   int64_t turn = 0;
   std::vector<int64_t> terms;
+  /// Whether rows' log-sum-exps are counted from the levels of their mask.
+  bool isLeveled = false;
 
   bool isComplete(int64_t ranks) const;
   bool operator==(const Turned &other) const {
     return piece == other.piece && axis == other.axis && turn == other.turn &&
-           terms == other.terms;
+           terms == other.terms && isLeveled == other.isLeveled;
   }
 };
 
@@ -148,7 +150,36 @@ private:
   void followRing(mlir::Operation *op);
   template <typename AttentionLike> void followRectangle(AttentionLike local);
   void addRectangle(mlir::Operation *local, llvm::ArrayRef<Piece> results,
-                    const Turned &keys);
+                    const Turned &keys, bool isLeveled);
+  /// A mask whose columns of the keys of the rank `turn` places before a rank
+  /// has, along `axis`.
+  struct MaskColumns {
+    mlir::Value mask;
+    mlir::StringAttr axis;
+    int64_t turn;
+    bool isLeveled; ///< whether levels stand before them
+  };
+  mlir::Value getLeveledMask(mlir::Value value);
+  bool areSamePiece(mlir::Value lhs, mlir::Value rhs);
+  std::vector<Piece> getLeveled(mlir::Value value, mlir::Value wanted,
+                                mlir::Value mask);
+  bool isMaskPart(mlir::Operation *op);
+  std::optional<MaskColumns> getMaskColumns(mlir::Value value);
+  struct Subtrahend {
+    mlir::Value value;
+    bool isGuarded = false;
+  };
+  Subtrahend getSubtrahend(mlir::Value value);
+  struct LogAddExp {
+    mlir::Value a, b;
+    bool isGuarded; ///< whether both may be -inf
+  };
+  std::optional<LogAddExp> matchLogAddExp(mlir::Value value);
+  struct Weighted {
+    mlir::Value value, part, all;
+    bool isGuarded; ///< whether it is 0 where `all` is -inf; else it is NaN
+  };
+  std::optional<Weighted> matchWeighted(mlir::Value product);
   void addTurned(nn::AddOp add);
   bool belongTogether(const Turned &rows, mlir::Value logSumExp);
   void moveTurned(dist::CollectiveOpInterface op, Known &result);

@@ -17,10 +17,21 @@ bool Turned::isComplete(int64_t ranks) const {
   return turn == 0 && static_cast<int64_t>(terms.size()) == ranks;
 }
 
-/// Adds what is known; all terms together are the piece.
+/// Which result of an attention a term is of: 0 its rows, 1 their log-sum-exp;
+/// none of something else, whose terms are added up.
+static std::optional<unsigned> getAttentionResult(const Turned &turned) {
+  auto result = dyn_cast<OpResult>(turned.piece.logical);
+  if (!result || !isa<nn::AttentionOp>(result.getOwner()))
+    return std::nullopt;
+  return result.getResultNumber();
+}
+
+/// Adds what is known; all terms together are the piece, but that a log-sum-exp
+/// that is counted from its rows' levels is not the logical one.
 void Follower::insertTurned(Known &known, Turned turned) {
   llvm::sort(turned.terms);
-  if (turned.isComplete(maker.getSize(turned.axis)))
+  if (turned.isComplete(maker.getSize(turned.axis)) &&
+      !(turned.isLeveled && getAttentionResult(turned) == 1u))
     insertSum(known.pieces, turned.piece);
   if (!llvm::is_contained(known.turned, turned))
     known.turned.push_back(std::move(turned));
@@ -66,31 +77,41 @@ void Follower::moveTurned(dist::CollectiveOpInterface op, Known &result) {
 }
 
 /// Whether `local` is a rectangle of scores of `logical`: it says where its
-/// rows and keys are, and rows of it that see nothing count for nothing, as
-/// none is in the whole.
+/// rows and keys are, and rows of it that see nothing count for nothing. Of the
+/// whole a mask alone leaves such, and then the gradient must be as it says.
 template <typename AttentionLike>
 static bool isRectangle(AttentionLike logical, AttentionLike local,
                         const Turned &keys) {
-  if (logical.getMask() || local.getMask() ||
+  bool isMasked = bool(logical.getMask());
+  bool ofRows = isa<nn::AttentionOp>(local.getOperation());
+  if (bool(local.getMask()) != isMasked ||
+      (isMasked &&
+       local.getZeroMaskedRows() != (ofRows || logical.getZeroMaskedRows())) ||
       logical.getScale() != local.getScale() ||
       logical.getCausal() != local.getCausal() ||
       logical.getRowOffset() != local.getRowOffset() ||
       logical.getColumnOffset() != local.getColumnOffset())
+    return false;
+  // Levels are those of all columns, which `causal` hides some of.
+  if (isMasked && logical.getCausal() &&
+      !getElementTypeOrSelf(logical.getMask()).isInteger(1))
     return false;
   DictionaryAttr steps = local.getColumnSteps().value_or(DictionaryAttr());
   if (!logical.getCausal())
     return !steps;
   Builder builder(local->getContext());
   int64_t count = shapeOf(local.getKey())[kRows];
-  return local.getZeroMaskedRows() && logical.getDiagonal() >= 0 &&
+  return (isMasked || local.getZeroMaskedRows()) &&
+         logical.getDiagonal() >= 0 &&
          steps == builder.getDictionaryAttr(builder.getNamedAttr(
                       keys.axis, builder.getI64IntegerAttr(count))) &&
          int64_t(local.getTurn()) == keys.turn;
 }
 
-/// What `local` would be if it had all keys: an op of no block that says so.
+/// What `local` would be if it had all keys, and `mask` of them: an op of no
+/// block that says so.
 template <typename AttentionLike>
-static AttentionLike widenKeys(AttentionLike local, int64_t keys,
+static AttentionLike widenKeys(AttentionLike local, int64_t keys, Value mask,
                                Block &block) {
   auto widen = [&](RankedTensorType type) {
     SmallVector<int64_t> shape(type.getShape());
@@ -103,6 +124,8 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys,
       mapping.map(value, block.addArgument(
                              widen(cast<RankedTensorType>(value.getType())),
                              local.getLoc()));
+  if (mask)
+    mapping.map(local.getMask(), mask);
   OpBuilder builder(local->getContext());
   builder.setInsertionPointToEnd(&block);
   auto wide = cast<AttentionLike>(builder.clone(*local, mapping));
@@ -112,6 +135,20 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys,
     for (Value result : {wide.getKeyGradient(), wide.getValueGradient()})
       result.setType(widen(cast<RankedTensorType>(result.getType())));
   return wide;
+}
+
+/// What a value is of the log-sum-exp `wanted` of an attention with `mask`,
+/// from whose levels it is counted.
+std::vector<Piece> Follower::getLeveled(Value value, Value wanted, Value mask) {
+  std::vector<Piece> pieces;
+  for (const Turned &turned : at(value).turned) {
+    auto attention = wanted.getDefiningOp<nn::AttentionOp>();
+    if (turned.isLeveled && turned.isComplete(maker.getSize(turned.axis)) &&
+        turned.piece.logical == wanted && getAttentionResult(turned) == 1u &&
+        attention.getMask() && logical.rootOf(attention.getMask()) == mask)
+      insert(pieces, turned.piece);
+  }
+  return pieces;
 }
 
 /// A rectangle of scores: what it adds to its rows, of which a term of each
@@ -124,6 +161,16 @@ void Follower::followRectangle(AttentionLike local) {
       if (keys.axis != values.axis || keys.turn != values.turn ||
           !keys.terms.empty() || !values.terms.empty())
         continue;
+      std::optional<MaskColumns> columns;
+      if (local.getMask())
+        columns = getMaskColumns(local.getMask());
+      // Numbers of a mask may hide a row wholly, and leave no number of scores.
+      if (local.getMask() &&
+          (!columns || columns->axis != keys.axis ||
+           columns->turn != keys.turn ||
+           columns->isLeveled ==
+               getElementTypeOrSelf(local.getMask()).isInteger(1)))
+        continue;
       for (Operation *reader : logical.getReaders(keys.piece.logical)) {
         auto whole = dyn_cast<AttentionLike>(reader);
         if (!whole || logical.rootOf(whole.getKey()) != keys.piece.logical ||
@@ -133,11 +180,18 @@ void Follower::followRectangle(AttentionLike local) {
           continue;
         Block block;
         AttentionLike wide =
-            widenKeys(local, shapeOf(whole.getKey())[kRows], block);
+            widenKeys(local, shapeOf(whole.getKey())[kRows],
+                      columns ? columns->mask : Value(), block);
         Operands operands;
         for (auto [number, operand] : llvm::enumerate(local->getOperands())) {
           Value root = logical.rootOf(whole->getOperand(number));
-          operands.push_back(hold(operand, root));
+          operands.push_back(
+              hold(operand == local.getMask() ? columns->mask : operand, root));
+          if (columns && columns->isLeveled)
+            if (auto grad = dyn_cast<nn::AttentionGradOp>(local.getOperation());
+                grad && operand == grad.getLogSumExp())
+              operands.back() =
+                  getLeveled(operand, root, logical.rootOf(whole.getMask()));
           if (operand != local.getKey() && operand != local.getValue())
             continue;
           operands.back() = {operand == local.getKey() ? keys.piece
@@ -147,13 +201,13 @@ void Follower::followRectangle(AttentionLike local) {
         std::vector<bool> none(operands.size(), false);
         SmallVector<bool> zeros(none.begin(), none.end());
         for (auto &results : apply(whole, operands, zeros, wide))
-          addRectangle(local, results, keys);
+          addRectangle(local, results, keys, columns && columns->isLeveled);
       }
     }
 }
 
 void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
-                            const Turned &keys) {
+                            const Turned &keys, bool isLeveled) {
   for (auto [piece, result] : llvm::zip_equal(results, local->getResults())) {
     if (isa<nn::AttentionGradOp>(local) && result != local->getResult(0)) {
       // Of keys: terms of all rows, whose axis must be theirs.
@@ -167,7 +221,7 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
     }
     // Of rows, which are split over the axis as the keys are.
     if (piece.dims[kRows].isSplitLike(keys.piece.dims[kRows]))
-      insertTurned(at(result), {piece, keys.axis, 0, {keys.turn}});
+      insertTurned(at(result), {piece, keys.axis, 0, {keys.turn}, isLeveled});
   }
 }
 
@@ -175,7 +229,8 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
 static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
   Turned both = lhs;
   if (lhs.terms.empty() || rhs.terms.empty() || lhs.axis != rhs.axis ||
-      lhs.turn != rhs.turn || !(lhs.piece == rhs.piece))
+      lhs.isLeveled != rhs.isLeveled || lhs.turn != rhs.turn ||
+      !(lhs.piece == rhs.piece))
     return std::nullopt;
   for (int64_t term : rhs.terms)
     if (llvm::is_contained(lhs.terms, term))
@@ -184,51 +239,37 @@ static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
   return both;
 }
 
-/// Which result of an attention a term is of: 0 its rows, 1 their log-sum-exp;
-/// none of something else, whose terms are added up.
-static std::optional<unsigned> getAttentionResult(const Turned &turned) {
-  auto result = dyn_cast<OpResult>(turned.piece.logical);
-  if (!result || !isa<nn::AttentionOp>(result.getOwner()))
-    return std::nullopt;
-  return result.getResultNumber();
-}
-
 /// Whether each row of an attention sees a key in one of two terms: -inf is no
-/// log-sum-exp to subtract from another. Its own keys' a causal row does see.
+/// log-sum-exp to subtract from another. Its own keys' a causal row does see,
+/// if no mask hides them.
 static bool seesKeys(const Turned &a, const Turned &b) {
   auto attention = a.piece.logical.getDefiningOp<nn::AttentionOp>();
-  return !attention.getCausal() || llvm::is_contained(a.terms, 0) ||
-         llvm::is_contained(b.terms, 0);
+  return !attention.getMask() &&
+         (!attention.getCausal() || llvm::is_contained(a.terms, 0) ||
+          llvm::is_contained(b.terms, 0));
 }
 
-namespace {
 /// log(exp a + exp b), as max + log1p(exp(min - max)).
-struct LogAddExp {
-  Value a, b;
-};
-} // namespace
-
-static std::optional<LogAddExp> matchLogAddExp(Value value) {
+std::optional<Follower::LogAddExp> Follower::matchLogAddExp(Value value) {
   auto add = value.getDefiningOp<nn::AddOp>();
   auto log = add ? add.getRhs().getDefiningOp<nn::Log1pOp>() : nn::Log1pOp();
   auto exp = log ? log.getInput().getDefiningOp<nn::ExpOp>() : nn::ExpOp();
   auto sub = exp ? exp.getInput().getDefiningOp<nn::SubOp>() : nn::SubOp();
   auto max = add ? add.getLhs().getDefiningOp<nn::MaxOp>() : nn::MaxOp();
   auto min = sub ? sub.getLhs().getDefiningOp<nn::MinOp>() : nn::MinOp();
-  if (!max || !min || sub.getRhs() != max.getResult() ||
-      max.getLhs() != min.getLhs() || max.getRhs() != min.getRhs())
+  if (!max || !min)
     return std::nullopt;
-  return LogAddExp{max.getLhs(), max.getRhs()};
+  Subtrahend less = getSubtrahend(sub.getRhs());
+  if (sub.getRhs() == max.getResult())
+    less = {sub.getRhs(), false};
+  if (less.value != max.getResult() || max.getLhs() != min.getLhs() ||
+      max.getRhs() != min.getRhs())
+    return std::nullopt;
+  return LogAddExp{max.getLhs(), max.getRhs(), less.isGuarded};
 }
 
-namespace {
 /// value · exp(part - all), the exponential repeated along the last dimension.
-struct Weighted {
-  Value value, part, all;
-};
-} // namespace
-
-static std::optional<Weighted> matchWeighted(Value product) {
+std::optional<Follower::Weighted> Follower::matchWeighted(Value product) {
   auto mul = product.getDefiningOp<nn::MulOp>();
   auto repeat =
       mul ? mul.getRhs().getDefiningOp<nn::BroadcastOp>() : nn::BroadcastOp();
@@ -243,7 +284,8 @@ static std::optional<Weighted> matchWeighted(Value product) {
   rows.push_back(1);
   if (shapeOf(column.getResult()) != ArrayRef(rows))
     return std::nullopt;
-  return Weighted{mul.getLhs(), sub.getLhs(), sub.getRhs()};
+  Subtrahend all = getSubtrahend(sub.getRhs());
+  return Weighted{mul.getLhs(), sub.getLhs(), all.value, all.isGuarded};
 }
 
 /// Rows of an attention and their log-sum-exps are terms of the same keys.
@@ -253,10 +295,19 @@ bool Follower::belongTogether(const Turned &rows, Value logSumExp) {
            rows.piece.logical.getDefiningOp() ==
                of.piece.logical.getDefiningOp() &&
            rows.axis == of.axis && rows.turn == of.turn &&
-           rows.terms == of.terms &&
+           rows.isLeveled == of.isLeveled && rows.terms == of.terms &&
            ArrayRef(rows.piece.dims).take_front(kRows + 1) ==
                ArrayRef(of.piece.dims);
   });
+}
+
+/// Whether a row that sees no key in two terms, which is zeros in both, is in
+/// both together what it is to be: zeros, until all terms say that it is NaN.
+static bool isNothingRight(const Turned &a, const Turned &b, int64_t ranks,
+                           bool makesNan) {
+  auto attention = a.piece.logical.getDefiningOp<nn::AttentionOp>();
+  bool areAll = static_cast<int64_t>(a.terms.size() + b.terms.size()) == ranks;
+  return makesNan == (areAll && !attention.getZeroMaskedRows());
 }
 
 /// A sum of terms, or rows that are combined by the share of their keys in the
@@ -276,15 +327,19 @@ void Follower::addTurned(nn::AddOp add) {
   join(add.getLhs(), add.getRhs(), std::nullopt,
        [](const Turned &, const Turned &) { return true; });
   if (std::optional<LogAddExp> logs = matchLogAddExp(add.getResult()))
-    join(logs->a, logs->b, 1, seesKeys);
+    join(logs->a, logs->b, 1, [&](const Turned &a, const Turned &b) {
+      return logs->isGuarded || seesKeys(a, b);
+    });
   auto lhs = matchWeighted(add.getLhs()), rhs = matchWeighted(add.getRhs());
   if (!lhs || !rhs || lhs->all != rhs->all)
     return;
   std::optional<LogAddExp> all = matchLogAddExp(lhs->all);
   if (all && all->a == lhs->part && all->b == rhs->part)
     join(lhs->value, rhs->value, 0, [&](const Turned &a, const Turned &b) {
-      return seesKeys(a, b) && belongTogether(a, lhs->part) &&
-             belongTogether(b, rhs->part);
+      return (seesKeys(a, b) ||
+              (all->isGuarded && lhs->isGuarded == rhs->isGuarded &&
+               isNothingRight(a, b, maker.getSize(a.axis), !lhs->isGuarded))) &&
+             belongTogether(a, lhs->part) && belongTogether(b, rhs->part);
     });
 }
 

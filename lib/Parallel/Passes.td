@@ -271,9 +271,10 @@ def MarkRingsPass : Pass<"dist-mark-rings", "::mlir::ModuleOp"> {
   let summary = "Marks the attention whose keys go from rank to rank";
   let description = [{
     Attention of which ranks have rows, and whose keys and values are gathered over one
-    axis, gets `dist.ring`: `dist-ring-attention` makes it turn by turn. One
-    with a mask stays as it is, with a warning, as does one whose gradients are not
-    scattered at once. Comes after `dist-materialize`, which says what is gathered.
+    axis, gets `dist.ring`: `dist-ring-attention` makes it turn by turn. It stays as it
+    is, with a warning, where its gradients are not scattered at once, where it is
+    causal and has a mask of numbers, and where its mask gets a gradient, which is made
+    of all keys. Comes after `dist-materialize`, which says what is gathered.
 
     ```mlir
     %k = dist.reshard %key : [{}, {}, {cp}, {} ] -> [{}, {}, {}, {} ]
@@ -689,6 +690,11 @@ def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
     pass each rank, as in a gather; what is gained is the memory of all of them, and
     that they come while what has come is computed with. Works on one rank's program,
     behind `dist-localize`.
+
+    Of a mask a rank has its own rows, of all columns. Those of the keys that have come are
+    its own part of the mask with its columns turned as far as the keys have gone. A mask
+    of numbers gets levels (`nn.attention`), the largest number of each row in all
+    columns, so that rows which it hides wholly are combined exactly as well.
 
     ```mlir
     %k = dist.all_gather %key over @mesh {cp} dim 2

@@ -13,7 +13,9 @@
 // CHECK: nn.attention_grad {{.*}} {causal, dist.ring, scale
 // CHECK-COUNT-2: dist.reshard %{{.*}}gradient {{.*}} #all-all-all-all-sum_over_cp> -> {{.*}} #all-all-cp-all>
 // NONE-NOT: dist.ring
-// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: it has a mask
+// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: it is causal and has a mask of numbers
+// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: its log-sum-exp is read by what is no ring
+// LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: the gradient of its mask reads all of them
 // LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: its first rows see no key
 // LEFT-NOT: dist.ring
 // AXIS: error: expected an axis 'cp' of several ranks on the mesh with 'cp.strategy=ring'
@@ -38,12 +40,16 @@ module attributes {accel.phase = "train"} {
 //--- obstacles.mlir
 module attributes {accel.phase = "train"} {
   dist.mesh @mesh ["cp" = 2]
-  func.func @main(%q: tensor<1x2x8x4xf64> {nn.input = "q"}, %k: tensor<1x2x8x4xf64> {nn.input = "k"}, %m: tensor<1x1x8x8xf64> {nn.input = "m"})
-      -> (tensor<1x2x8x4xf64> {nn.output = "a"}, tensor<1x2x8x4xf64> {nn.output = "b"}) attributes {nn.entry} {
+  func.func @main(%q: tensor<1x2x8x4xf64> {nn.input = "q"}, %k: tensor<1x2x8x4xf64> {nn.input = "k"}, %k2: tensor<1x2x8x4xf64> {nn.input = "k2"}, %m: tensor<1x1x8x8xf64> {nn.input = "m"})
+      -> (tensor<1x2x8x4xf64> {nn.output = "a"}, tensor<1x2x8x4xf64> {nn.output = "b"}, tensor<1x2x8x4xf64> {nn.output = "c"}, tensor<1x2x8xf64> {nn.output = "l"}, tensor<1x2x8x4xf64> {nn.output = "d"}, tensor<1x2x8x8xf64> {nn.output = "e"}) attributes {nn.entry} {
     %0 = dist.constraint %q to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x8x4xf64>
     %1 = dist.constraint %k to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x8x4xf64>
-    %a, %l = nn.attention %0, %1, %1 mask %m {scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x1x8x8xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    %a, %h = nn.attention %0, %1, %1 mask %m {causal, scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x1x8x8xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    %c, %l = nn.attention %0, %1, %1 mask %m {scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x1x8x8xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    %2 = dist.constraint %k2 to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x2x8x4xf64>
+    %d, %i = nn.attention %0, %2, %2 mask %m {scale = 0.25} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x1x8x8xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
+    %e = nn.matmul %0, %2 {transpose_rhs} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> tensor<1x2x8x8xf64>
     %b, %n = nn.attention %0, %1, %1 {causal, column_offset = 1 : i64, scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
-    return %a, %b : tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>
+    return %a, %b, %c, %l, %d, %e : tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x8xf64>
   }
 }

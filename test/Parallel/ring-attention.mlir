@@ -30,7 +30,7 @@
 // CHECK-NOT: turn =
 // CHECK: return
 
-// LOST: error: 'nn.attention' op marked 'dist.ring': expected attention without a mask, of keys and values that are gathered over one axis, and their gradients scattered
+// LOST: error: 'nn.attention' op marked 'dist.ring': expected attention, not causal with a mask of numbers, of keys and values that are gathered over one axis, and their gradients scattered
 
 //--- ring.mlir
 module attributes {accel.phase = "train"} {

@@ -147,7 +147,8 @@ void Meaning::attention(OperationName name, Attribute attributes,
     key.add(shapes[number]).addTerm(operands[number]);
   if (operands.size() > unmasked) {
     // What repeats a mask may be said in its shape or be left to the op.
-    int64_t full[] = {shapes[0][0], shapes[0][1], shapes[0][2], shapes[1][2]};
+    int64_t full[] = {shapes[0][0], shapes[0][1], shapes[0][2],
+                      shapes[unmasked][3]};
     key.addTerm(broadcast(operands[unmasked], shapes[unmasked], full));
   }
   for (auto [number, type] : llvm::enumerate(types))

@@ -19,7 +19,8 @@ struct Rows {
         depth(query.getDimSize(3)), groups(key.getDimSize(1)),
         keys(key.getDimSize(2)), diagonal(op.getDiagonal()),
         scale(op.getScale().convertToDouble()), causal(op.getCausal()),
-        zeroMaskedRows(op.getZeroMaskedRows()), maskStrides(3, 0) {
+        zeroMaskedRows(op.getZeroMaskedRows()),
+        levels(mask && mask->getDimSize(3) > keys ? 1 : 0), maskStrides(3, 0) {
     // 0 along the dimensions that the mask repeats.
     for (int64_t dim = 0; mask && dim < 3; ++dim)
       if (mask->getDimSize(dim) != 1)
@@ -47,9 +48,11 @@ struct Rows {
         product += q[d] * k[t * depth + d];
       scores[t] = scale * product;
       if (mask && mask->isFloat())
-        scores[t] += mask->floats()[first + t];
+        scores[t] += mask->floats()[first + levels + t];
       else if (mask && !mask->ints()[first + t])
         scores[t] = -INFINITY;
+      if (levels)
+        scores[t] -= mask->floats()[first];
       if (causal && t > row + diagonal)
         scores[t] = -INFINITY;
     }
@@ -95,6 +98,7 @@ struct Rows {
   int64_t heads, rows, depth, groups, keys, diagonal;
   double scale;
   bool causal, zeroMaskedRows;
+  int64_t levels; ///< columns of the mask in front of the keys'
   SmallVector<int64_t> maskStrides;
 };
 

@@ -1,7 +1,7 @@
 // Context parallelism by a ring: keys and values go from rank to rank, and
 // attention is made of one rank's part of them at a time.
 
-#include "dialects/Dist/Dist.h"
+#include "TurnedMask.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 
@@ -26,9 +26,10 @@ namespace {
 /// The keys and values of one attention, on their way round.
 template <typename AttentionLike> class Ring {
 public:
-  Ring(AttentionLike op, dist::AllGatherOp keys, dist::AllGatherOp values)
+  Ring(AttentionLike op, dist::AllGatherOp keys, dist::AllGatherOp values,
+       TurnedMasks &masks)
       : op(op), builder(op), loc(op.getLoc()), gather(keys),
-        key(keys.getInput()), value(values.getInput()) {
+        key(keys.getInput()), value(values.getInput()), masks(masks) {
     ranks =
         *dist::MeshOp::lookup(op, keys.getMeshAttr()).findAxisSize(getAxis());
   }
@@ -53,13 +54,22 @@ public:
     part.getKeyMutable().assign(key);
     part.getValueMutable().assign(value);
     part->removeAttr(dist::kRingAttr);
+    bool isForward = isa<nn::AttentionOp>(part.getOperation());
+    if (Value mask = op.getMask()) {
+      OpBuilder before(part);
+      part.getMaskMutable().assign(
+          masks.getColumns(mask, gather, ranks, turn, before));
+      // Of a row that sees nothing of all keys the gradient is as it was.
+      part.setZeroMaskedRows(isForward || op.getZeroMaskedRows());
+    }
     if (!op.getCausal())
       return part;
     int64_t keys = cast<RankedTensorType>(key.getType()).getDimSize(kKeys);
     part.setColumnStepsAttr(builder.getDictionaryAttr(
         builder.getNamedAttr(getAxis(), builder.getI64IntegerAttr(keys))));
     part.setTurn(turn);
-    part.setZeroMaskedRows(true);
+    if (!op.getMask())
+      part.setZeroMaskedRows(true);
     return part;
   }
   Value toElement(Value what, Type element) {
@@ -80,18 +90,32 @@ public:
   Location loc;
   dist::AllGatherOp gather;
   Value key, value;
+  TurnedMasks &masks;
   int64_t ranks;
 };
 } // namespace
 
-/// log(exp a + exp b), where either may be -inf.
-static Value addExps(Ring<nn::AttentionOp> &ring, Value a, Value b) {
-  Value most = ring.make<nn::MaxOp>(a, b), least = ring.make<nn::MinOp>(a, b);
-  return ring.make<nn::AddOp>(most, ring.make<nn::Log1pOp>(ring.make<nn::ExpOp>(
-                                        ring.make<nn::SubOp>(least, most))));
+/// What is subtracted where `logSumExp` would be, which is -inf in rows that
+/// see nothing, if a mask may leave such: -inf less -inf is no number.
+static Value getSubtrahend(Ring<nn::AttentionOp> &ring, Value logSumExp) {
+  return ring.op.getMask()
+             ? ring.make<nn::MaxOp>(
+                   logSumExp,
+                   createLowest(ring.builder, ring.loc,
+                                cast<RankedTensorType>(logSumExp.getType())))
+             : logSumExp;
 }
 
-/// Rows times the share that their keys have in all.
+/// log(exp a + exp b), where either may be -inf, and both behind a mask.
+static Value addExps(Ring<nn::AttentionOp> &ring, Value a, Value b) {
+  Value most = ring.make<nn::MaxOp>(a, b), least = ring.make<nn::MinOp>(a, b);
+  Value less = ring.make<nn::SubOp>(least, getSubtrahend(ring, most));
+  return ring.make<nn::AddOp>(
+      most, ring.make<nn::Log1pOp>(ring.make<nn::ExpOp>(less)));
+}
+
+/// Rows times the share that their keys have in all, whose log-sum-exp is
+/// `all`, or what may be subtracted for it.
 static Value weigh(Ring<nn::AttentionOp> &ring, Value rows, Value part,
                    Value all) {
   Value share = ring.make<nn::ExpOp>(ring.make<nn::SubOp>(part, all));
@@ -104,7 +128,9 @@ static Value weigh(Ring<nn::AttentionOp> &ring, Value rows, Value part,
   return ring.make<nn::MulOp>(rows, share);
 }
 
-/// Each rank begins with its own keys, which each of its rows sees some of.
+/// Each rank begins with its own keys, which each of its rows sees some of if
+/// there is no mask. A row that sees nothing at all is zeros, or else NaN,
+/// which the last turn makes it.
 static void turn(Ring<nn::AttentionOp> ring) {
   Type exact =
       cast<RankedTensorType>(ring.op.getLogSumExp().getType()).getElementType();
@@ -123,8 +149,10 @@ static void turn(Ring<nn::AttentionOp> ring) {
       continue;
     }
     Value all = addExps(ring, logSumExp, part.getLogSumExp());
-    rows = ring.make<nn::AddOp>(weigh(ring, rows, logSumExp, all),
-                                weigh(ring, found, part.getLogSumExp(), all));
+    bool makesNan = turn == ring.ranks - 1 && !ring.op.getZeroMaskedRows();
+    Value less = makesNan ? all : getSubtrahend(ring, all);
+    rows = ring.make<nn::AddOp>(weigh(ring, rows, logSumExp, less),
+                                weigh(ring, found, part.getLogSumExp(), less));
     logSumExp = all;
   }
   ring.op.getResult().replaceAllUsesWith(ring.toElement(rows, element));
@@ -132,27 +160,40 @@ static void turn(Ring<nn::AttentionOp> ring) {
   ring.op.erase();
 }
 
-/// The scatter of what ranks add to a gradient; null if that is not what is
-/// done with it.
-static dist::ReduceScatterOp findScatter(Value gradient, StringAttr axis) {
-  auto scatter =
-      gradient.hasOneUse()
-          ? dyn_cast<dist::ReduceScatterOp>(*gradient.getUsers().begin())
-          : dist::ReduceScatterOp();
-  return scatter && scatter.getKind() == dist::Reduction::sum &&
-                 scatter.getDim() == kKeys &&
-                 llvm::equal(scatter.getAxes().getNames(), ArrayRef(axis))
-             ? scatter
-             : dist::ReduceScatterOp();
+namespace {
+/// What is done to the terms of a gradient: sums over other axes, of ranks that
+/// share a key head, then the scatter of the sum over the ring's.
+struct Scattered {
+  SmallVector<dist::AllReduceOp> sums;
+  dist::ReduceScatterOp scatter; ///< null if something else is done
+};
+} // namespace
+
+static Scattered findScatter(Value gradient, StringAttr axis) {
+  Scattered found;
+  while (gradient.hasOneUse()) {
+    Operation *reader = *gradient.getUsers().begin();
+    auto scatter = dyn_cast<dist::ReduceScatterOp>(reader);
+    if (scatter && scatter.getKind() == dist::Reduction::sum &&
+        scatter.getDim() == kKeys &&
+        llvm::equal(scatter.getAxes().getNames(), ArrayRef(axis)))
+      found.scatter = scatter;
+    auto sum = dyn_cast<dist::AllReduceOp>(reader);
+    if (!sum || sum.getKind() != dist::Reduction::sum)
+      break;
+    found.sums.push_back(sum);
+    gradient = sum.getResult();
+  }
+  return found;
 }
 
 /// Gradients go round with their keys: each rank adds its own, the one whose
 /// keys they are of last.
 static bool turn(Ring<nn::AttentionGradOp> ring) {
-  dist::ReduceScatterOp scatters[] = {
+  Scattered scatters[] = {
       findScatter(ring.op.getKeyGradient(), ring.getAxis()),
       findScatter(ring.op.getValueGradient(), ring.getAxis())};
-  if (!scatters[0] || !scatters[1])
+  if (!scatters[0].scatter || !scatters[1].scatter)
     return false;
   Value ofQuery, ofKeys[2], own[] = {ring.key, ring.value};
   for (int64_t turn = 1; turn <= ring.ranks; ++turn) {
@@ -170,20 +211,32 @@ static bool turn(Ring<nn::AttentionGradOp> ring) {
       sum = sum ? ring.make<nn::AddOp>(ring.move(sum), more) : Value(more);
   }
   ring.op.getQueryGradient().replaceAllUsesWith(ofQuery);
-  for (auto [scatter, sum] : llvm::zip_equal(scatters, ofKeys)) {
-    scatter.getResult().replaceAllUsesWith(sum);
-    scatter.erase();
+  for (auto [scattered, sum] : llvm::zip_equal(scatters, ofKeys)) {
+    for (dist::AllReduceOp over : scattered.sums) {
+      auto made = cast<dist::AllReduceOp>(ring.builder.clone(*over));
+      made.getInputMutable().assign(sum);
+      made.getResult().setType(cast<RankedTensorType>(sum.getType()));
+      sum = made;
+    }
+    scattered.scatter.getResult().replaceAllUsesWith(sum);
+    scattered.scatter.erase();
+    for (dist::AllReduceOp over : llvm::reverse(scattered.sums))
+      over.erase();
   }
   ring.op.erase();
   return true;
 }
 
-template <typename AttentionLike> static bool turnKeys(AttentionLike op) {
+template <typename AttentionLike>
+static bool turnKeys(AttentionLike op, TurnedMasks &masks) {
   dist::AllGatherOp keys = findGather(op.getKey()),
                     values = findGather(op.getValue());
-  if (!keys || !values || op.getMask() || keys.getAxes() != values.getAxes())
+  Value mask = op.getMask();
+  bool hasNumbers = mask && !getElementTypeOrSelf(mask).isInteger(1);
+  if (!keys || !values || (hasNumbers && op.getCausal()) ||
+      keys.getAxes() != values.getAxes())
     return false;
-  Ring<AttentionLike> ring(op, keys, values);
+  Ring<AttentionLike> ring(op, keys, values, masks);
   if constexpr (std::is_same_v<AttentionLike, nn::AttentionOp>) {
     turn(ring);
   } else if (op.getLogSumExpGradient() || !turn(ring)) {
@@ -205,16 +258,18 @@ struct RingAttentionPass : impl::RingAttentionPassBase<RingAttentionPass> {
       if (op->hasAttr(dist::kRingAttr))
         marked.push_back(op);
     });
+    TurnedMasks masks;
     for (Operation *op : marked) {
       bool turned = false;
       if (auto attention = dyn_cast<nn::AttentionOp>(op))
-        turned = turnKeys(attention);
+        turned = turnKeys(attention, masks);
       else if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
-        turned = turnKeys(grad);
+        turned = turnKeys(grad, masks);
       if (turned)
         continue;
       op->emitOpError() << "marked '" << dist::kRingAttr
-                        << "': expected attention without a mask, of keys and "
+                        << "': expected attention, not causal with a mask of "
+                           "numbers, of keys and "
                            "values that are gathered over one axis, and their "
                            "gradients scattered";
       return signalPassFailure();

@@ -4,6 +4,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -35,27 +36,52 @@ static StringAttr findAxis(Value keys) {
                 : StringAttr();
 }
 
+/// Whether something else than attention reads keys or values of all ranks:
+/// what a mask's gradient is made of.
+static bool isReadOtherwise(Value keys) {
+  return llvm::any_of(keys.getUsers(), [](Operation *reader) {
+    return !isa<nn::AttentionOp, nn::AttentionGradOp>(reader);
+  });
+}
+
 /// Whether what ranks add to a gradient is summed over an axis, and scattered.
+/// Ranks that share a key head have terms of it as well, which may be summed
+/// before.
 static bool isScattered(Value gradient, StringAttr axis) {
-  auto scatter = gradient.hasOneUse()
-                     ? dyn_cast<dist::ReshardOp>(*gradient.getUsers().begin())
-                     : dist::ReshardOp();
-  return scatter &&
-         findGathered(scatter.getType(), gradient.getType()) == axis &&
-         !dist::ShardingAttr::of(scatter.getType()).isPartial() &&
-         llvm::equal(
-             dist::ShardingAttr::of(gradient.getType()).getPartial().getNames(),
-             ArrayRef(axis));
+  while (gradient.hasOneUse()) {
+    auto reshard = dyn_cast<dist::ReshardOp>(*gradient.getUsers().begin());
+    if (!reshard)
+      return false;
+    auto from = dist::ShardingAttr::of(gradient.getType()),
+         to = dist::ShardingAttr::of(reshard.getType());
+    if (!from.getPartial().contains(axis))
+      return false;
+    if (findGathered(reshard.getType(), gradient.getType()) == axis)
+      return !to.getPartial().contains(axis);
+    if (from.getDims() != to.getDims())
+      return false;
+    gradient = reshard.getResult();
+  }
+  return false;
+}
+
+/// Whether log-sum-exps of a ring are counted from rows' levels.
+template <typename AttentionLike> static bool hasLevels(AttentionLike op) {
+  return op.getMask() && !getElementTypeOrSelf(op.getMask()).isInteger(1);
 }
 
 /// What keeps keys from going round; empty if nothing does.
 template <typename AttentionLike>
 static StringRef findObstacle(AttentionLike op) {
-  if (op.getMask())
-    return "it has a mask";
+  // Rows' levels are those of all columns.
+  if (op.getCausal() && hasLevels(op))
+    return "it is causal and has a mask of numbers";
   StringAttr axis = findAxis(op.getKey());
   if (!axis || findAxis(op.getValue()) != axis)
     return "keys and values are not gathered over one axis alone";
+  if (hasLevels(op) &&
+      (isReadOtherwise(op.getKey()) || isReadOtherwise(op.getValue())))
+    return "the gradient of its mask reads all of them";
   if (op.getCausal() && op.getDiagonal() < 0)
     return "its first rows see no key";
   if constexpr (std::is_same_v<AttentionLike, nn::AttentionGradOp>) {
@@ -66,6 +92,41 @@ static StringRef findObstacle(AttentionLike op) {
       return "the gradients of keys and values are not scattered at once";
   }
   return "";
+}
+
+/// What keeps the keys of each attention from going round.
+using Obstacles = llvm::MapVector<Operation *, StringRef>;
+
+/// A log-sum-exp that is counted from levels means nothing but to a gradient
+/// that counts from them: of an attention with levels and its gradient both are
+/// rings, or neither is.
+static void joinLevels(Obstacles &obstacles) {
+  for (auto &[op, obstacle] : obstacles) {
+    auto grad = dyn_cast<nn::AttentionGradOp>(op);
+    auto of = grad ? grad.getLogSumExp().getDefiningOp<nn::AttentionOp>()
+                   : nn::AttentionOp();
+    if (grad && hasLevels(grad) && obstacle.empty() &&
+        (!of || !obstacles.contains(of) || of.getMask() != grad.getMask()))
+      obstacle = "its log-sum-exp is another's";
+  }
+  for (auto &[op, obstacle] : obstacles) {
+    auto attention = dyn_cast<nn::AttentionOp>(op);
+    if (!attention || !hasLevels(attention))
+      continue;
+    SmallVector<StringRef *> all = {&obstacle};
+    bool isFree = obstacle.empty();
+    for (Operation *reader : attention.getLogSumExp().getUsers()) {
+      auto grad = dyn_cast<nn::AttentionGradOp>(reader);
+      auto found = obstacles.find(reader);
+      isFree &= grad && found != obstacles.end() && found->second.empty() &&
+                grad.getLogSumExpGradient() != attention.getLogSumExp();
+      if (found != obstacles.end())
+        all.push_back(&found->second);
+    }
+    for (StringRef *each : all)
+      if (!isFree && each->empty())
+        *each = "its log-sum-exp is read by what is no ring";
+  }
 }
 
 namespace {
@@ -83,21 +144,23 @@ struct MarkRingsPass : impl::MarkRingsPassBase<MarkRingsPass> {
                                     "from one to the next";
       return signalPassFailure();
     }
+    Obstacles obstacles;
     getOperation().walk([&](Operation *op) {
       llvm::TypeSwitch<Operation *>(op)
           .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto attention) {
             auto query = dist::ShardingAttr::of(attention.getQuery().getType());
-            if (query.getDims()[kRows].empty())
-              return;
-            StringRef obstacle = findObstacle(attention);
-            if (obstacle.empty())
-              op->setAttr(dist::kRingAttr, UnitAttr::get(op->getContext()));
-            else
-              op->emitWarning() << "'cp.strategy' is 'ring', but keys and "
-                                   "values of this attention are gathered: "
-                                << obstacle;
+            if (!query.getDims()[kRows].empty())
+              obstacles[op] = findObstacle(attention);
           });
     });
+    joinLevels(obstacles);
+    for (auto [op, obstacle] : obstacles)
+      if (obstacle.empty())
+        op->setAttr(dist::kRingAttr, UnitAttr::get(op->getContext()));
+      else
+        op->emitWarning() << "'cp.strategy' is 'ring', but keys and values of "
+                             "this attention are gathered: "
+                          << obstacle;
   }
 };
 } // namespace

@@ -13,6 +13,7 @@ struct SoftmaxDesc {
   mlir::Type type; ///< of the probabilities
   mlir::Type mask; ///< of the mask's elements; null without mask
   int64_t maskQuery = 0, maskKey = 0; ///< the mask's strides in elements
+  bool levels = false; ///< Whether the mask's first column is its rows' levels.
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
   bool gradient = false; ///< Of plan.attention_grad: the scores' gradient too.

@@ -30,6 +30,7 @@ static SoftmaxDesc describe(AttentionLike attention) {
     };
     desc.maskQuery = stride(2);
     desc.maskKey = stride(3);
+    desc.levels = mask->getShape()[3] > attention.getKey().getShape()[2];
   }
   return desc;
 }
@@ -51,7 +52,7 @@ SoftmaxDesc cpu::getSoftmax(Operation *attention) {
   stream << desc.type << ' ' << desc.mask << ' ' << desc.maskQuery << ' '
          << desc.maskKey << ' ' << llvm::bit_cast<uint64_t>(desc.scale) << ' '
          << desc.causal << desc.zeroMaskedRows << desc.logSumExp << ' '
-         << desc.width;
+         << desc.width << (desc.levels ? " levels" : "");
   desc.symbol = (kSoftmaxPrefix + (desc.gradient ? "grad_" : "") +
                  llvm::utohexstr(llvm::xxh3_64bits(text)))
                     .str();

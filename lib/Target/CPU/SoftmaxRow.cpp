@@ -23,6 +23,10 @@ SoftmaxRow::SoftmaxRow(RowEmitter &e, const SoftmaxDesc &desc,
   begin = arith::MulIOp::create(b, row, at.scoreStride);
   resultBegin = arith::MulIOp::create(b, row, at.resultStride);
   maskBegin = e.mul(row, desc.maskQuery);
+  if (desc.levels) {
+    level = emitMask(maskBegin);
+    maskBegin = arith::AddIOp::create(b, maskBegin, e.constantIndex(1));
+  }
   visible = at.columns;
   if (desc.causal) {
     Value end = arith::AddIOp::create(b, at.visible, row);
@@ -51,22 +55,30 @@ Value SoftmaxRow::isNothing(Value largest) {
                                constant(-kInfinity));
 }
 
-/// The scaled score, -infinity where the mask hides it.
+/// A number of a mask of floats, or whether a score is let through.
+Value SoftmaxRow::emitMask(Value where) {
+  ImplicitLocOpBuilder &b = builder();
+  Value m = e.load(at.mask, where, desc.mask);
+  if (desc.mask.isInteger(1) || m.getType() == compute)
+    return m;
+  if (m.getType().getIntOrFloatBitWidth() < compute.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(b, compute, m);
+  return arith::TruncFOp::create(b, compute, m);
+}
+
+/// The scaled score, -infinity where the mask hides it, counted from its row's
+/// level.
 Value SoftmaxRow::emitScore(Value column) {
   ImplicitLocOpBuilder &b = builder();
   Value x = e.load(at.scores, place(begin, column), compute);
   x = arith::MulFOp::create(b, x, emitFloat(b, x, desc.scale));
   if (!desc.mask)
     return x;
-  Value m =
-      e.load(at.mask, place(maskBegin, e.mul(column, desc.maskKey)), desc.mask);
+  Value m = emitMask(place(maskBegin, e.mul(column, desc.maskKey)));
   if (desc.mask.isInteger(1))
     return arith::SelectOp::create(b, m, x, emitFloat(b, x, -kInfinity));
-  if (m.getType().getIntOrFloatBitWidth() < compute.getIntOrFloatBitWidth())
-    m = arith::ExtFOp::create(b, compute, m);
-  else if (m.getType() != compute)
-    m = arith::TruncFOp::create(b, compute, m);
-  return arith::AddFOp::create(b, x, m);
+  x = arith::AddFOp::create(b, x, m);
+  return desc.levels ? arith::SubFOp::create(b, x, level).getResult() : x;
 }
 
 /// The exponential of a score less the row's log-sum-exp.

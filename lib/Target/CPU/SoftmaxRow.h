@@ -35,6 +35,7 @@ public:
   void emitGradient();
 
 private:
+  mlir::Value emitMask(mlir::Value where);
   mlir::Value emitScore(mlir::Value column);
   mlir::Value emitProbability(mlir::Value column, mlir::Value logSumExp);
   /// Σ gradient · output, less the gradient of the log-sum-exp.
@@ -54,6 +55,7 @@ private:
   const SoftmaxArguments &at;
   mlir::Type compute;
   mlir::Value row, begin, resultBegin, maskBegin, zero, visible;
+  mlir::Value level; ///< if the mask has levels
 };
 
 } // namespace accel::cpu

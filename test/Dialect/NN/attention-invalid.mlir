@@ -36,6 +36,15 @@ func.func @mask_shape(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x1xi1>) {
 
 // -----
 
+func.func @mask_with_levels(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x4xi1>) {
+  // expected-error @below {{expected a mask of i1 or of the query's element type that broadcasts to [1, 4, 3, 3], found 'tensor<1x1x3x4xi1>'}}
+  // expected-error @below {{'nn.attention' op failed to infer returned types}}
+  %0:2 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x1x3x4xi1>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3xf32>)
+  return
+}
+
+// -----
+
 func.func @mask_element(%q: tensor<1x4x3x8xf32>, %m: tensor<1x1x3x3xi64>) {
   // expected-error @below {{expected a mask of i1 or of the query's element type that broadcasts to [1, 4, 3, 3], found 'tensor<1x1x3x3xi64>'}}
   // expected-error @below {{'nn.attention' op failed to infer returned types}}

@@ -165,6 +165,18 @@ TEST_F(AttentionRules, RowsWithoutKeys) {
   EXPECT_EQ(plain[1], 2);
 }
 
+TEST_F(AttentionRules, ScoresCountFromLevels) {
+  // Scores are lost beside -1e30, but not how many they are.
+  List mask = {-1e30, -1e30, -1e30, -INFINITY, 1, 0.5, 1, 0};
+  List plain = attend("mask %3 {scale = 0.5}",
+                      {{"1x1x2x3xf64", {-1e30, -1e30, -INFINITY, 0.5, 1, 0}}});
+  EXPECT_EQ(all[1][0], -1e30);
+  double second = all[1][1];
+  EXPECT_THAT(attend("mask %3 {scale = 0.5}", {{"1x1x2x4xf64", mask}}),
+              Near(plain));
+  EXPECT_THAT(all[1], Near(List{std::log(2.0), second - 1}));
+}
+
 TEST_F(AttentionRules, GroupedQueries) {
   EXPECT_THAT(evaluate("nn.attention %0, %1, %2 {scale = 1.0}",
                        {{"1x4x1x1xf64", {1, 2, 3, 4}},

@@ -10,7 +10,8 @@ namespace {
 template <typename T>
 void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   const int64_t B = which.batch, H = which.heads, G = which.groups,
-                S = which.queries, N = which.keys, D = which.width;
+                S = which.queries, N = which.keys, D = which.width,
+                columns = which.maskColumns();
   const bool zeroRows = which.zeroRows, wantsSum = blockQueries > 0;
   const char maskKind = which.mask;
   // q, k and v lie side by side in rows, as a fused projection leaves them.
@@ -35,9 +36,9 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
          << view("qkv", 0, H, S, row) << ", " << view("qkv", H * D, G, N, row)
          << ", " << view("qkv", (H + G) * D, G, N, row);
   if (maskKind)
-    stream << " mask @m[" << B << "x1x" << S << "x" << N << "x"
-           << (maskKind == 'i' ? "i1" : "f32") << " strides [" << S * N
-           << ", 0, " << N << ", 1]]";
+    stream << " mask @m[" << B << "x1x" << S << "x" << columns << "x"
+           << (maskKind == 'i' ? "i1" : "f32") << " strides [" << S * columns
+           << ", 0, " << columns << ", 1]]";
   stream << " -> " << view("o", 0, H, S, H * D);
   if (wantsSum)
     stream << ", @l[" << B << "x" << H << "x" << S << "x" << Types<T>::sum
@@ -63,8 +64,8 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
   desc.logSumExp = {H * S, S};
   size_t maskBytes = maskKind == 'i' ? 1 : 4;
   if (maskKind)
-    desc.mask = {static_cast<int64_t>(S * N * maskBytes), 0,
-                 static_cast<int64_t>(N * maskBytes)};
+    desc.mask = {static_cast<int64_t>(S * columns * maskBytes), 0,
+                 static_cast<int64_t>(columns * maskBytes)};
   std::unique_ptr<rt::cpu::Attention> attention;
   rt::Status status = rt::cpu::Attention::create(
       desc, {blockQueries}, library.get(cpu::getKernelSymbol(op)), 1,
@@ -86,8 +87,9 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
       added[i] = which.farDown();
     }
   }
+  std::vector<float> numbers = which.addLevels(added);
   const void *mask = maskKind == 'i'   ? static_cast<void *>(through.data())
-                     : which.isAdded() ? added.data()
+                     : which.isAdded() ? numbers.data()
                                        : nullptr;
   auto *scratch = static_cast<char *>(
       std::aligned_alloc(64, attention->scratchBytes() + 64));
@@ -114,7 +116,7 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
           x *= 0.5;
           int64_t at = (b * S + s) * N + t;
           if (which.isAdded())
-            x += added[at];
+            x = x + added[at] - which.getLevel(&added[at - t]);
           if (maskKind == 'i' && !through[at])
             x = -infinity;
           scores[t] = x;

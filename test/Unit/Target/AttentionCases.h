@@ -15,15 +15,30 @@ struct AttentionCase {
   int64_t batch, heads, groups, queries, keys, width;
   bool causal = false, zeroRows = false;
   /// 'i' lets through; 'f' is added, 'l' too: the most negative number where it
-  /// hides a whole row.
+  /// hides a whole row; 'c' as well, and scores are counted from levels.
   char mask = 0;
   int64_t rowOffset = 0, columnOffset = 0;
 
-  bool isAdded() const { return mask == 'f' || mask == 'l'; }
+  bool isAdded() const { return mask == 'f' || mask == 'l' || mask == 'c'; }
+  int64_t maskColumns() const { return keys + (mask == 'c' ? 1 : 0); }
+  /// The largest number of a row that is added, if it is counted from that.
+  float getLevel(const float *row) const {
+    return mask == 'c' ? *std::max_element(row, row + keys) : 0;
+  }
+  /// What is added, each row behind its level if there are levels.
+  std::vector<float> addLevels(const std::vector<float> &added) const {
+    std::vector<float> all;
+    for (size_t row = 0; row < added.size(); row += keys) {
+      if (mask == 'c')
+        all.push_back(getLevel(&added[row]));
+      all.insert(all.end(), &added[row], &added[row] + keys);
+    }
+    return all;
+  }
   /// What hides the first query from all keys.
   float farDown() const {
-    return mask == 'l' ? std::numeric_limits<float>::lowest()
-                       : -std::numeric_limits<float>::infinity();
+    return mask == 'l' || mask == 'c' ? std::numeric_limits<float>::lowest()
+                                      : -std::numeric_limits<float>::infinity();
   }
   bool hides(int64_t s, int64_t t) const {
     return causal && t + columnOffset > s + rowOffset;
@@ -87,6 +102,7 @@ inline const std::vector<AttentionCase> &attentionCases() {
       {1, 2, 2, 24, 20, 8, true, true, 0, 48, 20},
       {2, 2, 2, 17, 19, 8, false, false, 'f'},
       {2, 2, 2, 17, 19, 8, false, false, 'l'},
+      {2, 2, 2, 17, 19, 8, false, false, 'c'},
       {2, 2, 2, 17, 19, 8, false, true, 'i'},
       {2, 2, 2, 17, 19, 8, true, false, 'i', 2},
       {1, 2, 2, 1, 40, 64, true, false, 0, 39},

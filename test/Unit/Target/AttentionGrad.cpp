@@ -22,7 +22,7 @@ template <typename T> struct Problem {
   std::vector<T> qkv, out, result;
   std::vector<Sum> sums, sumGradients;
   std::vector<T> found;
-  std::vector<float> added;
+  std::vector<float> added, numbers; ///< with levels, if there are any
   std::vector<uint8_t> through;
   std::vector<double> expected;
   std::vector<bool> mayBeNan;
@@ -45,11 +45,12 @@ template <typename T> struct Problem {
         added[i] = which.farDown();
       }
     }
+    numbers = which.addLevels(added);
   }
 
   const void *mask() const {
     return which.mask == 'i' ? static_cast<const void *>(through.data())
-           : which.isAdded() ? added.data()
+           : which.isAdded() ? numbers.data()
                              : nullptr;
   }
 
@@ -70,7 +71,7 @@ template <typename T> struct Problem {
       }
       int64_t place = (b * S + s) * N + t;
       if (which.isAdded())
-        x += added[place];
+        x = x + added[place] - which.getLevel(&added[place - t]);
       if ((which.mask == 'i' && !through[place]) || which.hides(s, t))
         x = -infinity;
       weights[t] = x;
@@ -167,9 +168,10 @@ template <typename T> struct Problem {
            << " gradient " << view("o", 0, H, S, H * D)
            << (ofSums ? ", " + rows : "");
     if (which.mask)
-      stream << " mask @m[" << B << "x1x" << S << "x" << N << "x"
-             << (which.mask == 'i' ? "i1" : "f32") << " strides [" << S * N
-             << ", 0, " << N << ", 1]]";
+      stream << " mask @m[" << B << "x1x" << S << "x" << which.maskColumns()
+             << "x" << (which.mask == 'i' ? "i1" : "f32") << " strides ["
+             << S * which.maskColumns() << ", 0, " << which.maskColumns()
+             << ", 1]]";
     stream << " -> " << three("d") << " scale 0.5 " << which.attributes()
            << "\n}\n}\n";
     return text;
@@ -191,7 +193,8 @@ template <typename T> struct Problem {
     grad.queryGradient = grad.keyGradient = grad.valueGradient = desc.query;
     int64_t maskBytes = which.mask == 'i' ? 1 : 4;
     if (which.mask)
-      desc.mask = {S * N * maskBytes, 0, N * maskBytes};
+      desc.mask = {S * which.maskColumns() * maskBytes, 0,
+                   which.maskColumns() * maskBytes};
     return grad;
   }
 };
