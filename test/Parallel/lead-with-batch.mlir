@@ -36,16 +36,20 @@ func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.
   // What sums over the rows does not notice; what is no batch's, and differs
   // from row to row, is put into the same order.
   // CHECK: %[[IOTA:.*]] = nn.iota {dim = 0
-  // CHECK: nn.reshape %[[IOTA]] : (tensor<24x8xf64>) -> tensor<6x4x8xf64>
+  // CHECK-NEXT: %[[DOWN:.*]] = nn.neg %[[IOTA]]
+  // CHECK: nn.reshape %[[DOWN]] : (tensor<24x8xf64>) -> tensor<6x4x8xf64>
   // CHECK-NEXT: nn.transpose %{{.*}} [1, 0, 2]
   // CHECK-NEXT: %[[NUMBERS:.*]] = nn.reshape
   // CHECK: %[[M:.*]] = nn.mul %{{.*}}, %[[NUMBERS]]
-  // CHECK: %[[SAME:.*]] = nn.iota {dim = 1
+  // CHECK: %[[COLUMNS:.*]] = nn.iota {dim = 1
+  // CHECK-NEXT: %[[SAME:.*]] = nn.neg %[[COLUMNS]]
   // CHECK-NEXT: %[[N:.*]] = nn.mul %[[M]], %[[SAME]]
   // CHECK: %[[G:.*]] = nn.matmul %[[N]], %{{.*}} {transpose_lhs}
-  %n = nn.iota {dim = 0 : i64} : tensor<24x8xf64>
+  %n0 = nn.iota {dim = 0 : i64} : tensor<24x8xf64>
+  %n = nn.neg %n0 : tensor<24x8xf64>
   %10 = nn.mul %1, %n : tensor<24x8xf64>
-  %k = nn.iota {dim = 1 : i64} : tensor<24x8xf64>
+  %k0 = nn.iota {dim = 1 : i64} : tensor<24x8xf64>
+  %k = nn.neg %k0 : tensor<24x8xf64>
   %11 = nn.mul %10, %k : tensor<24x8xf64>
   %sums = nn.matmul %11, %1 {transpose_lhs} : (tensor<24x8xf64>, tensor<24x8xf64>) -> tensor<8x8xf64>
 

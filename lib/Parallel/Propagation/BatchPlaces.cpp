@@ -5,6 +5,7 @@
 
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <numeric>
 
@@ -62,7 +63,8 @@ Shape parallel::withDim(ArrayRef<int64_t> shape, size_t dim,
   return made;
 }
 
-bool parallel::isEqualAlong(Value value, size_t dim) {
+/// Whether what an op makes of nothing, or spreads, is equal along a dimension.
+static bool isMadeEqualAlong(Value value, size_t dim) {
   SplatElementsAttr splat;
   if (matchPattern(value, m_Constant(&splat)))
     return true;
@@ -74,6 +76,20 @@ bool parallel::isEqualAlong(Value value, size_t dim) {
   ArrayRef<int64_t> from = shapeOf(broadcast.getInput());
   size_t lead = shapeOf(value).size() - from.size();
   return dim < lead || from[dim - lead] != shapeOf(value)[dim];
+}
+
+bool parallel::isEqualAlong(Value value, size_t dim) {
+  llvm::SmallSetVector<Value, 8> values;
+  values.insert(value);
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (isMadeEqualAlong(values[next], dim))
+      continue;
+    if (!op || !op->hasTrait<nn::Elementwise>() || op->getNumOperands() == 0)
+      return false;
+    values.insert_range(op->getOperands());
+  }
+  return true;
 }
 
 std::optional<Place> parallel::findPlace(ArrayRef<int64_t> from,
