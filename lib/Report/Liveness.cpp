@@ -72,9 +72,11 @@ private:
   llvm::DenseMap<Operation *, int64_t> batchOf;
   std::optional<int64_t> updateStart;
   SmallVector<std::pair<Place, Place>> sums; ///< over ranks: of what, and where
-  /// What other streams use: since their last record, and by its event.
-  llvm::StringMap<llvm::SetVector<Operation *>> unrecorded;
-  llvm::DenseMap<StringAttr, llvm::SetVector<Operation *>> recorded;
+  /// What other streams use: since their last record, and, of each stream in
+  /// order, before the events that the first stream has not waited for.
+  using Used = llvm::SetVector<Operation *>;
+  llvm::StringMap<Used> unrecorded;
+  llvm::StringMap<std::vector<std::pair<StringAttr, Used>>> recorded;
 };
 } // namespace accel::report
 
@@ -138,16 +140,26 @@ void Walk::noteUnits(CollectiveOp command, ArrayRef<Operation *> read,
 }
 
 /// The first stream has what others have used from the moment on when it has
-/// waited for them.
+/// waited for them: for that event, or for a later one of the same stream.
 void Walk::wait(CommandOpInterface command, ArrayRef<Operation *> used) {
   StringRef stream = command.getStreamName();
   if (auto record = dyn_cast<RecordOp>(command.getOperation())) {
-    recorded[record.getEventAttr()] = std::move(unrecorded[stream]);
+    recorded[stream].emplace_back(record.getEventAttr(),
+                                  std::move(unrecorded[stream]));
     unrecorded[stream].clear();
   } else if (auto wait = dyn_cast<WaitOp>(command.getOperation())) {
-    if (stream == kFirstStream)
-      for (Operation *buffer : recorded[wait.getEventAttr()])
-        extend(buffer);
+    if (stream != kFirstStream)
+      return;
+    for (auto &entry : recorded) {
+      auto &events = entry.second;
+      auto last = llvm::find_if(llvm::reverse(events), [&](const auto &event) {
+        return event.first == wait.getEventAttr();
+      });
+      for (auto &each : llvm::make_range(events.begin(), last.base()))
+        for (Operation *buffer : each.second)
+          extend(buffer);
+      events.erase(events.begin(), last.base());
+    }
   } else if (stream != kFirstStream) {
     unrecorded[stream].insert(used.begin(), used.end());
   }

@@ -27,12 +27,15 @@ private:
   /// The pieces of a value.
   Value slice(Value whole, dist::ShardingAttr target);
   Value sliceOp(Operation *op, dist::ShardingAttr target);
+  bool isOfSums(Operation *op, dist::ShardingAttr target);
   Value spread(Value value);
 
   func::FuncOp step;
   dist::MeshOp mesh;
   GradientOps ops;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> pieces;
+  /// By the axes that sums are over, the ops that are made of any.
+  SmallVector<std::pair<AxisList, llvm::DenseSet<Operation *>>, 1> ofSums;
 };
 } // namespace
 
@@ -66,10 +69,42 @@ static bool isSumOfTwo(Operation *op) {
                             ArrayRef<unsigned>{0, 1});
 }
 
+/// Whether a step makes a gradient of sums over all axes that its pieces are
+/// over. What every rank makes whole is no sum in pieces: each takes its
+/// own of it.
+bool GradientSlicer::isOfSums(Operation *op, dist::ShardingAttr target) {
+  AxisList axes;
+  for (dist::AxesAttr dim : target.getDims())
+    llvm::append_range(axes, dim.getNames());
+  auto *known = llvm::find_if(
+      ofSums, [&](const auto &each) { return each.first == axes; });
+  if (known != ofSums.end())
+    return known->second.contains(op);
+  llvm::DenseSet<Operation *> made;
+  for (Operation &each : step.front()) {
+    auto isMade = [&](Value operand) {
+      return made.contains(operand.getDefiningOp());
+    };
+    auto isSummed = [&](dist::ReshardOp sum) {
+      auto partial =
+          dist::ShardingAttr::of(sum.getInput().getType()).getPartial();
+      return llvm::all_of(
+          axes, [&](StringAttr axis) { return partial.contains(axis); });
+    };
+    dist::ReshardOp sum =
+        each.getNumResults() == 1 ? getSum(each.getResult(0)) : nullptr;
+    if ((sum && isSummed(sum)) || llvm::any_of(each.getOperands(), isMade))
+      made.insert(&each);
+  }
+  ofSums.emplace_back(axes, std::move(made));
+  return ofSums.back().second.contains(op);
+}
+
 void GradientSlicer::run() {
   for (auto gradient : step.getOps<nn::GradientOp>()) {
     auto cut = gradient.getInput().getDefiningOp<dist::ReshardOp>();
-    if (!cut || !isWhole(cut.getInput().getType()))
+    if (!cut || !isWhole(cut.getInput().getType()) ||
+        !isOfSums(cut, dist::ShardingAttr::of(cut.getType())))
       continue;
     gradient.getInputMutable().assign(
         slice(cut.getInput(), dist::ShardingAttr::of(cut.getType())));
