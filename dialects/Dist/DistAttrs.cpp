@@ -240,27 +240,33 @@ LogicalResult accel::dist::verifySharding(Operation *op, ShardingAttr sharding,
 
 LogicalResult
 InterleavedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                        int64_t dim, ArrayRef<int64_t> sizes, int64_t by) {
+                        int64_t dim, ArrayRef<int64_t> sizes, int64_t by,
+                        int64_t times) {
   auto isCut = [&](int64_t size) { return size > 0 && size % by == 0; };
-  if (dim < 0 || by < 1 || sizes.empty() || !llvm::all_of(sizes, isCut))
+  if (dim < 0 || by < 1 || times < 1 || sizes.empty() ||
+      !llvm::all_of(sizes, isCut))
     return emitError() << "expected parts that " << by << " divides, found "
-                       << sizes << " along dimension " << dim;
+                       << sizes << " times " << times << " along dimension "
+                       << dim;
   return success();
 }
 
-int64_t InterleavedAttr::getSize() { return llvm::sum_of(getSizes()); }
+int64_t InterleavedAttr::getSize() {
+  return llvm::sum_of(getSizes()) * getTimes();
+}
 
 void InterleavedAttr::forEachRun(
     function_ref<void(int64_t, int64_t, int64_t)> run) {
   int64_t to = 0;
   for (int64_t share = 0; share < getBy(); ++share) {
     int64_t start = 0; // of the part
-    for (int64_t size : getSizes()) {
-      int64_t count = size / getBy();
-      run(start + share * count, to, count);
-      start += size;
-      to += count;
-    }
+    for (int64_t time = 0; time < getTimes(); ++time)
+      for (int64_t size : getSizes()) {
+        int64_t count = size / getBy();
+        run(start + share * count, to, count);
+        start += size;
+        to += count;
+      }
   }
 }
 
@@ -270,7 +276,8 @@ InterleavedAttr::verifyShape(function_ref<InFlightDiagnostic()> emitError,
   if (getDim() >= static_cast<int64_t>(shape.size()) ||
       shape[getDim()] != getSize())
     return emitError() << "expected parts of dimension " << getDim() << " of ["
-                       << shape << "], found " << getSizes();
+                       << shape << "], found " << getSizes() << " times "
+                       << getTimes();
   return success();
 }
 

@@ -110,7 +110,9 @@ def Dist_InterleavedAttr : Dist_Attr<"Interleaved", "interleaved"> {
     Dimension `dim` is parts of `sizes`, one after another: the columns of a fused
     weight that make queries, keys and values. Interleaved, the first of `by`
     shares of each part come first, part after part, then the second shares. So
-    of [4, 2] by 2 elements 0 1 2 3, 4 5 stand as 0 1 4, 2 3 5.
+    of [4, 2] by 2 elements 0 1 2 3, 4 5 stand as 0 1 4, 2 3 5. The parts may come
+    several `times`: of [2] times 3 by 2, the rows of a sequence of which two ranks have
+    each second one, 0 1, 2 3, 4 5 stand as 0 2 4, 1 3 5.
 
     Of arguments and results of a function in phase `dist` (`dist.interleaved`):
     the program has the dimension in this order, files and whoever calls it in
@@ -120,8 +122,9 @@ def Dist_InterleavedAttr : Dist_Attr<"Interleaved", "interleaved"> {
     %w: tensor<32x96xf32> {dist.interleaved = #dist.interleaved<1 [32, 32, 32] by 2>, nn.state = @c_attn.weight}
     ```
   }];
-  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sizes, "int64_t":$by);
-  let assemblyFormat = "`<` $dim `[` $sizes `]` `by` $by `>`";
+  let parameters = (ins "int64_t":$dim, ArrayRefParameter<"int64_t">:$sizes, "int64_t":$by,
+      DefaultValuedParameter<"int64_t", "1">:$times);
+  let assemblyFormat = "`<` $dim `[` $sizes `]` (`times` $times^)? `by` $by `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Of how many elements all parts are.

@@ -1,8 +1,9 @@
 // What `causal` means, once for the ops of nn and the commands of plan, of
 // attention and its gradient: row s sees key t where
-// t + column_offset <= s + row_offset, where the offsets count what `row_steps`
-// and `column_steps` add to them on each rank. All have getCausal(),
-// getRowOffset(), getColumnOffset() and their difference, getDiagonal().
+// t · stride + column_offset <= s · stride + row_offset, where the offsets
+// count what `row_steps` and `column_steps` add to them on each rank. All have
+// getCausal(), getRowOffset(), getColumnOffset(), getStride() and what these
+// come to, getDiagonal().
 
 #ifndef ACCEL_DIALECTS_NN_CAUSAL_H
 #define ACCEL_DIALECTS_NN_CAUSAL_H
@@ -52,6 +53,11 @@ llvm::LogicalResult verifyOffsets(AttentionLike op) {
     return op.emitOpError() << "expected 'row_offset' and 'column_offset' of "
                                "at least 0 and below 2^56, found "
                             << row << " and " << column;
+  int64_t stride = op.getStride();
+  if (stride < 1 || stride >= kOffsetLimit || (!op.getCausal() && stride != 1))
+    return op.emitOpError() << "expected a 'stride' of at least 1 and below "
+                               "2^56, and of 1 but beside 'causal', found "
+                            << stride;
   if (failed(verifySteps(op, op.getRowSteps(), "row_steps")) ||
       failed(verifySteps(op, op.getColumnSteps(), "column_steps")))
     return llvm::failure();

@@ -11,7 +11,11 @@ class NN_AttentionLike<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = [{
     /// With `causal`, row s sees keys up to s + this, but for what `row_steps`
     /// and `column_steps` add.
-    int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
+    int64_t getDiagonal() {
+      return ::llvm::divideFloorSigned<int64_t>(
+          int64_t(getRowOffset()) - int64_t(getColumnOffset()),
+          int64_t(getStride()));
+    }
   }];
 }
 
@@ -48,6 +52,10 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
     cyclically. With `{cp = 64}`, `turn = 1` and 4 ranks the second rank has keys from 0
     on, and the first those from 192 on, none of which its rows see.
 
+    Rows, and keys, that do not follow each other are `stride` apart: row s is then row
+    s · stride + row_offset of the larger attention, and so are keys. Of ranks that have
+    each n-th row, the second of two has rows 1, 3, 5, … with `{cp = 1}` and `stride = 2`.
+
     So any rectangle of scores can be computed by itself, with `zero_masked_rows`, and
     rectangles of the same rows be combined exactly: with L their log-sum-exps,
     L' = log Σ exp(L) and result' = Σ exp(L - L') result (exp(-inf) being 0, even where
@@ -64,7 +72,8 @@ def NN_AttentionOp : NN_AttentionLike<"attention"> {
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<DictionaryAttr>:$row_steps,
-      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn);
+      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn,
+      DefaultValuedAttr<I64Attr, "1">:$stride);
   let results = (outs NN_FloatTensor:$result, NN_FloatTensor:$log_sum_exp);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 }
@@ -111,7 +120,8 @@ def NN_AttentionGradOp : NN_AttentionLike<"attention_grad", [AttrSizedOperandSeg
       UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<DictionaryAttr>:$row_steps,
-      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn);
+      OptionalAttr<DictionaryAttr>:$column_steps, DefaultValuedAttr<I64Attr, "0">:$turn,
+      DefaultValuedAttr<I64Attr, "1">:$stride);
   let results = (outs NN_FloatTensor:$query_gradient,
       NN_FloatTensor:$key_gradient, NN_FloatTensor:$value_gradient);
   let assemblyFormat = "$query `,` $key `,` $value `output` $output `,` $log_sum_exp `gradient` $gradient (`,` $log_sum_exp_gradient^)? (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";

@@ -91,7 +91,7 @@ def Plan_GemmOp : Plan_Command<"gemm", (ins
 
 defvar Plan_AttentionEnd = "`scale` $scale (`causal` $causal^)? (`zero_masked_rows` $zero_masked_rows^)? "
     # "(`row_offset` $row_offset^)? (`column_offset` $column_offset^)? (`row_steps` $row_steps^)? "
-    # "(`column_steps` $column_steps^)? (`turn` $turn^)? "
+    # "(`column_steps` $column_steps^)? (`turn` $turn^)? (`stride` $stride^)? "
     # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?";
 
 class Plan_AttentionLike<string mnemonic, dag operands, string format>
@@ -100,7 +100,11 @@ class Plan_AttentionLike<string mnemonic, dag operands, string format>
   let extraClassDeclaration = [{
     /// With `causal`, row s sees keys up to s + this, but for what `row_steps`
     /// and `column_steps` add.
-    int64_t getDiagonal() { return getRowOffset() - getColumnOffset(); }
+    int64_t getDiagonal() {
+      return ::llvm::divideFloorSigned<int64_t>(
+          int64_t(getRowOffset()) - int64_t(getColumnOffset()),
+          int64_t(getStride()));
+    }
   }];
 }
 
@@ -112,7 +116,8 @@ def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins
       UnitAttr:$zero_masked_rows, DefaultValuedAttr<I64Attr, "0">:$row_offset,
       DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$column_steps,
-      DefaultValuedAttr<I64Attr, "0">:$turn, OptionalAttr<DictionaryAttr>:$form),
+      DefaultValuedAttr<I64Attr, "0">:$turn,
+      DefaultValuedAttr<I64Attr, "1">:$stride, OptionalAttr<DictionaryAttr>:$form),
       "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
       # "(`mask` custom<View>($mask)^)? `->` custom<View>($output) (`,` custom<View>($log_sum_exp)^)? "> {
   let summary = "nn.attention on views";
@@ -135,7 +140,8 @@ def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
       F64Attr:$scale, UnitAttr:$causal, UnitAttr:$zero_masked_rows,
       DefaultValuedAttr<I64Attr, "0">:$row_offset, DefaultValuedAttr<I64Attr, "0">:$column_offset,
       OptionalAttr<DictionaryAttr>:$row_steps, OptionalAttr<DictionaryAttr>:$column_steps,
-      DefaultValuedAttr<I64Attr, "0">:$turn, OptionalAttr<DictionaryAttr>:$form),
+      DefaultValuedAttr<I64Attr, "0">:$turn,
+      DefaultValuedAttr<I64Attr, "1">:$stride, OptionalAttr<DictionaryAttr>:$form),
       "custom<View>($query) `,` custom<View>($key) `,` custom<View>($value) "
       # "`output` custom<View>($output) `,` custom<View>($log_sum_exp) "
       # "`gradient` custom<View>($gradient) (`,` custom<View>($log_sum_exp_gradient)^)? "

@@ -51,7 +51,7 @@ rt::Part emit::convertPart(plan::PartAttr part) {
   if (dist::InterleavedAttr interleaved = part.getInterleaved())
     result.interleaved =
         rt::Interleaved{interleaved.getDim(), interleaved.getSizes().vec(),
-                        interleaved.getBy()};
+                        interleaved.getBy(), interleaved.getTimes()};
   return result;
 }
 

@@ -16,7 +16,7 @@ LogicalResult PieceMaker::checkCausalRows(
   bool causal = false, turned = false;
   auto look = [&](auto op) {
     causal = op.getCausal();
-    turned = op.getColumnSteps().has_value();
+    turned = op.getColumnSteps().has_value() || op.getStride() != 1;
     steps = op.getRowSteps().value_or(DictionaryAttr());
   };
   if (auto attention = dyn_cast<nn::AttentionOp>(local))
@@ -27,7 +27,7 @@ LogicalResult PieceMaker::checkCausalRows(
     return success();
   if (turned) {
     why = "expected all keys of causal attention, found a rank's "
-          "('column_steps')";
+          "('column_steps', 'stride')";
     return failure();
   }
   constexpr int kQuery = 0, kRows = 2;

@@ -316,8 +316,10 @@ FailureOr<Piece> Verifier::getPiece(Location loc, StringRef kind,
     return getTerm(loc, name, wanted, layout);
   Piece piece = follower.getMaker().get(wanted, layout);
   if (order)
-    for (Dim &dim : piece.dims)
+    for (Dim &dim : piece.dims) {
       dim.parts = {};
+      dim.order = {};
+    }
   return piece;
 }
 

@@ -276,7 +276,9 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   if ((!isSum && result.terms.size() > 1) ||
       llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
     result.terms.clear();
-  for (View view : from.views)
+  // Where axes that stand between others come or go, it is a view of the whole.
+  for (View view :
+       result.pieces.empty() ? getViews(op->getOperand(0)) : from.views)
     if (moveView(view, op, maker))
       result.views.push_back(std::move(view));
   moveTurned(op, result);

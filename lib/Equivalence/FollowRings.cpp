@@ -12,6 +12,7 @@ using namespace accel;
 using namespace accel::equivalence;
 
 static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
+static constexpr unsigned kColumns = 3; ///< of masks: keys
 
 bool Turned::isComplete(int64_t ranks) const {
   return turn == 0 && static_cast<int64_t>(terms.size()) == ranks;
@@ -45,7 +46,9 @@ std::vector<Turned> Follower::getTurned(Value value) {
       continue;
     const Dim &rows = piece.dims[kRows];
     if (Axes axes = maker.dropUnits(rows.axes);
-        axes.size() == 1 && !rows.free && rows.isPlain())
+        axes.size() == 1 && !rows.free &&
+        (rows.isPlain() || rows.isStriped(maker.getSize(axes.front()),
+                                          shapeOf(piece.logical)[kRows])))
       all.push_back({piece, axes.front(), 0, {}});
   }
   return all;
@@ -76,19 +79,26 @@ void Follower::moveTurned(dist::CollectiveOpInterface op, Known &result) {
   }
 }
 
+/// How far the rows or keys of the ranks along an axis are apart.
+static DictionaryAttr getSteps(Operation *op, StringAttr axis, int64_t step) {
+  Builder builder(op->getContext());
+  return builder.getDictionaryAttr(
+      builder.getNamedAttr(axis, builder.getI64IntegerAttr(step)));
+}
+
 /// Whether `local` is a rectangle of scores of `logical`: it says where its
 /// rows and keys are, and rows of it that see nothing count for nothing. Of the
 /// whole a mask alone leaves such, and then the gradient must be as it says.
 template <typename AttentionLike>
 static bool isRectangle(AttentionLike logical, AttentionLike local,
-                        const Turned &keys) {
+                        const Turned &keys, int64_t ranks) {
   bool isMasked = bool(logical.getMask());
   bool ofRows = isa<nn::AttentionOp>(local.getOperation());
   if (bool(local.getMask()) != isMasked ||
       (isMasked &&
        local.getZeroMaskedRows() != (ofRows || logical.getZeroMaskedRows())) ||
       logical.getScale() != local.getScale() ||
-      logical.getCausal() != local.getCausal() ||
+      logical.getCausal() != local.getCausal() || logical.getStride() != 1 ||
       logical.getRowOffset() != local.getRowOffset() ||
       logical.getColumnOffset() != local.getColumnOffset())
     return false;
@@ -99,12 +109,13 @@ static bool isRectangle(AttentionLike logical, AttentionLike local,
   DictionaryAttr steps = local.getColumnSteps().value_or(DictionaryAttr());
   if (!logical.getCausal())
     return !steps;
-  Builder builder(local->getContext());
+  bool isStriped = !keys.piece.dims[kRows].order.empty();
   int64_t count = shapeOf(local.getKey())[kRows];
   return (isMasked || local.getZeroMaskedRows()) &&
          logical.getDiagonal() >= 0 &&
-         steps == builder.getDictionaryAttr(builder.getNamedAttr(
-                      keys.axis, builder.getI64IntegerAttr(count))) &&
+         steps == getSteps(local, keys.axis, isStriped ? 1 : count) &&
+         (!isStriped || local.getRowSteps() == getSteps(local, keys.axis, 1)) &&
+         int64_t(local.getStride()) == (isStriped ? ranks : 1) &&
          int64_t(local.getTurn()) == keys.turn;
 }
 
@@ -131,10 +142,32 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys, Value mask,
   auto wide = cast<AttentionLike>(builder.clone(*local, mapping));
   wide.removeColumnStepsAttr();
   wide.setTurn(0);
+  // Its rows as if they were a range: which of the whole they are, whoever has
+  // them says.
+  if (wide.getStride() != 1) {
+    StringAttr axis = wide.getRowSteps()->begin()->getName();
+    wide.setRowStepsAttr(getSteps(wide, axis, shapeOf(wide.getQuery())[kRows]));
+    wide.setStride(1);
+  }
   if constexpr (std::is_same_v<AttentionLike, nn::AttentionGradOp>)
     for (Value result : {wide.getKeyGradient(), wide.getValueGradient()})
       result.setType(widen(cast<RankedTensorType>(result.getType())));
   return wide;
+}
+
+/// Pieces of which a dimension comes in an order, as if it came in its own;
+/// others are none.
+static void putInOrder(std::vector<Piece> &pieces, unsigned dim,
+                       const Axes &axes, const std::vector<Digit> &order) {
+  llvm::erase_if(pieces, [&](Piece &piece) {
+    Dim &held = piece.dims[dim];
+    if (held.free || shapeOf(piece.logical)[dim] == 1)
+      return false;
+    bool isOther = held.axes != axes || held.order != order ||
+                   !held.parts.empty() || held.padding != 0;
+    held.order.clear();
+    return isOther;
+  });
 }
 
 /// What a value is of the log-sum-exp `wanted` of an attention with `mask`,
@@ -176,8 +209,10 @@ void Follower::followRectangle(AttentionLike local) {
         if (!whole || logical.rootOf(whole.getKey()) != keys.piece.logical ||
             logical.rootOf(whole.getValue()) != values.piece.logical ||
             whole->getNumOperands() != local->getNumOperands() ||
-            !isRectangle(whole, local, keys))
+            !isRectangle(whole, local, keys, maker.getSize(keys.axis)))
           continue;
+        const Dim &stripes = keys.piece.dims[kRows];
+        bool isStriped = !stripes.order.empty();
         Block block;
         AttentionLike wide =
             widenKeys(local, shapeOf(whole.getKey())[kRows],
@@ -192,16 +227,26 @@ void Follower::followRectangle(AttentionLike local) {
                 grad && operand == grad.getLogSumExp())
               operands.back() =
                   getLeveled(operand, root, logical.rootOf(whole.getMask()));
-          if (operand != local.getKey() && operand != local.getValue())
+          if (operand == local.getKey() || operand == local.getValue()) {
+            operands.back() = {operand == local.getKey() ? keys.piece
+                                                         : values.piece};
+            operands.back().front().dims[kRows] = Dim();
             continue;
-          operands.back() = {operand == local.getKey() ? keys.piece
-                                                       : values.piece};
-          operands.back().front().dims[kRows] = Dim();
+          }
+          if (isStriped && operand == local.getMask())
+            putInOrder(operands.back(), kColumns, {}, stripes.order);
+          if (isStriped && whole.getCausal())
+            putInOrder(operands.back(), kRows, stripes.axes, stripes.order);
         }
         std::vector<bool> none(operands.size(), false);
         SmallVector<bool> zeros(none.begin(), none.end());
-        for (auto &results : apply(whole, operands, zeros, wide))
+        for (auto &results : apply(whole, operands, zeros, wide)) {
+          for (Piece &piece : results)
+            if (isStriped && whole.getCausal() &&
+                piece.dims[kRows].axes == stripes.axes)
+              piece.dims[kRows] = stripes;
           addRectangle(local, results, keys, columns && columns->isLeveled);
+        }
       }
     }
 }
@@ -220,7 +265,8 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
       continue;
     }
     // Of rows, which are split over the axis as the keys are.
-    if (piece.dims[kRows].isSplitLike(keys.piece.dims[kRows]))
+    if (!piece.dims[kRows].free &&
+        piece.dims[kRows].axes == keys.piece.dims[kRows].axes)
       insertTurned(at(result), {piece, keys.axis, 0, {keys.turn}, isLeveled});
   }
 }

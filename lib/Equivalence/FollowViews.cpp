@@ -29,8 +29,11 @@ static std::vector<Piece> getPieces(const Logical &logical, const View &view,
   ArrayRef<Value> views = logical.getViews(view.root);
   for (Value value : views.empty() ? ArrayRef(view.root) : views) {
     auto piece = getPiece(view, value, logical.getView(value));
-    if (piece && maker.fits(*piece, local))
-      insert(pieces, *piece);
+    if (!piece || !maker.fits(*piece, local))
+      continue;
+    for (Dim &dim : piece->dims)
+      maker.sortAxes(dim);
+    insert(pieces, *piece);
   }
   return pieces;
 }

@@ -35,6 +35,30 @@ void PieceMaker::normalize(Axes &partial) {
   partial = sorted;
 }
 
+void PieceMaker::sortAxes(Dim &dim) {
+  Axes sorted = inOrder(dim.axes);
+  if (dim.order.empty() || sorted == dim.axes)
+    return;
+  llvm::SmallDenseMap<StringAttr, Digit> digits;
+  std::vector<Digit> left = dim.order;
+  auto next = left.begin();
+  for (StringAttr axis : dim.axes) {
+    int64_t size = getSize(axis);
+    if (next == left.end() || next->size % size != 0)
+      return;
+    next->size /= size;
+    digits[axis] = {size, next->stride * next->size};
+    if (next->size == 1)
+      ++next;
+  }
+  std::vector<Digit> order;
+  for (StringAttr axis : sorted)
+    order.push_back(digits[axis]);
+  order.insert(order.end(), next, left.end());
+  dim.order = makeOrder(order);
+  dim.axes = std::move(sorted);
+}
+
 bool PieceMaker::isSplit(const Piece &piece, StringAttr axis) {
   return llvm::any_of(piece.dims, [&](const Dim &dim) {
     return llvm::is_contained(dim.axes, axis);
@@ -50,9 +74,22 @@ Piece PieceMaker::get(Value logical, dist::LayoutAttr layout) {
   for (auto [dim, held, size] :
        llvm::zip(piece.dims, layout.getShape(), shapeOf(logical)))
     dim.padding = held - size;
-  if (dist::InterleavedAttr interleaved = layout.getInterleaved())
-    piece.dims[interleaved.getDim()].parts = {interleaved.getSizes().vec(),
-                                              interleaved.getBy()};
+  dist::InterleavedAttr interleaved = layout.getInterleaved();
+  if (!interleaved)
+    return piece;
+  Dim &dim = piece.dims[interleaved.getDim()];
+  int64_t by = interleaved.getBy(), times = interleaved.getTimes();
+  ArrayRef<int64_t> sizes = interleaved.getSizes();
+  if (times > 1 && sizes.size() == 1) {
+    dim.order = makeOrder({{by, sizes.front() / by},
+                           {times, sizes.front()},
+                           {sizes.front() / by, 1}});
+    sortAxes(dim);
+    return piece;
+  }
+  dim.parts.by = by;
+  for (int64_t time = 0; time < times; ++time)
+    llvm::append_range(dim.parts.sizes, sizes);
   return piece;
 }
 
@@ -429,6 +466,7 @@ FailureOr<Piece> PieceMaker::applyCollective(dist::CollectiveOpInterface op,
   auto split = [&](int64_t dim) {
     if (!piece.dims[dim].free)
       piece.dims[dim].axes.append(axes.begin(), axes.end());
+    sortAxes(piece.dims[dim]);
   };
   bool legal = llvm::TypeSwitch<Operation *, bool>(op.getOperation())
                    .Case([&](dist::AllReduceOp reduce) {

@@ -19,6 +19,10 @@ struct Digit {
   }
 };
 
+/// The order of a dimension whose elements come as digits that are all of it,
+/// each once, go through it: empty for its own.
+std::vector<Digit> makeOrder(llvm::ArrayRef<Digit> digits);
+
 /// Parts of a dimension, one after another, and how many shares of each there
 /// are: the first of every part come before the second (#dist.interleaved).
 struct Interleaving {
@@ -55,6 +59,12 @@ struct Dim {
   }
   bool isPlain() const {
     return order.empty() && parts.empty() && padding == 0;
+  }
+  /// Whether of `ranks` ranks, which an axis tells apart, each has each
+  /// `ranks`-th of `size` elements.
+  bool isStriped(int64_t ranks, int64_t size) const {
+    return !free && parts.empty() && padding == 0 && ranks < size &&
+           order == std::vector<Digit>{{ranks, 1}, {size / ranks, ranks}};
   }
   bool operator==(const Dim &other) const {
     return isSplitLike(other) && zeros == other.zeros &&
@@ -117,6 +127,10 @@ public:
     normalize(axes);
     return axes;
   }
+  /// Puts the axes that split a dimension in an order of its own into the
+  /// mesh's, and what they split first with them: the same pieces, said in one
+  /// way.
+  void sortAxes(Dim &dim);
   int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   int64_t getSize(mlir::StringAttr axis) {
     return mesh.findAxisSize(axis).value_or(1);

@@ -258,6 +258,20 @@ std::optional<LocatedView> equivalence::locate(const View &view,
   return located;
 }
 
+std::vector<Digit> equivalence::makeOrder(ArrayRef<Digit> digits) {
+  std::vector<Digit> order;
+  for (const Digit &digit : digits)
+    if (digit.size == 1)
+      continue;
+    else if (!order.empty() && order.back().stride == digit.stride * digit.size)
+      order.back() = {order.back().size * digit.size, digit.stride};
+    else
+      order.push_back(digit);
+  if (order.size() == 1)
+    order.clear();
+  return order;
+}
+
 /// The order in which `digits` go through a dimension, empty for its own; none
 /// if they are not all of it, each once.
 static std::optional<std::vector<Digit>> getOrder(ArrayRef<Digit> digits,
@@ -274,15 +288,7 @@ static std::optional<std::vector<Digit>> getOrder(ArrayRef<Digit> digits,
   }
   if (next != size)
     return std::nullopt;
-  std::vector<Digit> order;
-  for (const Digit &digit : digits)
-    if (!order.empty() && order.back().stride == digit.stride * digit.size)
-      order.back() = {order.back().size * digit.size, digit.stride};
-    else
-      order.push_back(digit);
-  if (order.size() == 1)
-    order.clear();
-  return order;
+  return makeOrder(digits);
 }
 
 std::optional<Piece> equivalence::getPiece(View view, Value value,

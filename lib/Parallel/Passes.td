@@ -691,20 +691,33 @@ def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
     that they come while what has come is computed with. Works on one rank's program,
     behind `dist-localize`.
 
+    Rows of causal attention see the keys before them, and the last of n ranges of rows would see
+    twice as many as all do on average. So of n ranks along the axis each has every n-th
+    row (Brandon et al., Striped Attention, arXiv:2311.09431), and of whosever keys in
+    each turn a triangle of scores. Followed from the rings through the program: inputs
+    and outputs are `#dist.interleaved`, counters and tables that are the same on
+    all ranks are put in stripes before a rank takes its own, and what is gathered for something else
+    than a ring is put back in order. Where rows go through something that knows their places
+    (an attention that is no ring, a state, a lookup of rows), all stay ranges, with a
+    warning that names it. (Megatron-LM and Transformer Engine give each rank two ranges, one from either
+    end: as even, but scores are rectangles of another form on each rank.)
+
     Of a mask a rank has its own rows, of all columns. Those of the keys that have come are
     its own part of the mask with its columns turned as far as the keys have gone. A mask
     of numbers gets levels (`nn.attention`), the largest number of each row in all
     columns, so that rows which it hides wholly are combined exactly as well.
 
     ```mlir
+    func.func @main(%q: … {dist.layout = #dist.layout<@mesh [1, 2, 8 by {cp}, 4]>}, …
     %k = dist.all_gather %key over @mesh {cp} dim 2
     %v = dist.all_gather %value over @mesh {cp} dim 2
     %y, %l = nn.attention %q, %k, %v {causal, dist.ring, row_steps = {cp = 4}, …}
     // becomes, on two ranks
-    %y0, %l0 = nn.attention %q, %key, %value {causal, column_steps = {cp = 4}, row_steps = {cp = 4}, zero_masked_rows, …}
+    func.func @main(%q: … {dist.layout = #dist.layout<@mesh [1, 2, 8 by {cp}, 4], interleaved = <2 [2] times 4 by 2>>}, …
+    %y0, %l0 = nn.attention %q, %key, %value {causal, column_steps = {cp = 1}, row_steps = {cp = 1}, stride = 2, zero_masked_rows, …}
     %k1 = dist.permute %key over @mesh {cp} sources [1, 0]
     %v1 = dist.permute %value over @mesh {cp} sources [1, 0]
-    %y1, %l1 = nn.attention %q, %k1, %v1 {causal, column_steps = {cp = 4}, row_steps = {cp = 4}, turn = 1 : i64, zero_masked_rows, …}
+    %y1, %l1 = nn.attention %q, %k1, %v1 {causal, column_steps = {cp = 1}, row_steps = {cp = 1}, stride = 2, turn = 1 : i64, zero_masked_rows, …}
     %l = …                  // log(exp(%l0) + exp(%l1))
     %y = …                  // exp(%l0 - %l) · %y0 + exp(%l1 - %l) · %y1
     ```

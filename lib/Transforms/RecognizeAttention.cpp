@@ -198,7 +198,7 @@ struct RecognizeAttention : OpRewritePattern<nn::MatmulOp> {
             rewriter, loc, query, key, value, mask.mask, llvm::APFloat(scale),
             mask.causal, zeroMaskedRows && !mask.rowsAreOpen, mask.rowOffset,
             /*column_offset=*/0, /*row_steps=*/nullptr,
-            /*column_steps=*/nullptr, /*turn=*/0)
+            /*column_steps=*/nullptr, /*turn=*/0, /*stride=*/1)
             .getResult();
     if (result.getType() != product.getType())
       result = nn::ReshapeOp::create(rewriter, loc, product.getType(), result);

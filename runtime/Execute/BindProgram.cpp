@@ -219,7 +219,8 @@ Status Executor::prepareTask(const Command &command, Work &work) {
 std::optional<Command> Executor::moveToRank(const Command &command) const {
   std::optional<Command> here;
   auto move = [&](auto attention) {
-    if (attention.rowSteps.empty() && attention.columnSteps.empty())
+    if (attention.rowSteps.empty() && attention.columnSteps.empty() &&
+        attention.stride == 1)
       return;
     for (const auto &[axis, step] : attention.rowSteps)
       attention.rowOffset += coordinates.at(axis) * std::get<int64_t>(step);
@@ -232,6 +233,13 @@ std::optional<Command> Executor::moveToRank(const Command &command) const {
     attention.rowSteps.clear();
     attention.columnSteps.clear();
     attention.turn = 0;
+    // Where a key stands between two rows, it is the later one that sees it.
+    int64_t apart = attention.rowOffset - attention.columnOffset,
+            rows = apart / attention.stride -
+                   (apart < 0 && apart % attention.stride != 0 ? 1 : 0);
+    attention.rowOffset = std::max<int64_t>(rows, 0);
+    attention.columnOffset = std::max<int64_t>(-rows, 0);
+    attention.stride = 1;
     here = command;
     here->what = std::move(attention);
   };

@@ -32,6 +32,7 @@ template <class IO> void describe(IO &io, Interleaved &interleaved) {
   io.field("dim", interleaved.dim);
   io.field("sizes", interleaved.sizes);
   io.field("by", interleaved.by);
+  io.field("times", interleaved.times);
 }
 template <class IO> void describe(IO &io, Part &part) {
   io.field("shape", part.shape);

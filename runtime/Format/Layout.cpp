@@ -152,17 +152,18 @@ std::vector<PieceRun> interleavedRuns(const Interleaved &order, int64_t size) {
   int64_t held = 0;
   for (int64_t share = 0; share < order.by; ++share) {
     int64_t part = 0;
-    for (int64_t whole : order.sizes) {
-      int64_t file = part + share * (whole / order.by),
-              end = file + whole / order.by;
-      while (file < end) {
-        int64_t count = std::min(end - file, size - held % size);
-        runs.push_back({file, held / size, held % size, count});
-        file += count;
-        held += count;
+    for (int64_t time = 0; time < order.times; ++time)
+      for (int64_t whole : order.sizes) {
+        int64_t file = part + share * (whole / order.by),
+                end = file + whole / order.by;
+        while (file < end) {
+          int64_t count = std::min(end - file, size - held % size);
+          runs.push_back({file, held / size, held % size, count});
+          file += count;
+          held += count;
+        }
+        part += whole;
       }
-      part += whole;
-    }
   }
   return runs;
 }

@@ -96,10 +96,12 @@ Status Tables::checkPart(const Part &part, const std::string &what) const {
     ACCEL_RT_RETURN_IF_ERROR(checkAxes(dimension, /*microBatch=*/true));
   if (!part.interleaved)
     return Status();
-  auto &[dim, sizes, by] = *part.interleaved;
+  auto &[dim, sizes, by, times] = *part.interleaved;
   bool fits = inRange(dim, 0, static_cast<int64_t>(part.shape.size())) &&
-              by >= 1 && !sizes.empty();
+              by >= 1 && !sizes.empty() && times >= 1;
   int64_t left = fits ? part.shape[static_cast<size_t>(dim)] : 0;
+  fits = fits && left % times == 0;
+  left = fits ? left / times : 0;
   for (int64_t size : sizes) {
     fits = fits && inRange(size, 1, left + 1) && size % by == 0;
     left -= fits ? size : 0;

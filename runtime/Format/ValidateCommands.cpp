@@ -159,11 +159,14 @@ private:
     }
     fit = fit && inRange(attention.turn, 0, kLimit) &&
           (attention.turn == 0 || !attention.columnSteps.empty());
+    fit = fit && inRange(attention.stride, 1, kLimit);
     if (!attention.causal)
-      fit = attention.rowOffset == 0 && attention.columnOffset == 0 && !moves;
+      fit = attention.rowOffset == 0 && attention.columnOffset == 0 && !moves &&
+            attention.stride == 1;
     return fit ? Status()
                : Status::error("expected offsets of rows and columns of at "
-                               "least 0, and of causal attention only");
+                               "least 0 and a stride of at least 1, and of "
+                               "causal attention only");
   }
   /// The code is called as it was compiled to be.
   Status checkKernel() {

@@ -27,22 +27,32 @@
 // RUN: acc-opt %t/local.mlir --proved-against=%s --compile-to=plan -o %t/plan.mlir
 // RUN: FileCheck %s --check-prefix=PLAN < %t/plan.mlir
 // RUN: acc-eval %t/plan.mlir --compare %s --tolerance 1e-12
-// PLAN: plan.attention {{.*}}column_steps {cp = 4 : i64}{{.*}}turn 2
-// PLAN: plan.attention_grad {{.*}}column_steps {cp = 4 : i64}{{.*}}turn 1
+// PLAN: plan.attention {{.*}}column_steps {cp = 1 : i64}{{.*}}turn 2{{.*}}stride 3
+// PLAN: plan.attention_grad {{.*}}column_steps {cp = 1 : i64}{{.*}}turn 1{{.*}}stride 3
 
 // DEFINE: %{edit} =
 // DEFINE: %{refused} = sed '%{edit}' %t/local.mlir > %t/edited.mlir && not cmp -s %t/local.mlir %t/edited.mlir && not acc-opt %t/edited.mlir --dist-verify-equivalence=logical=%t/decided.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=NOT
 // NOT: error: {{.*(does not follow from the logical program|found something else)}}
 
-// Another turn than that of the keys that have come; no turn; keys of another width, or
-// none; rows that see nothing would count as the mean of what is hidden from them.
+// Another turn than that of the keys that have come; no turn; keys, or rows, that begin
+// elsewhere, or of all ranks; rows of a range, or further apart, or keys that are; rows that see nothing would count as the mean of what is hidden from them.
 // REDEFINE: %{edit} = /nn.attention /s/turn = 1/turn = 2/
 // RUN: %{refused}
 // REDEFINE: %{edit} = /nn.attention_grad /s/turn = 2 : i64, //
 // RUN: %{refused}
-// REDEFINE: %{edit} = /nn.attention /s/column_steps = {cp = 4/column_steps = {cp = 2/
+// REDEFINE: %{edit} = /nn.attention /s/column_steps = {cp = 1/column_steps = {cp = 2/
 // RUN: %{refused}
-// REDEFINE: %{edit} = /turn = /!s/column_steps = {cp = 4 : i64}, //
+// REDEFINE: %{edit} = /nn.attention_grad /s/row_steps = {cp = 1/row_steps = {cp = 2/
+// RUN: %{refused}
+// REDEFINE: %{edit} = /turn = /!s/column_steps = {cp = 1 : i64}, //
+// RUN: %{refused}
+// REDEFINE: %{edit} = s/, stride = 3 : i64//
+// RUN: %{refused}
+// REDEFINE: %{edit} = /nn.attention_grad /s/stride = 3/stride = 4/
+// RUN: %{refused}
+// REDEFINE: %{edit} = s/, interleaved = <2\[3\] times 4 by 3>//
+// RUN: %{refused}
+// REDEFINE: %{edit} = /^ *func.func/,/->/s/interleaved = <2\[3\] times 4 by 3>/interleaved = <2[6] times 2 by 3>/
 // RUN: %{refused}
 // REDEFINE: %{edit} = /nn.attention /s/, zero_masked_rows//
 // RUN: %{refused}

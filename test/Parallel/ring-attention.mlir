@@ -3,12 +3,20 @@
 // RUN: rm -rf %t && split-file %s %t
 // RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/decided.mlir
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" | FileCheck %s
+// RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" -o %t/local.mlir
+// RUN: acc-eval %t/local.mlir --compare %t/ring.mlir --tolerance 1e-12
+// RUN: sed 's/{nn.input = "q"}/{nn.state = @q}/; s/^  dist.mesh.*/&\n  nn.state @q : tensor<1x2x12x4xf64> = dense<0.5>/' %t/ring.mlir > %t/state.mlir
+// RUN: acc-opt %t/state.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/state.decided.mlir
+// RUN: acc-opt %t/state.decided.mlir --accel-run-phases="to=local" -o %t/state.local.mlir 2>&1 | FileCheck %s --check-prefix=STATE
+// RUN: FileCheck %s --check-prefix=RANGES < %t/state.local.mlir
+// RUN: acc-eval %t/state.local.mlir --compare %t/state.mlir --tolerance 1e-12
 // RUN: not acc-opt %t/lost.mlir --dist-ring-attention 2>&1 | FileCheck %s --check-prefix=LOST
 
-// CHECK: func.func @main(%[[Q:.*]]: tensor<1x2x4x4xf64>{{.*}}, %[[K:.*]]: tensor<1x1x4x4xf64>{{.*}}, %[[V:.*]]: tensor<1x1x4x4xf64>{{.*}}, %[[G:.*]]: tensor
+// Each rank has every third row and key: so all see as much.
+// CHECK: func.func @main(%[[Q:.*]]: tensor<1x2x4x4xf64> {dist.layout = #dist.layout<@mesh [1, 2, 12 by {cp}, 4], interleaved = <2[3] times 4 by 3>>, nn.input = "q"}, %[[K:.*]]: tensor<1x1x4x4xf64>{{.*}}, %[[V:.*]]: tensor<1x1x4x4xf64>{{.*}}, %[[G:.*]]: tensor
 // CHECK-NOT: all_gather
 // CHECK-NOT: reduce_scatter
-// CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] {causal, column_steps = {cp = 4 : i64}, row_steps = {cp = 4 : i64}, scale = 5.000000e-01 : f64, zero_masked_rows}
+// CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] {causal, column_steps = {cp = 1 : i64}, row_steps = {cp = 1 : i64}, scale = 5.000000e-01 : f64, stride = 3 : i64, zero_masked_rows}
 // CHECK: %[[K1:.*]] = dist.permute %[[K]] over @mesh {cp} sources [2, 0, 1] {dist.inserted_by = "dist-ring-attention"}
 // CHECK: %[[V1:.*]] = dist.permute %[[V]] over
 // CHECK: %[[O1:.*]], %[[L1:.*]] = nn.attention %[[Q]], %[[K1]], %[[V1]] {{{.*}} turn = 1 : i64
@@ -29,6 +37,12 @@
 // CHECK: nn.attention_grad %[[Q]], %[[K]], %[[V]] output
 // CHECK-NOT: turn =
 // CHECK: return
+
+// Rows of a state stay where they are, and those of one rank follow each other.
+// STATE: warning: ranks of rings have causal rows that follow each other, and so unequal shares of the work: expected rows that ranks can have in turns, found them in a state
+// RANGES-NOT: interleaved
+// RANGES: nn.attention {{.*}} {causal, column_steps = {cp = 4 : i64}, row_steps = {cp = 4 : i64}, scale = 5.000000e-01 : f64, zero_masked_rows}
+// RANGES-NOT: stride
 
 // LOST: error: 'nn.attention' op marked 'dist.ring': expected attention, not causal with a mask of numbers, of keys and values that are gathered over one axis, and their gradients scattered
 

@@ -31,16 +31,17 @@ struct Attention
       writeOut(attention, build, gradient, ofLogSumExp, all);
     else
       llvm::append_range(
-          all, nn::AttentionGradOp::create(
-                   builder, build.loc, attention.getQuery(), attention.getKey(),
-                   attention.getValue(), attention.getResult(),
-                   attention.getLogSumExp(), gradient, ofLogSumExp,
-                   attention.getMask(), attention.getScaleAttr(),
-                   attention.getCausalAttr(), attention.getZeroMaskedRowsAttr(),
-                   attention.getRowOffsetAttr(),
-                   attention.getColumnOffsetAttr(), attention.getRowStepsAttr(),
-                   attention.getColumnStepsAttr(), attention.getTurnAttr())
-                   .getResults());
+          all,
+          nn::AttentionGradOp::create(
+              builder, build.loc, attention.getQuery(), attention.getKey(),
+              attention.getValue(), attention.getResult(),
+              attention.getLogSumExp(), gradient, ofLogSumExp,
+              attention.getMask(), attention.getScaleAttr(),
+              attention.getCausalAttr(), attention.getZeroMaskedRowsAttr(),
+              attention.getRowOffsetAttr(), attention.getColumnOffsetAttr(),
+              attention.getRowStepsAttr(), attention.getColumnStepsAttr(),
+              attention.getTurnAttr(), attention.getStrideAttr())
+              .getResults());
     for (auto [index, gradient] : llvm::enumerate(all))
       if (wanted[index])
         operandGradients[index] = gradient;

@@ -57,10 +57,11 @@ mlir::Attribute getAttentionAttributes(AttentionLike op) {
   return builder.getArrayAttr(
       {op.getScaleAttr(), builder.getBoolAttr(op.getCausal()),
        builder.getBoolAttr(op.getZeroMaskedRows()),
-       builder.getI64IntegerAttr(op.getDiagonal()),
+       builder.getI64IntegerAttr(int64_t(op.getRowOffset()) -
+                                 int64_t(op.getColumnOffset())),
        op.getRowSteps().value_or(builder.getDictionaryAttr({})),
        op.getColumnSteps().value_or(builder.getDictionaryAttr({})),
-       op.getTurnAttr()});
+       op.getTurnAttr(), op.getStrideAttr()});
 }
 
 /// What ops compute in one micro-batch.

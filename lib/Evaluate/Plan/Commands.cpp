@@ -154,7 +154,8 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
             attention.getScaleAttr(), attention.getCausalAttr(),
             attention.getZeroMaskedRowsAttr(), attention.getRowOffsetAttr(),
             attention.getColumnOffsetAttr(), attention.getRowStepsAttr(),
-            attention.getColumnStepsAttr(), attention.getTurnAttr());
+            attention.getColumnStepsAttr(), attention.getTurnAttr(),
+            attention.getStrideAttr());
       });
   if (failed(result) || failed(write(attention.getOutput(), result->front())))
     return failure();
@@ -184,7 +185,7 @@ LogicalResult CommandEvaluator::evaluate(plan::AttentionGradOp grad) {
             grad.getCausalAttr(), grad.getZeroMaskedRowsAttr(),
             grad.getRowOffsetAttr(), grad.getColumnOffsetAttr(),
             grad.getRowStepsAttr(), grad.getColumnStepsAttr(),
-            grad.getTurnAttr());
+            grad.getTurnAttr(), grad.getStrideAttr());
       });
   if (failed(results))
     return failure();

@@ -7,6 +7,7 @@
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
+#include "lib/Parallel/Strategy/TensorAxes.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -323,12 +324,18 @@ void BatchLeader::restore(Operation *op) {
   }
 }
 
-/// The one dimension of which a constraint splits some, or `axes` do: all of it
-/// is the batch.
+/// The one dimension that a constraint splits over other axes than sequences or
+/// weights are split over: all of it is the batch.
 static std::optional<Place> findBatch(dist::ConstraintOp constraint) {
   auto dims = constraint.getSharding().getDims();
+  dist::MeshOp mesh =
+      dist::MeshOp::lookup(constraint, constraint.getSharding().getMesh());
+  SmallVector<StringRef, 2> tensorAxes = getTensorAxes(mesh);
   auto isBatch = [&](dist::AxesAttr axes) {
-    return !axes.empty() && !dist::MeshOp::splitsSequences(axes);
+    return !axes.empty() && !dist::MeshOp::splitsSequences(axes) &&
+           llvm::none_of(axes.getNames(), [&](StringAttr axis) {
+             return llvm::is_contained(tensorAxes, axis.getValue());
+           });
   };
   if (llvm::count_if(dims, isBatch) != 1)
     return std::nullopt; // no batch, or placed by hand

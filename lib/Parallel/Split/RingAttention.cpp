@@ -1,6 +1,7 @@
 // Context parallelism by a ring: keys and values go from rank to rank, and
 // attention is made of one rank's part of them at a time.
 
+#include "StripedRows.h"
 #include "TurnedMask.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
@@ -64,9 +65,10 @@ public:
     }
     if (!op.getCausal())
       return part;
-    int64_t keys = cast<RankedTensorType>(key.getType()).getDimSize(kKeys);
+    int64_t keys = cast<RankedTensorType>(key.getType()).getDimSize(kKeys),
+            step = op.getStride() == 1 ? keys : 1; // in stripes
     part.setColumnStepsAttr(builder.getDictionaryAttr(
-        builder.getNamedAttr(getAxis(), builder.getI64IntegerAttr(keys))));
+        builder.getNamedAttr(getAxis(), builder.getI64IntegerAttr(step))));
     part.setTurn(turn);
     if (!op.getMask())
       part.setZeroMaskedRows(true);
@@ -248,16 +250,47 @@ static bool turnKeys(AttentionLike op, TurnedMasks &masks) {
   return true;
 }
 
+/// Keys, values and scatters of an op that is to be a ring; none if it cannot.
+static std::optional<GatheredKeys> getGathered(Operation *op) {
+  auto get = [&](auto attention) -> std::optional<GatheredKeys> {
+    GatheredKeys found = {op,
+                          findGather(attention.getKey()),
+                          findGather(attention.getValue()),
+                          {}};
+    if (!found.keys || !found.values)
+      return std::nullopt;
+    StringAttr axis = found.keys.getAxes().getNames().front();
+    if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+      for (Value gradient : {grad.getKeyGradient(), grad.getValueGradient()}) {
+        found.scatters.push_back(findScatter(gradient, axis).scatter);
+        if (!found.scatters.back())
+          return std::nullopt;
+      }
+    return found;
+  };
+  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+    return get(attention);
+  auto grad = dyn_cast<nn::AttentionGradOp>(op);
+  return grad ? get(grad) : std::nullopt;
+}
+
 namespace {
 struct RingAttentionPass : impl::RingAttentionPassBase<RingAttentionPass> {
   using Base::Base;
 
   void runOnOperation() override {
     SmallVector<Operation *> marked;
-    getOperation().walk([&](Operation *op) {
-      if (op->hasAttr(dist::kRingAttr))
+    for (auto entry : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<GatheredKeys> rings;
+      entry.walk([&](Operation *op) {
+        if (!op->hasAttr(dist::kRingAttr))
+          return;
         marked.push_back(op);
-    });
+        if (std::optional<GatheredKeys> ring = getGathered(op))
+          rings.push_back(*ring);
+      });
+      stripeRows(entry, rings);
+    }
     TurnedMasks masks;
     for (Operation *op : marked) {
       bool turned = false;

@@ -100,7 +100,8 @@ dist::InterleavedAttr Interleaver::getOrder(Value value) {
   for (unsigned dim = 0; dim < shapeOf(value).size(); ++dim) {
     ArrayRef<int64_t> parts = fused.getParts(value, dim);
     if (!parts.empty() && chosen.contains(classes.find(value, dim)))
-      return dist::InterleavedAttr::get(entry.getContext(), dim, parts, ranks);
+      return dist::InterleavedAttr::get(entry.getContext(), dim, parts, ranks,
+                                        /*times=*/1);
   }
   return {};
 }

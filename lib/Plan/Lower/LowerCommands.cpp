@@ -152,8 +152,8 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
                       logSumExp, /*scratch=*/nullptr, op.getScale(),
                       op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
                       op.getColumnOffset(), op.getRowStepsAttr(),
-                      op.getColumnStepsAttr(), op.getTurn(), /*form=*/nullptr,
-                      "compute");
+                      op.getColumnStepsAttr(), op.getTurn(), op.getStride(),
+                      /*form=*/nullptr, "compute");
   return success();
 }
 
@@ -176,7 +176,7 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
       op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
       op.getRowStepsAttr(), op.getColumnStepsAttr(), op.getTurn(),
-      /*form=*/nullptr, "compute");
+      op.getStride(), /*form=*/nullptr, "compute");
   return success();
 }
 

@@ -49,13 +49,14 @@ struct AttentionCommand {
   std::optional<View> logSumExp, scratch; ///< the former of f32, or f64
   double scale = 1;
   bool causal = false, zeroMaskedRows = false;
-  /// If `causal`, row s sees key t where t + columnOffset <= s + rowOffset.
+  /// If `causal`, row s sees key t where t · stride + columnOffset <=
+  /// s · stride + rowOffset.
   int64_t rowOffset = 0, columnOffset = 0;
   /// What the coordinate along each of these axes adds to `rowOffset`, times
   /// it; and to `columnOffset` that of the rank `turn` places before,
   /// cyclically.
   Form rowSteps, columnSteps;
-  int64_t turn = 0;
+  int64_t turn = 0, stride = 1;
   /// Symbol of the softmax kernel; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -76,6 +77,7 @@ template <class IO> void describe(IO &io, AttentionCommand &attention) {
   io.field("row_steps", attention.rowSteps);
   io.field("column_steps", attention.columnSteps);
   io.field("turn", attention.turn);
+  io.field("stride", attention.stride);
   io.code("kernel", attention.kernel);
   io.field("form", attention.form);
 }
@@ -90,7 +92,7 @@ struct AttentionGradCommand {
   bool causal = false, zeroMaskedRows = false;
   int64_t rowOffset = 0, columnOffset = 0;
   Form rowSteps, columnSteps; ///< as those of AttentionCommand
-  int64_t turn = 0;
+  int64_t turn = 0, stride = 1;
   /// Symbol of the kernel of the rows; empty if the form needs none.
   std::string kernel;
   Form form;
@@ -116,6 +118,7 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
   io.field("row_steps", grad.rowSteps);
   io.field("column_steps", grad.columnSteps);
   io.field("turn", grad.turn);
+  io.field("stride", grad.stride);
   io.code("kernel", grad.kernel);
   io.field("form", grad.form);
 }

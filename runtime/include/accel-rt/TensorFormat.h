@@ -53,15 +53,17 @@ struct View {
   std::vector<int64_t> strides;
 };
 
-/// #dist.interleaved: dimension `dim` is parts of `sizes` in files; in the
-/// order that is split the first of `by` shares of each part come first.
+/// #dist.interleaved: dimension `dim` is parts of `sizes`, so many `times`, in
+/// files; in the order that is split the first of `by` shares of each part come
+/// first.
 struct Interleaved {
   int64_t dim = 0;
   std::vector<int64_t> sizes;
-  int64_t by = 1;
+  int64_t by = 1, times = 1;
 
   bool operator==(const Interleaved &other) const {
-    return dim == other.dim && sizes == other.sizes && by == other.by;
+    return dim == other.dim && sizes == other.sizes && by == other.by &&
+           times == other.times;
   }
 };
 

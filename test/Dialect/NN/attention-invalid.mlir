@@ -144,3 +144,19 @@ func.func @steps_back(%q: tensor<1x4x3x8xf32>, %l: tensor<1x4x3xf32>) {
   %0:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {causal, column_steps = {cp = -3}, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
   return
 }
+
+// -----
+
+func.func @stride_without_causal(%q: tensor<1x4x3x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected a 'stride' of at least 1 and below 2^56, and of 1 but beside 'causal', found 2}}
+  %0:2 = nn.attention %q, %q, %q {stride = 2, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3xf32>)
+  return
+}
+
+// -----
+
+func.func @stride_of_nothing(%q: tensor<1x4x3x8xf32>, %l: tensor<1x4x3xf32>) {
+  // expected-error @below {{'nn.attention_grad' op expected a 'stride' of at least 1 and below 2^56, and of 1 but beside 'causal', found 0}}
+  %0:3 = nn.attention_grad %q, %q, %q output %q, %l gradient %q {causal, stride = 0, scale = 1.0 : f64} : (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3xf32>, tensor<1x4x3x8xf32>) -> (tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>, tensor<1x4x3x8xf32>)
+  return
+}

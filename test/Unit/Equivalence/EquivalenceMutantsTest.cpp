@@ -67,6 +67,19 @@ constexpr Setting kSplits[] = {
     {"cp x sp, forward", "cp=2,sp=2", 1, 0, false, false, Program::Decoder},
     {"sp x cp x tp", "cp=2,sp=2,tp=2", 1, 0, false, true, Program::Decoder}};
 
+/// Keys that go round, and rows in stripes.
+constexpr Setting kRings[] = {
+    {"ring", "cp=2", 1, 0, false, true, Program::Decoder, "",
+     "cp.strategy=ring"},
+    {"ring, two micro-batches", "cp=2", 2, 0, false, true, Program::Decoder, "",
+     "cp.strategy=ring"},
+    {"dp_shard x ring, ZeRO-3", "dp_shard=2,cp=2", 1, 3, false, true,
+     Program::Decoder, "", "cp.strategy=ring"},
+    {"dp x ring, ZeRO-1", "dp=2,cp=2", 2, 1, false, true, Program::Decoder, "",
+     "cp.strategy=ring"},
+    {"ring x tp, sequence parallelism", "cp=2,tp=2", 1, 0, false, true,
+     Program::Decoder, "", "cp.strategy=ring sequence_parallelism=true"}};
+
 /// Four ranks of which two share a key head.
 constexpr Setting kGrouped[] = {
     {"tp, shared heads", "tp=4", 1, 0, false, true, Program::Grouped},
@@ -223,6 +236,57 @@ TEST_F(EquivalenceTest, RejectsLocalMutantsOfSplitSequencesAndHeads) {
         "term added before the sum", "shifted window", "missing mask",
         "the first part on each rank"})
     EXPECT_GT(all.differing[change], 0) << change;
+}
+
+static SmallVector<Operation *> findStriped(ModuleOp module) {
+  SmallVector<Operation *> found;
+  module.walk([&](Operation *op) {
+    if (auto stride = op->getAttrOfType<IntegerAttr>("stride");
+        stride && stride.getInt() != 1)
+      found.push_back(op);
+  });
+  return found;
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfStripedRows) {
+  Tally tally;
+  unsigned first = 0;
+  for (Setting setting : kRings) {
+    setting.firstSeed = first += 100000;
+    OwningOpRef<ModuleOp> logical = makeLogical(setting);
+    ASSERT_TRUE(logical);
+    OwningOpRef<ModuleOp> local(logical->clone());
+    ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
+    EXPECT_FALSE(findStriped(*local).empty()) << setting.name;
+    tryLocal(*logical, setting, countSeeds(30), tally, &Mutator::changeSplits);
+    tryLocal(*logical, setting, countSeeds(30), tally, &Mutator::changeLocal);
+    evaluate::TensorsByName expected;
+    ASSERT_TRUE(
+        succeeded(evaluate::evaluateModule(*logical, inputs, {}, expected)));
+    for (size_t at = 0; at < findStriped(*local).size(); ++at)
+      for (const char *name : {"stride", "turn", "row_offset", "column_offset",
+                               "row_steps", "column_steps"}) {
+        OwningOpRef<ModuleOp> mutant(local->clone());
+        Operation *op = findStriped(*mutant)[at];
+        Attribute one = op->getAttr(name);
+        Builder builder(op->getContext());
+        auto more = [&](Attribute number) {
+          return builder.getI64IntegerAttr(cast<IntegerAttr>(number).getInt() +
+                                           1);
+        };
+        if (auto steps = dyn_cast<DictionaryAttr>(one)) {
+          NamedAttribute step = *steps.begin();
+          op->setAttr(name, builder.getDictionaryAttr(builder.getNamedAttr(
+                                step.getName(), more(step.getValue()))));
+        } else {
+          op->setAttr(name, more(one));
+        }
+        count(*logical, *mutant, expected, "rows in other stripes", at, tally);
+      }
+  }
+  tally.print();
+  EXPECT_GE(tally.count(), 100);
+  EXPECT_GE(tally.differing["rows in other stripes"], 40);
 }
 
 /// Where key heads are shared, ranks add up terms of their gradients.

@@ -29,7 +29,7 @@ std::string Mutator::changeSplits() {
   return (this->*change)() ? name : "";
 }
 
-/// The rows of a causal attention begin elsewhere.
+/// The rows of a causal attention, or its keys, begin elsewhere or are apart.
 bool Mutator::changeRows() {
   Operation *op = pickOp([](Operation *each) {
     return isa<nn::AttentionOp, nn::AttentionGradOp>(each) &&
@@ -38,7 +38,15 @@ bool Mutator::changeRows() {
   if (!op)
     return false;
   Builder builder(op->getContext());
-  auto steps = op->getAttrOfType<DictionaryAttr>("row_steps");
+  auto stride = op->getAttrOfType<IntegerAttr>("stride");
+  if (stride && stride.getInt() != 1 && random() % 3 == 0) {
+    op->setAttr("stride", builder.getI64IntegerAttr(
+                              random() % 2 ? 1 : stride.getInt() + 1));
+    return true;
+  }
+  StringRef name = op->hasAttr("column_steps") && random() % 2 ? "column_steps"
+                                                               : "row_steps";
+  auto steps = op->getAttrOfType<DictionaryAttr>(name);
   if (!steps || random() % 4 == 0) {
     auto offset = op->getAttrOfType<IntegerAttr>("row_offset");
     op->setAttr("row_offset",
@@ -50,9 +58,9 @@ bool Mutator::changeRows() {
   switch (random() % 3) {
   case 0:
     if (changed.size() == 1)
-      op->removeAttr("row_steps");
+      op->removeAttr(name);
     else
-      op->setAttr("row_steps",
+      op->setAttr(name,
                   builder.getDictionaryAttr(ArrayRef(changed).drop_back()));
     return true;
   case 1:
@@ -70,7 +78,7 @@ bool Mutator::changeRows() {
     one = {builder.getStringAttr(pick(ArrayRef(axes))), one.getValue()};
   }
   }
-  op->setAttr("row_steps", builder.getDictionaryAttr(changed));
+  op->setAttr(name, builder.getDictionaryAttr(changed));
   return true;
 }
 

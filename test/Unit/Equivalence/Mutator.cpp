@@ -380,7 +380,8 @@ bool Mutator::changeParts() {
         module.getContext(), layout.getMesh(), layout.getShape(),
         layout.getDims(), layout.getPartial(),
         dist::InterleavedAttr::get(module.getContext(), order.getDim(), sizes,
-                                   way == 2 ? 1 : order.getBy()));
+                                   way == 2 ? 1 : order.getBy(),
+                                   way == 2 ? order.getTimes() : 1));
   });
   return true;
 }

@@ -134,6 +134,14 @@ TEST_F(AttentionRules, CausalCountsFromTheOffsets) {
   EXPECT_THAT(attend("{causal, column_offset = 1, scale = 0.5, "
                      "zero_masked_rows}"),
               ElementsAre(0, 1));
+  // Rows 5, 8 and keys 0, 3, 6; rows 2, 5; keys 2, 5, 8 of rows 0, 3.
+  EXPECT_THAT(attend("{causal, row_offset = 5, scale = 0.5, stride = 3}"),
+              Near(behindOneKey));
+  EXPECT_THAT(attend("{causal, row_offset = 2, scale = 0.5, stride = 3}"),
+              Near(first));
+  EXPECT_THAT(attend("{causal, column_offset = 2, scale = 0.5, stride = 3, "
+                     "zero_masked_rows}"),
+              ElementsAre(0, 1));
 }
 
 TEST_F(AttentionRules, LogSumExp) {

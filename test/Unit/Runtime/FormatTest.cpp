@@ -148,11 +148,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"9\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"10\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"9\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"10\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"9\"", "\"version\":9", "expected format version 9"},
+      {"\"version\":\"10\"", "\"version\":10", "expected format version 10"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -257,8 +257,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"9\"", "\"version\":\"10\"",
-       "expected format version 9, found 10"},
+      {"\"version\":\"10\"", "\"version\":\"11\"",
+       "expected format version 10, found 11"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

@@ -242,6 +242,23 @@ TEST_F(Files, MovesSharesOfInterleavedParts) {
                     .ok());
   }
   EXPECT_EQ(slurp(folder / "copy"), bytes);
+  // Each second column.
+  part = {{2, 12}, {{}, {"tp"}}, Interleaved{1, {2}, 2, 6}};
+  spill(folder / "copy", std::string(96, '\xff'));
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    auto coordinates = Coordinates::of({{"tp", 2}}, rank);
+    View view = contiguousView(0, {2, 6});
+    std::vector<float> memory(12, -1);
+    ASSERT_TRUE(
+        PieceMover(range, part, view, coordinates).read(memory.data(), 0).ok());
+    for (int i = 0; i < 12; ++i)
+      EXPECT_EQ(memory[i], 2 * i + rank);
+    ASSERT_TRUE(PieceMover(target, part, view, coordinates)
+                    .write(memory.data(), 0)
+                    .ok());
+  }
+  EXPECT_EQ(slurp(folder / "copy"), bytes);
+  part = {{2, 12}, {{}, {"tp", "dp"}}, Interleaved{1, {4, 8}, 2}};
   // A piece that ends within a share, and the start of the next.
   part.axes = {{}, {"dp"}};
   View view = contiguousView(0, {2, 4});

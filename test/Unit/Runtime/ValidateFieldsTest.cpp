@@ -302,7 +302,9 @@ TEST(ValidateFields, OfStates) {
   // Parts of a dimension that there is, of its size, which shares divide.
   for (auto &order : {Interleaved{2, {1, 1}, 1}, Interleaved{0, {}, 1},
                       Interleaved{0, {2, 1}, 1}, Interleaved{0, {1, 1}, 2},
-                      Interleaved{0, {1, 1}, 0}, Interleaved{-1, {1, 1}, 1}})
+                      Interleaved{0, {1, 1}, 0}, Interleaved{-1, {1, 1}, 1},
+                      Interleaved{0, {1, 1}, 1, 2}, Interleaved{0, {1}, 1, 3},
+                      Interleaved{0, {1, 1}, 1, 0}})
     EXPECT_THAT(state([&](StatePlan &s) {
                   s.axes = {{}, {}};
                   s.interleaved = order;
@@ -420,6 +422,15 @@ TEST(ValidateFields, OfAttention) {
                 a.columnSteps["dp"] = int64_t(3);
               }),
               HasSubstr("expected offsets of rows and columns"));
+  // Rows and keys that are apart, of causal attention.
+  EXPECT_EQ(attention([](AttentionCommand &a) { a.stride = 2; }), "");
+  EXPECT_THAT(attention([](AttentionCommand &a) { a.stride = 0; }),
+              HasSubstr("a stride of at least 1"));
+  EXPECT_THAT(attention([](AttentionCommand &a) {
+                a.causal = false;
+                a.stride = 2;
+              }),
+              HasSubstr("a stride of at least 1"));
   const char *offsets = "expected offsets of rows and columns of at least 0";
   EXPECT_THAT(attention([](AttentionCommand &a) { a.rowOffset = -1; }),
               HasSubstr(offsets));
