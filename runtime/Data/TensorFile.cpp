@@ -129,13 +129,24 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   if (part.interleaved) {
     auto dim = static_cast<size_t>(part.interleaved->dim);
     int64_t whole = view.shape[dim];
+    const auto &[at, sizes, by, times] = *part.interleaved;
     offset -= first[dim] * range.strides[dim];
-    for (const PieceRun &held : interleavedRuns(*part.interleaved, whole)) {
-      if (held.piece * whole != first[dim])
-        continue;
-      size[dim] = held.count;
-      addBlock(range, view, size, offset + held.inFile * range.strides[dim],
-               held.inPiece * view.strides[dim]);
+    // Each `by`-th element, which is a stride in the file.
+    if (sizes == std::vector<int64_t>{by} && times % whole == 0) {
+      TensorRange apart = range;
+      apart.strides[dim] *= by;
+      addBlock(apart, view, size,
+               offset + (first[dim] % times * by + first[dim] / times) *
+                            range.strides[dim],
+               0);
+    } else {
+      for (const PieceRun &held : interleavedRuns(*part.interleaved, whole)) {
+        if (held.piece * whole != first[dim])
+          continue;
+        size[dim] = held.count;
+        addBlock(range, view, size, offset + held.inFile * range.strides[dim],
+                 held.inPiece * view.strides[dim]);
+      }
     }
   } else {
     addBlock(range, view, size, offset, 0);

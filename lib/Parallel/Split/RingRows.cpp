@@ -86,7 +86,8 @@ private:
 
   llvm::DenseMap<std::pair<Value, unsigned>, Rows> reached; ///< by dimension
   SmallVector<std::pair<Value, Rows>> waiting;
-  Value doubtful; ///< which has different rows in one dimension
+  int64_t most = 0; ///< rows of a ring on a rank
+  Value doubtful;   ///< which has different rows in one dimension
   RingRows found;
 };
 } // namespace
@@ -122,8 +123,11 @@ std::optional<RingRows> RowFollower::run() {
     llvm::TypeSwitch<Operation *>(ring.attention)
         .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto op) {
           Value query = op.getQuery();
-          if (op.getCausal())
-            reach(query, {kRows, shapeOf(query)[kRows], 1});
+          int64_t rows = shapeOf(query)[kRows];
+          if (!op.getCausal())
+            return;
+          most = std::max(most, rows);
+          reach(query, {kRows, rows, 1});
         });
   while (!waiting.empty()) {
     auto [value, rows] = waiting.pop_back_val();
@@ -309,14 +313,22 @@ bool RowFollower::passAttention(Operation *op, bool isResult, unsigned number,
 }
 
 /// From one side of an exchange to the other, where ranks along other axes have
-/// more or less of dimension `dim`.
+/// more or less of dimension `dim`: of what is major in it, be that rows, or
+/// what these are counted for.
 bool RowFollower::resize(Value from, Value to, Rows rows, unsigned dim,
                          Operation *by) {
-  if (rows.dim == dim) {
-    // More of a dimension is more of what is major in it.
-    if (rows.size * rows.inner != shapeOf(from)[dim])
-      return stop(by, "an exchange of what stands beside them");
-    rows.size = shapeOf(to)[dim] / rows.inner;
+  int64_t here = shapeOf(from)[rows.dim], there = shapeOf(to)[rows.dim];
+  if (rows.dim == dim && here != there) {
+    bool grows = there > here;
+    int64_t times = grows ? there / here : here / there,
+            outer = here / (rows.size * rows.inner);
+    // Rows of which a rank has all that ranks along other axes have do not
+    // grow.
+    bool ofRows = outer == 1 && !(grows && rows.size == most);
+    if (!grows && !ofRows && outer % times != 0)
+      return stop(by, "an exchange of parts of what stands beside them");
+    if (ofRows)
+      rows.size = grows ? rows.size * times : rows.size / times;
   }
   reach(to, rows);
   return true;

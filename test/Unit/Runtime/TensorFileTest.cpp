@@ -258,6 +258,20 @@ TEST_F(Files, MovesSharesOfInterleavedParts) {
                     .ok());
   }
   EXPECT_EQ(slurp(folder / "copy"), bytes);
+  // A third of these; and a piece of the first ones' end and others' start.
+  part.axes = {{}, {"tp", "dp"}};
+  View third = contiguousView(0, {2, 2}), four = contiguousView(0, {2, 4});
+  std::vector<float> some(4), both(8);
+  ASSERT_TRUE(
+      PieceMover(range, part, third, Coordinates::of({{"tp", 2}, {"dp", 3}}, 4))
+          .read(some.data(), 0)
+          .ok());
+  EXPECT_EQ(some, (std::vector<float>{5, 7, 17, 19}));
+  part.axes = {{}, {"dp"}};
+  ASSERT_TRUE(PieceMover(range, part, four, Coordinates::of({{"dp", 3}}, 1))
+                  .read(both.data(), 0)
+                  .ok());
+  EXPECT_EQ(both, (std::vector<float>{8, 10, 1, 3, 20, 22, 13, 15}));
   part = {{2, 12}, {{}, {"tp", "dp"}}, Interleaved{1, {4, 8}, 2}};
   // A piece that ends within a share, and the start of the next.
   part.axes = {{}, {"dp"}};
