@@ -41,7 +41,10 @@ def main():
             groups.append({"precision": precision, "ranks": RANKS, "layouts": LAYOUTS[options.what],
                            "peers": some, "script": ("train_parallel_peers.py", options.what),
                            **({"beside": ", ".join(some)} if len(some) < len(peers) else {})})
-    train.record(options, options.what, groups)
+    what = options.what
+    if (options.batch, options.sequence) != (batch, sequence):
+        what += f"-{options.batch}x{options.sequence}"
+    train.record(options, what, groups)
 
 
 if __name__ == "__main__":

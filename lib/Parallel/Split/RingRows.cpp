@@ -163,9 +163,10 @@ bool RowFollower::follow(Value value, Rows rows) {
             entry.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr),
             number, rows, found.arguments))
       return false;
-  } else if (auto result = cast<OpResult>(value);
-             !pass(result.getOwner(), true, result.getResultNumber(), rows)) {
-    return false;
+  } else {
+    auto result = cast<OpResult>(value);
+    if (!pass(result.getOwner(), true, result.getResultNumber(), rows))
+      return false;
   }
   // Who else reads equal elements has other rows of them, if any.
   if (isEqualAlong(value, rows))
