@@ -13,7 +13,8 @@ GPT2 = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
 LLAMA = {"tie_word_embeddings": True}
 # Positions that every model has, and what their number is called.
 POSITIONS = 1024
-LENGTH = {"gpt2": "n_positions", "llama": "max_position_embeddings"}
+LENGTH = {"gpt2": "n_positions", "llama": "max_position_embeddings",
+          "mixtral": "max_position_embeddings"}
 # Their configurations by transformers' names; the rest is the default there. Tiny ones
 # tell only whether the scripts work.
 MODELS = {
@@ -23,8 +24,15 @@ MODELS = {
                    "num_key_value_heads": 4, "intermediate_size": 2304, "vocab_size": 32000},
     "llama-tiny": {**LLAMA, "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
                    "num_key_value_heads": 2, "intermediate_size": 192, "vocab_size": 512},
+    # Of 117 million parameters, 41 for each token.
+    "mixtral-117m": {**LLAMA, "num_hidden_layers": 8, "hidden_size": 512, "num_attention_heads": 8,
+                     "num_key_value_heads": 4, "intermediate_size": 1024, "vocab_size": 16000,
+                     "num_local_experts": 8, "num_experts_per_tok": 2, "output_router_logits": False},
+    "mixtral-tiny": {**LLAMA, "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+                     "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 512,
+                     "num_local_experts": 4, "num_experts_per_tok": 2, "output_router_logits": False},
 }
-TITLES = {"gpt2": "GPT-2", "llama": "Llama"}
+TITLES = {"gpt2": "GPT-2", "llama": "Llama", "mixtral": "Mixtral"}
 # AdamW by PyTorch's names, and the norm that gradients are clipped to.
 TRAINING = {"lr": 1e-4, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01, "clip": 1.0}
 
@@ -46,7 +54,8 @@ def build(name, weights=None, sequence=POSITIONS):
     import transformers
 
     configuration, kind = {"gpt2": (transformers.GPT2Config, transformers.GPT2LMHeadModel),
-                           "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM)}[family(name)]
+                           "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
+                           "mixtral": (transformers.MixtralConfig, transformers.MixtralForCausalLM)}[family(name)]
     length = {LENGTH[family(name)]: max(POSITIONS, sequence)}
     model = kind(configuration(use_cache=False, **length, **MODELS[name])).eval()
     if weights is not None:
@@ -161,6 +170,8 @@ def make(name, folder, batch, sequence, dynamic=False, training=False):
         inputs = {"input_ids": ids, "labels": ids.clone()}
         np.save(folder / "inputs" / "labels.npy", ids.numpy())
         model = with_loss(model)
+        # What peers take by default, a loop over experts, no file can hold.
+        model.config._experts_implementation = "batched_mm"
         export(folder, model, inputs, "loss", dynamic, optimize=False)
         (folder / LOSSES).write_text(json.dumps(three_losses(model, inputs)) + "\n")
     else:

@@ -30,7 +30,8 @@ SEES = {
     "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target runtime/Device",
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
-    "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan",
+    "lib/Scale": "dialects/Dist dialects/Plan lib/Plan",
+    "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Scale",
     "lib/Equivalence": "dialects/Accel dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",
@@ -44,14 +45,15 @@ SEES = {
     "runtime/Format": "runtime/Base runtime/include",
     "runtime/Data": "runtime/Base runtime/Format runtime/include",
     "runtime/Device": "runtime/Base runtime/Format runtime/include",
-    "runtime/Control": "runtime/Base runtime/Format runtime/include",
-    "runtime/Comm": "runtime/Base runtime/Control runtime/Format runtime/include",
+    "runtime/Network": "runtime/Base runtime/include",
+    "runtime/Control": "runtime/Base runtime/Format runtime/Network runtime/include",
+    "runtime/Comm": "runtime/Base runtime/Control runtime/Format runtime/Network runtime/include",
     "runtime/Execute": "runtime/Control runtime/Format runtime/include",
     "runtime/State": "runtime/Base runtime/Control runtime/Data runtime/Execute runtime/Format runtime/include",
     "runtime/Feed": "runtime/Base runtime/Control runtime/Data runtime/State runtime/include",
-    "runtime/Run": "runtime/Base runtime/Comm runtime/Control runtime/Device runtime/Execute runtime/Feed "
-                   "runtime/Format runtime/State runtime/include",
-    "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/include",
+    "runtime/Run": "runtime/Base runtime/Comm runtime/Control runtime/Data runtime/Device runtime/Execute runtime/Feed "
+                   "runtime/Format runtime/Network runtime/State runtime/include",
+    "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/Network runtime/include",
 
     "tools/acc-opt": "dialects/Dist lib/Config lib/Driver runtime/include",
     "tools/acc-eval": "lib/Driver lib/Evaluate",

@@ -128,6 +128,21 @@ LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
+LogicalResult FetchRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyGroup(*this)))
+    return failure();
+  auto input = cast<RankedTensorType>(getInput().getType());
+  if (input.getRank() == 0)
+    return emitOpError() << "expected rows, found " << input;
+  SmallVector<int64_t> shape(input.getShape());
+  shape[0] = cast<RankedTensorType>(getIndex().getType()).getDimSize(0);
+  if (auto expected = RankedTensorType::get(shape, input.getElementType());
+      getResult().getType() != expected)
+    return emitOpError() << "expected a result of type " << expected
+                         << ", found " << getResult().getType();
+  return success();
+}
+
 LogicalResult AxisIndexOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyGroup(*this);
 }

@@ -39,6 +39,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
     static constexpr ::llvm::StringLiteral kMicroBatchAxis = "mb";
     /// The axis of data-parallel ranks that share the states between them.
     static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
+    /// The axis of ranks that have different experts, and different samples.
+    static constexpr ::llvm::StringLiteral kExpertAxis = "ep";
     /// The axis of tensor-parallel ranks, which share the work on a sample.
     static constexpr ::llvm::StringLiteral kTensorAxis = "tp";
     /// Axes of context parallelism, whose ranks attend to each other's keys, and
@@ -198,6 +200,23 @@ def Dist_BroadcastOp : Dist_CollectiveOp<"broadcast", [AllTypesMatch<["input", "
   let arguments = !con((ins Dist_Tensor:$input), Group, (ins I64Attr:$root), Wire);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$input `over` $mesh custom<AxisList>($axes) `root` $root (`wire` $wire^)? attr-dict `:` type($input)";
+}
+
+def Dist_FetchRowsOp : Dist_CollectiveOp<"fetch_rows"> {
+  let summary = "Each rank gets the rows that it names of the group's tensors, one after another";
+  let description = [{
+    Row i of the result is row `index`[i] of all ranks' inputs joined along
+    dimension 0, in the order of the group; zeros where the index is -1. What is
+    sent is what is named, known only at run time; the room for it is known
+    before.
+
+    ```mlir
+    %y = dist.fetch_rows %x, %rows over @m {ep} : (tensor<8x4xf32>, tensor<16xi64>) -> tensor<16x4xf32>
+    ```
+  }];
+  let arguments = !con((ins Dist_Tensor:$input, 1DTensorOf<[I64]>:$index), Group, Wire);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "$input `,` $index `over` $mesh custom<AxisList>($axes) (`wire` $wire^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def Dist_AxisIndexOp : Dist_CollectiveOp<"axis_index", [], ["communicates"]> {

@@ -12,11 +12,13 @@ namespace accel {
 /// What becomes of a factor: it stands in results (`PassThrough`), or the op
 /// combines over it (`Sum`, `Max`, `Min`), so that ranks which hold pieces of
 /// it compute partial results; or that is the op's own affair (`Inside`): its
-/// local form has the collectives, and its results are not partial. A result
-/// that has a combined factor all the same is no partial one: attention's
-/// gradient has a row of its query's for each row, and sums over all of them in
-/// its keys'.
-enum class FactorKind { PassThrough, Sum, Max, Min, Inside };
+/// local form has the collectives, and its results are not partial. `Exchanged`
+/// is such a one whose ranks may be those that split another factor too, of
+/// other tensors: rows go to the ranks that have their groups' matrices. A
+/// result that has a combined factor all the same is no partial one:
+/// attention's gradient has a row of its query's for each row, and sums over
+/// all of them in its keys'.
+enum class FactorKind { PassThrough, Sum, Max, Min, Inside, Exchanged };
 
 /// An op's dimensions, written in factors. matmul [i, k] x [k, j] -> [i, j] has
 /// the factors i, j and k, the last one a Sum. A dimension of several factors

@@ -1,4 +1,4 @@
-// Linear algebra: the matrix product that nearly all time goes into.
+// Linear algebra: the matrix products that nearly all time goes into.
 
 #ifndef ACCEL_NN_LINEAR_TD
 #define ACCEL_NN_LINEAR_TD
@@ -21,6 +21,71 @@ def NN_MatmulOp : NN_InferredOp<"matmul"> {
   let results = (outs NN_FloatTensor:$result);
   let hasCanonicalizer = 1;
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_GroupedMatmulOp : NN_InferredOp<"grouped_matmul"> {
+  let summary = "Each row times the matrix of its group";
+  let description = [{
+    result[r] = lhs[r] · rhs[groups[r]]: lhs is [R, K], rhs [G, K, N]
+    ([G, N, K] with `transpose_rhs`), groups [R], result [R, N]. The products of
+    a mixture of experts (Shazeer et al., arXiv:1701.06538), whose rows stay in
+    the order of the tokens: no capacity, nothing dropped, nothing sorted that a
+    reader would have to follow. A row of group -1 is in none: its result is
+    zeros. Any other group outside [0, G) stops the run. Sums are at least as
+    wide as f32.
+
+    ```mlir
+    %y = nn.grouped_matmul %x, %w, %expert {transpose_rhs}
+        : (tensor<8x16xf32>, tensor<4x32x16xf32>, tensor<8xi64>) -> tensor<8x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, NN_IndexTensor:$groups,
+      UnitAttr:$transpose_rhs);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $groups attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_GroupedMatmulGradOp : NN_InferredOp<"grouped_matmul_grad"> {
+  let summary = "For each group, the products of its rows summed";
+  let description = [{
+    result[g] = Σ lhs[r]ᵀ · rhs[r] over the rows r whose group is g: lhs is
+    [R, K], rhs [R, N], groups [R], result [`num_groups`, K, N]. The gradient of
+    `nn.grouped_matmul`'s matrices. Groups as there; one without rows gets
+    zeros.
+
+    ```mlir
+    %dw = nn.grouped_matmul_grad %x, %dy, %expert num_groups 4
+        : (tensor<8x16xf32>, tensor<8x32xf32>, tensor<8xi64>) -> tensor<4x16x32xf32>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs, NN_IndexTensor:$groups,
+      I64Attr:$num_groups);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs `,` $groups `num_groups` $num_groups attr-dict "
+    # "`:` functional-type(operands, results)";
+}
+
+def NN_DealRowsOp : NN_InferredOp<"deal_rows"> {
+  let summary = "Which rows of some ranks have groups of one of them, and where each goes";
+  let description = [{
+    Ranks 0 to `ranks` - 1 have as many rows each, whose `groups` stand one rank's
+    after another's; rank p has the groups [p, p + 1) · num_groups / ranks. For
+    `rank`: `rows` are the numbers, among all, of the rows of its groups, in their
+    order, and `own` their groups counted from its first; -1 stands behind the
+    last of them, up to `room`. `places` says of each of its own rows where it
+    is among those that all ranks have dealt so: rank · room + place, or -1 if it
+    is in no group. Rows for which some rank has no room stop the run.
+
+    ```mlir
+    %rows, %own, %places = nn.deal_rows %groups, %rank num_groups 8 ranks 2 room 16
+        : (tensor<16xi64>, tensor<i64>) -> (tensor<16xi64>, tensor<16xi64>, tensor<8xi64>)
+    ```
+  }];
+  let arguments = (ins NN_IndexTensor:$groups, NN_IndexTensor:$rank, I64Attr:$num_groups,
+      I64Attr:$ranks, I64Attr:$room);
+  let results = (outs NN_IndexTensor:$rows, NN_IndexTensor:$own, NN_IndexTensor:$places);
+  let assemblyFormat = "$groups `,` $rank `num_groups` $num_groups `ranks` $ranks `room` $room attr-dict "
+    # "`:` functional-type(operands, results)";
 }
 
 #endif

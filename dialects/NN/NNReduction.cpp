@@ -47,3 +47,20 @@ LogicalResult CumsumOp::inferReturnTypes(MLIRContext *context,
       RankedTensorType::get(input.getShape(), input.getElementType()));
   return success();
 }
+
+LogicalResult TopKOp::inferReturnTypes(MLIRContext *context,
+                                       std::optional<Location> loc,
+                                       TopKOp::Adaptor adaptor,
+                                       SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  if (input.getRank() == 0)
+    return emitOptionalError(loc, "expected rows, found ", input);
+  int64_t k = adaptor.getK(), size = input.getShape().back();
+  if (k < 1 || k > size)
+    return emitOptionalError(loc, "expected 'k' in [1, ", size,
+                             "], the elements of a row, found ", k);
+  SmallVector<int64_t> shape(input.getShape());
+  shape.back() = k;
+  types.push_back(RankedTensorType::get(shape, IntegerType::get(context, 64)));
+  return success();
+}

@@ -32,4 +32,22 @@ def NN_CumsumOp : NN_InferredOp<"cumsum"> {
   let assemblyFormat = "$input `dim` $dim attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
+def NN_TopKOp : NN_InferredOp<"top_k"> {
+  let summary = "Places of the greatest elements of each row";
+  let description = [{
+    The places, along the last dimension, of its `k` greatest elements (of its
+    least with `smallest`), the first of them first. Of equal elements the one
+    that stands first comes first, as ONNX says; NaN is greater than any number,
+    as in PyTorch. The elements themselves are what `nn.gather_nd` picks there,
+    which has the gradient.
+
+    ```mlir
+    %places = nn.top_k %x k 2 : (tensor<4x8xf32>) -> tensor<4x2xi64>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, I64Attr:$k, UnitAttr:$smallest);
+  let results = (outs NN_IndexTensor:$result);
+  let assemblyFormat = "$input `k` $k attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

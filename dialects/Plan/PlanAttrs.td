@@ -28,7 +28,8 @@ def Plan_RoleAttr : Plan_EnumAttr<Plan_Role, "role">;
 def Plan_Engine : Plan_Enum<"Engine", "what executes a command", ["cpu", "cuda", "null"]>;
 def Plan_EngineAttr : Plan_EnumAttr<Plan_Engine, "engine">;
 def Plan_Collective : Plan_Enum<"Collective", "the kinds of collective",
-    ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "permute"]>;
+    ["all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "permute",
+     "fetch_rows"]>;
 def Plan_CollectiveAttr : Plan_EnumAttr<Plan_Collective, "collective_kind">;
 def Plan_Combine : Plan_Enum<"Combine", "how a reducing collective combines",
     ["sum", "max", "min"]>;

@@ -89,6 +89,51 @@ def Plan_GemmOp : Plan_Command<"gemm", (ins
   let hasVerifier = 1;
 }
 
+def Plan_GroupedGemmOp : Plan_Command<"grouped_gemm", (ins
+      Plan_Read<Plan_ViewAttr>:$a, Plan_Read<Plan_ViewAttr>:$b,
+      Plan_Read<Plan_ViewAttr>:$groups, Plan_Write<Plan_ViewAttr>:$c,
+      Plan_ReadWrite<Plan_OptionalView>:$order, Plan_ReadWrite<Plan_OptionalView>:$scratch,
+      OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($a) `,` custom<View>($b) `of` custom<View>($groups) "
+      # "`->` custom<View>($c) (`order` custom<View>($order)^)? "
+      # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?"> {
+  let summary = "nn.grouped_matmul on views: all groups' products as one command";
+  let description = [{
+    a [R, K], b [G, K, N], groups [R], c [R, N]; transposes are strides. The rows
+    of a group are brought together, some hundred at a time, multiplied, and put
+    back; `order` holds which rows those are, `scratch` the rows, of each
+    thread.
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_GroupedGemmGradOp : Plan_Command<"grouped_gemm_grad", (ins
+      Plan_Read<Plan_ViewAttr>:$a, Plan_Read<Plan_ViewAttr>:$b,
+      Plan_Read<Plan_ViewAttr>:$groups, Plan_Update<Plan_ViewAttr, "accumulate">:$c,
+      Plan_ReadWrite<Plan_OptionalView>:$order, Plan_ReadWrite<Plan_OptionalView>:$scratch,
+      UnitAttr:$accumulate, OptionalAttr<DictionaryAttr>:$form),
+      "custom<View>($a) `,` custom<View>($b) `of` custom<View>($groups) "
+      # "`->` (`accumulate` $accumulate^)? custom<View>($c) (`order` custom<View>($order)^)? "
+      # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?"> {
+  let summary = "nn.grouped_matmul_grad on views";
+  let description = [{
+    a [R, K], b [R, N], groups [R], c [G, K, N]: what `accumulate` finds there is
+    added to. One thread makes all of a piece of a group's matrix, so that its
+    sum over rows always has the same order.
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_DealRowsOp : Plan_Command<"deal_rows", (ins
+      Plan_Read<Plan_ViewAttr>:$groups, Plan_Read<Plan_ViewAttr>:$rank,
+      Plan_Write<Plan_ViewAttr>:$rows, Plan_Write<Plan_ViewAttr>:$own,
+      Plan_Write<Plan_ViewAttr>:$places, I64Attr:$num_groups, I64Attr:$ranks),
+      "custom<View>($groups) `,` custom<View>($rank) `->` custom<View>($rows) `,` "
+      # "custom<View>($own) `,` custom<View>($places) `num_groups` $num_groups `ranks` $ranks"> {
+  let summary = "nn.deal_rows on views, without gaps; the room is that of `rows`";
+  let hasVerifier = 1;
+}
+
 defvar Plan_AttentionEnd = "`scale` $scale (`causal` $causal^)? (`zero_masked_rows` $zero_masked_rows^)? "
     # "(`row_offset` $row_offset^)? (`column_offset` $column_offset^)? (`row_steps` $row_steps^)? "
     # "(`column_steps` $column_steps^)? (`turn` $turn^)? (`stride` $stride^)? "
@@ -177,17 +222,18 @@ def Plan_KernelOp : Plan_Command<"kernel", (ins
 def Plan_CollectiveOp : Plan_Command<"collective", (ins
       Plan_CollectiveAttr:$collective, StrArrayAttr:$axes,
       Plan_Read<Plan_Views>:$inputs, Plan_Write<Plan_Views>:$outputs,
+      Plan_Read<Plan_OptionalView>:$index,
       OptionalAttr<Plan_CombineAttr>:$combine, DefaultValuedAttr<I64Attr, "0">:$dim,
       DefaultValuedAttr<I64Attr, "0">:$split_dim, OptionalAttr<DenseI64ArrayAttr>:$permutation,
       OptionalAttr<TypeAttr>:$wire),
       "`` $collective `` custom<Combine>($combine) `over` custom<Names>($axes) (`dim` $dim^)? "
       # "(`split_dim` $split_dim^)? (`permutation` $permutation^)? (`wire` $wire^)? "
-      # "` ` `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs)"> {
+      # "` ` `(` custom<Views>($inputs) `)` (`at` custom<View>($index)^)? `->` custom<Views>($outputs)"> {
   let summary = "A collective over the ranks that differ in `axes` only";
   let description = [{
     Kinds and meaning as the `dist` ops of the same names. reduce_scatter and
     all_gather split or join dimension `dim`; all_to_all splits `split_dim` and
-    joins `dim`. Several views make a bucket. `wire` is the element type on the
+    joins `dim`; fetch_rows reads which rows from `index`. Several views make a bucket. `wire` is the element type on the
     wire where it is not the views' own. It ends with a release from every
     reader (law 4).
   }];

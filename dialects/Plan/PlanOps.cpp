@@ -129,6 +129,58 @@ LogicalResult GemmOp::verify() {
   return success();
 }
 
+/// A group, of i64 or i32, for each row.
+static LogicalResult verifyGroups(Operation *op, ViewAttr groups,
+                                  int64_t rows) {
+  if (groups.getShape() == ArrayRef<int64_t>(rows) &&
+      (groups.getElement().isInteger(64) || groups.getElement().isInteger(32)))
+    return success();
+  return op->emitOpError() << "expected a group, of i64 or i32, for each of "
+                           << rows << " rows, found " << groups;
+}
+
+LogicalResult GroupedGemmOp::verify() {
+  ArrayRef<int64_t> a = getA().getShape(), b = getB().getShape(),
+                    c = getC().getShape();
+  if (a.size() != 2 || b.size() != 3 || c.size() != 2 || a[0] != c[0] ||
+      a[1] != b[1] || b[2] != c[1])
+    return emitOpError() << "expected [R, K] · [G, K, N] -> [R, N], found ["
+                         << a << "] · [" << b << "] -> [" << c << "]";
+  return verifyGroups(*this, getGroups(), a[0]);
+}
+
+LogicalResult GroupedGemmGradOp::verify() {
+  ArrayRef<int64_t> a = getA().getShape(), b = getB().getShape(),
+                    c = getC().getShape();
+  if (a.size() != 2 || b.size() != 2 || c.size() != 3 || a[0] != b[0] ||
+      a[1] != c[1] || b[1] != c[2])
+    return emitOpError() << "expected [R, K]ᵀ · [R, N] -> [G, K, N], found ["
+                         << a << "] · [" << b << "] -> [" << c << "]";
+  return verifyGroups(*this, getGroups(), a[0]);
+}
+
+LogicalResult DealRowsOp::verify() {
+  ArrayRef<int64_t> groups = getGroups().getShape(),
+                    rows = getRows().getShape(),
+                    places = getPlaces().getShape();
+  int64_t ranks = getRanks(), count = getNumGroups();
+  if (ranks < 1 || count < 1 || count % ranks != 0)
+    return emitOpError() << "expected groups that " << ranks
+                         << " ranks divide, found " << count;
+  if (groups.size() != 1 || rows.size() != 1 || places.size() != 1 ||
+      getOwn().getShape() != rows || groups[0] != places[0] * ranks ||
+      getRank().getNumElements() != 1)
+    return emitOpError() << "expected [R] and a rank -> [room], [room] and "
+                            "the rank's part of [R], found ["
+                         << groups << "] -> [" << rows << "], ["
+                         << getOwn().getShape() << "] and [" << places << "]";
+  for (ViewAttr view :
+       {getGroups(), getRank(), getRows(), getOwn(), getPlaces()})
+    if (!view.getElement().isInteger(64))
+      return emitOpError() << "expected views of i64, found " << view;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() { return accel::verifyOffsets(*this); }
 LogicalResult AttentionGradOp::verify() { return accel::verifyOffsets(*this); }
 
@@ -142,6 +194,13 @@ LogicalResult CollectiveOp::verify() {
   if (reduces != getCombine().has_value())
     return emitOpError() << (reduces ? "expected 'combine'"
                                      : "expected no 'combine'")
+                         << " on " << stringifyCollective(getCollective());
+  bool fetches = getCollective() == Collective::fetch_rows;
+  if (fetches != getIndex().has_value() ||
+      (fetches &&
+       (getInputs().size() != 1 || !getIndex()->getElement().isInteger(64))))
+    return emitOpError() << (fetches ? "expected one input, and an index of i64"
+                                     : "expected no index")
                          << " on " << stringifyCollective(getCollective());
   return success();
 }

@@ -36,7 +36,7 @@ static constexpr Key kCluster[] = {
          "the number of ranks; -1: --mesh or --set num_processes says it")
         .beware("0 and below run nothing"),
     noted("machine_rank", "int>=0|null", "0",
-          "one executable serves every rank; where it runs, acc-run is told"),
+          "one executable serves every rank; where it runs, mpirun is told"),
     done("num_machines", "int>=1|null", "1",
          "HYBRID_SHARD shards inside a machine and replicates over machines"),
     noted("gpu_ids", "string|null", "all",
@@ -44,14 +44,14 @@ static constexpr Key kCluster[] = {
         .beware("an unquoted single id is an integer, which the launch cannot "
                 "split"),
     noted("main_process_ip", "string|null", "null",
-          "ranks of one machine meet in shared memory"),
+          "ranks meet in shared memory, and by MPI over machines"),
     noted("main_process_port", "int>=0|string|null", "29500",
-          "ranks of one machine meet in shared memory"),
+          "ranks meet in shared memory, and by MPI over machines"),
     noted("rdzv_backend", "string|null", "static",
-          "ranks of one machine meet in shared memory")
+          "ranks meet in shared memory, and by MPI over machines")
         .beware("never read from the file: the flag's own default wins"),
     noted("same_network", "bool|null", "false",
-          "ranks of one machine meet in shared memory")
+          "ranks meet in shared memory, and by MPI over machines")
         .beware("never read from the file: the flag's own default wins"),
     noted("main_training_function", "string|null", "main",
           "the program is the compiled step, no Python function"),
@@ -69,7 +69,7 @@ static constexpr Key kCluster[] = {
     done("megatron_lm_config", "%megatron_lm_config|null", "{}",
          "read where distributed_type is MEGATRON_LM"),
     noted("mpirun_config", "%mpirun_config|null", "{}",
-          "acc-run starts the ranks of one machine itself"),
+          "acc-run --comm=mpi is started by mpirun or srun"),
     noted("downcast_bf16", "flag|null", "no", "concerns TPUs only"),
     noted("tpu_name", "string|null", "null", "concerns TPUs only"),
     noted("tpu_zone", "string|null", "null", "concerns TPUs only"),
@@ -104,8 +104,10 @@ static constexpr Key kDynamo[] = {
 };
 
 static constexpr Key kMpirun[] = {
-    noted("mpirun_hostfile", "string|null", "null",
-          "acc-run starts the ranks of one machine itself"),
+    noted(
+        "mpirun_hostfile", "string|null", "null",
+        "it is given where the run is started: mpirun --hostfile FILE acc-run "
+        "--comm=mpi"),
     noted("mpirun_ccl", "int>=0|string|null", "1", "collectives are our own")
         .beware("no longer read since Accelerate 1.0"),
 };

@@ -1,6 +1,6 @@
-// The two products that have to hold: ranks = dp_replicate x dp_shard x cp x sp
-// x tp, and train_batch_size = rows of a micro-batch x micro-batches x ranks of
-// data parallelism.
+// The two products that have to hold: ranks = dp_replicate x dp_shard x ep x cp
+// x sp x tp, and train_batch_size = rows of a micro-batch x micro-batches x
+// ranks of data parallelism, which are those along ep as well.
 
 #include "lib/Config/Resolver.h"
 
@@ -11,10 +11,10 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-/// Axes whose ranks have the same rows of the batch, major to minor. With
-/// dp_replicate and dp_shard before them it is the order in which Accelerate,
-/// DeepSpeed and Megatron-LM number ranks.
-static constexpr StringLiteral kModelAxes[] = {"cp", "sp", "tp"};
+/// Axes whose ranks have different parts of the model, or of the same rows of
+/// the batch, major to minor. With dp_replicate and dp_shard before them it is
+/// the order in which Accelerate, DeepSpeed and Megatron-LM number ranks.
+static constexpr StringLiteral kModelAxes[] = {"ep", "cp", "sp", "tp"};
 
 /// Axes of `--mesh` become claims; what it does not name has one rank. Axes of
 /// other names are left to the pass that reads them.
@@ -61,9 +61,29 @@ Error Resolver::settleModelAxes() {
       continue;
     modelAxes.emplace_back(axis.str(), **size);
     modelRanks *= **size;
+    if (axis == "ep")
+      expertRanks = **size;
     modelNames += (modelNames.empty() ? "" : " x ") + axis.str();
   }
-  return Error::success();
+  return checkExperts();
+}
+
+/// tp splits experts as it splits everything else; 1 is what files say that
+/// mean none of it.
+Error Resolver::checkExperts() {
+  Expected<std::optional<int64_t>> split = settleInteger("etp");
+  if (!split)
+    return split.takeError();
+  int64_t tensor = 1;
+  for (auto &[axis, ranks] : modelAxes)
+    if (axis == "tp")
+      tensor = ranks;
+  if (split->value_or(1) == 1 || **split == tensor)
+    return Error::success();
+  return failAt(placeOf("etp"), "expected for 'etp', over which experts are "
+                                "split, the " +
+                                    Twine(tensor) + " ranks of 'tp', found " +
+                                    Twine(**split));
 }
 
 Error Resolver::settleRanks() {
@@ -208,7 +228,7 @@ Error Resolver::settleBatch() {
       settleInteger("gradient_accumulation_steps");
   if (!steps)
     return steps.takeError();
-  int64_t ranks = replicas * shards;
+  int64_t ranks = replicas * shards * expertRanks;
   auto uneven = [&](StringRef what, int64_t by) {
     return failAt(placeOf("train_batch_size"),
                   "expected 'train_batch_size' to be a multiple of " + what +

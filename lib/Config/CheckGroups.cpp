@@ -31,7 +31,7 @@ Error Resolver::checkGroups() {
   int64_t sequences = 1; // ranks with the same rows: they are in one group
   std::string axes;
   for (auto &[axis, ranks] : modelAxes)
-    if (axis != "tp") {
+    if (axis != "tp" && axis != "ep") {
       sequences *= ranks;
       axes += (axes.empty() ? "" : " x ") + axis;
     }

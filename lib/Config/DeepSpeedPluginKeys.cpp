@@ -40,18 +40,19 @@ static constexpr Key kKeys[] = {
           "each rank reads the byte ranges of its shard"),
     noted("zero3_save_16bit_model", "flag|null", "false",
           "checkpoints hold logical tensors, in the type they train in"),
-    later("deepspeed_moe_layer_cls_names", "string|list|null", "null",
-          "mixtures of experts")
-        .unless("null|"),
+    noted("deepspeed_moe_layer_cls_names", "string|list|null", "null",
+          "gather units are the repeated blocks of the graph, experts and all: "
+          "what ranks exchange never depends on the routing"),
     noted("deepspeed_hostfile", "string|null", "null",
-          "one executable serves every rank; where it runs, acc-run is told"),
+          "mpirun reads files of this form: mpirun --hostfile FILE acc-run "
+          "--comm=mpi"),
     noted("deepspeed_exclusion_filter", "string|null", "null",
-          "one executable serves every rank; where it runs, acc-run is told"),
+          "one executable serves every rank; where it runs, mpirun is told"),
     noted("deepspeed_inclusion_filter", "string|null", "null",
-          "one executable serves every rank; where it runs, acc-run is told"),
+          "one executable serves every rank; where it runs, mpirun is told"),
     noted("deepspeed_multinode_launcher",
           "pdsh,standard,openmpi,mvapich,mpich,nossh,slurm|null", "pdsh",
-          "one executable serves every rank; where it runs, acc-run is told"),
+          "one executable serves every rank; where it runs, mpirun is told"),
 };
 
 const Section accel::config::kPluginSection = {

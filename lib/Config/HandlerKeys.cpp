@@ -8,6 +8,22 @@ using namespace accel::config;
 static constexpr Key kHandlers[] = {
     noted("DistributedDataParallelKwargs", "%DistributedDataParallelKwargs",
           "{}", "how gradients are reduced"),
+    noted("InitProcessGroupKwargs", "%InitProcessGroupKwargs", "{}",
+          "how ranks find each other"),
+};
+
+/// What init_process_group takes; `timeout` in seconds.
+static constexpr Key kInitGroup[] = {
+    noted("backend", "string|null", "nccl",
+          "collectives are our own: in shared memory, and over machines with "
+          "acc-run --comm=mpi"),
+    noted("init_method", "string|null", "null",
+          "ranks meet in shared memory, and by MPI over machines"),
+    noted("timeout", "number>=0|null", "null",
+          "acc-run --hang-after gives up after so many seconds without "
+          "progress (60)")
+        .beware("null is 600 s of nccl and 1800 s of others; under DeepSpeed "
+                "often not honoured"),
 };
 
 static constexpr Key kDdp[] = {
@@ -68,6 +84,9 @@ const Section accel::config::kHandlersSection = {
 const Section accel::config::kDdpSection = {
     "DistributedDataParallelKwargs",
     "Accelerate: DistributedDataParallelKwargs", "", kDdp};
+const Section accel::config::kInitGroupSection = {
+    "InitProcessGroupKwargs", "Accelerate: InitProcessGroupKwargs", "",
+    kInitGroup};
 const Section accel::config::kPowerSGDSection = {
     "comm_state_option",
     "Accelerate: comm_state_option of DistributedDataParallelKwargs", "",

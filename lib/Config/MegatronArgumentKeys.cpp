@@ -40,10 +40,15 @@ static constexpr Key kKeys[] = {
          "sequence_parallelism, which is over tp")
         .sets("sequence_parallelism")
         .beware("ignored, with a warning, where tp is 1; here refused"),
-    later("--expert-model-parallel-size", "int>=1", "1", "expert parallelism")
-        .unless("1"),
-    later("--expert-tensor-parallel-size", "int>=1", "1", "expert parallelism")
-        .unless("1"),
+    done("--expert-model-parallel-size", "int>=1", "1",
+         "axis ep of the mesh: ranks have different experts, and different "
+         "samples")
+        .sets("ep"),
+    done("--expert-tensor-parallel-size", "int>=1", "null",
+         "experts are split over tp, as everything else is")
+        .sets("etp")
+        .beware("1 beside tp leaves experts whole; here tp splits them, with "
+                "the same result"),
     done("--use-distributed-optimizer", "bool", "false",
          "zero_stage 1, over dp_shard and cp"),
     done("--data-parallel-sharding-strategy",

@@ -61,12 +61,15 @@ static constexpr Key kKeys[] = {
           "read where activations are recomputed"),
     noted("megatron_lm_attention_backend", "string|null", "null",
           "kernels are our own"),
-    later("megatron_lm_expert_model_parallel_size", "int>=1|null", "1",
-          "expert parallelism")
-        .unless("1|null"),
-    later("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1",
-          "expert parallelism")
-        .unless("1|null"),
+    done("megatron_lm_expert_model_parallel_size", "int>=1|null", "1",
+         "axis ep of the mesh: ranks have different experts, and different "
+         "samples")
+        .sets("ep"),
+    done("megatron_lm_expert_tensor_parallel_size", "int>=1|null", "1",
+         "experts are split over tp, as everything else is")
+        .sets("etp")
+        .beware("1, its default, beside tp leaves experts whole; here tp "
+                "splits them, with the same result"),
     done("megatron_lm_context_parallel_size", "int>=1|null", "2",
          "axis cp of the mesh, which splits sequences")
         .sets("cp")

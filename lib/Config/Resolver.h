@@ -32,6 +32,7 @@ private:
   std::string describeDataRanks() const;
   /// Groups of ranks that keep a second copy of the parameters.
   llvm::Error checkGroups();
+  llvm::Error checkExperts();
   void derive(llvm::StringRef name, int64_t value, const llvm::Twine &why);
   llvm::Error claimSet(llvm::StringRef name, llvm::StringRef value);
   /// Settles an integer and puts it into the result; none if nothing says it.
@@ -54,6 +55,7 @@ private:
   /// product, and "cp x tp".
   std::vector<std::pair<std::string, int64_t>> modelAxes;
   int64_t modelRanks = 1;
+  int64_t expertRanks = 1; ///< of them, those that have rows of their own
   std::string modelNames;
 };
 

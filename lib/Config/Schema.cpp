@@ -33,6 +33,7 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kHandlersSection,
                                         &kDdpSection,
                                         &kPowerSGDSection,
+                                        &kInitGroupSection,
                                         &kSageMakerSection,
                                         &kDeepSpeedSection,
                                         &kZeroSection,

@@ -117,7 +117,7 @@ extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
     kMegatronSection, kPluginSection;
 extern const Section kHandlersSection, kDdpSection, kPowerSGDSection,
-    kMegatronArgumentsSection;
+    kInitGroupSection, kMegatronArgumentsSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
     kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,

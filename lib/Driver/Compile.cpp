@@ -107,6 +107,8 @@ LogicalResult Compilation::run() {
       return report::printCollectives(*module, os, options.json);
     if (options.report == "commands")
       return report::printCommands(*module, os, options.json);
+    if (options.report == "scale")
+      return report::printScale(*module, options.links, os, options.json);
     if (options.explain == "sharding")
       return report::explainSharding(*module, os, options.json);
     if (options.explain == "collectives")

@@ -19,8 +19,11 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
   bool hashWeights = false;                              ///< `--hash-weights`
-  /// "", or "parameters", "memory", "sharding" or "collectives".
+  /// "", or "parameters", "memory", "sharding", "collectives", "commands" or
+  /// "scale".
   std::string report;
+  /// `--links`: the machines that "scale" is of.
+  std::string links;
   /// "", "sharding" or "collectives": why things are as the report says.
   std::string explain;
   bool json = false; ///< reports for machines

@@ -120,7 +120,8 @@ bool Verifier::varies(const Known &what) {
     return llvm::any_of(pieces,
                         [&](const Piece &piece) { return varies(piece); });
   };
-  return (what.formula && what.pieces.empty()) || any(what.pieces) ||
+  return (what.formula && what.pieces.empty()) || what.dealtBy ||
+         !what.dealt.empty() || any(what.pieces) ||
          llvm::any_of(what.terms, any) ||
          llvm::any_of(what.views, [&](const View &view) {
            return llvm::is_contained(view.partial, microBatch) ||

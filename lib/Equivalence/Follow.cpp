@@ -253,6 +253,8 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
         mesh.findAxisSize(axis).value_or(1) > 1 && op.communicates())
       return op.emitError() << "works over micro-batches, which run one after "
                                "another";
+  if (auto fetch = dyn_cast<dist::FetchRowsOp>(op.getOperation()))
+    return followFetch(fetch);
   const Known from = at(op->getOperand(0));
   Known &result = at(op->getResult(0));
   why = "what it gets is nothing of it";
@@ -282,7 +284,11 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
     if (moveView(view, op, maker))
       result.views.push_back(std::move(view));
   moveTurned(op, result);
-  if (isMaskPart(op))
+  // The groups of all ranks' rows are seen where these are dealt.
+  bool isDealt = llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<nn::DealRowsOp>(user);
+  });
+  if (isMaskPart(op) || isDealt)
     result.formula = op->getResult(0);
   if (result.isNothing())
     return op.emitError() << "does not follow from the logical program: "
@@ -300,6 +306,8 @@ LogicalResult Follower::follow(Operation *op) {
   if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
       collective && !isa<dist::AxisIndexOp>(op))
     return followCollective(collective);
+  if (auto deal = dyn_cast<nn::DealRowsOp>(op))
+    return followDeal(deal);
   if (isa<nn::GradientOp>(op)) {
     Known what = at(op->getOperand(0));
     at(op->getResult(0)) = std::move(what);
@@ -337,6 +345,7 @@ LogicalResult Follower::follow(Operation *op) {
     followTerms(op, result);
     at(op->getResult(0)) = std::move(result);
   }
+  followDealt(op);
   if (!isFollowed())
     followRing(op);
   if (op->getNumResults() == 1 && (isFormula(op) || isMaskPart(op)))

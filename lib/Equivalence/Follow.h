@@ -35,6 +35,32 @@ struct Turned {
   }
 };
 
+/// A dealing of rows over ranks (nn.deal_rows): the axes of these, and what the
+/// groups of a rank's own rows may be.
+struct Dealing {
+  Axes axes;
+  std::vector<Piece> groups;
+};
+
+/// Rows that a dealing has given to this rank, of a piece whose rows are its
+/// own: which ones, only the dealing's numbers say.
+struct Dealt {
+  Piece piece;
+  mlir::Operation *deal;
+  bool noneIsZero; ///< whether rows of no group are zeros of the whole
+
+  bool operator==(const Dealt &other) const {
+    return piece == other.piece && deal == other.deal &&
+           noneIsZero == other.noneIsZero;
+  }
+};
+
+/// The numbers that a dealing gives, by result.
+struct DealIndex {
+  mlir::Operation *deal;
+  unsigned number;
+};
+
 /// What is known of a local value. None of these: nothing.
 struct Known {
   /// The values of the logical program that it holds a piece of, and, where
@@ -52,13 +78,16 @@ struct Known {
   /// this shape.
   std::vector<View> views;
   std::vector<Turned> turned; ///< what it is of what goes round in rings
+  std::vector<Dealt> dealt;   ///< and of rows that are dealt
+  std::optional<DealIndex> dealtBy;
   /// Where it is a value of arithmetic on indices, itself: what it comes to is
   /// seen where it is used.
   mlir::Value formula;
 
   bool isNothing() const {
     return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
-           views.empty() && turned.empty() && !formula;
+           views.empty() && turned.empty() && dealt.empty() && !dealtBy &&
+           !formula;
   }
   bool isZero() const;
   /// Whether it changes nothing where it is combined with others.
@@ -147,6 +176,15 @@ private:
   bool distribute(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
   void followOp(mlir::Operation *op);
+  mlir::LogicalResult followDeal(nn::DealRowsOp deal);
+  mlir::LogicalResult followFetch(dist::FetchRowsOp fetch);
+  void followDealt(mlir::Operation *op);
+  void followDealtProduct(mlir::Operation *op, mlir::Operation *deal);
+  void followDealtRows(mlir::Operation *op, mlir::Operation *deal);
+  bool isOfDealing(const Piece &piece, mlir::Operation *deal);
+  std::vector<Piece> holdDealt(mlir::Value value, mlir::Value root,
+                               mlir::Operation *deal);
+  void insertDealt(mlir::Value value, Dealt dealt);
   void followRing(mlir::Operation *op);
   template <typename AttentionLike> void followRectangle(AttentionLike local);
   void addRectangle(mlir::Operation *local, llvm::ArrayRef<Piece> results,
@@ -208,6 +246,7 @@ private:
   PieceMaker maker;
   /// References to what is known stay good.
   llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
+  llvm::DenseMap<mlir::Operation *, Dealing> dealings;
   std::string why; ///< the last thing that kept an op from following
 };
 

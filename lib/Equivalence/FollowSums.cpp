@@ -69,13 +69,15 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
 /// elements are equal, those of the other. None if they are split differently,
 /// or one by rows and the other by columns over the same ranks: each has a
 /// block of the diagonal, of which no collective makes rows or columns.
-static std::optional<std::vector<Dim>> joinDims(ArrayRef<Dim> lhs,
-                                                ArrayRef<Dim> rhs) {
+static std::optional<std::vector<Dim>>
+joinDims(ArrayRef<Dim> lhs, ArrayRef<Dim> rhs, Value sum, PieceMaker &maker) {
   if (lhs.size() != rhs.size())
     return std::nullopt;
   std::vector<Dim> joined;
-  for (auto [a, b] : llvm::zip_equal(lhs, rhs)) {
-    if (!a.free && !b.free && !a.isSplitLike(b))
+  for (auto [a, b, size] : llvm::zip_equal(lhs, rhs, shapeOf(sum))) {
+    // Axes may split the same in two orders.
+    if (!a.free && !b.free && !a.isSplitLike(b) &&
+        !maker.inMeshOrder(a, size).isSplitLike(maker.inMeshOrder(b, size)))
       return std::nullopt;
     joined.push_back(a.free ? b : a);
     joined.back().zeros = a.zeros && b.zeros;
@@ -105,7 +107,8 @@ std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
                     (left == b.logical && right == a.logical);
         if (!adds || a.partial != b.partial || !a.isSum() || !b.isSum())
           continue;
-        std::optional<std::vector<Dim>> dims = joinDims(a.dims, b.dims);
+        std::optional<std::vector<Dim>> dims =
+            joinDims(a.dims, b.dims, a.logical, maker);
         if (!dims)
           continue;
         Piece sum = a;
@@ -166,7 +169,7 @@ std::vector<Piece> Follower::findSum(const Terms &terms) {
     std::vector<Value> values = {sum.logical};
     for (const std::vector<Piece> &term : ArrayRef(terms).drop_front())
       for (const Piece &piece : term) {
-        auto dims = joinDims(sum.dims, piece.dims);
+        auto dims = joinDims(sum.dims, piece.dims, sum.logical, maker);
         if (!dims || sum.partial != piece.partial || !piece.isSum())
           continue;
         sum.dims = *dims;

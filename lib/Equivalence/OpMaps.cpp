@@ -107,6 +107,40 @@ static OpMap getMap(nn::MatmulOp op) {
   return map;
 }
 
+/// Any row may be in any group: all of them stay whole.
+static OpMap getMap(nn::GroupedMatmulOp op) {
+  OpMap map = getWholeMap(op);
+  int rows = map.add(), columns = map.add(), inner = map.add();
+  map.operands[0] = {rows, inner};
+  map.operands[1][op.getTransposeRhs() ? 1 : 2] = columns;
+  map.operands[1][op.getTransposeRhs() ? 2 : 1] = inner;
+  map.operands[2][0] = map.results[0][0] = rows;
+  map.results[0][1] = columns;
+  map.reduced = {inner};
+  map.linear = {{0}, {1}};
+  return map;
+}
+
+static OpMap getMap(nn::GroupedMatmulGradOp op) {
+  OpMap map = getWholeMap(op);
+  int rows = map.add();
+  for (auto &operand : map.operands)
+    operand[0] = rows;
+  map.operands[0][1] = map.results[0][1] = map.add();
+  map.operands[1][1] = map.results[0][2] = map.add();
+  map.reduced = {rows};
+  map.linear = {{0}, {1}};
+  return map;
+}
+
+/// Rows run along; the places in them do not.
+static OpMap getMap(nn::TopKOp op) {
+  OpMap map = getWholeMap(op);
+  for (size_t dim = 0; dim + 1 < map.results[0].size(); ++dim)
+    map.operands[0][dim] = map.results[0][dim] = map.add();
+  return map;
+}
+
 static OpMap getMap(nn::ReduceOp op) {
   OpMap map = getWholeMap(op);
   size_t kept = 0;
@@ -330,7 +364,8 @@ std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
   return llvm::TypeSwitch<Operation *, std::optional<OpMap>>(op)
       .Case<nn::MatmulOp, nn::ReduceOp, nn::BroadcastOp, nn::TransposeOp,
             nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::LayerNormOp,
-            nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp>(
+            nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp,
+            nn::GroupedMatmulOp, nn::GroupedMatmulGradOp, nn::TopKOp>(
           [](auto op) { return getMap(op); })
       .Case<nn::GatherOp, nn::GatherNdOp, nn::ScatterAddOp>(
           [&](auto op) { return getMap(op, ownRows); })

@@ -59,6 +59,14 @@ void PieceMaker::sortAxes(Dim &dim) {
   dim.axes = std::move(sorted);
 }
 
+Dim PieceMaker::inMeshOrder(Dim dim, int64_t size) {
+  if (dim.isPlain() && !dim.free)
+    dim.order = {{size, 1}};
+  sortAxes(dim);
+  dim.order = makeOrder(dim.order);
+  return dim;
+}
+
 bool PieceMaker::isSplit(const Piece &piece, StringAttr axis) {
   return llvm::any_of(piece.dims, [&](const Dim &dim) {
     return llvm::is_contained(dim.axes, axis);

@@ -131,6 +131,9 @@ public:
   /// mesh's, and what they split first with them: the same pieces, said in one
   /// way.
   void sortAxes(Dim &dim);
+  /// The same of a dimension of `size` elements that axes split in its own
+  /// order.
+  Dim inMeshOrder(Dim dim, int64_t size);
   int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   int64_t getSize(mlir::StringAttr axis) {
     return mesh.findAxisSize(axis).value_or(1);

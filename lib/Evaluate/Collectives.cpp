@@ -119,3 +119,31 @@ GroupTensors evaluate::permute(const GroupTensors &group,
 GroupTensors evaluate::broadcast(const GroupTensors &group, int64_t root) {
   return GroupTensors(group.size(), group[root]);
 }
+
+FailureOr<GroupTensors> evaluate::fetchRows(Operation *op,
+                                            const GroupTensors &group,
+                                            const GroupTensors &indices) {
+  Tensor all = join(group, 0);
+  int64_t count = all.getShape()[0],
+          length = count == 0 ? 0 : all.getNumElements() / count;
+  GroupTensors results;
+  for (const Tensor &index : indices) {
+    SmallVector<int64_t> shape(all.getShape());
+    shape[0] = index.getNumElements();
+    Tensor fetched(RankedTensorType::get(shape, all.getElementType()));
+    for (auto [row, from] : llvm::enumerate(index.ints())) {
+      if (from < -1 || from >= count)
+        return op->emitOpError() << "expected rows in [0, " << count
+                                 << "), or -1 for none, found " << from;
+      for (int64_t at = 0; from >= 0 && at < length; ++at)
+        if (all.isFloat())
+          fetched.mutableFloats()[row * length + at] =
+              all.floats()[from * length + at];
+        else
+          fetched.mutableInts()[row * length + at] =
+              all.ints()[from * length + at];
+    }
+    results.push_back(std::move(fetched));
+  }
+  return results;
+}

@@ -30,6 +30,10 @@ GroupTensors allToAll(const GroupTensors &group, int64_t splitDim,
                       int64_t concatDim);
 GroupTensors permute(const GroupTensors &group,
                      llvm::ArrayRef<int64_t> sources);
+/// `indices` are each rank's own; an error at `op` for one outside.
+mlir::FailureOr<GroupTensors> fetchRows(mlir::Operation *op,
+                                        const GroupTensors &group,
+                                        const GroupTensors &indices);
 GroupTensors broadcast(const GroupTensors &group, int64_t root);
 
 } // namespace accel::evaluate

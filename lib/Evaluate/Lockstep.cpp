@@ -146,6 +146,15 @@ LogicalResult Lockstep::executeCollective(dist::CollectiveOpInterface op,
       group.push_back(std::move(tensor));
     }
     GroupTensors outcome = executeOnGroup(op, group);
+    if (isa<dist::FetchRowsOp>(op)) {
+      GroupTensors indices;
+      for (int64_t member : members)
+        indices.push_back(operands[1][member]);
+      FailureOr<GroupTensors> fetched = fetchRows(op, group, indices);
+      if (failed(fetched))
+        return failure();
+      outcome = std::move(*fetched);
+    }
     if (outcome.empty())
       return op->emitOpError() << "has no meaning to the evaluator";
     for (auto [member, tensor] : llvm::zip(members, outcome)) {

@@ -24,6 +24,7 @@ struct OpRow {
 
 llvm::ArrayRef<OpRow> elementwiseOps();
 llvm::ArrayRef<OpRow> linearOps();
+llvm::ArrayRef<OpRow> einsumOps();
 llvm::ArrayRef<OpRow> normOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();

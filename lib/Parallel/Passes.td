@@ -144,6 +144,26 @@ def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def PlaceExpertsPass : Pass<"dist-place-experts", "::mlir::ModuleOp"> {
+  let summary = "Gives each rank along 'ep' some of the experts";
+  let description = [{
+    Expert parallelism (Lepikhin et al., GShard, arXiv:2006.16668): the matrices of
+    groups, which `nn.grouped_matmul` reads, or which a product has for each expert's
+    places (a capacity), are split over `ep` by group, with their moments. Ranks along
+    `ep` have different samples as well: everything else they have whole, as
+    data-parallel ranks do, and sum its gradients over `ep` too. A warning, with `strict` an error, names experts that the ranks do
+    not divide, and says so where there are none.
+
+    ```mlir
+    %1 = dist.constraint %w to #dist.sharding<@mesh, [{}, {}, {} ]> : tensor<8x64x32xf32>
+    %y = nn.grouped_matmul %x, %1, %expert : …
+    // becomes, of a mesh with ep = 2
+    %1 = dist.constraint %w to #dist.sharding<@mesh, [{ep}, {}, {} ]> : tensor<8x64x32xf32>
+    ```
+  }];
+  let options = [Option<"strict", "strict", "bool", "false", "Experts that are not split are an error">];
+}
+
 def ShareKeyHeadsPass : Pass<"dist-share-key-heads", "::mlir::ModuleOp"> {
   let summary = "Arranges tensor-parallel ranks in groups that share a key head";
   let description = [{
@@ -675,6 +695,26 @@ def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
     like any other here: `local-split-tasks` makes a loop of it.
   }];
   let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def KeepDealtPass : Pass<"dist-keep-dealt", "::mlir::ModuleOp"> {
+  let summary = "Lets rows stay with the ranks of their groups between products";
+  let description = [{
+    Localisation sends the rows of each grouped product to the ranks that have
+    their groups, and brings its results back. Between two of them stand ops that
+    make of each row a row; they may as well work where the rows are. So a
+    mixture of experts sends its rows once and gets them back once, forward and
+    backward, and keeps no more of them than the ranks' room. Equal dealings and
+    equal exchanges become one.
+
+    ```mlir
+    %a = dist.fetch_rows %dealt, %places over @mesh {ep} : …   // back
+    %h = nn.relu %a : tensor<8x64xf32>
+    %b = dist.fetch_rows %h, %rows over @mesh {ep} : …         // and there again
+    // becomes
+    %b = nn.relu %dealt : tensor<16x64xf32>
+    ```
+  }];
 }
 
 def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {

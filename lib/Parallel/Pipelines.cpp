@@ -23,6 +23,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   record("the batch or a sequence, by dist-annotate");
   // Who is a group is known before anything is split over it.
   pm.addPass(createShareKeyHeadsPass());
+  pm.addPass(createPlaceExpertsPass({options.strict}));
+  record("dist-place-experts");
   PlaceNamedPassOptions named = options.placeNamed;
   named.stage = stage;
   pm.addPass(createPlaceNamedPass(named));
@@ -80,6 +82,7 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());
+  pm.addPass(createKeepDealtPass());
   pm.addPass(createRingAttentionPass());
   // Now that every sum is a collective, and gradients are still marked.
   pm.addPass(createCompressGradientsPass());

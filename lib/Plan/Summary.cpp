@@ -40,6 +40,12 @@ int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {
       .Case([](GemmOp op) {
         return 2 * op.getA().getShape().back() * op.getC().getNumElements();
       })
+      .Case([](GroupedGemmOp op) {
+        return 2 * op.getA().getShape().back() * op.getC().getNumElements();
+      })
+      .Case([](GroupedGemmGradOp op) {
+        return 2 * op.getA().getShape().back() * op.getB().getNumElements();
+      })
       .Case([](AttentionOp op) { return countFlops(op); })
       .Case([](AttentionGradOp op) { return countFlops(op); })
       .Case([&](KernelOp op) {

@@ -18,6 +18,17 @@ struct MatmulCastable
   }
 };
 
+struct GroupedMatmulCastable
+    : CastableOpInterface::ExternalModel<GroupedMatmulCastable,
+                                         nn::GroupedMatmulOp> {
+  SmallVector<unsigned> getCastableOperands(Operation *) const {
+    return {0, 1};
+  }
+  StringRef getCastReason(Operation *) const {
+    return "grouped_matmul: bf16 operands, f32 sums";
+  }
+};
+
 /// A mask of floats is of the query's type.
 struct AttentionCastable
     : CastableOpInterface::ExternalModel<AttentionCastable, nn::AttentionOp> {
@@ -36,6 +47,7 @@ struct AttentionCastable
 void precision::registerCastableModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     nn::MatmulOp::attachInterface<MatmulCastable>(*context);
+    nn::GroupedMatmulOp::attachInterface<GroupedMatmulCastable>(*context);
     nn::AttentionOp::attachInterface<AttentionCastable>(*context);
   });
 }

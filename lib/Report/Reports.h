@@ -1,5 +1,6 @@
 // What a compilation costs and where things are, before anything runs:
-// `acc-opt --report=memory|sharding|collectives|commands`, and why they are so:
+// `acc-opt --report=memory|sharding|collectives|commands|scale`, and why they
+// are so:
 // `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
@@ -30,6 +31,13 @@ mlir::LogicalResult printCollectives(mlir::ModuleOp module,
 /// same.
 mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
                                   bool json);
+
+/// What one call of each entry but `load` would take on machines and links as
+/// the file `links` describes them (lib/Scale/Links.h), of a module in phase
+/// `plan`: its time, and of what; bytes on the links of each level; exchanges
+/// by kind; planned memory. Errors: the file.
+mlir::LogicalResult printScale(mlir::ModuleOp module, llvm::StringRef links,
+                               llvm::raw_ostream &os, bool json);
 
 /// For each state, of a module in phase `local`: its shape, what each dimension
 /// is split over, one rank's shape, padding, what gathers it; of a parameter

@@ -19,6 +19,7 @@ void transforms::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createRecognizeGeluPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeLog1pPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeAttentionPass());
+  pm.addNestedPass<func::FuncOp>(createGroupProductsPass());
   // Only attention knows that heads share others.
   pm.addNestedPass<func::FuncOp>(createGroupHeadsPass());
   // Transposes that recognition left meet those that were there; masks of

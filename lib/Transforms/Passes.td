@@ -96,6 +96,27 @@ def RecognizeLog1pPass : Pass<"nn-recognize-log1p", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def GroupProductsPass : Pass<"nn-group-products", "::mlir::func::FuncOp"> {
+  let summary = "Makes one grouped product of products with matrices picked by index";
+  let description = [{
+    A mixture of experts reaches ONNX as a copy of its expert's matrix for each
+    row (of each token and choice), and a batch of products of one row each. The
+    copies are as many times the weights as there are rows; their gradient is as
+    large. One `nn.grouped_matmul` of the rows has neither. The index may come
+    from anywhere: one that counts from the end counts from the begin after it,
+    and one outside the matrices stops the run as it did.
+
+    ```mlir
+    %w = nn.gather_nd %experts, %index : (tensor<4x32x16xf32>, tensor<8x1xi64>) -> tensor<8x32x16xf32>
+    %y = nn.matmul %w, %x : (tensor<8x32x16xf32>, tensor<8x16x1xf32>) -> tensor<8x32x1xf32>
+    // becomes
+    %y = nn.grouped_matmul %rows, %experts, %group {transpose_rhs}
+        : (tensor<8x16xf32>, tensor<4x32x16xf32>, tensor<8xi64>) -> tensor<8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def RecognizeAttentionPass
     : Pass<"nn-recognize-attention", "::mlir::func::FuncOp"> {
   let summary = "Puts attention that exporters took apart together";

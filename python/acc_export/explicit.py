@@ -132,15 +132,6 @@ ROWS = [
     Row(aten.diagonal.default, formulas.diagonal, _is_square),
 ]
 
-#: Calls that PyTorch itself takes apart, into ones that acc has an operator for.
-COMPOSITE = [aten.einsum.default]
-
-
-def decompositions():
-    """What run_decompositions shall use, and nothing else."""
-    table = torch.export.default_decompositions()
-    return {call: table[call] for call in COMPOSITE}
-
 
 def _embedding_flags(scale_grad_by_freq=False, sparse=False, **_):
     if scale_grad_by_freq:

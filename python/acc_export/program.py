@@ -115,7 +115,7 @@ def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
             explicit.refuse_calls(program)
             stops.mark_stops(program)
             explicit.make_explicit(program)
-            program = trace.decomposed(program, explicit.decompositions())
+            program = trace.decomposed(program)
         _refuse_changes(program)
         signature.check_constants(signature.entries_of(module), program.constants)
         _separate_outputs(program)

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import torch
 
-from . import custom
+from . import custom, experts
 from .errors import Refused, at, calling_line, line_of_exception
 from .patches import replaced
 
@@ -111,7 +111,7 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     """The ExportedProgram of `module`, in the mode it is in and with gradients on."""
     said = io.StringIO()  # pages of graph where it fails: the error is enough
     try:
-        with (quiet(), contextlib.redirect_stderr(said), _guards(known),
+        with (quiet(), contextlib.redirect_stderr(said), _guards(known), experts.traceable(module),
               _without_other_random_numbers(), torch.enable_grad()):
             program = torch.export.export(module, args, kwargs or None,
                                           dynamic_shapes=_dimensions(dynamic_shapes),
@@ -133,10 +133,10 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
                       f"{text}") from error
 
 
-def decomposed(program, table):
-    """`program` traced again, which takes apart what is not in ATen, and what is in `table`."""
+def decomposed(program):
+    """`program` traced again, which takes apart what is not in ATen."""
     try:
-        return program.run_decompositions(table)
+        return program.run_decompositions({})
     except Exception as error:
         text = first_sentence(error)
         if "mutated in the forward" in text:

@@ -178,9 +178,6 @@ class Rows(ExportCase):
     def test_bounds_of_two_types(self):
         self.check("If", lambda s, z: torch.clamp(z, 0, 0.5))
 
-    def test_einsum(self):
-        self.check("Einsum", lambda s, z: torch.einsum("bi,bj->ij", z, z * 2).tanh())
-
     def test_extremes_of_all(self):
         self.check("If", lambda s, z: z.amax() * 2 + z.amin())
 

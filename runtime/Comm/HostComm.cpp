@@ -27,6 +27,10 @@ Group::Group(const HostRank &self, const std::vector<std::string> &axes,
     lowest = std::min(lowest, rank);
     ranks[static_cast<size_t>(other.index(axes))] = rank;
   }
+  for (int64_t place = 0; place < static_cast<int64_t>(ranks.size()); ++place)
+    if (self.memory.isHere(ranks[static_cast<size_t>(place)]))
+      here.push_back(place);
+  isSpread = here.size() < ranks.size();
   barrier = &self.memory.barrier(self.memory.channel({axes, stream}), lowest);
 }
 
@@ -76,7 +80,8 @@ namespace {
 class HostComm : public Comm {
 public:
   HostComm(HostMemory &memory, ThreadPool &pool, const Executable &executable,
-           ControlPlane &control, bool moves, Memory &device)
+           ControlPlane &control, bool moves, Memory &device, Word *keeperBell,
+           Lanes *lanes)
       : self{memory,
              pool,
              Coordinates::of(executable.mesh, control.rank()),
@@ -84,7 +89,16 @@ public:
              moves,
              device,
              control,
-             pool.spinLimit()} {}
+             pool.spinLimit()} {
+    for (size_t stream = 0; stream < memory.streams().size(); ++stream) {
+      int64_t rank = control.rank();
+      self.mailCarriers.push_back(
+          makeWireCarrier(memory, rank, stream, *keeperBell));
+      self.carriers.push_back(
+          lanes ? makeLaneCarrier(memory, rank, stream, *lanes)
+                : makeWireCarrier(memory, rank, stream, *keeperBell));
+    }
+  }
 
   Status allocate(const ArenaPlan &arena, Address &address) override {
     if (!self.moves) {
@@ -120,9 +134,10 @@ private:
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
                                    const Executable &executable,
                                    ControlPlane &control, bool moves,
-                                   Memory &device) {
+                                   Memory &device, Word *keeperBell,
+                                   Lanes *lanes) {
   return std::make_unique<HostComm>(memory, pool, executable, control, moves,
-                                    device);
+                                    device, keeperBell, lanes);
 }
 
 } // namespace accel::rt

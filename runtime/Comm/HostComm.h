@@ -7,7 +7,7 @@
 #define ACCEL_RUNTIME_COMM_HOSTCOMM_H
 
 #include "Base/ThreadPool.h"
-#include "Comm/HostMemory.h"
+#include "Comm/Carrier.h"
 #include "accel-rt/Comm.h"
 
 namespace accel::rt {
@@ -23,7 +23,11 @@ struct HostRank {
   Memory &device;        ///< What other arenas are in.
   ControlPlane &control; ///< Of signs of life, and of the end.
   int spin;              ///< Looks of a wait before it sleeps.
-  Address sharedAt{};    ///< Where this rank's shared arena is in `device`.
+  /// What takes messages to other machines, by number of the stream: what
+  /// collectives move, and what sends and receives do. Empty where there are
+  /// none.
+  std::vector<std::unique_ptr<Carrier>> carriers = {}, mailCarriers = {};
+  Address sharedAt{}; ///< Where this rank's shared arena is in `device`.
 
   /// Where the host finds a view of the shared arena.
   char *findShared(Address address) const {
@@ -57,11 +61,12 @@ struct Group {
         const std::string &stream);
   std::vector<int64_t> ranks; ///< In the order of the group.
   int64_t index = 0;          ///< This rank's place in it.
+  std::vector<int64_t> here;  ///< The places of ranks of this machine.
+  bool isSpread = false;      ///< Over machines.
   BarrierCell *barrier = nullptr;
 };
 
-/// Makes the task of a collective. `distance(view, peer)` is what to add to a
-/// view's address for that of a peer's.
+/// Makes the task of a collective.
 Status prepareCollective(const Program &program, const Command &command,
                          HostRank &self, std::unique_ptr<HostTask> &task);
 
@@ -69,12 +74,15 @@ Status prepareCollective(const Program &program, const Command &command,
 Status prepareMail(const Program &program, const Command &command,
                    HostRank &self, std::unique_ptr<HostTask> &task);
 
+/// `keeperBell` is that of the process that keeps this rank, `lanes` how
+/// collectives reach other machines without it; null where there are none.
 /// Where it does not move anything, its arena has an address and no memory. The
 /// other arenas are those of `device`.
 std::unique_ptr<Comm> makeHostComm(HostMemory &memory, ThreadPool &pool,
                                    const Executable &executable,
                                    ControlPlane &control, bool moves,
-                                   Memory &device);
+                                   Memory &device, Word *keeperBell = nullptr,
+                                   Lanes *lanes = nullptr);
 
 } // namespace accel::rt
 

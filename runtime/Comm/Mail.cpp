@@ -1,8 +1,9 @@
 // Sends and receives between two ranks by rendezvous: the sender posts where
 // its bytes are, the receiver copies them and says so, and only then may the
 // sender go on. Within a group all letters are posted before any is waited for.
+// Those of other machines go between: they wait for none of this one.
 
-#include "Comm/HostComm.h"
+#include "Comm/RemoteTask.h"
 
 #include <cstring>
 
@@ -28,6 +29,8 @@ public:
   Status run(const Address *addresses, int64_t) override {
     for (Item &send : sends)
       ACCEL_RT_RETURN_IF_ERROR(post(send, addresses[send.address]));
+    if (remote)
+      ACCEL_RT_RETURN_IF_ERROR(moveRemote(addresses));
     for (Item &recv : recvs)
       ACCEL_RT_RETURN_IF_ERROR(take(recv, addresses[recv.address]));
     for (Item &send : sends)
@@ -36,8 +39,29 @@ public:
   }
 
   std::vector<Item> sends, recvs;
+  /// Of other machines: the addresses' places, and where receives go to.
+  std::unique_ptr<RemoteMover> remote;
+  std::vector<Item> remoteItems;
 
 private:
+  Status moveRemote(const Address *addresses) {
+    for (size_t i = 0; i < remoteItems.size(); ++i) {
+      Item &item = remoteItems[i];
+      Address address = addresses[item.address];
+      if (item.room)
+        remote->outputs[i] = item.room->find(address);
+      else
+        remote->inputs[i] = self.findShared(address);
+    }
+    remote->start();
+    ACCEL_RT_RETURN_IF_ERROR(remote->run());
+    remote->end();
+    for (Item &item : remoteItems)
+      if (item.room)
+        ACCEL_RT_RETURN_IF_ERROR(item.room->store(addresses[item.address]));
+    return Status();
+  }
+
   /// Waits until `done()`, looking again whenever `word` changes.
   template <class F> Status waitUntil(Word &word, F &&done) {
     for (int look = 0;; ++look) {
@@ -159,6 +183,7 @@ Status prepareMail(const Program &program, const Command &command,
                    HostRank &self, std::unique_ptr<HostTask> &task) {
   auto made = std::make_unique<MailTask>(self);
   size_t address = 0;
+  std::vector<RemoteLetter> letters;
   auto addSend = [&](const SendCommand &send) {
     int64_t peer;
     ACCEL_RT_RETURN_IF_ERROR(findPeer(self, send.axis, send.delta, peer));
@@ -166,6 +191,11 @@ Status prepareMail(const Program &program, const Command &command,
       return Status::error("expected what is sent in space 'shared', found it "
                            "in " +
                            inQuotes(program.buffers[send.view.buffer].space));
+    if (!self.memory.isHere(peer)) {
+      letters.push_back({true, peer, send.tag, &send.view});
+      made->remoteItems.push_back({nullptr, send.tag, address++, &send.view});
+      return Status();
+    }
     made->sends.push_back({&self.memory.mailbox(self.rank, peer), send.tag,
                            address++, &send.view});
     return Status();
@@ -174,6 +204,13 @@ Status prepareMail(const Program &program, const Command &command,
     int64_t peer;
     ACCEL_RT_RETURN_IF_ERROR(findPeer(self, recv.axis, recv.delta, peer));
     bool isShared = program.buffers[recv.view.buffer].space == "shared";
+    if (!self.memory.isHere(peer)) {
+      letters.push_back({false, peer, recv.tag, &recv.view});
+      made->remoteItems.push_back(
+          {nullptr, recv.tag, address++, &recv.view,
+           std::make_unique<HostView>(recv.view, isShared, self)});
+      return Status();
+    }
     made->recvs.push_back(
         {&self.memory.mailbox(peer, self.rank), recv.tag, address++, &recv.view,
          std::make_unique<HostView>(recv.view, isShared, self)});
@@ -194,6 +231,8 @@ Status prepareMail(const Program &program, const Command &command,
     return Status::error(
         "expected at most " + std::to_string(Mailbox::kLetters) +
         " sends in a group, found " + std::to_string(made->sends.size()));
+  if (!letters.empty() && self.moves)
+    made->remote = makeLetters(letters, command.stream, self);
   task = std::move(made);
   return Status();
 }

@@ -1,7 +1,9 @@
-// What every control plane must do, over memory that is shared and over
-// sockets: ranks meet, agree and leave words for each other, their parent sees
-// how they are, and nobody waits for a rank that is no more.
+// What every control plane must do, over memory that is shared, over sockets,
+// and over machines of which each has its own: ranks meet, agree and leave
+// words for each other, their parent sees how they are, and nobody waits for a
+// rank that is no more.
 
+#include "Conformance/MachinesCenter.h"
 #include "Conformance/SocketControl.h"
 #include "Control/SharedControl.h"
 
@@ -67,7 +69,7 @@ protected:
   Center center;
 };
 
-using Centers = ::testing::Types<SharedControl, SocketControl>;
+using Centers = ::testing::Types<SharedControl, SocketControl, MachinesCenter>;
 TYPED_TEST_SUITE(ControlConformance, Centers);
 
 TYPED_TEST(ControlConformance, MeetsAndPassesWordsOn) {
@@ -185,5 +187,37 @@ TYPED_TEST(ControlConformance, EndsRanksByForce) {
     this->center.kill(rank);
   EXPECT_EQ(this->ends(), this->all(-SIGKILL));
 }
+
+/// Beyond what each must do: a keeper that says nothing any more is lost, and
+/// its machine named, within five seconds.
+class SilentMachine : public ControlConformance<MachinesCenter> {
+protected:
+  void loseRankOf(int64_t rank, int signal) {
+    start([](ControlPlane &plane) {
+      while (plane.barrier().ok())
+        nap(1);
+      return kAborted;
+    });
+    for (int look = 0; center.rank(rank).barriers < 1 && look < 5000; ++look)
+      nap(1);
+    auto begin = std::chrono::steady_clock::now();
+    ::kill(center.keeperOf(rank), signal);
+    while (!center.isAborted() &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(9))
+      nap(10);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(5));
+    EXPECT_GT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3))
+        << "a machine may be slow";
+    EXPECT_EQ(ends()[0], kAborted);
+    EXPECT_THAT(center.rank(rank).message,
+                ::testing::HasSubstr(rank == 1
+                                         ? "machine 'b' has given no sign of"
+                                         : "machine 'a' has given no sign of"));
+  }
+};
+
+TEST_F(SilentMachine, IsLostWhereItsKeeperIsKilled) { loseRankOf(1, SIGKILL); }
+TEST_F(SilentMachine, IsLostWhereItIsStopped) { loseRankOf(2, SIGSTOP); }
 
 } // namespace

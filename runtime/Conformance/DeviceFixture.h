@@ -54,21 +54,22 @@ protected:
     return values;
   }
   void run(const Command &command, std::vector<Address> addresses) {
+    Status status = tryToRun(command, std::move(addresses));
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  Status tryToRun(const Command &command, std::vector<Address> addresses) {
     Work work;
-    Status status = device().prepare(command, work.task);
-    ASSERT_TRUE(status.ok()) << status.message();
+    ACCEL_RT_RETURN_IF_ERROR(device().prepare(command, work.task));
     for (Address address : addresses)
       work.places.push_back({address});
     CalmWatcher watcher;
     std::unique_ptr<Streams> streams;
-    status = device().makeStreams({{"compute"}, 0, 1, addresses.size()},
-                                  watcher, streams);
-    ASSERT_TRUE(status.ok()) << status.message();
+    ACCEL_RT_RETURN_IF_ERROR(device().makeStreams(
+        {{"compute"}, 0, 1, addresses.size()}, watcher, streams));
     Step step;
     step.work = &work;
     streams->enqueue(step, {1, 0});
-    status = streams->join().status;
-    EXPECT_TRUE(status.ok()) << status.message();
+    return streams->join().status;
   }
 
   Instance instance;

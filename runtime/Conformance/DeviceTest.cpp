@@ -6,6 +6,7 @@
 #include "Format/Layout.h"
 
 #include <cstring>
+#include <gmock/gmock.h>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
@@ -97,6 +98,151 @@ TEST_P(DeviceConformance, Multiplies) {
   };
   check(float(), DType::F32);
   check(double(), DType::F64);
+}
+
+namespace {
+/// Rows, their groups and their groups' matrices, of small whole numbers: every
+/// order of summation gives the same.
+template <class T> struct Grouped {
+  int64_t rows, count, k, n;
+  std::vector<T> x, w, y;
+  std::vector<int64_t> groups;
+  std::vector<T> products, sums;
+
+  Grouped(int64_t rows, int64_t count, int64_t k, int64_t n)
+      : rows(rows), count(count), k(k), n(n), x(rows * k), w(count * n * k),
+        y(rows * n), groups(rows), products(rows * n), sums(count * k * n) {
+    auto fill = [](std::vector<T> &values, int step, int modulus) {
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<T>(int(i) * step % modulus - modulus / 2);
+    };
+    fill(x, 7, 11), fill(w, 5, 13), fill(y, 3, 7);
+    // The last group has no rows, the first has most; some rows have none.
+    for (int64_t row = 0; row < rows; ++row)
+      groups[row] = row % 9 == 4 ? -1 : row % 5 ? 0 : row % (count - 1);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = 0, group = groups[row]; group >= 0 && j < n; ++j)
+        for (int64_t l = 0; l < k; ++l) {
+          products[row * n + j] += x[row * k + l] * w[(group * n + j) * k + l];
+          sums[(group * k + l) * n + j] += x[row * k + l] * y[row * n + j];
+        }
+  }
+};
+constexpr int64_t kRoom = 1 << 22;
+} // namespace
+
+TEST_P(DeviceConformance, MultipliesRowsByTheirGroupsMatrices) {
+  auto check = [&](auto zero, DType dtype, int64_t rows, int64_t columns) {
+    using T = decltype(zero);
+    Grouped<T> given(rows, 6, 24, 150);
+    std::vector<T> c(given.products.size(), 77), sums(given.sums.size(), 77);
+    Address x = place(given.x), w = place(given.w), y = place(given.y),
+            groups = place(given.groups), product = place(c), sum = place(sums),
+            order = allocate(kRoom), scratch = allocate(kRoom);
+    Form form;
+    if (columns)
+      form = {{"chunk_columns", columns}};
+    GroupedGemmCommand gemm;
+    gemm.a = contiguousView(0, {rows, given.k}, dtype);
+    gemm.b = contiguousView(1, {given.count, given.k, given.n}, dtype);
+    gemm.b.strides = {given.n * given.k, 1, given.k};
+    gemm.groups = contiguousView(2, {rows}, DType::I64);
+    gemm.c = contiguousView(3, {rows, given.n}, dtype);
+    gemm.order = gemm.scratch = contiguousView(4, {kRoom}, DType::I8);
+    gemm.form = form;
+    run(command(gemm, "Experts"), {x, w, groups, product, order, scratch});
+    EXPECT_EQ(fetch<T>(product, c.size()), given.products);
+    GroupedGemmGradCommand grad;
+    grad.a = gemm.a;
+    grad.b = contiguousView(1, {rows, given.n}, dtype);
+    grad.groups = gemm.groups;
+    grad.c = contiguousView(3, {given.count, given.k, given.n}, dtype);
+    grad.order = gemm.order, grad.scratch = gemm.scratch;
+    grad.form = form;
+    std::vector<Address> views = {x, y, groups, sum, order, scratch};
+    run(command(grad, "Experts"), views);
+    EXPECT_EQ(fetch<T>(sum, sums.size()), given.sums);
+    grad.accumulate = true;
+    run(command(grad, "Experts"), views);
+    for (T &value : given.sums)
+      value *= 2;
+    EXPECT_EQ(fetch<T>(sum, sums.size()), given.sums);
+  };
+  for (int64_t rows : {1, 7, 40, 1111})
+    for (int64_t columns : {0, 64, 128}) {
+      check(float(), DType::F32, rows, columns);
+      check(double(), DType::F64, rows, columns);
+    }
+}
+
+TEST_P(DeviceConformance, RefusesRowsOfGroupsThatAreNot) {
+  Grouped<float> given(40, 6, 4, 4);
+  GroupedGemmCommand gemm;
+  gemm.a = contiguousView(0, {40, 4});
+  gemm.b = contiguousView(1, {6, 4, 4});
+  gemm.groups = contiguousView(2, {40}, DType::I64);
+  gemm.c = contiguousView(3, {40, 4});
+  gemm.order = gemm.scratch = contiguousView(4, {kRoom}, DType::I8);
+  for (int64_t wrong : {6, -2}) {
+    given.groups[17] = wrong;
+    Status status =
+        tryToRun(command(gemm, "Experts"),
+                 {place(given.x), place(given.w), place(given.groups),
+                  place(given.products), allocate(kRoom), allocate(kRoom)});
+    EXPECT_THAT(
+        status.message(),
+        ::testing::HasSubstr("found " + std::to_string(wrong) + " of row 17"));
+  }
+  std::unique_ptr<Task> task;
+  gemm.scratch->shape = {64};
+  EXPECT_FALSE(device().prepare(command(gemm, "Experts"), task).ok());
+  gemm.scratch->shape = {kRoom};
+  gemm.order->shape = {64};
+  EXPECT_FALSE(device().prepare(command(gemm, "Experts"), task).ok());
+  gemm.order->shape = {kRoom};
+  gemm.groups.dtype = DType::F32;
+  EXPECT_FALSE(device().prepare(command(gemm, "Experts"), task).ok());
+}
+
+TEST_P(DeviceConformance, DealsRowsToTheRanksOfTheirGroups) {
+  // Two ranks with four rows and two groups each.
+  std::vector<int64_t> groups = {3, 0, 2, 1, -1, 3, 1, 2};
+  const int64_t room = 5;
+  auto deal = [&](int64_t rank, std::vector<int64_t> *results, int64_t room) {
+    DealRowsCommand command;
+    command.groups = contiguousView(0, {8}, DType::I64);
+    command.rank = contiguousView(1, {}, DType::I64);
+    command.rows = contiguousView(2, {room}, DType::I64);
+    command.own = contiguousView(3, {room}, DType::I64);
+    command.places = contiguousView(4, {4}, DType::I64);
+    command.numGroups = 4, command.ranks = 2;
+    std::vector<int64_t> unset(8, 77);
+    Address at[] = {place(groups), place(std::vector<int64_t>{rank}),
+                    place(unset), place(unset), place(unset)};
+    Status status = tryToRun(test::command(command, "Experts"),
+                             {at[0], at[1], at[2], at[3], at[4]});
+    for (int result = 0; result < 3; ++result)
+      results[result] = fetch<int64_t>(at[2 + result], result < 2 ? room : 4);
+    return status;
+  };
+  using List = std::vector<int64_t>;
+  List results[3];
+  EXPECT_TRUE(deal(0, results, room).ok());
+  EXPECT_EQ(results[0], (List{1, 3, 6, -1, -1}));
+  EXPECT_EQ(results[1], (List{0, 1, 1, -1, -1}));
+  EXPECT_EQ(results[2], (List{room + 0, 0, room + 1, 1}));
+  EXPECT_TRUE(deal(1, results, room).ok());
+  EXPECT_EQ(results[0], (List{0, 2, 5, 7, -1}));
+  EXPECT_EQ(results[1], (List{1, 0, 1, 0, -1}));
+  EXPECT_EQ(results[2], (List{-1, room + 2, 2, room + 3}));
+  // All ranks find that one of them has no room.
+  EXPECT_THAT(deal(0, results, 3).message(),
+              ::testing::HasSubstr("found 4 rows for the experts of rank 1 of "
+                                   "its group, where the plan has room for 3"));
+  groups[2] = 4;
+  EXPECT_THAT(deal(0, results, room).message(),
+              ::testing::HasSubstr("expected groups in [0, 4), or -1 for none, "
+                                   "found 4"));
 }
 
 TEST_P(DeviceConformance, RefusesWhatItDoesNotHave) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <sched.h>
 #include <sys/mman.h>
 
 namespace accel::rt {
@@ -15,6 +16,8 @@ namespace {
 
 /// How long a wait sleeps before it looks for an abort.
 constexpr int kSleepMilliseconds = 50;
+/// Looks at a barrier before whoever else is ready may have the core.
+constexpr int kPauses = 64;
 
 } // namespace
 
@@ -33,7 +36,11 @@ Status waitAtBarrier(BarrierCell &cell, uint32_t members, int spin,
   }
   for (int look = 0; cell.generation.load() == generation; ++look) {
     if (look < spin) {
-      pauseCore();
+      // Ranks of other machines, or programs, may have been given the core.
+      if (look % kPauses == kPauses - 1)
+        sched_yield();
+      else
+        pauseCore();
       continue;
     }
     if (control.isAborted())

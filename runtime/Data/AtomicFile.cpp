@@ -34,18 +34,40 @@ Status AtomicFile::fail(int error) const {
                        systemError(error));
 }
 
-Status AtomicFile::create(const std::string &path, uint64_t bytes) {
+Status AtomicFile::join(const SharedName &shared, uint64_t bytes) {
+  std::string name = finalPath + shared.suffix;
+  file = FileHandle(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info;
+  if (file && fstat(file.get(), &info) == 0 &&
+      info.st_size == static_cast<off_t>(bytes))
+    return Status();
+  return Status::error("cannot write " + inQuotes(finalPath) +
+                       ": expected the file that rank 0 has made beside it, in "
+                       "a folder that all machines share, found " +
+                       (file ? "another" : systemError(errno)));
+}
+
+Status AtomicFile::create(const std::string &path, uint64_t bytes,
+                          const SharedName &shared) {
   finalPath = path;
+  if (shared.isOthers)
+    return join(shared, bytes);
   // A device or a folder cannot be renamed over.
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
     return Status::error("cannot write " + inQuotes(path) +
                          ": expected a regular file");
-  file = FileHandle(
-      ::open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
-  hasName = !file && (errno == EOPNOTSUPP || errno == EISDIR);
+  if (shared.suffix.empty())
+    file = FileHandle(
+        ::open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
+  hasName = !file &&
+            (!shared.suffix.empty() || errno == EOPNOTSUPP || errno == EISDIR);
   int error = errno;
-  if (hasName)
+  if (!shared.suffix.empty()) {
+    temporary = path + shared.suffix;
+    file = makeNew(temporary);
+    error = errno;
+  } else if (hasName)
     error = makeUnique(folderOf(path), path, temporary,
                        [&](auto &name) { return bool(file = makeNew(name)); });
   hasName = hasName && file;
@@ -89,9 +111,12 @@ int AtomicFile::copy(const std::string &folder, std::string &name) const {
   return error;
 }
 
+Status AtomicFile::synchronise() {
+  return fsync(file.get()) == 0 ? Status() : fail(errno);
+}
+
 Status AtomicFile::complete() {
-  if (fsync(file.get()) != 0)
-    return fail(errno);
+  ACCEL_RT_RETURN_IF_ERROR(synchronise());
   isSynchronised = true;
   if (hasName)
     return Status();

@@ -8,6 +8,16 @@
 
 namespace accel::rt {
 
+/// Where processes of several machines write a file, which lies in a folder
+/// that all of them see.
+struct SharedName {
+  /// What the temporary's name has more than the file's, the same for all;
+  /// empty: one process writes.
+  std::string suffix;
+  /// Another process makes the file and gives it its name.
+  bool isOthers = false;
+};
+
 class AtomicFile {
 public:
   AtomicFile() = default;
@@ -19,8 +29,12 @@ public:
 
   /// Makes the temporary, `bytes` long, so that a full disk is found now.
   /// Requires bytes > 0. Errors: the folder is missing or not writable, the
-  /// disk is full, or `path` is there and no regular file.
-  Status create(const std::string &path, uint64_t bytes);
+  /// disk is full, or `path` is there and no regular file; of another
+  /// process's, that it is not there.
+  Status create(const std::string &path, uint64_t bytes,
+                const SharedName &shared = {});
+  /// Brings what this process has written to storage.
+  Status synchronise();
   int descriptor() const { return file.get(); }
   const std::string &path() const { return finalPath; }
 
@@ -35,6 +49,7 @@ public:
   std::string rescue();
 
 private:
+  Status join(const SharedName &shared, uint64_t bytes);
   Status fail(int error) const;
   /// Gives the temporary, or a copy of it, a name in `folder` that nothing has
   /// yet. Returns 0 or an error number.

@@ -115,6 +115,24 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
   return Status();
 }
 
+Status Inputs::hash(uint64_t &hash) const {
+  hash = 0;
+  std::vector<char> buffer(kStagingBytes);
+  for (const OpenTensor &tensor : tensors) {
+    const TensorRange &range = tensor.range;
+    uint64_t bytes = static_cast<uint64_t>(numElements(range.shape)) *
+                     static_cast<uint64_t>(dtypeBytes(range.dtype));
+    for (uint64_t done = 0; done < bytes;) {
+      uint64_t count = std::min<uint64_t>(buffer.size(), bytes - done);
+      ACCEL_RT_RETURN_IF_ERROR(readRange(
+          range.fd, range.path, range.offset + done, buffer.data(), count));
+      hash = hash * 31 + hashBytes(buffer.data(), count);
+      done += count;
+    }
+  }
+  return Status();
+}
+
 const TensorRange *Inputs::find(const std::string &name) const {
   return findTensor(tensors, name);
 }

@@ -25,6 +25,8 @@ public:
               const std::vector<TensorPlan> &wanted, const std::string &folder,
               const DataFeed *data);
   const TensorRange *find(const std::string &name) const;
+  /// A hash of all of them, by which to tell those of another machine.
+  Status hash(uint64_t &hash) const;
 
 private:
   std::vector<OpenTensor> tensors;
@@ -38,8 +40,10 @@ public:
   /// Errors: the folder is missing or not writable, or the disk is full.
   Status create(const Executable &executable,
                 const std::vector<TensorPlan> &wanted,
-                const std::string &folder);
+                const std::string &folder, const SharedName &shared = {});
   const TensorRange *find(const std::string &name) const;
+  /// Brings what this process has written to storage, for another to finish.
+  Status synchronise();
   /// Synchronises and renames.
   Status finish();
 

@@ -72,8 +72,9 @@ static Status makeFolder(std::string folder) {
 
 Status Outputs::create(const Executable &executable,
                        const std::vector<TensorPlan> &wanted,
-                       const std::string &folder) {
-  ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
+                       const std::string &folder, const SharedName &shared) {
+  if (!shared.isOthers)
+    ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
   for (const TensorPlan &tensor : wanted) {
     if (isStepReport(executable, tensor.name))
       continue;
@@ -83,9 +84,10 @@ Status Outputs::create(const Executable &executable,
     uint64_t bytes = static_cast<uint64_t>(numElements(shape)) *
                      static_cast<uint64_t>(dtypeBytes(tensor.dtype));
     AtomicFile file;
-    ACCEL_RT_RETURN_IF_ERROR(file.create(path, header.size() + bytes));
-    ACCEL_RT_RETURN_IF_ERROR(
-        writeRange(file.descriptor(), path, 0, header.data(), header.size()));
+    ACCEL_RT_RETURN_IF_ERROR(file.create(path, header.size() + bytes, shared));
+    if (!shared.isOthers)
+      ACCEL_RT_RETURN_IF_ERROR(
+          writeRange(file.descriptor(), path, 0, header.data(), header.size()));
     OpenTensor open;
     open.name = tensor.name;
     open.range = {file.descriptor(), path,  header.size(),
@@ -103,6 +105,12 @@ const TensorRange *Outputs::find(const std::string &name) const {
     if (tensor.name == name)
       return &tensor.range;
   return nullptr;
+}
+
+Status Outputs::synchronise() {
+  for (AtomicFile &file : files)
+    ACCEL_RT_RETURN_IF_ERROR(file.synchronise());
+  return Status();
 }
 
 Status Outputs::finish() {

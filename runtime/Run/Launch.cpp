@@ -1,9 +1,11 @@
 // The parent: opens and checks everything, lets the Supervisor run the ranks,
 // and finishes what they have written.
 
+#include "Control/NetworkCenter.h"
 #include "Control/SharedControl.h"
 #include "Feed/DataFeed.h"
 #include "Run/CheckOptions.h"
+#include "Run/Fleet.h"
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
 #include "State/Checkpoint.h"
@@ -86,54 +88,104 @@ Status openCall(const Executable &plan, const std::string &folder,
                   : Status();
 }
 
-} // namespace
+/// What a process opens of a run, and makes for it. On one machine there is one
+/// process; of a fleet each has its own.
+class Launch {
+public:
+  Launch(const RunOptions &given, Fleet *fleet) : options(given), fleet(fleet) {
+    if (!fleet || fleet->leads())
+      return;
+    // One process speaks for all.
+    options.progress = nullptr;
+    options.warn = nullptr;
+    options.step = nullptr;
+  }
 
-Status runExecutable(const RunOptions &given, RunResult &result) {
+  /// Opens what is read. Errors: it cannot run.
+  Status open();
+  /// What must be the same for all processes of a fleet.
+  Status identify(Identity &identity) const;
+  /// Makes what is written, and the memory that ranks share.
+  Status make();
+  /// Runs the ranks, and finishes what they have written.
+  Status run(RunResult &result);
+  /// The same in a process that does not oversee.
+  Status follow(RunResult &result);
+
+private:
+  Status makeFiles();
+  void serve();
+  Job job(ControlCenter &control);
+  ControlSize controlSize() const;
+  Status withLast(Status status) const;
+
+  RunOptions options;
+  Fleet *fleet;
   std::unique_ptr<ExecutableFile> file;
-  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(given.executable, file));
+  const DeviceKind *device = nullptr;
+  Call call, eval;
+  Resume resume;
+  bool resumes = false, evaluates = false, checkpointed = false, saves = false;
+  int64_t repeats = 0, threads = 0, ranksHere = 0;
+  DataCursor cursor;
+  bool hasData = false;
+  GivenWeights givenWeights;
+  Weights weights;
+  HostMemory memory;
+  Outputs outputs;
+  SavedWeights saved;
+  Checkpoints checkpoints;
+};
+
+Status Launch::open() {
+  ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(options.executable, file));
   const Executable &plan = file->plan();
   int64_t ranks = plan.numRanks();
-  const DeviceKind *device = nullptr;
-  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, given, device));
+  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, options, device));
   // A file may be compiled where it will not be run.
   constexpr int64_t mostHere = 4096;
   if (ranks > mostHere)
     return Status::error("expected at most " + std::to_string(mostHere) +
                          " ranks, which are processes of this machine, found " +
                          std::to_string(ranks));
-  Call call, eval;
-  ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, given, call.entry));
-  Resume resume;
-  bool resumes = !given.resume.empty();
+  if (fleet && fleet->places().numRanks() != ranks)
+    return Status::error("expected " + std::to_string(ranks) +
+                         (ranks == 1 ? " process" : " processes") +
+                         " for --comm=mpi, one for "
+                         "each rank of " +
+                         inQuotes(options.executable) + ", found " +
+                         std::to_string(fleet->places().numRanks()) +
+                         ": start it with mpirun -n " + std::to_string(ranks));
+  ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, call.entry));
+  resumes = !options.resume.empty();
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(
-        resume.open(given.resume, plan, Resume::Wanted::All, given.warn));
-  int64_t repeats;
+        resume.open(options.resume, plan, Resume::Wanted::All, options.warn));
   ACCEL_RT_RETURN_IF_ERROR(
-      countRuns(call.entry, given, resumes ? &resume : nullptr, repeats));
-  RunOptions options = given;
+      countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
   // The data go on in the order in which they began.
   if (resumes && !options.seed && resume.manifest().data)
     options.seed = resume.manifest().data->seed;
   DataSource source{options.data, options.dataType, options.dataLabels, {}};
   if (call.entry == "step")
     source.seed = options.seed.value_or(plan.seed);
-  bool executes = device->executes, hasData = !options.data.empty();
+  bool executes = device->executes;
+  hasData = !options.data.empty();
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
                source, executes, call));
-  bool evaluates = options.evalEvery > 0;
+  evaluates = options.evalEvery > 0;
   eval.entry = "eval";
   if (evaluates)
     ACCEL_RT_RETURN_IF_ERROR(
         openCall(plan, options.evalInputs,
                  {options.evalData, options.dataType, options.dataLabels, {}},
                  executes, eval));
-  DataCursor cursor;
-  bool checkpointed = !options.checkpoint.empty();
+  checkpointed = !options.checkpoint.empty();
+  saves = !options.saveWeights.empty();
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(
-        call.data.getCursor(checkpointed || resumes, options, cursor));
+        call.data.getCursor(checkpointed || resumes || fleet, options, cursor));
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
@@ -148,7 +200,6 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     options.warn(text);
     break; // one option is for both
   }
-  GivenWeights givenWeights;
   SavedStates savedStates;
   if (resumes)
     savedStates = [&](auto &name) { return resume.find(name); };
@@ -156,45 +207,114 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
     ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options, plan));
     savedStates = [&](auto &name) { return givenWeights.find(name); };
   }
-  Weights weights;
   if (executes)
     ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, savedStates));
-  HostMemory memory;
-  ACCEL_RT_RETURN_IF_ERROR(memory.create(plan, device->executes));
-  Outputs outputs;
+  ranksHere = fleet
+                  ? static_cast<int64_t>(
+                        fleet->places().ranksOf(fleet->places().here()).size())
+                  : ranks;
+  threads = options.threads ? options.threads
+            : executes      ? std::max<int64_t>(1, coresHere() / ranksHere)
+                            : 1;
+  return Status();
+}
+
+Status Launch::identify(Identity &identity) const {
+  auto add = [&](const char *name, std::string value) {
+    std::replace(value.begin(), value.end(), '\n', ' ');
+    identity.push_back({name, std::move(value)});
+  };
+  auto addCount = [&](const char *name, int64_t value) {
+    add(name, std::to_string(value));
+  };
+  std::string hash;
+  ACCEL_RT_RETURN_IF_ERROR(hashFile(file->descriptor(), file->path(), hash));
+  addCount("build of acc-run (the format of executables)", kFormatVersion);
+  add("executable (its hash)", hash);
+  add("device", device->name);
+  add("entry", call.entry);
+  addCount("--steps or --repeat, and steps that are left", repeats);
+  addCount("--threads", options.threads);
+  addCount("--poison", options.poison || options.poisonIfExecuted);
+  addCount("--save-every", options.saveEvery);
+  addCount("--eval-every", options.evalEvery);
+  add("--checkpoint", options.checkpoint);
+  add("--outputs", options.outputs);
+  add("--save-weights", options.saveWeights);
+  add("--data-labels", options.dataLabels);
+  addCount("--seed", options.seed.value_or(-1));
+  addCount("data (how many samples)", cursor.samples);
+  addCount("data (their hash)", static_cast<int64_t>(cursor.hash.value_or(0)));
+  for (auto [name, one] :
+       {std::pair("inputs (their hash)", &call.inputs),
+        std::pair("--eval-inputs (their hash)", &eval.inputs)}) {
+    uint64_t sum = 0;
+    ACCEL_RT_RETURN_IF_ERROR(one->hash(sum));
+    addCount(name, static_cast<int64_t>(sum));
+  }
+  addCount("checkpoint to go on from (its step)", resumes ? resume.step() : -1);
+  std::string known;
+  for (size_t i = 0; i < weights.values().size(); ++i)
+    known += std::to_string(weights.checkOf(i).bytes) + " " +
+             std::to_string(weights.checkOf(i).hash.value_or(0)) + " ";
+  addCount("weights (what they must hash to)",
+           static_cast<int64_t>(hashBytes(known.data(), known.size())));
+  return Status();
+}
+
+/// Of a fleet rank 0's process makes files, and the others open them.
+Status Launch::makeFiles() {
+  const Executable &plan = file->plan();
+  SharedName shared = fleet ? fleet->sharedName() : SharedName();
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(
-        outputs.create(plan, call.tensors.outputs, options.outputs));
-  SavedWeights saved;
-  bool saves = !options.saveWeights.empty();
+        outputs.create(plan, call.tensors.outputs, options.outputs, shared));
   if (saves)
     ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
-                                          options.originalWeights,
-                                          options.warn));
-  Checkpoints checkpoints;
-  if (checkpointed)
-    ACCEL_RT_RETURN_IF_ERROR(checkpoints.open(*file, options, weights,
-                                              resumes ? &resume : nullptr,
-                                              hasData ? &cursor : nullptr));
-  int64_t threads = options.threads ? options.threads
-                    : device->executes
-                        ? std::max<int64_t>(1, coresHere() / ranks)
-                        : 1;
+                                          options.originalWeights, options.warn,
+                                          shared));
+  if (!checkpointed)
+    return Status();
+  using Writers = Checkpoints::Writers;
+  return checkpoints.open(*file, options, weights, resumes ? &resume : nullptr,
+                          hasData ? &cursor : nullptr,
+                          !fleet           ? Writers::Here
+                          : fleet->leads() ? Writers::Led
+                                           : Writers::Joined);
+}
+
+Status Launch::make() {
+  ACCEL_RT_RETURN_IF_ERROR(memory.create(file->plan(), device->executes,
+                                         fleet ? &fleet->places() : nullptr));
+  if (!fleet)
+    return makeFiles();
+  ACCEL_RT_RETURN_IF_ERROR(
+      fleet->agree(fleet->leads() ? makeFiles() : Status()));
+  return fleet->agree(fleet->leads() ? Status() : makeFiles());
+}
+
+/// Lets the keeper move what its rank asks for.
+void Launch::serve() {
+  Keeper &keeper = fleet->keeper();
+  if (!memory.streams().empty())
+    keeper.network().serve(memory.base(), memory.wires(keeper.rank()),
+                           memory.streams().size(), memory.dataTimes());
+}
+
+ControlSize Launch::controlSize() const {
+  const Executable &plan = file->plan();
   ControlSize size;
-  size.ranks = ranks;
+  size.ranks = plan.numRanks();
   size.calls = repeats;
   size.words = CheckpointWriter::numWords(plan) +
-               static_cast<size_t>(ranks) * plan.states.size();
+               static_cast<size_t>(size.ranks) * plan.states.size();
   for (const Program &program : plan.programs)
     size.entries = std::max(size.entries, program.entries.size());
-  SharedControl shared;
-  if (!options.ownControl)
-    ACCEL_RT_RETURN_IF_ERROR(shared.create(size, spinLimit(ranks * threads)));
-  std::unique_ptr<ControlCenter> own;
-  if (options.ownControl)
-    ACCEL_RT_RETURN_IF_ERROR(options.ownControl(size, own));
-  ControlCenter &control = own ? *own : shared;
-  Job job{options,
+  return size;
+}
+
+Job Launch::job(ControlCenter &control) {
+  return {options,
           *device,
           *file,
           control,
@@ -207,17 +327,52 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
           checkpointed ? &checkpoints : nullptr,
           resumes ? &resume : nullptr,
           threads,
-          repeats};
-  // What a user who has to run it again wants to know.
-  auto withLast = [&](Status status) {
-    return checkpointed
-               ? Status::error(status.message() + checkpoints.whereIsTheLast())
-               : status;
-  };
+          repeats,
+          ranksHere,
+          fleet ? &fleet->keeper().memory().kept(fleet->keeper().rank()).bell
+                : nullptr,
+          fleet ? fleet->lanes() : nullptr};
+}
+
+/// What a user who has to run it again wants to know.
+Status Launch::withLast(Status status) const {
+  return checkpointed
+             ? Status::error(status.message() + checkpoints.whereIsTheLast())
+             : status;
+}
+
+Status Launch::run(RunResult &result) {
+  ControlSize size = controlSize();
+  std::unique_ptr<ControlCenter> center;
+  if (fleet) {
+    ACCEL_RT_RETURN_IF_ERROR(
+        fleet->keeper().create(size, spinLimit(ranksHere * (threads + 1))));
+    serve();
+    center = std::make_unique<NetworkCenter>(fleet->keeper());
+    result.networkBytes = memory.stagingBytes();
+    result.machines = fleet->places().describe();
+    if (options.progress && fleet->places().numMachines() > 1)
+      options.progress(result.machines + ": " +
+                       std::to_string(memory.stagingBytes() >> 10) +
+                       " KiB on each rank for messages between machines, "
+                       "beside the plan; they go " +
+                       fleet->describeLanes());
+  } else if (options.ownControl) {
+    ACCEL_RT_RETURN_IF_ERROR(options.ownControl(size, center));
+  } else {
+    auto shared = std::make_unique<SharedControl>();
+    ACCEL_RT_RETURN_IF_ERROR(
+        shared->create(size, spinLimit(size.ranks * threads)));
+    center = std::move(shared);
+  }
+  ControlCenter &control = *center;
+  Job job = this->job(control);
   Supervisor supervisor(job);
   Status ended = supervisor.run();
   if (!ended.ok()) {
     result.interruptedBy = Interrupts::received();
+    if (fleet && result.interruptedBy) // by mpirun, perhaps
+      ended = Status::error(ended.message() + fleet->keeper().whoIsSilent());
     if (checkpointed)
       checkpoints.discard();
     return withLast(std::move(ended));
@@ -241,7 +396,7 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   if (!supervisor.untold().ok())
     return withLast(supervisor.untold());
   collect(job, result);
-  if (call.entry == "eval" && executes) {
+  if (call.entry == "eval" && device->executes) {
     result.evalLoss = control.record(0).evalLoss;
     for (const TensorPlan &output : call.tensors.outputs)
       if (output.name == kStepReports[StepRecord::Loss])
@@ -250,6 +405,60 @@ Status runExecutable(const RunOptions &given, RunResult &result) {
   if (checkpointed)
     result.lastCheckpoint = checkpoints.whereIsTheLast();
   return Status();
+}
+
+Status Launch::follow(RunResult &result) {
+  Keeper &keeper = fleet->keeper();
+  ACCEL_RT_RETURN_IF_ERROR(
+      keeper.create(controlSize(), spinLimit(ranksHere * (threads + 1))));
+  serve();
+  NetworkCenter control(keeper);
+  Job job = this->job(control);
+  Interrupts interrupts; // rank 0's process decides what they mean
+  interrupts.block(true);
+  Status error = keeper.startRank(
+      [&](ControlPlane &plane) { return liveAsRank(job, interrupts, plane); });
+  interrupts.block(false);
+  // What this machine has written is in its own memory yet.
+  result.silentExit = keeper.follow(error, [&] {
+    if (saves)
+      ACCEL_RT_RETURN_IF_ERROR(saved.synchronise());
+    return options.outputs.empty() ? Status() : outputs.synchronise();
+  });
+  return error;
+}
+
+} // namespace
+
+Status runExecutable(const RunOptions &given, RunResult &result) {
+  std::shared_ptr<Fleet> fleet;
+  {
+    std::unique_ptr<Fleet> joined;
+    ACCEL_RT_RETURN_IF_ERROR(Fleet::join(given, joined));
+    fleet = std::move(joined);
+  }
+  // It stays, for what is to be told at the end.
+  auto launch = std::make_shared<Launch>(given, fleet.get());
+  if (!fleet) {
+    ACCEL_RT_RETURN_IF_ERROR(launch->open());
+    ACCEL_RT_RETURN_IF_ERROR(launch->make());
+    return launch->run(result);
+  }
+  if (!fleet->leads())
+    result.silentExit = 1;
+  else
+    result.leave = [fleet, launch](int code) { fleet->finish(code); };
+  Identity identity;
+  Status opened = launch->open();
+  if (opened.ok())
+    opened = launch->identify(identity);
+  Status status = fleet->compare(opened, identity);
+  if (status.ok())
+    status = launch->make();
+  if (status.ok())
+    return fleet->leads() ? launch->run(result) : launch->follow(result);
+  // All know it, one says it.
+  return fleet->leads() ? status : Status();
 }
 
 } // namespace accel::rt

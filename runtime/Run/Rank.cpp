@@ -113,18 +113,20 @@ Status runRank(const Job &job, ControlPlane &control) {
   double begin = now();
   const Program *program = programOf(plan, rank);
   bool executes = job.device.executes;
+  uint64_t inherited = job.keeperBell ? residentBytes(0) : 0;
   if (executes)
     ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
   ThreadPool pool(static_cast<int>(job.threads),
-                  spinLimit(job.threads * plan.numRanks()));
+                  spinLimit(job.threads * job.ranksHere));
   if (!pool.status().ok())
     return Status::error(pool.status().message() + "; give fewer --threads");
   self.threads = pool.size();
   std::unique_ptr<Device> device;
   ACCEL_RT_RETURN_IF_ERROR(
       job.device.make(job.file, pool, &self.bytesPopulated, device));
-  std::unique_ptr<Comm> comm = makeHostComm(job.memory, pool, plan, control,
-                                            /*moves=*/executes, *device);
+  std::unique_ptr<Comm> comm =
+      makeHostComm(job.memory, pool, plan, control,
+                   /*moves=*/executes, *device, job.keeperBell, job.lanes);
   // What this rank's pieces of states must hash to: words of the board, after
   // those of checkpoints.
   size_t states = plan.states.size();
@@ -159,6 +161,8 @@ Status runRank(const Job &job, ControlPlane &control) {
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
   self.arenaBytes = executor.arenaBytes();
   uint64_t sharedBytes = 0;
+  // What the network has taken before the rank was forked is no plan's.
+  self.reservedBytes = job.memory.stagingBytes() + inherited;
   for (const ArenaPlan &arena : program->arenas) {
     self.reservedBytes += static_cast<uint64_t>(arena.reserve);
     if (arena.space == "shared")

@@ -9,6 +9,7 @@
 #include "Feed/DataFeed.h"
 #include "Feed/InputOutput.h"
 #include "Format/EntryTensors.h"
+#include "Network/Lanes.h"
 #include "accel-rt/Runtime.h"
 
 namespace accel::rt {
@@ -45,6 +46,9 @@ struct Job {
   const Resume *resumed;          ///< Null: from the first values.
   int64_t threads;                ///< Of each rank.
   int64_t repeats;                ///< Calls, of eval evaluations.
+  int64_t ranksHere;              ///< That share the cores.
+  Word *keeperBell;               ///< Null: there is one machine.
+  Lanes *lanes;                   ///< Null: messages go by the keeper.
 
   bool trains() const { return call.entry == "step"; }
 };

@@ -52,8 +52,9 @@ Status Supervisor::run() {
     // A signal that comes before a rank has its own handlers back must wait:
     // the parent's would only note it there.
     interrupts.block(true);
-    Status status =
-        control.start(rank, [&](ControlPlane &plane) { return liveAs(plane); });
+    Status status = control.start(rank, [&](ControlPlane &plane) {
+      return liveAsRank(job, interrupts, plane);
+    });
     interrupts.block(false);
     if (!status.ok()) {
       fail(std::move(status));
@@ -66,7 +67,7 @@ Status Supervisor::run() {
   return watch();
 }
 
-int Supervisor::liveAs(ControlPlane &plane) {
+int liveAsRank(const Job &job, Interrupts &interrupts, ControlPlane &plane) {
   if (job.checkpoints)
     interrupts.ignore();
   else

@@ -15,6 +15,10 @@
 
 namespace accel::rt {
 
+/// A rank's life, in its own process: what `interrupts` does is undone. Returns
+/// the exit code.
+int liveAsRank(const Job &job, Interrupts &interrupts, ControlPlane &plane);
+
 /// One run of a job. Ranks die with the parent.
 class Supervisor {
 public:
@@ -30,7 +34,6 @@ public:
   const Status &untold() const { return untoldStep; }
 
 private:
-  int liveAs(ControlPlane &plane);
   std::optional<RankEnd> findEnd(size_t rank);
   std::vector<pid_t> processes() const;
   Status watch();

@@ -60,16 +60,19 @@ Status sameFolder(const std::string &a, const std::string &b, bool &same) {
 
 Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
                          const Weights &weights, const Resume *resumed,
-                         const DataCursor *cursor) {
+                         const DataCursor *cursor, Writers writers) {
   const Executable &executable = file.plan();
   every = options.saveEvery;
+  isSpread = writers != Writers::Here;
   resumedPath = resumed ? resumed->path() : "";
-  ACCEL_RT_RETURN_IF_ERROR(folder.open(options.checkpoint));
+  ACCEL_RT_RETURN_IF_ERROR(writers == Writers::Joined
+                               ? folder.join(options.checkpoint)
+                               : folder.open(options.checkpoint));
   // Checkpoints of two runs in one folder would be one history that neither
   // had; and none is ever written over.
   std::vector<FoundCheckpoint> found;
   ACCEL_RT_RETURN_IF_ERROR(listCheckpoints(folder.path(), found));
-  if (!found.empty()) {
+  if (!found.empty() && writers != Writers::Joined) {
     const std::string &newest = found.back().path;
     if (!resumed)
       return Status::error("expected a folder without checkpoints, found " +
@@ -227,6 +230,9 @@ Status CheckpointWriter::writePieces(int64_t step) {
     if (plan.states[i].source &&
         static_cast<int64_t>(i) % control.numRanks() == control.rank())
       ACCEL_RT_RETURN_IF_ERROR(copyValue(plan.states[i]));
+  // Others see on their machines what has left this one.
+  for (int i = 0; i < kNumCheckpointFiles && plan.isSpread; ++i)
+    ACCEL_RT_RETURN_IF_ERROR(syncFile(i));
   return Status();
 }
 
@@ -258,6 +264,10 @@ Status CheckpointWriter::openFiles(int64_t step, bool create) {
     return cannotWrite(name.text());
   temporary = FileHandle(
       openat(folder, name.text(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!temporary && !create && errno == ENOENT)
+    return Status::error("expected " + inQuotes(name.text()) +
+                         ", which rank 0 has made, found none: all machines "
+                         "must share the folder");
   if (!temporary)
     return cannotWrite(name.text());
   for (int i = 0; i < kNumCheckpointFiles; ++i) {

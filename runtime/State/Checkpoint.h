@@ -19,12 +19,15 @@ class Resume;
 /// What a run saves and where: opened by the parent, used by every rank.
 class Checkpoints {
 public:
+  /// Who writes to the folder: the ranks of this machine; or those of several,
+  /// and this is the process that has it, or one that joins.
+  enum class Writers { Here, Led, Joined };
   /// `resumed` and `cursor` may be null; `weights` and its files must stay.
   /// Errors: those of CheckpointFolder, a folder that holds checkpoints of
   /// which this run is not the continuation, and a state that is kept nowhere.
   Status open(const ExecutableFile &file, const RunOptions &options,
               const Weights &weights, const Resume *resumed,
-              const DataCursor *cursor);
+              const DataCursor *cursor, Writers writers = Writers::Here);
 
   /// Whether a checkpoint follows the step of that number.
   bool isDue(int64_t step, bool last) const {
@@ -47,6 +50,7 @@ private:
   };
   CheckpointFolder folder;
   int64_t every = 0;
+  bool isSpread = false; ///< Ranks of several machines write.
   std::string resumedPath;
   std::vector<Saved> states;
   std::string headers[kNumCheckpointFiles];

@@ -150,6 +150,18 @@ Status CheckpointFolder::open(const std::string &path) {
   return clean();
 }
 
+Status CheckpointFolder::join(const std::string &path) {
+  folderPath = path;
+  handle = FileHandle(
+      ::open(folderPath.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return handle
+             ? Status()
+             : Status::error("cannot open the folder " + inQuotes(folderPath) +
+                             " for checkpoints, which all machines must "
+                             "share: " +
+                             systemError(errno));
+}
+
 CheckpointFolder::~CheckpointFolder() {
   if (lockFile)
     unlinkat(handle.get(), kLockFile, 0); // while it is locked

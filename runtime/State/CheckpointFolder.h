@@ -52,6 +52,9 @@ public:
   /// that a killed run left. Errors: no such folder, another run is writing, a
   /// temporary that stays.
   Status open(const std::string &path);
+  /// Opens the folder beside another process of the run, which has it so, on
+  /// another machine perhaps. Errors: no such folder.
+  Status join(const std::string &path);
   /// Removes the temporaries. Errors: one that stays, and would be in the way.
   Status clean() const;
   const std::string &path() const { return folderPath; }

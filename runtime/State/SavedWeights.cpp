@@ -63,7 +63,8 @@ HeldStates findHeld(const Program &program) {
 Status
 SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
                      const std::string &path, const std::string &original,
-                     const std::function<void(const std::string &)> &warn) {
+                     const std::function<void(const std::string &)> &warn,
+                     const SharedName &shared) {
   const Executable &plan = executable.plan();
   std::vector<SafetensorsEntry> entries;
   std::map<std::string, Tensor> named;
@@ -134,9 +135,10 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
   uint64_t bytes = header.size();
   for (const SafetensorsEntry &entry : entries)
     bytes += entry.bytes;
-  ACCEL_RT_RETURN_IF_ERROR(file.create(path, bytes));
-  ACCEL_RT_RETURN_IF_ERROR(
-      writeRange(file.descriptor(), path, 0, header.data(), header.size()));
+  ACCEL_RT_RETURN_IF_ERROR(file.create(path, bytes, shared));
+  if (!shared.isOthers)
+    ACCEL_RT_RETURN_IF_ERROR(
+        writeRange(file.descriptor(), path, 0, header.data(), header.size()));
   for (const SafetensorsEntry &entry : entries) {
     Tensor &tensor = named[entry.name];
     tensor.target = {
@@ -144,7 +146,7 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
         entry.dtype,       entry.shape, rowMajorStrides(entry.shape)};
     tensors.push_back(std::move(tensor));
   }
-  return copyUnchanged(plan, weights);
+  return shared.isOthers ? Status() : copyUnchanged(plan, weights);
 }
 
 Status SavedWeights::copyUnchanged(const Executable &plan,

@@ -30,12 +30,16 @@ public:
   /// another shape, a frozen state whose bytes are not what they were.
   Status create(const ExecutableFile &file, const Weights &weights,
                 const std::string &path, const std::string &original,
-                const std::function<void(const std::string &)> &warn);
+                const std::function<void(const std::string &)> &warn,
+                const SharedName &shared = {});
 
   /// Writes this rank's pieces as they are in memory; each is progress.
   Status writePieces(const Program &program, const Coordinates &coordinates,
                      const Executor &executor,
                      std::atomic<uint64_t> &progress) const;
+
+  /// Brings what this process has written to storage, for another to finish.
+  Status synchronise() { return file.synchronise(); }
 
   /// Synchronises and renames. An error says where the weights are: the folder
   /// may be gone by now, or what has the name be no file any more.

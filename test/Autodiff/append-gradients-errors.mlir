@@ -11,11 +11,11 @@ func.func @no_rule(%x: tensor<2xf32>, %w: tensor<2xf32> {nn.state = @w}) -> tens
 
 // -----
 
-nn.state @w : tensor<2x3xf32> = dense<1.0>
-func.func @batched_scatter(%i: tensor<2x1xi64>, %u: tensor<2x1xf32>, %w: tensor<2x3xf32> {nn.state = @w}) -> tensor<f32> {
-  // expected-error @below {{expected a scatter without batches, of which alone the gradient is known}}
-  %s = nn.scatter_add %w, %i, %u dim 1 {batch_dims = 1} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2x1xf32>) -> tensor<2x3xf32>
-  %y = nn.reduce sum %s dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
+nn.state @w : tensor<2x4x3xf32> = dense<1.0>
+func.func @scatter_behind_another_dim(%i: tensor<2x1xi64>, %u: tensor<2x4x1xf32>, %w: tensor<2x4x3xf32> {nn.state = @w}) -> tensor<f32> {
+  // expected-error @below {{expected a scatter along dimension 1, the first behind its batches, found 2}}
+  %s = nn.scatter_add %w, %i, %u dim 2 {batch_dims = 1} : (tensor<2x4x3xf32>, tensor<2x1xi64>, tensor<2x4x1xf32>) -> tensor<2x4x3xf32>
+  %y = nn.reduce sum %s dims [0, 1, 2] : (tensor<2x4x3xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
 

@@ -2,14 +2,15 @@
 """Trains a model (a folder of ../shared/models/train, or of acc-export's) in many layouts and
 compares each with one rank:
 
-  run_layouts.py MODEL [--layouts A;B] [--every N] [--single] --work DIR
+  run_layouts.py MODEL [--layouts A;B] [--every N] [--experts] [--single] --work DIR
 
 A layout is `mesh`, `mesh micro_batches stage`, or these and settings: "dp=2,tp=2 2 3
 sequence_parallelism=true". In
 float64, SGD without clipping: losses, the norm of the gradients, every gradient and the
 weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
 compile proves that the split program is the whole one, and the plan the split one. Without
---layouts all of up to eight ranks that the batch allows, of which --every takes each Nth.
+--layouts all of up to eight ranks that the batch allows, of which --every takes each Nth; with
+--experts those that have an axis ep, too.
 With --single the layouts compute in float32, with SGD, and must be within 1e-5 of one rank's
 float64. Where the folder has expected.json, one rank's losses and norms must be those, of PyTorch.
 Prints each comparison."""
@@ -28,19 +29,20 @@ OPTIMIZERS = {"sgd": ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-g
                         "gradient_clipping=0.5"]}
 
 
-def all_layouts(batch):
-    """Meshes of data, states, sequences and tensors, with micro-batches and ZeRO's stages."""
-    for replicas, shards, context, ulysses, tensor in itertools.product(
-            (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4)):
-        if not 1 < replicas * shards * context * ulysses * tensor <= 8:
+def all_layouts(batch, experts=(1,)):
+    """Meshes of data, states, sequences, tensors and experts, with micro-batches and ZeRO's
+    stages."""
+    for expert, replicas, shards, context, ulysses, tensor in itertools.product(
+            experts, (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4), (1, 2, 4)):
+        if not 1 < expert * replicas * shards * context * ulysses * tensor <= 8:
             continue
         # States are shared over all axes but dp_replicate and tp.
         stages = (1, 2, 3) if shards > 1 else (0, 3) if context * ulysses > 1 else (0,)
         for parts in (1, 2, 4):
             for stage in stages:
-                if batch % (replicas * shards * parts) == 0:
-                    axes = (("dp_replicate", replicas), ("dp_shard", shards), ("cp", context),
-                            ("sp", ulysses), ("tp", tensor))
+                if batch % (expert * replicas * shards * parts) == 0:
+                    axes = (("dp_replicate", replicas), ("dp_shard", shards), ("ep", expert),
+                            ("cp", context), ("sp", ulysses), ("tp", tensor))
                     mesh = ",".join(f"{name}={size}" for name, size in axes if size > 1)
                     yield f"{mesh} {parts} {stage}"
                     if tensor > 1:
@@ -109,12 +111,14 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("--layouts", default="")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--experts", action="store_true")
     parser.add_argument("--single", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     options = parser.parse_args()
     model = Model(options.model, options.work)
     layouts = [layout for layout in options.layouts.split(";") if layout]
-    layouts = layouts or list(all_layouts(model.batch))[::options.every]
+    layouts = layouts or list(all_layouts(
+        model.batch, (2, 4, 8) if options.experts else (1,)))[::options.every]
     count = 0
     for optimizer in ["sgd"] if options.single else OPTIMIZERS:
         one, gradients, weights = model.train(optimizer, "")

@@ -58,6 +58,9 @@ PAIR = dict(vocab_size=VOCABULARY, d_model=32, encoder_layers=2, decoder_layers=
 LLAMA3 = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0,
           "high_freq_factor": 4.0, "original_max_position_embeddings": 16}
 
+EXPERTS = dict(GROUPED, num_local_experts=4, num_experts_per_tok=2)
+ROUTED = dict(GROUPED, num_experts_per_tok=2, moe_intermediate_size=24)
+
 ARCHITECTURES = {
     "albert": (hf.AlbertForMaskedLM, hf.AlbertConfig, dict(USUAL, embedding_size=16)),
     "arcee": (hf.ArceeForCausalLM, hf.ArceeConfig, GROUPED),
@@ -73,6 +76,10 @@ ARCHITECTURES = {
     "cohere2": (hf.Cohere2ForCausalLM, hf.Cohere2Config, GROUPED),
     "data2vec": (hf.Data2VecTextForMaskedLM, hf.Data2VecTextConfig, dict(
         USUAL, max_position_embeddings=40)),
+    "deepseek_v3": (hf.DeepseekV3ForCausalLM, hf.DeepseekV3Config, dict(
+        ROUTED, num_key_value_heads=4, n_routed_experts=8, n_group=2, topk_group=1,
+        q_lora_rank=16, kv_lora_rank=16, qk_rope_head_dim=4, qk_nope_head_dim=4,
+        v_head_dim=8, first_k_dense_replace=1)),
     "deberta_v2": (hf.DebertaV2ForMaskedLM, hf.DebertaV2Config, USUAL),
     "distilbert": (hf.DistilBertForMaskedLM, hf.DistilBertConfig, dict(
         vocab_size=VOCABULARY, dim=32, n_layers=2, n_heads=4, hidden_dim=48,
@@ -105,14 +112,18 @@ ARCHITECTURES = {
         vocab_size=VOCABULARY, hidden_size=32, num_layers=2, num_heads=4, window_size=4,
         attention_types=[[["global", "local"], 1]], max_position_embeddings=32)),
     "gpt_neox": (hf.GPTNeoXForCausalLM, hf.GPTNeoXConfig, dict(USUAL, rotary_pct=0.25)),
+    "gpt_oss": (hf.GptOssForCausalLM, hf.GptOssConfig, dict(
+        EXPERTS, head_dim=8, sliding_window=4)),
     "gptj": (hf.GPTJForCausalLM, hf.GPTJConfig, dict(GPT, rotary_dim=4)),
     "granite": (hf.GraniteForCausalLM, hf.GraniteConfig, GROUPED),
+    "granitemoe": (hf.GraniteMoeForCausalLM, hf.GraniteMoeConfig, EXPERTS),
     "helium": (hf.HeliumForCausalLM, hf.HeliumConfig, dict(GROUPED, head_dim=8)),
     "llama": (hf.LlamaForCausalLM, hf.LlamaConfig, dict(
         GROUPED, tie_word_embeddings=True, rope_parameters=LLAMA3)),
     "mbart": (hf.MBartForConditionalGeneration, hf.MBartConfig, PAIR),
     "megatron_bert": (hf.MegatronBertForMaskedLM, hf.MegatronBertConfig, USUAL),
     "mistral": (hf.MistralForCausalLM, hf.MistralConfig, dict(GROUPED, sliding_window=4)),
+    "mixtral": (hf.MixtralForCausalLM, hf.MixtralConfig, EXPERTS),
     "mobilebert": (hf.MobileBertForMaskedLM, hf.MobileBertConfig, dict(
         USUAL, embedding_size=16, intra_bottleneck_size=32)),
     "modernbert": (hf.ModernBertForMaskedLM, hf.ModernBertConfig, dict(
@@ -121,6 +132,8 @@ ARCHITECTURES = {
         vocab_size=VOCABULARY, d_model=32, n_heads=4, n_layers=2, max_seq_len=32)),
     "nemotron": (hf.NemotronForCausalLM, hf.NemotronConfig, GROUPED),
     "olmo": (hf.OlmoForCausalLM, hf.OlmoConfig, USUAL),
+    "olmoe": (hf.OlmoeForCausalLM, hf.OlmoeConfig, dict(
+        GROUPED, num_experts=4, num_experts_per_tok=2)),
     "olmo2": (hf.Olmo2ForCausalLM, hf.Olmo2Config, USUAL),
     "olmo3": (hf.Olmo3ForCausalLM, hf.Olmo3Config, dict(GROUPED, sliding_window=4)),
     "openai_gpt": (hf.OpenAIGPTLMHeadModel, hf.OpenAIGPTConfig, GPT),
@@ -131,6 +144,10 @@ ARCHITECTURES = {
     "phi": (hf.PhiForCausalLM, hf.PhiConfig, USUAL),
     "phi3": (hf.Phi3ForCausalLM, hf.Phi3Config, dict(GROUPED, pad_token_id=0)),
     "qwen2": (hf.Qwen2ForCausalLM, hf.Qwen2Config, GROUPED),
+    "qwen2_moe": (hf.Qwen2MoeForCausalLM, hf.Qwen2MoeConfig, dict(
+        ROUTED, num_experts=4, shared_expert_intermediate_size=32)),
+    "qwen3_moe": (hf.Qwen3MoeForCausalLM, hf.Qwen3MoeConfig, dict(
+        ROUTED, num_experts=8, head_dim=8)),
     "qwen3": (hf.Qwen3ForCausalLM, hf.Qwen3Config, dict(GROUPED, head_dim=8)),
     "rembert": (hf.RemBertForMaskedLM, hf.RemBertConfig, dict(
         USUAL, input_embedding_size=16, output_embedding_size=24)),
@@ -240,6 +257,8 @@ def export(model, way, work):
                           dynamic_shapes={"input_ids": shape, "labels": shape})
         return "loss", dims
     options = {"optimize": way != "raw"}
+    if hasattr(model.config, "num_experts_per_tok"):
+        model.config._experts_implementation = "batched_mm"  # acc-export does so by itself
     if way != "static":
         options["dynamic_shapes"] = {"input_ids": {0: torch.export.Dim("batch", min=1, max=64),
                                                    1: torch.export.Dim("sequence", min=2, max=32)}}

@@ -77,8 +77,13 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding, collectives or commands"),
+                    "sharding, collectives, commands or scale"),
            cl::value_desc("kind"), cl::cat(category));
+static cl::opt<std::string>
+    links("links",
+          cl::desc("For --report=scale: what machines and the links between "
+                   "them do in a second (docs/Scale.md)"),
+          cl::value_desc("file.json"), cl::cat(category));
 static cl::opt<std::string>
     explain("explain",
             cl::desc("Print why ranks have what they have (sharding: where "
@@ -121,10 +126,16 @@ static LogicalResult readWords(CompileOptions &options) {
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
   if (!report.empty() && report != "parameters" && report != "memory" &&
-      report != "sharding" && report != "collectives" && report != "commands")
-    refuse("expected --report=parameters, memory, sharding, collectives or "
-           "commands, found '" +
+      report != "sharding" && report != "collectives" && report != "commands" &&
+      report != "scale")
+    refuse("expected --report=parameters, memory, sharding, collectives, "
+           "commands or scale, found '" +
            report + "'");
+  if ((report == "scale") != !links.empty())
+    refuse(report == "scale"
+               ? "expected --links=FILE with --report=scale: what machines and "
+                 "the links between them do in a second"
+               : "expected --report=scale with --links");
   if (!explain.empty() && explain != "sharding" && explain != "collectives")
     refuse("expected --explain=sharding or collectives, found '" + explain +
            "'");
@@ -139,6 +150,7 @@ static LogicalResult readWords(CompileOptions &options) {
            Twine(report.empty() ? "explain" : "report") +
            ", which compiles as far as it needs");
   options.report = report;
+  options.links = links;
   options.explain = explain;
   if (json && (report + explain).empty() && !printsConfig())
     refuse("expected --report with --json: IR is no JSON");

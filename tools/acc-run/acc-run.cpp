@@ -24,6 +24,9 @@ many there are, the mesh in the file says. The file contains code that is run:
 take it only from where you would take a program.
 
   -n N            number of ranks; an error if it is not the mesh's
+  --comm C        host (default): this process starts all ranks, on this machine.
+                  mpi: mpirun or srun starts a process for each rank, on as many
+                  machines as it reaches (docs/Machines.md)
   --device NAME   cpu or null (default: what the file was compiled for). null
                   runs any file: every rank goes through all of its commands,
                   waits and meetings, and executes, reads and writes nothing. It
@@ -120,6 +123,7 @@ bool parseCount(const char *text, int64_t low, int64_t &value) {
 /// Where the value of an option that takes a text goes; null for others.
 std::string *textOption(RunOptions &options, const std::string &name) {
   std::pair<const char *, std::string *> rows[] = {
+      {"--comm", &options.comm},
       {"--device", &options.device},
       {"--inputs", &options.inputs},
       {"--outputs", &options.outputs},
@@ -158,6 +162,10 @@ void printJson(const RunResult &result) {
       (unsigned long long)result.touchedPeakBytes,
       (unsigned long long)result.residentBytes,
       (unsigned long long)result.reservedBytes, result.loadSeconds);
+  if (!result.machines.empty())
+    std::printf("\"machines\": \"%s\", \"network_bytes\": %llu, ",
+                result.machines.c_str(),
+                (unsigned long long)result.networkBytes);
   if (result.evalLoss)
     std::printf("\"eval_loss\": %s, ",
                 exactly(*result.evalLoss, result.evalLossType).c_str());
@@ -179,6 +187,10 @@ void printText(const RunResult &result) {
   std::printf("resident: %s (reserved beside the arenas: %s)\n",
               bytesText(result.residentBytes).c_str(),
               bytesText(result.reservedBytes).c_str());
+  if (!result.machines.empty())
+    std::printf("machines: %s, %s of each rank for messages between them\n",
+                result.machines.c_str(),
+                bytesText(result.networkBytes).c_str());
   if (result.seconds.empty()) {
     std::printf("load: %.3f s; no runs\n", result.loadSeconds);
     return;
@@ -187,6 +199,24 @@ void printText(const RunResult &result) {
       std::minmax_element(result.seconds.begin(), result.seconds.end());
   std::printf("load: %.3f s; %zu runs of %.6f to %.6f s\n", result.loadSeconds,
               result.seconds.size(), *fastest, *slowest);
+}
+
+/// Tells how the run went; returns the exit status.
+int tell(const Status &status, const RunResult &result, bool json) {
+  if (result.silentExit && status.ok())
+    return *result.silentExit;
+  if (!status.ok()) {
+    int failed = fail(status.message());
+    // As a shell reports a process that a signal ended.
+    return result.interruptedBy ? 128 + result.interruptedBy : failed;
+  }
+  if (!result.counts.empty())
+    printCounts(result, json);
+  else if (json)
+    printJson(result);
+  else
+    printText(result);
+  return finishOutput(result.lastCheckpoint);
 }
 
 /// Memory that runs out is an error, too. By force, because what unwinds may
@@ -299,16 +329,9 @@ int main(int argc, char **argv) {
   RunResult result;
   Status status = runExecutable(options, result);
   lines.finish();
-  if (!status.ok()) {
-    int failed = fail(status.message());
-    // As a shell reports a process that a signal ended.
-    return result.interruptedBy ? 128 + result.interruptedBy : failed;
-  }
-  if (!result.counts.empty())
-    printCounts(result, json);
-  else if (json)
-    printJson(result);
-  else
-    printText(result);
-  return finishOutput(result.lastCheckpoint);
+  int code = tell(status, result, json);
+  // Last, because whoever started the processes ends all of them when one ends.
+  if (result.leave)
+    result.leave(code);
+  return code;
 }

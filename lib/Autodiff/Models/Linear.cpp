@@ -1,4 +1,4 @@
-// The gradient of the matrix product: two products.
+// The gradients of matrix products: two products each.
 
 #include "Group.h"
 
@@ -33,8 +33,23 @@ struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
     return success();
   }
 };
+struct GroupedMatmul : GradientModel<GroupedMatmul, nn::GroupedMatmulOp> {
+  static LogicalResult vjp(nn::GroupedMatmulOp op, const NNBuilder &e, Value g,
+                           SmallVectorImpl<Value> &out) {
+    Value lhs = op.getLhs(), groups = op.getGroups();
+    bool transposed = op.getTransposeRhs();
+    out.push_back(
+        e.make<nn::GroupedMatmulOp>(g, op.getRhs(), groups, !transposed));
+    out.push_back(e.make<nn::GroupedMatmulGradOp>(
+        transposed ? g : lhs, transposed ? lhs : g, groups,
+        static_cast<uint64_t>(typeOf(op.getRhs()).getDimSize(0))));
+    out.push_back(Value());
+    return success();
+  }
+};
 } // namespace
 
 void autodiff::attachLinearModels(MLIRContext *context) {
+  nn::GroupedMatmulOp::attachInterface<GroupedMatmul>(*context);
   nn::MatmulOp::attachInterface<Matmul>(*context);
 }

@@ -191,16 +191,27 @@ struct GatherNd : GradientModel<GatherNd, nn::GatherNdOp> {
   }
 };
 
+/// What was added is picked again, by each batch's own indices.
 struct ScatterAdd : GradientModel<ScatterAdd, nn::ScatterAddOp> {
   static LogicalResult vjp(nn::ScatterAddOp op, const NNBuilder &e, Value g,
                            SmallVectorImpl<Value> &out) {
-    if (op.getBatchDims() != 0)
-      return op.emitError() << "expected a scatter without batches, of which "
-                               "alone the gradient is known";
-    out.append({g, Value(),
-                e.make<nn::GatherOp>(g, op.getIndices(), op.getDim(),
-                                     /*padding_index=*/IntegerAttr(),
-                                     /*non_negative=*/false)});
+    auto batch = static_cast<int64_t>(op.getBatchDims());
+    if (batch == 0) {
+      out.append({g, Value(),
+                  e.make<nn::GatherOp>(g, op.getIndices(), op.getDim(),
+                                       /*padding_index=*/IntegerAttr(),
+                                       /*non_negative=*/false)});
+      return success();
+    }
+    if (static_cast<int64_t>(op.getDim()) != batch)
+      return op.emitError()
+             << "expected a scatter along dimension " << batch
+             << ", the first behind its batches, found " << op.getDim();
+    SmallVector<int64_t> tuples(typeOf(op.getIndices()).getShape());
+    tuples.push_back(1);
+    out.append(
+        {g, Value(),
+         e.make<nn::GatherNdOp>(g, e.reshape(op.getIndices(), tuples), batch)});
     return success();
   }
 };

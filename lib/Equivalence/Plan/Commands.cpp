@@ -97,6 +97,77 @@ LogicalResult PlanReplay::execute(plan::GemmOp gemm) {
                  failed(overwrite(gemm.getScratch())));
 }
 
+LogicalResult PlanReplay::execute(plan::DealRowsOp deal) {
+  FailureOr<TermId> groups = read(deal.getGroups()),
+                    rank = read(deal.getRank());
+  plan::ViewAttr writes[] = {deal.getRows(), deal.getOwn(), deal.getPlaces()};
+  if (failed(groups) || failed(rank) ||
+      failed(checkApart({deal.getGroups(), deal.getRank()}, writes)))
+    return failure();
+  SmallVector<int64_t> counts;
+  for (plan::ViewAttr view : writes)
+    counts.push_back(view.getNumElements());
+  SmallVector<TermId> results;
+  meaning.deal(deal.getNumGroups(), deal.getRanks(), *groups, *rank, counts,
+               deal, results);
+  for (auto [view, result] : llvm::zip_equal(writes, results))
+    if (failed(write(view, result)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlanReplay::execute(plan::GroupedGemmOp gemm) {
+  SmallVector<plan::ViewAttr> writes{gemm.getC()};
+  for (std::optional<plan::ViewAttr> view :
+       {gemm.getOrder(), gemm.getScratch()})
+    if (view)
+      writes.push_back(*view);
+  FailureOr<TermId> a = read(gemm.getA()), b = read(gemm.getB()),
+                    groups = read(gemm.getGroups());
+  if (failed(a) || failed(b) || failed(groups) ||
+      failed(checkApart({gemm.getA(), gemm.getB(), gemm.getGroups()}, writes)))
+    return failure();
+  ArrayRef<int64_t> matrices = gemm.getB().getShape();
+  TermId result = meaning.grouped(
+      OperationName(nn::GroupedMatmulOp::getOperationName(),
+                    module.getContext()),
+      {gemm.getA().getShape()[0], matrices[0], matrices[1], matrices[2]}, *a,
+      *b, *groups, gemm.getC().getElement(), gemm.getC().getNumElements(),
+      gemm);
+  return failure(failed(write(gemm.getC(), result)) ||
+                 failed(overwrite(gemm.getOrder())) ||
+                 failed(overwrite(gemm.getScratch())));
+}
+
+LogicalResult PlanReplay::execute(plan::GroupedGemmGradOp grad) {
+  plan::ViewAttr c = grad.getC();
+  SmallVector<plan::ViewAttr> writes{c};
+  for (std::optional<plan::ViewAttr> view :
+       {grad.getOrder(), grad.getScratch()})
+    if (view)
+      writes.push_back(*view);
+  FailureOr<TermId> a = read(grad.getA()), b = read(grad.getB()),
+                    groups = read(grad.getGroups());
+  if (failed(a) || failed(b) || failed(groups) ||
+      failed(checkApart({grad.getA(), grad.getB(), grad.getGroups()}, writes)))
+    return failure();
+  TermId result = meaning.grouped(
+      OperationName(nn::GroupedMatmulGradOp::getOperationName(),
+                    module.getContext()),
+      {grad.getA().getShape()[0], c.getShape()[0], c.getShape()[1],
+       c.getShape()[2]},
+      *a, *b, *groups, c.getElement(), c.getNumElements(), grad);
+  if (grad.getAccumulate()) {
+    FailureOr<TermId> old = read(c);
+    if (failed(old))
+      return failure();
+    result = meaning.add(*old, result, grad);
+  }
+  return failure(failed(write(c, result)) ||
+                 failed(overwrite(grad.getOrder())) ||
+                 failed(overwrite(grad.getScratch())));
+}
+
 LogicalResult PlanReplay::execute(plan::AttentionOp attention) {
   SmallVector<plan::ViewAttr> reads{attention.getQuery(), attention.getKey(),
                                     attention.getValue()},
@@ -224,6 +295,12 @@ LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {
   else if (collective.getPermutation())
     key.sources.assign(collective.getPermutation()->begin(),
                        collective.getPermutation()->end());
+  if (collective.getIndex()) {
+    FailureOr<TermId> index = read(*collective.getIndex());
+    if (failed(index) || failed(checkApart({*collective.getIndex()}, outputs)))
+      return failure();
+    key.index = *index;
+  }
   SmallVector<TermId> results;
   for (plan::ViewAttr view : inputs) {
     FailureOr<TermId> operand = read(view);

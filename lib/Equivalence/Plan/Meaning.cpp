@@ -126,6 +126,26 @@ TermId Meaning::product(const ProductShape &shape, TermId lhs, TermId rhs,
   return cast(result, type, op);
 }
 
+TermId Meaning::grouped(OperationName name, ArrayRef<int64_t> sizes, TermId lhs,
+                        TermId rhs, TermId groups, Type type, int64_t count,
+                        Operation *op) {
+  ValueKey key = startKey(name);
+  key.add(sizes).addTerm(lhs).addTerm(rhs).addTerm(groups);
+  return compute(key, count, type, op);
+}
+
+void Meaning::deal(int64_t numGroups, int64_t ranks, TermId groups, TermId rank,
+                   ArrayRef<int64_t> counts, Operation *op,
+                   SmallVectorImpl<TermId> &results) {
+  ValueKey key = startKey(
+      OperationName(nn::DealRowsOp::getOperationName(), op->getContext()));
+  key.add(numGroups).add(ranks).addTerm(groups).addTerm(rank).add(counts);
+  Type index = IntegerType::get(op->getContext(), 64);
+  for (auto [number, count] : llvm::enumerate(counts))
+    results.push_back(
+        compute(ValueKey(key).add(int64_t(number)), count, index, op));
+}
+
 TermId Meaning::broadcast(TermId operand, ArrayRef<int64_t> from,
                           ArrayRef<int64_t> to) {
   SmallVector<int64_t> strides = denseStrides(from), repeated(to.size(), 0);
@@ -277,6 +297,12 @@ FailureOr<TermId> Meaning::collective(const CollectiveKey &collective,
     count /= ranks;
   } else if (exchanges) {
     key.add(shape).add(collective.dim).add(collective.splitDim);
+  } else if (collective.index) {
+    if (rank == 0 || shape[0] == 0)
+      return op->emitOpError() << "expected rows to fetch";
+    addDim(0);
+    key.add(shape[0]).addTerm(*collective.index);
+    count = count / shape[0] * terms.get(*collective.index).count;
   }
   return compute(key.addTerm(operand), count, term.element, op);
 }
@@ -323,6 +349,7 @@ LogicalResult Meaning::evaluateCollective(dist::CollectiveOpInterface op,
         key.sources.assign(permute.getSources().begin(),
                            permute.getSources().end());
       })
+      .Case<dist::FetchRowsOp>([&](auto) { key.index = operands[1]; })
       .Case<dist::BroadcastOp>(
           [&](auto cast) { key.sources.push_back(cast.getRoot()); });
   // What is sent in another type is what was cast to it.
@@ -339,23 +366,50 @@ LogicalResult Meaning::evaluateCollective(dist::CollectiveOpInterface op,
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// The shape of an operand, and its elements in the order of that: the last two
+/// dimensions are swapped where it is transposed.
+static SmallVector<int64_t> orient(Meaning &meaning, Value value,
+                                   bool transposed, TermId &term) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  if (!transposed)
+    return shape;
+  SmallVector<int64_t> strides = denseStrides(shape);
+  size_t rank = shape.size();
+  std::swap(shape[rank - 2], shape[rank - 1]);
+  std::swap(strides[rank - 2], strides[rank - 1]);
+  term = meaning.terms.select(term, IndexMap::strided(0, shape, strides));
+  return shape;
+}
+
 static TermId evaluateProduct(Meaning &meaning, nn::MatmulOp op, TermId lhs,
                               TermId rhs) {
-  auto orient = [&](Value value, bool transposed, TermId &term) {
-    SmallVector<int64_t> shape(shapeOf(value));
-    if (!transposed)
-      return shape;
-    SmallVector<int64_t> strides = denseStrides(shape);
-    size_t rank = shape.size();
-    std::swap(shape[rank - 2], shape[rank - 1]);
-    std::swap(strides[rank - 2], strides[rank - 1]);
-    term = meaning.terms.select(term, IndexMap::strided(0, shape, strides));
-    return shape;
-  };
-  SmallVector<int64_t> left = orient(op.getLhs(), op.getTransposeLhs(), lhs);
-  SmallVector<int64_t> right = orient(op.getRhs(), op.getTransposeRhs(), rhs);
+  SmallVector<int64_t> left =
+      orient(meaning, op.getLhs(), op.getTransposeLhs(), lhs);
+  SmallVector<int64_t> right =
+      orient(meaning, op.getRhs(), op.getTransposeRhs(), rhs);
   return meaning.product(ProductShape::of(left, right), lhs, rhs,
                          elementOf(op.getResult()), op);
+}
+
+static TermId evaluateGrouped(Meaning &meaning, nn::GroupedMatmulOp op,
+                              ArrayRef<TermId> operands) {
+  TermId rhs = operands[1];
+  SmallVector<int64_t> matrices =
+      orient(meaning, op.getRhs(), op.getTransposeRhs(), rhs);
+  return meaning.grouped(
+      op->getName(),
+      {shapeOf(op.getLhs())[0], matrices[0], matrices[1], matrices[2]},
+      operands[0], rhs, operands[2], elementOf(op.getResult()),
+      countOf(op.getResult()), op);
+}
+
+static TermId evaluateGrouped(Meaning &meaning, nn::GroupedMatmulGradOp op,
+                              ArrayRef<TermId> operands) {
+  ArrayRef<int64_t> sums = shapeOf(op.getResult());
+  return meaning.grouped(
+      op->getName(), {shapeOf(op.getLhs())[0], sums[0], sums[1], sums[2]},
+      operands[0], operands[1], operands[2], elementOf(op.getResult()),
+      countOf(op.getResult()), op);
 }
 
 LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
@@ -412,6 +466,18 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
       })
       .Case([&](nn::MatmulOp op) {
         results.push_back(evaluateProduct(*this, op, operands[0], operands[1]));
+        return success();
+      })
+      .Case<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>([&](auto op) {
+        results.push_back(evaluateGrouped(*this, op, operands));
+        return success();
+      })
+      .Case([&](nn::DealRowsOp op) {
+        SmallVector<int64_t> counts;
+        for (Value result : op->getResults())
+          counts.push_back(countOf(result));
+        deal(op.getNumGroups(), op.getRanks(), operands[0], operands[1], counts,
+             op, results);
         return success();
       })
       .Case([&](nn::CastOp op) {

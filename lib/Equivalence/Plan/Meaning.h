@@ -38,6 +38,7 @@ struct CollectiveKey {
   int64_t dim = 0, splitDim = 0;
   llvm::SmallVector<int64_t, 0> sources; ///< of a permute
   mlir::Type wire;
+  std::optional<TermId> index; ///< of a fetch of rows
 };
 
 /// A product of matrices, batched: [batch, m, k] and [batch, k, n], or [k, n].
@@ -87,6 +88,16 @@ public:
   /// lhs · rhs in `type`, of elements in the order of the shape.
   TermId product(const ProductShape &shape, TermId lhs, TermId rhs,
                  mlir::Type type, mlir::Operation *op);
+  /// The result of nn.grouped_matmul or its gradient, whichever `name` says, of
+  /// `count` elements: of so many rows, groups, and rows and columns of their
+  /// matrices, which are not transposed.
+  TermId grouped(mlir::OperationName name, llvm::ArrayRef<int64_t> sizes,
+                 TermId lhs, TermId rhs, TermId groups, mlir::Type type,
+                 int64_t count, mlir::Operation *op);
+  /// Results of nn.deal_rows, of so many elements.
+  void deal(int64_t numGroups, int64_t ranks, TermId groups, TermId rank,
+            llvm::ArrayRef<int64_t> counts, mlir::Operation *op,
+            llvm::SmallVectorImpl<TermId> &results);
   /// Results of nn.attention or nn.attention_grad; the last operand is the mask
   /// if there are more than `unmasked`. It has the shape `maskShape`.
   void attention(mlir::OperationName name, mlir::Attribute attributes,

@@ -270,9 +270,11 @@ LogicalResult PlanReplay::execute(plan::CommandOpInterface each) {
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)
-          .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp,
-                plan::KernelOp, plan::CollectiveOp, plan::CopyOp, plan::FillOp,
-                plan::PackOp, plan::CoordinateOp, plan::ReadOp, plan::WriteOp>(
+          .Case<plan::DealRowsOp, plan::GemmOp, plan::GroupedGemmOp,
+                plan::GroupedGemmGradOp, plan::AttentionOp,
+                plan::AttentionGradOp, plan::KernelOp, plan::CollectiveOp,
+                plan::CopyOp, plan::FillOp, plan::PackOp, plan::CoordinateOp,
+                plan::ReadOp, plan::WriteOp>(
               [&](auto op) { return execute(op); })
           .Case<plan::RecordOp, plan::WaitOp>([](auto) { return success(); })
           .Default([](Operation *op) {

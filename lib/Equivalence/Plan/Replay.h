@@ -36,6 +36,9 @@ private:
                               const LocalValues::Section &section);
   mlir::LogicalResult execute(plan::CommandOpInterface each);
   mlir::LogicalResult execute(plan::GemmOp gemm);
+  mlir::LogicalResult execute(plan::DealRowsOp deal);
+  mlir::LogicalResult execute(plan::GroupedGemmOp gemm);
+  mlir::LogicalResult execute(plan::GroupedGemmGradOp grad);
   mlir::LogicalResult execute(plan::AttentionOp attention);
   mlir::LogicalResult execute(plan::AttentionGradOp grad);
   mlir::LogicalResult executeAttention(mlir::OperationName name,

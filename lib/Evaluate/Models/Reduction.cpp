@@ -1,9 +1,10 @@
-// The meaning of reductions and running sums.
+// The meaning of reductions, running sums and choices of the greatest.
 
 #include "Group.h"
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 using namespace accel;
@@ -131,9 +132,42 @@ struct Cumsum : EvaluateModel<Cumsum, nn::CumsumOp> {
     return success();
   }
 };
+struct TopK : EvaluateModel<TopK, nn::TopKOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    auto topK = cast<nn::TopKOp>(op);
+    Tensor result = makeResult(op);
+    int64_t size = operands[0].getShape().back(), k = topK.getK();
+    SmallVector<int64_t> places(size);
+    auto choose = [&](auto source) {
+      auto isNan = [](auto x) { return x != x; };
+      // NaN is greater than any number.
+      auto greater = [&](auto x, auto y) {
+        return x > y || (isNan(x) && !isNan(y));
+      };
+      int64_t *target = result.mutableInts().data();
+      for (auto row = source.begin(); row != source.end(); row += size) {
+        std::iota(places.begin(), places.end(), 0);
+        std::stable_sort(places.begin(), places.end(),
+                         [&](int64_t i, int64_t j) {
+                           return topK.getSmallest() ? greater(row[j], row[i])
+                                                     : greater(row[i], row[j]);
+                         });
+        target = std::copy_n(places.begin(), k, target);
+      }
+    };
+    if (operands[0].isFloat())
+      choose(operands[0].floats());
+    else
+      choose(operands[0].ints());
+    results.push_back(std::move(result));
+    return success();
+  }
+};
 } // namespace
 
 void evaluate::attachReductionModels(MLIRContext *context) {
   nn::ReduceOp::attachInterface<Reduce>(*context);
+  nn::TopKOp::attachInterface<TopK>(*context);
   nn::CumsumOp::attachInterface<Cumsum>(*context);
 }

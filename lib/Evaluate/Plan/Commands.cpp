@@ -21,7 +21,8 @@ public:
 
   LogicalResult execute() {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp,
+        .Case<plan::DealRowsOp, plan::GemmOp, plan::GroupedGemmOp,
+              plan::GroupedGemmGradOp, plan::AttentionOp, plan::AttentionGradOp,
               plan::KernelOp, plan::CopyOp, plan::FillOp, plan::PackOp,
               plan::CoordinateOp, plan::ReadOp, plan::WriteOp>(
             [&](auto command) { return evaluate(command); })
@@ -32,6 +33,9 @@ public:
 
 private:
   LogicalResult evaluate(plan::GemmOp gemm);
+  LogicalResult evaluate(plan::DealRowsOp deal);
+  LogicalResult evaluate(plan::GroupedGemmOp gemm);
+  LogicalResult evaluate(plan::GroupedGemmGradOp grad);
   LogicalResult evaluate(plan::AttentionOp attention);
   LogicalResult evaluate(plan::AttentionGradOp grad);
   LogicalResult evaluate(plan::KernelOp kernel) {
@@ -136,6 +140,61 @@ LogicalResult CommandEvaluator::evaluate(plan::GemmOp gemm) {
       value += before;
   }
   return write(gemm.getC(), c);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::DealRowsOp deal) {
+  FailureOr<SmallVector<Tensor>> tensors =
+      read({deal.getGroups(), deal.getRank()});
+  if (failed(tensors))
+    return failure();
+  FailureOr<SmallVector<Tensor>> dealt =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::DealRowsOp::create(
+            builder, deal.getLoc(), operands[0], operands[1],
+            deal.getNumGroups(), deal.getRanks(), deal.getRows().getShape()[0]);
+      });
+  return failure(failed(dealt) || failed(write(deal.getRows(), (*dealt)[0])) ||
+                 failed(write(deal.getOwn(), (*dealt)[1])) ||
+                 failed(write(deal.getPlaces(), (*dealt)[2])));
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::GroupedGemmOp gemm) {
+  FailureOr<SmallVector<Tensor>> tensors =
+      read({gemm.getA(), gemm.getB(), gemm.getGroups()});
+  if (failed(tensors))
+    return failure();
+  FailureOr<SmallVector<Tensor>> product =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::GroupedMatmulOp::create(
+            builder, gemm.getLoc(), gemm.getC().getTensorType(), operands[0],
+            operands[1], operands[2], /*transpose_rhs=*/false);
+      });
+  return failure(failed(product) ||
+                 failed(write(gemm.getC(), product->front())));
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::GroupedGemmGradOp grad) {
+  FailureOr<SmallVector<Tensor>> tensors =
+      read({grad.getA(), grad.getB(), grad.getGroups()});
+  if (failed(tensors))
+    return failure();
+  FailureOr<SmallVector<Tensor>> sums =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        return nn::GroupedMatmulGradOp::create(
+            builder, grad.getLoc(), grad.getC().getTensorType(), operands[0],
+            operands[1], operands[2], grad.getC().getShape()[0]);
+      });
+  if (failed(sums))
+    return failure();
+  Tensor &c = sums->front();
+  if (grad.getAccumulate()) {
+    FailureOr<Tensor> old = read(grad.getC());
+    if (failed(old))
+      return failure();
+    for (auto [value, before] : llvm::zip(c.mutableFloats(), old->floats()))
+      value += before;
+  }
+  return write(grad.getC(), c);
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::AttentionOp attention) {
@@ -316,6 +375,8 @@ static FailureOr<GroupTensors> executeOn(plan::CollectiveOp op,
     return allToAll(group, op.getSplitDim(), op.getDim());
   case plan::Collective::broadcast:
     return broadcast(group, /*root=*/0);
+  case plan::Collective::fetch_rows:
+    return op.emitOpError() << "expected an index";
   case plan::Collective::permute:
     if (!op.getPermutation() || op.getPermutation()->size() != group.size())
       return op.emitOpError()
@@ -344,7 +405,18 @@ LogicalResult evaluate::executeCollective(ArrayRef<Member> members) {
                << "expected the same shape on all ranks of the group";
       group.push_back(*tensor);
     }
-    FailureOr<GroupTensors> results = executeOn(first, group);
+    GroupTensors indices;
+    for (const Member &member : members)
+      if (auto view = plan::CollectiveOp(member.op).getIndex()) {
+        FailureOr<Tensor> tensor =
+            member.memory->read(member.op, *view, member.run);
+        if (failed(tensor))
+          return failure();
+        indices.push_back(*tensor);
+      }
+    FailureOr<GroupTensors> results = indices.empty()
+                                          ? executeOn(first, group)
+                                          : fetchRows(first, group, indices);
     if (failed(results))
       return failure();
     for (auto [member, tensor] : llvm::zip(members, *results)) {
@@ -364,6 +436,13 @@ LogicalResult evaluate::poisonAfter(Operation *op, const plan::RunTurn &run,
     llvm::append_range(views, releases.getAsRange<plan::ViewAttr>());
   if (auto gemm = dyn_cast<plan::GemmOp>(op); gemm && gemm.getScratch())
     views.push_back(*gemm.getScratch());
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<plan::GroupedGemmOp, plan::GroupedGemmGradOp>([&](auto grouped) {
+        for (std::optional<plan::ViewAttr> view :
+             {grouped.getOrder(), grouped.getScratch()})
+          if (view)
+            views.push_back(*view);
+      });
   if (auto attention = dyn_cast<plan::AttentionOp>(op);
       attention && attention.getScratch())
     views.push_back(*attention.getScratch());

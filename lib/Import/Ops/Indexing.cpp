@@ -1,5 +1,6 @@
 // Import of operators that pick elements by index, or by place in a triangle.
 
+#include "lib/Import/IndexTuples.h"
 #include "lib/Import/Kinks.h"
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Tensors.h"
@@ -76,47 +77,6 @@ static bool enumeratesTable(Value table, DenseElementsAttr tuples,
     dim = place = 0;
   }
   return true;
-}
-
-/// Whether numbers, known now, count up along a dimension that they share with
-/// the table: torch.arange beside other indices.
-static bool countsAlong(Value column, int64_t dim, Value table) {
-  DenseElementsAttr known = Importer::constantOf(column);
-  if (!known || Importer::shape(column)[dim] != Importer::shape(table)[dim])
-    return false;
-  int64_t behind = 1;
-  for (int64_t size : Importer::shape(column).drop_front(dim + 1))
-    behind *= size;
-  for (auto [place, index] : llvm::enumerate(integerElements(known)))
-    if (index !=
-        static_cast<int64_t>(place) / behind % Importer::shape(table)[dim])
-      return false;
-  return true;
-}
-
-/// `x[arange(batch), place]` picks in each batch by itself: index tuples that
-/// begin with the number of their batch are shorter ones, per batch.
-static void dropCountedColumns(Importer &n, Value table, Value &tuples,
-                               int64_t &batchDims) {
-  auto concat = tuples.getDefiningOp<nn::ConcatOp>();
-  int64_t last = Importer::rank(tuples) - 1;
-  if (!concat || concat.getDim() != static_cast<uint64_t>(last))
-    return;
-  SmallVector<Value> columns(concat.getInputs());
-  size_t counted = 0;
-  while (counted + 1 < columns.size() && batchDims < last &&
-         batchDims < Importer::rank(table) &&
-         Importer::shape(columns[counted])[last] == 1 &&
-         countsAlong(columns[counted], batchDims, table)) {
-    ++counted;
-    ++batchDims;
-  }
-  if (counted == 0)
-    return;
-  columns.erase(columns.begin(), columns.begin() + counted);
-  tuples = columns.size() == 1
-               ? columns[0]
-               : n.create<nn::ConcatOp>(columns, n.named("dim", last));
 }
 
 static LogicalResult importGatherNd(Importer &n) {
@@ -218,11 +178,43 @@ static LogicalResult importOneHot(Importer &n) {
                            n.reshape(n.slice(values, 0, 0, 1), {})));
 }
 
+/// The indices of what is not zero, one column each, in row-major order: of
+/// what is known now, as its number is the result's size.
+static LogicalResult importNonZero(Importer &n) {
+  DenseElementsAttr known = Importer::constantOf(n.operand(0));
+  if (!known)
+    return n.error() << "expected elements that are known at compile time, of "
+                        "which those that are not zero can be counted, found "
+                     << n.operand(0).getType()
+                     << " computed at run time: write what is chosen as a "
+                        "product with a mask, or torch.where";
+  auto isZero = [](Attribute element) {
+    if (auto number = dyn_cast<FloatAttr>(element))
+      return number.getValue().isZero();
+    return cast<IntegerAttr>(element).getValue().isZero();
+  };
+  ArrayRef<int64_t> shape = known.getType().getShape();
+  SmallVector<int64_t> places;
+  for (auto [place, element] : llvm::enumerate(known.getValues<Attribute>()))
+    if (!isZero(element))
+      places.push_back(place);
+  SmallVector<int64_t> indices;
+  int64_t behind = known.getNumElements();
+  for (int64_t size : shape) {
+    behind = size == 0 ? 0 : behind / size;
+    for (int64_t place : places)
+      indices.push_back(place / behind % size);
+  }
+  return n.finish(n.ints(indices, {static_cast<int64_t>(shape.size()),
+                                   static_cast<int64_t>(places.size())}));
+}
+
 ArrayRef<OpRow> accel::import::indexingOps() {
   static const OpRow rows[] = {
       {"", "Gather", 13, 2, 2, importGather},
       {"", "GatherElements", 13, 2, 2, importGatherElements},
       {"", "GatherND", 13, 2, 2, importGatherNd},
+      {"", "NonZero", 13, 1, 1, importNonZero},
       {"", "OneHot", 11, 3, 3, importOneHot},
       {"", "Trilu", 14, 1, 2, importTrilu},
   };

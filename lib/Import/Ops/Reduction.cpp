@@ -115,8 +115,78 @@ static LogicalResult importCumSum(Importer &n) {
   return n.finish(n.create<nn::CumsumOp>(x, attributes));
 }
 
+/// Elements and their places, along any dimension.
+static LogicalResult importTopK(Importer &n) {
+  Value x = n.operand(0);
+  int64_t rank = Importer::rank(x);
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", -1), rank);
+  int64_t k = n.constantInt(1);
+  bool smallest = n.intAttr("largest", 1) == 0;
+  n.ignoreAttr("sorted"); // what comes in no order may come in this one
+  if (n.hasFailed())
+    return failure();
+  SmallVector<int64_t> last; // the axis last; its own inverse
+  llvm::append_range(last, llvm::seq<int64_t>(rank));
+  std::swap(last[axis], last.back());
+  x = n.transpose(x, last);
+  SmallVector<NamedAttribute> attributes{n.named("k", k)};
+  if (smallest)
+    attributes.push_back(n.unit("smallest"));
+  Value places = n.create<nn::TopKOp>({x}, attributes);
+  if (n.wantsResult(0)) {
+    SmallVector<int64_t> tuples(Importer::shape(places));
+    tuples.push_back(1);
+    Value elements = n.create<nn::GatherNdOp>({x, n.reshape(places, tuples)},
+                                              n.named("batch_dims", rank - 1));
+    n.setResult(0, n.transpose(elements, last));
+  }
+  n.setResult(1, n.transpose(places, last));
+  return n.finish();
+}
+
+/// The place of a line's greatest element, or of its least: of equal ones the
+/// first, or the last. NaN is what both look for, as in PyTorch.
+template <bool least> static LogicalResult importArgMax(Importer &n) {
+  Value x = n.operand(0);
+  int64_t rank = Importer::rank(x);
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
+  bool keepDims = n.intAttr("keepdims", 1);
+  bool last = n.intAttr("select_last_index", 0);
+  if (n.hasFailed())
+    return failure();
+  SmallVector<int64_t> shape(Importer::shape(x)), order;
+  int64_t size = shape[axis];
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != axis)
+      order.push_back(dim);
+  order.push_back(axis);
+  SmallVector<NamedAttribute> attributes{n.named("k", int64_t(1))};
+  if (least && Importer::isFloat(x))
+    x = n.unary<nn::NegOp>(x); // the least of all numbers is not NaN
+  else if (least)
+    attributes.push_back(n.unit("smallest"));
+  if (last) {
+    SmallVector<int64_t> starts(rank, 0), steps(rank, 1);
+    starts[axis] = size - 1;
+    steps[axis] = -1;
+    x = n.create<nn::SliceOp>(x, {n.named("starts", starts),
+                                  n.named("sizes", shape),
+                                  n.named("steps", steps)});
+  }
+  Value place = n.create<nn::TopKOp>(n.transpose(x, order), attributes);
+  if (last)
+    place = n.binary<nn::SubOp>(n.splatLike(place, size - 1), place);
+  if (keepDims)
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + axis);
+  return n.finish(n.reshape(place, shape));
+}
+
 ArrayRef<OpRow> accel::import::reductionOps() {
   static const OpRow rows[] = {
+      {"", "ArgMax", 13, 1, 1, importArgMax<false>},
+      {"", "ArgMin", 13, 1, 1, importArgMax<true>},
       {"", "CumSum", 14, 2, 2, importCumSum},
       {"", "CumSum", 11, 2, 2, importCumSum},
       {"", "ReduceL1", 13, 1, 1, importL1<false>},
@@ -136,6 +206,7 @@ ArrayRef<OpRow> accel::import::reductionOps() {
       {"", "ReduceProd", 13, 1, 1, plain<Kind::prod, false>},
       {"", "ReduceProd", 18, 1, 2, plain<Kind::prod, true>},
       {"", "ReduceSum", 13, 1, 2, plain<Kind::sum, true>},
+      {"", "TopK", 11, 2, 2, importTopK},
       {"", "ReduceSumSquare", 13, 1, 1, importSumSquare<false>},
       {"", "ReduceSumSquare", 18, 1, 2, importSumSquare<true>},
   };

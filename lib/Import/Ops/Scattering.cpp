@@ -1,9 +1,12 @@
 // Import of operators that write elements by index. What exporters make of
 // `x[:, 1:] = y` names a box of the table, element by element and known now:
-// that is what lies around the box, and what is written, joined.
+// that is what lies around the box, and what is written, joined. All else is
+// lines of places, one for each batch of the table (lib/Import/Writes.h).
 
+#include "lib/Import/IndexTuples.h"
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Tensors.h"
+#include "lib/Import/Writes.h"
 
 using namespace mlir;
 using namespace accel;
@@ -75,51 +78,71 @@ static Value writeBox(Importer &n, Value table, Value updates, const Box &box) {
   return n.reshape(updates, shape);
 }
 
-/// The indices, all within a dimension of `size` and counted from its begin;
-/// nothing after an error.
-static std::optional<int64_t> countFromBegin(Importer &n, int64_t index,
-                                             int64_t size) {
-  if (index >= -size && index < size)
-    return index < 0 ? index + size : index;
-  n.error() << "expected an index in [" << -size << ", " << size << "), found "
-            << index;
-  return std::nullopt;
-}
-
-/// The operands' indices, known now, if nothing else is combined with them.
-static DenseElementsAttr getKnownIndices(Importer &n) {
-  std::string reduction = n.stringAttr("reduction", "none");
-  if (reduction != "none") {
-    n.error() << "expected 'reduction' to be 'none', found '" << reduction
-              << "'";
-    return nullptr;
-  }
-  DenseElementsAttr indices = Importer::isFloat(n.operand(1))
-                                  ? DenseElementsAttr()
-                                  : Importer::constantOf(n.operand(1));
-  if (!indices)
-    n.error() << "expected integer indices that are known at compile time, "
-                 "found "
-              << n.operand(1).getType();
-  return indices;
-}
-
-/// `places` are positions in the table's first dimensions, `length` of them;
-/// all of the others is written there.
-static LogicalResult finishWrite(Importer &n, ArrayRef<int64_t> places,
-                                 size_t length) {
-  if (places.empty())
-    return n.finish(n.operand(0));
+/// The table with the updates where `places` in its first dimensions, `length`
+/// of them, are a box; null if they are not.
+static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
   ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
   std::optional<Box> box = findBox(places, shape.take_front(length));
   if (!box)
-    return n.error() << "expected indices that name a range of each dimension, "
-                        "in order, as of 'x[:, 1:] = y'; found others";
+    return nullptr;
   for (int64_t size : shape.drop_front(length)) {
     box->starts.push_back(0);
     box->sizes.push_back(size);
   }
-  return n.finish(writeBox(n, n.operand(0), n.operand(2), *box));
+  return writeBox(n, n.operand(0), n.operand(2), *box);
+}
+
+/// Writes updates [c…, i…, s…] to places [c…, i…] in `width` dimensions of a
+/// table behind `batches`, which become one.
+static Value writeAt(Importer &n, Value table, Value places, Value updates,
+                     int64_t batches, int64_t width, StringRef reduction) {
+  if (n.hasFailed())
+    return nullptr;
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  auto count = [](ArrayRef<int64_t> sizes) {
+    return ShapedType::getNumElements(sizes);
+  };
+  SmallVector<int64_t> flat(shape.take_front(batches)), line(flat);
+  flat.push_back(count(shape.slice(batches, width)));
+  line.push_back(count(Importer::shape(places).drop_front(batches)));
+  SmallVector<int64_t> news(line);
+  llvm::append_range(flat, shape.drop_front(batches + width));
+  llvm::append_range(news, shape.drop_front(batches + width));
+  Writes writes{n.reshape(table, flat), n.reshape(places, line),
+                n.reshape(updates, news)};
+  Value written;
+  if (reduction == "none")
+    written = writeLast(n, writes);
+  else if (reduction == "add")
+    written = writeSums(n, writes);
+  else
+    written = writeReduced(n, writes,
+                           reduction == "mul"   ? nn::ReductionKind::prod
+                           : reduction == "max" ? nn::ReductionKind::max
+                                                : nn::ReductionKind::min);
+  return n.reshape(written, shape);
+}
+
+static bool isEmpty(Value value) {
+  return ShapedType::getNumElements(Importer::shape(value)) == 0;
+}
+
+/// What `reduction` says; an error if ONNX does not know it or it does not go
+/// with the elements.
+static std::string readReduction(Importer &n) {
+  std::string reduction = n.stringAttr("reduction", "none");
+  bool isKnown = llvm::is_contained<StringRef>(
+      {"none", "add", "mul", "max", "min"}, reduction);
+  if (!isKnown)
+    n.error() << "expected 'reduction' to be 'none', 'add', 'mul', 'max' or "
+                 "'min', found '"
+              << reduction << "'";
+  else if (reduction != "none" && Importer::element(n.operand(0)).isInteger(1))
+    n.error() << "expected numbers to combine by reduction '" << reduction
+              << "', found " << n.operand(0).getType();
+  else if (Importer::isFloat(n.operand(1)))
+    n.error() << "expected integer indices, found " << n.operand(1).getType();
+  return reduction;
 }
 
 static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
@@ -134,66 +157,104 @@ static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
 
 /// result[indices[i…], k…] = updates[i…, k…].
 static LogicalResult importScatterNd(Importer &n) {
-  DenseElementsAttr indices = getKnownIndices(n);
-  if (!indices)
+  std::string reduction = readReduction(n);
+  if (n.hasFailed())
     return failure();
-  ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
-  ArrayRef<int64_t> tuples = indices.getType().getShape();
-  if (tuples.empty() || tuples.back() < 1 ||
-      tuples.back() > static_cast<int64_t>(shape.size()))
+  Value table = n.operand(0), tuples = n.operand(1), updates = n.operand(2);
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  ArrayRef<int64_t> indices = Importer::shape(tuples);
+  if (indices.empty() || indices.back() < 1 ||
+      indices.back() > static_cast<int64_t>(shape.size()))
     return n.error() << "expected indices that end in a dimension of 1 to "
-                     << shape.size() << ", found " << indices.getType();
-  size_t length = tuples.back();
-  SmallVector<int64_t> expected(tuples.drop_back());
-  llvm::append_range(expected, shape.drop_front(length));
+                     << shape.size() << ", found " << tuples.getType();
+  SmallVector<int64_t> expected(indices.drop_back());
+  llvm::append_range(expected, shape.drop_front(indices.back()));
   if (failed(checkUpdates(n, expected)))
     return failure();
-  SmallVector<int64_t> places;
-  int64_t place = 0;
-  for (auto [number, index] : llvm::enumerate(integerElements(indices))) {
-    size_t dim = number % length;
-    std::optional<int64_t> counted = countFromBegin(n, index, shape[dim]);
-    if (!counted)
-      return failure();
-    place = (dim == 0 ? 0 : place * shape[dim]) + *counted;
-    if (dim + 1 == length)
-      places.push_back(place);
-  }
-  return finishWrite(n, places, length);
+  if (isEmpty(updates))
+    return n.finish(table);
+  int64_t batches = 0;
+  dropCountedColumns(n, table, tuples, batches);
+  Value places = findPlaces(n, table, tuples, batches);
+  int64_t width = Importer::shape(tuples).back();
+  DenseElementsAttr known = Importer::constantOf(places);
+  if (known && reduction == "none" && batches == 0)
+    if (Value box = writeKnown(n, integerElements(known), width))
+      return n.finish(box);
+  return n.finish(
+      writeAt(n, table, places, updates, batches, width, reduction));
 }
 
-/// result[i…, indices[i…, j, k…], k…] = updates[i…, j, k…].
-static LogicalResult importScatterElements(Importer &n) {
-  ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
-  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), shape.size());
-  DenseElementsAttr indices = getKnownIndices(n);
-  if (n.hasFailed() || !indices)
-    return failure();
+/// The places in a table that indices along an axis, known now, name.
+static SmallVector<int64_t> findElements(Importer &n, DenseElementsAttr indices,
+                                         ArrayRef<int64_t> shape, size_t axis) {
   ArrayRef<int64_t> written = indices.getType().getShape();
-  if (failed(checkUpdates(n, written)))
-    return failure();
-  bool fits = written.size() == shape.size();
-  for (size_t dim = 0; fits && dim < shape.size(); ++dim)
-    fits = static_cast<int64_t>(dim) == axis || written[dim] <= shape[dim];
-  if (!fits)
-    return n.error() << "expected indices within the table of type "
-                     << n.operand(0).getType() << " beside dimension " << axis
-                     << ", found " << indices.getType();
   SmallVector<int64_t> places;
   for (auto [number, index] : llvm::enumerate(integerElements(indices))) {
     std::optional<int64_t> counted = countFromBegin(n, index, shape[axis]);
     if (!counted)
-      return failure();
+      return {};
     int64_t rest = number, stride = 1, place = 0;
     for (size_t dim = shape.size(); dim-- > 0;) {
       int64_t at = rest % written[dim];
       rest /= written[dim];
-      place += (static_cast<int64_t>(dim) == axis ? *counted : at) * stride;
+      place += (dim == axis ? *counted : at) * stride;
       stride *= shape[dim];
     }
     places.push_back(place);
   }
-  return finishWrite(n, places, shape.size());
+  return places;
+}
+
+/// result[i…, indices[i…, j, k…], k…] = updates[i…, j, k…].
+static LogicalResult importScatterElements(Importer &n) {
+  Value table = n.operand(0), indices = n.operand(1), updates = n.operand(2);
+  std::string reduction = readReduction(n);
+  int64_t rank = Importer::rank(table);
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
+  ArrayRef<int64_t> written = Importer::shape(indices);
+  if (n.hasFailed() || failed(checkUpdates(n, written)))
+    return failure();
+  bool fits = Importer::rank(indices) == rank;
+  for (int64_t dim = 0; fits && dim < rank; ++dim)
+    fits = dim == axis || written[dim] <= Importer::shape(table)[dim];
+  if (!fits)
+    return n.error() << "expected indices within the table of type "
+                     << table.getType() << " beside dimension " << axis
+                     << ", found " << indices.getType();
+  if (isEmpty(updates))
+    return n.finish(table);
+  if (DenseElementsAttr known = Importer::constantOf(indices)) {
+    SmallVector<int64_t> places =
+        findElements(n, known, Importer::shape(table), axis);
+    if (n.hasFailed())
+      return failure();
+    if (reduction == "none")
+      if (Value box = writeKnown(n, places, rank))
+        return n.finish(box);
+  }
+  // Each line along the axis is a batch, whose indices are its own.
+  SmallVector<int64_t> last; // the axis last; its own inverse
+  llvm::append_range(last, llvm::seq<int64_t>(rank));
+  std::swap(last[axis], last.back());
+  table = n.transpose(table, last);
+  indices = n.transpose(indices, last);
+  Box lines;
+  lines.starts.assign(rank, 0);
+  llvm::append_range(lines.sizes, Importer::shape(indices));
+  lines.sizes.back() = Importer::shape(table).back();
+  Value part = table;
+  for (int64_t dim = 0; dim + 1 < rank; ++dim)
+    part = n.slice(part, dim, 0, lines.sizes[dim]);
+  SmallVector<int64_t> tuples(Importer::shape(indices));
+  tuples.push_back(1);
+  Value places =
+      findPlaces(n, part, n.reshape(indices, tuples), /*batchDims=*/rank - 1);
+  part = writeAt(n, part, places, n.transpose(updates, last), rank - 1,
+                 /*width=*/1, reduction);
+  if (n.hasFailed())
+    return failure();
+  return n.finish(n.transpose(writeBox(n, table, part, lines), last));
 }
 
 ArrayRef<OpRow> accel::import::scatteringOps() {

@@ -1,5 +1,6 @@
 // Reductions: dimensions that stay pass through; over those that go, sums,
-// maxima and minima are partial where they are sharded.
+// maxima and minima are partial where they are sharded. What is chosen along
+// one needs all of it.
 
 #include "Group.h"
 #include "dialects/Interfaces/ShardingRule.h"
@@ -55,9 +56,20 @@ struct CumsumRule
     return rule;
   }
 };
+struct TopKRule : ShardingRuleOpInterface::ExternalModel<TopKRule, nn::TopKOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto rule = ShardingRule::getWhole(op);
+    ArrayRef<int64_t> rows =
+        cast<nn::TopKOp>(op).getInput().getType().getShape().drop_back();
+    for (auto [dim, size] : llvm::enumerate(rows))
+      rule.passThrough(size, 0, dim, dim);
+    return rule;
+  }
+};
 } // namespace
 
 void parallel::attachReductionModels(MLIRContext *context) {
+  nn::TopKOp::attachInterface<TopKRule>(*context);
   nn::ReduceOp::attachInterface<ReduceRule>(*context);
   nn::CumsumOp::attachInterface<CumsumRule>(*context);
 }

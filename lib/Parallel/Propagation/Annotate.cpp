@@ -13,13 +13,18 @@ namespace accel::parallel {
 #include "lib/Parallel/Passes.h.inc"
 
 /// Accelerate's axes, in the order in which ranks are numbered; `dp` is short.
-static constexpr StringLiteral kAxes[] = {
-    "pp", "dp_replicate", dist::kGroupsAxis, "dp_shard", "cp", "sp", "tp",
-    "ep"};
+static constexpr StringLiteral kAxes[] = {"pp",
+                                          "dp_replicate",
+                                          dist::kGroupsAxis,
+                                          "dp_shard",
+                                          dist::MeshOp::kExpertAxis,
+                                          "cp",
+                                          "sp",
+                                          "tp"};
 /// The axes that split the batch, major to minor.
 static constexpr StringLiteral kBatchAxes[] = {
     dist::MeshOp::kMicroBatchAxis, "dp_replicate", dist::kGroupsAxis,
-    dist::MeshOp::kShardAxis};
+    dist::MeshOp::kShardAxis, dist::MeshOp::kExpertAxis};
 /// Those that split sequences.
 static constexpr StringLiteral kSequenceAxes[] = {dist::MeshOp::kContextAxis,
                                                   dist::MeshOp::kUlyssesAxis};

@@ -127,9 +127,13 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
       llvm::map_range(claims, [](auto &of) { return mergeClaims(of); }));
   // An axis that two factors want goes to the heavier claim; the other keeps
   // what stands before it.
+  auto isExchanged = [&](size_t factor) {
+    return rule.factors[factor].kind == FactorKind::Exchanged;
+  };
   for (size_t i = 0; i < merged.size(); ++i)
     for (size_t j = i + 1; j < merged.size(); ++j)
-      settle(merged[i], merged[j]);
+      if (!isExchanged(i) && !isExchanged(j))
+        settle(merged[i], merged[j]);
 
   AxisLists chosen;
   for (auto [factor, claim] : llvm::enumerate(merged)) {

@@ -11,7 +11,8 @@ FailureOr<PartialAxes> parallel::getReducedAxes(const ShardingRule &rule,
   PartialAxes reduced;
   for (auto [factor, axes] : llvm::zip(rule.factors, factorAxes)) {
     if (axes.empty() || factor.kind == FactorKind::PassThrough ||
-        factor.kind == FactorKind::Inside)
+        factor.kind == FactorKind::Inside ||
+        factor.kind == FactorKind::Exchanged)
       continue;
     dist::Reduction kind = factor.kind == FactorKind::Sum ? dist::Reduction::sum
                            : factor.kind == FactorKind::Max

@@ -262,7 +262,8 @@ bool RowFollower::passRule(ShardingRuleOpInterface op, bool isResult,
     }
     behind *= size;
   }
-  if (!factor || rule.factors[*factor].kind == FactorKind::Inside)
+  if (!factor || rule.factors[*factor].kind == FactorKind::Inside ||
+      rule.factors[*factor].kind == FactorKind::Exchanged)
     return stop(op, "an op that needs them in their order");
   // What is looked up is another row where rows are others.
   bool isLookup = isa<nn::GatherOp, nn::GatherNdOp>(op.getOperation());

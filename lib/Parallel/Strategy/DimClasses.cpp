@@ -262,6 +262,11 @@ void DimClasses::weigh(Operation *op) {
       for (Value operand : op->getOperands().take_front())
         classes[number].bytes +=
             6 * getTensorBytes(operand.getType()) / rule.factors[factor].size;
+    } else if (rule.factors[factor].kind == FactorKind::Exchanged) {
+      // Who has which is another strategy's affair (dist-place-experts).
+      for (const OpDim &each : dims)
+        if (llvm::is_contained(*each.factors, factor))
+          classes[number].bytes += getTensorBytes(each.value.getType());
     } else if (rule.factors[factor].kind != FactorKind::PassThrough)
       for (Value result : op->getResults())
         makeSum(result, number);

@@ -90,6 +90,7 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   CombineAttr combine;
   int64_t dim = 0, splitDim = 0;
   DenseI64ArrayAttr permutation;
+  ViewAttr index;
   TypeAttr wire;
   if (std::optional<Type> wireType = op.getWireType())
     wire = TypeAttr::get(*wireType);
@@ -109,14 +110,17 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
       .Case([&](dist::PermuteOp permute) {
         permutation = permute.getSourcesAttr();
       })
+      .Case([&](dist::FetchRowsOp fetch) {
+        index = getView(getContiguous(fetch.getIndex(), loc));
+      })
       .Case([&](dist::BroadcastOp broadcast) {
         permutation =
             commands.getDenseI64ArrayAttr({int64_t(broadcast.getRoot())});
       });
   auto command = CollectiveOp::create(
       commands, loc, *kind, axes, commands.getArrayAttr({getView(source)}),
-      commands.getArrayAttr({getView(places[result])}), combine, dim, splitDim,
-      permutation, wire, "compute");
+      commands.getArrayAttr({getView(places[result])}), index, combine, dim,
+      splitDim, permutation, wire, "compute");
   for (auto [from, to] : {std::pair(dist::kUnitAttr, kUnitAttr),
                           std::pair(dist::kInstanceAttr, kInstanceAttr),
                           std::pair(dist::kInsertedByAttr, kInsertedByAttr)})

@@ -19,6 +19,11 @@ LogicalResult Lowering::lower(Operation *op) {
     return success(); // a sum that its product has made
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](nn::MatmulOp op) { return lowerMatmul(op); })
+      .Case([&](nn::GroupedMatmulOp op) { return lowerGroupedMatmul(op); })
+      .Case([&](nn::GroupedMatmulGradOp op) {
+        return lowerGroupedMatmulGrad(op);
+      })
+      .Case([&](nn::DealRowsOp op) { return lowerDealRows(op); })
       .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
       .Case([&](nn::AttentionGradOp op) { return lowerAttentionGrad(op); })
       .Case([&](func::CallOp op) { return lowerCall(op); })
@@ -124,6 +129,46 @@ ViewAttr Lowering::getRows(Value value, Location reader) {
   Place place = getPlace(value);
   return getView(isRowMajorMatrix(place.view) ? place
                                               : getContiguous(value, reader));
+}
+
+LogicalResult Lowering::lowerGroupedMatmul(nn::GroupedMatmulOp op) {
+  Location loc = op.getLoc();
+  Place matrices = getPlace(op.getRhs());
+  if (!isMatrix(matrices.view))
+    matrices = getContiguous(op.getRhs(), loc);
+  if (op.getTransposeRhs())
+    swapLastDims(matrices.view);
+  ViewAttr rows = getRows(op.getLhs(), loc);
+  ViewAttr groups = getView(getContiguous(op.getGroups(), loc));
+  auto gemm = GroupedGemmOp::create(
+      commands, loc, rows, getView(matrices), groups,
+      getView(createResult(op.getResult(), loc)), /*order=*/nullptr,
+      /*scratch=*/nullptr, /*form=*/nullptr, "compute");
+  return gemm.verify();
+}
+
+LogicalResult Lowering::lowerDealRows(nn::DealRowsOp op) {
+  Location loc = op.getLoc();
+  ViewAttr groups = getView(getContiguous(op.getGroups(), loc)),
+           rank = getView(getContiguous(op.getRank(), loc));
+  SmallVector<ViewAttr> results;
+  for (Value result : op.getResults())
+    results.push_back(getView(createResult(result, loc)));
+  auto deal = DealRowsOp::create(commands, loc, groups, rank, results[0],
+                                 results[1], results[2], op.getNumGroups(),
+                                 op.getRanks(), "compute");
+  return deal.verify();
+}
+
+LogicalResult Lowering::lowerGroupedMatmulGrad(nn::GroupedMatmulGradOp op) {
+  Location loc = op.getLoc();
+  ViewAttr lhs = getRows(op.getLhs(), loc), rhs = getRows(op.getRhs(), loc);
+  ViewAttr groups = getView(getContiguous(op.getGroups(), loc));
+  auto grad = GroupedGemmGradOp::create(
+      commands, loc, lhs, rhs, groups,
+      getView(createResult(op.getResult(), loc)), /*order=*/nullptr,
+      /*scratch=*/nullptr, /*accumulate=*/false, /*form=*/nullptr, "compute");
+  return grad.verify();
 }
 
 ViewAttr Lowering::getMask(Value value, Location reader) {

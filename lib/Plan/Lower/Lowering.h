@@ -63,6 +63,9 @@ public:
 
 private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);
+  mlir::LogicalResult lowerDealRows(nn::DealRowsOp op);
+  mlir::LogicalResult lowerGroupedMatmul(nn::GroupedMatmulOp op);
+  mlir::LogicalResult lowerGroupedMatmulGrad(nn::GroupedMatmulGradOp op);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
   mlir::LogicalResult lowerAttentionGrad(nn::AttentionGradOp op);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);

@@ -44,6 +44,33 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, nn::MatmulOp> {
   }
 };
 
+/// A product of the inner size for each element of the rows that come out, or
+/// go in.
+struct GroupedMatmulCost
+    : CostOpInterface::ExternalModel<GroupedMatmulCost, nn::GroupedMatmulOp> {
+  int64_t getFlops(Operation *op) const {
+    auto matmul = cast<nn::GroupedMatmulOp>(op);
+    return 2 * matmul.getLhs().getType().getDimSize(1) *
+           elements(matmul.getResult());
+  }
+};
+struct GroupedMatmulGradCost
+    : CostOpInterface::ExternalModel<GroupedMatmulGradCost,
+                                     nn::GroupedMatmulGradOp> {
+  int64_t getFlops(Operation *op) const {
+    auto matmul = cast<nn::GroupedMatmulGradOp>(op);
+    return 2 * matmul.getLhs().getType().getDimSize(1) *
+           elements(matmul.getRhs());
+  }
+};
+
+/// A comparison of each element in each of the `k` rounds.
+struct TopKCost : CostOpInterface::ExternalModel<TopKCost, nn::TopKOp> {
+  int64_t getFlops(Operation *op) const {
+    return cast<nn::TopKOp>(op).getK() * elements(op->getOperand(0));
+  }
+};
+
 /// Scores that are not hidden.
 template <typename AttentionLike> int64_t countScores(AttentionLike op) {
   ArrayRef<int64_t> q = op.getQuery().getType().getShape();
@@ -96,13 +123,16 @@ void plan::registerCostModels(DialectRegistry &registry) {
       using Op = typename decltype(tag)::type;
       Op::template attachInterface<ElementwiseCost<Op>>(*context);
     });
-    attachPerElement<0, ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConcatOp,
-                     PadOp, GatherOp, GatherNdOp, ConstantOp, IotaOp,
-                     GradientOp, CompleteOp>(context);
+    attachPerElement<0, DealRowsOp, ReshapeOp, TransposeOp, BroadcastOp,
+                     SliceOp, ConcatOp, PadOp, GatherOp, GatherNdOp, ConstantOp,
+                     IotaOp, GradientOp, CompleteOp>(context);
     attachPerElement<1, ReduceOp, CumsumOp>(context);
     attachPerElement<5, SoftmaxOp, CrossEntropyOp>(context);
     attachPerElement<8, LayerNormOp>(context);
     MatmulOp::attachInterface<MatmulCost>(*context);
+    GroupedMatmulOp::attachInterface<GroupedMatmulCost>(*context);
+    GroupedMatmulGradOp::attachInterface<GroupedMatmulGradCost>(*context);
+    TopKOp::attachInterface<TopKCost>(*context);
     AttentionOp::attachInterface<AttentionCost>(*context);
     AttentionGradOp::attachInterface<AttentionGradCost>(*context);
     ScatterAddOp::attachInterface<ScatterAddCost>(*context);

@@ -80,6 +80,14 @@ struct AlongDimKernel : RowReductionKernel<AlongDimKernel<Op>, Op> {
   }
 };
 
+/// A row chooses its places once, in rounds that read all of it.
+struct TopKKernel : RowReductionKernel<TopKKernel, nn::TopKOp> {
+  bool isRowLocal(Operation *op, unsigned, int64_t rows) const {
+    ArrayRef<int64_t> input = shapeOf(op->getOperand(0));
+    return startsWithinRow(input, static_cast<int64_t>(input.size()) - 1, rows);
+  }
+};
+
 struct CrossEntropyKernel
     : RowReductionKernel<CrossEntropyKernel, nn::CrossEntropyOp> {
   bool isRowLocal(Operation *op, unsigned, int64_t rows) const {
@@ -110,6 +118,7 @@ struct ScatterAddKernel
 
 void plan::attachReductionModels(MLIRContext *context) {
   nn::ReduceOp::attachInterface<ReduceKernel>(*context);
+  nn::TopKOp::attachInterface<TopKKernel>(*context);
   nn::CumsumOp::attachInterface<AlongDimKernel<nn::CumsumOp>>(*context);
   nn::SoftmaxOp::attachInterface<AlongDimKernel<nn::SoftmaxOp>>(*context);
   nn::LayerNormOp::attachInterface<AlongDimKernel<nn::LayerNormOp>>(*context);

@@ -179,8 +179,9 @@ private:
     auto joined = CollectiveOp::create(
         builder, builder.getFusedLoc(locations), first.getCollective(),
         first.getAxes(), builder.getArrayAttr(inputs),
-        builder.getArrayAttr(outputs), first.getCombineAttr(), first.getDim(),
-        first.getSplitDim(), nullptr, nullptr, first.getStream());
+        builder.getArrayAttr(outputs), /*index=*/nullptr,
+        first.getCombineAttr(), first.getDim(), first.getSplitDim(), nullptr,
+        nullptr, first.getStream());
     joined->setDiscardableAttrs(first->getDiscardableAttrDictionary());
     for (CollectiveOp member : bucket.members)
       member.erase();

@@ -4,6 +4,7 @@
 #include "PlanParts.h"
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
+#include "Device/CPU/Gemm/GroupedGemm.h"
 #include "GemmForms.h"
 #include "Kernels.h"
 #include "dialects/NN/Causal.h"
@@ -103,6 +104,8 @@ public:
   }
 
   LogicalResult choose(plan::GemmOp gemm);
+  LogicalResult choose(plan::GroupedGemmOp gemm);
+  LogicalResult choose(plan::GroupedGemmGradOp grad);
   LogicalResult choose(plan::AttentionOp attention);
   LogicalResult choose(plan::AttentionGradOp grad);
   /// Weights that only packed products read are not kept beside the packed
@@ -118,6 +121,9 @@ private:
                            int64_t bytes);
   template <class AttentionLike, class Made>
   void record(AttentionLike attention, const Made &made);
+  template <class Grouped>
+  LogicalResult chooseGrouped(Grouped gemm, rt::cpu::GroupedGemmDesc &desc,
+                              bool isGradient);
   LogicalResult pack(plan::GemmOp gemm, plan::ReadOp read,
                      const rt::cpu::GemmDesc &desc, const rt::cpu::Gemm &made);
 
@@ -270,6 +276,57 @@ void FormChooser::reportMeasured() {
                             "every compilation on this machine";
 }
 
+/// Records a form that gives every thread something to do, and asks for the
+/// order of rows and for scratch.
+template <class Grouped>
+LogicalResult FormChooser::chooseGrouped(Grouped gemm,
+                                         rt::cpu::GroupedGemmDesc &desc,
+                                         bool isGradient) {
+  auto type = getType(gemm.getA().getElement());
+  auto outType = getType(gemm.getC().getElement());
+  if (!type || !outType)
+    return gemm.emitOpError()
+           << "expected a product of f32, bf16 or f64, found "
+           << gemm.getA().getElement();
+  desc.type = *type, desc.outType = *outType;
+  ArrayRef<int64_t> a = gemm.getA().getShape(),
+                    strides = gemm.getC().getStrides();
+  desc.rows = a[0], desc.k = a[1], desc.n = gemm.getC().getShape().back();
+  desc.aRow = gemm.getA().getStrides()[0];
+  desc.cRow = strides[strides.size() - 2];
+  rt::cpu::GroupedGemmForm form = rt::cpu::getDefaultForm(desc, threads);
+  std::unique_ptr<rt::cpu::GroupedGemm> made;
+  if (auto status =
+          rt::cpu::GroupedGemm::create(desc, form, isGradient, 1, made);
+      !status.ok())
+    return gemm.emitOpError() << status.message();
+  if (form.chunkColumns)
+    gemm.setFormAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+        "chunk_columns", builder.getI64IntegerAttr(form.chunkColumns))));
+  gemm.setOrderAttr(addBuffer(gemm.getLoc(), "order", plan::Role::scratch,
+                              made->orderBytes()));
+  gemm.setScratchAttr(addBuffer(gemm.getLoc(), "scratch", plan::Role::scratch,
+                                made->scratchBytes() * threads));
+  return success();
+}
+
+LogicalResult FormChooser::choose(plan::GroupedGemmOp gemm) {
+  ArrayRef<int64_t> strides = gemm.getB().getStrides();
+  rt::cpu::GroupedGemmDesc desc;
+  desc.groups = gemm.getB().getShape()[0];
+  desc.bGroup = strides[0], desc.bRow = strides[1], desc.bCol = strides[2];
+  return chooseGrouped(gemm, desc, /*isGradient=*/false);
+}
+
+LogicalResult FormChooser::choose(plan::GroupedGemmGradOp grad) {
+  rt::cpu::GroupedGemmDesc desc;
+  desc.groups = grad.getC().getShape()[0];
+  desc.bRow = grad.getB().getStrides()[0];
+  desc.cGroup = grad.getC().getStrides()[0];
+  desc.accumulate = grad.getAccumulate();
+  return chooseGrouped(grad, desc, /*isGradient=*/true);
+}
+
 static void copyStrides(plan::ViewAttr view, std::array<int64_t, 3> &strides) {
   std::copy_n(view.getStrides().begin(), 3, strides.begin());
 }
@@ -366,14 +423,16 @@ LogicalResult chooseForms(plan::ProgramOp program, const CpuTarget &target,
   FormChooser chooser(program, threads, target.isHost);
   SmallVector<Operation *> commands;
   program.walk([&](Operation *op) {
-    if (isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(op))
+    if (isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
+            plan::AttentionOp, plan::AttentionGradOp>(op))
       commands.push_back(op);
   });
   for (Operation *op : commands)
-    if (failed(
-            llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(
-                    [&](auto command) { return chooser.choose(command); })))
+    if (failed(llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                   .Case<plan::GemmOp, plan::GroupedGemmOp,
+                         plan::GroupedGemmGradOp, plan::AttentionOp,
+                         plan::AttentionGradOp>(
+                       [&](auto command) { return chooser.choose(command); })))
       return failure();
   chooser.releaseWeights();
   chooser.reportMeasured();

@@ -26,6 +26,9 @@ static constexpr int64_t kProductOfThread = 8 << 10;
 /// The code that oneDNN generates for a product; equal ones share it.
 static constexpr int64_t kProductCode = 128 << 10;
 
+/// Of a grouped product: one for each size of a piece, and two widths.
+static constexpr int64_t kGroupedProducts = 12;
+
 namespace {
 /// Products of one command: an attention has some for each block of queries,
 /// which sees more keys than the one before.
@@ -39,7 +42,9 @@ struct Products {
         })
         .Case([&](plan::AttentionGradOp attention) {
           count = 5 * countBlocks(attention);
-        });
+        })
+        .Case([&](plan::GroupedGemmOp) { count = kGroupedProducts; })
+        .Case([&](plan::GroupedGemmGradOp) { count = 2 * kGroupedProducts; });
   }
 
   template <typename Op> static int64_t countBlocks(Op op) {
@@ -70,8 +75,8 @@ int64_t estimateReserve(plan::ProgramOp program, int64_t threads) {
   llvm::DenseSet<Attribute> shapes; // what oneDNN sees of a product
   program.walk([&](plan::CommandOpInterface command) {
     bytes += kCommand;
-    if (!isa<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp>(
-            command.getOperation()))
+    if (!isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
+             plan::AttentionOp, plan::AttentionGradOp>(command.getOperation()))
       return;
     int64_t products = Products(command).count;
     bytes += products * threads * kProductOfThread;

@@ -77,6 +77,12 @@ public:
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
     if (auto *gemm = std::get_if<GemmCommand>(&command.what))
       return cpu::prepareGemm(*gemm, pool, task);
+    if (auto *grouped = std::get_if<GroupedGemmCommand>(&command.what))
+      return cpu::prepareGroupedGemm(*grouped, pool, task);
+    if (auto *grad = std::get_if<GroupedGemmGradCommand>(&command.what))
+      return cpu::prepareGroupedGemmGrad(*grad, pool, task);
+    if (auto *deal = std::get_if<DealRowsCommand>(&command.what))
+      return cpu::prepareDealRows(*deal, task);
     if (auto *pack = std::get_if<PackCommand>(&command.what))
       return cpu::preparePack(*pack, task);
     if (auto *attention = std::get_if<AttentionCommand>(&command.what))

@@ -46,6 +46,12 @@ private:
 
 Status prepareGemm(const GemmCommand &command, ThreadPool &pool,
                    std::unique_ptr<Task> &task);
+Status prepareGroupedGemm(const GroupedGemmCommand &command, ThreadPool &pool,
+                          std::unique_ptr<Task> &task);
+Status prepareGroupedGemmGrad(const GroupedGemmGradCommand &command,
+                              ThreadPool &pool, std::unique_ptr<Task> &task);
+Status prepareDealRows(const DealRowsCommand &command,
+                       std::unique_ptr<Task> &task);
 Status preparePack(const PackCommand &command, std::unique_ptr<Task> &task);
 Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
                         const KernelLibrary &kernels,

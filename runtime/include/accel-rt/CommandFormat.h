@@ -41,6 +41,56 @@ template <class IO> void describe(IO &io, GemmCommand &gemm) {
   io.field("form", gemm.form);
 }
 
+/// `order` holds which rows are in which group, while it runs.
+struct GroupedGemmCommand {
+  static constexpr const char *kKind = "grouped_gemm";
+  View a, b, groups, c;
+  std::optional<View> order, scratch;
+  Form form;
+};
+template <class IO> void describe(IO &io, GroupedGemmCommand &gemm) {
+  io.view("a", gemm.a, Access::Read);
+  io.view("b", gemm.b, Access::Read);
+  io.view("groups", gemm.groups, Access::Read);
+  io.view("c", gemm.c, Access::Write);
+  io.view("order", gemm.order, Access::Both);
+  io.view("scratch", gemm.scratch, Access::Both);
+  io.field("form", gemm.form);
+}
+
+struct GroupedGemmGradCommand {
+  static constexpr const char *kKind = "grouped_gemm_grad";
+  View a, b, groups, c;
+  std::optional<View> order, scratch;
+  bool accumulate = false;
+  Form form;
+};
+template <class IO> void describe(IO &io, GroupedGemmGradCommand &grad) {
+  io.view("a", grad.a, Access::Read);
+  io.view("b", grad.b, Access::Read);
+  io.view("groups", grad.groups, Access::Read);
+  io.view("c", grad.c, grad.accumulate ? Access::Both : Access::Write);
+  io.view("order", grad.order, Access::Both);
+  io.view("scratch", grad.scratch, Access::Both);
+  io.field("accumulate", grad.accumulate);
+  io.field("form", grad.form);
+}
+
+struct DealRowsCommand {
+  static constexpr const char *kKind = "deal_rows";
+  View groups, rank, rows, own, places;
+  int64_t numGroups = 1, ranks = 1;
+};
+template <class IO> void describe(IO &io, DealRowsCommand &deal) {
+  io.view("groups", deal.groups, Access::Read);
+  io.view("rank", deal.rank, Access::Read);
+  io.view("rows", deal.rows, Access::Write);
+  io.view("own", deal.own, Access::Write);
+  io.view("places", deal.places, Access::Write);
+  io.field("num_groups", deal.numGroups);
+  io.field("ranks", deal.ranks);
+}
+
 struct AttentionCommand {
   static constexpr const char *kKind = "attention";
   View query, key, value;
@@ -148,6 +198,7 @@ struct CollectiveCommand {
   std::string kind; ///< all_reduce, reduce_scatter, … as in the dialect.
   std::vector<std::string> axes;
   std::vector<View> inputs, outputs;
+  std::optional<View> index; ///< Of fetch_rows.
   std::string combine; ///< sum, max, min; empty if the kind does not reduce.
   int64_t dim = 0, splitDim = 0;
   std::vector<int64_t> permutation;
@@ -158,6 +209,7 @@ template <class IO> void describe(IO &io, CollectiveCommand &collective) {
   io.field("axes", collective.axes);
   io.view("inputs", collective.inputs, Access::Read);
   io.view("outputs", collective.outputs, Access::Write);
+  io.view("index", collective.index, Access::Read);
   io.field("combine", collective.combine);
   io.field("dim", collective.dim);
   io.field("split_dim", collective.splitDim);
@@ -296,7 +348,8 @@ struct Command {
   std::variant<GemmCommand, AttentionCommand, KernelCommand, CollectiveCommand,
                SendCommand, RecvCommand, GroupCommand, CopyCommand, FillCommand,
                PackCommand, CoordinateCommand, ReadCommand, WriteCommand,
-               RecordCommand, WaitCommand, AttentionGradCommand>
+               RecordCommand, WaitCommand, AttentionGradCommand,
+               GroupedGemmCommand, GroupedGemmGradCommand, DealRowsCommand>
       what;
   std::string stream = "compute";
   /// The ONNX node that it stands for; every error of the command names it.

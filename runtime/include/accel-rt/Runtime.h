@@ -39,6 +39,14 @@ struct RunOptions {
   std::function<Status(const struct ControlSize &,
                        std::unique_ptr<class ControlCenter> &)>
       ownControl;
+  /// What ranks exchange data by: "host" (or empty): processes of one machine,
+  /// forked from this one. "mpi": mpirun or srun has started this process for
+  /// one rank, and others for the other ranks, on any machines.
+  std::string comm;
+  /// A network of the caller's own, in the place of MPI's, and what this
+  /// machine is called there.
+  std::function<Status(std::unique_ptr<class Network> &, std::string &)>
+      ownNetwork;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;
@@ -110,6 +118,16 @@ struct RunResult {
   /// Of the entry eval, if that was called: the mean over its batches.
   std::optional<double> evalLoss;
   DType evalLossType = DType::F32;
+  /// Bytes that each rank has for messages to other machines, among
+  /// reservedBytes, but not in the plan; and where its ranks are.
+  uint64_t networkBytes = 0;
+  std::string machines;
+  /// Set where another process oversees the run and tells of it: the exit code
+  /// of this one, which says nothing but an error of its own.
+  std::optional<int> silentExit;
+  /// Where there are other processes: tells them that this one, which oversees
+  /// the run, ends with an exit code. Called last, whatever became of the run.
+  std::function<void(int)> leave;
   int interruptedBy = 0; ///< The signal that ended the run; 0: none.
   /// Where it is, as a clause for the end of an error; empty: none is saved.
   std::string lastCheckpoint;
@@ -120,14 +138,15 @@ struct RunResult {
 
 /// Runs the executable's `load` and then `entry` as often as is asked for, on
 /// all ranks, which are processes forked from this one (call
-/// it before starting threads). On an error no rank is left running and no file
-/// is changed, except that complete checkpoints stay, and that a step whose
-/// loss or norm is not finite ends the run with an error after the weights of
-/// the step before were saved. SIGINT, SIGTERM and SIGHUP are errors, too,
-/// unless the caller ignores them; training that saves checkpoints ends after
-/// the step at hand, with one more of them, unless a second signal comes half
-/// a second later or after that. The caller ignores SIGPIPE, if its callbacks
-/// write to pipes.
+/// it before starting threads), or one of them, of which the others are started
+/// by other processes that call this, too (RunOptions::comm). On an error no
+/// rank is left running and no file is changed, except that complete
+/// checkpoints stay, and that a step whose loss or norm is not finite ends the
+/// run with an error after the weights of the step before were saved. SIGINT,
+/// SIGTERM and SIGHUP are errors, too, unless the caller ignores them; training
+/// that saves checkpoints ends after the step at hand, with one more of them,
+/// unless a second signal comes half a second later or after that. The caller
+/// ignores SIGPIPE, if its callbacks write to pipes.
 Status runExecutable(const RunOptions &options, RunResult &result);
 
 } // namespace accel::rt

@@ -196,6 +196,20 @@ func.func @f(%x: tensor<8x4xf32>) {
 }
 // -----
 dist.mesh @m ["dp" = 2]
+func.func @f(%x: tensor<8x4xf32>, %i: tensor<3xi64>) {
+  // expected-error @below {{expected a result of type 'tensor<3x4xf32>', found 'tensor<8x4xf32>'}}
+  dist.fetch_rows %x, %i over @m {dp} : (tensor<8x4xf32>, tensor<3xi64>) -> tensor<8x4xf32>
+  return
+}
+// -----
+dist.mesh @m ["dp" = 2]
+func.func @f(%x: tensor<f32>, %i: tensor<3xi64>) {
+  // expected-error @below {{expected rows, found 'tensor<f32>'}}
+  dist.fetch_rows %x, %i over @m {dp} : (tensor<f32>, tensor<3xi64>) -> tensor<3xf32>
+  return
+}
+// -----
+dist.mesh @m ["dp" = 2]
 func.func @f(%x: tensor<8xf32>) {
   // expected-error @below {{expected a permutation of 2 ranks as sources, found [0, 0]}}
   dist.permute %x over @m {dp} sources [0, 0] : tensor<8xf32>

@@ -34,6 +34,9 @@ func.func @collectives(%x: tensor<8x64xf32>) -> tensor<i64> {
   %4 = dist.all_slice %3 over @m {dp_replicate} dim 0 : (tensor<16x16xf32>) -> tensor<8x16xf32>
   // CHECK: dist.all_to_all %{{.*}} over @m {tp} split 0 concat 1 : (tensor<8x16xf32>) -> tensor<2x64xf32>
   %5 = dist.all_to_all %4 over @m {tp} split 0 concat 1 : (tensor<8x16xf32>) -> tensor<2x64xf32>
+  %index = nn.constant dense<[0, -1, 7]> : tensor<3xi64>
+  // CHECK: dist.fetch_rows %{{.*}}, %{{.*}} over @m {tp} wire bf16 : (tensor<2x64xf32>, tensor<3xi64>) -> tensor<3x64xf32>
+  %rows = dist.fetch_rows %5, %index over @m {tp} wire bf16 : (tensor<2x64xf32>, tensor<3xi64>) -> tensor<3x64xf32>
   // CHECK: dist.permute %{{.*}} over @m {tp} sources [3, 0, 1, 2] : tensor<2x64xf32>
   %6 = dist.permute %5 over @m {tp} sources [3, 0, 1, 2] : tensor<2x64xf32>
   // CHECK: dist.broadcast %{{.*}} over @m {tp} root 2 : tensor<2x64xf32>

@@ -42,3 +42,30 @@ func.func @cumsum(%x: tensor<2x3xf32>) {
   %0 = nn.cumsum %x dim 5 : tensor<2x3xf32>
   return
 }
+
+// -----
+
+func.func @top_of_few(%x: tensor<2x3xf32>) {
+  // expected-error @below {{expected 'k' in [1, 3], the elements of a row, found 4}}
+  // expected-error @below {{'nn.top_k' op failed to infer returned types}}
+  %0 = nn.top_k %x k 4 : (tensor<2x3xf32>) -> tensor<2x4xi64>
+  return
+}
+
+// -----
+
+func.func @top_of_none(%x: tensor<2x3xf32>) {
+  // expected-error @below {{expected 'k' in [1, 3], the elements of a row, found 0}}
+  // expected-error @below {{'nn.top_k' op failed to infer returned types}}
+  %0 = nn.top_k %x k 0 : (tensor<2x3xf32>) -> tensor<2x0xi64>
+  return
+}
+
+// -----
+
+func.func @top_of_a_number(%x: tensor<f32>) {
+  // expected-error @below {{expected rows, found 'tensor<f32>'}}
+  // expected-error @below {{'nn.top_k' op failed to infer returned types}}
+  %0 = nn.top_k %x k 1 : (tensor<f32>) -> tensor<1xi64>
+  return
+}

@@ -153,6 +153,96 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 2 {
   plan.buffer @a : input shared at 0, 64 bytes
   plan.body @f engine cpu {
+    // expected-error @below {{expected groups that 2 ranks divide, found 3}}
+    plan.deal_rows @a[4xi64], @a[i64] -> @a[3xi64], @a[3xi64], @a[2xi64] num_groups 3 ranks 2
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  plan.buffer @a : input shared at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected [R] and a rank -> [room], [room] and the rank's part of [R], found [4] -> [3], [2] and [2]}}
+    plan.deal_rows @a[4xi64], @a[i64] -> @a[3xi64], @a[2xi64], @a[2xi64] num_groups 4 ranks 2
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  plan.buffer @a : input shared at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected views of i64, found #plan.view<@a[3xf32]>}}
+    plan.deal_rows @a[4xi64], @a[i64] -> @a[3xf32], @a[3xi64], @a[2xi64] num_groups 4 ranks 2
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  plan.buffer @a : input shared at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected one input, and an index of i64 on fetch_rows}}
+    plan.collective fetch_rows over dp (@a[4x4xf32]) -> @a[3x4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  plan.buffer @a : input shared at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected no index on all_gather}}
+    plan.collective all_gather over dp (@a[2xf32]) at @a[1xi64] -> @a[4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected [R, K] · [G, K, N] -> [R, N], found [4, 4] · [2, 2, 4] -> [4, 4]}}
+    plan.grouped_gemm @a[4x4xf32], @a[2x2x4xf32] of @a[4xi64] -> @a[4x4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a group, of i64 or i32, for each of 4 rows, found #plan.view<@a[2xi64]>}}
+    plan.grouped_gemm @a[4x2xf32], @a[2x2x4xf32] of @a[2xi64] -> @a[4x4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected a group, of i64 or i32, for each of 4 rows, found #plan.view<@a[4xf32]>}}
+    plan.grouped_gemm @a[4x2xf32], @a[2x2x4xf32] of @a[4xf32] -> @a[4x4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected [R, K]ᵀ · [R, N] -> [G, K, N], found [4, 4] · [2, 4] -> [1, 4, 4]}}
+    plan.grouped_gemm_grad @a[4x4xf32], @a[2x4xf32] of @a[4xi64] -> @a[1x4x4xf32]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  plan.buffer @a : input shared at 0, 64 bytes
+  plan.body @f engine cpu {
     // expected-error @below {{expected as many outputs as inputs (1), found 0}}
     plan.collective all_gather over dp (@a[4xf32]) -> 
   }

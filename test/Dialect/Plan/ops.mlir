@@ -25,6 +25,7 @@ plan.program @main stage 1 ranks 2 mesh @m {
   plan.buffer @s : communication shared at 0, 256 bytes
   plan.buffer @t : scratch device at 1600, 64 bytes
   plan.buffer @i : activation device at 1664, 8 bytes
+  plan.buffer @g : activation device at 1728, 32 bytes
   // CHECK: plan.body @load engine cpu
   plan.body @load engine cpu {
     // CHECK: plan.read state "weight" -> @w[8x8xf32] of [16/dp, 8]{{$}}
@@ -39,6 +40,18 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.gemm @x[8x8xf32], @w[8x8xf32 strides [1, 8]] packed @p[512xi8] + @k[8xf32] -> accumulate @y[8x8xf32] scratch @t[64xi8] form {chunk_rows = 4}
     // CHECK-NEXT: plan.gemm @x[8x8xf32], @w[8x8xf32] -> @y[8x8xf32]{{$}}
     plan.gemm @x[8x8xf32 at 0 strides [8, 1]], @w[8x8xf32] -> @y[8x8xf32] on compute
+    // CHECK-NEXT: plan.grouped_gemm @x[4x8xf32], @w[8x8x1xf32 strides [8, 1, 8]] of @g[4xi64] -> @y[4x1xf32] order @t[64xi8] scratch @t[64xi8] form {chunk_columns = 64}{{$}}
+    plan.grouped_gemm @x[4x8xf32], @w[8x8x1xf32 strides [8, 1, 8]] of @g[4xi64] -> @y[4x1xf32] order @t[64xi8] scratch @t[64xi8] form {chunk_columns = 64}
+    // CHECK-NEXT: plan.grouped_gemm @x[8x8xf32], @w[1x8x8xf32] of @g[8xi32] -> @y[8x8xf32]{{$}}
+    plan.grouped_gemm @x[8x8xf32], @w[1x8x8xf32] of @g[8xi32] -> @y[8x8xf32]
+    // CHECK-NEXT: plan.grouped_gemm_grad @x[4x8xf32], @y[4x2xf32] of @g[4xi64] -> accumulate @w[4x8x2xf32] order @t[64xi8] scratch @t[64xi8] form {chunk_columns = 64}{{$}}
+    plan.grouped_gemm_grad @x[4x8xf32], @y[4x2xf32] of @g[4xi64] -> accumulate @w[4x8x2xf32] order @t[64xi8] scratch @t[64xi8] form {chunk_columns = 64}
+    // CHECK-NEXT: plan.grouped_gemm_grad @x[4x8xf32], @y[4x2xf32] of @g[4xi64] -> @w[4x8x2xf32]{{$}}
+    plan.grouped_gemm_grad @x[4x8xf32], @y[4x2xf32] of @g[4xi64] -> @w[4x8x2xf32]
+    // CHECK-NEXT: plan.deal_rows @g[4xi64], @i[i64] -> @x[3xi64], @y[3xi64], @s[2xi64] num_groups 4 ranks 2{{$}}
+    plan.deal_rows @g[4xi64], @i[i64] -> @x[3xi64], @y[3xi64], @s[2xi64] num_groups 4 ranks 2
+    // CHECK-NEXT: plan.collective fetch_rows over dp (@s[4x4xf32]) at @g[3xi64] -> @y[3x4xf32]{{$}}
+    plan.collective fetch_rows over dp (@s[4x4xf32]) at @g[3xi64] -> @y[3x4xf32]
     // CHECK: plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 5.000000e-01 causal zero_masked_rows{{$}}
     plan.attention @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows
     // CHECK-NEXT: plan.attention {{.*}} -> @y[1x2x4x8xf32], @x[1x2x4xf32] scale 5.000000e-01 causal column_offset 1 scratch @t[64xi8] form {block_queries = 64}{{$}}

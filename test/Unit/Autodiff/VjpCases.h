@@ -111,6 +111,16 @@ inline const VjpCase kVjpCases[] = {
     MATMUL("matmul_batched", "2x2x3", "2x3x4", "", "2x2x4"),
     MATMUL("matmul_batched_tt", "2x3x2", "2x4x3",
            "{transpose_lhs, transpose_rhs}", "2x2x4"),
+    {"grouped_matmul", "4x3 2x3x5",
+     "%g = nn.constant dense<[1, 0, -1, 1]> : tensor<4xi64> "
+     "%r = nn.grouped_matmul %0, %1, %g : (tensor<4x3xf64>, tensor<2x3x5xf64>, "
+     "tensor<4xi64>) -> tensor<4x5xf64> ",
+     "4x5"},
+    {"grouped_matmul_nt", "4x3 3x5x3",
+     "%g = nn.constant dense<[2, 0, 2, 2]> : tensor<4xi32> "
+     "%r = nn.grouped_matmul %0, %1, %g {transpose_rhs} : (tensor<4x3xf64>, "
+     "tensor<3x5x3xf64>, tensor<4xi32>) -> tensor<4x5xf64> ",
+     "4x5"},
     MATMUL("matmul_shared", "2x2x3", "3x4", "", "2x2x4"),
     MATMUL("matmul_shared_nt", "2x5x2x3", "4x3", "{transpose_rhs}", "2x5x2x4"),
     MATMUL("matmul_shared_tn", "2x3x2", "3x4", "{transpose_lhs}", "2x2x4"),
@@ -504,6 +514,12 @@ inline const VjpCase kVjpCases[] = {
      "%r = nn.scatter_add %0, %i, %1 dim 1 : (tensor<2x3xf64>, tensor<4xi64>, "
      "tensor<2x4xf64>) -> tensor<2x3xf64> ",
      "2x3"},
+    {"scatter_add_of_batches", "2x3x2 2x2x2x2",
+     "%i = nn.constant dense<[[[0, 2], [0, -1]], [[1, 1], [1, 0]]]> : "
+     "tensor<2x2x2xi64> %r = nn.scatter_add %0, %i, %1 dim 1 {batch_dims = 1 : "
+     "i64} : (tensor<2x3x2xf64>, tensor<2x2x2xi64>, tensor<2x2x2x2xf64>) -> "
+     "tensor<2x3x2xf64> ",
+     "2x3x2"},
     {"softmax_first", "3x2", "%r = nn.softmax %0 dim 0 : tensor<3x2xf64> ",
      "3x2"},
     {"log_softmax", "2x4", "%r = nn.softmax %0 dim 1 {log} : tensor<2x4xf64> ",

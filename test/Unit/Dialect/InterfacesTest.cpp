@@ -51,8 +51,10 @@ TEST_F(Interfaces, AllHaveAMeaning) {
 TEST_F(Interfaces, AllHaveACost) {
   expectOnAllBut<CostOpInterface>({"nn.dropout", "nn.stop_gradient"});
 }
+// Rows are dealt by localisation, on one rank's tensors.
 TEST_F(Interfaces, AllHaveAShardingRule) {
-  expectOnAllBut<ShardingRuleOpInterface>({"nn.dropout", "nn.stop_gradient"});
+  expectOnAllBut<ShardingRuleOpInterface>(
+      {"nn.dropout", "nn.stop_gradient", "nn.deal_rows"});
 }
 // Dropout is expanded, and stops are dropped, by nn-build-step, before anything
 // asks; products and
@@ -60,12 +62,14 @@ TEST_F(Interfaces, AllHaveAShardingRule) {
 // whole sums are gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>(
-      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
+       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
        "nn.complete", "nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>(
-      {"nn.matmul", "nn.attention", "nn.attention_grad", "nn.gradient",
+      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
+       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
        "nn.complete", "nn.dropout", "nn.stop_gradient"});
 }
 } // namespace

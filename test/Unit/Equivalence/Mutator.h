@@ -20,6 +20,8 @@ public:
   std::string changeLocal();
   /// One rank's program where sequences, heads or a vocabulary are split.
   std::string changeSplits();
+  /// One rank's program where ranks have experts of their own.
+  std::string changeExperts();
   /// Where values of a program in phase `dist` or `decided` are said to be;
   /// what it computes as a whole stays as it is.
   std::string changePlacement();
@@ -93,6 +95,16 @@ private:
   bool changeRankNumber();
   bool dropMask();
   bool cutFirst();
+  bool exchangeFor(mlir::OpOperand &operand);
+  bool changeRowNumbers();
+  bool changeSentRows();
+  bool dropFetch();
+  bool scaleRows();
+  bool changeExpertNumbers();
+  bool changeDealing();
+  bool transposeExperts();
+  bool sumMatrices();
+  bool changeChoice();
 
   mlir::ModuleOp module;
   std::mt19937 random;

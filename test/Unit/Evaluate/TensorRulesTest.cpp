@@ -35,6 +35,28 @@ TEST_F(TensorRules, MatmulBatches) {
               ElementsAre(21, 43));
 }
 
+TEST_F(TensorRules, GroupedMatmul) {
+  List x = {1, 2, 3, 4, 5, 6}, w = {1, 2, 3, 4, 10, 20, 30, 40};
+  List groups = {1, -1, 0};
+  EXPECT_THAT(evaluate("nn.grouped_matmul %0, %1, %2",
+                       {{"3x2xf32", x}, {"2x2x2xf32", w}, {"3xi64", groups}},
+                       "3x2xf32"),
+              ElementsAre(70, 100, 0, 0, 23, 34));
+  EXPECT_THAT(evaluate("nn.grouped_matmul %0, %1, %2 {transpose_rhs}",
+                       {{"3x2xf32", x}, {"2x2x2xf32", w}, {"3xi32", groups}},
+                       "3x2xf32"),
+              ElementsAre(50, 110, 0, 0, 17, 39));
+}
+
+TEST_F(TensorRules, GroupedMatmulGrad) {
+  List x = {1, 2, 3, 4, 5, 6, 7, 8}, y = {1, 10, 100, 1000};
+  EXPECT_THAT(
+      evaluate("nn.grouped_matmul_grad %0, %1, %2 num_groups 3",
+               {{"4x2xf32", x}, {"4x1xf32", y}, {"4xi64", {2, 0, -1, 2}}},
+               "3x2x1xf32"),
+      ElementsAre(30, 40, 0, 0, 7001, 8002));
+}
+
 //===----------------------------------------------------------------------===//
 // Norm
 //===----------------------------------------------------------------------===//
@@ -284,6 +306,18 @@ TEST_F(TensorRules, Reduce) {
       ElementsAre(-56));
   EXPECT_TRUE(std::isnan(evaluate("nn.reduce max %0 dims [0]",
                                   {{"3xf32", {1, NAN, 2}}}, "f32")[0]));
+}
+
+TEST_F(TensorRules, TopK) {
+  double nan = std::nan(""), infinity = INFINITY;
+  List x = {1, 3, 2, 3, -infinity, nan, infinity, nan};
+  EXPECT_THAT(evaluate("nn.top_k %0 k 3", {{"2x4xf64", x}}, "2x3xi64"),
+              ElementsAre(1, 3, 2, 1, 3, 2)); // equal ones as they stand
+  EXPECT_THAT(
+      evaluate("nn.top_k %0 k 4 {smallest}", {{"2x4xf64", x}}, "2x4xi64"),
+      ElementsAre(0, 2, 1, 3, 0, 2, 1, 3));
+  EXPECT_THAT(evaluate("nn.top_k %0 k 2", {{"1x3xi64", {-5, 7, 7}}}, "1x2xi64"),
+              ElementsAre(1, 2));
 }
 
 TEST_F(TensorRules, Cumsum) {

@@ -115,6 +115,24 @@ const OpCase kOps[] = {
      "nn.matmul %0, %1 {transpose_lhs} : (tensor<2x6x4xf32>, "
      "tensor<2x6x8xf32>) -> tensor<2x4x8xf32>",
      "tensor<2x4x8xf32>"},
+    {"grouped_matmul",
+     "%0: tensor<8x6xf32>, %1: tensor<3x6x4xf32>, %2: tensor<8xi64>",
+     "nn.grouped_matmul %0, %1, %2 : (tensor<8x6xf32>, tensor<3x6x4xf32>, "
+     "tensor<8xi64>) -> tensor<8x4xf32>",
+     "tensor<8x4xf32>"},
+    {"grouped_matmul_nt",
+     "%0: tensor<8x6xf32>, %1: tensor<3x4x6xf32>, %2: tensor<8xi64>",
+     "nn.grouped_matmul %0, %1, %2 {transpose_rhs} : (tensor<8x6xf32>, "
+     "tensor<3x4x6xf32>, tensor<8xi64>) -> tensor<8x4xf32>",
+     "tensor<8x4xf32>"},
+    {"grouped_matmul_grad",
+     "%0: tensor<8x6xf32>, %1: tensor<8x4xf32>, %2: tensor<8xi64>",
+     "nn.grouped_matmul_grad %0, %1, %2 num_groups 3 : (tensor<8x6xf32>, "
+     "tensor<8x4xf32>, tensor<8xi64>) -> tensor<3x6x4xf32>",
+     "tensor<3x6x4xf32>"},
+    {"top_k", "%0: tensor<4x2x6xf32>",
+     "nn.top_k %0 k 3 : (tensor<4x2x6xf32>) -> tensor<4x2x3xi64>",
+     "tensor<4x2x3xi64>"},
     {"reshape_merge", "%0: tensor<2x3x8xf32>",
      "nn.reshape %0 : (tensor<2x3x8xf32>) -> tensor<6x8xf32>",
      "tensor<6x8xf32>"},

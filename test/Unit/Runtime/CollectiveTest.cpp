@@ -5,6 +5,7 @@
 #include "RunFixture.h"
 #include "WalledDevice.h"
 
+#include <filesystem>
 #include <functional>
 
 using namespace accel::rt;
@@ -173,7 +174,22 @@ protected:
     options.repeats = 2; // the second call must find clean barriers
     ASSERT_EQ(run(), "");
     EXPECT_EQ(readNpy(folder / "out/y.npy"), y);
+    // Another pattern of machines each time: one of them has all but one rank,
+    // they take turns, each has one, pairs.
+    std::vector<std::string> machines(static_cast<size_t>(n), "a");
+    int pattern = patterns++ % 4;
+    for (int64_t rank = 0; rank < n; ++rank)
+      if (int64_t other = pattern == 0   ? rank == n - 1
+                          : pattern == 1 ? rank % 2
+                          : pattern == 2 ? rank
+                                         : rank / 2)
+        machines[static_cast<size_t>(rank)] =
+            std::string(1, static_cast<char>('a' + other));
+    std::filesystem::remove_all(folder / "out");
+    ASSERT_EQ(runOn(machines), "") << "pattern " << pattern;
+    EXPECT_EQ(readNpy(folder / "out/y.npy"), y) << "pattern " << pattern;
   }
+  static inline int patterns = 0;
 
   static CollectiveCommand collective(std::string kind,
                                       std::vector<std::string> axes) {
@@ -327,6 +343,10 @@ TEST_P(Collectives, SendsAndReceivesInAGroup) {
   write(executable);
   options.repeats = 50;
   ASSERT_EQ(run(), "");
+  EXPECT_EQ(readNpy(folder / "out/y.npy"),
+            (std::vector<float>{4.5, 5.5, 6.5, 7.5, .5, 1.5, 2.5, 3.5}));
+  std::filesystem::remove_all(folder / "out");
+  ASSERT_EQ(runOn({"a", "b"}), "");
   EXPECT_EQ(readNpy(folder / "out/y.npy"),
             (std::vector<float>{4.5, 5.5, 6.5, 7.5, .5, 1.5, 2.5, 3.5}));
 }

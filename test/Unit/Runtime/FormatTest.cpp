@@ -56,13 +56,18 @@ Executable everyCommand() {
   auto &commands = executable.programs[0].bodies[2].commands;
   commands.push_back(
       command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
+  commands.push_back(
+      command(GroupedGemmCommand{x, y, x, y, x, y, form}, "Experts"));
+  commands.push_back(command(DealRowsCommand{x, y, x, y, x, 4, 2}, "Experts"));
+  commands.push_back(
+      command(GroupedGemmGradCommand{x, y, x, y, x, y, true, form}, "Experts"));
   commands.push_back(command(attention, "Attention"));
   commands.push_back(command(grad, "Attention"));
   commands.push_back(
       command(KernelCommand{"kernel_0", {x}, {y}, 7, 3, {"x"}}, "Gelu"));
   commands.push_back(command(
       CollectiveCommand{
-          "all_reduce", {"dp"}, {x}, {y}, "sum", 1, 1, {1, 0}, DType::BF16},
+          "all_reduce", {"dp"}, {x}, {y}, x, "sum", 1, 1, {1, 0}, DType::BF16},
       "Sum"));
   commands.push_back(command(SendCommand{x, "dp", 1, 3}, "Send"));
   commands.push_back(command(RecvCommand{x, "dp", -1, 3}, "Recv"));
@@ -148,11 +153,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"10\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"11\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"10\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"11\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"10\"", "\"version\":10", "expected format version 10"},
+      {"\"version\":\"11\"", "\"version\":11", "expected format version 11"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -257,8 +262,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"10\"", "\"version\":\"11\"",
-       "expected format version 10, found 11"},
+      {"\"version\":\"11\"", "\"version\":\"12\"",
+       "expected format version 11, found 12"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -443,6 +448,10 @@ TEST(Format, NamesEachInputOfAKernelOrNone) {
       kernel->inputNames = {"x", ""};
     else if (auto *gemm = std::get_if<GemmCommand>(&command.what))
       gemm->scratch.reset();
+    else if (auto *grouped = std::get_if<GroupedGemmCommand>(&command.what))
+      grouped->scratch.reset();
+    else if (auto *grad = std::get_if<GroupedGemmGradCommand>(&command.what))
+      grad->scratch.reset();
   Status status =
       writeExecutableFile(executable, tinySections(), folder / "a.accx");
   ASSERT_FALSE(status.ok());

@@ -3,6 +3,7 @@
 #ifndef ACCEL_TEST_UNIT_RUNTIME_RUNFIXTURE_H
 #define ACCEL_TEST_UNIT_RUNTIME_RUNFIXTURE_H
 
+#include "Conformance/SocketNetwork.h"
 #include "Data/OpenTensor.h"
 #include "TinyExecutable.h"
 #include "accel-rt/Runtime.h"
@@ -12,6 +13,8 @@
 #include <cmath>
 #include <fcntl.h>
 #include <fstream>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace accel::rt::test {
 
@@ -62,6 +65,44 @@ protected:
   std::string run() {
     Status status = runExecutable(options, result);
     return status.ok() ? "" : status.message();
+  }
+  /// The same by a process for each rank, on machines of these names.
+  std::string runOn(const std::vector<std::string> &machines) {
+    conformance::SocketMesh mesh;
+    int64_t ranks = static_cast<int64_t>(machines.size());
+    EXPECT_TRUE(conformance::SocketMesh::create(ranks, mesh).ok());
+    RunOptions before = options;
+    auto join = [&](int64_t rank) {
+      options.ownNetwork = [&, rank](std::unique_ptr<Network> &network,
+                                     std::string &machine) {
+        network = mesh.join(rank);
+        machine = machines[static_cast<size_t>(rank)];
+        return Status();
+      };
+    };
+    std::vector<pid_t> others;
+    for (int64_t rank = 1; rank < ranks; ++rank) {
+      others.push_back(fork());
+      if (others.back() != 0)
+        continue;
+      join(rank);
+      (void)run();
+      _exit(result.silentExit.value_or(99));
+    }
+    join(0);
+    std::string message = run();
+    int code = message.empty() ? 0 : 1;
+    if (result.leave)
+      result.leave(code);
+    for (pid_t other : others) {
+      int status = 0;
+      waitpid(other, &status, 0);
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == code)
+          << message << ", " << status;
+    }
+    options = before;
+    result = RunResult();
+    return message;
   }
   TemporaryFolder folder;
   RunOptions options;

@@ -214,6 +214,46 @@ TEST(KernelTypes, ComparesSelectsAndCountsThroughBooleans) {
   }
 }
 
+TEST(KernelTypes, ChoosesTheGreatestAsTheyStand) {
+  Kernel kernel(R"(
+    func.func private @k(%x: tensor<6x9xf32>, %i: tensor<6x9xi32>) -> (tensor<6x4xi64>, tensor<6x9xi64>, tensor<6x3xi64>)
+        attributes {plan.kernel, plan.rows = 6 : i64} {
+      %t = nn.top_k %x k 4 : (tensor<6x9xf32>) -> tensor<6x4xi64>
+      %u = nn.top_k %x k 9 {smallest} : (tensor<6x9xf32>) -> tensor<6x9xi64>
+      %v = nn.top_k %i k 3 : (tensor<6x9xi32>) -> tensor<6x3xi64>
+      return %t, %u, %v : tensor<6x4xi64>, tensor<6x9xi64>, tensor<6x3xi64>
+    })");
+  auto x = randoms<float>(54);
+  float infinity = std::numeric_limits<float>::infinity();
+  for (size_t i = 0; i < 54; i += 3)
+    x[i] = std::round(x[i]); // some are equal
+  x[3] = x[7] = -infinity, x[12] = infinity, x[13] = std::nanf("");
+  x[20] = -std::nanf(""), x[27] = 0.0f, x[28] = -0.0f;
+  std::vector<int32_t> integers(54);
+  for (size_t i = 0; i < 54; ++i)
+    integers[i] = static_cast<int32_t>(i * 7 % 5) - 2;
+  std::vector<int64_t> greatest(24), least(54), ofIntegers(18);
+  EXPECT_EQ(kernel({x.data(), integers.data(), greatest.data(), least.data(),
+                    ofIntegers.data()}),
+            0);
+  auto isGreater = [](auto a, auto b) { return a > b || (a != a && b == b); };
+  auto expect = [&](const auto *row, const int64_t *found, size_t count,
+                    bool smallest) {
+    std::vector<int64_t> places(9);
+    std::iota(places.begin(), places.end(), 0);
+    std::stable_sort(places.begin(), places.end(), [&](int64_t i, int64_t j) {
+      return smallest ? isGreater(row[j], row[i]) : isGreater(row[i], row[j]);
+    });
+    for (size_t at = 0; at < count; ++at)
+      EXPECT_EQ(found[at], places[at]) << at;
+  };
+  for (size_t row = 0; row < 6; ++row) {
+    expect(&x[row * 9], &greatest[row * 4], 4, false);
+    expect(&x[row * 9], &least[row * 9], 9, true);
+    expect(&integers[row * 9], &ofIntegers[row * 3], 3, false);
+  }
+}
+
 TEST(KernelTypes, CrossEntropyIgnoresAndRefusesLabels) {
   Kernel kernel(R"(
     func.func private @k(%x: tensor<4x50xf32>, %l: tensor<4xi64>) -> tensor<4xf32>

@@ -1,5 +1,5 @@
-// The scalar code of reductions and running sums. Sums may be reassociated, so
-// that LLVM keeps several partial ones in vectors.
+// The scalar code of reductions, running sums and choices of the greatest. Sums
+// may be reassociated, so that LLVM keeps several partial ones in vectors.
 
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
@@ -181,9 +181,117 @@ struct CumsumElement
                   })[0];
   }
 };
+/// An integer that is greater, with sign, the greater the element is: bits of a
+/// float that is negative but for the sign turned, zeros made one and NaNs too.
+static Value emitOrder(ImplicitLocOpBuilder &b, Value x, bool without) {
+  auto type = dyn_cast<FloatType>(x.getType());
+  if (!type) {
+    Type wide = b.getI64Type();
+    if (x.getType() == wide)
+      return x;
+    return without ? Value(arith::ExtUIOp::create(b, wide, x))
+                   : Value(arith::ExtSIOp::create(b, wide, x));
+  }
+  auto constant = [&](TypedAttr value) -> Value {
+    return arith::ConstantOp::create(b, value);
+  };
+  Value nan = constant(
+      b.getFloatAttr(type, APFloat::getQNaN(type.getFloatSemantics())));
+  Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+  Value plain = arith::AddFOp::create(b, x, constant(b.getFloatAttr(type, 0)));
+  plain = arith::SelectOp::create(b, isNan, nan, plain);
+  unsigned width = type.getWidth();
+  Type bits = b.getIntegerType(width);
+  Value order = arith::BitcastOp::create(b, bits, plain);
+  Value turned = arith::XOrIOp::create(
+      b, order,
+      constant(b.getIntegerAttr(bits, APInt::getSignedMaxValue(width))));
+  Value negative = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::slt, order,
+      constant(b.getIntegerAttr(bits, APInt::getZero(width))));
+  return arith::SelectOp::create(b, negative, turned, order);
+}
+
+/// In each round the first of the greatest elements that come after what the
+/// round before has chosen; once for a row.
+struct TopKElement
+    : ElementSourceOpInterface::ExternalModel<TopKElement, nn::TopKOp> {
+  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+    auto topK = cast<nn::TopKOp>(op);
+    RankedTensorType input = typeOf(topK.getInput());
+    Type place = e.builder().getI64Type();
+    auto read = [&](Value at) {
+      Values full(index);
+      full.back() = at;
+      Value order = emitOrder(e.builder(), e.element(topK.getInput(), full),
+                              isUnsigned(input.getElementType()));
+      if (!topK.getSmallest())
+        return order;
+      Value ones = arith::ConstantOp::create(
+          e.builder(), e.builder().getIntegerAttr(order.getType(), -1));
+      return Value(arith::XOrIOp::create(e.builder(), order, ones));
+    };
+    Type order = e.getComputeType(input.getElementType());
+    order = isa<FloatType>(order)
+                ? e.builder().getIntegerType(order.getIntOrFloatBitWidth())
+                : place;
+    unsigned width = order.getIntOrFloatBitWidth();
+    // Constants are made where they are used, in whichever loop that is.
+    auto begin = [&] { return e.constantIndex(0); };
+    auto constant = [&](Type type, const APInt &value) -> Value {
+      return arith::ConstantOp::create(e.builder(),
+                                       e.builder().getIntegerAttr(type, value));
+    };
+    auto none = [&] { return constant(place, APInt::getAllOnes(64)); };
+    auto beforeAll = [&]() -> Values {
+      return {constant(order, APInt::getSignedMaxValue(width)), none()};
+    };
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+      return Value(arith::CmpIOp::create(e.builder(), predicate, x, y));
+    };
+    // `last` and `best`: an element's order, and its place.
+    auto chooseNext = [&](ValueRange last) {
+      Value size = e.constantIndex(input.getShape().back());
+      Value least = constant(order, APInt::getSignedMinValue(width));
+      return e.loop(begin(), size, {least, none()},
+                    [&](Value at, ValueRange best) -> Values {
+                      ImplicitLocOpBuilder &b = e.builder();
+                      using arith::CmpIPredicate;
+                      Value x = read(at);
+                      Value comes = arith::OrIOp::create(
+                          b, compare(CmpIPredicate::slt, x, last[0]),
+                          arith::AndIOp::create(
+                              b, compare(CmpIPredicate::eq, x, last[0]),
+                              compare(CmpIPredicate::sgt, at, last[1])));
+                      Value greater = arith::OrIOp::create(
+                          b, compare(CmpIPredicate::sgt, x, best[0]),
+                          compare(CmpIPredicate::eq, best[1], none()));
+                      Value better = arith::AndIOp::create(b, comes, greater);
+                      return {arith::SelectOp::create(b, better, x, best[0]),
+                              arith::SelectOp::create(b, better, at, best[1])};
+                    });
+    };
+    Value row = e.once(op, index.drop_back(), [&]() -> Values {
+      Value kept = e.scratch(place, topK.getK());
+      if (kept)
+        e.loop(begin(), e.constantIndex(topK.getK()), beforeAll(),
+               [&](Value round, ValueRange last) {
+                 Values next = chooseNext(last);
+                 e.storeScratch(next[1], kept, round);
+                 return next;
+               });
+      return {kept};
+    })[0];
+    if (row)
+      return e.loadScratch(row, index.back(), place);
+    return e.loop(begin(), e.add(index.back(), e.constantIndex(1)), beforeAll(),
+                  [&](Value, ValueRange last) { return chooseNext(last); })[1];
+  }
+};
 } // namespace
 
 void cpu::attachReductionModels(MLIRContext *context) {
+  nn::TopKOp::attachInterface<TopKElement>(*context);
   nn::ReduceOp::attachInterface<ReduceElement>(*context);
   nn::CumsumOp::attachInterface<CumsumElement>(*context);
 }

@@ -1,0 +1,274 @@
+// Rows that go to the ranks which have their groups' matrices, and come back:
+// on the way nobody knows which rows a rank has, but they are the same rows of
+// all that was dealt by the same numbers.
+
+#include "Follow.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::equivalence;
+
+/// The results of nn.deal_rows by number.
+enum { kRows, kOwn, kPlaces };
+
+/// Whether each row that groups come from has one: what is chosen is no -1.
+static bool areAlwaysGroups(Value groups) {
+  while (Operation *op = skipPlacement(groups).getDefiningOp()) {
+    if (isa<nn::TopKOp>(op))
+      return true;
+    if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::CastOp>(op))
+      return false;
+    groups = op->getOperand(0);
+  }
+  return false;
+}
+
+/// A dealing of the rows of the ranks along axes: their groups, gathered, and
+/// the rank's number are what it says.
+LogicalResult Follower::followDeal(nn::DealRowsOp deal) {
+  auto gather = deal.getGroups().getDefiningOp<dist::AllGatherOp>();
+  const std::optional<Offset> &rank = at(deal.getRank()).offset;
+  Dealing dealing;
+  if (gather && gather.getDim() == 0 && !gather.getWire())
+    dealing.axes = maker.dropUnits(gather.getAxes().getNames());
+  if (dealing.axes.empty() || !rank || rank->factor != 1 ||
+      rank->axes != dealing.axes ||
+      int64_t(deal.getRanks()) != maker.countRanks(dealing.axes))
+    return deal.emitError() << "does not follow from the logical program: "
+                               "expected the groups of all ranks along axes, "
+                               "and the rank's number among them";
+  addViews(gather); // rows that ranks have joined may stand in another order
+  for (const Piece &piece : at(gather.getInput()).pieces)
+    if (piece.dims.size() == 1 && !piece.dims[0].free &&
+        piece.dims[0].padding == 0 && piece.partial.empty() &&
+        llvm::all_of(dealing.axes, [&](StringAttr axis) {
+          return llvm::is_contained(piece.dims[0].axes, axis);
+        }))
+      dealing.groups.push_back(piece);
+  if (dealing.groups.empty())
+    return deal.emitError() << "does not follow from the logical program: "
+                               "expected groups of rows that the ranks have";
+  dealings[deal] = std::move(dealing);
+  for (OpResult result : deal->getResults())
+    at(result).dealtBy = DealIndex{deal, result.getResultNumber()};
+  return success();
+}
+
+/// Whether rows are those whose groups were dealt.
+bool Follower::isOfDealing(const Piece &piece, Operation *deal) {
+  return !piece.dims.empty() &&
+         llvm::any_of(dealings[deal].groups, [&](const Piece &groups) {
+           return groups.dims[0] == piece.dims[0];
+         });
+}
+
+LogicalResult Follower::followFetch(dist::FetchRowsOp fetch) {
+  const std::optional<DealIndex> index = at(fetch.getIndex()).dealtBy;
+  if (!index || fetch.getWire() ||
+      maker.dropUnits(fetch.getAxes().getNames()) != dealings[index->deal].axes)
+    return fetch.emitError() << "does not follow from the logical program: "
+                                "expected rows by the numbers of a dealing, "
+                                "over its axes";
+  if (index->number == kRows)
+    addViews(fetch);
+  const Known from = at(fetch.getInput());
+  Known &result = at(fetch.getResult());
+  if (index->number == kRows) {
+    for (const Piece &piece : from.pieces)
+      if (isOfDealing(piece, index->deal))
+        result.dealt.push_back({piece, index->deal, /*noneIsZero=*/false});
+  } else if (index->number == kPlaces) {
+    // A row of no group comes back as zeros.
+    bool hasNone =
+        !llvm::all_of(dealings[index->deal].groups, [](const Piece &piece) {
+          return areAlwaysGroups(piece.logical);
+        });
+    for (const Dealt &dealt : from.dealt)
+      if (dealt.deal == index->deal && (dealt.noneIsZero || !hasNone))
+        insertSum(result.pieces, dealt.piece);
+  }
+  if (result.isNothing())
+    return fetch.emitError() << "does not follow from the logical program: "
+                                "the rows are none that were dealt so";
+  return success();
+}
+
+/// An op of no block that is `op` on as many rows as a rank has of its own, and
+/// of all groups: `shapes` are of its operands, then its result.
+static Operation *makeOnOwnRows(Operation *op,
+                                ArrayRef<SmallVector<int64_t>> shapes,
+                                Block &block) {
+  IRMapping mapping;
+  for (auto [operand, shape] : llvm::zip(op->getOperands(), shapes))
+    if (!mapping.contains(operand))
+      mapping.map(operand,
+                  block.addArgument(
+                      cast<RankedTensorType>(operand.getType()).clone(shape),
+                      op->getLoc()));
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointToEnd(&block);
+  Operation *own = builder.clone(*op, mapping);
+  Value result = own->getResult(0);
+  result.setType(cast<RankedTensorType>(result.getType()).clone(shapes.back()));
+  if (auto slice = dyn_cast<nn::SliceOp>(own))
+    slice.setSizes(shapes.back());
+  return own;
+}
+
+static SmallVector<int64_t> withFirst(Value value, int64_t first) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  shape[0] = first;
+  return shape;
+}
+
+/// What `value` holds of `root` as rows that were dealt by `deal`.
+std::vector<Piece> Follower::holdDealt(Value value, Value root,
+                                       Operation *deal) {
+  std::vector<Piece> held;
+  for (const Dealt &dealt : at(value).dealt)
+    if (dealt.deal == deal && dealt.piece.logical == root)
+      held.push_back(dealt.piece);
+  return held;
+}
+
+void Follower::insertDealt(Value value, Dealt dealt) {
+  std::vector<Dealt> &known = at(value).dealt;
+  if (!llvm::is_contained(known, dealt))
+    known.push_back(std::move(dealt));
+}
+
+/// A product of dealt rows with the matrices of the rank's own groups, or their
+/// gradient.
+void Follower::followDealtProduct(Operation *op, Operation *deal) {
+  auto matmul = dyn_cast<nn::GroupedMatmulOp>(op);
+  auto grad = dyn_cast<nn::GroupedMatmulGradOp>(op);
+  const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy;
+  if (!own || own->deal != deal || own->number != kOwn)
+    return;
+  const Dealing &dealing = dealings[deal];
+  auto deals = cast<nn::DealRowsOp>(deal);
+  int64_t rows = shapeOf(deals.getPlaces())[0], groups = deals.getNumGroups(),
+          ownGroups = groups / int64_t(deals.getRanks());
+  Value result = op->getResult(0);
+  if (shapeOf(matmul ? Value(matmul.getRhs()) : result)[0] != ownGroups)
+    return;
+  Block block;
+  Operation *wide =
+      makeOnOwnRows(op,
+                    {withFirst(op->getOperand(0), rows),
+                     withFirst(op->getOperand(1), matmul ? groups : rows),
+                     {rows},
+                     withFirst(result, matmul ? rows : groups)},
+                    block);
+  if (grad)
+    cast<nn::GroupedMatmulGradOp>(wide).setNumGroups(groups);
+  SmallVector<bool> zeros(3, false);
+  // A copy: what is found may be of the same values.
+  for (const Dealt &dealt : std::vector<Dealt>(at(op->getOperand(0)).dealt))
+    for (Operation *whole : logical.getReaders(dealt.piece.logical)) {
+      if (dealt.deal != deal || !agree(whole, wide))
+        continue;
+      auto rootOf = [&](unsigned operand) {
+        return logical.rootOf(whole->getOperand(operand));
+      };
+      std::vector<Piece> others;
+      if (grad) {
+        others = holdDealt(op->getOperand(1), rootOf(1), deal);
+      } else {
+        for (Piece piece : hold(op->getOperand(1), rootOf(1)))
+          if (!piece.dims[0].free && piece.dims[0].isPlain() &&
+              piece.dims[0].axes == dealing.axes) {
+            piece.dims[0] = Dim();
+            others.push_back(std::move(piece));
+          }
+      }
+      std::vector<Piece> ofGroups;
+      for (const Piece &piece : dealing.groups)
+        if (piece.logical == rootOf(2))
+          ofGroups.push_back(piece);
+      if (rootOf(0) != dealt.piece.logical)
+        continue;
+      for (auto &made :
+           apply(whole, {{dealt.piece}, others, ofGroups}, zeros, wide)) {
+        Piece &piece = made.front();
+        if (matmul) {
+          if (isOfDealing(piece, deal))
+            insertDealt(result, {piece, deal, /*noneIsZero=*/true});
+          continue;
+        }
+        // All rows of the rank's groups are there: nothing is left to add.
+        bool isSum = piece.dims[0].axes.empty() && !piece.dims[0].free;
+        for (StringAttr axis : dealing.axes)
+          isSum &= llvm::is_contained(piece.partial, axis);
+        for (StringAttr axis : dealing.axes)
+          llvm::erase(piece.partial, axis);
+        piece.dims[0].axes = dealing.axes;
+        if (isSum && maker.fits(piece, result.getType()))
+          insertSum(at(result).pieces, piece);
+      }
+    }
+}
+
+/// What makes of each row a row does so wherever the row is.
+void Follower::followDealtRows(Operation *op, Operation *deal) {
+  auto deals = cast<nn::DealRowsOp>(deal);
+  int64_t rows = shapeOf(deals.getPlaces())[0], room = deals.getRoom();
+  Value result = op->getResult(0);
+  if (shapeOf(result).empty() || shapeOf(result)[0] != room)
+    return;
+  SmallVector<SmallVector<int64_t>> shapes;
+  SmallVector<bool> isDealt, zeros;
+  for (Value operand : op->getOperands()) {
+    isDealt.push_back(llvm::any_of(at(operand).dealt, [&](const Dealt &dealt) {
+      return dealt.deal == deal;
+    }));
+    zeros.push_back(false);
+    bool isSplat = at(operand).splat && !shapeOf(operand).empty() &&
+                   shapeOf(operand)[0] == room;
+    if (!isDealt.back() && !isSplat && !shapeOf(operand).empty() &&
+        !at(operand).splat)
+      return;
+    shapes.push_back(isDealt.back() || isSplat
+                         ? withFirst(operand, rows)
+                         : SmallVector<int64_t>(shapeOf(operand)));
+  }
+  shapes.push_back(withFirst(result, rows));
+  Block block;
+  Operation *wide = makeOnOwnRows(op, shapes, block);
+  size_t first = llvm::find(isDealt, true) - isDealt.begin();
+  for (const Dealt &dealt :
+       std::vector<Dealt>(at(op->getOperand(first)).dealt)) {
+    if (dealt.deal != deal)
+      continue;
+    for (Operation *whole : logical.getReaders(dealt.piece.logical)) {
+      if (!agree(whole, wide) || whole->getNumResults() != 1)
+        continue;
+      Operands operands;
+      for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+        Value root = logical.rootOf(whole->getOperand(number));
+        operands.push_back(isDealt[number] ? holdDealt(operand, root, deal)
+                                           : hold(operand, root));
+      }
+      for (auto &made : apply(whole, operands, zeros, wide))
+        if (made.front().dims.size() == shapeOf(result).size() &&
+            made.front().dims[0] == dealt.piece.dims[0])
+          insertDealt(result, {made.front(), deal, /*noneIsZero=*/false});
+    }
+  }
+}
+
+void Follower::followDealt(Operation *op) {
+  if (op->getNumResults() != 1)
+    return;
+  llvm::SmallSetVector<Operation *, 2> deals;
+  for (Value operand : op->getOperands())
+    for (const Dealt &dealt : at(operand).dealt)
+      deals.insert(dealt.deal);
+  for (Operation *deal : deals)
+    if (isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
+      followDealtProduct(op, deal);
+    else
+      followDealtRows(op, deal);
+}
