@@ -13,7 +13,7 @@ namespace accel::scale {
 /// Bytes of the chunks that messages are cut into (runtime/Comm): so many of
 /// what moves, between the two bounds.
 static double chunkBytes(double bytes) {
-  return std::min(256.0 * 1024, std::max(64.0 * 1024, bytes / 8));
+  return std::min(256.0 * 1024, std::max(128.0 * 1024, bytes / 8));
 }
 
 /// What leaves and enters each unit of each level.

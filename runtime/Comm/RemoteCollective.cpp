@@ -84,7 +84,7 @@ private:
     // a message costs more than its bytes.
     uint64_t limit = std::min<uint64_t>(
         Staging::kSlotBytes,
-        std::max<uint64_t>(64 << 10, (total / 8 + 63) / 64 * 64));
+        std::max<uint64_t>(128 << 10, (total / 8 + 63) / 64 * 64));
     uint64_t at[2] = {};
     first = last = moves.fragments.size();
     auto finish = [&] {

@@ -9,6 +9,11 @@
 namespace accel::rt {
 namespace {
 
+/// Up to so many bytes leave before what has come is looked at: the other end
+/// has them sooner. Of more, chunks leave and come in turn, so that what has
+/// come is in the caches yet when it is added.
+constexpr uint64_t kSentFirst = 1 << 20;
+
 /// Elements that are copied before the network is looked at again.
 constexpr int64_t kCopyElements = 1 << 16;
 
@@ -48,6 +53,10 @@ RemoteMover::RemoteMover(RemoteMoves moves, std::vector<View> views,
     for (const RemoteMove &move : *list)
       most = std::max(most, move.lastTerm - move.firstTerm);
   sources.resize(most);
+  uint64_t bytes = 0;
+  for (const RemoteMove &move : this->moves.outs)
+    bytes += move.bytes[1];
+  sendsFirst = bytes <= kSentFirst;
 }
 
 Status RemoteMover::connect() {
@@ -114,8 +123,11 @@ Status RemoteMover::goOn(bool &moved) {
   ACCEL_RT_RETURN_IF_ERROR(carrier.goOn(moved));
   moved |= freeRequests();
   moved |= receiveNext(); // before what is sent: then it has where to go
-  while (sendNext())
+  while (sendNext()) {
     moved = true;
+    if (!sendsFirst)
+      break;
+  }
   moved |= useNext();
   moved |= copyNext();
   return Status();
@@ -238,7 +250,6 @@ void RemoteMover::publish(Staging::Ring ring, uint64_t number,
     self.memory.wires(rank)[stream].ring();
 }
 
-/// One chunk: what has come meanwhile is in the caches yet.
 bool RemoteMover::sendNext() {
   if (sent == moves.outs.size())
     return false;

@@ -124,6 +124,7 @@ private:
   Word &bell;
   Staging &staging;
   std::vector<const void *> sources;
+  bool sendsFirst;
   // Of a run.
   uint64_t base[Staging::kRings] = {};
   size_t sent = 0, posted = 0, used = 0, copied = 0;

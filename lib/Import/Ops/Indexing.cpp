@@ -19,6 +19,50 @@ static bool hasIndices(Importer &n) {
   return false;
 }
 
+/// Indices of a dimension, known now, that name each of its places in turn,
+/// `each` times one after another, and that `rounds` times over.
+struct Repeats {
+  int64_t rounds, each;
+};
+
+static std::optional<Repeats> findRepeats(DenseElementsAttr known,
+                                          int64_t size) {
+  if (!known || size == 0 || known.getNumElements() <= size ||
+      known.getNumElements() % size)
+    return std::nullopt;
+  SmallVector<int64_t> indices = integerElements(known);
+  int64_t each = llvm::find_if(indices, [](int64_t i) { return i != 0; }) -
+                 indices.begin();
+  int64_t round = each * size;
+  if (each == 0 || static_cast<int64_t>(indices.size()) % round)
+    return std::nullopt;
+  for (auto [place, index] : llvm::enumerate(indices))
+    if (index != static_cast<int64_t>(place) / each % size)
+      return std::nullopt;
+  return Repeats{static_cast<int64_t>(indices.size()) / round, each};
+}
+
+/// What exporters make of repeat_interleave and of tiles, as a broadcast: which
+/// rows it gives does not depend on where they are, so that it can be sharded
+/// and split over micro-batches. Null if it is not that.
+static Value importRepeats(Importer &n, Value table, int64_t dim,
+                           DenseElementsAttr known,
+                           ArrayRef<int64_t> indicesShape) {
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  std::optional<Repeats> repeats = findRepeats(known, shape[dim]);
+  if (!repeats || Importer::constantOf(table))
+    return nullptr;
+  SmallVector<int64_t> before(shape.take_front(dim)),
+      behind(shape.drop_front(dim + 1)), narrow(before), wide(before),
+      whole(before);
+  narrow.append({1, shape[dim], 1});
+  wide.append({repeats->rounds, shape[dim], repeats->each});
+  llvm::append_range(whole, indicesShape);
+  for (auto *list : {&narrow, &wide, &whole})
+    llvm::append_range(*list, behind);
+  return n.reshape(n.broadcast(n.reshape(table, narrow), wide), whole);
+}
+
 /// One index known now is a slice, which needs no table of indices at run time
 /// and can be sharded like one.
 static LogicalResult importGather(Importer &n) {
@@ -47,6 +91,10 @@ static LogicalResult importGather(Importer &n) {
     return n.finish(n.reshape(
         n.slice(table, dim, index < 0 ? index + size : index, 1), shape));
   }
+  if (!padding)
+    if (Value repeated =
+            importRepeats(n, table, dim, known, Importer::shape(indices)))
+      return n.finish(repeated);
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
   if (embedding)
     attributes.push_back(n.unit("non_negative"));
@@ -90,6 +138,12 @@ static LogicalResult importGatherNd(Importer &n) {
                      << "), the least rank, found " << batchDims;
   if (enumeratesTable(table, Importer::constantOf(tuples), batchDims))
     return n.finish(n.reshape(table, Importer::shape(tuples).drop_back()));
+  if (batchDims == 0 && Importer::rank(table) > 0 &&
+      Importer::rank(tuples) > 0 && Importer::shape(tuples).back() == 1)
+    if (Value repeated =
+            importRepeats(n, table, 0, Importer::constantOf(tuples),
+                          Importer::shape(tuples).drop_back()))
+      return n.finish(repeated);
   dropCountedColumns(n, table, tuples, batchDims);
   return n.finish(n.create<nn::GatherNdOp>({table, tuples},
                                            n.named("batch_dims", batchDims)));
