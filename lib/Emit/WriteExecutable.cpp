@@ -251,17 +251,16 @@ LogicalResult Emitter::addTransfer(Operation *op, const rt::Command &command) {
       return success();
     }
     tensors = &executable.inputs;
-    tensor = {read->name, read->target.dtype, read->part};
+    tensor = {read->name, read->target.dtype, read->part.shape};
   } else if (auto *write = std::get_if<rt::WriteCommand>(&command.what)) {
     tensors = &executable.outputs;
-    tensor = {write->name, write->view.dtype, write->part};
+    tensor = {write->name, write->view.dtype, write->part.shape};
   } else {
     return success();
   }
   for (const rt::TensorPlan &known : *tensors)
     if (known.name == tensor.name)
-      return known.dtype == tensor.dtype &&
-                     known.part.shape == tensor.part.shape
+      return known.dtype == tensor.dtype && known.shape == tensor.shape
                  ? success()
                  : op->emitOpError() << "expected one shape and element type "
                                         "of '"

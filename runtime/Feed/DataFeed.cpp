@@ -106,7 +106,7 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
     return Status::error("expected same or next as --data-labels, found " +
                          inQuotes(source.labels));
   for (const TensorPlan &input : wanted) {
-    if (!isIndex(input.dtype) || input.part.shape.size() != 2 ||
+    if (!isIndex(input.dtype) || input.shape.size() != 2 ||
         contains(input.name, {"position", "type", "segment"}))
       continue;
     Content content = contains(input.name, {"label", "target"})
@@ -114,8 +114,8 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
                       : contains(input.name, {"mask"}) ? Content::Ones
                                                        : Content::Tokens;
     if (shape.empty())
-      shape = input.part.shape;
-    if (input.part.shape == shape)
+      shape = input.shape;
+    if (input.shape == shape)
       inputs.push_back({input.name, content});
   }
   if (inputs.empty())

@@ -91,22 +91,20 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
       if (data->feeds(input.name))
         continue;
       return Status::error("expected input " + inQuotes(input.name) + " (" +
-                           typeText(input.dtype, input.part.shape) + ") as " +
+                           typeText(input.dtype, input.shape) + ") as " +
                            inQuotes(fileNameOf(input.name) + ".npy") +
                            " in a folder --inputs, because " +
                            data->whyNot(input.name));
     } else {
       return Status::error(
           "expected input " + inQuotes(input.name) + " (" +
-          typeText(input.dtype, input.part.shape) + ") as " +
+          typeText(input.dtype, input.shape) + ") as " +
           inQuotes(fileNameOf(input.name) + ".npy") + " or " +
           inQuotes("input_" + std::to_string(numbers.at(input.name)) + ".pb") +
           " in " + inQuotes(folder) + ", found neither");
     }
-    if (tensor.range.dtype != input.dtype ||
-        tensor.range.shape != input.part.shape)
-      return Status::error("expected " +
-                           typeText(input.dtype, input.part.shape) +
+    if (tensor.range.dtype != input.dtype || tensor.range.shape != input.shape)
+      return Status::error("expected " + typeText(input.dtype, input.shape) +
                            " for input " + inQuotes(input.name) + ", found " +
                            typeText(tensor.range.dtype, tensor.range.shape) +
                            " in " + inQuotes(tensor.range.path));

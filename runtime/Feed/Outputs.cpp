@@ -30,9 +30,9 @@ static std::vector<std::string> otherNames(const Executable &executable,
 static const std::vector<int64_t> &fileShape(const Executable &executable,
                                              const TensorPlan &output) {
   for (const StatePlan &state : executable.states)
-    if (state.name + ".grad" == output.name && state.shape == output.part.shape)
+    if (state.name + ".grad" == output.name && state.shape == output.shape)
       return state.valueShape();
-  return output.part.shape;
+  return output.shape;
 }
 
 /// Makes `other` a second name of a published file, in one step.

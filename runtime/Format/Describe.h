@@ -127,7 +127,7 @@ template <class IO> void describe(IO &io, KernelPlan &kernel) {
 template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("name", tensor.name);
   io.field("dtype", tensor.dtype);
-  io.field("part", tensor.part);
+  io.field("shape", tensor.shape);
 }
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);

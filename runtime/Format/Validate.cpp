@@ -43,7 +43,10 @@ public:
         std::string what = "input or output " + inQuotes(tensor.name);
         if (!names.insert(tensor.name).second)
           return Status::error("found two of " + what);
-        ACCEL_RT_RETURN_IF_ERROR(tables.checkPart(tensor.part, what));
+        if (boundedProduct(tensor.shape, 8) < 0)
+          return Status::error("expected a shape, found sizes out of range "
+                               "for " +
+                               what);
       }
     }
     if (!executable.unshiftedLabels.empty() &&
@@ -209,7 +212,7 @@ private:
       auto found = std::find_if(executable.outputs.begin(),
                                 executable.outputs.end(), is);
       if (found == executable.outputs.end() ||
-          boundedProduct(found->part.shape, 1) != 1 ||
+          boundedProduct(found->shape, 1) != 1 ||
           (found->dtype != DType::F32 && found->dtype != DType::F64))
         return Status::error("expected an output " + inQuotes(name) +
                              ", a number of type f32 or f64");

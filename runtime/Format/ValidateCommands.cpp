@@ -9,8 +9,8 @@
 namespace accel::rt {
 namespace {
 
-/// A read or write names a tensor of the tables with the same shape, type and
-/// sharing, and its view has the shape of one piece.
+/// A read or write names a tensor of the tables with the same shape and type, a
+/// state with the same sharing, and its view has the shape of one piece.
 Status checkTransfer(const Tables &tables, const std::string &kind,
                      const std::string &name, const Part &part,
                      const View &view) {
@@ -26,15 +26,14 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
     }
   if (piece != view.shape)
     return Status::error("expected a view of the part's shape");
-  auto fits = [&](const Part &other, DType dtype) {
-    return other.shape == part.shape && dtype == view.dtype &&
-           other.axes == part.axes && other.interleaved == part.interleaved;
-  };
   if (kind == "state") {
     const StatePlan *state = tables.state(name);
     if (!state)
       return Status::error("found no state " + inQuotes(name));
-    return fits(state->part(), state->dtype)
+    Part whole = state->part();
+    return whole.shape == part.shape && state->dtype == view.dtype &&
+                   whole.axes == part.axes &&
+                   whole.interleaved == part.interleaved
                ? Status()
                : Status::error("expected the shape of the state, shared as it "
                                "is");
@@ -43,10 +42,9 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
       kind == "input" ? tables.input(name) : tables.output(name);
   if (!tensor)
     return Status::error("found no input or output " + inQuotes(name));
-  return fits(tensor->part, tensor->dtype)
+  return tensor->shape == part.shape && tensor->dtype == view.dtype
              ? Status()
-             : Status::error("expected the shape of the tensor, shared as it "
-                             "is");
+             : Status::error("expected the shape and type of the tensor");
 }
 
 class CommandValidator {

@@ -30,7 +30,7 @@ StepResult stepResult(const Job &job, int64_t number) {
     result.seconds =
         std::max(result.seconds, job.control.seconds(rank, number));
   for (const TensorPlan &input : job.call.tensors.inputs) {
-    const std::vector<int64_t> &shape = input.part.shape;
+    const std::vector<int64_t> &shape = input.shape;
     if (!shape.empty() && !result.samples)
       result.samples = shape[0];
     if (shape.size() == 2 && !result.tokens &&

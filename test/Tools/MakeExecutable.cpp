@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   std::filesystem::create_directories(folder);
-  std::vector<int64_t> shape = executable.inputs[0].part.shape;
+  std::vector<int64_t> shape = executable.inputs[0].shape;
   std::string header = npyHeader(DType::F32, shape);
   std::ofstream input(folder + "/x.npy", std::ios::binary);
   input << header;

@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 11;
+inline constexpr int64_t kFormatVersion = 12;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -146,11 +146,12 @@ struct KernelPlan {
   uint64_t signature = 0;
 };
 
-/// An input or output: its global shape and how ranks share it.
+/// An input or output, whole: each entry shares it among ranks in its own way,
+/// which its reads and writes say.
 struct TensorPlan {
   std::string name;
   DType dtype = DType::F32;
-  Part part;
+  std::vector<int64_t> shape;
 };
 
 struct Section {

@@ -130,7 +130,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_NE(file->find("ir:nn"), nullptr);
 
   ASSERT_EQ(plan.inputs.size(), 1u);
-  EXPECT_EQ(plan.inputs[0].part.axes[0], std::vector<std::string>{"dp"});
+  EXPECT_EQ(plan.inputs[0].name, "x");
   ASSERT_EQ(plan.outputs.size(), 1u);
   EXPECT_EQ(plan.outputs[0].name, "y");
   const rt::Program &program = plan.programs[0];

@@ -14,7 +14,7 @@ inline Executable aheadExecutable() {
   Executable executable = tinyExecutable();
   executable.microBatches = 4;
   Part part{{4}, {{"mb"}}};
-  executable.inputs[0].part = executable.outputs[0].part = part;
+  executable.inputs[0].shape = executable.outputs[0].shape = part.shape;
   Program &program = executable.programs[0];
   program.arenas[0].bytes = 256;
   program.buffers[0] = {"x", "input", "device", 0, 4, 2, 64, "", ""};

@@ -132,8 +132,8 @@ protected:
     executable.mesh = test.mesh;
     Part in{{n, test.rows, test.columns}, {all, {}, {}}},
         out{{n, outRows, outColumns}, {all, {}, {}}};
-    executable.inputs = {{"x", DType::F32, in}};
-    executable.outputs = {{"y", DType::F32, out}};
+    executable.inputs = {{"x", DType::F32, in.shape}};
+    executable.outputs = {{"y", DType::F32, out.shape}};
     int64_t inBytes = test.rows * test.columns * 4,
             outBytes = outRows * outColumns * 4;
     int64_t outAt = (inBytes + 63) / 64 * 64;
@@ -321,7 +321,7 @@ TEST_P(Collectives, SendsAndReceivesInAGroup) {
   // other way round. One text cannot say both, so each direction is one stage.
   executable.mesh = {{"pp", 2}};
   for (auto *tensors : {&executable.inputs, &executable.outputs})
-    (*tensors)[0].part = {{8}, {{"pp"}}};
+    (*tensors)[0].shape = {8};
   for (Command &one : program.bodies[1].commands) {
     if (auto *read = std::get_if<ReadCommand>(&one.what))
       read->part = {{8}, {{"pp"}}};

@@ -31,7 +31,7 @@ protected:
                 std::vector<int64_t> shape = {1, 1200}) {
     Part part{shape, {}};
     part.axes.resize(shape.size());
-    executable.inputs.push_back({name, dtype, part});
+    executable.inputs.push_back({name, dtype, part.shape});
   }
   std::string open() {
     Status status = feed.open(

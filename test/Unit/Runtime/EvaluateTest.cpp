@@ -83,12 +83,12 @@ std::string tensorProto(const TensorPlan &tensor, const std::string &name) {
     text += {field, static_cast<char>(bytes.size())};
     text += bytes;
   };
-  for (int64_t size : tensor.part.shape)
+  for (int64_t size : tensor.shape)
     text += {'\x08', static_cast<char>(size)};
   text += {'\x10', tensor.dtype == DType::I64 ? '\x07' : '\x01'};
   if (!name.empty())
     add('\x42', name);
-  int64_t bytes = numElements(tensor.part.shape) * dtypeBytes(tensor.dtype);
+  int64_t bytes = numElements(tensor.shape) * dtypeBytes(tensor.dtype);
   text += {'\x4a', static_cast<char>(bytes % 128 + 128),
            static_cast<char>(bytes / 128)};
   return text + std::string(static_cast<size_t>(bytes), 0);

@@ -153,11 +153,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"11\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"12\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"11\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"12\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"11\"", "\"version\":11", "expected format version 11"},
+      {"\"version\":\"12\"", "\"version\":12", "expected format version 12"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -262,8 +262,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"11\"", "\"version\":\"12\"",
-       "expected format version 11, found 12"},
+      {"\"version\":\"12\"", "\"version\":\"13\"",
+       "expected format version 12, found 13"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

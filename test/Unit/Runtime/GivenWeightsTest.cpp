@@ -182,7 +182,7 @@ TEST_F(GivenWeights, AreWidened) {
   Part part{{2, 2}, {{}, {}}};
   program.bodies[0].commands = {
       command(ReadCommand{"state", "net/w", part, w}, "W")};
-  wide.outputs.push_back({"w", DType::F64, part});
+  wide.outputs.push_back({"w", DType::F64, part.shape});
   program.bodies[1].commands.push_back(
       command(WriteCommand{"output", "w", part, w}, "W"));
   write(wide);

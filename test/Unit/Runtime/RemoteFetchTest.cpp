@@ -30,8 +30,9 @@ protected:
     Part all{{ranks, rows, width}, {{"ep"}, {}, {}}},
         names{{ranks, count}, {{"ep"}, {}}},
         result{{ranks, count, width}, {{"ep"}, {}, {}}};
-    executable.inputs = {{"x", DType::F32, all}, {"i", DType::I64, names}};
-    executable.outputs = {{"y", DType::F32, result}};
+    executable.inputs = {{"x", DType::F32, all.shape},
+                         {"i", DType::I64, names.shape}};
+    executable.outputs = {{"y", DType::F32, result.shape}};
     Program program;
     program.name = "main";
     int64_t inBytes = rows * width * 4,

@@ -75,8 +75,8 @@ protected:
       int64_t width = scatters ? columns / ranks : columns;
       Part in{{ranks, height, columns}, {{"dp"}, {}, {}}},
           out{{ranks, height, width}, {{"dp"}, {}, {}}};
-      executable.inputs.push_back({x, dtype, in});
-      executable.outputs.push_back({y, dtype, out});
+      executable.inputs.push_back({x, dtype, in.shape});
+      executable.outputs.push_back({y, dtype, out.shape});
       int64_t inBytes = height * columns * size,
               outBytes = height * width * size;
       size_t buffer = program.buffers.size();

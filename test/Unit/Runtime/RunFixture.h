@@ -55,9 +55,9 @@ protected:
         writeExecutableFile(executable, sections, folder / "m.accx");
     ASSERT_TRUE(status.ok()) << status.message();
     std::vector<float> x;
-    for (int64_t i = 0; i < numElements(executable.inputs[0].part.shape); ++i)
+    for (int64_t i = 0; i < numElements(executable.inputs[0].shape); ++i)
       x.push_back(static_cast<float>(i) + 0.5f);
-    writeNpy(folder / "x.npy", executable.inputs[0].part.shape, x);
+    writeNpy(folder / "x.npy", executable.inputs[0].shape, x);
     options.executable = folder / "m.accx";
     options.inputs = folder.path;
     options.outputs = folder / "out";

@@ -34,7 +34,7 @@ TEST_F(RunExecutable, TransposesWeightsAndMultiplies) {
   Executable executable = tinyExecutable();
   // y [2, 2] = x [2, 2] · w, the state w being the section's transpose.
   for (auto *tensors : {&executable.inputs, &executable.outputs})
-    (*tensors)[0].part = {{2, 2}, {{}, {}}};
+    (*tensors)[0].shape = {2, 2};
   View x = contiguousView(0, {2, 2}), w = contiguousView(1, {2, 2}),
        y = contiguousView(2, {2, 2});
   Part part{{2, 2}, {{}, {}}};

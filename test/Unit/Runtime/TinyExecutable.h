@@ -55,8 +55,8 @@ inline Executable tinyExecutable(int64_t ranks = 1) {
   executable.target = "cpu";
   executable.mesh = {{"dp", ranks}};
   Part part{{4 * ranks}, {{"dp"}}};
-  executable.inputs = {{"x", DType::F32, part}};
-  executable.outputs = {{"y", DType::F32, part}};
+  executable.inputs = {{"x", DType::F32, part.shape}};
+  executable.outputs = {{"y", DType::F32, part.shape}};
   StatePlan state;
   state.name = "w";
   state.aliases = {"v"};

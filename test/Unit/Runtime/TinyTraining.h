@@ -107,12 +107,12 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
                    View view) {
     Part part{shape, {both}};
     part.axes.resize(shape.size());
-    executable.inputs.push_back({name, dtype, part});
+    executable.inputs.push_back({name, dtype, part.shape});
     forward.commands.push_back(
         command(ReadCommand{"input", name, part, view}, name));
   };
   auto output = [&](Body &body, std::string name, Part part, View view) {
-    executable.outputs.push_back({name, view.dtype, part});
+    executable.outputs.push_back({name, view.dtype, part.shape});
     body.commands.push_back(
         command(WriteCommand{"output", name, part, view}, name));
   };

@@ -126,7 +126,7 @@ TEST_F(Train, FillsStridedViews) {
   Part part{{3}, {{}}};
   load.push_back(command(FillCommand{bytesOf(5.f), pairs}, "Fill"));
   load.push_back(command(ReadCommand{"state", "mask", part, column}, "mask"));
-  executable.outputs.push_back({"pairs", DType::F32, {{3, 2}, {{}, {}}}});
+  executable.outputs.push_back({"pairs", DType::F32, {3, 2}});
   program.bodies[3].commands.push_back(command(
       WriteCommand{"output", "pairs", {{3, 2}, {{}, {}}}, pairs}, "pairs"));
   writeTraining(executable);
@@ -149,7 +149,7 @@ TEST_F(Train, WidensWeightsOfAnotherType) {
   Part part{{2, 2}, {{}, {}}};
   program.bodies[0].commands = {
       command(ReadCommand{"state", "w", part, wide}, "W")};
-  executable.outputs.push_back({"wide", DType::F64, part});
+  executable.outputs.push_back({"wide", DType::F64, part.shape});
   program.bodies[1].commands.push_back(
       command(WriteCommand{"output", "wide", part, wide}, "Wide"));
   for (bool transposed : {true, false}) {

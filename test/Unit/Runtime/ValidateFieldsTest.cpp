@@ -228,25 +228,21 @@ TEST(ValidateFields, OfTransfers) {
                 std::get<WriteCommand>(commandsOf(p)[2].what).target = "state";
               }),
               HasSubstr("expected a write of an output, found one of 'state'"));
-  const char *shared = "expected the shape of the tensor, shared as it is";
+  const char *whole = "expected the shape and type of the tensor";
   for (bool output : {false, true}) {
     auto tensor = [&](Executable &e) -> TensorPlan & {
       return (output ? e.outputs : e.inputs)[0];
     };
-    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.shape = {8}; }),
-                HasSubstr(shared));
-    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.axes = {{}}; }),
-                HasSubstr(shared));
+    EXPECT_THAT(file([&](Executable &e) { tensor(e).shape = {8}; }),
+                HasSubstr(whole));
     EXPECT_THAT(file([&](Executable &e) { tensor(e).dtype = DType::I32; }),
-                HasSubstr(shared));
-    EXPECT_THAT(file([&](Executable &e) { tensor(e).part.axes.clear(); }),
-                HasSubstr("expected axes for each of 1 dimensions, found 0"));
+                HasSubstr(whole));
     EXPECT_THAT(file([&](Executable &e) {
-                  tensor(e).part = {{-2, -2}, {{}, {}}};
+                  tensor(e).shape = {-2, -2};
                 }),
                 HasSubstr("found sizes out of range for input or output"));
     EXPECT_THAT(file([&](Executable &e) {
-                  tensor(e).part = {{1 << 30, 1 << 30}, {{}, {}}};
+                  tensor(e).shape = {1 << 30, 1 << 30};
                 }),
                 HasSubstr("found sizes out of range for input or output"));
   }
@@ -346,10 +342,7 @@ TEST(ValidateFields, OfTrainingSteps) {
   EXPECT_EQ(report([](TensorPlan &) {}), "");
   EXPECT_THAT(report([](TensorPlan &t) { t.name = "lost"; }),
               HasSubstr(number));
-  EXPECT_THAT(report([](TensorPlan &t) {
-                t.part = {{2}, {{}}};
-              }),
-              HasSubstr(number));
+  EXPECT_THAT(report([](TensorPlan &t) { t.shape = {2}; }), HasSubstr(number));
   EXPECT_THAT(report([](TensorPlan &t) { t.dtype = DType::I32; }),
               HasSubstr(number));
   // More commands than can be checked in seconds.

@@ -102,6 +102,7 @@ TEST(Validate, Entries) {
   two.programs.push_back(two.programs[0]);
   EXPECT_THAT(check(two), HasSubstr("expected one program for each of 1"));
   two.mesh = {{"pp", 2}};
+  two.programs[1].stage = 1;
   EXPECT_THAT(check(two), HasSubstr("no mesh axis 'dp'"));
 }
 
