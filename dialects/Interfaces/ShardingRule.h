@@ -40,6 +40,9 @@ struct ShardingRule {
   /// exactly the operands of one set are partial sums over an axis, so are the
   /// results. add: {{0, 1}}; mul and matmul: {{0}, {1}}.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linearGroups;
+  /// Factors whose places indices or masks tell apart: in another order the op
+  /// would compute something else.
+  llvm::SmallVector<unsigned, 2> numbered;
   /// Whether the op on pieces is the same op, attributes included. False where
   /// it looks at indices or sizes: such an op has its own `localize`.
   bool indexFree = true;

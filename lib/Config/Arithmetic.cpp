@@ -16,6 +16,10 @@ using Kind = Origin::Kind;
 /// the order in which Accelerate, DeepSpeed and Megatron-LM number ranks.
 static constexpr StringLiteral kModelAxes[] = {"ep", "cp", "sp", "tp"};
 
+/// Ranks are numbered in 32 bits by every communication library.
+static constexpr int64_t kMostRanks = INT32_MAX;
+static constexpr char kTooMany[] = "expected at most 2147483647 ranks";
+
 /// Axes of `--mesh` become claims; what it does not name has one rank. Axes of
 /// other names are left to the pass that reads them.
 Error Resolver::claimMeshFlag() {
@@ -37,7 +41,8 @@ Error Resolver::claimMeshFlag() {
     int64_t size;
     if (text.getAsInteger(10, size) || size < 1)
       return Error::success(); // the pass that reads it says what is wrong
-    all *= size;
+    if (llvm::MulOverflow(all, size, all) || all > kMostRanks)
+      return Error::success(); // as does this
     if (sizes.count(name.str()) || is_contained(kModelAxes, name))
       sizes.try_emplace(name.str(), 1).first->second *= size;
   }
@@ -60,7 +65,9 @@ Error Resolver::settleModelAxes() {
     if (size->value_or(1) == 1)
       continue;
     modelAxes.emplace_back(axis.str(), **size);
-    modelRanks *= **size;
+    if (llvm::MulOverflow(modelRanks, **size, modelRanks) ||
+        modelRanks > kMostRanks)
+      return failAt(placeOf(axis), kTooMany);
     if (axis == "ep")
       expertRanks = **size;
     modelNames += (modelNames.empty() ? "" : " x ") + axis.str();
@@ -93,8 +100,12 @@ Error Resolver::settleRanks() {
   if (!ranks)
     return ranks.takeError();
   bool divided = find("dp_replicate") || find("dp_shard");
+  int64_t named = 1;
+  for (int64_t size : {replicas, shards, modelRanks})
+    if (llvm::MulOverflow(named, size, named) || named > kMostRanks)
+      return failAt(placeOf("dp_shard"), kTooMany);
   if (!*ranks) {
-    *ranks = replicas * shards * modelRanks;
+    *ranks = named;
     std::string why = divided ? "dp_replicate x dp_shard" : "";
     if (modelRanks > 1)
       why += (divided ? " x " : "") + modelNames;

@@ -146,7 +146,10 @@ void Verifier::readStates() {
 /// What the entry says that the program takes and gives, its tasks must.
 LogicalResult Verifier::readEntry() {
   auto check = [&](StringRef kind, StringAttr name, StringAttr state,
-                   dist::LayoutAttr layout) {
+                   dist::LayoutAttr layout) -> LogicalResult {
+    if (!name && !state)
+      return entry.emitError() << "expected an " << kind
+                               << " with a name, or a state, found neither";
     return checkLayout(entry.getLoc(), name ? kind : "state",
                        name ? name : state, layout);
   };

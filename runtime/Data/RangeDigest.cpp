@@ -23,11 +23,14 @@ RangeBlocks::RangeBlocks(const TensorRange &range, const Part &part,
                   return a.inFile < b.inFile;
                 });
     }
-    // What changes fastest in the file ends a run.
-    uint64_t whole = static_cast<uint64_t>(split.size) * split.bytes;
-    if (whole && (!period || whole < period)) {
+    // What changes fastest in the file ends a run: of as many bytes the one
+    // that is cut, and not the single row that they are (padded to several).
+    uint64_t whole = static_cast<uint64_t>(split.size) * split.bytes,
+             ownRun = static_cast<uint64_t>(split.piece) * split.bytes;
+    if (whole &&
+        (!period || std::pair(whole, ownRun) < std::pair(period, run))) {
       period = whole;
-      run = static_cast<uint64_t>(split.piece) * split.bytes;
+      run = ownRun;
       fastest = splits.size();
     }
     pieces *= static_cast<size_t>(count);

@@ -92,6 +92,29 @@ func.func @placed(%x: tensor<512x8xf32> {nn.input = "x"}, %w: tensor<8x32xf32> {
 
 // -----
 
+// Two that were placed may ask for both dimensions of one that was not: it is split along the first.
+// CHECK-LABEL: func.func @between
+// CHECK-DAG: dist.constraint %arg1 to #all-tp : tensor<64x64xf32>
+// CHECK-DAG: dist.constraint %arg2 to #tp-all : tensor<64x64xf32>
+// CHECK-DAG: dist.constraint %arg3 to #tp-all : tensor<64x64xf32>
+// MOVED-LABEL: func.func @between
+module {
+dist.mesh @mesh ["tp" = 2]
+nn.state @a : tensor<64x64xf32> = dense<1.0>
+nn.state @b : tensor<64x64xf32> = dense<1.0>
+nn.state @c : tensor<64x64xf32> = dense<1.0>
+func.func @between(%x: tensor<512x64xf32> {nn.input = "x"}, %a: tensor<64x64xf32> {nn.state = @a}, %b: tensor<64x64xf32> {nn.state = @b}, %c: tensor<64x64xf32> {nn.state = @c}) -> (tensor<512x64xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %first = dist.constraint %a to <@mesh, [{}, {tp}]> : tensor<64x64xf32>
+  %last = dist.constraint %c to <@mesh, [{tp}, {}]> : tensor<64x64xf32>
+  %h = nn.matmul %x, %first : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
+  %i = nn.matmul %h, %b : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
+  %y = nn.matmul %i, %last : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
+  return %y : tensor<512x64xf32>
+}
+}
+
+// -----
+
 // What does not divide stays whole. What a number is broadcast to ties nothing together, though
 // weights that are split by columns and by rows share the one op that is left of equal ones.
 // CHECK-LABEL: func.func @shared

@@ -84,6 +84,7 @@ struct AttentionGradRule
     rule.linearGroups = {{Gradient}};
     if (attention.getLogSumExpGradient())
       rule.linearGroups.front().push_back(LogSumExpGradient);
+    rule.numbered = {rows};
     rule.indexFree = false;
     return rule;
   }
@@ -133,6 +134,7 @@ struct AttentionRule
     rule.operands[Value][3] = rule.results[0][3] = {width};
     // The result is linear in the values, but the log-sum-exp knows nothing of
     // them: partial sums of values are reduced before.
+    rule.numbered = {rows};
     rule.indexFree = false;
     return rule;
   }

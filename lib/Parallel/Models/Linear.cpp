@@ -86,6 +86,7 @@ struct GroupedMatmulRule
     rule.operands[1][2 - swap] = rule.results[0][1] = {columns};
     rule.operands[1][0] = {rule.addFactor(
         matmul.getRhs().getType().getDimSize(0), FactorKind::Exchanged)};
+    rule.numbered = rule.operands[1][0];
     rule.linearGroups = {{0}, {1}};
     rule.indexFree = false;
     return rule;
@@ -132,6 +133,7 @@ struct GroupedMatmulGradRule
     rule.passThrough(result[1], 0, 1, 1);
     rule.passThrough(result[2], 1, 1, 2);
     rule.results[0][0] = {rule.addFactor(result[0], FactorKind::Exchanged)};
+    rule.numbered = rule.results[0][0];
     rule.linearGroups = {{0}, {1}};
     rule.indexFree = false;
     return rule;

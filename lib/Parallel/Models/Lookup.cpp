@@ -125,6 +125,7 @@ struct GatherRule
                          dim < at ? dim : dim - 1 + indices.size());
       else if (canSplitRows(gather.getTable()))
         rule.operands[0][dim] = {rule.addFactor(size, FactorKind::Sum)};
+    rule.numbered = rule.operands[0][at];
     return rule;
   }
 
@@ -172,6 +173,7 @@ struct GatherNdRule
     }
     if (indices.back() == 1 && canSplitRows(gather.getTable()))
       rule.operands[0][batch] = {rule.addFactor(table[batch], FactorKind::Sum)};
+    rule.numbered = rule.operands[0][batch];
     size_t tuple = batch + indices.back();
     for (size_t dim = tuple; dim < table.size(); ++dim)
       rule.passThrough(table[dim], 0, dim, indices.size() - 1 + dim - tuple);
@@ -234,6 +236,7 @@ struct ScatterAddRule
       if (dim < batch)
         rule.operands[1][dim] = {factor};
     }
+    rule.numbered = rule.operands[0][at];
     return rule;
   }
 

@@ -62,7 +62,7 @@ struct CrossEntropyRule
       rule.passThrough(size, 0, dim, dim);
       rule.operands[1][dim] = rule.results[0][dim];
     }
-    rule.operands[0].back() = {rule.addFactor(
+    rule.operands[0].back() = rule.numbered = {rule.addFactor(
         loss.getLogits().getType().getShape().back(), FactorKind::Inside)};
     return rule;
   }

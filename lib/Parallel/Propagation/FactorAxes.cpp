@@ -126,13 +126,24 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
   SmallVector<Claim> merged(
       llvm::map_range(claims, [](auto &of) { return mergeClaims(of); }));
   // An axis that two factors want goes to the heavier claim; the other keeps
-  // what stands before it.
-  auto isExchanged = [&](size_t factor) {
-    return rule.factors[factor].kind == FactorKind::Exchanged;
+  // what stands before it. One that is exchanged may share its axis with those
+  // that no tensor has beside it.
+  auto areApart = [&](unsigned i, unsigned j) {
+    if (rule.factors[i].kind != FactorKind::Exchanged &&
+        rule.factors[j].kind != FactorKind::Exchanged)
+      return false;
+    return llvm::none_of(sides, [&](const ShardingRule::Tensor *side) {
+      auto has = [&](unsigned factor) {
+        return llvm::any_of(*side, [&](const ShardingRule::Dim &dim) {
+          return llvm::is_contained(dim, factor);
+        });
+      };
+      return has(i) && has(j);
+    });
   };
-  for (size_t i = 0; i < merged.size(); ++i)
-    for (size_t j = i + 1; j < merged.size(); ++j)
-      if (!isExchanged(i) && !isExchanged(j))
+  for (unsigned i = 0; i < merged.size(); ++i)
+    for (unsigned j = i + 1; j < merged.size(); ++j)
+      if (!areApart(i, j))
         settle(merged[i], merged[j]);
 
   AxisLists chosen;

@@ -230,7 +230,8 @@ bool BatchLeader::leadParts(Operation *op, OpBuilder &builder) {
   return true;
 }
 
-/// An op whose pieces are the same op does not care in which order they come.
+/// An op does not care in which order pieces come whose places nothing tells
+/// apart.
 bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable)
@@ -257,6 +258,8 @@ bool BatchLeader::leadByRule(Operation *op, OpBuilder &builder) {
   }
   if (!place)
     return true;
+  if (hasCopies && llvm::is_contained(rule.numbered, factor))
+    return false;
   auto isAlong = [&](const ShardingRule::Dim &dim) {
     return dim.size() == 1 && dim[0] == factor;
   };

@@ -119,6 +119,16 @@ void DimChooser::findKeyHeads(const llvm::SetVector<unsigned> &chosen) {
   }
 }
 
+/// Whether somebody has split the state over these axes.
+bool DimChooser::isPlaced(BlockArgument argument) {
+  return llvm::any_of(findConstraint(argument).getSharding().getDims(),
+                      [&](dist::AxesAttr held) {
+                        return llvm::any_of(axes, [&](StringRef axis) {
+                          return held.contains(axis);
+                        });
+                      });
+}
+
 DimChooser::Splits DimChooser::run(bool splitsVocabulary) {
   llvm::SmallDenseSet<unsigned> excluded = findPositions();
   if (!splitsVocabulary)
@@ -153,9 +163,12 @@ DimChooser::Splits DimChooser::run(bool splitsVocabulary) {
   Splits splits;
   for (auto &[argument, dim] : dims) {
     unsigned number = classes.find(argument, dim);
-    if (chosen.contains(number) || shared.contains(number))
-      splits[getState(entry, argument)].push_back(
-          {dim, shared.contains(number)});
+    // What was placed by name may ask for two dimensions of a state that nobody
+    // named: the first gets the axes.
+    if ((chosen.contains(number) || shared.contains(number)) &&
+        !isPlaced(argument))
+      splits.insert(
+          {getState(entry, argument), {dim, shared.contains(number)}});
   }
   return splits;
 }

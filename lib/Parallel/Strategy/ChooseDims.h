@@ -19,11 +19,9 @@ mlir::Attribute getState(mlir::func::FuncOp entry,
 /// Chooses on one entry.
 class DimChooser {
 public:
-  /// The dimensions of each state that are split, by its name; and whether it
-  /// is with key heads, that ranks share.
-  using Splits =
-      llvm::DenseMap<mlir::Attribute,
-                     llvm::SmallVector<std::pair<unsigned, bool>, 2>>;
+  /// The dimension of each state that is split, by its name; and whether it is
+  /// with key heads, that ranks share.
+  using Splits = llvm::DenseMap<mlir::Attribute, std::pair<unsigned, bool>>;
 
   DimChooser(mlir::func::FuncOp entry, dist::MeshOp mesh)
       : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
@@ -42,6 +40,7 @@ public:
   llvm::SmallVector<Uneven> getUneven();
 
 private:
+  bool isPlaced(mlir::BlockArgument argument);
   llvm::SmallDenseSet<unsigned> findPositions();
   /// The work saved for each byte.
   double getRatio(unsigned number) {

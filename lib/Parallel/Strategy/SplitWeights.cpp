@@ -45,9 +45,9 @@ static void split(func::FuncOp entry, const Splits &splits,
     if (found == splits.end() || !constraint)
       continue;
     SmallVector<dist::AxesAttr> dims(constraint.getSharding().getDims());
-    for (auto [dim, isShared] : found->second)
-      dims[dim] =
-          dist::AxesAttr::get(context, isShared ? axes.take_front() : axes);
+    auto [dim, isShared] = found->second;
+    dims[dim] =
+        dist::AxesAttr::get(context, isShared ? axes.take_front() : axes);
     constraint.setShardingAttr(dist::ShardingAttr::get(
         context, constraint.getSharding().getMesh(), dims));
   }

@@ -122,6 +122,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{{5, 3}, {8, 3}, {0, 1}, {{"a", "b"}, {}}},
                       Case{{3, 5}, {3, 8}, {0, 1}, {{}, {"a", "b"}}},
                       Case{{3, 1}, {3, 4}, {0, 1}, {{}, {"a", "b"}}},
+                      // One row, and another rank for each column of it.
+                      Case{{1, 2}, {4, 2}, {0, 1}, {{"a"}, {"b"}}},
+                      Case{{2, 1}, {2, 4}, {0, 1}, {{"b"}, {"a"}}},
+                      Case{{2, 1}, {2, 4}, {1, 0}, {{"b"}, {"a"}}},
                       Case{{4, 6}, {4, 6}, {0, 1}, {{}, {}}},
                       // Parts of a dimension, a share of each for a rank; cut
                       // further, in either order of the file.

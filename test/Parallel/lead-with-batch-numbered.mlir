@@ -1,0 +1,34 @@
+// Rows that indices point at keep their numbers: they are put back in the program's order before
+// they are looked up, or added to.
+// RUN: acc-opt %s --dist-lead-with-batch -o %t.mlir && FileCheck %s < %t.mlir
+// RUN: acc-eval %t.mlir --compare %s --tolerance 1e-14
+
+// CHECK: %[[MIXED:.*]] = nn.tanh
+// CHECK: nn.transpose
+// CHECK: %[[BACK:.*]] = nn.reshape %{{.*}} -> tensor<32x12xf64>
+// CHECK: nn.gather %[[BACK]], %{{.*}} dim 0
+// CHECK: nn.gather_nd %[[BACK]]
+// CHECK: nn.scatter_add %[[BACK]]
+// What is looked up may come in any order.
+// CHECK: nn.gather %{{.*}}, %{{.*}} dim 0 : (tensor<9x12xf64>, tensor<32xi64>)
+// CHECK-NEXT: nn.sin
+module attributes {accel.phase = "train"} {
+  dist.mesh @mesh ["sp" = 2]
+  func.func @main(%x: tensor<8x4x12xf64> {nn.input = "x"}, %u: tensor<5x12xf64> {nn.input = "u"}, %table: tensor<9x12xf64> {nn.input = "table"}, %which: tensor<8x4xi64> {nn.input = "which"})
+      -> (tensor<5x12xf64> {nn.output = "a"}, tensor<3x12xf64> {nn.output = "b"}, tensor<32x12xf64> {nn.output = "c"}, tensor<12xf64> {nn.output = "d"}) attributes {nn.entry} {
+    %i = nn.constant dense<[30, 1, 17, 2, 5]> : tensor<5xi64>
+    %pairs = nn.constant dense<[[7], [0], [29]]> : tensor<3x1xi64>
+    %0 = dist.constraint %x to <@mesh, [{}, {sp}, {}]> : tensor<8x4x12xf64>
+    %1 = nn.reshape %0 : (tensor<8x4x12xf64>) -> tensor<32x12xf64>
+    %rows = nn.tanh %1 : tensor<32x12xf64>
+    %a = nn.gather %rows, %i dim 0 : (tensor<32x12xf64>, tensor<5xi64>) -> tensor<5x12xf64>
+    %b = nn.gather_nd %rows, %pairs : (tensor<32x12xf64>, tensor<3x1xi64>) -> tensor<3x12xf64>
+    %c = nn.scatter_add %rows, %i, %u dim 0 : (tensor<32x12xf64>, tensor<5xi64>, tensor<5x12xf64>) -> tensor<32x12xf64>
+    %2 = dist.constraint %which to <@mesh, [{}, {sp}]> : tensor<8x4xi64>
+    %3 = nn.reshape %2 : (tensor<8x4xi64>) -> tensor<32xi64>
+    %4 = nn.gather %table, %3 dim 0 : (tensor<9x12xf64>, tensor<32xi64>) -> tensor<32x12xf64>
+    %5 = nn.sin %4 : tensor<32x12xf64>
+    %d = nn.reduce sum %5 dims [0] : (tensor<32x12xf64>) -> tensor<12xf64>
+    return %a, %b, %c, %d : tensor<5x12xf64>, tensor<3x12xf64>, tensor<32x12xf64>, tensor<12xf64>
+  }
+}
