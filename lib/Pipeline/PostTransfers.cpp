@@ -2,6 +2,7 @@
 
 #include "PostTransfers.h"
 #include "llvm/ADT/STLExtras.h"
+#include <tuple>
 
 using namespace accel::pipeline;
 
@@ -54,5 +55,12 @@ accel::pipeline::postTransfers(const Schedule &schedule,
     for (size_t waiter : execution.getWaiters(node))
       needs[waiter] = std::max(needs[waiter], needs[node]);
   }
+  // In one order on both sides, whatever rounding has made of their times.
+  for (auto &groups : posting.ranks)
+    for (Group &group : groups)
+      llvm::sort(group, [](const Transfer &one, const Transfer &two) {
+        return std::tie(one.edge, one.gradient, one.microBatch) <
+               std::tie(two.edge, two.gradient, two.microBatch);
+      });
   return posting;
 }

@@ -3,53 +3,68 @@
 #include "Slots.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <map>
+#include <tuple>
+
 using namespace accel::pipeline;
 
 llvm::StringRef accel::pipeline::toString(SlotKind kind) {
   static constexpr llvm::StringLiteral names[kSlotKinds] = {
-      "activations",       "activations for weights", "gradients for weights",
-      "received values",   "received gradients",      "values to send",
-      "gradients to send",
+      "activations",        "activations for weights", "gradients for weights",
+      "values passed on",   "gradients passed on",     "received values",
+      "received gradients", "values to send",          "gradients to send",
   };
   return names[static_cast<size_t>(kind)];
 }
 
-SlotUse accel::pipeline::getSlotUse(SlotKind kind, TaskKind task) {
-  bool ends = makesInputGradient(task);
-  bool endsWeights =
-      task == TaskKind::Backward || task == TaskKind::BackwardWeight;
-  switch (kind) {
-  case SlotKind::Activation:
-    return {task == TaskKind::Forward, ends};
-  case SlotKind::WeightActivation:
-    return {task == TaskKind::Forward, endsWeights};
-  case SlotKind::WeightGradient:
-    return {task == TaskKind::BackwardInput, task == TaskKind::BackwardWeight};
-  case SlotKind::ReceivedValue:
-    return {false, task == TaskKind::Forward};
-  case SlotKind::ReceivedGradient:
-    return {false, ends};
-  case SlotKind::SentValue:
-    return {task == TaskKind::Forward, false};
-  case SlotKind::SentGradient:
-    return {ends, false};
+llvm::SmallVector<SlotUse>
+accel::pipeline::listSlotUses(const Task &task, const Placement &placement,
+                              llvm::ArrayRef<Edge> edges) {
+  llvm::SmallVector<SlotUse> uses;
+  auto add = [&](SlotKind kind, bool writes) {
+    uses.push_back({task.chunk, kind, 0, writes});
+  };
+  bool isForward = task.kind == TaskKind::Forward;
+  bool isWeight = task.kind == TaskKind::BackwardWeight;
+  if (!isWeight)
+    add(SlotKind::Activation, isForward);
+  if (task.kind != TaskKind::BackwardInput)
+    add(SlotKind::WeightActivation, isForward);
+  if (isWeight || task.kind == TaskKind::BackwardInput)
+    add(SlotKind::WeightGradient, !isWeight);
+  for (size_t number = 0; number < edges.size() && !isWeight; ++number) {
+    const Edge &edge = edges[number];
+    if (placement.rankOfChunk[edge.source] !=
+        placement.rankOfChunk[edge.target])
+      continue;
+    int64_t writer = isForward ? edge.source : edge.target;
+    int64_t reader = isForward ? edge.target : edge.source;
+    if (task.chunk == writer || task.chunk == reader)
+      uses.push_back(
+          {writer, isForward ? SlotKind::PassedValue : SlotKind::PassedGradient,
+           number, task.chunk == writer});
   }
-  llvm_unreachable("all kinds are listed");
+  return uses;
 }
 
-/// The fewest slots of the kind with which no two micro-batches of the chunk
-/// meet in one; `tasks` are the chunk's.
-static int64_t countSlots(llvm::ArrayRef<Task> tasks, SlotKind kind,
+namespace {
+/// A slot is filled, or emptied, for a micro-batch.
+struct SlotEvent {
+  int64_t microBatch;
+  bool writes;
+};
+} // namespace
+
+/// The fewest slots with which no two micro-batches meet in one.
+static int64_t countSlots(llvm::ArrayRef<SlotEvent> events,
                           int64_t microBatches) {
   for (int64_t slots = 1; slots < microBatches; ++slots) {
     std::vector<bool> taken(slots);
-    bool fits = llvm::all_of(tasks, [&](const Task &task) {
-      SlotUse use = getSlotUse(kind, task.kind);
-      auto slot = taken[task.microBatch % slots];
-      if (use.writes && slot)
+    bool fits = llvm::all_of(events, [&](const SlotEvent &event) {
+      auto slot = taken[event.microBatch % slots];
+      if (event.writes && slot)
         return false;
-      if (use.writes || use.frees)
-        slot = use.writes;
+      slot = event.writes;
       return true;
     });
     if (fits)
@@ -59,18 +74,26 @@ static int64_t countSlots(llvm::ArrayRef<Task> tasks, SlotKind kind,
 }
 
 Slots accel::pipeline::countSlots(const Schedule &schedule,
+                                  llvm::ArrayRef<Edge> edges,
                                   int64_t ofTransfers) {
   Slots slots(schedule.placement.countChunks());
-  std::vector<std::vector<Task>> ofChunk(slots.countChunks());
+  std::map<std::tuple<int64_t, SlotKind, size_t>, std::vector<SlotEvent>>
+      events;
   for (const auto &tasks : schedule.ranks)
     for (const Task &task : tasks)
-      ofChunk[task.chunk].push_back(task);
+      for (SlotUse use : listSlotUses(task, schedule.placement, edges))
+        events[{use.chunk, use.kind, use.edge}].push_back(
+            {task.microBatch, use.writes});
   for (int64_t chunk = 0; chunk < slots.countChunks(); ++chunk)
     for (size_t kind = 0; kind < kSlotKinds; ++kind)
       slots.at(chunk, SlotKind(kind)) =
-          kind < kKeptKinds ? ::countSlots(ofChunk[chunk], SlotKind(kind),
-                                           schedule.microBatches)
-                            : std::min(ofTransfers, schedule.microBatches);
+          SlotKind(kind) < SlotKind::ReceivedValue
+              ? 1
+              : std::min(ofTransfers, schedule.microBatches);
+  for (const auto &[key, list] : events) {
+    int64_t &count = slots.at(std::get<0>(key), std::get<1>(key));
+    count = std::max(count, ::countSlots(list, schedule.microBatches));
+  }
   return slots;
 }
 
@@ -80,9 +103,10 @@ accel::pipeline::countLiveActivations(const Schedule &schedule) {
   for (const auto &tasks : schedule.ranks) {
     int64_t live = 0, peak = 0;
     for (const Task &task : tasks) {
-      SlotUse use = getSlotUse(SlotKind::WeightActivation, task.kind);
-      peak = std::max(peak, live += use.writes);
-      live -= use.frees;
+      live += task.kind == TaskKind::Forward;
+      peak = std::max(peak, live);
+      live -= task.kind == TaskKind::Backward ||
+              task.kind == TaskKind::BackwardWeight;
     }
     peaks.push_back(peak);
   }

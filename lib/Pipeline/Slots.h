@@ -14,14 +14,15 @@ enum class SlotKind {
   Activation,       ///< Forward to input gradient (or whole backward).
   WeightActivation, ///< Forward to weight gradient (or whole backward).
   WeightGradient,   ///< Input gradient to weight gradient.
+  PassedValue,      ///< Of each edge out of the chunk to one of its own rank:
+                    ///< forward to forward.
+  PassedGradient,   ///< Of each such edge into it: input gradient to the other.
   ReceivedValue,    ///< Of each edge into the chunk: receive to forward.
   ReceivedGradient, ///< Of each edge out of it: receive to input gradient.
   SentValue,        ///< Forward to the end of the sends of its values.
   SentGradient, ///< Input gradient to the end of the sends of its gradients.
 };
-inline constexpr size_t kSlotKinds = 7;
-/// Of these a rank's tasks alone are the readers and writers.
-inline constexpr size_t kKeptKinds = 3;
+inline constexpr size_t kSlotKinds = 9;
 
 /// "activations", and so on, for messages.
 llvm::StringRef toString(SlotKind kind);
@@ -47,17 +48,23 @@ private:
   std::vector<std::array<int64_t, kSlotKinds>> counts;
 };
 
-/// A task of a rank's list that writes or reads slots of a kind; `frees` if
-/// they are empty after it.
+/// What a task does to slots that a rank's tasks alone write and read (the
+/// first five kinds): it fills the slot of its micro-batch, or leaves it empty.
 struct SlotUse {
-  bool writes = false, frees = false;
+  int64_t chunk; ///< Whose count of slots it is.
+  SlotKind kind;
+  size_t edge; ///< Of what is passed; 0 of other kinds.
+  bool writes;
 };
-SlotUse getSlotUse(SlotKind kind, TaskKind task);
+llvm::SmallVector<SlotUse> listSlotUses(const Task &task,
+                                        const Placement &placement,
+                                        llvm::ArrayRef<Edge> edges);
 
 /// As few slots as the order of each rank's tasks can do with, at least one,
 /// and `ofTransfers` of what is received and sent: with 2, one is read while
 /// the next arrives. Requires each task once and after what it needs.
-Slots countSlots(const Schedule &schedule, int64_t ofTransfers = 2);
+Slots countSlots(const Schedule &schedule, llvm::ArrayRef<Edge> edges,
+                 int64_t ofTransfers = 2);
 
 /// The most forwards of each rank whose backwards have not ended at the same
 /// time, in chunks: what papers call activation memory.

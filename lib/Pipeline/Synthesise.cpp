@@ -19,7 +19,7 @@ Synthesis evaluate(std::string name, Schedule schedule,
   result.schedule = std::move(schedule);
   // With a slot for each micro-batch nothing waits for a slot, so it ends.
   for (int64_t ofTransfers = 2;; ofTransfers *= 2) {
-    result.slots = countSlots(result.schedule, ofTransfers);
+    result.slots = countSlots(result.schedule, problem.edges, ofTransfers);
     Expected<Posting> posting = postTransfers(result.schedule, problem.edges,
                                               result.slots, problem.costs);
     if (!posting) {

@@ -191,28 +191,28 @@ Error Verifier::verifyPresence() {
 }
 
 Error Verifier::verifyKeptSlots() {
-  // Of each chunk, kind and slot the micro-batch that it keeps.
-  std::map<std::array<int64_t, 3>, int64_t> kept;
+  // In each slot of a chunk, kind and edge the micro-batch that it keeps.
+  std::map<std::array<int64_t, 4>, int64_t> kept;
   for (int64_t rank = 0; rank < schedule.placement.ranks; ++rank)
     for (size_t position = 0; position < schedule.ranks[rank].size();
          ++position) {
       const Task &task = schedule.ranks[rank][position];
-      for (size_t kind = 0; kind < kKeptKinds; ++kind) {
-        SlotUse use = getSlotUse(SlotKind(kind), task.kind);
-        int64_t count = slots.at(task.chunk, SlotKind(kind));
-        std::array<int64_t, 3> slot = {task.chunk, int64_t(kind),
-                                       task.microBatch % count};
-        if (use.writes) {
-          auto [holder, isFree] = kept.insert({slot, task.microBatch});
-          if (!isFree)
-            return createStringError(
-                at(rank, position) + toString(task) + " expects slot " +
-                Twine(slot[2]) + " of " + Twine(count) + " for " +
-                toString(SlotKind(kind)) + " free, found micro-batch " +
-                Twine(holder->second) + " in it");
+      for (SlotUse use : listSlotUses(task, schedule.placement, edges)) {
+        int64_t count = slots.at(use.chunk, use.kind);
+        int64_t slot = task.microBatch % count;
+        std::array<int64_t, 4> place = {use.chunk, int64_t(use.kind),
+                                        int64_t(use.edge), slot};
+        if (!use.writes) {
+          kept.erase(place);
+          continue;
         }
-        if (use.frees)
-          kept.erase(slot);
+        auto [holder, isFree] = kept.insert({place, task.microBatch});
+        if (!isFree)
+          return createStringError(at(rank, position) + toString(task) +
+                                   " expects slot " + Twine(slot) + " of " +
+                                   Twine(count) + " for " + toString(use.kind) +
+                                   " free, found micro-batch " +
+                                   Twine(holder->second) + " in it");
       }
     }
   return Error::success();

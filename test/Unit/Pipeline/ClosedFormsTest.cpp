@@ -53,7 +53,7 @@ TEST(ClosedFormsTest, OneForwardOneBackward) {
   }
 }
 
-// Zhuang et al. 2022, section 4: as long as 1F1B; rank r keeps 2 (p - r) - 1.
+// Zhuang et al. 2022: as long as 1F1B; rank r keeps 2 (p - r) - 1.
 TEST(ClosedFormsTest, EagerOneForwardOneBackward) {
   for (Size size : listSizes(6)) {
     Simulation got = makeNamed("eager-1f1b", size.p, size.m).simulation;
@@ -82,8 +82,7 @@ TEST(ClosedFormsTest, EagerHidesTransfers) {
 
 // Narayanan et al. 2021, section 2.2: (p - 1)(F + B) / V, where F and B are of
 // all V chunks of a rank; M a multiple of p. Rank 0 keeps
-// V p (1 + (p - 1) / (p V)) chunks (Korthikanti et al. 2022, arXiv:2205.05198,
-// section 4.2.2).
+// V p (1 + (p - 1) / (p V)) chunks (Korthikanti et al. 2022, arXiv:2205.05198).
 TEST(ClosedFormsTest, Interleaved) {
   for (int64_t v : {2, 3, 4})
     for (int64_t p : {1, 2, 3, 4, 5})
@@ -98,7 +97,8 @@ TEST(ClosedFormsTest, Interleaved) {
       }
 }
 
-// Qi et al. 2023, table 2: (p - 1)(F + I - W), and the p micro-batches of 1F1B.
+// Qi et al. 2023, their table of bubbles and memory: (p - 1)(F + I - W), and
+// the p micro-batches of 1F1B.
 TEST(ClosedFormsTest, ZBH1) {
   for (Size size : listSizes(6)) {
     Simulation got = makeNamed("zb-h1", size.p, size.m).simulation;
@@ -196,7 +196,7 @@ static int64_t playPairs(const Schedule &schedule) {
 // https://github.com/deepseek-ai/DualPipe, its table, with P = 2 p stages:
 // (P / 2 - 1)(F&B + B - 3 W), and P + 1 chunks, where F&B is a forward and a
 // backward at once, here F + B. Run one after the other, what they make leaves
-// earlier: (p - 1)(F + I - W).
+// earlier, and p - 1 is left: our figure, nobody has published one.
 TEST(ClosedFormsTest, DualPipeV) {
   for (Size size : listSizes(6)) {
     if (size.m < 2 * size.p)

@@ -74,6 +74,28 @@ bool Executor::isSlotToSendFree(const Task &task) {
   return true;
 }
 
+void Executor::passOn(const Task &task) {
+  bool gradient = task.kind != TaskKind::Forward;
+  int what = gradient ? kPassedGradient : kPassed;
+  SlotKind kind = gradient ? SlotKind::PassedGradient : SlotKind::PassedValue;
+  for (size_t number = 0; number < edges.size(); ++number) {
+    if (crosses(edges[number]))
+      continue;
+    Transfer passed{number, gradient, task.microBatch};
+    int64_t from = getSender(passed, edges), to = getReceiver(passed, edges);
+    Place place{int64_t(number), what, task.microBatch % slots.at(from, kind)};
+    if (to == task.chunk) {
+      auto slot = held.find(place);
+      if (slot == held.end() || slot->second != task.microBatch)
+        wrong = "what was passed on is overwritten";
+      else
+        held.erase(slot);
+    }
+    if (from == task.chunk && !held.insert({place, task.microBatch}).second)
+      wrong = "what was passed on is not read";
+  }
+}
+
 bool Executor::runTask(size_t rank) {
   if (ranks[rank].task == schedule.ranks[rank].size())
     return false;
@@ -84,6 +106,8 @@ bool Executor::runTask(size_t rank) {
     return false;
   if (rankOf(chunk) != int64_t(rank))
     wrong = "a task is on a rank that has not its chunk";
+  if (task.kind != TaskKind::BackwardWeight)
+    passOn(task);
   bool whole = task.kind == TaskKind::Backward;
   if (task.kind == TaskKind::Forward) {
     fill(chunk, kActivation, SlotKind::Activation, micro);

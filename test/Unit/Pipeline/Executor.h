@@ -40,13 +40,16 @@ private:
     kIn,
     kInGradient,
     kOut,
-    kOutGradient
+    kOutGradient,
+    kPassed,
+    kPassedGradient,
   };
 
   bool runTask(size_t rank);
   bool runGroup(size_t rank);
   bool hasArrived(const Task &task);
   bool isSlotToSendFree(const Task &task);
+  void passOn(const Task &task);
   void fill(int64_t chunk, int what, SlotKind kind, int64_t micro);
   void empty(int64_t chunk, int what, SlotKind kind, int64_t micro);
   bool crosses(const Edge &edge) const {

@@ -24,9 +24,29 @@ TEST(PostTransfersTest, GroupsWhatGoesAtOnce) {
   Synthesis step = makeNamed("1f1b", 2, 3, Costs::makeEven(2, 2, 1, 1));
   Edges edges = makeChain(2);
   std::string expected = "{value 0->1[0]} {value 0->1[1]} {gradient 1->0[0]} "
-                         "{gradient 1->0[1], value 0->1[2]} {gradient 1->0[2]}";
+                         "{value 0->1[2], gradient 1->0[1]} {gradient 1->0[2]}";
   EXPECT_EQ(print(step, edges, 0), expected);
   EXPECT_EQ(print(step, edges, 1), expected);
+}
+
+// Tenths have no exact sums: what begins at once does so to rounding.
+TEST(PostTransfersTest, GroupsToRounding) {
+  for (llvm::StringRef name : {"1f1b", "zb-h1", "eager-1f1b"})
+    EXPECT_EQ(
+        makeNamed(name, 4, 12, Costs::makeEven(4, 0.1, 0.2, 0.3)).posting.ranks,
+        makeNamed(name, 4, 12, Costs::makeEven(4, 1, 2, 3)).posting.ranks)
+        << name.str();
+}
+
+// Where nothing takes any time all begins at once, and yet follows what it
+// needs.
+TEST(PostTransfersTest, TasksOfNoTime) {
+  for (llvm::StringRef name : {"gpipe", "1f1b", "zb-h2"}) {
+    Synthesis step = makeNamed(name, 3, 4, Costs::makeEven(3, 0, 0, 0));
+    EXPECT_EQ(getMessage(verify(step.schedule, makeChain(3), step.slots,
+                                step.posting)),
+              "");
+  }
 }
 
 // Two chunks of each of two ranks: both neighbours are the same rank, and both
@@ -72,12 +92,12 @@ TEST(PostTransfersTest, RefusesSlotsThatAreTooFew) {
                     {{F, 1, 1}, {F, 1, 0}, {B, 1, 0}, {B, 1, 1}}};
   Edges edges = makeChain(2);
   llvm::Expected<Posting> posting = postTransfers(
-      schedule, edges, countSlots(schedule, 1), Costs::makeEven(2));
+      schedule, edges, countSlots(schedule, edges, 1), Costs::makeEven(2));
   ASSERT_FALSE(bool(posting));
   EXPECT_EQ(getMessage(posting.takeError()),
             "no order of transfers ends with these slots: (rank 1, position 1: "
             "F1[0]) waits for (rank 1, position 0: F1[1]) waits for (value "
             "0->1[1]) waits for (rank 1, position 1: F1[0])");
-  EXPECT_TRUE(bool(postTransfers(schedule, edges, countSlots(schedule, 2),
-                                 Costs::makeEven(2))));
+  EXPECT_TRUE(bool(postTransfers(
+      schedule, edges, countSlots(schedule, edges, 2), Costs::makeEven(2))));
 }

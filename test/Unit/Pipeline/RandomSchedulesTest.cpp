@@ -129,7 +129,7 @@ bool spoil(Step &step, Damage damage, std::mt19937 &random) {
   }
   case Damage::CutSlots: {
     int64_t chunk = random() % step.slots.countChunks();
-    SlotKind kind = SlotKind(random() % kKeptKinds);
+    SlotKind kind = SlotKind(random() % size_t(SlotKind::ReceivedValue));
     return --step.slots.at(chunk, kind) > 0;
   }
   }
@@ -144,7 +144,7 @@ TEST(RandomSchedulesTest, AcceptedExactlyIfTheyRun) {
   int64_t corrupted = 0, swapsThatRun = 0;
   for (int64_t number = 0; valid < 10000; ++number) {
     Step step = makeRandomStep(random);
-    step.slots = countSlots(step.schedule, 1 + random() % 4);
+    step.slots = countSlots(step.schedule, step.edges, 1 + random() % 4);
     Costs costs = Costs::makeEven(step.slots.countChunks());
     for (ChunkCost &chunk : costs.chunks)
       chunk.forward = 1 + random() % 3;
@@ -156,7 +156,8 @@ TEST(RandomSchedulesTest, AcceptedExactlyIfTheyRun) {
       ++tooFewSlots;
       // Whatever order it is posted in, it hangs; with a slot for each it does
       // not.
-      step.slots = countSlots(step.schedule, step.schedule.microBatches);
+      step.slots =
+          countSlots(step.schedule, step.edges, step.schedule.microBatches);
       posting = postTransfers(step.schedule, step.edges, step.slots, costs);
     }
     ASSERT_TRUE(bool(posting)) << getMessage(posting.takeError());
@@ -191,7 +192,8 @@ TEST(RandomSchedulesTest, AcceptedPostingsRun) {
   int64_t refused = 0, accepted = 0;
   while (refused + accepted < 5000) {
     Step step = makeRandomStep(random);
-    step.slots = countSlots(step.schedule, step.schedule.microBatches);
+    step.slots =
+        countSlots(step.schedule, step.edges, step.schedule.microBatches);
     step.posting =
         cantFail(postTransfers(step.schedule, step.edges, step.slots,
                                Costs::makeEven(step.slots.countChunks())));

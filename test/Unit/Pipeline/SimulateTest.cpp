@@ -56,3 +56,32 @@ TEST(SimulateTest, SaysWhatWaitsForWhat) {
       "the step does not end: (rank 1, position 0: B1[0]) waits for (rank "
       "1, position 1: F1[0]) waits for (rank 1, position 0: B1[0])");
 }
+
+TEST(SimulateTest, WeightsWaitForInputs) {
+  Synthesis step = makeNamed("zb-h1", 1, 1);
+  std::swap(step.schedule.ranks[0][1], step.schedule.ranks[0][2]);
+  llvm::Expected<Simulation> got =
+      simulate(step.schedule, {}, step.slots, nullptr, Costs::makeEven(1));
+  ASSERT_FALSE(bool(got));
+  EXPECT_EQ(
+      getMessage(got.takeError()),
+      "the step does not end: (rank 0, position 2: I0[0]) waits for (rank "
+      "0, position 1: W0[0]) waits for (rank 0, position 2: I0[0])");
+}
+
+// With one slot the next forward begins when what is in it has been sent, with
+// two the one after it.
+TEST(SimulateTest, ForwardsWaitForSends) {
+  Costs costs = Costs::makeEven(2);
+  costs.secondsPerTransfer = 4;
+  Schedule schedule = cantFail(generate(getNamedSchedules()[0], {2, 1, 3}));
+  Edges edges = makeChain(2);
+  for (int64_t slots : {1, 2}) {
+    Slots counts = countSlots(schedule, edges, slots);
+    Posting posting = cantFail(postTransfers(schedule, edges, counts, costs));
+    Simulation got =
+        cantFail(simulate(schedule, edges, counts, &posting, costs));
+    EXPECT_DOUBLE_EQ(got.tasks[0][1].begin, slots == 1 ? 5 : 1);
+    EXPECT_DOUBLE_EQ(got.tasks[0][2].begin, slots == 1 ? 10 : 5);
+  }
+}

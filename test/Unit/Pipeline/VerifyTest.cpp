@@ -153,6 +153,33 @@ TEST_F(PipelineVerifyTest, SlotsThatAreKept) {
   EXPECT_EQ(check(), "");
 }
 
+TEST(PipelineVerifyRanksTest, SlotsThatArePassedOn) {
+  Schedule schedule;
+  schedule.placement = Placement::interleaved(1, 2);
+  schedule.microBatches = 2;
+  schedule.ranks = {{{F, 0, 0},
+                     {F, 0, 1},
+                     {F, 1, 0},
+                     {F, 1, 1},
+                     {B, 1, 0},
+                     {B, 1, 1},
+                     {B, 0, 0},
+                     {B, 0, 1}}};
+  Edges edges = makeChain(2);
+  Slots slots = countSlots(schedule, edges);
+  auto check = [&] {
+    return getMessage(verify(schedule, edges, slots, Posting{{{}}}));
+  };
+  EXPECT_EQ(check(), "");
+  slots.at(0, SlotKind::PassedValue) = 1;
+  EXPECT_EQ(check(), "rank 0, position 1: F0[1] expects slot 0 of 1 for values "
+                     "passed on free, found micro-batch 0 in it");
+  slots.at(0, SlotKind::PassedValue) = 2;
+  slots.at(1, SlotKind::PassedGradient) = 1;
+  EXPECT_EQ(check(), "rank 0, position 5: B1[1] expects slot 0 of 1 for "
+                     "gradients passed on free, found micro-batch 0 in it");
+}
+
 TEST_F(PipelineVerifyTest, TransfersThatThereAre) {
   groups(0)[0].push_back({0, false, 3});
   EXPECT_EQ(check(),
@@ -191,7 +218,7 @@ TEST_F(PipelineVerifyTest, MessagesInOneOrder) {
     ASSERT_EQ(toString(list[0][0], edges), "value 0->1[0]");
     ASSERT_EQ(toString(list[1][0], edges), "value 0->1[1]");
   }
-  step.slots = countSlots(step.schedule, 3);
+  step.slots = countSlots(step.schedule, edges, 3);
   for (size_t rank : {0, 1}) {
     groups(rank)[0].push_back(groups(rank)[1][0]);
     groups(rank)[1].erase(groups(rank)[1].begin());
