@@ -4,7 +4,7 @@
 #ifndef ACCEL_LIB_PIPELINE_GENERATORS_H
 #define ACCEL_LIB_PIPELINE_GENERATORS_H
 
-#include "Names.h"
+#include "NamedSchedules.h"
 
 namespace accel::pipeline {
 

@@ -79,7 +79,7 @@ static std::vector<Policy> listPolicies(int64_t chunksPerRank) {
   using First = Policy::First;
   for (First first : {First::Backward, First::Forward, First::Alternate})
     for (bool isSplit : {true, false})
-      for (double patience : {0.0, 0.5, 1.0})
+      for (double patience : {0.0, 0.5})
         for (bool isDeepFirst : {true, false})
           // One chunk has nothing to choose from.
           if (isDeepFirst || chunksPerRank > 1)

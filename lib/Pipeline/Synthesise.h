@@ -5,7 +5,7 @@
 #define ACCEL_LIB_PIPELINE_SYNTHESISE_H
 
 #include "ListSchedule.h"
-#include "Names.h"
+#include "NamedSchedules.h"
 #include "Simulate.h"
 
 namespace accel::pipeline {

@@ -1,6 +1,6 @@
 // The table of named schedules, and reading a name.
 
-#include "Names.h"
+#include "NamedSchedules.h"
 #include "Generators.h"
 #include "llvm/ADT/StringExtras.h"
 

@@ -1,8 +1,8 @@
 // The schedules that have names: what `--schedule` may say, and the generator
 // behind each name.
 
-#ifndef ACCEL_LIB_PIPELINE_NAMES_H
-#define ACCEL_LIB_PIPELINE_NAMES_H
+#ifndef ACCEL_LIB_PIPELINE_NAMEDSCHEDULES_H
+#define ACCEL_LIB_PIPELINE_NAMEDSCHEDULES_H
 
 #include "Schedule.h"
 #include "llvm/ADT/StringRef.h"
@@ -46,4 +46,4 @@ llvm::Expected<Schedule> generate(const NamedSchedule &named, Shape shape);
 
 } // namespace accel::pipeline
 
-#endif // ACCEL_LIB_PIPELINE_NAMES_H
+#endif // ACCEL_LIB_PIPELINE_NAMEDSCHEDULES_H

@@ -12,14 +12,14 @@ static std::string refuse(llvm::StringRef text) {
   return choice ? "" : getMessage(choice.takeError());
 }
 
-TEST(PipelineNamesTest, ReadsThem) {
+TEST(NamedSchedulesTest, ReadsThem) {
   EXPECT_EQ(cantFail(parseChoice("auto")).named, nullptr);
   EXPECT_EQ(cantFail(parseChoice("zb-h1")).named->name, "zb-h1");
   EXPECT_EQ(cantFail(parseChoice("zbv")).chunksPerRank, 2);
   EXPECT_EQ(cantFail(parseChoice("interleaved:3")).chunksPerRank, 3);
 }
 
-TEST(PipelineNamesTest, RefusesOthers) {
+TEST(NamedSchedulesTest, RefusesOthers) {
   EXPECT_EQ(refuse("2f2b"),
             "unknown schedule '2f2b', expected gpipe, 1f1b, eager-1f1b, "
             "interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto");
@@ -32,7 +32,7 @@ TEST(PipelineNamesTest, RefusesOthers) {
   EXPECT_EQ(refuse("1f1b:"), "expected '1f1b' alone, got '1f1b:'");
 }
 
-TEST(PipelineNamesTest, RefusesSizes) {
+TEST(NamedSchedulesTest, RefusesSizes) {
   const NamedSchedule &named = getNamedSchedules().front();
   auto refuse = [&](Shape shape) {
     return getMessage(generate(named, shape).takeError());
@@ -46,7 +46,7 @@ TEST(PipelineNamesTest, RefusesSizes) {
 }
 
 // Rings of two among them, where the rank before is the rank behind.
-TEST(PipelineNamesTest, AllEndForAnySize) {
+TEST(NamedSchedulesTest, AllEndForAnySize) {
   std::mt19937 random(1);
   for (llvm::StringRef name :
        {"gpipe", "1f1b", "eager-1f1b", "interleaved:2", "interleaved:3",
