@@ -17,6 +17,7 @@ SEES = {
     "dialects/Plan": "dialects/Dist dialects/NN",
 
     "lib/Names": "",
+    "lib/Pipeline": "",
     "lib/Onnx": "lib/Names",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
     "lib/Import": "dialects/Accel dialects/NN lib/Names lib/Onnx lib/Transforms",

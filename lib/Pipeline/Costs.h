@@ -1,0 +1,50 @@
+// What the tasks and transfers of a pipeline take: seconds and bytes, for
+// simulating and choosing schedules.
+
+#ifndef ACCEL_LIB_PIPELINE_COSTS_H
+#define ACCEL_LIB_PIPELINE_COSTS_H
+
+#include "Schedule.h"
+
+namespace accel::pipeline {
+
+/// Of one chunk on one micro-batch. Seconds may be any unit, if all are.
+struct ChunkCost {
+  double forward = 1, backward = 2, backwardInput = 1, backwardWeight = 1;
+  /// What a forward leaves that the input's gradient reads last, and that the
+  /// weights' gradient does (with what the input's gradient leaves for it).
+  int64_t inputBytes = 0, weightBytes = 0;
+
+  double getSeconds(TaskKind kind) const {
+    const double seconds[] = {forward, backward, backwardInput, backwardWeight};
+    return seconds[static_cast<int>(kind)];
+  }
+};
+
+struct Costs {
+  llvm::SmallVector<ChunkCost> chunks;
+  /// A transfer takes so long whatever its size (α), and so long for each byte
+  /// (β). Transfers do not slow each other down.
+  double secondsPerTransfer = 0, secondsPerByte = 0;
+  /// Of what goes along each edge; its gradient is as large. Empty: 0 bytes.
+  llvm::SmallVector<double> edgeBytes;
+
+  double getSeconds(const Transfer &transfer) const {
+    return secondsPerTransfer +
+           (edgeBytes.empty() ? 0 : edgeBytes[transfer.edge] * secondsPerByte);
+  }
+
+  /// All chunks alike, a whole backward as long as its parts, no time for
+  /// transfers: what papers assume.
+  static Costs makeEven(int64_t chunks, double forward = 1,
+                        double backwardInput = 1, double backwardWeight = 1) {
+    Costs costs;
+    costs.chunks.assign(chunks, {forward, backwardInput + backwardWeight,
+                                 backwardInput, backwardWeight, 1, 0});
+    return costs;
+  }
+};
+
+} // namespace accel::pipeline
+
+#endif // ACCEL_LIB_PIPELINE_COSTS_H

@@ -1,0 +1,77 @@
+// The table of named schedules, and reading a name.
+
+#include "NamedSchedules.h"
+#include "Generators.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llvm;
+
+namespace accel::pipeline {
+namespace {
+
+Placement placeVee(int64_t ranks, int64_t) { return Placement::vee(ranks); }
+
+constexpr NamedSchedule kNamed[] = {
+    {"gpipe", 1, Placement::interleaved, orderGPipe},
+    {"1f1b", 1, Placement::interleaved, order1F1B},
+    {"eager-1f1b", 1, Placement::interleaved, orderEager1F1B},
+    {"interleaved", 0, Placement::interleaved, orderInterleaved},
+    {"zb-h1", 1, Placement::interleaved, orderZBH1},
+    {"zb-h2", 1, Placement::interleaved, orderZBH2},
+    {"zbv", 2, placeVee, orderZBV},
+    {"dualpipev", 2, placeVee, orderDualPipeV},
+};
+
+} // namespace
+
+ArrayRef<NamedSchedule> getNamedSchedules() { return kNamed; }
+
+Expected<Choice> parseChoice(StringRef text) {
+  if (text == "auto")
+    return Choice();
+  auto [name, count] = text.split(':');
+  for (const NamedSchedule &named : kNamed) {
+    if (named.name != name)
+      continue;
+    if (named.chunksPerRank == 0) {
+      int64_t chunks;
+      if (count.getAsInteger(10, chunks) || chunks < 2)
+        return createStringError("expected '" + name +
+                                 ":V' with V chunks on each rank, 2 or more, "
+                                 "got '" +
+                                 text + "'");
+      return Choice{&named, chunks};
+    }
+    if (text != name)
+      return createStringError("expected '" + name + "' alone, got '" + text +
+                               "'");
+    return Choice{&named, named.chunksPerRank};
+  }
+  std::string names;
+  for (const NamedSchedule &named : kNamed)
+    names += (named.name + (named.chunksPerRank == 0 ? ":V" : "") +
+              (&named == std::prev(std::end(kNamed)) ? " or auto" : ", "))
+                 .str();
+  return createStringError("unknown schedule '" + text + "', expected " +
+                           names);
+}
+
+Expected<Schedule> generate(const NamedSchedule &named, Shape shape) {
+  const std::pair<const char *, int64_t> sizes[] = {
+      {"ranks", shape.ranks},
+      {"chunks on a rank", shape.chunksPerRank},
+      {"micro-batches", shape.microBatches}};
+  for (auto [what, count] : sizes)
+    if (count < 1)
+      return createStringError("schedule '" + named.name +
+                               "' expects 1 or more " + what + ", got " +
+                               Twine(count));
+  Schedule schedule;
+  schedule.placement = named.place(shape.ranks, shape.chunksPerRank);
+  schedule.microBatches = shape.microBatches;
+  for (int64_t rank = 0; rank < shape.ranks; ++rank)
+    schedule.ranks.push_back(named.order(shape, rank));
+  return schedule;
+}
+
+} // namespace accel::pipeline
