@@ -27,6 +27,18 @@
 // REDEFINE: %{edit} = /own/s/ at tp\*16//
 // RUN: %{refused}
 
+// A part of it is read by ranks that have no more than that, and not beyond it.
+// REDEFINE: %{edit} = s/tp\*32 + dp\*16/tp*32 + dp*32/
+// REDEFINE: %{prefix} = BEYOND
+// RUN: %{refused}
+// BEYOND: error: 'plan.write' op does not follow from the local program: reads bytes of @d that hold no 'f32'
+// REDEFINE: %{edit} = s/@d\[1x4xf32 at tp\*32 + dp\*16\]/@d[1x4xf32 at tp*16 + dp*16]/
+// RUN: %{refused}
+// REDEFINE: %{edit} = s/@d\[1x4xf32 at tp\*32 + dp\*16\]/@d[1x4xf32 at tp*32]/
+// REDEFINE: %{prefix} = OTHER
+// RUN: %{refused}
+// OTHER: error: 'plan.write' op does not follow from the local program: writes another value than the task gives as output 'part'
+
 // Packed weights, and bytes of another type.
 // REDEFINE: %{edit} = s/form {m = 2}/form {m = 4}/
 // REDEFINE: %{prefix} = PACKED
@@ -53,11 +65,12 @@ module attributes {accel.phase = "local"} {
   dist.mesh @m ["dp" = 2, "tp" = 2]
   nn.state @w : tensor<4x4xf32> = dense<0.5>
   func.func @main(%x: tensor<2x4xf32> {nn.input = "x"}, %y: tensor<2x4xf32> {nn.input = "y"}, %w: tensor<4x4xf32> {nn.state = @w})
-      -> (tensor<2x8xf32> {nn.output = "c"}, tensor<2x4xf32> {nn.output = "o"}, tensor<2x4xf32> {nn.output = "p"}, tensor<2x4xf32> {nn.output = "own"}) attributes {nn.entry} {
+      -> (tensor<2x8xf32> {nn.output = "c"}, tensor<2x4xf32> {nn.output = "o"}, tensor<2x4xf32> {nn.output = "p"}, tensor<2x4xf32> {nn.output = "own"}, tensor<1x4xf32> {nn.output = "part"}) attributes {nn.entry} {
     %c = nn.concat %x, %y dim 1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
     %o = dist.all_slice %c over @m {tp} dim 1 : (tensor<2x8xf32>) -> tensor<2x4xf32>
     %p = nn.matmul %x, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-    return %c, %o, %p, %y : tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+    %part = dist.all_slice %y over @m {dp} dim 0 : (tensor<2x4xf32>) -> tensor<1x4xf32>
+    return %c, %o, %p, %y, %part : tensor<2x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<1x4xf32>
   }
 }
 //--- plan.mlir
@@ -73,6 +86,7 @@ module attributes {accel.phase = "plan"} {
     plan.buffer @c : output device at 256, 64 bytes
     plan.buffer @r : activation device at 320, 64 bytes
     plan.buffer @p : output device at 384, 32 bytes
+    plan.buffer @d : activation device at 416, 96 bytes
     plan.body @load_states engine cpu {
       plan.read state "w" -> @w[4x4xf32]
       plan.pack @w[4x4xf32] -> @packed[64xi8] form {m = 2} releases @w[64xi8]
@@ -83,6 +97,8 @@ module attributes {accel.phase = "plan"} {
       plan.copy @x[2x4xf32] -> @c[2x4xf32 strides [8, 1]]
       plan.copy @y[2x4xf32] -> @c[2x4xf32 at 16 strides [8, 1]]
       plan.copy @c[2x4xf32 at 16 strides [8, 1]] -> @r[2x4xf32 at tp*16 strides [8, 1]]
+      plan.copy @y[2x4xf32] -> @d[2x4xf32 at tp*32]
+      plan.write @d[1x4xf32 at tp*32 + dp*16] -> output "part"
       plan.gemm @x[2x4xf32], @w[4x4xf32] packed @packed[64xi8] -> @p[2x4xf32] form {}
       plan.write @c[2x8xf32] -> output "c"
       plan.write @c[2x4xf32 at tp*16 strides [8, 1]] -> output "o"

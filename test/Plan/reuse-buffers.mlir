@@ -299,3 +299,42 @@ plan.program @in_flight stage 0 ranks 1 {
     }
   }
 }
+
+// -----
+// A row's sum stays in its row: what scales rows is in place, what adds the sums of others' is not.
+func.func private @scale(%a: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
+  %s = nn.reduce sum %a dims [1] : (tensor<2x4xf32>) -> tensor<2xf32>
+  %r = nn.reshape %s : (tensor<2xf32>) -> tensor<2x1xf32>
+  %b = nn.broadcast %r : (tensor<2x1xf32>) -> tensor<2x4xf32>
+  %0 = nn.mul %a, %b : tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+func.func private @cross(%a: tensor<2x4xf32>) -> tensor<2x4xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
+  %i = nn.constant dense<[[1], [0]]> : tensor<2x1xi64>
+  %s = nn.reduce sum %a dims [1] : (tensor<2x4xf32>) -> tensor<2xf32>
+  %o = nn.gather_nd %s, %i : (tensor<2xf32>, tensor<2x1xi64>) -> tensor<2xf32>
+  %r = nn.reshape %o : (tensor<2xf32>) -> tensor<2x1xf32>
+  %b = nn.broadcast %r : (tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %b : tensor<2x4xf32>
+}
+// CHECK-LABEL: plan.program @rows
+// CHECK: plan.body @f
+// CHECK-NEXT: plan.kernel @scale(@x[2x4xf32]) -> @a[2x4xf32] rows 2
+// CHECK-NEXT: plan.kernel @scale(@a[2x4xf32]) -> @a[2x4xf32] rows 2
+// CHECK-NEXT: plan.kernel @cross(@a[2x4xf32]) -> @c[2x4xf32] rows 2
+plan.program @rows stage 0 ranks 1 mesh @m {
+  plan.buffer @x : input device 32 bytes
+  plan.buffer @a : activation device 32 bytes
+  plan.buffer @b : activation device 32 bytes
+  plan.buffer @c : activation device 32 bytes
+  plan.body @f engine cpu {
+    plan.kernel @scale(@x[2x4xf32]) -> @a[2x4xf32] rows 2
+    plan.kernel @scale(@a[2x4xf32]) -> @b[2x4xf32] rows 2
+    plan.kernel @cross(@b[2x4xf32]) -> @c[2x4xf32] rows 2
+  }
+  plan.entry @forward {
+    plan.segment cpu {
+      plan.run @f
+    }
+  }
+}

@@ -179,13 +179,43 @@ TermId Memory::readRange(plan::Space space, int64_t begin, int64_t end,
   return terms.join(1, parts);
 }
 
+/// What a view picks of a rank's own piece, which lies without gaps: positions
+/// in it; none if the view is of other ranks' bytes as well.
+static std::optional<IndexMap> findWithin(const Place &own,
+                                          const Place &place) {
+  int64_t count = own.map.count(), into = place.begin - own.begin;
+  IndexMap dense = IndexMap::dense(count), within = place.map;
+  dense.offset = own.map.offset;
+  dense.coordinates = own.map.coordinates;
+  if (own.space != place.space || own.copies != place.copies ||
+      own.element != place.element || !(own.map == dense) ||
+      into % place.elementBytes != 0)
+    return std::nullopt;
+  for (const Coordinate &each : own.map.coordinates) {
+    auto *found = llvm::find(within.coordinates, each);
+    if (found == within.coordinates.end())
+      return std::nullopt;
+    within.coordinates.erase(found);
+  }
+  within.offset += into / place.elementBytes - own.map.offset;
+  auto [first, last] = within.range();
+  if (first < 0 || last >= count)
+    return std::nullopt;
+  return within;
+}
+
 TermId Memory::read(const Place &place) {
   if (place.begin >= place.end)
     return terms.empty(place.element);
   if (!place.map.coordinates.empty())
-    for (const OwnPiece &own : ownPieces)
-      if (own.written >= scopes.back() && own.place.isSameAs(place))
+    for (const OwnPiece &own : ownPieces) {
+      if (own.written < scopes.back())
+        continue;
+      if (own.place.isSameAs(place))
         return own.term;
+      if (std::optional<IndexMap> within = findWithin(own.place, place))
+        return terms.select(own.term, *within);
+    }
   // Mostly it is one entry, of which the view picks elements.
   Entries &entries = arenas[place.space];
   auto at = entries.upper_bound(place.begin);

@@ -24,6 +24,25 @@ static bool hasOneNest(func::FuncOp kernel) {
   });
 }
 
+/// Whether what is made of numbers of rows, one of each, uses for a row that
+/// row's own: nothing moves them to other rows.
+static bool staysInRows(Value numbers) {
+  llvm::SmallSetVector<Value, 8> values;
+  values.insert(numbers);
+  for (size_t next = 0; next < values.size(); ++next)
+    for (Operation *user : values[next].getUsers()) {
+      auto source = dyn_cast<KernelSourceOpInterface>(user);
+      if (!source) // the return
+        continue;
+      if (source.getKernelRole() != KernelRole::Elementwise &&
+          source.getKernelRole() != KernelRole::RowReduction &&
+          user->getNumOperands() != 1)
+        return false;
+      values.insert(user->getResult(0));
+    }
+  return true;
+}
+
 /// Whether a kernel may write its results over this argument: what it reads of
 /// element i (in row-major order) it reads before it writes element i of any
 /// result, and it reads nothing of it afterwards.
@@ -44,8 +63,11 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
           return false;
         // Of a row that is combined the values are there before it is written.
         if (cast<RankedTensorType>(value.getType()).getShape() !=
-            cast<RankedTensorType>(user->getResult(0).getType()).getShape())
+            cast<RankedTensorType>(user->getResult(0).getType()).getShape()) {
+          if (!staysInRows(user->getResult(0)))
+            return false;
           continue;
+        }
       } else if (source.getKernelRole() != KernelRole::Elementwise) {
         // A reshape keeps the order; nothing else that moves elements does.
         auto from = cast<RankedTensorType>(value.getType());
