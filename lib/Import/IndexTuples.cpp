@@ -95,3 +95,20 @@ Value accel::import::findPlaces(Importer &n, Value table, Value tuples,
   }
   return place;
 }
+
+std::optional<Repeats> accel::import::findRepeats(DenseElementsAttr known,
+                                                  int64_t size) {
+  if (!known || size == 0 || known.getNumElements() <= size ||
+      known.getNumElements() % size)
+    return std::nullopt;
+  SmallVector<int64_t> indices = integerElements(known);
+  int64_t each = llvm::find_if(indices, [](int64_t i) { return i != 0; }) -
+                 indices.begin();
+  int64_t round = each * size;
+  if (each == 0 || static_cast<int64_t>(indices.size()) % round)
+    return std::nullopt;
+  for (auto [place, index] : llvm::enumerate(indices))
+    if (index != static_cast<int64_t>(place) / each % size)
+      return std::nullopt;
+  return Repeats{static_cast<int64_t>(indices.size()) / round, each};
+}

@@ -24,6 +24,16 @@ std::optional<int64_t> countFromBegin(NodeImporter &n, int64_t index,
 mlir::Value findPlaces(NodeImporter &n, mlir::Value table, mlir::Value tuples,
                        int64_t batchDims);
 
+/// Indices of a dimension that name each of its places in turn, `each` times
+/// one after another, and that `rounds` times over.
+struct Repeats {
+  int64_t rounds, each;
+};
+
+/// What integers, or null, say of a dimension of `size`; nothing where they are
+/// not that, or name each place once.
+std::optional<Repeats> findRepeats(mlir::DenseElementsAttr known, int64_t size);
+
 } // namespace accel::import
 
 #endif // ACCEL_LIB_IMPORT_INDEXTUPLES_H

@@ -2,6 +2,8 @@
 
 #include "Writes.h"
 
+#include "IndexTuples.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::import;
@@ -55,8 +57,28 @@ Value accel::import::writeLast(Importer &n, const Writes &writes) {
                   writes.table);
 }
 
+/// The sum of the updates of each place, where places known now are all of the
+/// table's, as often each (what index_add makes of choices that were repeated):
+/// a reduction, that ranks and micro-batches can split. Null if they are not.
+static Value sumRepeats(Importer &n, const Writes &writes) {
+  int64_t batches = countBatches(writes);
+  ArrayRef<int64_t> table = Importer::shape(writes.table);
+  int64_t lines = ShapedType::getNumElements(table.take_front(batches));
+  std::optional<Repeats> repeats =
+      findRepeats(Importer::constantOf(writes.places), table[batches]);
+  if (!repeats || repeats->rounds % lines != 0)
+    return nullptr;
+  SmallVector<int64_t> apart(table.take_front(batches));
+  apart.append({repeats->rounds / lines, table[batches], repeats->each});
+  llvm::append_range(apart, table.drop_front(batches + 1));
+  return n.reduce(nn::ReductionKind::sum, n.reshape(writes.updates, apart),
+                  {batches, batches + 2}, /*keepDims=*/false);
+}
+
 Value accel::import::writeSums(Importer &n, const Writes &writes) {
   int64_t batches = countBatches(writes);
+  if (Value sums = sumRepeats(n, writes))
+    return n.binary<nn::AddOp>(writes.table, sums);
   return n.create<nn::ScatterAddOp>(
       {writes.table, writes.places, writes.updates},
       {n.named("dim", batches), n.named("batch_dims", batches)});

@@ -15,7 +15,7 @@ K = [2, -3, 1, -1]
 x = [[10. * row + place for place in range(3)] for row in range(4)]
 news = [[100., 200.], [300., 400.], [500., 600.], [700., 800.]]
 four = [1000., 2000., 3000., 4000.]
-a, b, c, d = ([list(row) for row in x] for _ in range(4))
+a, b, c, d, e, f = ([list(row) for row in x] for _ in range(6))
 for row in range(4):
     for number in range(2):
         a[row][I[row][number]] = news[row][number]
@@ -23,11 +23,15 @@ for row in range(4):
     if column < 3:
         c[PAIRS[row][0]][PAIRS[row][1]] += four[row]
     d[row][K[row]] += four[row]
+for row, line in enumerate(x + x):
+    for place, number in enumerate(line):
+        e[row // 2][place] += number
+        f[row % 4][place] += number
 for name, shape, kind, rows in (
         ("x", (4, 3), "float32", x), ("i", (4, 2), "int64", I), ("j", (4, 2), "int32", J),
         ("k", (4, 1), "int64", [K]), ("tuples", (4, 2), "int64", PAIRS),
         ("news", (4, 2), "float32", news), ("four", (4,), "float32", [four]),
         ("a", (4, 3), "float32", a), ("b", (4, 3), "float32", b), ("c", (4, 3), "float32", c),
-        ("d", (4, 3), "float32", d)):
+        ("d", (4, 3), "float32", d), ("e", (4, 3), "float32", e), ("f", (4, 3), "float32", f)):
     tensorfiles.write_npy(folder / f"{name}.npy",
                           (shape, kind, [number for row in rows for number in row]))

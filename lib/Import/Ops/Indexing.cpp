@@ -19,29 +19,6 @@ static bool hasIndices(Importer &n) {
   return false;
 }
 
-/// Indices of a dimension, known now, that name each of its places in turn,
-/// `each` times one after another, and that `rounds` times over.
-struct Repeats {
-  int64_t rounds, each;
-};
-
-static std::optional<Repeats> findRepeats(DenseElementsAttr known,
-                                          int64_t size) {
-  if (!known || size == 0 || known.getNumElements() <= size ||
-      known.getNumElements() % size)
-    return std::nullopt;
-  SmallVector<int64_t> indices = integerElements(known);
-  int64_t each = llvm::find_if(indices, [](int64_t i) { return i != 0; }) -
-                 indices.begin();
-  int64_t round = each * size;
-  if (each == 0 || static_cast<int64_t>(indices.size()) % round)
-    return std::nullopt;
-  for (auto [place, index] : llvm::enumerate(indices))
-    if (index != static_cast<int64_t>(place) / each % size)
-      return std::nullopt;
-  return Repeats{static_cast<int64_t>(indices.size()) / round, each};
-}
-
 /// What exporters make of repeat_interleave and of tiles, as a broadcast: which
 /// rows it gives does not depend on where they are, so that it can be sharded
 /// and split over micro-batches. Null if it is not that.
