@@ -106,6 +106,9 @@ std::optional<Place> parallel::findPlace(ArrayRef<int64_t> from,
     int64_t outer = to[dim] / (inner * place.batch);
     bool first = product(to.take_front(dim)) == 1;
     int64_t before = first && outer % leads == 0 ? leads : 1;
+    // Behind other dimensions, what is in front of the same rows stays there.
+    if (!first && outer == place.outer * place.before)
+      before = place.before;
     return Place{dim, outer / before, place.batch, inner, before};
   }
   return std::nullopt;
