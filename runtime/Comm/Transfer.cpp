@@ -129,11 +129,12 @@ Status makeTransfers(const Program &program, const Command &command,
             std::string("expected the views' own element type on the wire, "
                         "found ") +
             dtypeName(*collective.wire));
-  made.reset(new Transfers{*kind,
-                           Combine::Sum,
-                           Group(self, collective.axes, command.stream),
-                           {},
-                           {}});
+  made = std::make_unique<Transfers>(
+      Transfers{*kind,
+                Combine::Sum,
+                Group(self, collective.axes, command.stream),
+                {},
+                {}});
   const Group &group = made->group;
   int64_t members = static_cast<int64_t>(group.ranks.size());
 
