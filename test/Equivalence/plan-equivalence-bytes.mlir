@@ -39,6 +39,12 @@
 // RUN: %{refused}
 // OTHER: error: 'plan.write' op does not follow from the local program: writes another value than the task gives as output 'part'
 
+// Of a piece with gaps what lies side by side is not its own.
+// REDEFINE: %{edit} = s/@d\[1x4xf32 at tp\*32 + dp\*16\]/@r[1x4xf32 at tp*16 + dp*16]/
+// REDEFINE: %{prefix} = GAPS
+// RUN: %{refused}
+// GAPS: error: 'plan.write' op does not follow from the local program: reads bytes of @r that hold no 'f32'
+
 // Packed weights, and bytes of another type.
 // REDEFINE: %{edit} = s/form {m = 2}/form {m = 4}/
 // REDEFINE: %{prefix} = PACKED

@@ -133,7 +133,6 @@ struct GroupedMatmulGradRule
     rule.passThrough(result[1], 0, 1, 1);
     rule.passThrough(result[2], 1, 1, 2);
     rule.results[0][0] = {rule.addFactor(result[0], FactorKind::Exchanged)};
-    rule.numbered = rule.results[0][0];
     rule.linearGroups = {{0}, {1}};
     rule.indexFree = false;
     return rule;

@@ -2,20 +2,15 @@
 // any pattern of machines, none or all of them from one rank, rows that are
 // longer than a slot of staging; and a name that nobody has ends the run.
 
+#include "Files.h"
 #include "RunFixture.h"
 
 #include <filesystem>
-#include <iterator>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
 
 namespace {
-
-std::string bytesOf(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 class RemoteFetch : public RunTest {
 protected:
@@ -83,14 +78,14 @@ protected:
 
   void check(const std::vector<std::vector<std::string>> &patterns) {
     ASSERT_EQ(run(), "");
-    std::string expected = bytesOf(folder / "out/y.npy");
+    std::string expected = slurp(folder / "out/y.npy");
     ASSERT_GT(expected.size(), 64u);
     for (const char *way : {"sockets", "mpi"})
       for (const std::vector<std::string> &machines : patterns) {
         setenv("ACCEL_MESSAGES", way, 1);
         std::filesystem::remove_all(folder / "out");
         EXPECT_EQ(runOn(machines), "");
-        EXPECT_TRUE(bytesOf(folder / "out/y.npy") == expected)
+        EXPECT_TRUE(slurp(folder / "out/y.npy") == expected)
             << way << " " << machines[1] << machines[2];
       }
     unsetenv("ACCEL_MESSAGES");

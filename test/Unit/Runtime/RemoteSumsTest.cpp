@@ -2,21 +2,16 @@
 // that lie over machines in any pattern, buckets of several views, chunks that
 // end anywhere, and streams that are in collectives of the same ranks at once.
 
+#include "Files.h"
 #include "RunFixture.h"
 
 #include <cstring>
 #include <filesystem>
-#include <iterator>
 
 using namespace accel::rt;
 using namespace accel::rt::test;
 
 namespace {
-
-std::string bytesOf(const std::string &path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
 
 class RemoteSums : public RunTest {
 protected:
@@ -125,8 +120,8 @@ protected:
   /// By connections of the ranks' own and by the network.
   void check(const std::vector<std::vector<std::string>> &patterns) {
     ASSERT_EQ(run(), "");
-    std::string expected[] = {bytesOf(folder / "out/y0.npy"),
-                              bytesOf(folder / "out/y1.npy")};
+    std::string expected[] = {slurp(folder / "out/y0.npy"),
+                              slurp(folder / "out/y1.npy")};
     ASSERT_GT(expected[1].size(), 64u);
     for (const char *way : {"sockets", "mpi"})
       for (const std::vector<std::string> &machines : patterns) {
@@ -136,8 +131,8 @@ protected:
         std::string names = way;
         for (const std::string &machine : machines)
           names += " " + machine;
-        EXPECT_TRUE(bytesOf(folder / "out/y0.npy") == expected[0]) << names;
-        EXPECT_TRUE(bytesOf(folder / "out/y1.npy") == expected[1]) << names;
+        EXPECT_TRUE(slurp(folder / "out/y0.npy") == expected[0]) << names;
+        EXPECT_TRUE(slurp(folder / "out/y1.npy") == expected[1]) << names;
       }
     unsetenv("ACCEL_MESSAGES");
   }
