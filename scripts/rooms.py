@@ -24,8 +24,9 @@ SEES = {
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
-    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN",
-    "lib/Search": "dialects/Accel dialects/Dist",
+    "lib/Stages": "dialects/Interfaces dialects/NN",
+    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline",
+    "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Target",
     "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target runtime/Device",
@@ -38,7 +39,7 @@ SEES = {
                     "runtime/include",
     "lib/Config": "lib/Autodiff lib/Names",
     "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
-                  "lib/Import lib/Onnx lib/Parallel lib/Plan lib/Precision lib/Report lib/Search lib/Target "
+                  "lib/Import lib/Onnx lib/Parallel lib/Pipeline lib/Plan lib/Precision lib/Report lib/Search lib/Stages lib/Target "
                   "lib/Target/CPU lib/Target/Null lib/Tasks lib/Transforms",
 
     "runtime/include": "",

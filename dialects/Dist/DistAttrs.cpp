@@ -362,9 +362,10 @@ LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 LogicalResult TaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                               TaskKind, int64_t stage, int64_t chunk) {
-  if (stage < 0 || chunk < 0)
-    return emitError() << "expected a stage and a chunk from 0 up, found "
-                       << stage << " and " << chunk;
+                               TaskKind, int64_t stage, int64_t chunk,
+                               int64_t round) {
+  if (stage < 0 || chunk < 0 || round < 0)
+    return emitError() << "expected stage, chunk and round from 0 up, found "
+                       << stage << ", " << chunk << " and " << round;
   return success();
 }

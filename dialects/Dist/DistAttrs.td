@@ -163,20 +163,24 @@ def Dist_LayoutAttr : Dist_Attr<"Layout", "layout"> {
 }
 
 def Dist_TaskAttr : Dist_Attr<"Task", "task"> {
-  let summary = "Marks a function as a task: its kind, its stage and its chunk of it";
+  let summary = "Marks a function as a task: its kind, its stage, its chunk of it and its round";
   let description = [{
     A stage's layers may be several chunks, which its tasks go through one after
     another (the virtual stages of an interleaved pipeline, Narayanan et al. 2021,
     arXiv:2104.04473): chunk 0 begins a micro-batch's forward and ends its
-    backward. A chunk that is not written is 0. The tasks of a schedule differ in
-    one of the three; chunks of a stage count from 0 without a gap.
+    backward. A chunk that is not written is 0; chunks of a stage count from 0
+    without a gap. What runs once a step, and waits for other stages, does so in
+    rounds (the norm of the gradients: each stage's own in round 0, all of them in
+    round 1, the update in round 2). The tasks of a schedule differ in one of the
+    four.
 
     `func.func @f(…) attributes {dist.task = #dist.task<forward stage 0>}`,
-    `#dist.task<backward stage 1 chunk 2>`
+    `#dist.task<backward stage 1 chunk 2>`, `#dist.task<update stage 1 round 2>`
   }];
   let parameters = (ins EnumParameter<Dist_TaskKind>:$kind, "int64_t":$stage,
-      DefaultValuedParameter<"int64_t", "0">:$chunk);
-  let assemblyFormat = "`<` $kind `stage` $stage (`chunk` $chunk^)? `>`";
+      DefaultValuedParameter<"int64_t", "0">:$chunk,
+      DefaultValuedParameter<"int64_t", "0">:$round);
+  let assemblyFormat = "`<` $kind `stage` $stage (`chunk` $chunk^)? (`round` $round^)? `>`";
   let genVerifyDecl = 1;
 }
 

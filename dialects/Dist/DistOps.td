@@ -37,6 +37,8 @@ def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let extraClassDeclaration = [{
     /// The reserved axis of micro-batches.
     static constexpr ::llvm::StringLiteral kMicroBatchAxis = "mb";
+    /// The axis of the stages of a pipeline: ranks that have different ops.
+    static constexpr ::llvm::StringLiteral kPipelineAxis = "pp";
     /// The axis of data-parallel ranks that share the states between them.
     static constexpr ::llvm::StringLiteral kShardAxis = "dp_shard";
     /// The axis of ranks that have different experts, and different samples.

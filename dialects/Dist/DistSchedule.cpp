@@ -32,7 +32,8 @@ namespace {
 struct TaskOrder {
   bool operator()(TaskAttr lhs, TaskAttr rhs) const {
     auto key = [](TaskAttr task) {
-      return std::tuple(task.getStage(), task.getChunk(), task.getKind());
+      return std::tuple(task.getStage(), task.getChunk(), task.getKind(),
+                        task.getRound());
     };
     return key(lhs) < key(rhs);
   }

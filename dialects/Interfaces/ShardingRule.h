@@ -40,6 +40,9 @@ struct ShardingRule {
   /// exactly the operands of one set are partial sums over an axis, so are the
   /// results. add: {{0, 1}}; mul and matmul: {{0}, {1}}.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linearGroups;
+  /// Whether sums over micro-batches may pass, as those over ranks do. False
+  /// where the op is to run once, on what all of them have added up to.
+  bool passesMicroBatches = true;
   /// Factors whose places indices or masks tell apart: in another order the op
   /// would compute something else.
   llvm::SmallVector<unsigned, 2> numbered;

@@ -108,6 +108,14 @@ LogicalResult GradientOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult CutOp::verify() {
+  int64_t from = getFrom(), to = getTo();
+  if (from < 0 || to < 0 || from == to)
+    return emitOpError() << "expected two chunks, found " << from << " and "
+                         << to;
+  return success();
+}
+
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 LogicalResult ConstantOp::verify() {

@@ -27,6 +27,9 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     `initializers` are left out where there is one, of the state's own name and
     shape, or none. `frozen` states are never trained (buffers).
 
+    `chunk` is the chunk of a pipeline that owns it, where the model is cut: the
+    others get it by `nn.cut`. 0 is not written.
+
     A `residual` begins with a dimension of 1. Ranks that have terms of the
     gradient have terms of it too, which nobody adds up: in `dist` its type is
     partial over them, and from `local` on that dimension has each rank's term.
@@ -42,6 +45,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     nn.state moment @"exp_avg/wte.weight" : tensor<96x32xf32> = dense<0.0>
     nn.state counter @"counter/step" : tensor<i64> = dense<0>
     nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
+    nn.state @h.5.weight : tensor<32x32xf32> = dense<0.0> {chunk = 1 : i64}
     nn.state residual @"power_sgd_error/wte.weight" : tensor<1x96x32xf32> = dense<0.0>
     nn.state factor @"power_sgd_q/wte.weight" : tensor<1x32xf32> = dense<0.0>
     ```
@@ -49,7 +53,8 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
-      OptionalAttr<DenseI64ArrayAttr>:$logical, UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role);
+      OptionalAttr<DenseI64ArrayAttr>:$logical, UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role,
+      DefaultValuedAttr<I64Attr, "0">:$chunk);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -75,6 +80,30 @@ def NN_GradientOp : NN_InferredOp<"gradient", [
   let arguments = (ins NN_FloatTensor:$input, FlatSymbolRefAttr:$state);
   let results = (outs NN_FloatTensor:$result);
   let assemblyFormat = "$input `of` $state attr-dict `:` custom<OneType>(type($input), type($result))";
+}
+
+def NN_CutOp : NN_InferredOp<"cut", [], NN_InferSame> {
+  let summary = "Takes a value from one chunk of a pipeline to another";
+  let description = [{
+    The operand itself, made by chunk `from` and read by chunk `to` (chunks are
+    numbered from the model's input to its loss). Its vector-Jacobian product is
+    the cut back. Which chunk any other op belongs to follows from its operands
+    (`Chunks`): what depends on a cut, or on a state, is where that is; what
+    depends on inputs and constants alone is computed wherever it is read.
+
+    Partial sums over micro-batches are made before it, so that the gradient of a
+    weight that two chunks share goes from one to the other once a step.
+
+    Lifetime: made by `nn-cut-forward` and `nn-cut-update`; becomes an edge of the
+    schedule in `local-split-tasks`.
+    ```mlir
+    %c = nn.cut %a from 0 to 1 : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, I64Attr:$from, I64Attr:$to);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` custom<OneType>(type($input), type($result))";
+  let hasVerifier = 1;
 }
 
 def NN_CompleteOp : NN_InferredOp<"complete", [], NN_InferSame> {

@@ -267,8 +267,10 @@ void StateOp::print(OpAsmPrinter &printer) {
     printer << " = ";
     printer.printAttributeWithoutType(getInit());
   }
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getSymNameAttrName(), getTypeAttrName(),
+  SmallVector<StringRef> written{getSymNameAttrName(), getTypeAttrName(),
                                  getInitAttrName(), getRoleAttrName(),
-                                 getLogicalAttrName()});
+                                 getLogicalAttrName()};
+  if (getChunk() == 0)
+    written.push_back(getChunkAttrName());
+  printer.printOptionalAttrDict((*this)->getAttrs(), written);
 }

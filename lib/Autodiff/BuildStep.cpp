@@ -7,6 +7,8 @@
 #include "dialects/NN/Entry.h"
 #include "lib/Autodiff/Update.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace accel::autodiff {
@@ -22,6 +24,13 @@ struct Write {
   Value value;
 };
 
+/// A state to be declared, and the chunk of a pipeline that owns it.
+struct NewState {
+  std::string name;
+  RankedTensorType type;
+  int64_t chunk = 0;
+};
+
 class StepBuilder {
 public:
   StepBuilder(ModuleOp module, func::FuncOp entry, const UpdateRule &rule)
@@ -32,9 +41,8 @@ public:
                     ArrayRef<std::string> frozen, bool emitGradients);
 
 private:
-  FailureOr<SmallVector<Write>>
-  addStates(ArrayRef<std::pair<std::string, RankedTensorType>> wanted,
-            nn::StateRole role);
+  FailureOr<SmallVector<Write>> addStates(ArrayRef<NewState> wanted,
+                                          nn::StateRole role);
   void keepOnly(Value loss);
   LogicalResult markGradients(Value loss);
   LogicalResult update(Value loss, bool emitGradients);
@@ -65,16 +73,15 @@ private:
 
 /// Declares states that are zero at first, and takes them as arguments: all at
 /// once, since each argument added makes the function's type anew.
-FailureOr<SmallVector<Write>> StepBuilder::addStates(
-    ArrayRef<std::pair<std::string, RankedTensorType>> wanted,
-    nn::StateRole role) {
+FailureOr<SmallVector<Write>>
+StepBuilder::addStates(ArrayRef<NewState> wanted, nn::StateRole role) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(entry);
   SmallVector<Write> added;
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Location> locations;
-  for (auto &[name, type] : wanted) {
+  for (auto &[name, type, chunk] : wanted) {
     if (Operation *other = symbols.lookup(name))
       return other->emitError()
              << "expected no symbol '" << name
@@ -84,7 +91,7 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(
         DenseElementsAttr::get(type,
                                builder.getZeroAttr(type.getElementType())),
         /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
-        /*logical=*/nullptr, /*frozen=*/false, role);
+        /*logical=*/nullptr, /*frozen=*/false, role, chunk);
     symbols.insert(state);
     added.push_back({state, nullptr, nullptr});
     types.push_back(type);
@@ -157,10 +164,18 @@ static Value dropStops(func::FuncOp entry, Value loss) {
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
   Type element = NNBuilder::typeOf(loss).getElementType();
-  SmallVector<Value> present = llvm::filter_to_vector(
-      gradients, [](Value value) { return bool(value); });
-  Value norm =
-      buildGlobalNorm({builder, named("gradient norm")}, present, element);
+  // Each chunk of a pipeline adds up its own.
+  std::map<int64_t, SmallVector<Value>> present;
+  for (auto [each, gradient] : llvm::zip(trained, gradients))
+    if (gradient)
+      present[each.state.getChunk()].push_back(gradient);
+  NNBuilder ofNorm{builder, named("gradient norm")};
+  Value squares;
+  for (auto &[chunk, own] : present) {
+    Value sum = buildSumOfSquares(ofNorm, own, element);
+    squares = squares ? ofNorm.add(squares, sum) : sum;
+  }
+  Value norm = ofNorm.sqrt(squares);
   Value isFinite =
       build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss));
   Value clip;
@@ -180,11 +195,12 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (gradient)
       parameters.push_back({each.state, each.argument, gradient});
-  std::vector<std::pair<std::string, RankedTensorType>> wanted;
+  std::vector<NewState> wanted;
   for (auto prefix : momentNames(rule))
     for (Write &write : parameters)
-      wanted.emplace_back((prefix + "/" + write.state.getSymName()).str(),
-                          NNBuilder::typeOf(write.old));
+      wanted.push_back({(prefix + "/" + write.state.getSymName()).str(),
+                        NNBuilder::typeOf(write.old),
+                        int64_t(write.state.getChunk())});
   FailureOr<SmallVector<Write>> added =
       addStates(wanted, nn::StateRole::moment);
   if (failed(added))

@@ -89,13 +89,13 @@ Updated autodiff::buildUpdate(const NNBuilder &build, const UpdateRule &rule,
              : buildAdam(build, rule, scalars, parameter, gradient, moments);
 }
 
-Value autodiff::buildGlobalNorm(const NNBuilder &build,
-                                ArrayRef<Value> gradients, Type element) {
+Value autodiff::buildSumOfSquares(const NNBuilder &build,
+                                  ArrayRef<Value> gradients, Type element) {
   Value sum;
   for (Value gradient : gradients) {
     Value squares = build.cast(build.mul(gradient, gradient), element);
     Value total = build.sumFrom(build.sumFrom(squares, 1), 0);
     sum = sum ? build.add(sum, total) : total;
   }
-  return build.sqrt(sum);
+  return sum;
 }

@@ -41,11 +41,11 @@ Updated buildUpdate(const NNBuilder &build, const UpdateRule &rule,
                     const UpdateScalars &scalars, mlir::Value parameter,
                     mlir::Value gradient, llvm::ArrayRef<mlir::Value> moments);
 
-/// The square root of the sum of squares of all `gradients`, in `element`.
-/// Rows are summed before they are added up, so that kernels have rows.
-mlir::Value buildGlobalNorm(const NNBuilder &build,
-                            llvm::ArrayRef<mlir::Value> gradients,
-                            mlir::Type element);
+/// The sum of squares of all elements of `gradients`, in `element`. Rows are
+/// summed before they are added up, so that kernels have rows.
+mlir::Value buildSumOfSquares(const NNBuilder &build,
+                              llvm::ArrayRef<mlir::Value> gradients,
+                              mlir::Type element);
 
 } // namespace accel::autodiff
 

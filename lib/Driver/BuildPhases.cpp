@@ -2,6 +2,8 @@
 // and why they stand in this order.
 
 #include "Phases.h"
+#include "lib/Pipeline/NamedSchedules.h"
+#include "lib/Stages/Passes.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -9,6 +11,24 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
+
+/// The chunks that a pipeline's model is cut into: those of its stages, where
+/// the schedule says how many each has. 1 where there is none, or the text is no
+/// mesh or schedule: whoever makes them says so.
+static int64_t countChunks(const PhaseOptions &options) {
+  int64_t stages = 1;
+  SmallVector<StringRef> axes;
+  StringRef(options.place.annotate.mesh).split(axes, ',');
+  for (StringRef axis : axes) {
+    auto [name, size] = axis.split('=');
+    if (name == dist::MeshOp::kPipelineAxis && size.getAsInteger(10, stages))
+      return 1;
+  }
+  auto choice = pipeline::parseChoice(options.decide.schedule);
+  if (!choice)
+    llvm::consumeError(choice.takeError());
+  return stages > 1 && choice ? stages * choice->chunksPerRank : stages;
+}
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
                                const PhaseOptions &options) {
@@ -24,11 +44,17 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       pm.addNestedPass<func::FuncOp>(precision::createNarrowProductsPass());
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
+    // The backward is cut where the forward is.
+    int64_t chunks = countChunks(options);
+    if (chunks > 1)
+      pm.addPass(stages::createCutForwardPass({chunks}));
     // A forward program stays as it is. What is sent is said here
     // already: the proof holds one rank's program against this phase.
     autodiff::TrainOptions train = options.train;
     train.factors = options.wire.hook == "power_sgd";
     autodiff::buildTrainPipeline(pm, train);
+    if (chunks > 1)
+      pm.addPass(stages::createCutStepPass());
     if (options.wire.hook != "no" && !train.factors)
       pm.addPass(precision::createDeclareWirePass(options.wire));
     return;

@@ -21,6 +21,7 @@
 #include "lib/Target/CPU/Models.h"
 #include "lib/Target/CPU/Target.h"
 #include "lib/Target/Null/Target.h"
+#include "lib/Stages/Passes.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,6 +50,7 @@ void accel::registerAllPasses() {
   autodiff::registerAutodiffPasses();
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
+  stages::registerStagesPasses();
   tasks::registerTasksPasses();
   plan::registerPlanPasses();
   precision::registerPrecisionPasses();

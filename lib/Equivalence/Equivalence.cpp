@@ -43,6 +43,7 @@ private:
   void readStates();
   LogicalResult readEntry();
   LogicalResult checkRuns();
+  LogicalResult checkOwners();
   LogicalResult checkEdges();
   LogicalResult checkWrites();
   LogicalResult checkAllGiven();
@@ -174,6 +175,16 @@ LogicalResult Verifier::readEntry() {
 /// A task runs once, or once for each micro-batch. What follows from one turn
 /// to the next, two turns show.
 LogicalResult Verifier::checkRuns() {
+  if (failed(order.verify()))
+    return failure();
+  if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>())) {
+    FailureOr<std::vector<StringAttr>> all = order.listAll();
+    if (failed(all))
+      return failure();
+    for (StringAttr task : *all)
+      runs.push_back(symbols.lookup<func::FuncOp>(task));
+    return success();
+  }
   auto add = [&](dist::RunOp op) {
     runs.push_back(symbols.lookup<func::FuncOp>(op.getTaskAttr().getAttr()));
   };
@@ -188,7 +199,37 @@ LogicalResult Verifier::checkRuns() {
       add(run);
     return WalkResult::advance();
   });
-  return order.verify();
+  return success();
+}
+
+/// A stage has its states alone: what others need of them takes an edge.
+LogicalResult Verifier::checkOwners() {
+  llvm::DenseMap<StringAttr, func::FuncOp> owners;
+  llvm::SmallSetVector<Operation *, 8> tasks;
+  tasks.insert(runs.begin(), runs.end());
+  for (Operation *op : tasks) {
+    auto task = cast<func::FuncOp>(op);
+    auto check = [&](StringAttr state) -> LogicalResult {
+      if (!state)
+        return success();
+      func::FuncOp first = owners.try_emplace(state, task).first->second;
+      int64_t stage = order.getStage(task.getSymNameAttr());
+      int64_t home = order.getStage(first.getSymNameAttr());
+      if (stage == home)
+        return success();
+      return task.emitOpError()
+             << "of stage " << stage << " takes or gives @" << state.getValue()
+             << ", which is stage " << home << "'s (@" << first.getSymName()
+             << ")";
+    };
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (failed(check(getState(task, number))))
+        return failure();
+    for (unsigned number = 0; number < task.getNumResults(); ++number)
+      if (failed(check(getNewState(task, number))))
+        return failure();
+  }
+  return success();
 }
 
 /// What an edge carries is there, of the same micro-batch. Once for each pair
@@ -252,7 +293,8 @@ LogicalResult Verifier::checkAllGiven() {
 
 LogicalResult Verifier::run() {
   readStates();
-  if (failed(readEntry()) || failed(checkRuns()) || failed(checkEdges()))
+  if (failed(readEntry()) || failed(checkRuns()) || failed(checkOwners()) ||
+      failed(checkEdges()))
     return failure();
   llvm::SmallSetVector<Operation *, 8> tasks;
   tasks.insert(runs.begin(), runs.end());
@@ -553,8 +595,13 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
     if (!before || before.isExternal() || !entry ||
         nn::getEntryKind(before) != nn::getEntryKind(entry))
       return schedule.emitOpError() << "runs no entry of the logical program";
-    if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
-      return schedule.emitOpError() << "expected one stage";
+    int64_t stages = llvm::range_size(schedule.getOps<dist::StageOp>());
+    int64_t wanted =
+        mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    if (stages != wanted)
+      return schedule.emitOpError() << "expected " << wanted
+                                    << " stages, as the mesh has, found "
+                                    << stages;
     if (failed(
             Verifier(before, local, entry, schedule, mesh, stateLayouts).run()))
       return failure();

@@ -8,20 +8,21 @@ using namespace accel;
 using namespace accel::equivalence;
 
 RunOrder::RunOrder(dist::ScheduleOp schedule) : schedule(schedule) {
-  auto stage = *schedule.getOps<dist::StageOp>().begin();
-  for (auto [place, op] : llvm::enumerate(stage.getBody().front())) {
-    if (auto run = dyn_cast<dist::RunOp>(op))
-      add(run, place, 0);
-    if (auto loop = dyn_cast<dist::LoopOp>(op))
-      for (auto [inLoop, run] : llvm::enumerate(loop.getOps<dist::RunOp>()))
-        add(run, place, inLoop);
-  }
+  for (auto stage : schedule.getOps<dist::StageOp>())
+    for (auto [place, op] : llvm::enumerate(stage.getBody().front())) {
+      if (auto run = dyn_cast<dist::RunOp>(op))
+        add(run, place, 0);
+      if (auto loop = dyn_cast<dist::LoopOp>(op))
+        for (auto [inLoop, run] : llvm::enumerate(loop.getOps<dist::RunOp>()))
+          add(run, place, inLoop);
+    }
 }
 
 void RunOrder::add(dist::RunOp run, unsigned place, unsigned inLoop) {
   int64_t first = run.getOffset();
-  spans[run.getTaskAttr().getAttr()].push_back(
-      {first, first + run.getTrips(), place, inLoop});
+  StringAttr task = run.getTaskAttr().getAttr();
+  stages[task] = run->getParentOfType<dist::StageOp>().getIndex();
+  spans[task].push_back({first, first + run.getTrips(), place, inLoop});
 }
 
 bool RunOrder::Span::comesBefore(int64_t microBatch, const Span &other,
@@ -65,6 +66,8 @@ std::optional<int64_t> RunOrder::findBefore(StringAttr source,
     return std::nullopt;
   if (sources == spans.end())
     return targets->second.front().first;
+  if (stages.lookup(source) != stages.lookup(target))
+    return std::nullopt; // the target waits: whether it ends, listAll says
   bool same = isRepeated(source) && isRepeated(target);
   for (const Span &from : sources->second)
     for (const Span &to : targets->second) {
@@ -78,4 +81,70 @@ std::optional<int64_t> RunOrder::findBefore(StringAttr source,
         return read;
     }
   return std::nullopt;
+}
+
+namespace {
+/// A run of a task on a micro-batch.
+using Run = std::pair<StringAttr, int64_t>;
+} // namespace
+
+/// Stages go on as far as what they wait for lets them, until none can.
+FailureOr<std::vector<StringAttr>> RunOrder::listAll() {
+  std::vector<std::vector<Run>> lists;
+  for (auto stage : schedule.getOps<dist::StageOp>()) {
+    std::vector<Run> &list = lists.emplace_back();
+    for (Operation &op : stage.getBody().front()) {
+      auto loop = dyn_cast<dist::LoopOp>(op);
+      for (int64_t turn = 0; turn < (loop ? int64_t(loop.getTrips()) : 1);
+           ++turn)
+        op.walk([&](dist::RunOp run) {
+          list.push_back({run.getTaskAttr().getAttr(),
+                          int64_t(run.getOffset()) + turn});
+        });
+    }
+  }
+  llvm::DenseMap<StringAttr, SmallVector<StringAttr>> sources;
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    auto &list = sources[edge.getTargetAttr().getAttr()];
+    if (!llvm::is_contained(list, edge.getSourceAttr().getAttr()))
+      list.push_back(edge.getSourceAttr().getAttr());
+  }
+  llvm::DenseMap<StringAttr, int64_t> ended; // how many runs
+  llvm::DenseSet<Run> done;
+  auto isThere = [&](StringAttr source, const Run &run) {
+    if (!isRepeated(source))
+      return ended.lookup(source) > 0;
+    return isRepeated(run.first) ? done.contains({source, run.second})
+                                 : ended.lookup(source) ==
+                                       int64_t(schedule.getMicroBatches());
+  };
+  auto findMissing = [&](const Run &run) {
+    for (StringAttr source : sources.lookup(run.first))
+      if (!isThere(source, run))
+        return source;
+    return StringAttr();
+  };
+  std::vector<StringAttr> order;
+  SmallVector<size_t> next(lists.size());
+  for (bool goesOn = true; goesOn;) {
+    goesOn = false;
+    for (auto [stage, list] : llvm::enumerate(lists))
+      for (; next[stage] < list.size() && !findMissing(list[next[stage]]);
+           ++next[stage], goesOn = true) {
+        const Run &run = list[next[stage]];
+        done.insert(run);
+        ++ended[run.first];
+        order.push_back(run.first);
+      }
+  }
+  for (auto [stage, list] : llvm::enumerate(lists))
+    if (next[stage] < list.size()) {
+      const Run &run = list[next[stage]];
+      return schedule.emitOpError()
+             << "never ends: on stage " << stage << ", @"
+             << run.first.getValue() << " of micro-batch " << run.second
+             << " waits for @" << findMissing(run).getValue()
+             << ", which cannot run before it";
+    }
+  return order;
 }

@@ -1,4 +1,4 @@
-// When the tasks of a stage run: on which micro-batches, and which run comes
+// When the tasks of each stage run: on which micro-batches, and which run comes
 // before which. Loops are compared as they stand, whatever their turns.
 
 #ifndef ACCEL_LIB_EQUIVALENCE_RUNORDER_H
@@ -11,7 +11,7 @@ namespace accel::equivalence {
 
 class RunOrder {
 public:
-  /// Of a schedule of one stage that its verifier has seen.
+  /// Of a schedule that its verifier has seen.
   explicit RunOrder(dist::ScheduleOp schedule);
 
   /// Each task runs once, or once for each micro-batch; an error at the
@@ -22,9 +22,18 @@ public:
   bool isRepeated(mlir::StringAttr task) const;
 
   /// A micro-batch for which `target` runs before `source` has: the same one
-  /// where both run for each, any one otherwise. None: never.
+  /// where both run for each, any one otherwise. None: never, or they are of
+  /// different stages, and `target` waits.
   std::optional<int64_t> findBefore(mlir::StringAttr source,
                                     mlir::StringAttr target) const;
+
+  /// The stage that a task runs on.
+  int64_t getStage(mlir::StringAttr task) const { return stages.lookup(task); }
+
+  /// The tasks of all runs of all stages, each after what edges bring it, in an
+  /// order that keeps each stage's own. An error at the schedule where there is
+  /// none: stages wait for each other.
+  mlir::FailureOr<std::vector<mlir::StringAttr>> listAll();
 
 private:
   /// The runs that one `dist.run` stands for.
@@ -40,6 +49,7 @@ private:
   void add(dist::RunOp run, unsigned place, unsigned inLoop);
 
   dist::ScheduleOp schedule;
+  llvm::DenseMap<mlir::StringAttr, int64_t> stages; ///< of tasks
   llvm::MapVector<mlir::StringAttr, llvm::SmallVector<Span>>
       spans; ///< of tasks
 };

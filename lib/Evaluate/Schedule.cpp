@@ -27,12 +27,15 @@ public:
         lockstep(lockstep), mesh(mesh), assemblies(assemblies) {}
 
   LogicalResult start(ArrayRef<Tensor> arguments);
+  /// An edge that has not brought yet what a run reads; null if all have.
+  dist::EdgeOp findMissing(dist::RunOp run, int64_t turn);
   LogicalResult run(dist::RunOp run, int64_t turn);
   LogicalResult finish();
 
 private:
   FailureOr<GroupTensors> getArgument(func::FuncOp task, unsigned index,
                                       const Binding &binding, int64_t batch);
+  const GroupTensors *findGiven(dist::EdgeOp edge, int64_t batch);
   LogicalResult takeResult(func::FuncOp task, unsigned index,
                            const Binding &binding, int64_t batch,
                            GroupTensors tensors);
@@ -94,6 +97,26 @@ LogicalResult ScheduleRun::start(ArrayRef<Tensor> arguments) {
   return success();
 }
 
+/// What an edge brings to a micro-batch; null if it is not made yet.
+const GroupTensors *ScheduleRun::findGiven(dist::EdgeOp edge, int64_t batch) {
+  StringAttr source = edge.getSourceAttr().getAttr();
+  auto &values = given[{source, edge.getResult()}];
+  bool same = repeated.contains(source) &&
+              repeated.contains(edge.getTargetAttr().getAttr());
+  // What is the same for all of them, the last one has given as well.
+  auto value = same ? values.find(batch)
+                    : (values.empty() ? values.end() : std::prev(values.end()));
+  return value == values.end() ? nullptr : &value->second;
+}
+
+dist::EdgeOp ScheduleRun::findMissing(dist::RunOp run, int64_t turn) {
+  for (auto edge : schedule.getOps<dist::EdgeOp>())
+    if (edge.getTarget() == run.getTask() &&
+        !findGiven(edge, int64_t(run.getOffset()) + turn))
+      return edge;
+  return {};
+}
+
 FailureOr<GroupTensors> ScheduleRun::getArgument(func::FuncOp task,
                                                  unsigned index,
                                                  const Binding &binding,
@@ -114,18 +137,11 @@ FailureOr<GroupTensors> ScheduleRun::getArgument(func::FuncOp task,
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     if (edge.getTarget() != task.getSymName() || edge.getArgument() != index)
       continue;
-    StringAttr source = edge.getSourceAttr().getAttr();
-    auto &values = given[{source, edge.getResult()}];
-    bool same = repeated.contains(source) &&
-                repeated.contains(edge.getTargetAttr().getAttr());
-    // What is the same for all of them, the last one has given as well.
-    auto value =
-        same ? values.find(batch)
-             : (values.empty() ? values.end() : std::prev(values.end()));
-    if (value == values.end())
+    const GroupTensors *value = findGiven(edge, batch);
+    if (!value)
       return edge.emitOpError() << "expected " << edge.getSourceAttr()
                                 << " to run before " << edge.getTargetAttr();
-    return value->second;
+    return *value;
   }
   return task.emitError() << "expected an edge to argument " << index
                           << ", found none";
@@ -217,23 +233,43 @@ LogicalResult evaluate::evaluateSchedule(dist::ScheduleOp schedule,
                                          ArrayRef<Tensor> arguments,
                                          Lockstep &lockstep, dist::MeshOp mesh,
                                          std::vector<Assembly> &assemblies) {
-  auto stages = schedule.getOps<dist::StageOp>();
-  if (!llvm::hasSingleElement(stages))
-    return schedule.emitOpError()
-           << "expected one stage, found "
-           << std::distance(stages.begin(), stages.end());
   ScheduleRun all(schedule, entry, bindings, lockstep, mesh, assemblies);
   if (failed(all.start(arguments)))
     return failure();
-  for (Operation &op : (*stages.begin()).getBody().front()) {
-    if (auto run = dyn_cast<dist::RunOp>(op); run && failed(all.run(run, 0)))
-      return failure();
-    auto loop = dyn_cast<dist::LoopOp>(op);
-    int64_t trips = loop ? int64_t(loop.getTrips()) : 0;
-    for (int64_t turn = 0; turn < trips; ++turn)
-      for (auto run : loop.getOps<dist::RunOp>())
+  std::vector<std::vector<std::pair<dist::RunOp, int64_t>>> lists;
+  for (auto stage : schedule.getOps<dist::StageOp>()) {
+    auto &list = lists.emplace_back();
+    for (Operation &op : stage.getBody().front()) {
+      auto loop = dyn_cast<dist::LoopOp>(op);
+      for (int64_t turn = 0; turn < (loop ? int64_t(loop.getTrips()) : 1);
+           ++turn)
+        op.walk([&](dist::RunOp run) { list.push_back({run, turn}); });
+    }
+  }
+  // A stage goes on while it has what it needs of others; one alone always.
+  SmallVector<size_t> next(lists.size());
+  auto isReady = [&](size_t stage) {
+    if (next[stage] == lists[stage].size())
+      return false;
+    auto [run, turn] = lists[stage][next[stage]];
+    return lists.size() == 1 || !all.findMissing(run, turn);
+  };
+  for (bool goesOn = true; goesOn;) {
+    goesOn = false;
+    for (size_t stage = 0; stage < lists.size(); ++stage)
+      for (; isReady(stage); goesOn = true) {
+        auto [run, turn] = lists[stage][next[stage]++];
         if (failed(all.run(run, turn)))
           return failure();
+      }
   }
+  for (auto [stage, list] : llvm::enumerate(lists))
+    if (next[stage] < list.size()) {
+      auto [run, turn] = list[next[stage]];
+      dist::EdgeOp edge = all.findMissing(run, turn);
+      return edge.emitOpError()
+             << "never brings to " << edge.getTargetAttr()
+             << " what it waits for: stages wait for each other";
+    }
   return all.finish();
 }

@@ -11,11 +11,13 @@ namespace accel::evaluate {
 /// The schedule of an entry that is a declaration; null if there is none.
 dist::ScheduleOp findSchedule(mlir::func::FuncOp entry);
 
-/// Runs a schedule of one stage on the global tensors of the entry's arguments
+/// Runs a schedule on the global tensors of the entry's arguments
 /// (in their order), and appends the pieces of its results to `assemblies`: of
 /// outputs when the task has run that gives them, of states at the end. Tasks
 /// read and write states in the order of the runs; an edge carries what its
-/// source gave on the same micro-batch, or once for all. Emits a located error
+/// source gave on the same micro-batch, or once for all. Every rank runs the
+/// tasks of all stages, each stage's in their order: what they compute does not
+/// depend on who does. Emits a located error
 /// and fails where a task asks for what nothing gives.
 mlir::LogicalResult evaluateSchedule(dist::ScheduleOp schedule,
                                      mlir::func::FuncOp entry,

@@ -12,14 +12,14 @@ namespace {
 Placement placeVee(int64_t ranks, int64_t) { return Placement::vee(ranks); }
 
 constexpr NamedSchedule kNamed[] = {
-    {"gpipe", 1, Placement::interleaved, orderGPipe},
-    {"1f1b", 1, Placement::interleaved, order1F1B},
-    {"eager-1f1b", 1, Placement::interleaved, orderEager1F1B},
-    {"interleaved", 0, Placement::interleaved, orderInterleaved},
-    {"zb-h1", 1, Placement::interleaved, orderZBH1},
-    {"zb-h2", 1, Placement::interleaved, orderZBH2},
-    {"zbv", 2, placeVee, orderZBV},
-    {"dualpipev", 2, placeVee, orderDualPipeV},
+    {"gpipe", 1, Placement::interleaved, orderGPipe, false},
+    {"1f1b", 1, Placement::interleaved, order1F1B, false},
+    {"eager-1f1b", 1, Placement::interleaved, orderEager1F1B, false},
+    {"interleaved", 0, Placement::interleaved, orderInterleaved, false},
+    {"zb-h1", 1, Placement::interleaved, orderZBH1, true},
+    {"zb-h2", 1, Placement::interleaved, orderZBH2, true},
+    {"zbv", 2, placeVee, orderZBV, true},
+    {"dualpipev", 2, placeVee, orderDualPipeV, true},
 };
 
 } // namespace

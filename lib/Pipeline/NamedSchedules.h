@@ -24,6 +24,8 @@ struct NamedSchedule {
   Placement (*place)(int64_t ranks, int64_t chunksPerRank);
   /// The tasks of one rank in their order.
   std::vector<Task> (*order)(Shape shape, int64_t rank);
+  /// Whether it runs backwards in two parts.
+  bool splitsBackward;
 };
 
 /// All of them. `auto` is none: synthesise (Synthesise.h) looks for that one.

@@ -5,6 +5,7 @@
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Pipeline/NamedSchedules.h"
 
 using namespace mlir;
 
@@ -29,21 +30,11 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     if (dist::MeshOp mesh = dist::MeshOp::of(module))
       microBatches =
           mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
-    auto kind = dist::ScheduleKind::parse(schedule);
-    if (!kind) {
-      module.emitError() << "expected schedule "
-                         << dist::ScheduleKind::getNames() << ", found '"
-                         << schedule << "'";
+    int64_t stages = 1;
+    if (dist::MeshOp mesh = dist::MeshOp::of(module))
+      stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    if (failed(stages > 1 ? checkOfStages() : checkOfOne(microBatches)))
       return signalPassFailure();
-    }
-    if (kind->getInFlight(microBatches) > microBatches) {
-      module.emitError() << "schedule '" << schedule << "' has "
-                         << kind->getInFlight(microBatches)
-                         << " micro-batches in flight: expected at least as "
-                            "many, found "
-                         << microBatches << " (--micro-batches)";
-      return signalPassFailure();
-    }
     Builder builder(&getContext());
     // Only what is not the default: one micro-batch, in sequence.
     NamedAttrList decisions;
@@ -52,6 +43,37 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     if (schedule != dist::ScheduleKind::kDefault)
       decisions.set("schedule", builder.getStringAttr(schedule));
     module->setAttr(kDecisionsAttr, decisions.getDictionary(&getContext()));
+  }
+
+  /// The schedule of a program of one stage.
+  LogicalResult checkOfOne(int64_t microBatches) {
+    auto kind = dist::ScheduleKind::parse(schedule);
+    if (!kind)
+      return getOperation().emitError()
+             << "expected schedule " << dist::ScheduleKind::getNames()
+             << ", found '" << schedule << "'";
+    if (kind->getInFlight(microBatches) > microBatches)
+      return getOperation().emitError()
+             << "schedule '" << schedule << "' has "
+             << kind->getInFlight(microBatches)
+             << " micro-batches in flight: expected at least as many, found "
+             << microBatches << " (--micro-batches)";
+    return success();
+  }
+
+  /// Of several.
+  LogicalResult checkOfStages() {
+    if (schedule == dist::ScheduleKind::kDefault)
+      schedule = "1f1b";
+    auto choice = pipeline::parseChoice(schedule);
+    if (!choice)
+      return getOperation().emitError() << llvm::toString(choice.takeError());
+    if (!choice->named || choice->named->splitsBackward)
+      return getOperation().emitError()
+             << "schedule '" << schedule
+             << "' is not supported yet: expected gpipe, 1f1b, eager-1f1b or "
+                "interleaved:V";
+    return success();
   }
 };
 } // namespace

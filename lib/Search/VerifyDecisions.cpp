@@ -4,6 +4,7 @@
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Pipeline/NamedSchedules.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -43,13 +44,6 @@ struct VerifyDecisionsPass
         return signalPassFailure();
       }
     }
-    auto kind = dist::ScheduleKind::parse(decided);
-    if (!kind) {
-      getOperation().emitError()
-          << "expected a schedule " << dist::ScheduleKind::getNames() << " in '"
-          << kDecisionsAttr << "', found '" << decided << "'";
-      return signalPassFailure();
-    }
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
       if (found != microBatches) {
@@ -57,15 +51,55 @@ struct VerifyDecisionsPass
                                << " micro-batches, found " << found;
         return signalPassFailure();
       }
-      for (auto stage : schedule.getOps<dist::StageOp>())
-        if (int64_t inFlight = countInFlight(stage);
-            inFlight > kind->getInFlight(found)) {
-          stage.emitOpError() << "expected at most " << kind->getInFlight(found)
+      FailureOr<SmallVector<int64_t>> allowed = getInFlight(schedule, decided);
+      if (failed(allowed))
+        return signalPassFailure();
+      for (auto [stage, most] :
+           llvm::zip_equal(schedule.getOps<dist::StageOp>(), *allowed))
+        if (int64_t inFlight = countInFlight(stage); inFlight > most) {
+          stage.emitOpError() << "expected at most " << most
                               << " micro-batches in flight in schedule "
                               << decided << ", found " << inFlight;
           return signalPassFailure();
         }
     }
+  }
+
+  /// How many micro-batches each stage may have in flight in its chunk 0.
+  FailureOr<SmallVector<int64_t>> getInFlight(dist::ScheduleOp schedule,
+                                              StringRef decided) {
+    int64_t stages = llvm::range_size(schedule.getOps<dist::StageOp>());
+    int64_t microBatches = schedule.getMicroBatches();
+    auto fail = [&](StringRef names) {
+      return getOperation().emitError()
+             << "expected a schedule " << names << " in '" << kDecisionsAttr
+             << "', found '" << decided << "'";
+    };
+    if (stages == 1) {
+      auto kind = dist::ScheduleKind::parse(decided);
+      if (!kind)
+        return fail(dist::ScheduleKind::getNames());
+      return SmallVector<int64_t>{kind->getInFlight(microBatches)};
+    }
+    auto choice = pipeline::parseChoice(decided);
+    if (!choice || !choice->named) {
+      llvm::consumeError(choice.takeError());
+      return fail("of several stages");
+    }
+    pipeline::Schedule order = llvm::cantFail(pipeline::generate(
+        *choice->named, {stages, choice->chunksPerRank, microBatches}));
+    SmallVector<int64_t> most;
+    for (auto [stage, tasks] : llvm::enumerate(order.ranks)) {
+      auto first = llvm::find(order.placement.rankOfChunk, stage);
+      int64_t chunk = first - order.placement.rankOfChunk.begin(), now = 0;
+      int64_t &peak = most.emplace_back(0);
+      for (const pipeline::Task &task : tasks)
+        if (task.chunk == chunk) {
+          now += task.kind == pipeline::TaskKind::Forward ? 1 : -1;
+          peak = std::max(peak, now);
+        }
+    }
+    return most;
   }
 
   /// The most micro-batches whose forward has begun and whose backward has not

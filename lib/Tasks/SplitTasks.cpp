@@ -1,11 +1,11 @@
-// Builds the tasks of a step and the schedule that runs them.
+// Builds the tasks of a step, and the edges between them.
 
 #include "Passes.h"
 #include "TaskHomes.h"
-#include "dialects/Accel/Accel.h"
-#include "dialects/Dist/ScheduleKind.h"
+#include "TaskOrder.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
+#include <map>
 
 using namespace mlir;
 
@@ -22,7 +22,7 @@ struct Task {
   llvm::StringMap<Value> states;
   SmallVector<Attribute> argumentAttrs, resultAttrs;
   SmallVector<Value> results;
-  llvm::DenseMap<Value, unsigned> kept; // results that others read
+  llvm::DenseMap<Value, unsigned> kept; // results that others read, by value
 
   Block &block() { return function.front(); }
   Value addArgument(Type type, Location loc, DictionaryAttr attributes) {
@@ -37,37 +37,37 @@ struct Task {
 };
 
 struct Edge {
-  Home source, target;
+  Place source, target;
   unsigned result, argument;
   Location loc; ///< of the value
 };
 
 class Splitter {
 public:
-  Splitter(func::FuncOp entry, dist::MeshOp mesh, const TaskHomes &homes,
-           dist::ScheduleKind kind, SymbolTable &symbols)
-      : entry(entry), mesh(mesh), homes(homes), kind(kind), symbols(symbols),
+  Splitter(func::FuncOp entry, const TaskHomes &homes, const TaskOrder &order,
+           SymbolTable &symbols)
+      : entry(entry), homes(homes), order(order), symbols(symbols),
         context(entry.getContext()) {}
   void run();
 
 private:
-  Task &taskOf(Home home) { return tasks[static_cast<int>(home)]; }
-  void createTasks();
+  Task &taskOf(const Place &place);
   void add(const Reduction &reduction);
   Value getAccumulator(Task &task, const Reduction &reduction);
-  Value get(Home home, Value value);
-  void clone(Home home, Operation *op);
+  Value get(const Place &at, Value value);
+  Value keep(const Place &source, const Place &at, Value value, Value kept);
+  void clone(const Place &at, Operation *op);
   void giveResults();
+  void resetAccumulators();
   void finishTasks();
   void createSchedule();
 
   func::FuncOp entry;
-  dist::MeshOp mesh;
   const TaskHomes &homes;
-  dist::ScheduleKind kind;
+  const TaskOrder &order;
   SymbolTable &symbols;
   MLIRContext *context;
-  Task tasks[kHomes];
+  std::map<Place, Task> tasks;
   SmallVector<Edge> edges;
 };
 } // namespace
@@ -77,18 +77,11 @@ static bool isInLoop(Home home) {
   return home != Home::Prepare && home != Home::Update;
 }
 
-static constexpr dist::TaskKind kKinds[kHomes] = {
-    dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
-    dist::TaskKind::backward, dist::TaskKind::update};
-
-static Home homeOf(dist::TaskKind kind) {
-  return static_cast<Home>(llvm::find(kKinds, kind) - std::begin(kKinds));
-}
-
 void Splitter::run() {
-  createTasks();
+  for (int home = 0; home < kHomes; ++home)
+    taskOf({static_cast<Home>(home)});
   for (Operation &op : entry.front().without_terminator()) {
-    if (TaskHomes::isFree(&op) || isa<nn::GradientOp>(op))
+    if (TaskHomes::isFree(&op) || isa<nn::GradientOp, nn::CutOp>(op))
       continue; // where something reads it
     auto reduction = homes.getReductions().find(&op);
     if (reduction != homes.getReductions().end()) {
@@ -96,12 +89,14 @@ void Splitter::run() {
         add(reduction->second);
       continue;
     }
+    int64_t chunk = homes.getChunk(op.getResult(0));
     if (homes.isCounted(&op))
-      clone(Home::Count, &op);
+      clone({Home::Count, chunk}, &op);
     if (homes.isLive(&op))
-      clone(homes.getHome(op.getResult(0)), &op);
+      clone(homes.getPlace(&op, chunk), &op);
   }
   giveResults();
+  resetAccumulators();
   finishTasks();
   createSchedule();
   // What remains of the entry is what the program takes and gives.
@@ -110,23 +105,27 @@ void Splitter::run() {
   entry.setPrivate();
 }
 
-void Splitter::createTasks() {
+Task &Splitter::taskOf(const Place &place) {
+  auto [found, isNew] = tasks.try_emplace(place);
+  Task &task = found->second;
+  if (!isNew)
+    return task;
   OpBuilder builder(context);
+  dist::TaskAttr what = order.getTask(place);
   // A step's have the plain names.
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
-  std::string prefix = isStep ? "" : (entry.getSymName() + "_").str();
-  for (int home = 0; home < kHomes; ++home) {
-    Task &task = tasks[home];
-    StringRef name = dist::stringifyTaskKind(kKinds[home]);
-    task.function =
-        func::FuncOp::create(builder, entry.getLoc(), (prefix + name).str(),
-                             builder.getFunctionType({}, {}));
-    task.function.setPrivate();
-    task.function.addEntryBlock();
-    task.function->setAttr(dist::kTaskAttr,
-                           dist::TaskAttr::get(context, kKinds[home],
-                                               /*stage=*/0, /*chunk=*/0));
-  }
+  std::string name = isStep ? "" : (entry.getSymName() + "_").str();
+  name += dist::stringifyTaskKind(what.getKind());
+  if (homes.countChunks() > 1)
+    name += "_" + std::to_string(place.chunk);
+  if (place.round > 0)
+    name += "_round_" + std::to_string(place.round);
+  task.function = func::FuncOp::create(builder, entry.getLoc(), name,
+                                       builder.getFunctionType({}, {}));
+  task.function.setPrivate();
+  task.function.addEntryBlock();
+  task.function->setAttr(dist::kTaskAttr, what);
+  return task;
 }
 
 /// The attributes of an argument that stands for an accumulator, or of a result
@@ -152,9 +151,10 @@ Value Splitter::getAccumulator(Task &task, const Reduction &reduction) {
 }
 
 void Splitter::add(const Reduction &reduction) {
-  Task &task = taskOf(reduction.adds);
+  Place at{reduction.adds, homes.getChunk(reduction.op.getResult())};
   dist::AccumulateOp op = reduction.op;
-  Value term = get(reduction.adds, op.getInput());
+  Value term = get(at, op.getInput());
+  Task &task = taskOf(at);
   Value before = getAccumulator(task, reduction);
   // As soon as it can be: what the term is made of need not live until the end.
   OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
@@ -176,8 +176,8 @@ void Splitter::add(const Reduction &reduction) {
   }
 }
 
-Value Splitter::get(Home home, Value value) {
-  Task &task = taskOf(home);
+Value Splitter::get(const Place &at, Value value) {
+  Task &task = taskOf(at);
   if (Value known = task.mapping.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -186,37 +186,50 @@ Value Splitter::get(Home home, Value value) {
     made = task.addArgument(value.getType(), value.getLoc(),
                             entry.getArgAttrDict(argument.getArgNumber()));
   } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
-    made = get(home, gradient.getInput());
-  } else if (TaskHomes::isFree(op) || homes.isWidenedAgain(op, home) ||
-             (homes.isRepeated(op) && !isInLoop(home))) {
-    clone(home, op);
+    made = get(at, gradient.getInput());
+  } else if (TaskHomes::isFree(op) || homes.isWidenedAgain(op, at.home) ||
+             (homes.isRepeated(op) && !isInLoop(at.home))) {
+    clone(at, op);
     return task.mapping.lookup(value);
   } else {
     auto reduction = homes.getReductions().find(op);
     bool isSum = reduction != homes.getReductions().end();
-    Home source = isSum ? reduction->second.reads : homes.getHome(value);
-    if (isSum && source == home) {
+    Place source = homes.getPlace(op, at.chunk);
+    if (isSum && source.home == at.home) {
       made = getAccumulator(task, reduction->second);
-    } else {
-      Task &from = taskOf(source);
-      Value kept = get(source, value);
-      auto [found, isNew] = from.kept.try_emplace(value, from.results.size());
-      if (isNew)
-        from.addResult(kept, DictionaryAttr::get(context));
-      unsigned number = task.block().getNumArguments();
-      made = task.addArgument(value.getType(), value.getLoc(),
-                              DictionaryAttr::get(context));
-      edges.push_back({source, home, found->second, number, value.getLoc()});
+    } else if (!(source == at)) {
+      made = keep(source, at, value, get(source, value));
+    } else if (auto cut = dyn_cast<nn::CutOp>(op)) {
+      Place from = homes.getSource(cut);
+      made = keep(from, at, value, get(from, cut.getInput()));
+    } else { // each chunk that reads it computes it
+      clone(at, op);
+      return task.mapping.lookup(value);
     }
   }
   task.mapping.map(value, made);
   return made;
 }
 
-void Splitter::clone(Home home, Operation *op) {
-  Task &task = taskOf(home);
+/// An argument of the task `at` for what is `kept` of a value in `source`.
+Value Splitter::keep(const Place &source, const Place &at, Value value,
+                     Value kept) {
+  Task &from = taskOf(source), &task = taskOf(at);
+  auto [found, isNew] = from.kept.try_emplace(kept, from.results.size());
+  if (isNew)
+    from.addResult(kept, DictionaryAttr::get(context));
+  unsigned number = task.block().getNumArguments();
+  edges.push_back({source, at, found->second, number, value.getLoc()});
+  return task.addArgument(value.getType(), value.getLoc(),
+                          DictionaryAttr::get(context));
+}
+
+void Splitter::clone(const Place &at, Operation *op) {
+  Task &task = taskOf(at);
+  if (task.mapping.contains(op->getResult(0)))
+    return; // somebody has read it already
   for (Value operand : op->getOperands())
-    get(home, operand);
+    get(at, operand);
   OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
   builder.clone(*op, task.mapping);
 }
@@ -236,17 +249,27 @@ void Splitter::giveResults() {
          op && TaskHomes::isFree(op) && op->getNumOperands() == 1;
          op = source.getDefiningOp())
       source = op->getOperand(0);
-    auto reduction = homes.getReductions().find(source.getDefiningOp());
-    Home home = reduction != homes.getReductions().end()
-                    ? reduction->second.reads
-                    : homes.getHome(source);
-    taskOf(home).addResult(get(home, value), attributes);
+    Operation *op = source.getDefiningOp();
+    int64_t chunk = homes.getChunk(value);
+    Place place = op && !TaskHomes::isFree(op)
+                      ? homes.getPlace(op, chunk)
+                      : Place{Home::Update, chunk};
+    Value given = get(place, value);
+    taskOf(place).addResult(given, attributes);
   }
-  // Between steps accumulators hold what changes nothing.
-  Task &update = taskOf(Home::Update);
+}
+
+/// Between steps accumulators hold what changes nothing: they are set back by
+/// the last task of their chunk.
+void Splitter::resetAccumulators() {
   for (auto &[op, reduction] : homes.getReductions()) {
     if (!homes.isLive(op))
       continue; // nothing needs it
+    Place last{Home::Update, homes.getChunk(op->getResult(0))};
+    for (auto &[place, task] : tasks)
+      if (place.home == Home::Update && place.chunk == last.chunk)
+        last.round = std::max(last.round, place.round);
+    Task &update = taskOf(last);
     auto type = cast<RankedTensorType>(reduction.op.getType());
     Attribute identity =
         dist::getIdentity(reduction.op.getKind(), type.getElementType());
@@ -259,7 +282,7 @@ void Splitter::giveResults() {
 }
 
 void Splitter::finishTasks() {
-  for (Task &task : tasks) {
+  for (auto &[place, task] : tasks) {
     OpBuilder builder = OpBuilder::atBlockEnd(&task.block());
     func::ReturnOp::create(builder, entry.getLoc(), task.results);
     // The block's own reverse iterators: those of a range end at what is
@@ -280,36 +303,22 @@ void Splitter::finishTasks() {
 }
 
 void Splitter::createSchedule() {
-  int64_t microBatches =
-      mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
   OpBuilder builder(context);
   builder.setInsertionPointToEnd(entry->getBlock());
   Location loc = entry.getLoc();
   auto schedule = dist::ScheduleOp::create(
       builder, loc, (entry.getSymName() + "_schedule").str(),
-      entry.getSymName(), microBatches);
+      entry.getSymName(), order.getMicroBatches());
   builder.createBlock(&schedule.getBody());
-  auto stage = dist::StageOp::create(builder, loc, 0);
-  OpBuilder list = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
-  auto run = [&](const dist::SchedulePart &part) {
-    auto isThere = [&](const dist::ScheduledTask &each) {
-      return !taskOf(homeOf(each.kind)).results.empty();
-    };
-    if (llvm::none_of(part.tasks, isThere))
-      return;
-    OpBuilder runs = list;
-    if (part.trips > 1) {
-      auto loop = dist::LoopOp::create(list, loc, part.trips);
-      runs = OpBuilder::atBlockEnd(&loop.getBody().emplaceBlock());
-    }
-    for (auto [kind, offset] : llvm::make_filter_range(part.tasks, isThere))
-      dist::RunOp::create(runs, loc, taskOf(homeOf(kind)).function.getSymName(),
-                          offset, /*turn=*/part.trips > 1);
-  };
-  run({microBatches, {{dist::TaskKind::count, 0}}});
-  run({1, {{dist::TaskKind::prepare, 0}}});
-  llvm::for_each(kind.list(microBatches), run);
-  run({1, {{dist::TaskKind::update, 0}}});
+  std::map<Place, StringRef> names;
+  for (auto &[place, task] : tasks)
+    if (!task.results.empty())
+      names[place] = task.function.getSymName();
+  for (int64_t stage = 0; stage < order.countStages(); ++stage) {
+    auto op = dist::StageOp::create(builder, loc, stage);
+    OpBuilder list = OpBuilder::atBlockEnd(&op.getBody().emplaceBlock());
+    order.write(stage, names, list, loc);
+  }
   for (const Edge &edge : edges)
     dist::EdgeOp::create(
         builder, edge.loc, taskOf(edge.source).function.getSymName(),
@@ -321,7 +330,7 @@ static void addSchedule(func::FuncOp entry) {
   MLIRContext *context = entry.getContext();
   entry->setAttr(dist::kTaskAttr,
                  dist::TaskAttr::get(context, dist::TaskKind::forward,
-                                     /*stage=*/0, /*chunk=*/0));
+                                     /*stage=*/0, /*chunk=*/0, /*round=*/0));
   OpBuilder builder(context);
   builder.setInsertionPointAfter(entry);
   StringRef name = entry.getSymName();
@@ -353,45 +362,21 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
                       SymbolTable &symbols) {
     int64_t microBatches =
         mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    int64_t stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
     bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
-    if (!isStep && microBatches == 1) {
+    if (!isStep && microBatches == 1 && stages == 1) {
       addSchedule(entry);
       return success();
     }
-    FailureOr<dist::ScheduleKind> kind =
-        isStep ? getDecided(entry, microBatches)
-               : *dist::ScheduleKind::parse("sequential");
-    if (failed(kind))
-      return failure();
     FailureOr<TaskHomes> homes = TaskHomes::compute(entry, mesh);
     if (failed(homes))
       return failure();
-    Splitter(entry, mesh, *homes, *kind, symbols).run();
+    FailureOr<TaskOrder> order =
+        TaskOrder::choose(entry, microBatches, stages, homes->countChunks());
+    if (failed(order))
+      return failure();
+    Splitter(entry, *homes, *order, symbols).run();
     return success();
-  }
-
-  /// The schedule that was decided on, for a step of so many micro-batches.
-  static FailureOr<dist::ScheduleKind> getDecided(func::FuncOp entry,
-                                                  int64_t microBatches) {
-    // Of a module that nobody has decided on: the plainest.
-    auto decisions =
-        entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-            kDecisionsAttr);
-    auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
-    StringRef name = dist::ScheduleKind::kDefault;
-    if (chosen)
-      name = chosen.getValue();
-    auto kind = dist::ScheduleKind::parse(name);
-    if (!kind)
-      return entry.emitError()
-             << "expected a decided schedule " << dist::ScheduleKind::getNames()
-             << ", found " << name;
-    if (kind->getInFlight(microBatches) > microBatches)
-      return entry.emitError()
-             << "expected at least the " << kind->getInFlight(microBatches)
-             << " micro-batches that schedule " << name
-             << " has in flight, found " << microBatches;
-    return *kind;
   }
 };
 } // namespace

@@ -18,7 +18,10 @@ bool TaskHomes::isFree(Operation *op) {
 }
 
 FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
-  TaskHomes result(entry, mesh);
+  FailureOr<nn::Chunks> chunks = nn::Chunks::compute(entry);
+  if (failed(chunks))
+    return failure();
+  TaskHomes result(entry, mesh, std::move(*chunks));
   result.microBatches = mesh.findAxisSize(kMicroBatch).value_or(1);
   result.findUpdate();
   if (failed(result.findVarying()))
@@ -29,7 +32,74 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
   if (failed(result.placeReductions()))
     return failure();
   result.findLive();
+  result.findRounds();
   return result;
+}
+
+int64_t TaskHomes::getChunk(Value value) const {
+  if (std::optional<int64_t> own = chunks.find(value))
+    return *own;
+  std::optional<int64_t> lowest;
+  SmallVector<Value> work{value};
+  DenseSet<Value> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers())
+      for (Value result : user->getResults()) {
+        std::optional<int64_t> chunk = chunks.find(result);
+        if (auto cut = dyn_cast<nn::CutOp>(user))
+          chunk = cut.getFrom();
+        if (chunk)
+          lowest = lowest ? std::min(*lowest, *chunk) : *chunk;
+        else if (seen.insert(result).second)
+          work.push_back(result);
+      }
+  return lowest.value_or(0);
+}
+
+Place TaskHomes::getPlace(Operation *op, int64_t chunk) const {
+  Value value = op->getResult(0);
+  std::optional<int64_t> own = chunks.find(value);
+  auto reduction = reductions.find(op);
+  if (reduction != reductions.end())
+    return {reduction->second.reads, own.value_or(chunk), 0};
+  return {homes.lookup(op), own.value_or(chunk), rounds.lookup(op)};
+}
+
+Value TaskHomes::skipFree(Value value) {
+  for (Operation *op = value.getDefiningOp();
+       op && isFree(op) && op->getNumOperands() > 0; op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return value;
+}
+
+Place TaskHomes::getSource(nn::CutOp cut) const {
+  int64_t from = cut.getFrom();
+  Value source = skipFree(cut.getInput());
+  Operation *op = source.getDefiningOp();
+  if (op && !isFree(op))
+    return getPlace(op, from);
+  return {homes.lookup(cut), from, 0};
+}
+
+/// Of what runs once, by how often it has come from another chunk.
+void TaskHomes::findRounds() {
+  for (Home home : {Home::Prepare, Home::Update}) {
+    DenseMap<Value, int64_t> reached; // of values of this home, and free ones
+    for (Operation &op : entry.front().without_terminator()) {
+      bool free = isFree(&op);
+      if (reductions.count(&op) || (!free && homes.lookup(&op) != home))
+        continue;
+      int64_t round = 0;
+      for (Value operand : op.getOperands())
+        round = std::max(round, reached.lookup(operand));
+      if (auto cut = dyn_cast<nn::CutOp>(op))
+        round += getSource(cut).home == home;
+      for (Value result : op.getResults())
+        reached[result] = round;
+      if (!free)
+        rounds[&op] = round;
+    }
+  }
 }
 
 LogicalResult TaskHomes::refuse(Operation *op, const Twine &why) const {
@@ -148,10 +218,20 @@ void TaskHomes::findForward() {
     auto home = homes.find(op);
     if (home != homes.end() && home->second == Home::Update)
       continue;
+    // What a later chunk reports is taken to the first when all is done.
+    auto cut = dyn_cast<nn::CutOp>(op);
+    bool goesBack = cut && cut.getTo() < cut.getFrom();
     if (home != homes.end())
-      home->second = Home::Forward;
+      home->second = goesBack ? Home::Update : Home::Forward;
     llvm::append_range(work, op->getOperands());
   }
+  // What the backward of a later chunk alone reads comes there with the forward.
+  for (auto cut : entry.front().getOps<nn::CutOp>())
+    if (auto home = homes.find(cut); home != homes.end())
+      if (Operation *op = skipFree(cut.getInput()).getDefiningOp();
+          op && home->second == Home::Backward &&
+          homes.lookup(op) == Home::Forward && cut.getFrom() < cut.getTo())
+        home->second = Home::Forward;
 }
 
 /// What is the same for all micro-batches is computed once: before the loop if
@@ -206,6 +286,11 @@ LogicalResult TaskHomes::placeReductions() {
         continue;
       }
       Operation *definition = value.getDefiningOp();
+      if (isa<nn::CutOp>(definition))
+        return refuse(op, "needs its " +
+                              dist::stringifyReduction(reduction.op.getKind()) +
+                              " over all micro-batches before the backward can "
+                              "begin, of what another chunk makes");
       if (reductions.count(definition))
         return refuse(op, "needs a sum over all micro-batches of what itself "
                           "needs such a sum");

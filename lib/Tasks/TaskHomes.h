@@ -4,14 +4,32 @@
 #define ACCEL_LIB_TASKS_TASKHOMES_H
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/NN/Chunks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace accel::tasks {
 
-/// The tasks of a step on one stage, in the order in which they run.
+/// What the tasks of a step are for, in the order in which they run.
 enum class Home { Count, Prepare, Forward, Backward, Update };
 inline constexpr int kHomes = 5;
+
+/// Which task: one for each purpose and chunk. What runs once has rounds: a
+/// round waits for what other chunks make in earlier ones.
+struct Place {
+  Home home;
+  int64_t chunk = 0;
+  int64_t round = 0;
+
+  bool operator==(const Place &other) const {
+    return home == other.home && chunk == other.chunk && round == other.round;
+  }
+  /// In the order in which they run, but for those of several micro-batches.
+  bool operator<(const Place &other) const {
+    return std::tuple(home, round, chunk) <
+           std::tuple(other.home, other.round, other.chunk);
+  }
+};
 
 /// What the terms of micro-batches are combined to.
 struct Reduction {
@@ -25,9 +43,23 @@ struct Reduction {
 class TaskHomes {
 public:
   /// Emits a located error and fails where the step cannot be run in
-  /// micro-batches.
+  /// micro-batches, or its chunks are not told apart.
   static mlir::FailureOr<TaskHomes> compute(mlir::func::FuncOp entry,
                                             dist::MeshOp mesh);
+
+  /// How many chunks the entry is cut into.
+  int64_t countChunks() const { return chunks.count(); }
+
+  /// The task that computes an op that is not free, for what reads it in
+  /// `chunk`: that of the op's own chunk, if it has one.
+  Place getPlace(mlir::Operation *op, int64_t chunk) const;
+
+  /// The chunk of a value; of one that any chunk may compute, of those that
+  /// read it the lowest.
+  int64_t getChunk(mlir::Value value) const;
+
+  /// The task that gives a cut what it takes elsewhere.
+  Place getSource(nn::CutOp cut) const;
 
   /// The task that computes a value; of an argument or a free op, Update.
   Home getHome(mlir::Value value) const;
@@ -58,8 +90,8 @@ public:
   static bool isFree(mlir::Operation *op);
 
 private:
-  TaskHomes(mlir::func::FuncOp entry, dist::MeshOp mesh)
-      : entry(entry), mesh(mesh) {}
+  TaskHomes(mlir::func::FuncOp entry, dist::MeshOp mesh, nn::Chunks chunks)
+      : entry(entry), mesh(mesh), chunks(std::move(chunks)) {}
   mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why) const;
   void findUpdate();
   mlir::LogicalResult findVarying();
@@ -68,10 +100,14 @@ private:
   void placeInvariants();
   mlir::LogicalResult placeReductions();
   void findLive();
+  void findRounds();
+  static mlir::Value skipFree(mlir::Value value);
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;
+  nn::Chunks chunks;
   int64_t microBatches = 1;
+  llvm::DenseMap<mlir::Operation *, int64_t> rounds;
   /// Values that differ between micro-batches.
   llvm::DenseSet<mlir::Value> varying;
   llvm::DenseSet<mlir::Operation *> counted, live;

@@ -3,6 +3,7 @@
 #include "TrainFlags.h"
 #include "ConfigFlags.h"
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Config/Settings.h"
 #include "lib/Driver/Settings.h"
 
@@ -196,7 +197,11 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   }
   if (hasConfigFiles() && !train)
     refuse("expected --train with '--config'");
-  if (!accel::dist::ScheduleKind::parse(schedule))
+  auto ofStages = accel::pipeline::parseChoice(schedule);
+  bool isOfStages = bool(ofStages);
+  if (!isOfStages)
+    llvm::consumeError(ofStages.takeError());
+  if (!accel::dist::ScheduleKind::parse(schedule) && !isOfStages)
     refuse("expected --schedule=" + accel::dist::ScheduleKind::getNames() +
            ", found '" + schedule + "'");
   if (train && options.f64 && !into.mixedPrecision.empty())

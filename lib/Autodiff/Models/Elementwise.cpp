@@ -198,6 +198,18 @@ struct StopGradient
   }
 };
 
+/// The gradient goes the way back.
+struct Cut : DifferentiableOpInterface::ExternalModel<Cut, nn::CutOp> {
+  LogicalResult buildVjp(Operation *op, OpBuilder &builder,
+                         ValueRange gradients, ArrayRef<bool>,
+                         MutableArrayRef<Value> operands) const {
+    auto cut = cast<nn::CutOp>(op);
+    operands[0] = nn::CutOp::create(builder, op->getLoc(), gradients[0],
+                                    cut.getTo(), cut.getFrom());
+    return success();
+  }
+};
+
 void autodiff::attachElementwiseModels(MLIRContext *context) {
   using namespace nn;
   MLIRContext &c = *context;
@@ -222,4 +234,5 @@ void autodiff::attachElementwiseModels(MLIRContext *context) {
   SelectOp::attachInterface<Select>(c);
   CastOp::attachInterface<Cast>(c);
   StopGradientOp::attachInterface<StopGradient>(c);
+  CutOp::attachInterface<Cut>(c);
 }

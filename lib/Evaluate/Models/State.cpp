@@ -53,4 +53,5 @@ void evaluate::attachStateModels(MLIRContext *context) {
   nn::IotaOp::attachInterface<Iota>(*context);
   nn::GradientOp::attachInterface<Itself<nn::GradientOp>>(*context);
   nn::CompleteOp::attachInterface<Itself<nn::CompleteOp>>(*context);
+  nn::CutOp::attachInterface<Itself<nn::CutOp>>(*context);
 }

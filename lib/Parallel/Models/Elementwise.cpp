@@ -102,6 +102,17 @@ struct CompleteRule
   }
 };
 
+/// Each rank's piece, or terms of it, goes to the rank of the other stage that
+/// has the same place in all other axes.
+struct CutRule : ShardingRuleOpInterface::ExternalModel<CutRule, nn::CutOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    ShardingRule rule = ElementwiseRule<nn::CutOp>().getShardingRule(op);
+    rule.linearGroups.push_back({0});
+    rule.passesMicroBatches = false;
+    return rule;
+  }
+};
+
 /// The model of an op: its own, or that of all elementwise ops.
 template <typename Op> struct RuleOf { using type = ElementwiseRule<Op>; };
 template <> struct RuleOf<nn::DivOp> { using type = DivRule; };
@@ -117,4 +128,5 @@ void parallel::attachElementwiseModels(MLIRContext *context) {
   // What comes after a gradient reads the finished one.
   nn::GradientOp::attachInterface<GradientRule>(*context);
   nn::CompleteOp::attachInterface<CompleteRule>(*context);
+  nn::CutOp::attachInterface<CutRule>(*context);
 }

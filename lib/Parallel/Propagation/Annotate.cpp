@@ -93,9 +93,6 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
         return module.emitError() << "expected a size of at least 1 for mesh "
                                      "axis '"
                                   << given << "', found '" << text << "'";
-      if (name == "pp" && size > 1)
-        return module.emitError() << "mesh axis 'pp' of size " << size
-                                  << ": pipelines are not supported yet";
       if (!sizes.try_emplace(name, size).second)
         return module.emitError()
                << "expected mesh axis '" << name << "' once, found it twice";

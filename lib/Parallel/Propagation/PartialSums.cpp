@@ -43,6 +43,8 @@ bool parallel::passesPartial(const ShardingRule &rule,
                              StringAttr axis) {
   if (!reduced.axes.empty() && reduced.reduction != dist::Reduction::sum)
     return false;
+  if (!rule.passesMicroBatches && axis == dist::MeshOp::kMicroBatchAxis)
+    return false;
   if (llvm::any_of(factorAxes, [&](const AxisList &axes) {
         return llvm::is_contained(axes, axis);
       }))

@@ -125,7 +125,7 @@ void plan::registerCostModels(DialectRegistry &registry) {
     });
     attachPerElement<0, DealRowsOp, ReshapeOp, TransposeOp, BroadcastOp,
                      SliceOp, ConcatOp, PadOp, GatherOp, GatherNdOp, ConstantOp,
-                     IotaOp, GradientOp, CompleteOp>(context);
+                     IotaOp, GradientOp, CompleteOp, CutOp>(context);
     attachPerElement<1, ReduceOp, CumsumOp>(context);
     attachPerElement<5, SoftmaxOp, CrossEntropyOp>(context);
     attachPerElement<8, LayerNormOp>(context);

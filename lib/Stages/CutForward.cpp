@@ -1,0 +1,253 @@
+// Divides the spine of a model into stretches of equal work, and cuts what
+// crosses from one to another.
+
+#include "Passes.h"
+#include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/Chunks.h"
+#include "dialects/NN/Entry.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace accel::stages {
+#define GEN_PASS_DEF_CUTFORWARDPASS
+#include "lib/Stages/Passes.h.inc"
+
+namespace {
+/// What a byte costs in floating-point operations, roughly, on any processor:
+/// one that an op moves, and one that goes to another rank. Which of two places
+/// of like width is chosen hangs on it, and no result does.
+constexpr double kFlopsPerByteMoved = 16, kFlopsPerByteSent = 64;
+
+int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+class Cutter {
+public:
+  Cutter(func::FuncOp entry, int64_t chunks) : entry(entry), chunks(chunks) {}
+
+  LogicalResult run() {
+    findSpine();
+    findPlaces();
+    if (int64_t(places.size()) < chunks - 1)
+      return entry.emitError()
+             << "expected at least " << chunks - 1
+             << " places to cut the model into " << chunks
+             << " chunks, found " << places.size()
+             << ": take fewer stages, or fewer chunks on each";
+    choosePlaces();
+    placeStates();
+    cut();
+    return success();
+  }
+
+private:
+  void findSpine();
+  void findPlaces();
+  void choosePlaces();
+  void placeStates();
+  void cut();
+  Value bring(Value value, int64_t to, OpBuilder &builder);
+  bool isOnSpine(Value value) const {
+    return value.getDefiningOp() && number.contains(value.getDefiningOp());
+  }
+
+  func::FuncOp entry;
+  int64_t chunks;
+  SmallVector<Operation *> spine; ///< what depends on inputs and states
+  llvm::DenseMap<Operation *, size_t> number;   ///< of spine
+  llvm::DenseSet<Value> onStates;               ///< of states alone
+  SmallVector<double> work;                     ///< up to each op of the spine
+  SmallVector<std::pair<size_t, double>> places; ///< and what crosses there
+  SmallVector<size_t> ends;                     ///< of chunks, but the last
+  llvm::DenseMap<Value, int64_t> homes;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;
+};
+} // namespace
+
+void Cutter::findSpine() {
+  llvm::DenseSet<Value> onInputs;
+  for (BlockArgument argument : entry.getArguments())
+    (nn::findOwner(argument) ? onStates : onInputs).insert(argument);
+  double sum = 0;
+  for (Operation &op : entry.front().without_terminator()) {
+    bool input = false, state = false;
+    for (Value operand : op.getOperands()) {
+      input |= onInputs.contains(operand) || isOnSpine(operand);
+      state |= onStates.contains(operand) || isOnSpine(operand);
+    }
+    if (input && state) {
+      number[&op] = spine.size();
+      spine.push_back(&op);
+      work.push_back(sum);
+      if (auto cost = dyn_cast<CostOpInterface>(op))
+        sum += cost.getFlops() + kFlopsPerByteMoved * cost.getMovedBytes();
+    } else if (input || state) {
+      (input ? onInputs : onStates)
+          .insert(op.result_begin(), op.result_end());
+    }
+  }
+  work.push_back(sum);
+}
+
+/// Between two ops of the spine, where no fewer bytes cross before or behind.
+void Cutter::findPlaces() {
+  SmallVector<int64_t> crossing(spine.size() + 1);
+  for (auto [index, op] : llvm::enumerate(spine))
+    for (Value result : op->getResults()) {
+      size_t last = index;
+      for (Operation *user : result.getUsers())
+        if (auto found = number.find(user); found != number.end())
+          last = std::max(last, found->second);
+      if (last == index)
+        continue;
+      crossing[index + 1] += getBytes(result);
+      crossing[last + 1] -= getBytes(result);
+    }
+  for (size_t place = 1; place < crossing.size(); ++place)
+    crossing[place] += crossing[place - 1];
+  for (size_t place = 1; place < spine.size(); ++place) {
+    bool fallsBefore = place == 1 || crossing[place] < crossing[place - 1];
+    size_t next = place + 1;
+    while (next < spine.size() && crossing[next] == crossing[place])
+      ++next;
+    bool rises = next == spine.size() || crossing[next] > crossing[place];
+    if (fallsBefore && rises)
+      places.push_back({place, kFlopsPerByteSent * crossing[place]});
+  }
+}
+
+/// The longest chunk as short as can be; of equals, what sends least. By chunk
+/// and place, each from what is best for one chunk less.
+void Cutter::choosePlaces() {
+  using Cost = std::pair<double, double>; // longest chunk, all that is sent
+  SmallVector<std::pair<size_t, double>> stops;
+  stops.push_back({0, 0});
+  llvm::append_range(stops, places);
+  stops.push_back({spine.size(), 0});
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<Cost>> best(
+      chunks + 1, std::vector<Cost>(stops.size(), {kNever, kNever}));
+  std::vector<std::vector<size_t>> from(chunks + 1,
+                                        std::vector<size_t>(stops.size()));
+  best[0][0] = {0, 0};
+  for (int64_t chunk = 1; chunk <= chunks; ++chunk)
+    for (size_t end = 1; end < stops.size(); ++end)
+      for (size_t begin = 0; begin < end; ++begin) {
+        const Cost &before = best[chunk - 1][begin];
+        if (before.first == kNever)
+          continue;
+        double own = work[stops[end].first] - work[stops[begin].first] +
+                     stops[begin].second + stops[end].second;
+        Cost cost{std::max(before.first, own),
+                  before.second + stops[end].second};
+        if (cost < best[chunk][end]) {
+          best[chunk][end] = cost;
+          from[chunk][end] = begin;
+        }
+      }
+  size_t at = stops.size() - 1;
+  for (int64_t chunk = chunks; chunk > 1; --chunk) {
+    at = from[chunk][at];
+    ends.push_back(stops[at].first);
+  }
+  std::reverse(ends.begin(), ends.end());
+}
+
+/// States, and what is made of them alone, lie with the first that reads them.
+void Cutter::placeStates() {
+  int64_t chunk = 0;
+  for (auto [index, op] : llvm::enumerate(spine)) {
+    while (chunk < chunks - 1 && index >= ends[chunk])
+      ++chunk;
+    for (Value result : op->getResults())
+      homes[result] = chunk;
+  }
+  auto findFirst = [&](Value value) {
+    int64_t first = chunks - 1;
+    bool isRead = false;
+    for (Operation *user : value.getUsers())
+      for (Value result : user->getResults())
+        if (auto home = homes.find(result); home != homes.end()) {
+          first = std::min(first, home->second);
+          isRead = true;
+        }
+    return isRead ? first : 0;
+  };
+  for (Operation &op : llvm::reverse(entry.front().without_terminator()))
+    if (op.getNumResults() > 0 && onStates.contains(op.getResult(0))) {
+      int64_t first = chunks - 1;
+      for (Value result : op.getResults())
+        first = std::min(first, findFirst(result));
+      for (Value result : op.getResults())
+        homes[result] = first;
+    }
+  SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  for (BlockArgument argument : entry.getArguments()) {
+    auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (!name)
+      continue;
+    homes[argument] = findFirst(argument);
+    symbols.lookup<nn::StateOp>(name.getAttr()).setChunk(homes[argument]);
+  }
+}
+
+/// The value as the chunk `to` has it.
+Value Cutter::bring(Value value, int64_t to, OpBuilder &builder) {
+  auto home = homes.find(value);
+  if (home == homes.end() || home->second == to)
+    return value;
+  int64_t from = home->second;
+  if (Value known = brought.lookup({value, to}))
+    return known;
+  Operation *op = value.getDefiningOp();
+  bool isWider = isa_and_present<nn::BroadcastOp, nn::CastOp>(op) &&
+                 getBytes(op->getOperand(0)) < getBytes(value);
+  Value made;
+  if (isWider) {
+    IRMapping mapping;
+    mapping.map(op->getOperand(0), bring(op->getOperand(0), to, builder));
+    made = builder.clone(*op, mapping)->getResult(0);
+  } else {
+    made = nn::CutOp::create(builder, value.getLoc(), value, from, to);
+  }
+  homes[made] = to;
+  brought[{value, to}] = made;
+  return made;
+}
+
+void Cutter::cut() {
+  for (Operation &op :
+       llvm::make_early_inc_range(entry.front().without_terminator())) {
+    if (op.getNumResults() == 0 || !homes.contains(op.getResult(0)))
+      continue;
+    OpBuilder builder(&op);
+    int64_t home = homes.lookup(op.getResult(0));
+    for (OpOperand &operand : op.getOpOperands())
+      operand.set(bring(operand.get(), home, builder));
+  }
+}
+
+namespace {
+struct CutForwardPass : impl::CutForwardPassBase<CutForwardPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    if (chunks == 1)
+      return;
+    func::FuncOp entry =
+        nn::findEntry(getOperation(), nn::EntryKind::forward);
+    if (!entry) {
+      getOperation().emitError() << "expected a forward entry, found none";
+      return signalPassFailure();
+    }
+    if (failed(Cutter(entry, chunks).run()))
+      signalPassFailure();
+  }
+};
+} // namespace
+} // namespace accel::stages

@@ -1,0 +1,138 @@
+// Gives each op of an entry one chunk, and cuts what it reads of others.
+
+#include "Passes.h"
+#include "dialects/NN/Chunks.h"
+#include "dialects/NN/Entry.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace accel::stages {
+#define GEN_PASS_DEF_CUTSTEPPASS
+#include "lib/Stages/Passes.h.inc"
+
+static int64_t getElements(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+namespace {
+/// One entry.
+class StepCutter {
+public:
+  explicit StepCutter(func::FuncOp entry) : entry(entry) {}
+
+  void run() {
+    for (BlockArgument argument : entry.getArguments())
+      if (auto owner = nn::findOwner(argument))
+        chunks[argument] = *owner;
+    for (Operation &op :
+         llvm::make_early_inc_range(entry.front().without_terminator()))
+      place(&op);
+    Operation *exit = entry.front().getTerminator();
+    OpBuilder builder(exit);
+    for (OpOperand &operand : exit->getOpOperands()) {
+      unsigned index = operand.getOperandNumber();
+      auto output = entry.getResultAttrOfType<StringAttr>(index,
+                                                          nn::kOutputAttr);
+      if (output && llvm::is_contained(nn::kReports, output.getValue()))
+        operand.set(bring(operand.get(), 0, builder));
+      auto state = entry.getResultAttrOfType<FlatSymbolRefAttr>(
+          index, nn::kStateAttr);
+      if (!state)
+        continue;
+      auto owner =
+          SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(entry, state);
+      operand.set(bring(operand.get(), owner.getChunk(), builder));
+    }
+  }
+
+private:
+  std::optional<int64_t> find(Value value) const {
+    auto found = chunks.find(value);
+    return found == chunks.end() ? std::nullopt
+                                 : std::optional<int64_t>(found->second);
+  }
+
+  /// Whether all that it is made of, constants aside, is single elements.
+  bool isOfScalars(Value value) const {
+    return getElements(value) == 1 || ofScalars.contains(value);
+  }
+
+  void place(Operation *op) {
+    std::optional<int64_t> chunk;
+    int64_t largest = 0;
+    bool made = op->getNumOperands() > 0;
+    for (Value operand : op->getOperands()) {
+      std::optional<int64_t> found = find(operand);
+      made &= !found || isOfScalars(operand);
+      if (!found)
+        continue;
+      int64_t size = isOfScalars(operand) ? 1 : getElements(operand);
+      if (!chunk || size > largest || (size == largest && *found < *chunk)) {
+        chunk = found;
+        largest = size;
+      }
+    }
+    if (!chunk)
+      return;
+    auto cut = dyn_cast<nn::CutOp>(op);
+    OpBuilder builder(op);
+    if (!cut)
+      for (OpOperand &operand : op->getOpOperands())
+        operand.set(bring(operand.get(), *chunk, builder));
+    for (Value result : op->getResults()) {
+      chunks[result] = cut ? int64_t(cut.getTo()) : *chunk;
+      if (made && !cut)
+        ofScalars.insert(result);
+    }
+  }
+
+  /// The value as the chunk `to` has it.
+  Value bring(Value value, int64_t to, OpBuilder &builder) {
+    std::optional<int64_t> from = find(value);
+    if (!from || *from == to)
+      return value;
+    if (Value known = brought.lookup({value, to}))
+      return known;
+    Operation *op = value.getDefiningOp();
+    Value made;
+    if (op && getElements(value) > 1 && isOfScalars(value)) {
+      IRMapping mapping;
+      for (Value operand : op->getOperands())
+        mapping.map(operand, bring(operand, to, builder));
+      made = builder.clone(*op, mapping)
+                 ->getResult(cast<OpResult>(value).getResultNumber());
+      ofScalars.insert(made);
+    } else {
+      made = nn::CutOp::create(builder, value.getLoc(), value, *from, to);
+    }
+    chunks[made] = to;
+    brought[{value, to}] = made;
+    return made;
+  }
+
+  func::FuncOp entry;
+  llvm::DenseMap<Value, int64_t> chunks;
+  llvm::DenseSet<Value> ofScalars;
+  llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;
+};
+
+struct CutStepPass : impl::CutStepPassBase<CutStepPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    bool isCut = getOperation()
+                     .walk([](nn::CutOp) { return WalkResult::interrupt(); })
+                     .wasInterrupted();
+    if (!isCut)
+      return;
+    for (func::FuncOp entry : nn::getEntries(getOperation()))
+      if (!entry.isExternal()) {
+        StepCutter(entry).run();
+        if (failed(nn::Chunks::compute(entry)))
+          return signalPassFailure();
+      }
+  }
+};
+} // namespace
+} // namespace accel::stages

@@ -1,0 +1,68 @@
+// The passes that cut a model into the chunks of a pipeline.
+
+#ifndef ACCEL_STAGES_PASSES_TD
+#define ACCEL_STAGES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
+  let summary = "Cuts a model into chunks of equal work at its narrowest places";
+  let description = [{
+    Runs on the forward entry, before differentiation, so that the backward is
+    cut where the forward is. What depends on inputs and on states is the model's
+    spine, in the order of the text; it is divided into `chunks` stretches, so
+    that the longest of them (its arithmetic, the bytes it moves, and those that
+    it sends and receives) is as short as can be. Where stretches may end is
+    where the fewest bytes cross.
+
+    A state belongs to the first chunk that reads it, and what is made of states
+    alone, to the first that reads that. Each value that a later chunk reads gets
+    one `nn.cut`, from the chunk that makes it straight to the one that reads it;
+    what is a wider form of something (a broadcast, a cast) is made again behind
+    the cut of that. What depends on inputs alone is not cut.
+
+    An error if the model has fewer places to cut it than are asked for.
+
+    ```mlir
+    %1 = nn.matmul %x, %w1 : …
+    %2 = nn.relu %1 : …
+    %3 = nn.matmul %2, %w2 : …
+    // becomes, with chunks=2
+    %1 = nn.matmul %x, %w1 : …
+    %2 = nn.relu %1 : …
+    %c = nn.cut %2 from 0 to 1 : …
+    %3 = nn.matmul %c, %w2 : …
+    ```
+  }];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", "1", "How many chunks the pipeline has">,
+  ];
+}
+
+def CutStepPass : Pass<"nn-cut-step", "::mlir::ModuleOp"> {
+  let summary = "Cuts what the step itself takes from chunk to chunk";
+  let description = [{
+    Runs at the end of `train`, on entries of a model that is cut. The norm of all
+    gradients, the learning rate, the number of the step and whether the step is
+    skipped are read by chunks that do not make them. An op that reads values of
+    several chunks belongs to the one of its largest operand, of scalars to the
+    lowest; the others are cut. What is made of scalars alone (a broadcast, a
+    mask of dropout) is made again behind the cut of those.
+
+    The numbers by which a step reports (`loss`, `grad_norm`, `lr`) are taken to
+    chunk 0.
+
+    ```mlir
+    %n = nn.sqrt %0 : tensor<f32>
+    %2 = nn.broadcast %n : (tensor<f32>) -> tensor<8x4xf32>
+    %3 = nn.mul %g, %2 : tensor<8x4xf32>
+    // becomes, where %g is of chunk 1
+    %n = nn.sqrt %0 : tensor<f32>
+    %c = nn.cut %n from 0 to 1 : tensor<f32>
+    %2 = nn.broadcast %c : (tensor<f32>) -> tensor<8x4xf32>
+    %3 = nn.mul %g, %2 : tensor<8x4xf32>
+    ```
+  }];
+}
+
+#endif

@@ -1,0 +1,139 @@
+// Orders of micro-batches as loops: of one stage by ScheduleKind, of several by
+// the generators of lib/Pipeline.
+
+#include "TaskOrder.h"
+
+#include "dialects/Accel/Accel.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Pipeline/Fold.h"
+#include "lib/Pipeline/NamedSchedules.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::tasks;
+
+static constexpr dist::TaskKind kKinds[kHomes] = {
+    dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
+    dist::TaskKind::backward, dist::TaskKind::update};
+
+dist::TaskAttr TaskOrder::getTask(const Place &place) const {
+  int64_t stage = placement.rankOfChunk[place.chunk];
+  int64_t own = llvm::count(
+      ArrayRef(placement.rankOfChunk).take_front(place.chunk), stage);
+  return dist::TaskAttr::get(context, kKinds[static_cast<int>(place.home)],
+                             stage, own, place.round);
+}
+
+/// The name of the schedule that was decided on; empty if none was.
+static StringRef getDecided(func::FuncOp entry) {
+  auto decisions =
+      entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
+          kDecisionsAttr);
+  auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
+  return chosen ? chosen.getValue() : StringRef();
+}
+
+FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
+                                       int64_t stages, int64_t chunks) {
+  TaskOrder result(entry.getContext(), microBatches);
+  StringRef decided = getDecided(entry);
+  bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
+  if (stages == 1) {
+    if (chunks > 1)
+      return entry.emitError() << "expected one chunk on one stage, found "
+                               << chunks;
+    result.placement = pipeline::Placement::linear(1);
+    StringRef name =
+        decided.empty() ? StringRef(dist::ScheduleKind::kDefault) : decided;
+    auto kind = dist::ScheduleKind::parse(isStep ? name : "sequential");
+    if (!kind)
+      return entry.emitError()
+             << "expected a decided schedule " << dist::ScheduleKind::getNames()
+             << ", found " << name;
+    if (kind->getInFlight(microBatches) > microBatches)
+      return entry.emitError()
+             << "expected at least the " << kind->getInFlight(microBatches)
+             << " micro-batches that schedule " << name
+             << " has in flight, found " << microBatches;
+    std::vector<Part> &parts = result.parts.emplace_back();
+    for (const dist::SchedulePart &part : kind->list(microBatches)) {
+      Part &added = parts.emplace_back();
+      added.trips = part.trips;
+      for (const dist::ScheduledTask &each : part.tasks)
+        added.runs.push_back({{each.kind == dist::TaskKind::forward
+                                   ? Home::Forward
+                                   : Home::Backward},
+                              each.offset});
+    }
+    return result;
+  }
+  auto fail = [&](llvm::Error error) {
+    return entry.emitError() << llvm::toString(std::move(error));
+  };
+  auto choice = pipeline::parseChoice(decided.empty() ? "1f1b" : decided);
+  if (!choice)
+    return fail(choice.takeError());
+  auto schedule = pipeline::generate(
+      *choice->named, {stages, choice->chunksPerRank, microBatches});
+  if (!schedule)
+    return fail(schedule.takeError());
+  result.placement = schedule->placement;
+  if (chunks != result.placement.countChunks())
+    return entry.emitError()
+           << "expected the model cut into the "
+           << result.placement.countChunks() << " chunks that schedule "
+           << (decided.empty() ? "1f1b" : decided) << " has on " << stages
+           << " stages, found " << chunks;
+  for (std::vector<pipeline::Task> &list : schedule->ranks) {
+    if (!isStep)
+      llvm::erase_if(list, [](const pipeline::Task &task) {
+        return task.kind != pipeline::TaskKind::Forward;
+      });
+    std::vector<Part> &parts = result.parts.emplace_back();
+    for (const pipeline::Loop &loop : pipeline::fold(list)) {
+      // Turns that are further apart are written out.
+      bool isLoop = loop.trips > 1 && loop.step == 1;
+      for (int64_t turn = 0; turn < (isLoop ? 1 : loop.trips); ++turn) {
+        Part &added = parts.emplace_back();
+        added.trips = isLoop ? loop.trips : 1;
+        for (const pipeline::Task &task : loop.tasks)
+          added.runs.push_back({{task.kind == pipeline::TaskKind::Forward
+                                     ? Home::Forward
+                                     : Home::Backward,
+                                 task.chunk},
+                                task.microBatch + turn * loop.step});
+      }
+    }
+  }
+  return result;
+}
+
+void TaskOrder::write(int64_t stage,
+                      const std::map<Place, StringRef> &names, OpBuilder &list,
+                      Location loc) const {
+  auto run = [&](int64_t trips, ArrayRef<std::pair<Place, int64_t>> runs) {
+    SmallVector<std::pair<StringRef, int64_t>> there;
+    for (auto &[place, microBatch] : runs)
+      if (auto name = names.find(place); name != names.end())
+        there.push_back({name->second, microBatch});
+    if (there.empty())
+      return;
+    OpBuilder into = list;
+    if (trips > 1) {
+      auto loop = dist::LoopOp::create(list, loc, trips);
+      into = OpBuilder::atBlockEnd(&loop.getBody().emplaceBlock());
+    }
+    for (auto [name, microBatch] : there)
+      dist::RunOp::create(into, loc, name, microBatch, /*turn=*/trips > 1);
+  };
+  auto runAll = [&](Home home, int64_t trips) {
+    for (auto &[place, name] : names)
+      if (place.home == home && placement.rankOfChunk[place.chunk] == stage)
+        run(trips, {{place, 0}});
+  };
+  runAll(Home::Count, microBatches);
+  runAll(Home::Prepare, 1);
+  for (const Part &part : parts[stage])
+    run(part.trips, part.runs);
+  runAll(Home::Update, 1);
+}
