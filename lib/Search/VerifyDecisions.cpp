@@ -44,6 +44,13 @@ struct VerifyDecisionsPass
         return signalPassFailure();
       }
     }
+    dist::MeshOp mesh = dist::MeshOp::of(getOperation());
+    int64_t stages =
+        mesh ? mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1) : 1;
+    FailureOr<SmallVector<int64_t>> allowed =
+        getInFlight(decided, stages, microBatches);
+    if (failed(allowed))
+      return signalPassFailure();
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
       if (found != microBatches) {
@@ -51,11 +58,8 @@ struct VerifyDecisionsPass
                                << " micro-batches, found " << found;
         return signalPassFailure();
       }
-      FailureOr<SmallVector<int64_t>> allowed = getInFlight(schedule, decided);
-      if (failed(allowed))
-        return signalPassFailure();
       for (auto [stage, most] :
-           llvm::zip_equal(schedule.getOps<dist::StageOp>(), *allowed))
+           llvm::zip(schedule.getOps<dist::StageOp>(), *allowed))
         if (int64_t inFlight = countInFlight(stage); inFlight > most) {
           stage.emitOpError() << "expected at most " << most
                               << " micro-batches in flight in schedule "
@@ -66,10 +70,8 @@ struct VerifyDecisionsPass
   }
 
   /// How many micro-batches each stage may have in flight in its chunk 0.
-  FailureOr<SmallVector<int64_t>> getInFlight(dist::ScheduleOp schedule,
-                                              StringRef decided) {
-    int64_t stages = llvm::range_size(schedule.getOps<dist::StageOp>());
-    int64_t microBatches = schedule.getMicroBatches();
+  FailureOr<SmallVector<int64_t>>
+  getInFlight(StringRef decided, int64_t stages, int64_t microBatches) {
     auto fail = [&](StringRef names) {
       return getOperation().emitError()
              << "expected a schedule " << names << " in '" << kDecisionsAttr

@@ -19,6 +19,9 @@ namespace {
 /// of like width is chosen hangs on it, and no result does.
 constexpr double kFlopsPerByteMoved = 16, kFlopsPerByteSent = 64;
 
+/// Spines of so many ops may be cut anywhere.
+constexpr size_t kFewOps = 1024;
+
 int64_t getBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return type.getNumElements() *
@@ -93,7 +96,8 @@ void Cutter::findSpine() {
   work.push_back(sum);
 }
 
-/// Between two ops of the spine, where no fewer bytes cross before or behind.
+/// Between two ops of the spine. Of a long one, only where no fewer bytes cross
+/// right before or behind: the choice is quadratic in the number of places.
 void Cutter::findPlaces() {
   SmallVector<int64_t> crossing(spine.size() + 1);
   for (auto [index, op] : llvm::enumerate(spine))
@@ -115,7 +119,7 @@ void Cutter::findPlaces() {
     while (next < spine.size() && crossing[next] == crossing[place])
       ++next;
     bool rises = next == spine.size() || crossing[next] > crossing[place];
-    if (fallsBefore && rises)
+    if (spine.size() <= kFewOps || (fallsBefore && rises))
       places.push_back({place, kFlopsPerByteSent * crossing[place]});
   }
 }

@@ -12,8 +12,8 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
     cut where the forward is. What depends on inputs and on states is the model's
     spine, in the order of the text; it is divided into `chunks` stretches, so
     that the longest of them (its arithmetic, the bytes it moves, and those that
-    it sends and receives) is as short as can be. Where stretches may end is
-    where the fewest bytes cross.
+    it sends and receives) is as short as can be. Where a spine of more than 1,024
+    ops may be cut is where no fewer bytes cross right before or behind.
 
     A state belongs to the first chunk that reads it, and what is made of states
     alone, to the first that reads that. Each value that a later chunk reads gets

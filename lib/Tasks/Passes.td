@@ -24,6 +24,11 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
 
     With one micro-batch, `forward` does the work of `count` and `prepare`.
 
+    Of a model that is cut, each chunk has these tasks of its own, which run on its
+    stage. A `nn.cut` becomes an edge between two of them; what depends on inputs
+    alone, each chunk that reads it computes. What runs once is divided into rounds:
+    an op that reads what another chunk has made in a round is of the next one.
+
     A `dist.accumulate` becomes what the task adds to the accumulator in each
     micro-batch, a later task's read, and a write of what changes nothing (0 of a
     sum) at the end. Values of one task that another reads are edges, located at what they carry; what costs nothing

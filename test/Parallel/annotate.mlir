@@ -4,7 +4,6 @@
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2,xp=2" 2>&1 | FileCheck %s --check-prefix=AXIS
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=two" 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2,dp_replicate=2" 2>&1 | FileCheck %s --check-prefix=TWICE
-// RUN: not acc-opt %s --dist-annotate="mesh=pp=2" 2>&1 | FileCheck %s --check-prefix=STAGES
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=4 batch-dim=past=4" 2>&1 | FileCheck %s --check-prefix=DIM
 // RUN: acc-opt %s --dist-annotate="mesh=dp=2 micro-batches=2 batch-dim=past=1 batch-dim=table=none" | FileCheck %s --check-prefix=MICRO
 // RUN: not acc-opt %s --dist-annotate="mesh=dp=2 micro-batches=3 batch-dim=past=1 batch-dim=table=none" 2>&1 | FileCheck %s --check-prefix=THIRDS
@@ -23,7 +22,6 @@
 // AXIS: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'xp'
 // SIZE: error: expected a size of at least 1 for mesh axis 'dp', found 'two'
 // TWICE: error: expected mesh axis 'dp_replicate' once, found it twice
-// STAGES: error: mesh axis 'pp' of size 2: pipelines are not supported yet
 // DIM: error: expected 'none' or a dimension in [0, 3) as batch dimension of input 'past', found '4'
 // INPUT: error: no input named 'pest', for which 'pest=1' gives the batch dimension
 // MICRO: dist.mesh @mesh ["mb" = 2, "dp_replicate" = 2]

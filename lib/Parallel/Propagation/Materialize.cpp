@@ -413,6 +413,8 @@ static LogicalResult reportIdleAxes(dist::MeshOp mesh, ModuleOp module,
           for (StringAttr axis : axes.getNames())
             used.insert(axis.getValue());
   });
+  // Stages split the model, not its tensors.
+  used.insert(dist::MeshOp::kPipelineAxis);
   bool isGood = true;
   for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
     if (axis.getSize() > 1 && !used.contains(axis.getName())) {

@@ -351,10 +351,10 @@ dist.schedule @s entry @t micro_batches 1 {
   dist.edge @t 1 -> @t 0
 }
 // -----
-// expected-error @below {{expected a stage and a chunk from 0 up, found 0 and -1}}
+// expected-error @below {{expected stage, chunk and round from 0 up, found 0, -1 and 0}}
 func.func private @t() attributes {dist.task = #dist.task<forward stage 0 chunk -1>}
 // -----
-// expected-error @below {{expected a stage and a chunk from 0 up, found -1 and 0}}
+// expected-error @below {{expected stage, chunk and round from 0 up, found -1, 0 and 0}}
 func.func private @t() attributes {dist.task = #dist.task<forward stage -1>}
 // -----
 func.func private @t() attributes {dist.task = #dist.task<forward stage 0>}

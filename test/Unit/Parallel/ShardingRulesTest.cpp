@@ -191,6 +191,8 @@ const OpCase kOps[] = {
      "tensor<8x6xf32>"},
     {"gradient", "%0: tensor<4x6xf32>",
      "nn.gradient %0 of @w : tensor<4x6xf32>", "tensor<4x6xf32>"},
+    {"cut", "%0: tensor<4x6xf32>", "nn.cut %0 from 0 to 1 : tensor<4x6xf32>",
+     "tensor<4x6xf32>"},
     {"complete", "%0: tensor<4x6xf32>", "nn.complete %0 : tensor<4x6xf32>",
      "tensor<4x6xf32>"},
     {"random_uniform", "%0: tensor<4x6xi64>, %1: tensor<4x6xi64>",
