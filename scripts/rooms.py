@@ -50,7 +50,7 @@ SEES = {
     "runtime/Network": "runtime/Base runtime/include",
     "runtime/Control": "runtime/Base runtime/Format runtime/Network runtime/include",
     "runtime/Comm": "runtime/Base runtime/Control runtime/Format runtime/Network runtime/include",
-    "runtime/Execute": "runtime/Control runtime/Format runtime/include",
+    "runtime/Execute": "runtime/Base runtime/Control runtime/Format runtime/include",
     "runtime/State": "runtime/Base runtime/Control runtime/Data runtime/Execute runtime/Format runtime/include",
     "runtime/Feed": "runtime/Base runtime/Control runtime/Data runtime/State runtime/include",
     "runtime/Run": "runtime/Base runtime/Comm runtime/Control runtime/Data runtime/Device runtime/Execute runtime/Feed "

@@ -1,5 +1,5 @@
-// What stands beside a command's own fields: its stream, node, releases and
-// arithmetic.
+// What stands beside a command's own fields: its stream, node, releases,
+// arithmetic, and the pass that put it there.
 
 #include "ConvertCommands.h"
 
@@ -23,6 +23,8 @@ FailureOr<rt::Command> emit::convertCommand(Operation *op,
     if (int64_t flops = plan::countFlops(one, names.symbols))
       command.flops = flops;
   command.node = getNodeNames(op);
+  if (auto pass = op->getAttrOfType<StringAttr>(plan::kInsertedByAttr))
+    command.insertedBy = pass.str();
   if (auto releases = op->getAttrOfType<ArrayAttr>(plan::kReleasesAttr))
     for (auto released : releases.getAsRange<plan::ViewAttr>()) {
       FailureOr<rt::View> view =

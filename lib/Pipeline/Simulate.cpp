@@ -76,5 +76,11 @@ llvm::Expected<Simulation> accel::pipeline::simulate(const Schedule &schedule,
     }
     result.busySeconds.push_back(busy);
   }
+  for (size_t i = 0; i < execution.getTransfers().size(); ++i) {
+    const Transfer &transfer = execution.getTransfers()[i];
+    double begin = begins[execution.getTransferNode(i)];
+    result.transfers.push_back(
+        {transfer, {begin, begin + costs.getSeconds(transfer)}});
+  }
   return result;
 }

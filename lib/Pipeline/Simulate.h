@@ -13,9 +13,15 @@ struct Span {
   double begin = 0, end = 0;
 };
 
+struct TimedTransfer {
+  Transfer transfer;
+  Span span;
+};
+
 struct Simulation {
   /// Of each rank's tasks, in their order.
   std::vector<std::vector<Span>> tasks;
+  std::vector<TimedTransfer> transfers; ///< In the order of listTransfers.
   double seconds =
       0; ///< From the step's beginning to the end of its last task.
   std::vector<double> busySeconds; ///< Of each rank.

@@ -3,6 +3,7 @@
 // sender go on. Within a group all letters are posted before any is waited for.
 // Those of other machines go between: they wait for none of this one.
 
+#include "Base/WaitSpan.h"
 #include "Comm/RemoteTask.h"
 
 #include <cstring>
@@ -64,6 +65,9 @@ private:
 
   /// Waits until `done()`, looking again whenever `word` changes.
   template <class F> Status waitUntil(Word &word, F &&done) {
+    if (done())
+      return Status();
+    WaitSpan span;
     for (int look = 0;; ++look) {
       uint32_t seen = word.load();
       if (done()) {

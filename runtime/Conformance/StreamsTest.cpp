@@ -108,6 +108,7 @@ TEST_P(StreamConformance, OrdersStreamsByEvents) {
         streams->enqueue(step, {call, turn});
   ASSERT_TRUE(streams->join().status.ok());
   EXPECT_EQ(watcher.begun, int(steps.size() * kTurns));
+  EXPECT_EQ(watcher.ended, watcher.begun);
   std::vector<float> found = fetch<float>(z, 4 * 4);
   // Turn m writes at (m mod 2 + m) · 16 bytes: 0, 2 and 2.
   EXPECT_EQ(std::vector<float>(found.begin(), found.begin() + 4),
@@ -136,6 +137,7 @@ TEST_P(StreamConformance, ReplaysWhatItCaptured) {
   for (uint32_t turn = 0; turn < kTurns; ++turn)
     streams->replay(*graph, {3, turn});
   ASSERT_TRUE(streams->join().status.ok());
+  EXPECT_EQ(watcher.ended, watcher.begun);
   EXPECT_EQ(fetch<float>(y, rows.size()), rows);
 }
 

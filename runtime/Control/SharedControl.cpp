@@ -4,6 +4,7 @@
 
 #include "Base/PageCursor.h"
 #include "Base/SystemError.h"
+#include "Base/WaitSpan.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -34,6 +35,7 @@ Status waitAtBarrier(BarrierCell &cell, uint32_t members, int spin,
     wakeWaiters(cell.generation);
     return Status();
   }
+  WaitSpan span;
   for (int look = 0; cell.generation.load() == generation; ++look) {
     if (look < spin) {
       // Ranks of other machines, or programs, may have been given the core.

@@ -254,13 +254,15 @@ private:
     if (!begin(lane, stream, work, microBatch, step.isInLoop))
       return;
     if (isEvent(work)) {
-      (void)meet(lane, work, events[step.event], step.count.at(turn));
+      if (meet(lane, work, events[step.event], step.count.at(turn)))
+        watcher.ends(stream);
       return;
     }
     for (size_t i = 0; i < work.places.size(); ++i)
       lane.addresses[i] = work.places[i].at(microBatch);
-    (void)run(lane, work, static_cast<HostTask &>(*work.task),
-              lane.addresses.data(), microBatch);
+    if (run(lane, work, static_cast<HostTask &>(*work.task),
+            lane.addresses.data(), microBatch))
+      watcher.ends(stream);
   }
 
   void runGraph(Lane &lane, size_t stream, StreamGraph &graph, Turn turn) {
@@ -271,6 +273,7 @@ private:
       if (step.event) {
         if (!meet(lane, *step.work, *step.event, step.count->at(turn)))
           return;
+        watcher.ends(stream);
         continue;
       }
       Address *addresses = graph.addresses.data() + step.first;
@@ -278,6 +281,7 @@ private:
         addresses[i] = step.work->places[i].at(microBatch);
       if (!run(lane, *step.work, *step.task, addresses, microBatch))
         return;
+      watcher.ends(stream);
     }
   }
 

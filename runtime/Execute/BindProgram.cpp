@@ -81,6 +81,8 @@ Status Executor::prepare(const ExecutableFile &file) {
         plan.events += std::holds_alternative<RecordCommand>(command.what);
     entries.push_back(bindEntry(entry, firstEvent));
   }
+  if (parts.tape)
+    recorder.emplace(*parts.tape, plan.names.size());
   ACCEL_RT_RETURN_IF_ERROR(parts.device->makeStreams(plan, *this, streams));
   for (size_t i = 0; i < entries.size(); ++i)
     for (size_t l = 0; l < entries[i].loops.size(); ++l)
@@ -295,6 +297,12 @@ void Executor::bindEvent(size_t body, BoundCommand &bound) const {
 // Entries
 //===----------------------------------------------------------------------===//
 
+/// What one execution takes of the tape at most: waits for others are in what
+/// the host does.
+static uint64_t spansOf(const Work &work) {
+  return 1 + (work.kind == Work::Kind::Host && !work.isPoison) * Tape::kWaits;
+}
+
 Executor::BoundEntry Executor::bindEntry(const Entry &entry,
                                          size_t firstEvent) {
   EventCounts counts(program, entry);
@@ -308,6 +316,8 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
       std::vector<Step> &steps = turns.segments.emplace_back().steps;
       for (const EventCounts::RunRef &run : runs)
         addRun(loop, run, counts, firstEvent, bound, steps);
+      for (const Step &step : steps)
+        bound.spans += turns.trips * spansOf(*step.work);
       plan.capacity = std::max(plan.capacity, steps.size());
     }
   }

@@ -35,6 +35,8 @@ Status Executor::run(const std::string &name) {
     if (program.entries[i].name != name)
       continue;
     ++call;
+    if (recorder)
+      recorder->call(i, entries[i].spans);
     size_t enqueued = 0;
     for (BoundLoop &loop : entries[i].loops)
       for (uint32_t turn = 0; turn < loop.trips; ++turn)
@@ -77,6 +79,8 @@ static size_t placeOf(size_t stream) {
 }
 
 void Executor::begins(size_t stream, Work &work, int64_t microBatch) {
+  if (recorder)
+    recorder->begins(stream, work, microBatch);
   RankControl &self = parts.control->self();
   self.microBatch[placeOf(stream)].store(microBatch, std::memory_order_relaxed);
   self.command[placeOf(stream)].store(work.number, std::memory_order_relaxed);
@@ -85,7 +89,13 @@ void Executor::begins(size_t stream, Work &work, int64_t microBatch) {
     ++numbered[static_cast<size_t>(work.number)]->runs;
 }
 
+void Executor::ends(size_t stream) {
+  if (recorder)
+    recorder->ends(stream);
+}
+
 void Executor::rests(size_t stream) {
+  ends(stream);
   parts.control->self().command[placeOf(stream)] = RankControl::kIdle;
 }
 

@@ -8,6 +8,7 @@
 #include "Control/ControlPlane.h"
 #include "Control/Counts.h"
 #include "Execute/EventCounts.h"
+#include "Execute/Tape.h"
 #include "Format/Layout.h"
 #include "accel-rt/Comm.h"
 #include "accel-rt/Device.h"
@@ -25,6 +26,7 @@ public:
     std::function<Status(const Command &, std::unique_ptr<HostTask> &)>
         transfer;
     ControlPlane *control;
+    Tape *tape = nullptr; ///< Null: nobody wants to know.
   };
   /// All arguments must outlive the executor.
   Executor(const Program &program, Coordinates coordinates, Parts parts,
@@ -75,6 +77,7 @@ private:
   };
   struct BoundEntry {
     std::vector<BoundLoop> loops;
+    uint64_t spans = 0; ///< Of a call, on the tape, at most.
     /// Of each arena, the highest byte that its commands name.
     std::vector<uint64_t> touched;
   };
@@ -99,6 +102,7 @@ private:
               std::vector<Step> &steps);
 
   void begins(size_t stream, Work &work, int64_t microBatch) override;
+  void ends(size_t stream) override;
   void rests(size_t stream) override;
   void fails() override { parts.control->abort(); }
   bool isOver() const override { return parts.control->isAborted(); }
@@ -115,6 +119,7 @@ private:
   std::vector<BoundEntry> entries;      ///< As program.entries.
   StreamPlan plan;
   uint32_t call = 0;
+  std::optional<TapeRecorder> recorder;
   std::unique_ptr<Streams> streams; ///< Ends before what it was told of.
 };
 

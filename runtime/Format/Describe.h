@@ -45,6 +45,7 @@ template <class IO> void describe(IO &io, Command &command) {
   io.field("node", command.node);
   io.field("releases", command.releases);
   io.field("flops", command.flops);
+  io.field("inserted_by", command.insertedBy);
 }
 template <class IO> void describe(IO &io, ArenaPlan &arena) {
   io.field("space", arena.space);

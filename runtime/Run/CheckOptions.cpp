@@ -58,6 +58,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
   if (entry == "eval" && !options.data.empty() && !options.outputs.empty())
     return Status::error("cannot use option '--outputs' with --data in the "
                          "entry 'eval': there is one of each batch");
+  if (!options.trace.empty() && options.comm == "mpi")
+    return Status::error("cannot use option '--trace' with --comm=mpi: the "
+                         "clocks of machines differ; trace fewer ranks, on "
+                         "this machine alone");
   bool hasData = !options.data.empty() || !options.evalData.empty();
   for (auto [name, given] :
        {std::pair("--data-type", !options.dataType.empty() && !hasData),
@@ -93,6 +97,7 @@ static Status checkCounted(const RunOptions &options,
       {"--threads", options.threads > 0, "has nothing for threads to do"},
       {"--weights", !options.weights.empty(), "reads no weights"},
       {"--eval-every", options.evalEvery > 0, "computes no losses"},
+      {"--trace", !options.trace.empty(), "takes no time"},
       {"--poison", options.poison, "has no bytes to overwrite"}};
   for (const auto &row : rows)
     if (row.given)

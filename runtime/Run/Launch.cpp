@@ -8,6 +8,7 @@
 #include "Run/Fleet.h"
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
+#include "Run/Trace.h"
 #include "State/Checkpoint.h"
 #include "State/GivenWeights.h"
 #include "State/Resume.h"
@@ -113,6 +114,8 @@ public:
   Status follow(RunResult &result);
 
 private:
+  Status finish(const Job &job, const Supervisor &supervisor, Status ended,
+                RunResult &result);
   Status makeFiles();
   void serve();
   Job job(ControlCenter &control);
@@ -135,6 +138,7 @@ private:
   Outputs outputs;
   SavedWeights saved;
   Checkpoints checkpoints;
+  Trace trace;
 };
 
 Status Launch::open() {
@@ -273,6 +277,8 @@ Status Launch::makeFiles() {
     ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
                                           options.originalWeights, options.warn,
                                           shared));
+  if (!options.trace.empty())
+    ACCEL_RT_RETURN_IF_ERROR(trace.create(options.trace, plan.numRanks()));
   if (!checkpointed)
     return Status();
   using Writers = Checkpoints::Writers;
@@ -326,6 +332,7 @@ Job Launch::job(ControlCenter &control) {
           saves ? &saved : nullptr,
           checkpointed ? &checkpoints : nullptr,
           resumes ? &resume : nullptr,
+          options.trace.empty() ? nullptr : &trace,
           threads,
           repeats,
           ranksHere,
@@ -368,7 +375,21 @@ Status Launch::run(RunResult &result) {
   ControlCenter &control = *center;
   Job job = this->job(control);
   Supervisor supervisor(job);
-  Status ended = supervisor.run();
+  Status ended = finish(job, supervisor, supervisor.run(), result);
+  if (options.trace.empty())
+    return ended;
+  // The last of all that is written: what the run made does not depend on it.
+  Status traced = trace.write(file->plan(), control.firstStep(), options.warn);
+  if (ended.ok() && !traced.ok())
+    return Status::error(traced.message() + "; all else of the run is done");
+  if (!traced.ok() && options.warn)
+    options.warn(traced.message());
+  return ended;
+}
+
+Status Launch::finish(const Job &job, const Supervisor &supervisor,
+                      Status ended, RunResult &result) {
+  ControlCenter &control = job.control;
   if (!ended.ok()) {
     result.interruptedBy = Interrupts::received();
     if (fleet && result.interruptedBy) // by mpirun, perhaps

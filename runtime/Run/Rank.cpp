@@ -6,6 +6,7 @@
 #include "Comm/HostComm.h"
 #include "Execute/Executor.h"
 #include "Run/Evaluate.h"
+#include "Run/Trace.h"
 #include "Run/Train.h"
 #include "State/Checkpoint.h"
 #include "State/SavedWeights.h"
@@ -155,9 +156,11 @@ Status runRank(const Job &job, ControlPlane &control) {
     InputOutput &own = isOfCall ? io : isOfEval ? evalIo : idle;
     return own.prepare(command, coordinates, self, task);
   };
-  Executor executor(
-      *program, coordinates, {device.get(), comm.get(), transfer, &control},
-      job.options.poison || (executes && job.options.poisonIfExecuted));
+  Executor executor(*program, coordinates,
+                    {device.get(), comm.get(), transfer, &control,
+                     job.trace ? &job.trace->tape(rank) : nullptr},
+                    job.options.poison ||
+                        (executes && job.options.poisonIfExecuted));
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
   self.arenaBytes = executor.arenaBytes();
   uint64_t sharedBytes = 0;

@@ -17,6 +17,7 @@ namespace accel::rt {
 class SavedWeights;
 class Checkpoints;
 class Resume;
+class Trace;
 
 /// An entry that is called, and what it is called on.
 struct Call {
@@ -44,6 +45,7 @@ struct Job {
   const SavedWeights *saved;      ///< Null: not written.
   const Checkpoints *checkpoints; ///< Null: not written.
   const Resume *resumed;          ///< Null: from the first values.
+  const Trace *trace;             ///< Null: not written.
   int64_t threads;                ///< Of each rank.
   int64_t repeats;                ///< Calls, of eval evaluations.
   int64_t ranksHere;              ///< That share the cores.

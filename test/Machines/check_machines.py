@@ -292,6 +292,10 @@ def differences(bench):
     done = subprocess.run(here + part("a", "dp"), text=True, capture_output=True, timeout=60)
     expect(done.returncode == 1 and "expected 4 processes for --comm=mpi" in done.stderr,
            "no refusal", done.stderr)
+    done = subprocess.run(here + part("a", "dp", "--trace", f"{bench.folder}/t.json"), text=True,
+                          capture_output=True, timeout=60)
+    expect(done.returncode == 1 and "cannot use option '--trace' with --comm=mpi" in done.stderr,
+           "no refusal of a trace", done.stderr)
 
 
 def predicted_bytes(bench, layout, machines):

@@ -83,6 +83,10 @@ take it only from where you would take a program.
   --original-weights F.safetensors
                   where --save-weights finds parameters that the exporter folded
                   away; nothing else is read from it
+  --trace FILE    write what each stream of each rank did when, as JSON for
+                  Perfetto (ui.perfetto.dev) and chrome://tracing, after the run
+                  and however it ends: the first million commands and waits of
+                  each rank, in whole calls (docs/Reports.md)
   --threads T     threads of each rank (default: cores / ranks, at least 1)
   --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
                   of which device null takes no notice: it has none)
@@ -137,7 +141,8 @@ std::string *textOption(RunOptions &options, const std::string &name) {
       {"--save-weights", &options.saveWeights},
       {"--checkpoint", &options.checkpoint},
       {"--resume", &options.resume},
-      {"--original-weights", &options.originalWeights}};
+      {"--original-weights", &options.originalWeights},
+      {"--trace", &options.trace}};
   for (auto [option, text] : rows)
     if (name == option)
       return text;

@@ -360,6 +360,8 @@ struct Command {
   /// Floating-point operations of one execution, as the compiler counts them:
   /// what a kernel computes nobody else knows. Absent: none.
   std::optional<uint64_t> flops = std::nullopt;
+  /// The pass that put it there, where it is not in the model; for traces.
+  std::optional<std::string> insertedBy = std::nullopt;
 };
 
 /// The dialect's name of the command: "gemm", "kernel", …

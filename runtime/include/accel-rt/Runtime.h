@@ -79,6 +79,9 @@ struct RunOptions {
   /// A checkpoint to go on from, or a folder whose newest it is. `steps` then
   /// counts the steps that it has seen, too.
   std::string resume;
+  /// File that gets a trace of the run, however it ends: what each stream of
+  /// each rank did when.
+  std::string trace;
   int64_t threads = 0; ///< Of one rank; 0: cores / ranks.
   bool poison = false;
   /// The same, where the device executes anything: what the environment asks of

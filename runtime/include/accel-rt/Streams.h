@@ -103,6 +103,9 @@ public:
   /// A stream has come to a command. `microBatch` is -1 outside loops. A device
   /// that cannot tell says it where the command is enqueued.
   virtual void begins(size_t stream, Work &work, int64_t microBatch) = 0;
+  /// The command that the stream came to last is done. A device that cannot
+  /// tell leaves it to the next that begins.
+  virtual void ends(size_t) {}
   /// A stream has nothing to do.
   virtual void rests(size_t stream) = 0;
   /// A command has failed: whoever waits for this rank should know.

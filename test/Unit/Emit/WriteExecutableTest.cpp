@@ -159,6 +159,8 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(std::get<rt::FillCommand>(commands[3].what).value,
             (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
   EXPECT_EQ(commands[3].node, "(plan-pad)");
+  EXPECT_EQ(commands[3].insertedBy, "plan-pad");
+  EXPECT_FALSE(commands[1].insertedBy);
   auto &collective = std::get<rt::CollectiveCommand>(commands[6].what);
   EXPECT_EQ(collective.kind, "all_reduce");
   EXPECT_EQ(collective.combine, "max");

@@ -81,6 +81,7 @@ Executable everyCommand() {
   commands.push_back(command(WaitCommand{"E"}, "Wait"));
   commands.back().stream = "comm";
   commands.back().releases = {x};
+  commands.back().insertedBy = "a-pass";
   return executable;
 }
 
@@ -153,11 +154,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"12\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"13\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"12\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"13\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"12\"", "\"version\":12", "expected format version 12"},
+      {"\"version\":\"13\"", "\"version\":13", "expected format version 13"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -262,8 +263,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"12\"", "\"version\":\"13\"",
-       "expected format version 12, found 13"},
+      {"\"version\":\"13\"", "\"version\":\"14\"",
+       "expected format version 13, found 14"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
