@@ -29,6 +29,50 @@ RankedTensorType StateOp::getLogicalType() {
                  : type;
 }
 
+SmallVector<FlatSymbolRefAttr> StateOp::getMembers() {
+  auto names = dyn_cast<ArrayAttr>(getInit());
+  if (!names)
+    return {};
+  return llvm::to_vector(names.getAsRange<FlatSymbolRefAttr>());
+}
+
+/// What `verifySymbolUses` needs, which sees the members.
+static LogicalResult verifyStack(StateOp stack, ArrayAttr members,
+                                 RankedTensorType type) {
+  auto isName = [](Attribute name) { return isa<FlatSymbolRefAttr>(name); };
+  if (members.empty() || !llvm::all_of(members, isName) || type.getRank() < 1 ||
+      static_cast<int64_t>(members.size()) != type.getDimSize(0) ||
+      stack.getRole() != StateRole::parameter || stack.getAliases() ||
+      stack.getInitializers())
+    return stack.emitOpError()
+           << "expected a parameter without other names and the name of a "
+              "member for each of its rows, found "
+           << type << " = " << members;
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  RankedTensorType type = getLogicalType();
+  llvm::SmallDenseSet<Attribute> seen;
+  for (FlatSymbolRefAttr name : getMembers()) {
+    auto member = symbols.lookupNearestSymbolFrom<StateOp>(*this, name);
+    if (!member || !seen.insert(name).second)
+      return emitOpError() << "expected other states as members, each once, "
+                              "found "
+                           << name;
+    auto own = cast<RankedTensorType>(member.getType());
+    if (own.getShape() != type.getShape().drop_front() ||
+        own.getElementType() != type.getElementType() ||
+        member.getRole() != StateRole::parameter || member.getLogical() ||
+        member.getAliases() || member.getFrozen() != getFrozen() ||
+        isa<ArrayAttr>(member.getInit()))
+      return emitOpError() << "expected a member that is one of its rows, "
+                              "without aliases, and frozen as it is, found "
+                           << name << " of " << own;
+  }
+  return success();
+}
+
 LogicalResult StateOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (std::optional<ArrayRef<int64_t>> logical = getLogical()) {
@@ -79,11 +123,13 @@ LogicalResult StateOp::verify() {
     return verifyPermutation(*this, file.getPermutation(), type.getRank(),
                              "the file range");
   }
+  if (auto members = dyn_cast<ArrayAttr>(getInit()))
+    return verifyStack(*this, members, type);
   auto elements = dyn_cast<ElementsAttr>(getInit());
   if (!elements)
-    return emitOpError()
-           << "expected a range of a file or elements as 'init', found "
-           << getInit();
+    return emitOpError() << "expected a range of a file, elements or members "
+                            "as 'init', found "
+                         << getInit();
   if (!sameShapesAndElements(elements.getShapedType(), type))
     return emitOpError() << "expected 'init' of type " << type << ", found "
                          << elements.getShapedType();

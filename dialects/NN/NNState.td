@@ -5,7 +5,8 @@
 
 include "dialects/NN/NNBase.td"
 
-def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
+def NN_StateOp : Op<NN_Dialect, "state", [Symbol,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Declares a state: a named tensor that outlives a step";
   let description = [{
     A parameter, or whatever else `role` says. A parameter's symbol is its name
@@ -30,6 +31,13 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     `chunk` is the chunk of a pipeline that owns it, where the model is cut: the
     others get it by `nn.cut`. 0 is not written.
 
+    A **stack** has the names of other parameters in the place of a first value:
+    these, its members, are its rows along dimension 0, in their order. Functions
+    take the stack, and not its members; files and users know the members alone,
+    by their own names and shapes. They are of one kind: of one shape and element
+    type, all frozen or none, stored alike, without aliases. A moment of a stack
+    stands for those of the members.
+
     A `residual` begins with a dimension of 1. Ranks that have terms of the
     gradient have terms of it too, which nobody adds up: in `dist` its type is
     partial over them, and from `local` on that dimension has each rank's term.
@@ -42,6 +50,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     nn.state @wte.weight : tensor<96x32xf32> from #model_onnx[512 : 12288] hash 77 {aliases = ["lm_head.weight"]}
     nn.state @head : tensor<32x96xf32> from #model_onnx[12800 : 12288] transposed [1, 0] {
       initializers = [#nn.initializer<"val_313", [1, 0]>]}
+    nn.state @"up.*" : tensor<2x8x32xf32> = [@up.0, @up.1]
     nn.state moment @"exp_avg/wte.weight" : tensor<96x32xf32> = dense<0.0>
     nn.state counter @"counter/step" : tensor<i64> = dense<0>
     nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
@@ -61,6 +70,8 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol]> {
     /// The type of the value without padding: that of `init` (in a file,
     /// `stored` may be its element type).
     ::mlir::RankedTensorType getLogicalType();
+    /// The names of the members of a stack; none of any other state.
+    ::llvm::SmallVector<::mlir::FlatSymbolRefAttr> getMembers();
   }];
 }
 

@@ -51,6 +51,7 @@ private:
     resultAttributes.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr(nn::kOutputAttr, builder.getStringAttr(output))));
   }
+  void addGradient(nn::StateOp state, Value gradient);
   void finish();
   Location named(const Twine &name) {
     return NameLoc::get(builder.getStringAttr(name));
@@ -161,6 +162,25 @@ static Value dropStops(func::FuncOp entry, Value loss) {
   return loss;
 }
 
+/// Of a stack each member's own, by its name.
+void StepBuilder::addGradient(nn::StateOp state, Value gradient) {
+  SmallVector<FlatSymbolRefAttr> members = state.getMembers();
+  if (members.empty())
+    return addResult(gradient, (state.getSymName() + ".grad").str());
+  RankedTensorType type = NNBuilder::typeOf(gradient);
+  SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()),
+      steps(type.getRank(), 1);
+  sizes[0] = 1;
+  for (auto [row, member] : llvm::enumerate(members)) {
+    starts[0] = row;
+    NNBuilder own{builder, named("gradient of " + member.getValue())};
+    Value slice = own.make<nn::SliceOp>(gradient, starts, sizes, steps);
+    addResult(own.make<nn::ReshapeOp>(type.clone(type.getShape().drop_front()),
+                                      slice),
+              (member.getValue() + ".grad").str());
+  }
+}
+
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
   Type element = NNBuilder::typeOf(loss).getElementType();
@@ -228,9 +248,9 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   addResult(build.cast(lr, element), "lr");
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
-      addResult(gradient ? gradient
-                         : build.splat(NNBuilder::typeOf(each.argument), 0),
-                (each.state.getSymName() + ".grad").str());
+      addGradient(each.state,
+                  gradient ? gradient
+                           : build.splat(NNBuilder::typeOf(each.argument), 0));
   auto addWrite = [&](nn::StateOp state, Value value) {
     results.push_back(value);
     resultAttributes.push_back(builder.getDictionaryAttr({builder.getNamedAttr(

@@ -84,7 +84,12 @@ LogicalResult Factorer::findCounter() {
 }
 
 void Factorer::findLarge() {
+  SymbolTable symbols(module);
   for (auto gradient : step.front().getOps<nn::GradientOp>()) {
+    // Factors are of a parameter, and no factors are those of several.
+    auto state = symbols.lookup<nn::StateOp>(gradient.getState());
+    if (!state.getMembers().empty())
+      continue;
     std::optional<LowRank> factors =
         chooseLowRank(gradient.getType().getShape(), options.rank,
                       options.minCompressionRate);

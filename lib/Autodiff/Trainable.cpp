@@ -15,6 +15,29 @@ static SmallVector<StringRef> namesOf(nn::StateOp state) {
   return names;
 }
 
+/// A stack is frozen as its members are.
+static LogicalResult settleStacks(ModuleOp module) {
+  SymbolTable symbols(module);
+  for (auto stack : module.getOps<nn::StateOp>()) {
+    SmallVector<nn::StateOp> members =
+        llvm::map_to_vector(stack.getMembers(), [&](FlatSymbolRefAttr name) {
+          return symbols.lookup<nn::StateOp>(name.getAttr());
+        });
+    if (members.empty())
+      continue;
+    for (nn::StateOp member : members)
+      if (member.getFrozen() != members.front().getFrozen())
+        return member.emitError()
+               << "expected '" << member.getSymName()
+               << "' to be trained where '" << members.front().getSymName()
+               << "' is, because '" << stack.getSymName()
+               << "' holds both: compile from the model, where patterns are "
+                  "known before parameters are stacked";
+    stack.setFrozen(members.front().getFrozen());
+  }
+  return success();
+}
+
 FailureOr<SmallVector<Trained>>
 autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
                         ArrayRef<std::string> trainable,
@@ -36,7 +59,8 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
                                << state.getSymName() << "' of role "
                                << nn::stringifyStateRole(state.getRole());
   }
-  if (failed(patterns->checkAllMatched(all, entry.getLoc())))
+  if (failed(patterns->checkAllMatched(all, entry.getLoc())) ||
+      failed(settleStacks(module)))
     return failure();
 
   SmallVector<Trained> trained;

@@ -34,6 +34,9 @@ private:
                           SymbolTableCollection &symbols);
   LogicalResult addTransfer(Operation *op, const rt::Command &command);
   LogicalResult addState(nn::StateOp op);
+  LogicalResult addFirstValue(nn::StateOp op, rt::FirstValue &first);
+  void addRows(nn::StateOp op, const rt::StatePlan &state);
+  LogicalResult share(Operation *op, const rt::ReadCommand &read);
   LogicalResult addModuleAttributes();
   FailureOr<std::string> relativePath(Location loc, StringRef path);
 
@@ -47,8 +50,11 @@ private:
   std::string outputPath;
   rt::Executable executable;
   std::vector<rt::SectionData> sections;
-  std::deque<std::string> storage; // strings that do not move
-  llvm::StringSet<> keptStates;    ///< that ranks have buffers of
+  std::deque<std::string> storage;     // strings that do not move
+  llvm::StringSet<> keptStates;        ///< that ranks have buffers of
+  llvm::StringMap<nn::StateOp> stacks; ///< by their own names
+  /// Of each member its stack, and which row of that it is.
+  llvm::StringMap<std::pair<nn::StateOp, int64_t>> members;
 };
 } // namespace
 
@@ -72,6 +78,11 @@ Emitter::run(const Code &code,
     if (buffer.getRole() == plan::Role::state && buffer.getSource())
       keptStates.insert(*buffer.getSource());
   });
+  for (auto stack : module.getOps<nn::StateOp>())
+    for (auto [row, member] : llvm::enumerate(stack.getMembers())) {
+      stacks[stack.getSymName()] = stack;
+      members[member.getValue()] = {stack, row};
+    }
   for (auto state : module.getOps<nn::StateOp>())
     if (failed(addState(state)))
       return failure();
@@ -143,8 +154,22 @@ FailureOr<std::string> Emitter::relativePath(Location loc, StringRef path) {
   return target.lexically_relative(*from).string();
 }
 
+/// Makes of what is said of a stack what is to be said of one of its rows.
+static void putInStack(rt::StatePlan &state, StringRef stack, int64_t row) {
+  state.inStack = {stack.str(), row, state.shape.front(), {}};
+  state.shape.erase(state.shape.begin());
+  if (!state.logicalShape.empty())
+    state.logicalShape.erase(state.logicalShape.begin());
+  if (state.logicalShape == state.shape)
+    state.logicalShape.clear();
+}
+
 LogicalResult Emitter::addState(nn::StateOp op) {
-  auto type = cast<RankedTensorType>(op.getType());
+  if (stacks.contains(op.getSymName()))
+    return success(); // its members stand for it
+  auto member = members.find(op.getSymName());
+  nn::StateOp kept = member == members.end() ? op : member->second.first;
+  auto type = cast<RankedTensorType>(kept.getType());
   FailureOr<rt::DType> dtype = convertType(op.getLoc(), type.getElementType());
   if (failed(dtype))
     return failure();
@@ -155,51 +180,79 @@ LogicalResult Emitter::addState(nn::StateOp op) {
       state.aliases.push_back(alias.str());
   state.dtype = *dtype;
   state.shape.assign(type.getShape().begin(), type.getShape().end());
-  if (RankedTensorType logical = op.getLogicalType(); logical != type)
+  if (RankedTensorType logical = kept.getLogicalType(); logical != type)
     state.logicalShape = logical.getShape().vec();
   state.role = nn::stringifyStateRole(op.getRole()).str();
   // What no rank keeps is never written: a parameter that the loss does not
   // depend on.
-  state.frozen = op.getFrozen() || !keptStates.contains(op.getSymName());
+  state.frozen = op.getFrozen() || !keptStates.contains(kept.getSymName());
+  if (failed(addFirstValue(op, state.first)))
+    return failure();
+  if (kept != op)
+    putInStack(state, kept.getSymName(), member->second.second);
+  addRows(op, state);
+  return success();
+}
+
+/// Adds a state, of a moment of a stack those of the members.
+void Emitter::addRows(nn::StateOp op, const rt::StatePlan &state) {
+  auto [kind, name] = op.getSymName().split('/');
+  nn::StateOp stack = op.getRole() == nn::StateRole::moment
+                          ? stacks.lookup(name)
+                          : nn::StateOp();
+  if (!stack) {
+    executable.states.push_back(state);
+    return;
+  }
+  for (auto [row, member] : llvm::enumerate(stack.getMembers())) {
+    rt::StatePlan &own = executable.states.emplace_back(state);
+    own.name = (kind + "/" + member.getValue()).str();
+    putInStack(own, op.getSymName(), row);
+  }
+}
+
+LogicalResult Emitter::addFirstValue(nn::StateOp op, rt::FirstValue &first) {
+  Type element = op.getLogicalType().getElementType();
   if (auto file = dyn_cast<nn::RangeAttr>(op.getInit())) {
     FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
     if (failed(path))
       return failure();
-    state.first = {*path,
-                   "",
-                   file.getOffset(),
-                   file.getBytes(),
-                   file.getHash(),
-                   file.getPermutation().vec(),
-                   {},
-                   std::nullopt};
-    if (op.getStored() && *op.getStored() != type.getElementType()) {
+    first = {*path,
+             "",
+             file.getOffset(),
+             file.getBytes(),
+             file.getHash(),
+             file.getPermutation().vec(),
+             {},
+             std::nullopt};
+    if (op.getStored() && *op.getStored() != element) {
       FailureOr<rt::DType> stored = convertType(op.getLoc(), *op.getStored());
       if (failed(stored))
         return failure();
-      state.first.stored = *stored;
+      first.stored = *stored;
     }
-  } else if (auto dense = dyn_cast<DenseElementsAttr>(op.getInit());
-             dense && dense.isSplat()) {
+    return success();
+  }
+  auto dense = dyn_cast<DenseElementsAttr>(op.getInit());
+  if (dense && dense.isSplat()) {
     // Moments and accumulators start as zeros: no file need hold them.
     FailureOr<std::string> bytes = getBytes(
-        op.getLoc(),
-        dense.resizeSplat(RankedTensorType::get({1}, type.getElementType())));
+        op.getLoc(), dense.resizeSplat(RankedTensorType::get({1}, element)));
     if (failed(bytes))
       return failure();
     for (char byte : *bytes)
-      state.first.fill.push_back(static_cast<unsigned char>(byte));
-  } else {
-    FailureOr<std::string> bytes = getBytes(op.getLoc(), op.getInit());
-    if (failed(bytes))
-      return failure();
-    state.first.section = "state:" + state.name;
-    state.first.bytes = bytes->size();
-    state.first.hash = rt::hashBytes(bytes->data(), bytes->size());
-    addSection(state.first.section, std::move(*bytes), *dtype,
-               op.getLogicalType().getShape().vec());
+      first.fill.push_back(static_cast<unsigned char>(byte));
+    return success();
   }
-  executable.states.push_back(std::move(state));
+  FailureOr<std::string> bytes = getBytes(op.getLoc(), op.getInit());
+  FailureOr<rt::DType> dtype = convertType(op.getLoc(), element);
+  if (failed(bytes) || failed(dtype))
+    return failure();
+  first.section = "state:" + op.getSymName().str();
+  first.bytes = bytes->size();
+  first.hash = rt::hashBytes(bytes->data(), bytes->size());
+  addSection(first.section, std::move(*bytes), *dtype,
+             op.getLogicalType().getShape().vec());
   return success();
 }
 
@@ -238,18 +291,30 @@ LogicalResult Emitter::addBuffer(plan::BufferOp op, rt::Program &program,
   return success();
 }
 
+/// Says of the states that a command reads how ranks share them.
+LogicalResult Emitter::share(Operation *op, const rt::ReadCommand &read) {
+  for (rt::StatePlan &state : executable.states) {
+    if (state.keptAs() != read.name)
+      continue;
+    state.axes = read.part.axes;
+    state.interleaved = read.part.interleaved;
+    if (!state.inStack)
+      continue;
+    if (state.interleaved && state.interleaved->dim-- == 0)
+      return op->emitOpError() << "expected members of @" << read.name
+                               << " in their own order, found parts of them";
+    state.inStack->axes = state.axes.front();
+    state.axes.erase(state.axes.begin());
+  }
+  return success();
+}
+
 LogicalResult Emitter::addTransfer(Operation *op, const rt::Command &command) {
   std::vector<rt::TensorPlan> *tensors = nullptr;
   rt::TensorPlan tensor;
   if (auto *read = std::get_if<rt::ReadCommand>(&command.what)) {
-    if (read->source == "state") {
-      for (rt::StatePlan &state : executable.states)
-        if (state.name == read->name) {
-          state.axes = read->part.axes;
-          state.interleaved = read->part.interleaved;
-        }
-      return success();
-    }
+    if (read->source == "state")
+      return share(op, *read);
     tensors = &executable.inputs;
     tensor = {read->name, read->target.dtype, read->part.shape};
   } else if (auto *write = std::get_if<rt::WriteCommand>(&command.what)) {

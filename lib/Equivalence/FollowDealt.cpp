@@ -165,17 +165,22 @@ void Follower::followDealtProduct(Operation *op, Operation *deal) {
   if (grad)
     cast<nn::GroupedMatmulGradOp>(wide).setNumGroups(groups);
   SmallVector<bool> zeros(3, false);
-  // A copy: what is found may be of the same values.
-  for (const Dealt &dealt : std::vector<Dealt>(at(op->getOperand(0)).dealt))
-    for (Operation *whole : logical.getReaders(dealt.piece.logical)) {
-      if (dealt.deal != deal || !agree(whole, wide))
+  // Rows of which each is the same are that wherever they are.
+  auto holdRows = [&](unsigned operand, Value root) {
+    Value rows = op->getOperand(operand);
+    return at(rows).splat ? hold(rows, root) : holdDealt(rows, root, deal);
+  };
+  for (const Piece &dealt : dealing.groups)
+    for (Operation *whole : logical.getReaders(dealt.logical)) {
+      if (!agree(whole, wide) ||
+          logical.rootOf(whole->getOperand(2)) != dealt.logical)
         continue;
       auto rootOf = [&](unsigned operand) {
         return logical.rootOf(whole->getOperand(operand));
       };
       std::vector<Piece> others;
       if (grad) {
-        others = holdDealt(op->getOperand(1), rootOf(1), deal);
+        others = holdRows(1, rootOf(1));
       } else {
         for (Piece piece : hold(op->getOperand(1), rootOf(1)))
           if (!piece.dims[0].free && piece.dims[0].isPlain() &&
@@ -184,14 +189,8 @@ void Follower::followDealtProduct(Operation *op, Operation *deal) {
             others.push_back(std::move(piece));
           }
       }
-      std::vector<Piece> ofGroups;
-      for (const Piece &piece : dealing.groups)
-        if (piece.logical == rootOf(2))
-          ofGroups.push_back(piece);
-      if (rootOf(0) != dealt.piece.logical)
-        continue;
-      for (auto &made :
-           apply(whole, {{dealt.piece}, others, ofGroups}, zeros, wide)) {
+      for (auto &made : apply(whole, {holdRows(0, rootOf(0)), others, {dealt}},
+                              zeros, wide)) {
         Piece &piece = made.front();
         if (matmul) {
           if (isOfDealing(piece, deal))
@@ -266,6 +265,9 @@ void Follower::followDealt(Operation *op) {
   for (Value operand : op->getOperands())
     for (const Dealt &dealt : at(operand).dealt)
       deals.insert(dealt.deal);
+  if (isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
+    if (const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy)
+      deals.insert(own->deal);
   for (Operation *deal : deals)
     if (isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
       followDealtProduct(op, deal);

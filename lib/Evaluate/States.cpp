@@ -51,7 +51,28 @@ static FailureOr<Tensor> loadFile(nn::StateOp state, nn::RangeAttr file) {
   return convertTo(value, type, state.getLoc(), "the state");
 }
 
+/// The members one after another.
+static FailureOr<Tensor> loadStack(nn::StateOp state) {
+  Tensor whole(state.getLogicalType());
+  int64_t to = 0;
+  for (FlatSymbolRefAttr name : state.getMembers()) {
+    auto member =
+        SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(state, name);
+    FailureOr<Tensor> row = loadState(member);
+    if (failed(row))
+      return failure();
+    for (int64_t from = 0; from < row->getNumElements(); ++from, ++to)
+      if (whole.isFloat())
+        whole.mutableFloats()[to] = row->floats()[from];
+      else
+        whole.mutableInts()[to] = row->ints()[from];
+  }
+  return whole;
+}
+
 static FailureOr<Tensor> loadLogical(nn::StateOp state) {
+  if (!state.getMembers().empty())
+    return loadStack(state);
   if (auto file = dyn_cast<nn::RangeAttr>(state.getInit()))
     return loadFile(state, file);
   FailureOr<Tensor> value =

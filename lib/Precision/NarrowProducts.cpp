@@ -4,6 +4,7 @@
 #include "dialects/Interfaces/Castable.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
@@ -72,7 +73,18 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
     OpBuilder builder(&getContext());
     Operation *op = value.getDefiningOp();
     Value made;
-    if (op && isView(op)) {
+    SplatElementsAttr equal;
+    if (matchPattern(value, m_Constant(&equal))) {
+      // One number is rounded now, and stays known.
+      auto number = equal.getSplatValue<APFloat>();
+      bool losesInfo = false;
+      number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven,
+                     &losesInfo);
+      builder.setInsertionPointAfter(op);
+      auto type = cast<ShapedType>(withElement(value, builder.getBF16Type()));
+      made = nn::ConstantOp::create(builder, op->getLoc(),
+                                    DenseElementsAttr::get(type, number));
+    } else if (op && isView(op)) {
       Value operand = narrow(op->getOperand(0), reader);
       builder.setInsertionPointAfter(op);
       Operation *view = builder.clone(*op);

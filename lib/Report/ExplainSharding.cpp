@@ -20,12 +20,17 @@ struct Row {
 };
 } // namespace
 
-/// States once, inputs and outputs of each entry.
+/// States once, inputs and outputs of each entry. Members are where their stack
+/// is.
 static std::vector<Row> collect(ModuleOp module) {
   std::vector<Row> rows;
+  llvm::DenseSet<Attribute> members;
   for (auto state : module.getOps<nn::StateOp>())
-    rows.push_back({"", "state", state.getSymName().str(),
-                    cast<RankedTensorType>(state.getType())});
+    members.insert_range(state.getMembers());
+  for (auto state : module.getOps<nn::StateOp>())
+    if (!members.contains(FlatSymbolRefAttr::get(state.getSymNameAttr())))
+      rows.push_back({"", "state", state.getSymName().str(),
+                      cast<RankedTensorType>(state.getType())});
   for (func::FuncOp entry : nn::getEntries(module)) {
     for (unsigned index = 0; index < entry.getNumArguments(); ++index)
       if (auto name = entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr))

@@ -20,6 +20,8 @@ void transforms::buildImportPipeline(OpPassManager &pm) {
   pm.addNestedPass<func::FuncOp>(createRecognizeLog1pPass());
   pm.addNestedPass<func::FuncOp>(createRecognizeAttentionPass());
   pm.addNestedPass<func::FuncOp>(createGroupProductsPass());
+  // Where activations are one op each, which experts are compared by.
+  pm.addPass(createStackExpertsPass());
   // Only attention knows that heads share others.
   pm.addNestedPass<func::FuncOp>(createGroupHeadsPass());
   // Transposes that recognition left meet those that were there; masks of

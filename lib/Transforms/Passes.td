@@ -117,6 +117,64 @@ def GroupProductsPass : Pass<"nn-group-products", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def StackExpertsPass : Pass<"nn-stack-experts", "::mlir::ModuleOp"> {
+  let summary = "Makes one computation on dealt rows of experts that are parameters each";
+  let description = [{
+    A model with a module for each expert computes them one after another, and
+    adds up what each gives, times a weight of its own for each row. Terms of a
+    sum that are computed alike, but for their parameters and for the number by
+    which their weights know them, become one: the parameters are stacked
+    (`nn.state` with members), and each row is multiplied by the matrices of the
+    experts that it chose (`nn.grouped_matmul`), which is as other mixtures are
+    after import. Biases are the products of rows of one with [1, width]
+    matrices. Runs after recognition of activations, before differentiation.
+
+    **Terms** are told by dataflow, not by names: the same ops with the same
+    attributes on the same values, where each reads its own states, whole
+    numbers, and columns of one table. A factor that has states is the expert:
+    products with matrices, biases, slices and concatenations of columns, and
+    elementwise ops, so that each row is computed by itself. The other factors
+    are its weight, one number a row. The numbers must be those from 0 on, each
+    once.
+
+    **Who is computed.** The experts of a row are those of `nn.top_k` where each
+    weight is the product of something with `index == number`, with the sum or
+    maximum of that over the choices, or with a column of such a table (one_hot);
+    or selected by it, else 0. Of all other experts the weight of that row is then
+    0, and 0 times a finite number adds nothing; they are not computed, and where
+    they would have been infinite the result is finite, as it is where the user
+    gathers rows instead of masking them. Where nothing says which weights are 0
+    (a soft mixture, a table that was scattered), every row has all experts.
+
+    **Names.** A stack is called what its members' names begin and end with, and
+    '*' between: so `--shard`, reports and IR know it. All else knows the members.
+
+    **What stays**: terms whose parts somebody else reads, or that draw random
+    numbers. Where a mixture is found but its parameters cannot be one tensor,
+    because some are frozen and others not, have other names (tied weights) or
+    are used twice, a warning says so and nothing changes.
+
+    ```mlir
+    nn.state @up.0 : tensor<16x8xf32> = dense<0.5>
+    nn.state @up.1 : tensor<16x8xf32> = dense<0.25>
+    %i = nn.top_k %scores k 1 : (tensor<4x2xf32>) -> tensor<4x1xi64>
+    %c = nn.compare eq %i, %number0 : tensor<4x1xi64>
+    %m = nn.cast %c : (tensor<4x1xi1>) -> tensor<4x1xf32>
+    %w = nn.broadcast %m : (tensor<4x1xf32>) -> tensor<4x8xf32>
+    %p = nn.matmul %x, %up.0 : (tensor<4x16xf32>, tensor<16x8xf32>) -> tensor<4x8xf32>
+    %t = nn.mul %p, %w : tensor<4x8xf32>
+    …
+    %y = nn.add %t, %t1 : tensor<4x8xf32>
+    // becomes
+    nn.state @"up.*" : tensor<2x16x8xf32> = [@up.0, @up.1]
+    %p = nn.grouped_matmul %x, %"up.*", %group
+        : (tensor<4x16xf32>, tensor<2x16x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>
+    %y = nn.mul %p, %w : tensor<4x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def RecognizeAttentionPass
     : Pass<"nn-recognize-attention", "::mlir::func::FuncOp"> {
   let summary = "Puts attention that exporters took apart together";

@@ -180,6 +180,24 @@ private:
   std::atomic<uint64_t> &counter;
 };
 
+/// Loads the rows of a stack, one after another; what is padding is zeros.
+class LoadRowsTask : public HostTask {
+public:
+  void add(std::unique_ptr<HostTask> row, int64_t bytes) {
+    rows.push_back({std::move(row), bytes});
+  }
+  Status run(const Address *views, int64_t microBatch) override {
+    for (const auto &[row, bytes] : rows) {
+      Address own = views[0] + bytes;
+      ACCEL_RT_RETURN_IF_ERROR(row->run(&own, microBatch));
+    }
+    return Status();
+  }
+
+private:
+  std::vector<std::pair<std::unique_ptr<HostTask>, int64_t>> rows;
+};
+
 /// Of a device without memory.
 class NothingTask : public HostTask {
 public:
@@ -240,18 +258,42 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
                                 const Coordinates &coordinates,
                                 RankControl &control,
                                 std::unique_ptr<HostTask> &task) {
-  std::optional<size_t> state =
-      weights ? weights->find(read.name) : std::nullopt;
-  if (!state)
+  if (!weights || weights->find(read.name).empty())
     return Status::error("found no value for " + inQuotes(read.name));
-  const OpenTensor &tensor = weights->values()[*state];
   if (staging.empty())
     staging.resize(kStagingBytes);
-  task = std::make_unique<LoadTask>(
-      PieceMover(tensor.range, read.part, read.target, coordinates, memory,
-                 &staging),
-      tensor, RangeBlocks(tensor.range, read.part, coordinates),
-      weights->checkOf(*state), pieceHashes + *state, control.weightBytesRead);
+  auto load = [&](size_t state, const KeptPiece &kept) {
+    const OpenTensor &tensor = weights->values()[state];
+    return std::make_unique<LoadTask>(
+        PieceMover(tensor.range, kept.part, kept.view, coordinates, memory,
+                   &staging),
+        tensor, RangeBlocks(tensor.range, kept.part, coordinates),
+        weights->checkOf(state), pieceHashes + state, control.weightBytesRead);
+  };
+  const std::vector<size_t> &states = weights->find(read.name);
+  if (!executable.states[states.front()].inStack) {
+    task = load(states.front(), {read.part, read.target});
+    return Status();
+  }
+  auto rows = std::make_unique<LoadRowsTask>();
+  for (size_t state : states)
+    if (auto kept = findKept(executable.states[state], read.part, read.target,
+                             coordinates))
+      rows->add(load(state, *kept), kept->bytes);
+  // Validated: rows are there from the first on.
+  for (int64_t row = static_cast<int64_t>(states.size());
+       row < read.part.shape.front(); ++row)
+    if (auto kept = findRow(row, read.part, read.target, coordinates)) {
+      TensorRange zeros;
+      zeros.dtype = kept->view.dtype;
+      zeros.shape = kept->part.shape;
+      zeros.strides = rowMajorStrides(zeros.shape);
+      zeros.fill.resize(static_cast<size_t>(dtypeBytes(zeros.dtype)));
+      rows->add(std::make_unique<ReadTask>(PieceMover(
+                    zeros, kept->part, kept->view, coordinates, memory)),
+                kept->bytes);
+    }
+  task = std::move(rows);
   return Status();
 }
 

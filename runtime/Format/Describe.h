@@ -105,6 +105,12 @@ template <class IO> void describe(IO &io, FirstValue &first) {
   io.field("fill", first.fill);
   io.field("stored", first.stored);
 }
+template <class IO> void describe(IO &io, StackRow &row) {
+  io.field("stack", row.stack);
+  io.field("row", row.row);
+  io.field("rows", row.rows);
+  io.field("axes", row.axes);
+}
 template <class IO> void describe(IO &io, StatePlan &state) {
   io.field("name", state.name);
   io.field("aliases", state.aliases);
@@ -116,6 +122,7 @@ template <class IO> void describe(IO &io, StatePlan &state) {
   io.field("interleaved", state.interleaved);
   io.field("frozen", state.frozen);
   io.field("first", state.first);
+  io.field("in_stack", state.inStack);
 }
 template <class IO> void describe(IO &io, FoldedParameter &folded) {
   io.field("name", folded.name);

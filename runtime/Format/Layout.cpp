@@ -209,4 +209,41 @@ bool isWriter(const Part &part, const Coordinates &coordinates) {
   return true;
 }
 
+Part StatePlan::keptPart() const {
+  Part kept = part();
+  if (!inStack)
+    return kept;
+  kept.shape.insert(kept.shape.begin(), inStack->rows);
+  kept.axes.insert(kept.axes.begin(), inStack->axes);
+  if (kept.interleaved)
+    ++kept.interleaved->dim;
+  return kept;
+}
+
+std::optional<KeptPiece> findRow(int64_t row, const Part &part,
+                                 const View &view,
+                                 const Coordinates &coordinates) {
+  int64_t here = view.shape.front(),
+          place = row - coordinates.index(part.axes.front()) * here;
+  if (place < 0 || place >= here)
+    return std::nullopt;
+  KeptPiece piece{part, view, 0};
+  piece.bytes = place * view.strides.front() * dtypeBytes(view.dtype);
+  piece.view.offset += piece.bytes;
+  for (auto *list : {&piece.part.shape, &piece.view.shape, &piece.view.strides})
+    list->erase(list->begin());
+  piece.part.axes.erase(piece.part.axes.begin());
+  if (piece.part.interleaved)
+    --piece.part.interleaved->dim;
+  return piece;
+}
+
+std::optional<KeptPiece> findKept(const StatePlan &state, const Part &part,
+                                  const View &view,
+                                  const Coordinates &coordinates) {
+  if (!state.inStack)
+    return KeptPiece{part, view, 0};
+  return findRow(state.inStack->row, part, view, coordinates);
+}
+
 } // namespace accel::rt

@@ -5,6 +5,7 @@
 #define ACCEL_RUNTIME_FORMAT_LAYOUT_H
 
 #include "accel-rt/Memory.h"
+#include "accel-rt/PlanFormat.h"
 
 #include <algorithm>
 #include <array>
@@ -116,6 +117,22 @@ std::vector<PieceRun> interleavedRuns(const Interleaved &order, int64_t size);
 /// Whether a rank is the one that writes its piece: the first of those that
 /// hold the same.
 bool isWriter(const Part &part, const Coordinates &coordinates);
+
+/// What a rank keeps of a state, in a buffer that may keep more than it.
+struct KeptPiece {
+  Part part;         ///< How ranks share the state.
+  View view;         ///< The rank's piece of it …
+  int64_t bytes = 0; ///< … so far behind the start of all that is kept.
+};
+/// Of what `part` and `view` say of all that StatePlan::keptAs names, the
+/// state's own. Nothing where the row is another rank's.
+std::optional<KeptPiece> findKept(const StatePlan &state, const Part &part,
+                                  const View &view,
+                                  const Coordinates &coordinates);
+/// The same of row `row` of a stack, be it one of padding.
+std::optional<KeptPiece> findRow(int64_t row, const Part &part,
+                                 const View &view,
+                                 const Coordinates &coordinates);
 
 } // namespace accel::rt
 

@@ -36,7 +36,9 @@ template <class Names> auto find(const Names &names, const std::string &name) {
 
 Tables::Tables(const Executable &executable) : executable(executable) {
   addAll(executable.sections, sections);
-  addAll(executable.states, states);
+  states.reserve(executable.states.size());
+  for (const StatePlan &state : executable.states)
+    states.try_emplace(state.keptAs(), &state);
   addAll(executable.inputs, inputs);
   addAll(executable.outputs, outputs);
   addAll(executable.mesh, axes);

@@ -28,6 +28,7 @@ public:
 
   /// Null where there is none of that name.
   const Section *section(const std::string &name) const;
+  /// By what keeps it (StatePlan::keptAs): of a stack, its first row.
   const StatePlan *state(const std::string &name) const;
   const TensorPlan *input(const std::string &name) const;
   const TensorPlan *output(const std::string &name) const;

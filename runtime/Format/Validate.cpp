@@ -36,6 +36,7 @@ public:
                              " twice");
     for (const StatePlan &state : executable.states)
       ACCEL_RT_RETURN_IF_ERROR(checkState(state));
+    ACCEL_RT_RETURN_IF_ERROR(checkStacks());
     ACCEL_RT_RETURN_IF_ERROR(checkStateNames());
     for (const auto *list : {&executable.inputs, &executable.outputs}) {
       names.clear();
@@ -188,6 +189,42 @@ private:
     return Status();
   }
 
+  /// The rows of a stack are alike, and all there, each once; whatever is
+  /// behind them is padding.
+  Status checkStacks() {
+    std::map<std::string_view, std::set<int64_t>> found;
+    for (const StatePlan &state : executable.states) {
+      if (!state.inStack)
+        continue;
+      const StackRow &own = *state.inStack;
+      std::string what = "row " + inQuotes(state.name) + " of the stack " +
+                         inQuotes(own.stack);
+      const StatePlan &first = *tables.state(own.stack);
+      if (!inRange(own.rows, 1, kLimit) || !inRange(own.row, 0, own.rows) ||
+          !found[own.stack].insert(own.row).second)
+        return Status::error("expected a place of its own for " + what);
+      ACCEL_RT_RETURN_IF_ERROR(tables.checkPart(state.keptPart(), what));
+      int64_t pieces = 1;
+      for (const std::string &axis : own.axes)
+        pieces *= tables.axisSize(axis);
+      if (own.rows % pieces)
+        return Status::error("expected axes that divide its " +
+                             std::to_string(own.rows) + " rows for " + what);
+      Part part = state.keptPart(), other = first.keptPart();
+      if (!first.inStack || part.shape != other.shape ||
+          part.axes != other.axes || !(part.interleaved == other.interleaved) ||
+          state.dtype != first.dtype || state.role != first.role ||
+          state.frozen != first.frozen ||
+          state.logicalShape != first.logicalShape)
+        return Status::error("expected what the other rows are for " + what);
+    }
+    for (const auto &[stack, rows] : found)
+      if (*rows.rbegin() != static_cast<int64_t>(rows.size()) - 1)
+        return Status::error("expected all rows before the last of the stack " +
+                             inQuotes(std::string(stack)));
+    return Status();
+  }
+
   /// Each coordinate of the axis pp has one program.
   Status checkStages() {
     int64_t stages = std::max<int64_t>(1, tables.axisSize("pp"));
@@ -250,8 +287,11 @@ private:
                  ? Status()
                  : Status::error("found two states called " + inQuotes(name));
     };
+    std::set<std::string> stacks;
     for (const StatePlan &state : executable.states) {
       ACCEL_RT_RETURN_IF_ERROR(add(state.name));
+      if (state.inStack && stacks.insert(state.inStack->stack).second)
+        ACCEL_RT_RETURN_IF_ERROR(add(state.inStack->stack));
       for (const std::string &alias : state.aliases)
         ACCEL_RT_RETURN_IF_ERROR(add(alias));
     }

@@ -30,7 +30,7 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
     const StatePlan *state = tables.state(name);
     if (!state)
       return Status::error("found no state " + inQuotes(name));
-    Part whole = state->part();
+    Part whole = state->keptPart();
     return whole.shape == part.shape && state->dtype == view.dtype &&
                    whole.axes == part.axes &&
                    whole.interleaved == part.interleaved

@@ -98,7 +98,7 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
     const StatePlan &state = executable.states[i];
     if (state.role == "accumulator")
       continue; // zero between steps
-    bool isHeld = held.count(state.name);
+    bool isHeld = held.count(state.keptAs());
     if (!isHeld && state.frozen && weights.checkOf(i).isFirst)
       continue; // it stays what the model's file says
     if (!isHeld && !state.frozen)
@@ -171,18 +171,22 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
     filePaths[i] = kCheckpointFiles[i];
   HeldStates held = findHeld(program);
   for (const Checkpoints::Saved &saved : plan.states) {
-    auto found = held.find(saved.state->name);
+    auto found = held.find(saved.state->keptAs());
     if (found == held.end() || !isWriter(found->second->part, coordinates))
       continue;
     const ReadCommand &read = *found->second;
+    std::optional<KeptPiece> kept =
+        findKept(*saved.state, read.part, read.target, coordinates);
+    if (!kept)
+      continue;
     const std::vector<int64_t> &shape = saved.state->valueShape();
     TensorRange range{-1,           filePaths[saved.file],
                       saved.offset, saved.state->dtype,
                       shape,        rowMajorStrides(shape)};
     pieces.push_back({saved.file,
-                      PieceMover(range, read.part, read.target, coordinates,
+                      PieceMover(range, kept->part, kept->view, coordinates,
                                  &executor.memory(), &staging),
-                      executor.address(read.target)});
+                      executor.address(kept->view)});
   }
 }
 

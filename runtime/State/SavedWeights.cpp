@@ -74,7 +74,7 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
   for (const StatePlan &state : plan.states) {
     if (!isSaved(state))
       continue;
-    if (!state.frozen && !held.count(state.name))
+    if (!state.frozen && !held.count(state.keptAs()))
       return Status::error("expected a buffer that keeps state " +
                            inQuotes(state.name) +
                            ", found none: its value cannot be saved");
@@ -179,13 +179,17 @@ Status SavedWeights::writePieces(const Program &program,
   for (const Tensor &tensor : tensors) {
     if (!tensor.state || tensor.state->frozen)
       continue;
-    auto found = held.find(tensor.state->name);
+    auto found = held.find(tensor.state->keptAs());
     if (found == held.end() || !isWriter(found->second->part, coordinates))
       continue;
     const ReadCommand &read = *found->second;
-    PieceMover mover(tensor.target, read.part, read.target, coordinates,
+    std::optional<KeptPiece> kept =
+        findKept(*tensor.state, read.part, read.target, coordinates);
+    if (!kept)
+      continue;
+    PieceMover mover(tensor.target, kept->part, kept->view, coordinates,
                      &executor.memory());
-    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(read.target), 0));
+    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(kept->view), 0));
     progress.fetch_add(1);
   }
   return Status();

@@ -14,8 +14,8 @@ namespace accel::rt {
 
 class Executor;
 
-/// By name each state that the program keeps: the command of the entry `load`
-/// that reads it into the buffer where it stays.
+/// By what keeps it (StatePlan::keptAs) each state that the program keeps: the
+/// command of the entry `load` that reads it into the buffer where it stays.
 using HeldStates = std::unordered_map<std::string_view, const ReadCommand *>;
 /// `program` must outlive what is returned.
 HeldStates findHeld(const Program &program);

@@ -36,7 +36,7 @@ Status Weights::open(const ExecutableFile &executable,
   for (const StatePlan &state : executable.plan().states) {
     OpenTensor tensor;
     tensor.name = state.name;
-    numbers.emplace(state.name, tensors.size());
+    numbers[state.keptAs()].push_back(tensors.size());
     if (auto *found = saved ? saved(state.name) : nullptr) {
       tensor.range = found->range;
       tensors.push_back(std::move(tensor));
@@ -96,9 +96,10 @@ Status Weights::open(const ExecutableFile &executable,
   return Status();
 }
 
-std::optional<size_t> Weights::find(const std::string &state) const {
-  auto found = numbers.find(state);
-  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+const std::vector<size_t> &Weights::find(const std::string &kept) const {
+  static const std::vector<size_t> none;
+  auto found = numbers.find(kept);
+  return found == numbers.end() ? none : found->second;
 }
 
 Status Weights::Check::changed(const OpenTensor &tensor) const {

@@ -51,13 +51,14 @@ public:
   };
   const std::vector<OpenTensor> &values() const { return tensors; }
   const Check &checkOf(size_t state) const { return checks[state]; }
-  /// The number of the state of that name; nothing if there is none.
-  std::optional<size_t> find(const std::string &state) const;
+  /// The numbers of the states that are kept as that (StatePlan::keptAs), rows
+  /// of a stack in any order; none if there is no such.
+  const std::vector<size_t> &find(const std::string &kept) const;
 
 private:
   std::vector<Check> checks; ///< As tensors.
   std::vector<OpenTensor> tensors;
-  std::unordered_map<std::string, size_t> numbers;
+  std::unordered_map<std::string, std::vector<size_t>> numbers;
   std::vector<FileHandle> files;
 };
 

@@ -140,3 +140,36 @@ module attributes {accel.untrainable = "its bias is not in it"} {
 module {
 }
 
+
+// -----
+
+// Of what is stacked each member has its gradient by its own name, and the moments are one.
+// CHECK: nn.state moment @"exp_avg/w.*" : tensor<2x3xf32>
+// CHECK: func.func @step(
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3xf32> {nn.output = "w.0.grad"}, tensor<3xf32> {nn.output = "w.1.grad"}, tensor<2x3xf32> {nn.state = @"w.*"}
+// CHECK: %[[G:.*]] = nn.gradient {{.*}} of @"w.*"
+// CHECK: %[[S:.*]] = nn.slice %[[G]] starts [1, 0] sizes [1, 3]
+// CHECK: nn.reshape %[[S]] : (tensor<1x3xf32>) -> tensor<3xf32>
+module {
+  nn.state @w.0 : tensor<3xf32> = dense<1.0>
+  nn.state @w.1 : tensor<3xf32> = dense<1.0>
+  nn.state @"w.*" : tensor<2x3xf32> = [@w.0, @w.1]
+  func.func @main(%w: tensor<2x3xf32> {nn.state = @"w.*"}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    %y = nn.reduce sum %w dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}
+
+// -----
+
+// One that --trainable=w* does not name stays frozen, where the other is trained.
+module {
+  nn.state @w.0 : tensor<3xf32> = dense<1.0> {frozen}
+  // expected-error @below {{expected 'v.1' to be trained where 'w.0' is, because 's' holds both: compile from the model, where patterns are known before parameters are stacked}}
+  nn.state @v.1 : tensor<3xf32> = dense<1.0> {frozen}
+  nn.state @s : tensor<2x3xf32> = [@w.0, @v.1] {frozen}
+  func.func @main(%w: tensor<2x3xf32> {nn.state = @s}) -> (tensor<f32> {nn.output = "y"}) attributes {nn.entry} {
+    %y = nn.reduce sum %w dims [0, 1] : (tensor<2x3xf32>) -> tensor<f32>
+    return %y : tensor<f32>
+  }
+}

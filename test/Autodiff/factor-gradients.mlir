@@ -33,6 +33,11 @@
 // CHECK: nn.select %[[FINES]], %[[NEW]], %[[ERROR]]
 // CHECK: nn.select {{.*}}, %[[Q1]], %[[Q]]
 
+// What stands for several parameters has no factors.
+// RUN: sed 's/@w : tensor<4x6xf32> = dense<1.0>/@w : tensor<4x6xf32> = [@w.0, @w.1, @w.2, @w.3]\nnn.state @w.0 : tensor<6xf32> = dense<1.0>\nnn.state @w.1 : tensor<6xf32> = dense<1.0>\nnn.state @w.2 : tensor<6xf32> = dense<1.0>\nnn.state @w.3 : tensor<6xf32> = dense<1.0>/' %t/step.mlir | acc-opt --nn-factor-gradients="start=0 min-compression-rate=1" | FileCheck %s --check-prefix=STACK
+// STACK: nn.state @w : tensor<4x6xf32> = [@w.0
+// STACK-NOT: residual
+
 // Two rows: the second loses what it has of the first.
 // RUN: acc-opt %t/step.mlir --nn-factor-gradients="start=0 rank=2 min-compression-rate=1 orthogonalization-epsilon=0.001" | FileCheck %s --check-prefix=TWO
 // TWO: nn.state factor @"power_sgd_q/w" : tensor<2x6xf32>

@@ -26,6 +26,12 @@
 // PLACES-DAG: dist.constraint %[[W]] to #ep-all-all
 // PLACES-DAG: dist.constraint %[[H]] to #all-all-all
 
+// A bias is a matrix of one row.
+// RUN: acc-opt %t/biases.mlir --dist-annotate="mesh=ep=2" --dist-place-experts | FileCheck %s --check-prefix=BIASES
+// BIASES: func.func @main({{.*}}, %[[B:[^:]*]]: tensor<4x6xf32> {nn.state = @b}, %[[R:[^:]*]]: tensor<6x4xf32> {nn.state = @r})
+// BIASES-DAG: dist.constraint %[[B]] to #ep-all
+// BIASES-DAG: dist.constraint %[[R]] to #all-all
+
 // NONE: warning: mesh axis 'ep' of size 2 splits the batch alone: the model has no experts whose matrices are one parameter
 
 //--- experts.mlir
@@ -71,5 +77,21 @@ module attributes {accel.phase = "train"} {
   func.func @main(%x: tensor<8x4xf32> {nn.input = "x"}, %v: tensor<4x4xf32> {nn.state = @v}) -> (tensor<8x4xf32> {nn.output = "y"}) attributes {nn.entry} {
     %y = nn.matmul %x, %v : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
     return %y : tensor<8x4xf32>
+  }
+}
+
+//--- biases.mlir
+module attributes {accel.phase = "train"} {
+  nn.state @b : tensor<4x6xf32> = dense<0.0>
+  nn.state @r : tensor<6x4xf32> = dense<0.0>
+  func.func @main(%o: tensor<8x1xf32> {nn.input = "o"}, %s: tensor<8x4xf32> {nn.input = "s"}, %b: tensor<4x6xf32> {nn.state = @b}, %r: tensor<6x4xf32> {nn.state = @r})
+      -> (tensor<8x6xf32> {nn.output = "y"}, tensor<8x6xf32> {nn.output = "z"}) attributes {nn.entry} {
+    %t = nn.top_k %s k 1 : (tensor<8x4xf32>) -> tensor<8x1xi64>
+    %e = nn.reshape %t : (tensor<8x1xi64>) -> tensor<8xi64>
+    %m = nn.reshape %b : (tensor<4x6xf32>) -> tensor<4x1x6xf32>
+    %y = nn.grouped_matmul %o, %m, %e : (tensor<8x1xf32>, tensor<4x1x6xf32>, tensor<8xi64>) -> tensor<8x6xf32>
+    %n = nn.reshape %r : (tensor<6x4xf32>) -> tensor<4x1x6xf32>
+    %z = nn.grouped_matmul %o, %n, %e : (tensor<8x1xf32>, tensor<4x1x6xf32>, tensor<8xi64>) -> tensor<8x6xf32>
+    return %y, %z : tensor<8x6xf32>, tensor<8x6xf32>
   }
 }

@@ -44,6 +44,16 @@ func.func @halves(%x: tensor<4x8xf16>, %w: tensor<8x8xf16>) -> tensor<4x8xf16> {
   return %y : tensor<4x8xf16>
 }
 
+// One number throughout is rounded here.
+// CHECK-LABEL: @ones(
+// CHECK: %[[C:.*]] = nn.constant dense<1.000980e-01> : tensor<4x8xbf16>
+// CHECK: nn.matmul %[[C]], %{{.*}} : (tensor<4x8xbf16>, tensor<8x8xbf16>)
+func.func @ones(%w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %x = nn.constant dense<0.1> : tensor<4x8xf32>
+  %y = nn.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}
+
 // Only casts that lose nothing fold.
 // CHECK-LABEL: @rounds(
 // CHECK-COUNT-2: nn.cast

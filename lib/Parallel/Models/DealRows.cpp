@@ -2,6 +2,8 @@
 
 #include "DealRows.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
@@ -37,6 +39,17 @@ DealtRows::DealtRows(OpBuilder &builder, Location loc, dist::MeshOp mesh,
   Value rank = dist::AxisIndexOp::create(builder, loc, type({}), symbol, axes);
   deal =
       nn::DealRowsOp::create(builder, loc, all, rank, numGroups, ranks, room);
+}
+
+Value DealtRows::send(Value rows) {
+  SplatElementsAttr equal;
+  if (!matchPattern(rows, m_Constant(&equal)))
+    return fetch(rows, deal.getRows());
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = deal.getRoom();
+  return nn::ConstantOp::create(builder, loc,
+                                equal.resizeSplat(type.clone(shape)));
 }
 
 Value DealtRows::fetch(Value rows, Value index) {

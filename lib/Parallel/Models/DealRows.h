@@ -17,8 +17,9 @@ public:
   DealtRows(mlir::OpBuilder &builder, mlir::Location loc, dist::MeshOp mesh,
             dist::AxesAttr axes, mlir::Value groups, int64_t numGroups);
 
-  /// The rows of this rank's groups, of all ranks' `rows`.
-  mlir::Value send(mlir::Value rows) { return fetch(rows, deal.getRows()); }
+  /// The rows of this rank's groups, of all ranks' `rows`. What is one number
+  /// throughout is there already.
+  mlir::Value send(mlir::Value rows);
   /// What is made of each of this rank's own rows, wherever it was made.
   mlir::Value bringBack(mlir::Value rows) {
     return fetch(rows, deal.getPlaces());

@@ -13,13 +13,21 @@ namespace accel::parallel {
 
 static constexpr unsigned kGroups = 0; ///< the dimension of groups
 
+static int64_t countGroups(Value matrices) {
+  auto type = cast<RankedTensorType>(matrices.getType());
+  return type.getRank() == 0 ? 1 : type.getDimSize(kGroups);
+}
+
 /// The argument that matrices of groups are made of, group by group; null if it
 /// is something else.
 static BlockArgument findArgument(Value matrices) {
   while (Operation *op = matrices.getDefiningOp()) {
     auto transpose = dyn_cast<nn::TransposeOp>(op);
+    auto reshape = dyn_cast<nn::ReshapeOp>(op);
     bool keepsGroups =
         isa<nn::CastOp, dist::ConstraintOp>(op) ||
+        (reshape &&
+         countGroups(reshape.getInput()) == countGroups(reshape.getResult())) ||
         (transpose && transpose.getPermutation()[kGroups] == kGroups);
     if (!keepsGroups)
       return {};

@@ -103,8 +103,17 @@ struct FirstValue {
   std::vector<int64_t> fill = {};
   std::optional<DType> stored = std::nullopt;
 };
-/// A rank's piece of a state stays in the buffer whose `source` names it, in
-/// the view that the entry `load` reads it into.
+/// Which row of a stack a state is. Ranks keep the stack, in one buffer that
+/// has its name; `rows` is the size of its dimension 0, with padding, and
+/// `axes` are what splits it.
+struct StackRow {
+  std::string stack;
+  int64_t row = 0, rows = 0;
+  std::vector<std::string> axes = {};
+};
+/// A rank's piece of a state stays in the buffer whose `source` names it (of a
+/// row, the stack that it is of), in the view that the entry `load` reads it
+/// into.
 struct StatePlan {
   std::string name;
   std::vector<std::string> aliases;
@@ -121,6 +130,12 @@ struct StatePlan {
   std::optional<Interleaved> interleaved = std::nullopt; ///< As in Part.
   bool frozen = false; ///< Never written: it keeps its first value.
   FirstValue first;
+  /// Where it is one of those that ranks keep as rows of one tensor; `shape`,
+  /// `axes` and the rest are the row's own.
+  std::optional<StackRow> inStack = std::nullopt;
+
+  /// What commands that read it, and the buffer that keeps it, call it.
+  const std::string &keptAs() const { return inStack ? inStack->stack : name; }
 
   /// The shape without padding: that of the first value.
   const std::vector<int64_t> &valueShape() const {
@@ -132,6 +147,8 @@ struct StatePlan {
     part.axes.resize(shape.size());
     return part;
   }
+  /// How they share what `keptAs` names: of a row, the stack.
+  Part keptPart() const;
 };
 /// A parameter of the user's program that the exporter folded into others: the
 /// program has no such state. `shape` where it is known.

@@ -21,7 +21,7 @@ nn.state @name : tensor<4x2xf32> = dense<0.0> {initializers = ["w"]}
 
 // -----
 
-// expected-error @below {{'nn.state' op expected a range of a file or elements as 'init', found unit}}
+// expected-error @below {{'nn.state' op expected a range of a file, elements or members as 'init', found unit}}
 nn.state @number : tensor<4x2xf32> = unit
 
 // -----
@@ -159,3 +159,57 @@ func.func @encoding() {
   %0 = "nn.constant"() <{value = dense<0.0> : tensor<2xf32, #half>}> : () -> tensor<2xf32, #half>
   return
 }
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0>
+// expected-error @below {{'nn.state' op expected a parameter without other names and the name of a member for each of its rows, found 'tensor<2x2xf32>' = [@a]}}
+nn.state @few : tensor<2x2xf32> = [@a]
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0>
+// expected-error @below {{'nn.state' op expected a parameter without other names}}
+nn.state @aliased : tensor<1x2xf32> = [@a] {aliases = ["b"]}
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0>
+// expected-error @below {{'nn.state' op expected a parameter without other names}}
+nn.state moment @role : tensor<1x2xf32> = [@a]
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0>
+// expected-error @below {{'nn.state' op expected other states as members, each once, found @a}}
+nn.state @twice : tensor<2x2xf32> = [@a, @a]
+
+// -----
+
+// expected-error @below {{'nn.state' op expected other states as members, each once, found @gone}}
+nn.state @none : tensor<1x2xf32> = [@gone]
+
+// -----
+
+nn.state @a : tensor<3xf32> = dense<0.0>
+// expected-error @below {{'nn.state' op expected a member that is one of its rows, without aliases, and frozen as it is, found @a of 'tensor<3xf32>'}}
+nn.state @shape : tensor<1x2xf32> = [@a]
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0> {frozen}
+// expected-error @below {{'nn.state' op expected a member that is one of its rows}}
+nn.state @trained : tensor<1x2xf32> = [@a]
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0> {aliases = ["b"]}
+// expected-error @below {{'nn.state' op expected a member that is one of its rows}}
+nn.state @tied : tensor<1x2xf32> = [@a]
+
+// -----
+
+nn.state @a : tensor<2xf32> = dense<0.0>
+nn.state @b : tensor<1x2xf32> = [@a]
+// expected-error @below {{'nn.state' op expected a member that is one of its rows}}
+nn.state @nested : tensor<1x1x2xf32> = [@b]

@@ -13,6 +13,10 @@ nn.state @wide : tensor<2xf64> from #nn.file<"m.onnx">[0 : 8] hash 1 {stored = f
 nn.state @buffer : tensor<2xi64> = dense<[1, 2]> {frozen}
 // CHECK: nn.state @padded : tensor<4x2xf32> logical [3, 2] = dense<1.000000e+00>
 nn.state @padded : tensor<4x2xf32> logical [3, 2] = dense<1.0>
+// CHECK: nn.state @"rows.*" : tensor<2x3xf32> = [@rows.0, @rows.1] {frozen}
+nn.state @"rows.*" : tensor<2x3xf32> = [@rows.0, @rows.1] {frozen}
+nn.state @rows.0 : tensor<3xf32> = dense<0.0> {frozen}
+nn.state @rows.1 : tensor<3xf32> = dense<0.0> {frozen}
 // CHECK: nn.state moment @"exp_avg/wte.weight" : tensor<4x2xf32> = dense<0.000000e+00>
 nn.state moment @"exp_avg/wte.weight" : tensor<4x2xf32> = dense<0.0>
 // CHECK: nn.state accumulator @sum

@@ -98,6 +98,32 @@ TEST_F(Checkpoint, GoesOnFromAnyLayout) {
     }
 }
 
+// Two states that ranks keep in one buffer: rows of their own on one rank, and
+// on two, of which the second has padding alone.
+TEST_F(Checkpoint, KnowsTheRowsOfAStackByTheirOwnNames) {
+  ASSERT_EQ(train(training(1), 4), "");
+  std::vector<double> unbroken = losses();
+  for (int64_t before : {1, 2})
+    for (int64_t after : {1, 2}) {
+      fs::remove_all(folder / "c");
+      auto stacked = [](int64_t ranks) {
+        return stackedTraining(ranks, 2 / ranks, 2 * ranks - 2);
+      };
+      ASSERT_EQ(train(stacked(before), 2, "", folder / "c"), "");
+      ASSERT_EQ(train(stacked(after), 4, folder / "c"), "");
+      EXPECT_EQ(losses(),
+                std::vector<double>(unbroken.begin() + 2, unbroken.end()));
+      for (const std::string &text :
+           {slurp(folder / "c/step-00000002/checkpoint.json"),
+            slurp(folder / "c/step-00000002/model.safetensors"),
+            slurp(options.saveWeights)}) {
+        EXPECT_THAT(text, HasSubstr("\"row.0\""));
+        EXPECT_THAT(text, HasSubstr("\"row.1\""));
+        EXPECT_THAT(text, testing::Not(HasSubstr("\"rows\"")));
+      }
+    }
+}
+
 TEST_F(Checkpoint, CountsStepsInAll) {
   ASSERT_EQ(train(training(2), 3, "", folder / "c"), "");
   // For whoever cannot write what comes after it.

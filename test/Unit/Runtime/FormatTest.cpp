@@ -341,9 +341,51 @@ TEST(Format, WritesWhatTrainingNeeds) {
   EXPECT_FALSE(plan.states[1].first.stored);
   EXPECT_EQ(plan.states[0].interleaved, (Interleaved{0, {1, 1}, 1}));
   EXPECT_FALSE(plan.states[1].interleaved);
+  EXPECT_FALSE(plan.states[1].inStack);
   executable = plan;
   ASSERT_TRUE(write("b.accx").ok());
   EXPECT_EQ(slurp(folder / "a.accx"), slurp(folder / "b.accx"));
+}
+
+TEST(Format, RefusesRowsThatAreNoStack) {
+  auto error = [](auto change) {
+    TemporaryFolder folder;
+    Executable executable = stackedTraining(2);
+    change(executable.states);
+    return writeExecutableFile(executable, tinySections(), folder / "a.accx")
+        .message();
+  };
+  using States = std::vector<StatePlan>;
+  // 'rows' is in the place of state 1, and its rows are 1 to 4.
+  EXPECT_EQ(error([](States &) {}), "");
+  EXPECT_THAT(error([](States &all) { all[2].inStack->row = 0; }),
+              HasSubstr("expected a place of its own for row 'row.1' of the "
+                        "stack 'rows'"));
+  EXPECT_THAT(error([](States &all) { all[2].inStack->row = 4; }),
+              HasSubstr("expected a place of its own for row 'row.1'"));
+  EXPECT_THAT(error([](States &all) { all.erase(all.begin() + 2); }),
+              HasSubstr("expected all rows before the last of the stack"));
+  EXPECT_THAT(error([](States &all) { all[2].inStack->rows = 6; }),
+              HasSubstr("expected what the other rows are for row 'row.1'"));
+  EXPECT_THAT(error([](States &all) { all[2].role = "moment"; }),
+              HasSubstr("expected what the other rows are for row 'row.1'"));
+  EXPECT_THAT(error([](States &all) { all[2].inStack->axes.clear(); }),
+              HasSubstr("expected what the other rows are for row 'row.1'"));
+  EXPECT_THAT(error([](States &all) { all[2].inStack->axes = {"tp"}; }),
+              HasSubstr("found no mesh axis 'tp'"));
+  EXPECT_THAT(error([](States &all) { all.back().name = "rows"; }),
+              HasSubstr("found two states called 'rows'"));
+  EXPECT_THAT(error([](States &all) {
+                for (int row : {1, 2, 3, 4})
+                  all[row].inStack->axes.clear();
+              }),
+              HasSubstr("expected the shape of the state, shared as it is"));
+  EXPECT_THAT(error([](States &all) {
+                all.erase(all.begin() + 4);
+                for (int row : {1, 2, 3})
+                  all[row].inStack->rows = 3;
+              }),
+              HasSubstr("expected axes that divide its 3 rows"));
 }
 
 TEST(Format, RefusesTrainingThatDoesNotFit) {

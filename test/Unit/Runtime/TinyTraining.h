@@ -189,6 +189,25 @@ inline std::vector<SectionData> tinyTrainingSections(std::string &kernels) {
   return sections;
 }
 
+/// The same with each of the rows of 'rows' as a state of its own, 'row.0' and
+/// so on; but for the last `padding`.
+inline Executable stackedTraining(int64_t ranks, int64_t microBatches = 1,
+                                  int64_t padding = 0) {
+  Executable executable = tinyTraining(ranks, microBatches);
+  std::vector<StatePlan> &states = executable.states;
+  StatePlan row = states[1];
+  row.shape.clear();
+  row.axes.clear();
+  row.inStack = StackRow{"rows", 0, 2 * ranks, {"dp"}};
+  states.erase(states.begin() + 1);
+  for (int64_t i = 0; i < 2 * ranks - padding; ++i) {
+    row.name = "row." + std::to_string(i);
+    row.inStack->row = i;
+    states.insert(states.begin() + 1 + i, row);
+  }
+  return executable;
+}
+
 } // namespace accel::rt::test
 
 #endif // ACCEL_TEST_UNIT_RUNTIME_TINYTRAINING_H
