@@ -74,8 +74,8 @@ private:
 
 /// Declares states that are zero at first, and takes them as arguments: all at
 /// once, since each argument added makes the function's type anew.
-FailureOr<SmallVector<Write>>
-StepBuilder::addStates(ArrayRef<NewState> wanted, nn::StateRole role) {
+FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
+                                                     nn::StateRole role) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(entry);
   SmallVector<Write> added;

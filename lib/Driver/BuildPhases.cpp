@@ -13,8 +13,8 @@ using namespace accel;
 using namespace accel::driver;
 
 /// The chunks that a pipeline's model is cut into: those of its stages, where
-/// the schedule says how many each has. 1 where there is none, or the text is no
-/// mesh or schedule: whoever makes them says so.
+/// the schedule says how many each has. 1 where there is none, or the text is
+/// no mesh or schedule: whoever makes them says so.
 static int64_t countChunks(const PhaseOptions &options) {
   int64_t stages = 1;
   SmallVector<StringRef> axes;

@@ -217,10 +217,9 @@ LogicalResult Verifier::checkOwners() {
       int64_t home = order.getStage(first.getSymNameAttr());
       if (stage == home)
         return success();
-      return task.emitOpError()
-             << "of stage " << stage << " takes or gives @" << state.getValue()
-             << ", which is stage " << home << "'s (@" << first.getSymName()
-             << ")";
+      return task.emitOpError() << "of stage " << stage << " takes or gives @"
+                                << state.getValue() << ", which is stage "
+                                << home << "'s (@" << first.getSymName() << ")";
     };
     for (unsigned number = 0; number < task.getNumArguments(); ++number)
       if (failed(check(getState(task, number))))
@@ -596,12 +595,11 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
         nn::getEntryKind(before) != nn::getEntryKind(entry))
       return schedule.emitOpError() << "runs no entry of the logical program";
     int64_t stages = llvm::range_size(schedule.getOps<dist::StageOp>());
-    int64_t wanted =
-        mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    int64_t wanted = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
     if (stages != wanted)
-      return schedule.emitOpError() << "expected " << wanted
-                                    << " stages, as the mesh has, found "
-                                    << stages;
+      return schedule.emitOpError()
+             << "expected " << wanted << " stages, as the mesh has, found "
+             << stages;
     if (failed(
             Verifier(before, local, entry, schedule, mesh, stateLayouts).run()))
       return failure();

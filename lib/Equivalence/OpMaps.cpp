@@ -13,7 +13,8 @@ using namespace accel::equivalence;
 Value equivalence::skipPlacement(Value value) {
   while (
       isa_and_nonnull<dist::ReshardOp, dist::AccumulateOp, dist::ConstraintOp,
-                      nn::GradientOp, nn::CompleteOp, nn::CutOp>(value.getDefiningOp()))
+                      nn::GradientOp, nn::CompleteOp, nn::CutOp>(
+          value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }

@@ -98,8 +98,8 @@ FailureOr<std::vector<StringAttr>> RunOrder::listAll() {
       for (int64_t turn = 0; turn < (loop ? int64_t(loop.getTrips()) : 1);
            ++turn)
         op.walk([&](dist::RunOp run) {
-          list.push_back({run.getTaskAttr().getAttr(),
-                          int64_t(run.getOffset()) + turn});
+          list.push_back(
+              {run.getTaskAttr().getAttr(), int64_t(run.getOffset()) + turn});
         });
     }
   }
@@ -114,9 +114,9 @@ FailureOr<std::vector<StringAttr>> RunOrder::listAll() {
   auto isThere = [&](StringAttr source, const Run &run) {
     if (!isRepeated(source))
       return ended.lookup(source) > 0;
-    return isRepeated(run.first) ? done.contains({source, run.second})
-                                 : ended.lookup(source) ==
-                                       int64_t(schedule.getMicroBatches());
+    return isRepeated(run.first)
+               ? done.contains({source, run.second})
+               : ended.lookup(source) == int64_t(schedule.getMicroBatches());
   };
   auto findMissing = [&](const Run &run) {
     for (StringAttr source : sources.lookup(run.first))

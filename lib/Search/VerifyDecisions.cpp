@@ -70,8 +70,8 @@ struct VerifyDecisionsPass
   }
 
   /// How many micro-batches each stage may have in flight in its chunk 0.
-  FailureOr<SmallVector<int64_t>>
-  getInFlight(StringRef decided, int64_t stages, int64_t microBatches) {
+  FailureOr<SmallVector<int64_t>> getInFlight(StringRef decided, int64_t stages,
+                                              int64_t microBatches) {
     auto fail = [&](StringRef names) {
       return getOperation().emitError()
              << "expected a schedule " << names << " in '" << kDecisionsAttr

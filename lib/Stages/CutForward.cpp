@@ -38,9 +38,8 @@ public:
     if (int64_t(places.size()) < chunks - 1)
       return entry.emitError()
              << "expected at least " << chunks - 1
-             << " places to cut the model into " << chunks
-             << " chunks, found " << places.size()
-             << ": take fewer stages, or fewer chunks on each";
+             << " places to cut the model into " << chunks << " chunks, found "
+             << places.size() << ": take fewer stages, or fewer chunks on each";
     choosePlaces();
     placeStates();
     cut();
@@ -61,11 +60,11 @@ private:
   func::FuncOp entry;
   int64_t chunks;
   SmallVector<Operation *> spine; ///< what depends on inputs and states
-  llvm::DenseMap<Operation *, size_t> number;   ///< of spine
-  llvm::DenseSet<Value> onStates;               ///< of states alone
-  SmallVector<double> work;                     ///< up to each op of the spine
+  llvm::DenseMap<Operation *, size_t> number;    ///< of spine
+  llvm::DenseSet<Value> onStates;                ///< of states alone
+  SmallVector<double> work;                      ///< up to each op of the spine
   SmallVector<std::pair<size_t, double>> places; ///< and what crosses there
-  SmallVector<size_t> ends;                     ///< of chunks, but the last
+  SmallVector<size_t> ends;                      ///< of chunks, but the last
   llvm::DenseMap<Value, int64_t> homes;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;
 };
@@ -89,8 +88,7 @@ void Cutter::findSpine() {
       if (auto cost = dyn_cast<CostOpInterface>(op))
         sum += cost.getFlops() + kFlopsPerByteMoved * cost.getMovedBytes();
     } else if (input || state) {
-      (input ? onInputs : onStates)
-          .insert(op.result_begin(), op.result_end());
+      (input ? onInputs : onStates).insert(op.result_begin(), op.result_end());
     }
   }
   work.push_back(sum);
@@ -243,8 +241,7 @@ struct CutForwardPass : impl::CutForwardPassBase<CutForwardPass> {
   void runOnOperation() override {
     if (chunks == 1)
       return;
-    func::FuncOp entry =
-        nn::findEntry(getOperation(), nn::EntryKind::forward);
+    func::FuncOp entry = nn::findEntry(getOperation(), nn::EntryKind::forward);
     if (!entry) {
       getOperation().emitError() << "expected a forward entry, found none";
       return signalPassFailure();

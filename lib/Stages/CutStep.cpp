@@ -32,12 +32,12 @@ public:
     OpBuilder builder(exit);
     for (OpOperand &operand : exit->getOpOperands()) {
       unsigned index = operand.getOperandNumber();
-      auto output = entry.getResultAttrOfType<StringAttr>(index,
-                                                          nn::kOutputAttr);
+      auto output =
+          entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
       if (output && llvm::is_contained(nn::kReports, output.getValue()))
         operand.set(bring(operand.get(), 0, builder));
-      auto state = entry.getResultAttrOfType<FlatSymbolRefAttr>(
-          index, nn::kStateAttr);
+      auto state =
+          entry.getResultAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr);
       if (!state)
         continue;
       auto owner =

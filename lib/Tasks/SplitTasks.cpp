@@ -251,9 +251,8 @@ void Splitter::giveResults() {
       source = op->getOperand(0);
     Operation *op = source.getDefiningOp();
     int64_t chunk = homes.getChunk(value);
-    Place place = op && !TaskHomes::isFree(op)
-                      ? homes.getPlace(op, chunk)
-                      : Place{Home::Update, chunk};
+    Place place = op && !TaskHomes::isFree(op) ? homes.getPlace(op, chunk)
+                                               : Place{Home::Update, chunk};
     Value given = get(place, value);
     taskOf(place).addResult(given, attributes);
   }

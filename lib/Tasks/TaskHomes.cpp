@@ -225,7 +225,8 @@ void TaskHomes::findForward() {
       home->second = goesBack ? Home::Update : Home::Forward;
     llvm::append_range(work, op->getOperands());
   }
-  // What the backward of a later chunk alone reads comes there with the forward.
+  // What the backward of a later chunk alone reads comes there with the
+  // forward.
   for (auto cut : entry.front().getOps<nn::CutOp>())
     if (auto home = homes.find(cut); home != homes.end())
       if (Operation *op = skipFree(cut.getInput()).getDefiningOp();

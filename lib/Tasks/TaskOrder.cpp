@@ -40,8 +40,8 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
   if (stages == 1) {
     if (chunks > 1)
-      return entry.emitError() << "expected one chunk on one stage, found "
-                               << chunks;
+      return entry.emitError()
+             << "expected one chunk on one stage, found " << chunks;
     result.placement = pipeline::Placement::linear(1);
     StringRef name =
         decided.empty() ? StringRef(dist::ScheduleKind::kDefault) : decided;
@@ -60,10 +60,10 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
       Part &added = parts.emplace_back();
       added.trips = part.trips;
       for (const dist::ScheduledTask &each : part.tasks)
-        added.runs.push_back({{each.kind == dist::TaskKind::forward
-                                   ? Home::Forward
-                                   : Home::Backward},
-                              each.offset});
+        added.runs.push_back(
+            {{each.kind == dist::TaskKind::forward ? Home::Forward
+                                                   : Home::Backward},
+             each.offset});
     }
     return result;
   }
@@ -97,20 +97,19 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
         Part &added = parts.emplace_back();
         added.trips = isLoop ? loop.trips : 1;
         for (const pipeline::Task &task : loop.tasks)
-          added.runs.push_back({{task.kind == pipeline::TaskKind::Forward
-                                     ? Home::Forward
-                                     : Home::Backward,
-                                 task.chunk},
-                                task.microBatch + turn * loop.step});
+          added.runs.push_back(
+              {{task.kind == pipeline::TaskKind::Forward ? Home::Forward
+                                                         : Home::Backward,
+                task.chunk},
+               task.microBatch + turn * loop.step});
       }
     }
   }
   return result;
 }
 
-void TaskOrder::write(int64_t stage,
-                      const std::map<Place, StringRef> &names, OpBuilder &list,
-                      Location loc) const {
+void TaskOrder::write(int64_t stage, const std::map<Place, StringRef> &names,
+                      OpBuilder &list, Location loc) const {
   auto run = [&](int64_t trips, ArrayRef<std::pair<Place, int64_t>> runs) {
     SmallVector<std::pair<StringRef, int64_t>> there;
     for (auto &[place, microBatch] : runs)

@@ -24,8 +24,8 @@ public:
   /// that the schedule does not have; more micro-batches in flight than there
   /// are.
   static mlir::FailureOr<TaskOrder> choose(mlir::func::FuncOp entry,
-                                           int64_t microBatches,
-                                           int64_t stages, int64_t chunks);
+                                           int64_t microBatches, int64_t stages,
+                                           int64_t chunks);
 
   int64_t getMicroBatches() const { return microBatches; }
   int64_t countStages() const { return placement.ranks; }

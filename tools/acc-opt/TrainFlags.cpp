@@ -3,9 +3,9 @@
 #include "TrainFlags.h"
 #include "ConfigFlags.h"
 #include "dialects/Dist/ScheduleKind.h"
-#include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Config/Settings.h"
 #include "lib/Driver/Settings.h"
+#include "lib/Pipeline/NamedSchedules.h"
 
 using namespace accel::driver;
 using llvm::StringRef;

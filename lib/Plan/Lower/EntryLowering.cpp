@@ -35,7 +35,8 @@ BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
 LogicalResult EntryLowering::run(EntryOp call) {
   if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
     return schedule.emitOpError()
-           << "pipelines end at phase 'local' so far: expected one stage, found "
+           << "pipelines end at phase 'local' so far: expected one stage, "
+              "found "
            << llvm::range_size(schedule.getOps<dist::StageOp>());
   llvm::SetVector<Operation *> order;
   if (!schedule) {
