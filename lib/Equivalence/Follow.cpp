@@ -308,7 +308,7 @@ LogicalResult Follower::follow(Operation *op) {
     return followCollective(collective);
   if (auto deal = dyn_cast<nn::DealRowsOp>(op))
     return followDeal(deal);
-  if (isa<nn::GradientOp>(op)) {
+  if (isa<nn::GradientOp, nn::CutOp>(op)) {
     Known what = at(op->getOperand(0));
     at(op->getResult(0)) = std::move(what);
     return success();

@@ -14,10 +14,11 @@ namespace accel::stages {
 #include "lib/Stages/Passes.h.inc"
 
 namespace {
-/// What a byte costs in floating-point operations, roughly, on any processor:
-/// one that an op moves, and one that goes to another rank. Which of two places
-/// of like width is chosen hangs on it, and no result does.
-constexpr double kFlopsPerByteMoved = 16, kFlopsPerByteSent = 64;
+/// What moving costs in floating-point operations, roughly, on any processor: a
+/// byte that an op moves, one that goes to another rank, and a message. Which
+/// of two places is chosen hangs on it, and no result does.
+constexpr double kFlopsPerByteMoved = 16, kFlopsPerByteSent = 64,
+                 kFlopsPerMessage = 1e6;
 
 /// Spines of so many ops may be cut anywhere.
 constexpr size_t kFewOps = 1024;
@@ -97,7 +98,7 @@ void Cutter::findSpine() {
 /// Between two ops of the spine. Of a long one, only where no fewer bytes cross
 /// right before or behind: the choice is quadratic in the number of places.
 void Cutter::findPlaces() {
-  SmallVector<int64_t> crossing(spine.size() + 1);
+  SmallVector<int64_t> crossing(spine.size() + 1), messages(crossing);
   for (auto [index, op] : llvm::enumerate(spine))
     for (Value result : op->getResults()) {
       size_t last = index;
@@ -108,9 +109,13 @@ void Cutter::findPlaces() {
         continue;
       crossing[index + 1] += getBytes(result);
       crossing[last + 1] -= getBytes(result);
+      ++messages[index + 1];
+      --messages[last + 1];
     }
-  for (size_t place = 1; place < crossing.size(); ++place)
+  for (size_t place = 1; place < crossing.size(); ++place) {
     crossing[place] += crossing[place - 1];
+    messages[place] += messages[place - 1];
+  }
   for (size_t place = 1; place < spine.size(); ++place) {
     bool fallsBefore = place == 1 || crossing[place] < crossing[place - 1];
     size_t next = place + 1;
@@ -118,7 +123,8 @@ void Cutter::findPlaces() {
       ++next;
     bool rises = next == spine.size() || crossing[next] > crossing[place];
     if (spine.size() <= kFewOps || (fallsBefore && rises))
-      places.push_back({place, kFlopsPerByteSent * crossing[place]});
+      places.push_back({place, kFlopsPerByteSent * crossing[place] +
+                                   kFlopsPerMessage * messages[place]});
   }
 }
 

@@ -73,9 +73,15 @@ private:
         largest = size;
       }
     }
-    if (!chunk)
-      return;
     auto cut = dyn_cast<nn::CutOp>(op);
+    if (!chunk) {
+      // The gradient of a sum is no chunk's: whoever reads it makes it.
+      if (cut) {
+        cut.replaceAllUsesWith(cut.getInput());
+        cut.erase();
+      }
+      return;
+    }
     OpBuilder builder(op);
     if (!cut)
       for (OpOperand &operand : op->getOpOperands())

@@ -49,6 +49,9 @@ def CutStepPass : Pass<"nn-cut-step", "::mlir::ModuleOp"> {
     lowest; the others are cut. What is made of scalars alone (a broadcast, a
     mask of dropout) is made again behind the cut of those.
 
+    A cut of what is made of inputs and constants alone (the gradient of a sum)
+    goes: each chunk makes it for itself.
+
     The numbers by which a step reports (`loss`, `grad_norm`, `lr`) are taken to
     chunk 0.
 

@@ -37,6 +37,8 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
 }
 
 int64_t TaskHomes::getChunk(Value value) const {
+  if (chunks.count() == 1)
+    return 0;
   if (std::optional<int64_t> own = chunks.find(value))
     return *own;
   std::optional<int64_t> lowest;

@@ -18,25 +18,25 @@ nn.state @scale : tensor<64xf32> = dense<2.0>
 nn.state @w1 : tensor<64x64xf32> = dense<0.25>
 
 // CHECK-LABEL: func.func @main
-func.func @main(%x: tensor<8x64xf32> {nn.input = "x"}, %e: tensor<64x64xf32> {nn.state = @e},
+func.func @main(%x: tensor<512x64xf32> {nn.input = "x"}, %e: tensor<64x64xf32> {nn.state = @e},
                 %scale: tensor<64xf32> {nn.state = @scale}, %w1: tensor<64x64xf32> {nn.state = @w1})
-    -> (tensor<8x64xf32> {nn.output = "y"}) attributes {nn.entry} {
+    -> (tensor<512x64xf32> {nn.output = "y"}) attributes {nn.entry} {
   // CHECK: %[[MASK:.*]] = nn.relu %arg0
-  %mask = nn.relu %x : tensor<8x64xf32>
+  %mask = nn.relu %x : tensor<512x64xf32>
   // CHECK: %[[H0:.*]] = nn.matmul %arg0, %arg1
-  %0 = nn.matmul %x, %e : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  // CHECK: %[[C1:.*]] = nn.cut %[[H0]] from 0 to 1 : tensor<8x64xf32>
+  %0 = nn.matmul %x, %e : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
+  // CHECK: %[[C1:.*]] = nn.cut %[[H0]] from 0 to 1 : tensor<512x64xf32>
   // CHECK: nn.mul %[[C1]], %
-  %s = nn.broadcast %scale : (tensor<64xf32>) -> tensor<8x64xf32>
-  %1 = nn.mul %0, %s : tensor<8x64xf32>
-  %2 = nn.matmul %1, %w1 : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %s = nn.broadcast %scale : (tensor<64xf32>) -> tensor<512x64xf32>
+  %1 = nn.mul %0, %s : tensor<512x64xf32>
+  %2 = nn.matmul %1, %w1 : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
   // CHECK: nn.mul %{{.*}}, %[[MASK]]
-  %3 = nn.mul %2, %mask : tensor<8x64xf32>
+  %3 = nn.mul %2, %mask : tensor<512x64xf32>
   // CHECK: %[[E2:.*]] = nn.cut %arg1 from 0 to 2 : tensor<64x64xf32>
   // CHECK: nn.matmul %{{.*}}, %[[E2]]
-  %4 = nn.matmul %3, %e {transpose_rhs} : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  // CHECK: %[[H02:.*]] = nn.cut %[[H0]] from 0 to 2 : tensor<8x64xf32>
+  %4 = nn.matmul %3, %e {transpose_rhs} : (tensor<512x64xf32>, tensor<64x64xf32>) -> tensor<512x64xf32>
+  // CHECK: %[[H02:.*]] = nn.cut %[[H0]] from 0 to 2 : tensor<512x64xf32>
   // CHECK: nn.add %{{.*}}, %[[H02]]
-  %5 = nn.add %4, %0 : tensor<8x64xf32>
-  return %5 : tensor<8x64xf32>
+  %5 = nn.add %4, %0 : tensor<512x64xf32>
+  return %5 : tensor<512x64xf32>
 }

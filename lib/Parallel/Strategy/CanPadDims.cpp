@@ -87,7 +87,7 @@ bool DimPadder::supports(Operation *op) {
   if (!llvm::all_of(op->getOperands(), isPlain) ||
       !llvm::all_of(op->getResults(), isPlain))
     return false;
-  if (isa<func::ReturnOp, dist::ConstraintOp, nn::GradientOp>(op))
+  if (isa<func::ReturnOp, dist::ConstraintOp, nn::GradientOp, nn::CutOp>(op))
     return true;
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
     auto from = findDim(reshape.getInput()), to = findDim(reshape.getResult());

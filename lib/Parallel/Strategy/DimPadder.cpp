@@ -176,8 +176,9 @@ void DimPadder::padOp(Operation *op) {
   // Of other dimensions it takes what it did.
   if (auto slice = dyn_cast<nn::SliceOp>(op))
     slice.setSizes(slice.getType().getShape());
-  bool keepsZeros = isa<dist::ConstraintOp, nn::GradientOp, nn::TransposeOp,
-                        nn::ReshapeOp, nn::CastOp, nn::SliceOp>(op);
+  bool keepsZeros =
+      isa<dist::ConstraintOp, nn::GradientOp, nn::CutOp, nn::TransposeOp,
+          nn::ReshapeOp, nn::CastOp, nn::SliceOp>(op);
   if (keepsZeros && zeros.contains(op->getOperand(0)))
     zeros.insert(op->getResult(0));
 }

@@ -3,17 +3,17 @@
 module attributes {accel.phase = "nn"} {
   nn.state @e : tensor<16x16xf32> = dense<0.5>
   nn.state @w : tensor<16x16xf32> = dense<0.25>
-  func.func @main(%x: tensor<8x16xf32> {nn.input = "x"}, %e: tensor<16x16xf32> {nn.state = @e},
+  func.func @main(%x: tensor<2048x16xf32> {nn.input = "x"}, %e: tensor<16x16xf32> {nn.state = @e},
                   %w: tensor<16x16xf32> {nn.state = @w})
       -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
-    %0 = nn.matmul %x, %e : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
-    %1 = nn.tanh %0 : tensor<8x16xf32>
-    %2 = nn.matmul %1, %w : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
-    %3 = nn.tanh %2 : tensor<8x16xf32>
-    %4 = nn.add %3, %0 : tensor<8x16xf32>
-    %5 = nn.matmul %4, %e {transpose_rhs} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
-    %6 = nn.mul %5, %5 : tensor<8x16xf32>
-    %7 = nn.reduce sum %6 dims [0, 1] : (tensor<8x16xf32>) -> tensor<f32>
+    %0 = nn.matmul %x, %e : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+    %1 = nn.tanh %0 : tensor<2048x16xf32>
+    %2 = nn.matmul %1, %w : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+    %3 = nn.tanh %2 : tensor<2048x16xf32>
+    %4 = nn.add %3, %0 : tensor<2048x16xf32>
+    %5 = nn.matmul %4, %e {transpose_rhs} : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+    %6 = nn.mul %5, %5 : tensor<2048x16xf32>
+    %7 = nn.reduce sum %6 dims [0, 1] : (tensor<2048x16xf32>) -> tensor<f32>
     return %7 : tensor<f32>
   }
 }
