@@ -94,6 +94,10 @@ inline const VjpCase kVjpCases[] = {
      "tensor<2x3xi1> %r = nn.select %c, %0, %1 : "
      "(tensor<2x3xi1>, tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
      "2x3"},
+    {"cut", "2x3",
+     "%c = nn.cut %0 from 0 to 1 : tensor<2x3xf64> %r = nn.mul %c, %c : "
+     "(tensor<2x3xf64>, tensor<2x3xf64>) -> tensor<2x3xf64>",
+     "2x3"},
     {"cast_through_i64_is_flat", "2x3",
      "%i = nn.cast %0 : (tensor<2x3xf64>) -> tensor<2x3xi64> %f = nn.cast %i : "
      "(tensor<2x3xi64>) -> tensor<2x3xf64> %r = nn.mul %f, %0 : "

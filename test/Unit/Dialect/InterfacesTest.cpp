@@ -64,12 +64,12 @@ TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.dropout", "nn.stop_gradient"});
+       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.dropout", "nn.stop_gradient"});
+       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
 }
 } // namespace
