@@ -374,6 +374,8 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
         TaskOrder::choose(entry, microBatches, stages, homes->countChunks());
     if (failed(order))
       return failure();
+    if (order->splitsBackward())
+      homes->splitBackward();
     Splitter(entry, *homes, *order, symbols).run();
     return success();
   }

@@ -120,7 +120,9 @@ Home TaskHomes::getHome(Value value) const {
 
 bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
   auto cast = dyn_cast<nn::CastOp>(op);
-  if (!cast || reader != Home::Backward || homes.lookup(op) != Home::Forward)
+  Home home = homes.lookup(op);
+  if (!cast || !isBackward(reader) ||
+      (home != Home::Forward && home != Home::BackwardInput) || home == reader)
     return false;
   auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
   auto to = dyn_cast<FloatType>(cast.getType().getElementType());

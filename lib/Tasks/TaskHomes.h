@@ -10,9 +10,24 @@
 
 namespace accel::tasks {
 
-/// What the tasks of a step are for, in the order in which they run.
-enum class Home { Count, Prepare, Forward, Backward, Update };
-inline constexpr int kHomes = 5;
+/// What the tasks of a step are for, in the order in which they run. A backward
+/// is whole, or it is in two parts.
+enum class Home {
+  Count,
+  Prepare,
+  Forward,
+  Backward,
+  BackwardInput,
+  BackwardWeight,
+  Update
+};
+inline constexpr int kHomes = 7;
+
+/// Whether it is a backward or a part of one.
+inline bool isBackward(Home home) {
+  return home == Home::Backward || home == Home::BackwardInput ||
+         home == Home::BackwardWeight;
+}
 
 /// Which task: one for each purpose and chunk. What runs once has rounds: a
 /// round waits for what other chunks make in earlier ones.
@@ -47,6 +62,10 @@ public:
   static mlir::FailureOr<TaskHomes> compute(mlir::func::FuncOp entry,
                                             dist::MeshOp mesh);
 
+  /// Divides each backward into what the chunks before wait for, and the rest:
+  /// for schedules that run them apart.
+  void splitBackward();
+
   /// How many chunks the entry is cut into.
   int64_t countChunks() const { return chunks.count(); }
 
@@ -76,8 +95,9 @@ public:
   bool isRepeated(mlir::Operation *op) const { return repeated.contains(op); }
 
   /// Whether `reader` computes the value itself rather than have it kept: what
-  /// the forward widens, the backward widens again, and half as much is kept.
-  /// Not so the update: a gradient is summed in the wide type.
+  /// the forward widens, the backward widens again (and its second part what
+  /// the first does), and half as much is kept. Not so the update: a gradient
+  /// is summed in the wide type.
   bool isWidenedAgain(mlir::Operation *op, Home reader) const;
 
   /// What is combined over micro-batches, by its op.

@@ -13,8 +13,39 @@ using namespace accel;
 using namespace accel::tasks;
 
 static constexpr dist::TaskKind kKinds[kHomes] = {
-    dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
-    dist::TaskKind::backward, dist::TaskKind::update};
+    dist::TaskKind::count,          dist::TaskKind::prepare,
+    dist::TaskKind::forward,        dist::TaskKind::backward,
+    dist::TaskKind::backward_input, dist::TaskKind::backward_weight,
+    dist::TaskKind::update};
+
+static Home getHome(pipeline::TaskKind kind) {
+  switch (kind) {
+  case pipeline::TaskKind::Forward:
+    return Home::Forward;
+  case pipeline::TaskKind::Backward:
+    return Home::Backward;
+  case pipeline::TaskKind::BackwardInput:
+    return Home::BackwardInput;
+  case pipeline::TaskKind::BackwardWeight:
+    return Home::BackwardWeight;
+  }
+  llvm_unreachable("no other kind");
+}
+
+/// Runs whole backwards as their parts, one right after the other.
+static void splitBackwards(std::vector<pipeline::Task> &list) {
+  std::vector<pipeline::Task> parts;
+  for (pipeline::Task task : list) {
+    bool isWhole = task.kind == pipeline::TaskKind::Backward;
+    if (isWhole)
+      task.kind = pipeline::TaskKind::BackwardInput;
+    parts.push_back(task);
+    if (isWhole)
+      parts.push_back(
+          {pipeline::TaskKind::BackwardWeight, task.chunk, task.microBatch});
+  }
+  list = std::move(parts);
+}
 
 dist::TaskAttr TaskOrder::getTask(const Place &place) const {
   int64_t stage = placement.rankOfChunk[place.chunk];
@@ -78,6 +109,7 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
   if (!schedule)
     return fail(schedule.takeError());
   result.placement = schedule->placement;
+  result.splits = isStep && choice->named->splitsBackward;
   if (chunks != result.placement.countChunks())
     return entry.emitError()
            << "expected the model cut into the "
@@ -85,6 +117,8 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
            << (decided.empty() ? "1f1b" : decided) << " has on " << stages
            << " stages, found " << chunks;
   for (std::vector<pipeline::Task> &list : schedule->ranks) {
+    if (result.splits)
+      splitBackwards(list);
     if (!isStep)
       llvm::erase_if(list, [](const pipeline::Task &task) {
         return task.kind != pipeline::TaskKind::Forward;
@@ -97,11 +131,8 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
         Part &added = parts.emplace_back();
         added.trips = isLoop ? loop.trips : 1;
         for (const pipeline::Task &task : loop.tasks)
-          added.runs.push_back(
-              {{task.kind == pipeline::TaskKind::Forward ? Home::Forward
-                                                         : Home::Backward,
-                task.chunk},
-               task.microBatch + turn * loop.step});
+          added.runs.push_back({{getHome(task.kind), task.chunk},
+                                task.microBatch + turn * loop.step});
       }
     }
   }

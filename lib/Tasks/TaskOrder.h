@@ -29,6 +29,8 @@ public:
 
   int64_t getMicroBatches() const { return microBatches; }
   int64_t countStages() const { return placement.ranks; }
+  /// Whether backwards run in two parts.
+  bool splitsBackward() const { return splits; }
 
   /// What a task is called in the schedule.
   dist::TaskAttr getTask(const Place &place) const;
@@ -43,6 +45,7 @@ private:
 
   mlir::MLIRContext *context;
   int64_t microBatches;
+  bool splits = false;
   pipeline::Placement placement;
   /// Of each stage the order of its micro-batches, in parts that repeat.
   struct Part {
