@@ -68,11 +68,6 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     auto choice = pipeline::parseChoice(schedule);
     if (!choice)
       return getOperation().emitError() << llvm::toString(choice.takeError());
-    if (!choice->named)
-      return getOperation().emitError()
-             << "schedule '" << schedule
-             << "' is not supported yet: expected gpipe, 1f1b, eager-1f1b, "
-                "interleaved:V, zb-h1, zb-h2, zbv or dualpipev";
     return success();
   }
 };

@@ -23,7 +23,7 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::AccelDialect"];
-  let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv or dualpipev">];
+  let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto">];
 }
 
 def VerifyDecisionsPass : Pass<"search-verify", "::mlir::ModuleOp"> {

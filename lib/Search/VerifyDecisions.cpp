@@ -84,10 +84,12 @@ struct VerifyDecisionsPass
       return SmallVector<int64_t>{kind->getInFlight(microBatches)};
     }
     auto choice = pipeline::parseChoice(decided);
-    if (!choice || !choice->named) {
+    if (!choice) {
       llvm::consumeError(choice.takeError());
       return fail("of several stages");
     }
+    if (!choice->named) // auto keeps what 1f1b keeps on its first stage
+      return SmallVector<int64_t>(stages, stages);
     pipeline::Schedule order = llvm::cantFail(pipeline::generate(
         *choice->named, {stages, choice->chunksPerRank, microBatches}));
     SmallVector<int64_t> most;

@@ -31,6 +31,8 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     stage. A `nn.cut` becomes an edge between two of them; what depends on inputs
     alone, each chunk that reads it computes. What runs once is divided into rounds:
     an op that reads what another chunk has made in a round is of the next one.
+    For schedule `auto` the fastest that is found for the work of these tasks is
+    taken, which a remark names.
 
     A `dist.accumulate` becomes what the task adds to the accumulator in each
     micro-batch, a later task's read, and a write of what changes nothing (0 of a

@@ -371,7 +371,7 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     if (failed(homes))
       return failure();
     FailureOr<TaskOrder> order =
-        TaskOrder::choose(entry, microBatches, stages, homes->countChunks());
+        TaskOrder::choose(entry, *homes, microBatches, stages);
     if (failed(order))
       return failure();
     if (order->splitsBackward())

@@ -3,6 +3,7 @@
 
 #include "TaskOrder.h"
 
+#include "TaskCosts.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Pipeline/Fold.h"
@@ -64,8 +65,43 @@ static StringRef getDecided(func::FuncOp entry) {
   return chosen ? chosen.getValue() : StringRef();
 }
 
-FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
-                                       int64_t stages, int64_t chunks) {
+/// The schedule of that name; of `auto` the fastest that is found for what the
+/// tasks of the step take, which a remark tells.
+static llvm::Expected<pipeline::Schedule>
+makeSchedule(const pipeline::Choice &choice, func::FuncOp entry,
+             const TaskHomes &homes, int64_t stages, int64_t microBatches) {
+  if (choice.named)
+    return pipeline::generate(*choice.named,
+                              {stages, choice.chunksPerRank, microBatches});
+  const pipeline::NamedSchedule &plain =
+      *llvm::cantFail(pipeline::parseChoice("1f1b")).named;
+  auto plainOrder =
+      pipeline::generate(plain, {stages, /*chunksPerRank=*/1, microBatches});
+  // Without backwards all orders are one. Of other chunks there is none.
+  if (nn::getEntryKind(entry) != nn::EntryKind::step || !plainOrder ||
+      homes.countChunks() != stages)
+    return plainOrder;
+  TaskHomes halves = homes;
+  halves.splitBackward();
+  pipeline::Problem problem = measureTasks(entry, halves, stages, microBatches);
+  auto found = pipeline::synthesise(problem);
+  if (!found)
+    return found.takeError();
+  double plainly = pipeline::evaluate("1f1b", std::move(*plainOrder), problem)
+                       .simulation.seconds;
+  entry.emitRemark() << "schedule auto is "
+                     << (found->name == "auto" ? "one without a name"
+                                               : found->name)
+                     << ", by estimate in "
+                     << std::lround(100 * found->simulation.seconds / plainly)
+                     << " % of the time of 1f1b";
+  return std::move(found->schedule);
+}
+
+FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
+                                       const TaskHomes &homes,
+                                       int64_t microBatches, int64_t stages) {
+  int64_t chunks = homes.countChunks();
   TaskOrder result(entry.getContext(), microBatches);
   StringRef decided = getDecided(entry);
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
@@ -104,12 +140,14 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
   auto choice = pipeline::parseChoice(decided.empty() ? "1f1b" : decided);
   if (!choice)
     return fail(choice.takeError());
-  auto schedule = pipeline::generate(
-      *choice->named, {stages, choice->chunksPerRank, microBatches});
+  auto schedule = makeSchedule(*choice, entry, homes, stages, microBatches);
   if (!schedule)
     return fail(schedule.takeError());
   result.placement = schedule->placement;
-  result.splits = isStep && choice->named->splitsBackward;
+  for (const std::vector<pipeline::Task> &list : schedule->ranks)
+    result.splits |= isStep && llvm::any_of(list, [](pipeline::Task task) {
+                       return task.kind == pipeline::TaskKind::BackwardInput;
+                     });
   if (chunks != result.placement.countChunks())
     return entry.emitError()
            << "expected the model cut into the "

@@ -98,3 +98,27 @@ module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "zb-h1
     }
   }
 }
+
+// -----
+
+// Whatever schedule is found, it keeps no more than 1F1B on its first stage.
+module attributes {accel.decisions = {micro_batches = 3 : i64, schedule = "auto"}} {
+  dist.mesh @mesh ["mb" = 3, "pp" = 2]
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
+  func.func private @f0() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @b0() attributes {dist.task = #dist.task<backward stage 0>} { return }
+  func.func private @f1() attributes {dist.task = #dist.task<forward stage 1>} { return }
+  func.func private @b1() attributes {dist.task = #dist.task<backward stage 1>} { return }
+  dist.schedule @s entry @step micro_batches 3 {
+    dist.stage 0 {
+      dist.run @f0[0]
+      dist.loop 2 { dist.run @f0[turn + 1] dist.run @b0[turn] }
+      dist.run @b0[2]
+    }
+    // expected-error @below {{expected at most 2 micro-batches in flight in schedule auto, found 3}}
+    dist.stage 1 {
+      dist.loop 3 { dist.run @f1[turn] }
+      dist.loop 3 { dist.run @b1[turn] }
+    }
+  }
+}
