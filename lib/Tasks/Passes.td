@@ -29,8 +29,9 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
 
     Of a model that is cut, each chunk has these tasks of its own, which run on its
     stage. A `nn.cut` becomes an edge between two of them; what depends on inputs
-    alone, each chunk that reads it computes. What runs once is divided into rounds:
-    an op that reads what another chunk has made in a round is of the next one.
+    alone, each chunk that reads it computes, but for sums over micro-batches, which
+    one computes for all. What runs once is divided into rounds: an op that reads
+    what another chunk has made in a round is of the next one.
     For schedule `auto` the fastest that is found for the work of these tasks is
     taken, which a remark names.
 

@@ -195,7 +195,11 @@ Value Splitter::get(const Place &at, Value value) {
     auto reduction = homes.getReductions().find(op);
     bool isSum = reduction != homes.getReductions().end();
     Place source = homes.getPlace(op, at.chunk);
-    if (isSum && source.home == at.home) {
+    Place brought{source.home, at.chunk, 1}; // where a sum of another chunk is
+    if (isSum && source.chunk != at.chunk) {
+      const Place &from = at == brought ? source : brought;
+      made = keep(from, at, value, get(from, value));
+    } else if (isSum && source.home == at.home) {
       made = getAccumulator(task, reduction->second);
     } else if (!(source == at)) {
       made = keep(source, at, value, get(source, value));

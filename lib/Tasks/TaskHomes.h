@@ -7,6 +7,7 @@
 #include "dialects/NN/Chunks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include <set>
 
 namespace accel::tasks {
 
@@ -74,7 +75,8 @@ public:
   Place getPlace(mlir::Operation *op, int64_t chunk) const;
 
   /// The chunk of a value; of one that any chunk may compute, of those that
-  /// read it the lowest.
+  /// read it the lowest. A sum over micro-batches is that one's, and others get
+  /// it from there.
   int64_t getChunk(mlir::Value value) const;
 
   /// The task that gives a cut what it takes elsewhere.
@@ -122,6 +124,8 @@ private:
   void findLive();
   void findRounds();
   static mlir::Value skipFree(mlir::Value value);
+  /// The chunk of a value; of one that any may compute, those that read it.
+  std::set<int64_t> findChunks(mlir::Value value) const;
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;
