@@ -2,6 +2,7 @@
 
 #include "Compile.h"
 
+#include "CheckCuts.h"
 #include "Diagnostics.h"
 #include "FixedBatch.h"
 #include "InitAll.h"
@@ -153,10 +154,12 @@ LogicalResult Compilation::load() {
   if (!module || failed((*file)->checkValuesRead()))
     return failure();
   importing.stop();
-  return runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
-    buildPhase(Phase::NN, pm, options.phases);
-    return success();
-  });
+  if (failed(runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
+        buildPhase(Phase::NN, pm, options.phases);
+        return success();
+      })))
+    return failure();
+  return checkCuts(**file, *module, options.phases.cut.cuts);
 }
 
 /// Config files become part of the module, and are held against the model.

@@ -46,6 +46,12 @@ static cl::list<std::string> shards(
              "repeatable"),
     cl::value_desc("pattern=dim:axis"), cl::cat(category));
 static cl::list<std::string>
+    cuts("cut",
+         cl::desc("A chunk of the pipeline begins before this ONNX node, or "
+                  "the first of this module (transformer.h.6); as many as "
+                  "chunks less one, in order; repeatable"),
+         cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string>
     ties("tie",
          cl::desc("Two names of one parameter, where the model does not say "
                   "so; repeatable"),
@@ -187,6 +193,7 @@ static LogicalResult readOptions(CompileOptions &options) {
   options.phases.place.annotate.batchDims.assign(batchDims.begin(),
                                                  batchDims.end());
   options.phases.place.placeNamed.shard.assign(shards.begin(), shards.end());
+  options.phases.cut.cuts.assign(cuts.begin(), cuts.end());
   options.provedAgainst.assign(provedAgainst.begin(), provedAgainst.end());
   options.phases.plan.target = target;
   options.phases.plan.threads = threads;
@@ -198,6 +205,7 @@ static LogicalResult readOptions(CompileOptions &options) {
                             {std::addressof(ties), Phase::NN},
                             {std::addressof(dtype), Phase::NN},
                             {std::addressof(hashWeights), Phase::NN},
+                            {std::addressof(cuts), Phase::Train},
                             {std::addressof(mesh), Phase::Dist},
                             {std::addressof(batchDims), Phase::Dist},
                             {std::addressof(shards), Phase::Dist},
