@@ -33,7 +33,8 @@ SEES = {
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Scale": "dialects/Dist dialects/Plan lib/Plan",
-    "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Scale",
+    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Pipeline lib/Plan "
+                  "lib/Scale lib/Stages",
     "lib/Equivalence": "dialects/Accel dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",

@@ -83,7 +83,9 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding, collectives, commands or scale"),
+                    "sharding, collectives, commands, scale, stages or "
+                    "schedule (with -o FILE.svg a picture, FILE.json a "
+                    "trace)"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<std::string>
     links("links",
@@ -131,11 +133,12 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
-  if (!report.empty() && report != "parameters" && report != "memory" &&
-      report != "sharding" && report != "collectives" && report != "commands" &&
-      report != "scale")
+  static constexpr StringLiteral reports[] = {
+      "parameters", "memory", "sharding", "collectives",
+      "commands",   "scale",  "stages",   "schedule"};
+  if (!report.empty() && !llvm::is_contained(reports, report))
     refuse("expected --report=parameters, memory, sharding, collectives, "
-           "commands or scale, found '" +
+           "commands, scale, stages or schedule, found '" +
            report + "'");
   if ((report == "scale") != !links.empty())
     refuse(report == "scale"
