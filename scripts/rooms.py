@@ -58,7 +58,7 @@ SEES = {
                    "runtime/Format runtime/Network runtime/State runtime/include",
     "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/Network runtime/include",
 
-    "tools/acc-opt": "dialects/Dist lib/Config lib/Driver lib/Pipeline runtime/include",
+    "tools/acc-opt": "dialects/Dist lib/Config lib/Driver runtime/include",
     "tools/acc-eval": "lib/Driver lib/Evaluate",
     "tools/acc-lsp-server": "lib/Driver",
     "tools/acc-run": "runtime/include",
