@@ -282,6 +282,14 @@ void Counter::countEdge(dist::EdgeOp edge) {
        state && state.getRole() == nn::StateRole::parameter});
 }
 
+std::string report::describeSize(const PipelineFigures &figures) {
+  auto count = [](int64_t number, StringRef one, StringRef several) {
+    return (Twine(number) + " " + (number == 1 ? one : several)).str();
+  };
+  return count(figures.placement.ranks, "stage", "stages") + ", " +
+         count(figures.microBatches, "micro-batch", "micro-batches");
+}
+
 /// The step's schedule, or that of the forward program.
 static dist::ScheduleOp findSchedule(ModuleOp module) {
   for (nn::EntryKind kind : {nn::EntryKind::step, nn::EntryKind::forward})

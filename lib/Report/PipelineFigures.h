@@ -62,6 +62,9 @@ struct PipelineFigures {
   double getMeanWork() const; ///< of the stages
 };
 
+/// "2 stages, 4 micro-batches".
+std::string describeSize(const PipelineFigures &figures);
+
 /// Of the step, or else of the forward program. Errors, at the module or the
 /// schedule: there is none; its name does not say where its chunks lie.
 mlir::FailureOr<PipelineFigures> countPipeline(mlir::ModuleOp module);

@@ -224,8 +224,7 @@ static void printText(const PipelineFigures &figures,
   const pipeline::Simulation &played = step.simulation;
   std::vector<int64_t> kept = countKeptChunks(figures, step);
   os << "schedule " << figures.name << " of '" << getOp(figures).getEntry()
-     << "' on " << figures.placement.ranks << " stages, "
-     << figures.microBatches << " micro-batches:\n";
+     << "' on " << describeSize(figures) << ":\n";
   Table ranks({"stage", "chunks", "forwards", "backwards", "busy", "idle",
                "activations kept, in chunks", "kept of a rank"});
   for (int64_t rank = 0; rank < figures.placement.ranks; ++rank)

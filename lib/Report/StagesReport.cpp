@@ -45,9 +45,8 @@ static void printChunks(const PipelineFigures &figures, llvm::raw_ostream &os) {
 
 static void printText(const PipelineFigures &figures, llvm::raw_ostream &os) {
   dist::ScheduleOp schedule = figures.schedule;
-  os << "chunks of '" << schedule.getEntry() << "' on "
-     << figures.placement.ranks << " stages, " << figures.microBatches
-     << " micro-batches, schedule " << figures.name << ":\n";
+  os << "chunks of '" << schedule.getEntry() << "' on " << describeSize(figures)
+     << ", schedule " << figures.name << ":\n";
   printChunks(figures, os);
   if (figures.crossings.empty())
     return;

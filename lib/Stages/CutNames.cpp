@@ -74,6 +74,18 @@ CutNames::find(StringRef name, function_ref<bool(Operation *)> isPlace) const {
 }
 
 std::string CutNames::nearest(StringRef name) const {
+  // The same module inside of another one, which exporting has wrapped it in.
+  SmallVector<StringRef> inside;
+  for (StringRef key : ofModules.keys())
+    if (key.ends_with(("." + name).str()))
+      inside.push_back(key);
+  if (!inside.empty())
+    return llvm::min_element(inside,
+                             [](StringRef one, StringRef other) {
+                               return std::pair(one.size(), one) <
+                                      std::pair(other.size(), other);
+                             })
+        ->str();
   SmallVector<StringRef> names, asDeep;
   for (const auto *each : {&ofNodes, &ofModules})
     for (StringRef key : each->keys())
