@@ -112,6 +112,14 @@ void Counter::run() {
     countEdge(edge);
 }
 
+/// A collective takes what a message of its result does.
+static double getOwnWork(Operation *op) {
+  if (!isa<dist::CollectiveOpInterface>(op))
+    return stages::getWork(op);
+  return stages::kFlopsPerMessage +
+         stages::kFlopsPerByteSent * getTensorBytes(op->getResult(0).getType());
+}
+
 void Counter::countTask(const Home &home) {
   ChunkFigures &chunk = figures.chunks[home.chunk];
   func::FuncOp task = home.task;
@@ -142,7 +150,7 @@ void Counter::countTask(const Home &home) {
   for (Operation &op : task.front().without_terminator()) {
     if (auto cost = dyn_cast<CostOpInterface>(op))
       figure.flops += cost.getFlops();
-    figure.work += stages::getWork(&op);
+    figure.work += getOwnWork(&op);
   }
   if (home.kind == dist::TaskKind::forward)
     nameEnds(home);
@@ -202,7 +210,7 @@ void Counter::nameEnds(const Home &home) {
 /// The state that a value is another view of; null if it is computed.
 static nn::StateOp traceState(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (op->getNumOperands() != 1)
+    if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::CastOp>(op))
       return nullptr;
     value = op->getOperand(0);
   }
