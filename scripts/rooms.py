@@ -25,7 +25,7 @@ SEES = {
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
     "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Names",
-    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline",
+    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline lib/Stages",
     "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Target",

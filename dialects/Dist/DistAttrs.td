@@ -169,7 +169,9 @@ def Dist_TaskAttr : Dist_Attr<"Task", "task"> {
     another (the virtual stages of an interleaved pipeline, Narayanan et al. 2021,
     arXiv:2104.04473): chunk 0 begins a micro-batch's forward and ends its
     backward. A chunk that is not written is 0; chunks of a stage count from 0
-    without a gap. What runs once a step, and waits for other stages, does so in
+    without a gap. A backward may be two tasks: what the chunks before wait for
+    (`backward_input`), and the gradients of weights (`backward_weight`; Qi et al.
+    2023, arXiv:2401.10241). What runs once a step, and waits for other stages, does so in
     rounds (the norm of the gradients: each stage's own in round 0, all of them in
     round 1, the update in round 2). The tasks of a schedule differ in one of the
     four.

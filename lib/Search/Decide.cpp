@@ -68,11 +68,6 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     auto choice = pipeline::parseChoice(schedule);
     if (!choice)
       return getOperation().emitError() << llvm::toString(choice.takeError());
-    if (!choice->named || choice->named->splitsBackward)
-      return getOperation().emitError()
-             << "schedule '" << schedule
-             << "' is not supported yet: expected gpipe, 1f1b, eager-1f1b or "
-                "interleaved:V";
     return success();
   }
 };

@@ -23,14 +23,15 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::AccelDialect"];
-  let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b or interleaved:V">];
+  let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto">];
 }
 
 def VerifyDecisionsPass : Pass<"search-verify", "::mlir::ModuleOp"> {
   let summary = "Checks that a split program does what was decided";
   let description = [{
     Runs at the end of phase `local`: every schedule has the decided number of
-    micro-batches, and no more of them in flight than was decided. A module without
+    micro-batches, and no more of them in flight than was decided: from the forward to
+    the end of the backward, both of its parts, where it has two. A module without
     `accel.decisions` is refused: nobody decided.
 
     ```mlir

@@ -84,10 +84,12 @@ struct VerifyDecisionsPass
       return SmallVector<int64_t>{kind->getInFlight(microBatches)};
     }
     auto choice = pipeline::parseChoice(decided);
-    if (!choice || !choice->named) {
+    if (!choice) {
       llvm::consumeError(choice.takeError());
       return fail("of several stages");
     }
+    if (!choice->named) // auto keeps what 1f1b keeps on its first stage
+      return SmallVector<int64_t>(stages, stages);
     pipeline::Schedule order = llvm::cantFail(pipeline::generate(
         *choice->named, {stages, choice->chunksPerRank, microBatches}));
     SmallVector<int64_t> most;
@@ -97,37 +99,47 @@ struct VerifyDecisionsPass
       int64_t &peak = most.emplace_back(0);
       for (const pipeline::Task &task : tasks)
         if (task.chunk == chunk) {
-          now += task.kind == pipeline::TaskKind::Forward ? 1 : -1;
+          now += task.kind == pipeline::TaskKind::Forward;
           peak = std::max(peak, now);
+          now -= task.kind == pipeline::TaskKind::Backward ||
+                 task.kind == pipeline::TaskKind::BackwardWeight;
         }
     }
     return most;
   }
 
   /// The most micro-batches whose forward has begun and whose backward has not
-  /// ended, which both do in chunk 0: counted run by run, for no loop is that
-  /// long. Without a backward each ends where it begins.
+  /// ended (of one in two parts the second, if it has any op), which both do in
+  /// chunk 0: counted run by run, for no loop is that long. Without a backward
+  /// each ends where it begins.
   static int64_t countInFlight(dist::StageOp stage) {
-    int64_t now = 0, most = 0;
-    bool ends = false;
-    auto count = [&](dist::RunOp run) {
+    SmallVector<dist::TaskKind> runs; // of chunk 0
+    auto add = [&](dist::RunOp run) {
       auto task = SymbolTable::lookupNearestSymbolFrom(run, run.getTaskAttr());
-      auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
-      if (kind.getChunk() != 0)
-        return;
-      now += kind.getKind() == dist::TaskKind::forward;
-      most = std::max(most, now);
-      now -= kind.getKind() == dist::TaskKind::backward;
-      ends |= kind.getKind() == dist::TaskKind::backward;
+      auto what = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+      if (what.getChunk() == 0)
+        runs.push_back(what.getKind());
     };
     for (Operation &op : stage.getBody().front()) {
       if (auto run = dyn_cast<dist::RunOp>(op))
-        count(run);
+        add(run);
       if (auto loop = dyn_cast<dist::LoopOp>(op))
         for (int64_t turn = 0; turn < int64_t(loop.getTrips()); ++turn)
-          llvm::for_each(loop.getOps<dist::RunOp>(), count);
+          llvm::for_each(loop.getOps<dist::RunOp>(), add);
     }
-    return ends ? most : std::min<int64_t>(most, 1);
+    dist::TaskKind last = dist::TaskKind::forward;
+    for (dist::TaskKind kind :
+         {dist::TaskKind::backward, dist::TaskKind::backward_input,
+          dist::TaskKind::backward_weight})
+      if (llvm::is_contained(runs, kind))
+        last = kind;
+    int64_t now = 0, most = 0;
+    for (dist::TaskKind kind : runs) {
+      now += kind == dist::TaskKind::forward;
+      most = std::max(most, now);
+      now -= kind == last;
+    }
+    return most;
   }
 };
 } // namespace

@@ -18,7 +18,10 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     - `prepare` (once): what is the same for every micro-batch, and needed in it,
       be it only as a term of a sum.
     - `forward` (per micro-batch): what the outputs need that are no update's.
-    - `backward` (per micro-batch): the rest that differs between micro-batches.
+    - `backward` (per micro-batch): the rest that differs between micro-batches. A
+      schedule may run it in two parts: `backward_input` makes what goes back to
+      other chunks, with all that this needs, `backward_weight` the rest. Of a chunk
+      that sends nothing back, the first makes what more than one sum needs.
     - `update` (once): what comes after a `nn.gradient`, and what is left: terms
       of weights alone, too, though each micro-batch gathers the weights anew.
 
@@ -26,8 +29,11 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
 
     Of a model that is cut, each chunk has these tasks of its own, which run on its
     stage. A `nn.cut` becomes an edge between two of them; what depends on inputs
-    alone, each chunk that reads it computes. What runs once is divided into rounds:
-    an op that reads what another chunk has made in a round is of the next one.
+    alone, each chunk that reads it computes, but for sums over micro-batches, which
+    one computes for all. What runs once is divided into rounds: an op that reads
+    what another chunk has made in a round is of the next one.
+    For schedule `auto` the fastest that is found for the work of these tasks is
+    taken, which a remark names.
 
     A `dist.accumulate` becomes what the task adds to the accumulator in each
     micro-batch, a later task's read, and a write of what changes nothing (0 of a
@@ -36,7 +42,7 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     forward widens is widened again in the backward: half as much is kept. The entry
     stays as a declaration that says what the program takes and gives. States are
     read and written in the order of the runs. What runs per micro-batch is a loop
-    of the schedule: `count` one, `forward` and `backward` the other.
+    of the schedule: `count` one, the rest as the decided schedule has it.
 
     ```mlir
     func.func @step(%x: tensor<2x4xf32> {nn.input = "x"}, %w: … {nn.state = @w}) -> (… {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
@@ -59,6 +65,26 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     dist.schedule @step_schedule entry @step micro_batches 16 { dist.stage 0 {
       dist.loop 16 { dist.run @backward[turn] }
       dist.run @update[0] } }
+    ```
+    The backward of chunk 1, by a schedule that runs it in two parts:
+    ```mlir
+    %d = nn.mul %c, %r
+    %t = nn.matmul %x, %d {transpose_lhs}
+    %s = dist.accumulate sum %t in @"accumulator/w"
+    %g = nn.matmul %d, %w {transpose_rhs}
+    %b = nn.cut %g from 1 to 0
+    // becomes
+    func.func private @backward_input_1(%c, %r, %w {nn.state = @w}) -> … attributes {dist.task = #dist.task<backward_input stage 1>} {
+      %d = nn.mul %c, %r
+      %g = nn.matmul %d, %w {transpose_rhs}
+      return %g, %d
+    func.func private @backward_weight_1(%x, %d, %a {nn.state = @"accumulator/w"}) -> … attributes {dist.task = #dist.task<backward_weight stage 1>} {
+      %t = nn.matmul %x, %d {transpose_lhs}
+      %s = nn.add %a, %t
+      return %s
+    dist.schedule … {
+      dist.edge @backward_input_1 0 -> @backward_input_0 0
+      dist.edge @backward_input_1 1 -> @backward_weight_1 1
     ```
   }];
   let dependentDialects = ["::accel::dist::DistDialect", "::mlir::func::FuncDialect"];

@@ -195,7 +195,11 @@ Value Splitter::get(const Place &at, Value value) {
     auto reduction = homes.getReductions().find(op);
     bool isSum = reduction != homes.getReductions().end();
     Place source = homes.getPlace(op, at.chunk);
-    if (isSum && source.home == at.home) {
+    Place brought{source.home, at.chunk, 1}; // where a sum of another chunk is
+    if (isSum && source.chunk != at.chunk) {
+      const Place &from = at == brought ? source : brought;
+      made = keep(from, at, value, get(from, value));
+    } else if (isSum && source.home == at.home) {
       made = getAccumulator(task, reduction->second);
     } else if (!(source == at)) {
       made = keep(source, at, value, get(source, value));
@@ -371,9 +375,11 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
     if (failed(homes))
       return failure();
     FailureOr<TaskOrder> order =
-        TaskOrder::choose(entry, microBatches, stages, homes->countChunks());
+        TaskOrder::choose(entry, *homes, microBatches, stages);
     if (failed(order))
       return failure();
+    if (order->splitsBackward())
+      homes->splitBackward();
     Splitter(entry, *homes, *order, symbols).run();
     return success();
   }

@@ -36,12 +36,10 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
   return result;
 }
 
-int64_t TaskHomes::getChunk(Value value) const {
-  if (chunks.count() == 1)
-    return 0;
+std::set<int64_t> TaskHomes::findChunks(Value value) const {
   if (std::optional<int64_t> own = chunks.find(value))
-    return *own;
-  std::optional<int64_t> lowest;
+    return {*own};
+  std::set<int64_t> readers;
   SmallVector<Value> work{value};
   DenseSet<Value> seen;
   while (!work.empty())
@@ -51,19 +49,26 @@ int64_t TaskHomes::getChunk(Value value) const {
         if (auto cut = dyn_cast<nn::CutOp>(user))
           chunk = cut.getFrom();
         if (chunk)
-          lowest = lowest ? std::min(*lowest, *chunk) : *chunk;
+          readers.insert(*chunk);
         else if (seen.insert(result).second)
           work.push_back(result);
       }
-  return lowest.value_or(0);
+  return readers;
+}
+
+int64_t TaskHomes::getChunk(Value value) const {
+  if (chunks.count() == 1)
+    return 0;
+  std::set<int64_t> own = findChunks(value);
+  return own.empty() ? 0 : *own.begin();
 }
 
 Place TaskHomes::getPlace(Operation *op, int64_t chunk) const {
   Value value = op->getResult(0);
   std::optional<int64_t> own = chunks.find(value);
   auto reduction = reductions.find(op);
-  if (reduction != reductions.end())
-    return {reduction->second.reads, own.value_or(chunk), 0};
+  if (reduction != reductions.end()) // one chunk makes it
+    return {reduction->second.reads, own ? *own : getChunk(value), 0};
   return {homes.lookup(op), own.value_or(chunk), rounds.lookup(op)};
 }
 
@@ -83,13 +88,19 @@ Place TaskHomes::getSource(nn::CutOp cut) const {
   return {homes.lookup(cut), from, 0};
 }
 
-/// Of what runs once, by how often it has come from another chunk.
+/// Of what runs once, by how often it has come from another chunk: along a cut,
+/// or as a sum of inputs alone, which other chunks read as well.
 void TaskHomes::findRounds() {
   for (Home home : {Home::Prepare, Home::Update}) {
     DenseMap<Value, int64_t> reached; // of values of this home, and free ones
     for (Operation &op : entry.front().without_terminator()) {
       bool free = isFree(&op);
-      if (reductions.count(&op) || (!free && homes.lookup(&op) != home))
+      if (auto sum = reductions.find(&op); sum != reductions.end()) {
+        if (sum->second.reads == home && chunks.count() > 1)
+          reached[op.getResult(0)] = findChunks(op.getResult(0)).size() > 1;
+        continue;
+      }
+      if (!free && homes.lookup(&op) != home)
         continue;
       int64_t round = 0;
       for (Value operand : op.getOperands())
@@ -120,7 +131,9 @@ Home TaskHomes::getHome(Value value) const {
 
 bool TaskHomes::isWidenedAgain(Operation *op, Home reader) const {
   auto cast = dyn_cast<nn::CastOp>(op);
-  if (!cast || reader != Home::Backward || homes.lookup(op) != Home::Forward)
+  Home home = homes.lookup(op);
+  if (!cast || !isBackward(reader) ||
+      (home != Home::Forward && home != Home::BackwardInput) || home == reader)
     return false;
   auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
   auto to = dyn_cast<FloatType>(cast.getType().getElementType());

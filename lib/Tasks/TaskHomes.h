@@ -7,12 +7,28 @@
 #include "dialects/NN/Chunks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include <set>
 
 namespace accel::tasks {
 
-/// What the tasks of a step are for, in the order in which they run.
-enum class Home { Count, Prepare, Forward, Backward, Update };
-inline constexpr int kHomes = 5;
+/// What the tasks of a step are for, in the order in which they run. A backward
+/// is whole, or it is in two parts.
+enum class Home {
+  Count,
+  Prepare,
+  Forward,
+  Backward,
+  BackwardInput,
+  BackwardWeight,
+  Update
+};
+inline constexpr int kHomes = 7;
+
+/// Whether it is a backward or a part of one.
+inline bool isBackward(Home home) {
+  return home == Home::Backward || home == Home::BackwardInput ||
+         home == Home::BackwardWeight;
+}
 
 /// Which task: one for each purpose and chunk. What runs once has rounds: a
 /// round waits for what other chunks make in earlier ones.
@@ -47,6 +63,10 @@ public:
   static mlir::FailureOr<TaskHomes> compute(mlir::func::FuncOp entry,
                                             dist::MeshOp mesh);
 
+  /// Divides each backward into what the chunks before wait for, and the rest:
+  /// for schedules that run them apart.
+  void splitBackward();
+
   /// How many chunks the entry is cut into.
   int64_t countChunks() const { return chunks.count(); }
 
@@ -55,7 +75,8 @@ public:
   Place getPlace(mlir::Operation *op, int64_t chunk) const;
 
   /// The chunk of a value; of one that any chunk may compute, of those that
-  /// read it the lowest.
+  /// read it the lowest. A sum over micro-batches is that one's, and others get
+  /// it from there.
   int64_t getChunk(mlir::Value value) const;
 
   /// The task that gives a cut what it takes elsewhere.
@@ -76,8 +97,9 @@ public:
   bool isRepeated(mlir::Operation *op) const { return repeated.contains(op); }
 
   /// Whether `reader` computes the value itself rather than have it kept: what
-  /// the forward widens, the backward widens again, and half as much is kept.
-  /// Not so the update: a gradient is summed in the wide type.
+  /// the forward widens, the backward widens again (and its second part what
+  /// the first does), and half as much is kept. Not so the update: a gradient
+  /// is summed in the wide type.
   bool isWidenedAgain(mlir::Operation *op, Home reader) const;
 
   /// What is combined over micro-batches, by its op.
@@ -102,6 +124,8 @@ private:
   void findLive();
   void findRounds();
   static mlir::Value skipFree(mlir::Value value);
+  /// The chunk of a value; of one that any may compute, those that read it.
+  std::set<int64_t> findChunks(mlir::Value value) const;
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;

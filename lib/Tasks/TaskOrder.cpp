@@ -3,6 +3,7 @@
 
 #include "TaskOrder.h"
 
+#include "TaskCosts.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Pipeline/Fold.h"
@@ -13,8 +14,39 @@ using namespace accel;
 using namespace accel::tasks;
 
 static constexpr dist::TaskKind kKinds[kHomes] = {
-    dist::TaskKind::count, dist::TaskKind::prepare, dist::TaskKind::forward,
-    dist::TaskKind::backward, dist::TaskKind::update};
+    dist::TaskKind::count,          dist::TaskKind::prepare,
+    dist::TaskKind::forward,        dist::TaskKind::backward,
+    dist::TaskKind::backward_input, dist::TaskKind::backward_weight,
+    dist::TaskKind::update};
+
+static Home getHome(pipeline::TaskKind kind) {
+  switch (kind) {
+  case pipeline::TaskKind::Forward:
+    return Home::Forward;
+  case pipeline::TaskKind::Backward:
+    return Home::Backward;
+  case pipeline::TaskKind::BackwardInput:
+    return Home::BackwardInput;
+  case pipeline::TaskKind::BackwardWeight:
+    return Home::BackwardWeight;
+  }
+  llvm_unreachable("no other kind");
+}
+
+/// Runs whole backwards as their parts, one right after the other.
+static void splitBackwards(std::vector<pipeline::Task> &list) {
+  std::vector<pipeline::Task> parts;
+  for (pipeline::Task task : list) {
+    bool isWhole = task.kind == pipeline::TaskKind::Backward;
+    if (isWhole)
+      task.kind = pipeline::TaskKind::BackwardInput;
+    parts.push_back(task);
+    if (isWhole)
+      parts.push_back(
+          {pipeline::TaskKind::BackwardWeight, task.chunk, task.microBatch});
+  }
+  list = std::move(parts);
+}
 
 dist::TaskAttr TaskOrder::getTask(const Place &place) const {
   int64_t stage = placement.rankOfChunk[place.chunk];
@@ -50,8 +82,43 @@ static std::pair<int64_t, int64_t> getLoopTurns(const pipeline::Loop &loop,
                                             : std::pair(loop.trips, loop.trips);
 }
 
-FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
-                                       int64_t stages, int64_t chunks) {
+/// The schedule of that name; of `auto` the fastest that is found for what the
+/// tasks of the step take, which a remark tells.
+static llvm::Expected<pipeline::Schedule>
+makeSchedule(const pipeline::Choice &choice, func::FuncOp entry,
+             const TaskHomes &homes, int64_t stages, int64_t microBatches) {
+  if (choice.named)
+    return pipeline::generate(*choice.named,
+                              {stages, choice.chunksPerRank, microBatches});
+  const pipeline::NamedSchedule &plain =
+      *llvm::cantFail(pipeline::parseChoice("1f1b")).named;
+  auto plainOrder =
+      pipeline::generate(plain, {stages, /*chunksPerRank=*/1, microBatches});
+  // Without backwards all orders are one. Of other chunks there is none.
+  if (nn::getEntryKind(entry) != nn::EntryKind::step || !plainOrder ||
+      homes.countChunks() != stages)
+    return plainOrder;
+  TaskHomes halves = homes;
+  halves.splitBackward();
+  pipeline::Problem problem = measureTasks(entry, halves, stages, microBatches);
+  auto found = pipeline::synthesise(problem);
+  if (!found)
+    return found.takeError();
+  double plainly = pipeline::evaluate("1f1b", std::move(*plainOrder), problem)
+                       .simulation.seconds;
+  entry.emitRemark() << "schedule auto is "
+                     << (found->name == "auto" ? "one without a name"
+                                               : found->name)
+                     << ", by estimate in "
+                     << std::lround(100 * found->simulation.seconds / plainly)
+                     << " % of the time of 1f1b";
+  return std::move(found->schedule);
+}
+
+FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
+                                       const TaskHomes &homes,
+                                       int64_t microBatches, int64_t stages) {
+  int64_t chunks = homes.countChunks();
   TaskOrder result(entry.getContext(), microBatches);
   StringRef decided = getDecided(entry);
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
@@ -90,11 +157,14 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
   auto choice = pipeline::parseChoice(decided.empty() ? "1f1b" : decided);
   if (!choice)
     return fail(choice.takeError());
-  auto schedule = pipeline::generate(
-      *choice->named, {stages, choice->chunksPerRank, microBatches});
+  auto schedule = makeSchedule(*choice, entry, homes, stages, microBatches);
   if (!schedule)
     return fail(schedule.takeError());
   result.placement = schedule->placement;
+  for (const std::vector<pipeline::Task> &list : schedule->ranks)
+    result.splits |= isStep && llvm::any_of(list, [](pipeline::Task task) {
+                       return task.kind == pipeline::TaskKind::BackwardInput;
+                     });
   if (chunks != result.placement.countChunks())
     return entry.emitError()
            << "expected the model cut into the "
@@ -102,6 +172,8 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
            << (decided.empty() ? "1f1b" : decided) << " has on " << stages
            << " stages, found " << chunks;
   for (std::vector<pipeline::Task> &list : schedule->ranks) {
+    if (result.splits)
+      splitBackwards(list);
     if (!isStep)
       llvm::erase_if(list, [](const pipeline::Task &task) {
         return task.kind != pipeline::TaskKind::Forward;
@@ -112,11 +184,8 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry, int64_t microBatches,
         Part &added = parts.emplace_back();
         added.trips = trips;
         for (const pipeline::Task &task : loop.tasks)
-          added.runs.push_back(
-              {{task.kind == pipeline::TaskKind::Forward ? Home::Forward
-                                                         : Home::Backward,
-                task.chunk},
-               task.microBatch + turn * loop.step});
+          added.runs.push_back({{getHome(task.kind), task.chunk},
+                                task.microBatch + turn * loop.step});
       };
       auto [first, last] = getLoopTurns(loop, microBatches);
       for (int64_t turn = 0; turn < first; ++turn)

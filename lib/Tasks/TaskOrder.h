@@ -17,18 +17,22 @@ namespace accel::tasks {
 class TaskOrder {
 public:
   /// By the schedule that the module's decisions name, of a program that they
-  /// do not say anything of by the plainest. An entry that does not train runs
+  /// do not say anything of by the plainest; by `auto` of one chunk a stage,
+  /// the fastest that is found (TaskCosts.h). An entry that does not train runs
   /// the forwards in the order of the step's.
   ///
   /// Errors, at the entry: no schedule of that name for so many stages; chunks
   /// that the schedule does not have; more micro-batches in flight than there
   /// are.
   static mlir::FailureOr<TaskOrder> choose(mlir::func::FuncOp entry,
-                                           int64_t microBatches, int64_t stages,
-                                           int64_t chunks);
+                                           const TaskHomes &homes,
+                                           int64_t microBatches,
+                                           int64_t stages);
 
   int64_t getMicroBatches() const { return microBatches; }
   int64_t countStages() const { return placement.ranks; }
+  /// Whether backwards run in two parts.
+  bool splitsBackward() const { return splits; }
 
   /// What a task is called in the schedule.
   dist::TaskAttr getTask(const Place &place) const;
@@ -43,6 +47,7 @@ private:
 
   mlir::MLIRContext *context;
   int64_t microBatches;
+  bool splits = false;
   pipeline::Placement placement;
   /// Of each stage the order of its micro-batches, in parts that repeat.
   struct Part {

@@ -23,9 +23,14 @@ for played, stage, count in zip(schedule["stages"], stages["stages"], kept):
     assert near(stage["of_mean"], stage["work"] / mean), stage
     assert near(played["work"], batches * stage["work"]), played
     assert near(played["idle"], 1 - played["work"] / schedule["work"]), played
-    assert played["forwards"] == played["backwards"] == batches * len(chunks), played
+    assert played["forwards"] == batches * len(chunks), played
     assert played["chunks_kept"] == count, played
-    if len(chunks) == 1:
+    # Of a backward in two parts either may have nothing to do.
+    whole = schedule["schedule"].split(":")[0] in ("gpipe", "1f1b", "interleaved")
+    assert played["backwards"] % batches == 0 and played["backwards"] >= played["forwards"]
+    if whole:
+        assert played["backwards"] == played["forwards"], played
+    if whole and len(chunks) == 1:
         assert played["bytes_kept_of_rank"] == count * chunks[0]["kept_bytes_of_micro_batch"]
 idle = sum(one["idle"] for one in schedule["stages"]) / len(kept)
 assert near(schedule["idle"], idle)

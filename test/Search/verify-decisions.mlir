@@ -49,3 +49,76 @@ module attributes {accel.decisions = {offload = []}} {}
 
 // expected-error @below {{expected a number of micro_batches and the name of a schedule in 'accel.decisions', found "micro_batches" = "4"}}
 module attributes {accel.decisions = {micro_batches = "4"}} {}
+
+// -----
+
+// Of a backward in two parts the second ends a micro-batch, or the first where there is no other.
+module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "zb-h1"}} {
+  dist.mesh @mesh ["mb" = 4, "pp" = 2]
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
+  func.func private @f0() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @i0() attributes {dist.task = #dist.task<backward_input stage 0>} { return }
+  func.func private @f1() attributes {dist.task = #dist.task<forward stage 1>} { return }
+  func.func private @i1() attributes {dist.task = #dist.task<backward_input stage 1>} { return }
+  func.func private @w1() attributes {dist.task = #dist.task<backward_weight stage 1>} { return }
+  dist.schedule @s entry @step micro_batches 4 {
+    dist.stage 0 {
+      dist.run @f0[0]
+      dist.loop 3 { dist.run @f0[turn + 1] dist.run @i0[turn] }
+      dist.run @i0[3]
+    }
+    // expected-error @below {{expected at most 2 micro-batches in flight in schedule zb-h1, found 3}}
+    dist.stage 1 {
+      dist.loop 2 { dist.run @f1[turn] dist.run @i1[turn] }
+      dist.loop 2 { dist.run @f1[turn + 2] dist.run @i1[turn + 2] dist.run @w1[turn] }
+      dist.loop 2 { dist.run @w1[turn + 2] }
+    }
+  }
+}
+
+// -----
+
+module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "zb-h1"}} {
+  dist.mesh @mesh ["mb" = 4, "pp" = 2]
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
+  func.func private @f0() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @w0() attributes {dist.task = #dist.task<backward_weight stage 0>} { return }
+  func.func private @f1() attributes {dist.task = #dist.task<forward stage 1>} { return }
+  func.func private @i1() attributes {dist.task = #dist.task<backward_input stage 1>} { return }
+  dist.schedule @s entry @step micro_batches 4 {
+    dist.stage 0 {
+      dist.loop 2 { dist.run @f0[turn] }
+      dist.loop 2 { dist.run @w0[turn] dist.run @f0[turn + 2] }
+      dist.loop 2 { dist.run @w0[turn + 2] }
+    }
+    // expected-error @below {{expected at most 2 micro-batches in flight in schedule zb-h1, found 4}}
+    dist.stage 1 {
+      dist.loop 4 { dist.run @f1[turn] }
+      dist.loop 4 { dist.run @i1[turn] }
+    }
+  }
+}
+
+// -----
+
+// Whatever schedule is found, it keeps no more than 1F1B on its first stage.
+module attributes {accel.decisions = {micro_batches = 3 : i64, schedule = "auto"}} {
+  dist.mesh @mesh ["mb" = 3, "pp" = 2]
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
+  func.func private @f0() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @b0() attributes {dist.task = #dist.task<backward stage 0>} { return }
+  func.func private @f1() attributes {dist.task = #dist.task<forward stage 1>} { return }
+  func.func private @b1() attributes {dist.task = #dist.task<backward stage 1>} { return }
+  dist.schedule @s entry @step micro_batches 3 {
+    dist.stage 0 {
+      dist.run @f0[0]
+      dist.loop 2 { dist.run @f0[turn + 1] dist.run @b0[turn] }
+      dist.run @b0[2]
+    }
+    // expected-error @below {{expected at most 2 micro-batches in flight in schedule auto, found 3}}
+    dist.stage 1 {
+      dist.loop 3 { dist.run @f1[turn] }
+      dist.loop 3 { dist.run @b1[turn] }
+    }
+  }
+}

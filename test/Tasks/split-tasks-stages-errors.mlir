@@ -38,6 +38,19 @@ module attributes {accel.decisions = {schedule = "interleaved:2"}} {
 
 // -----
 
+// A schedule is looked for where each stage has one chunk.
+module attributes {accel.decisions = {schedule = "auto"}} {
+  dist.mesh @mesh ["pp" = 2]
+  nn.state @w : tensor<4xf32> = dense<0.5> {chunk = 3 : i64}
+  // expected-error @below {{expected the model cut into the 2 chunks that schedule auto has on 2 stages, found 4}}
+  func.func @main(%w: tensor<4xf32> {nn.state = @w}) -> (tensor<4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+    %0 = nn.exp %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
 module {
   dist.mesh @mesh ["pp" = 2]
   nn.state @v : tensor<4xf32> = dense<0.5>

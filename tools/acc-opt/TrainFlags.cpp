@@ -45,8 +45,9 @@ static cl::opt<std::string> schedule(
     cl::desc("How micro-batches follow each other: sequential (default; each "
              "ends before the next begins), gpipe (all forwards, then all "
              "backwards) or 1f1b:D (D in flight); the activations of as many "
-             "are kept. Of several stages gpipe, 1f1b (default), eager-1f1b or "
-             "interleaved:V"),
+             "are kept. Of several stages gpipe, 1f1b (default), eager-1f1b, "
+             "interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto (the fastest "
+             "found)"),
     cl::value_desc("name"), cl::init("sequential"), cl::cat(category));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",

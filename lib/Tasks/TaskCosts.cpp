@@ -1,0 +1,64 @@
+// Adds up what the ops of each task take, and the bytes of cuts.
+
+#include "TaskCosts.h"
+#include "lib/Stages/Work.h"
+#include <map>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::tasks;
+using namespace accel::stages;
+
+static double getBytes(Value value) { return getTensorBytes(value.getType()); }
+
+/// Of an op on one rank. A collective is a message of what it gives; what is
+/// added to a sum moves thrice.
+static double getOwnWork(Operation *op) {
+  if (isa<dist::AccumulateOp>(op))
+    return 3 * kFlopsPerByteMoved * getBytes(op->getResult(0));
+  if (isa<dist::CollectiveOpInterface>(op))
+    return kFlopsPerMessage + kFlopsPerByteSent * getBytes(op->getResult(0));
+  return getWork(op);
+}
+
+pipeline::Problem tasks::measureTasks(func::FuncOp entry,
+                                      const TaskHomes &homes, int64_t stages,
+                                      int64_t microBatches) {
+  pipeline::Problem problem;
+  problem.ranks = stages;
+  problem.microBatches = microBatches;
+  problem.cap.slots = stages;
+  problem.costs.secondsPerTransfer = kFlopsPerMessage;
+  problem.costs.secondsPerByte = kFlopsPerByteSent;
+  problem.costs.chunks.assign(homes.countChunks(), {0, 0, 0, 0});
+  // By the two chunks: bytes of values, and of gradients.
+  std::map<std::pair<int64_t, int64_t>, std::pair<double, double>> between;
+  for (Operation &op : entry.front().without_terminator()) {
+    if (TaskHomes::isFree(&op) || !homes.isLive(&op))
+      continue;
+    Place place = homes.getPlace(&op, homes.getChunk(op.getResult(0)));
+    if (auto sum = homes.getReductions().find(&op);
+        sum != homes.getReductions().end())
+      place.home = sum->second.adds;
+    if (place.home != Home::Forward && !isBackward(place.home))
+      continue; // once a step
+    if (auto cut = dyn_cast<nn::CutOp>(op)) {
+      int64_t from = cut.getFrom(), to = cut.getTo();
+      auto &[values, gradients] = between[std::minmax(from, to)];
+      (from < to ? values : gradients) += getBytes(cut.getInput());
+      continue;
+    }
+    pipeline::ChunkCost &cost = problem.costs.chunks[place.chunk];
+    (place.home == Home::Forward         ? cost.forward
+     : place.home == Home::BackwardInput ? cost.backwardInput
+                                         : cost.backwardWeight) +=
+        getOwnWork(&op);
+  }
+  for (pipeline::ChunkCost &cost : problem.costs.chunks)
+    cost.backward = cost.backwardInput + cost.backwardWeight;
+  for (auto &[chunks, bytes] : between) {
+    problem.edges.push_back({chunks.first, chunks.second});
+    problem.costs.edgeBytes.push_back(std::max(bytes.first, bytes.second));
+  }
+  return problem;
+}
