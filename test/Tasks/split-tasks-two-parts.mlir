@@ -38,22 +38,30 @@
 // ONE-LABEL: dist.schedule @step_schedule entry @step micro_batches 4
 // ONE-NEXT: dist.stage 0 {
 // ONE-NEXT:   dist.run @forward_0[0]
-// ONE-NEXT:   dist.loop 3 {
-// ONE-NEXT:     dist.run @forward_0[turn + 1]
-// ONE-NEXT:     dist.run @backward_input_0[turn]
-// ONE-NEXT:     dist.run @backward_weight_0[turn]
-// ONE-NEXT:   }
+// ONE-NEXT:   dist.run @forward_0[1]
+// ONE-NEXT:   dist.run @backward_input_0[0]
+// ONE-NEXT:   dist.run @backward_weight_0[0]
+// ONE-NEXT:   dist.run @forward_0[2]
+// ONE-NEXT:   dist.run @backward_input_0[1]
+// ONE-NEXT:   dist.run @backward_weight_0[1]
+// ONE-NEXT:   dist.run @forward_0[3]
+// ONE-NEXT:   dist.run @backward_input_0[2]
+// ONE-NEXT:   dist.run @backward_weight_0[2]
 // ONE-NEXT:   dist.run @backward_input_0[3]
 // ONE-NEXT:   dist.run @backward_weight_0[3]
 // ONE-NEXT:   dist.run @update_0[0]
 // ONE:      dist.stage 1 {
 // ONE-NEXT:   dist.run @forward_1[0]
 // ONE-NEXT:   dist.run @backward_input_1[0]
-// ONE-NEXT:   dist.loop 3 {
-// ONE-NEXT:     dist.run @forward_1[turn + 1]
-// ONE-NEXT:     dist.run @backward_input_1[turn + 1]
-// ONE-NEXT:     dist.run @backward_weight_1[turn]
-// ONE-NEXT:   }
+// ONE-NEXT:   dist.run @forward_1[1]
+// ONE-NEXT:   dist.run @backward_input_1[1]
+// ONE-NEXT:   dist.run @backward_weight_1[0]
+// ONE-NEXT:   dist.run @forward_1[2]
+// ONE-NEXT:   dist.run @backward_input_1[2]
+// ONE-NEXT:   dist.run @backward_weight_1[1]
+// ONE-NEXT:   dist.run @forward_1[3]
+// ONE-NEXT:   dist.run @backward_input_1[3]
+// ONE-NEXT:   dist.run @backward_weight_1[2]
 // ONE-NEXT:   dist.run @backward_weight_1[3]
 // ONE-DAG: dist.edge @backward_input_1 2 -> @backward_input_0 1
 // ONE-DAG: dist.edge @backward_input_1 0 -> @backward_weight_1 1
@@ -72,15 +80,13 @@
 // VEE-DAG: #dist.task<backward_input stage 1 chunk 1>
 // VEE-LABEL: dist.schedule @step_schedule entry @step micro_batches 4
 // VEE-NEXT: dist.stage 0 {
-// VEE-NEXT:   dist.loop 3 {
-// VEE-NEXT:     dist.run @forward_0[turn]
-// VEE-NEXT:   }
-// VEE-NEXT:   dist.loop 2 {
-// VEE-NEXT:     dist.run @forward_3[turn]
-// VEE-NEXT:     dist.run @backward_input_3[turn]
-// VEE-NEXT:     dist.run @backward_weight_3[turn]
-// VEE-NEXT:   }
-// VEE-NEXT:   dist.run @forward_0[3]
+// VEE-NEXT:   dist.run @forward_0[0]
+// VEE-NEXT:   dist.run @forward_0[1]
+// VEE-NEXT:   dist.run @forward_0[2]
+// VEE-NEXT:   dist.run @forward_3[0]
+// VEE-NEXT:   dist.run @backward_input_3[0]
+// VEE-NEXT:   dist.run @backward_weight_3[0]
+// VEE-NEXT:   dist.run @forward_3[1]
 // VEE:      dist.stage 1 {
 // VEE-NOT:  backward_weight_1
 // VEE:      dist.edge @forward_1 0 -> @forward_2 0
@@ -92,13 +98,11 @@
 // RUN: %{compare}
 // DUAL: dist.stage 0 {
 // DUAL:      dist.run @forward_0[3]
-// DUAL-NEXT: dist.loop 2 {
-// DUAL-NEXT:   dist.run @backward_input_3[turn + 1]
-// DUAL-NEXT:   dist.run @backward_weight_3[turn + 1]
-// DUAL-NEXT:   dist.run @forward_3[turn + 2]
-// DUAL-NEXT:   dist.run @backward_input_0[turn]
-// DUAL-NEXT:   dist.run @backward_weight_0[turn]
-// DUAL-NEXT: }
+// DUAL-NEXT:   dist.run @backward_input_3[1]
+// DUAL-NEXT:   dist.run @backward_weight_3[1]
+// DUAL-NEXT:   dist.run @forward_3[2]
+// DUAL-NEXT:   dist.run @backward_input_0[0]
+// DUAL-NEXT:   dist.run @backward_weight_0[0]
 
 // Where what comes before has no gradients nothing goes back: then chunk 1 is the one
 // whose first part is what more than one sum needs, and chunk 0 has no backward.
