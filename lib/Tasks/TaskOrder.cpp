@@ -8,6 +8,7 @@
 #include "dialects/NN/Entry.h"
 #include "lib/Pipeline/Fold.h"
 #include "lib/Pipeline/NamedSchedules.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace accel;
