@@ -242,9 +242,22 @@ def Plan_CollectiveOp : Plan_Command<"collective", (ins
 
 def Plan_GroupOp : Plan_Op<"group", [NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "Sends and receives posted together";
-  let description = "None of them waits for another of the group: without it, textbook 1F1B deadlocks under zero-buffer semantics.";
+  let description = [{
+    None of them waits for another of the group: without it, textbook 1F1B
+    deadlocks under zero-buffer semantics. All are of one stream. Receives are
+    written first: who follows the order of the text finds that what comes in
+    lies elsewhere than what is sent meanwhile.
+
+    ```mlir
+    plan.group {
+      plan.recv @y[4xf32] from pp + 1 tag 1
+      plan.send @x[4xf32] to pp + 1 tag 0
+    }
+    ```
+  }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
+  let hasRegionVerifier = 1;
 }
 def Plan_SendOp : Plan_Command<"send", (ins
       Plan_Read<Plan_ViewAttr>:$view, StrAttr:$axis, I64Attr:$delta, I64Attr:$tag),

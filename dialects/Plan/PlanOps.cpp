@@ -96,6 +96,27 @@ int64_t RunOp::getTrips() {
   return loop ? loop.getTrips() : 1;
 }
 
+LogicalResult GroupOp::verifyRegions() {
+  std::optional<StringRef> stream;
+  bool sends = false;
+  for (Operation &op : getBody().front()) {
+    auto recv = dyn_cast<RecvOp>(op);
+    if (!recv && !isa<SendOp>(op))
+      return op.emitOpError() << "expected sends and receives in a group";
+    if (recv && sends)
+      return op.emitOpError() << "expected the receives of a group first";
+    sends |= !recv;
+    StringRef own = cast<CommandOpInterface>(op).getStreamName();
+    if (stream && *stream != own)
+      return op.emitOpError() << "expected a group on one stream, found '"
+                              << *stream << "' and '" << own << "'";
+    stream = own;
+  }
+  if (!stream)
+    return emitOpError() << "expected sends and receives, found none";
+  return success();
+}
+
 LogicalResult RunOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   auto body = program ? program.lookupSymbol<BodyOp>(getTask()) : BodyOp();

@@ -55,7 +55,7 @@ def FormKernelsPass : Pass<"local-form-kernels", "::mlir::ModuleOp"> {
 }
 
 def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
-  let summary = "Turns the tasks of the entry into a program of commands over buffers";
+  let summary = "Turns the tasks of entries into programs of commands over buffers";
   let description = [{
     Matrix products become `plan.gemm` (with the bias that is added to them),
     attention `plan.attention`, calls of kernels `plan.kernel`. Reshapes,
@@ -64,7 +64,7 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     makes them whole. A command writes its result in the order in which its only
     reader wants it. Buffers have no offset yet, products no form.
 
-    Each task becomes a body. States are read by the entry `load`; the entry
+    Each stage becomes a program, and each of its tasks a body. States are read by the entry `load`; the entry
     `main` (`step`, if states are written) runs the bodies as the schedule says,
     with `read_inputs` before those that need inputs of another micro-batch and
     `write_outputs` after those that give outputs; a loop of the schedule is a
@@ -75,12 +75,30 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     target wants it. What the target needs beside (scratch, packed weights)
     `plan-choose-forms` adds.
 
-    Refuses ops that no command executes, and modules with more than one entry.
+    Refuses ops that no command executes, two entries of one kind, and tasks that
+    pass something on and do not run on their micro-batches in order.
 
     ```mlir
     %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8xf32>, tensor<16x8xf32>) -> tensor<4x16xf32>
     // becomes, in the body @forward
     plan.gemm @x[4x8xf32], @w[8x16xf32 strides [1, 8]] -> @y[4x16xf32]
+    ```
+    and with an edge that takes %y to stage 1
+    ```mlir
+    plan.gemm @x[4x8xf32], @w[8x16xf32 strides [1, 8]] -> @y[4x16xf32]
+    plan.record "forward_0_to_forward_1"
+    // and the body @send_forward_0_to_forward_1
+    plan.wait "forward_0_to_forward_1" of @forward on forward_0_to_forward_1
+    plan.send @y[4x16xf32] to pp + 1 tag 0 on forward_0_to_forward_1
+    plan.record "sent" on forward_0_to_forward_1
+    plan.wait "sent"
+    // and, in the program of stage 1, the body @receive_forward_0_to_forward_1
+    plan.record "free"
+    plan.wait "free" on forward_0_to_forward_1
+    plan.recv @received[4x16xf32] from pp - 1 tag 0 on forward_0_to_forward_1
+    plan.record "received" on forward_0_to_forward_1
+    // whose body @forward begins with
+    plan.wait "received" of @receive_forward_0_to_forward_1
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
@@ -263,9 +281,13 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
       its buffers need, a view outside its buffer for some coordinate;
     - a wait that can never end, two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
-      different orders, messages sent and not received, bytes that other ranks
+      different orders, bytes that other ranks
       access outside the space where the target that the bodies' engine names
       lets them;
+    - messages that do not come to an end: all stages are replayed together, every
+      turn of every loop, with a message passing on when both its ends have come to
+      it and nothing buffered. No stream has a choice, so whether a step ends
+      depends on no duration (`lib/Plan/Check/Rendezvous.h`);
     - a body that runs more than once, or that reads or writes a part of what is
       split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has

@@ -66,6 +66,23 @@ static StringRef getDecided(func::FuncOp entry) {
   return chosen ? chosen.getValue() : StringRef();
 }
 
+/// The turns [first, last) that remain a loop; the others are written out.
+/// Transfers run ahead and behind: the first two micro-batches of a task and
+/// the last two stand outside of loops, so that the turns of one find alike
+/// what has been sent and received.
+static std::pair<int64_t, int64_t> getLoopTurns(const pipeline::Loop &loop,
+                                                int64_t microBatches) {
+  constexpr int64_t kOutside = 2;
+  int64_t first = 0, last = loop.trips;
+  for (const pipeline::Task &task : loop.tasks) {
+    first = std::max(first, kOutside - task.microBatch);
+    last = std::min(last, microBatches - kOutside - task.microBatch);
+  }
+  // Turns that are further apart are written out, and one is no loop.
+  return loop.step == 1 && last - first > 1 ? std::pair(first, last)
+                                            : std::pair(loop.trips, loop.trips);
+}
+
 /// The schedule of that name; of `auto` the fastest that is found for what the
 /// tasks of the step take, which a remark tells.
 static llvm::Expected<pipeline::Schedule>
@@ -164,15 +181,20 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
       });
     std::vector<Part> &parts = result.parts.emplace_back();
     for (const pipeline::Loop &loop : pipeline::fold(list)) {
-      // Turns that are further apart are written out.
-      bool isLoop = loop.trips > 1 && loop.step == 1;
-      for (int64_t turn = 0; turn < (isLoop ? 1 : loop.trips); ++turn) {
+      auto add = [&](int64_t turn, int64_t trips) {
         Part &added = parts.emplace_back();
-        added.trips = isLoop ? loop.trips : 1;
+        added.trips = trips;
         for (const pipeline::Task &task : loop.tasks)
           added.runs.push_back({{getHome(task.kind), task.chunk},
                                 task.microBatch + turn * loop.step});
-      }
+      };
+      auto [first, last] = getLoopTurns(loop, microBatches);
+      for (int64_t turn = 0; turn < first; ++turn)
+        add(turn, 1);
+      if (first < last)
+        add(first, last - first);
+      for (int64_t turn = last; turn < loop.trips; ++turn)
+        add(turn, 1);
     }
   }
   return result;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <sys/mman.h>
 
 namespace accel::rt {
@@ -18,13 +19,34 @@ bool isMail(const Command &command) {
          std::holds_alternative<GroupCommand>(command.what);
 }
 
-bool usesMail(const Executable &executable) {
-  for (const Program &program : executable.programs)
+/// How many letters a rank may have on their way to another one: of each stream
+/// as many as one command posts.
+size_t countLetters(const Executable &executable) {
+  size_t most = 0;
+  for (const Program &program : executable.programs) {
+    using Peer = std::pair<std::string, int64_t>; // along an axis, so far away
+    std::map<Peer, std::map<std::string, size_t>> streams;
     for (const Body &body : program.bodies)
-      for (const Command &command : body.commands)
-        if (isMail(command))
-          return true;
-  return false;
+      for (const Command &command : body.commands) {
+        std::map<Peer, size_t> posted;
+        if (auto *send = std::get_if<SendCommand>(&command.what))
+          ++posted[{send->axis, send->delta}];
+        if (auto *group = std::get_if<GroupCommand>(&command.what))
+          for (const SendCommand &send : group->sends)
+            ++posted[{send.axis, send.delta}];
+        for (auto &[peer, count] : posted) {
+          size_t &known = streams[peer][command.stream];
+          known = std::max(known, count);
+        }
+      }
+    for (auto &[peer, counts] : streams) {
+      size_t sum = 0;
+      for (auto &[stream, count] : counts)
+        sum += count;
+      most = std::max(most, sum);
+    }
+  }
+  return most;
 }
 
 } // namespace
@@ -77,13 +99,15 @@ Status HostMemory::create(const Executable &executable, bool withArenas,
       }
   }
   uint64_t all = static_cast<uint64_t>(ranks);
-  uint64_t mail = usesMail(executable) ? all * all : 0;
+  lettersOfPair = countLetters(executable);
+  uint64_t pairs = lettersOfPair > 0 ? all * all : 0;
   sharedStride = static_cast<int64_t>((bytesOfArena + page - 1) / page * page);
 
   PageCursor cursor;
   uint64_t barriersAt =
       cursor.take(channels.size() * all * sizeof(BarrierCell));
-  uint64_t mailAt = cursor.take(mail * sizeof(Mailbox));
+  uint64_t mailAt = cursor.take(pairs * sizeof(Mailbox));
+  uint64_t lettersAt = cursor.take(pairs * lettersOfPair * sizeof(Letter));
   uint64_t arenasAt = cursor.take(count * static_cast<uint64_t>(sharedStride));
   uint64_t stagings = count * wired.size();
   uint64_t wiresAt = cursor.take(stagings * sizeof(Wire));
@@ -108,6 +132,7 @@ Status HostMemory::create(const Executable &executable, bool withArenas,
   // touching them all would cost memory that few plans need.
   barriers = reinterpret_cast<BarrierCell *>(base + barriersAt);
   mailboxes = reinterpret_cast<Mailbox *>(base + mailAt);
+  allLetters = reinterpret_cast<Letter *>(base + lettersAt);
   arenas = base + arenasAt;
   allWires = reinterpret_cast<Wire *>(base + wiresAt);
   allStaging = reinterpret_cast<Staging *>(base + stagingsAt);

@@ -24,11 +24,9 @@ struct alignas(64) Letter {
   int64_t strides[kMaxRank] = {};
 };
 
-/// The letters between one ordered pair of ranks. `posted` and `taken` count.
+/// What counts the letters between one ordered pair of ranks.
 struct alignas(64) Mailbox {
-  static constexpr int kLetters = 16;
   Word posted{0}, taken{0};
-  Letter letters[kLetters];
 };
 
 /// Barriers are told apart by axes and stream: two streams may be in
@@ -60,6 +58,14 @@ public:
   Mailbox &mailbox(int64_t from, int64_t to) {
     return mailboxes[from * ranks + to];
   }
+  /// The letters between a pair, `numLetters` of them: as many as all streams
+  /// of a rank may have posted to another one at once, so that none waits for
+  /// what another stream has to receive first.
+  Letter *letters(int64_t from, int64_t to) {
+    return allLetters +
+           static_cast<uint64_t>(from * ranks + to) * lettersOfPair;
+  }
+  size_t numLetters() const { return lettersOfPair; }
   /// Whether a rank is one of this machine's. All but the barriers is for
   /// those.
   bool isHere(int64_t rank) const { return slot(rank) >= 0; }
@@ -125,6 +131,8 @@ private:
   std::atomic<int64_t> *heardAt = nullptr;
   BarrierCell *barriers = nullptr;
   Mailbox *mailboxes = nullptr;
+  Letter *allLetters = nullptr;
+  size_t lettersOfPair = 0;
   char *arenas = nullptr;
   int64_t sharedStride = 0;
   uint64_t bytesOfArena = 0;

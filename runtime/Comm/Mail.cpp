@@ -16,6 +16,7 @@ constexpr int kSleepMilliseconds = 50;
 /// A send or receive with its peer and the place of its view among addresses.
 struct Item {
   Mailbox *mailbox;
+  Letter *letters; ///< Between the two.
   int64_t tag;
   size_t address;
   const View *view;
@@ -87,10 +88,11 @@ private:
 
   Status post(Item &send, Address address) {
     ACCEL_RT_RETURN_IF_ERROR(waitUntil(send.mailbox->taken, [&] {
-      for (Letter &letter : send.mailbox->letters) {
+      for (size_t i = 0; i < self.memory.numLetters(); ++i) {
         uint32_t free = Letter::Free;
-        if (letter.state.compare_exchange_strong(free, Letter::Writing)) {
-          send.letter = &letter;
+        if (send.letters[i].state.compare_exchange_strong(free,
+                                                          Letter::Writing)) {
+          send.letter = &send.letters[i];
           return true;
         }
       }
@@ -111,11 +113,13 @@ private:
   Status take(Item &recv, Address address) {
     Letter *found = nullptr;
     ACCEL_RT_RETURN_IF_ERROR(waitUntil(recv.mailbox->posted, [&] {
-      for (Letter &letter : recv.mailbox->letters)
+      for (size_t i = 0; i < self.memory.numLetters(); ++i) {
+        Letter &letter = recv.letters[i];
         if (letter.state.load() == Letter::Posted && letter.tag == recv.tag) {
           found = &letter;
           return true;
         }
+      }
       return false;
     }));
     if (self.moves)
@@ -197,10 +201,12 @@ Status prepareMail(const Program &program, const Command &command,
                            inQuotes(program.buffers[send.view.buffer].space));
     if (!self.memory.isHere(peer)) {
       letters.push_back({true, peer, send.tag, &send.view});
-      made->remoteItems.push_back({nullptr, send.tag, address++, &send.view});
+      made->remoteItems.push_back(
+          {nullptr, nullptr, send.tag, address++, &send.view});
       return Status();
     }
-    made->sends.push_back({&self.memory.mailbox(self.rank, peer), send.tag,
+    made->sends.push_back({&self.memory.mailbox(self.rank, peer),
+                           self.memory.letters(self.rank, peer), send.tag,
                            address++, &send.view});
     return Status();
   };
@@ -211,12 +217,13 @@ Status prepareMail(const Program &program, const Command &command,
     if (!self.memory.isHere(peer)) {
       letters.push_back({false, peer, recv.tag, &recv.view});
       made->remoteItems.push_back(
-          {nullptr, recv.tag, address++, &recv.view,
+          {nullptr, nullptr, recv.tag, address++, &recv.view,
            std::make_unique<HostView>(recv.view, isShared, self)});
       return Status();
     }
     made->recvs.push_back(
-        {&self.memory.mailbox(peer, self.rank), recv.tag, address++, &recv.view,
+        {&self.memory.mailbox(peer, self.rank),
+         self.memory.letters(peer, self.rank), recv.tag, address++, &recv.view,
          std::make_unique<HostView>(recv.view, isShared, self)});
     return Status();
   };
@@ -231,10 +238,6 @@ Status prepareMail(const Program &program, const Command &command,
     for (const RecvCommand &one : group.recvs)
       ACCEL_RT_RETURN_IF_ERROR(addRecv(one));
   }
-  if (made->sends.size() > Mailbox::kLetters)
-    return Status::error(
-        "expected at most " + std::to_string(Mailbox::kLetters) +
-        " sends in a group, found " + std::to_string(made->sends.size()));
   if (!letters.empty() && self.moves)
     made->remote = makeLetters(letters, command.stream, self);
   task = std::move(made);

@@ -23,13 +23,12 @@ struct alignas(64) RankControl {
   /// beyond share the last place): an index into the list of the program's
   /// commands (Program::bodies in order), or one of those below; the two last
   /// are said of the first stream, and kIdle of the others.
-  static constexpr int kStreams = 4;
+  static constexpr int kStreams = 16;
   static constexpr int64_t kIdle = -1, kLoading = -1, kBetweenRuns = -2,
                            kSaving = -3;
-  std::atomic<int64_t> command[kStreams] = {
-      {kLoading}, {kIdle}, {kIdle}, {kIdle}};
+  std::atomic<int64_t> command[kStreams]; ///< All idle, as they begin.
   /// The micro-batch that each is of, where a loop turns; -1 outside loops.
-  std::atomic<int64_t> microBatch[kStreams] = {{-1}, {-1}, {-1}, {-1}};
+  std::atomic<int64_t> microBatch[kStreams];
   /// Whether the rank waits for others: then a hang is not its doing.
   std::atomic<bool> waiting{false};
   /// How many barriers it came to: ranks of a program come to the same ones.
@@ -47,6 +46,14 @@ struct alignas(64) RankControl {
   int32_t threads = 0;
   /// The rank's error, if state is Failed.
   char message[2048] = {};
+
+  RankControl() {
+    static_assert(kLoading == kIdle);
+    for (int stream = 0; stream < kStreams; ++stream) {
+      command[stream] = kIdle;
+      microBatch[stream] = -1;
+    }
+  }
 };
 
 /// What a training step reports, in the order of kStepReports.

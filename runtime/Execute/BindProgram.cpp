@@ -15,8 +15,20 @@ constexpr int kPoison = 0xff;
 constexpr int64_t kPoisonedAtOnce = int64_t(64) << 20;
 
 /// Items of a stream, or more where one segment has them: thousands of
-/// micro-batches are joined in between, which takes no time of theirs.
+/// micro-batches are joined in between, which takes no time of theirs. Not
+/// where a rank exchanges messages: one that is posted ahead meets another rank
+/// that may wait for what this one enqueues later.
 constexpr size_t kEnqueuedAtOnce = 4096;
+
+bool hasMessages(const Program &program) {
+  for (const Body &body : program.bodies)
+    for (const Command &command : body.commands)
+      if (std::holds_alternative<SendCommand>(command.what) ||
+          std::holds_alternative<RecvCommand>(command.what) ||
+          std::holds_alternative<GroupCommand>(command.what))
+        return true;
+  return false;
+}
 
 class CoordinateTask : public HostTask {
 public:
@@ -307,18 +319,24 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
                                          size_t firstEvent) {
   EventCounts counts(program, entry);
   BoundEntry bound;
+  const bool isWhole = hasMessages(program);
+  size_t enqueued = 0;
   bound.touched.resize(arenas.size());
   for (size_t l = 0; l < entry.loops.size(); ++l) {
     const Loop &loop = entry.loops[l];
     BoundLoop &turns = bound.loops.emplace_back();
     turns.trips = static_cast<uint32_t>(loop.trips);
-    for (const auto &runs : counts.segmentsOf(l)) {
+    for (size_t s = 0; s < loop.segments.size(); ++s) {
+      const auto &runs = counts.segmentsOf(l)[s];
       std::vector<Step> &steps = turns.segments.emplace_back().steps;
       for (const EventCounts::RunRef &run : runs)
         addRun(loop, run, counts, firstEvent, bound, steps);
       for (const Step &step : steps)
         bound.spans += turns.trips * spansOf(*step.work);
-      plan.capacity = std::max(plan.capacity, steps.size());
+      enqueued += static_cast<size_t>(turns.trips) *
+                  (loop.segments[s].capturable ? 1 : steps.size());
+      plan.capacity =
+          std::max(plan.capacity, isWhole ? enqueued : steps.size());
     }
   }
   return bound;

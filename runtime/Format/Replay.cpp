@@ -12,8 +12,8 @@
 namespace accel::rt {
 namespace {
 
-/// Each is a thread.
-constexpr size_t kMaxStreams = 8;
+/// Each is a thread. A rank of four chunks of a pipeline has eighteen.
+constexpr size_t kMaxStreams = 40;
 /// Ranges that one access may meet, on average, before the plan is refused:
 /// what keeps the time of the check in proportion to the file.
 constexpr int64_t kWorkPerAccess = 256, kWorkToStart = 1 << 20;

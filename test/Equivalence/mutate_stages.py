@@ -1,7 +1,7 @@
 """Spoils the schedule of a local program of several stages in every way that is
 one change of a line, and asserts that the proof refuses each: edges that are gone,
-or come from another result of the same type; runs that are gone, doubled or
-exchanged with the next; tasks of another stage; another number of stages.
+or come from another result of the same type; runs that are gone, doubled or, if
+of one micro-batch, exchanged with the next; tasks of another stage; another number of stages.
 
 usage: mutate_stages.py local.mlir train.mlir least [same...]
 
@@ -49,12 +49,17 @@ def mutants():
                     if type == types[task][result] and (other, index) != (task, result):
                         new = line.replace(f"@{task} {result} ->", f"@{other} {index} ->")
                         yield f"{line.strip()} from @{other} {index}", changed(new)
-        run = re.match(r"\s*dist\.run @(\w+)\[", line)
+        run = re.match(r"\s*dist\.run @(\w+)\[(.*)\]", line)
         if run:
             yield f"no {line.strip()}", changed()
             yield f"{line.strip()} twice", changed(line, line)
             after = lines[number + 1]
-            if "dist.run" in after:
+            next = re.match(r"\s*dist\.run @(\w+)\[(.*)\]", after)
+            # Micro-batches have nothing of each other: another order of them is
+            # another schedule.
+            apart = next and next[2] != run[2] and not any(
+                re.match("(count|prepare|update)", name) for name in (run[1], next[1]))
+            if next and not apart:
                 text = "\n".join(lines[:number] + [after, line] + lines[number + 2:])
                 yield f"{line.strip()} after {after.strip()}", text
         stage = re.search(r"#dist\.task<\w+ stage (\d)", line)

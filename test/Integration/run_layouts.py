@@ -2,15 +2,16 @@
 """Trains a model (a folder of ../shared/models/train, or of acc-export's) in many layouts and
 compares each with one rank:
 
-  run_layouts.py MODEL [--layouts A;B] [--every N] [--experts] [--single] --work DIR
+  run_layouts.py MODEL [--layouts A;B] [--every N] [--experts|--pipelines] [--single] --work DIR
 
 A layout is `mesh`, `mesh micro_batches stage`, or these and settings: "dp=2,tp=2 2 3
-sequence_parallelism=true". In
+sequence_parallelism=true", among which schedule=NAME is that of a pipeline. In
 float64, SGD without clipping: losses, the norm of the gradients, every gradient and the
 weights after three steps, to 1e-9; then with AdamW and clipping losses and weights. Every
 compile proves that the split program is the whole one, and the plan the split one. Without
 --layouts all of up to eight ranks that the batch allows, of which --every takes each Nth; with
---experts those that have an axis ep, too.
+--experts those that have an axis ep, too, with --pipelines those of every schedule of two to
+four stages.
 With --single the layouts compute in float32, with SGD, and must be within 1e-5 of one rank's
 float64. Where the folder has expected.json, one rank's losses and norms must be those, of PyTorch.
 Prints each comparison."""
@@ -51,6 +52,17 @@ def all_layouts(batch, experts=(1,)):
                         yield f"{mesh} {parts} {stage} cp.strategy=ring"
 
 
+SCHEDULES = ("gpipe", "1f1b", "eager-1f1b", "interleaved:2")
+
+
+def all_pipelines(batch):
+    """Every schedule, of 2, 3 and 4 stages, alone and beside ZeRO and tensor parallelism."""
+    for stages, schedule, parts, (axes, zero) in itertools.product(
+            (2, 3, 4), SCHEDULES, (1, 2, 4, 8), (("", 0), ("dp_shard=2,", 1), ("dp_shard=2,", 3), ("tp=2,", 0))):
+        if batch % (parts * (2 if "dp" in axes else 1)) == 0:
+            yield f"{axes}pp={stages} {parts} {zero} schedule={schedule}"
+
+
 def largest(found, expected):
     """The largest difference of a tensor, relative to what is in it, and its name."""
     if found.keys() != expected.keys():
@@ -77,7 +89,8 @@ class Model:
         executable = self.work / "model.accx"
         flags = ["--mesh", mesh] if mesh else []
         flags += ["--set", f"zero_stage={stage}"] if stage != "0" else []
-        flags += [word for setting in settings for word in ("--set", setting)]
+        for setting in settings:
+            flags += [f"--{setting}"] if setting.startswith("schedule=") else ["--set", setting]
         flags += [] if single else ["--dtype=f64"]
         run("acc-opt", self.file, "--train", "--loss", self.loss, "--entries=step",
             *OPTIMIZERS[optimizer], *self.dims, *flags, "--micro-batches", parts, "-o", executable)
@@ -112,13 +125,15 @@ def main():
     parser.add_argument("--layouts", default="")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--experts", action="store_true")
+    parser.add_argument("--pipelines", action="store_true")
     parser.add_argument("--single", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     options = parser.parse_args()
     model = Model(options.model, options.work)
     layouts = [layout for layout in options.layouts.split(";") if layout]
-    layouts = layouts or list(all_layouts(
-        model.batch, (2, 4, 8) if options.experts else (1,)))[::options.every]
+    every = (all_pipelines(model.batch) if options.pipelines else
+             all_layouts(model.batch, (2, 4, 8) if options.experts else (1,)))
+    layouts = layouts or list(every)[::options.every]
     count = 0
     for optimizer in ["sgd"] if options.single else OPTIMIZERS:
         one, gradients, weights = model.train(optimizer, "")

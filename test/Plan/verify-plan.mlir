@@ -214,20 +214,6 @@ module {
 // -----
 
 dist.mesh @m ["dp" = 2]
-plan.program @unreceived stage 0 ranks 2 mesh @m {
-  plan.arena shared 64 bytes
-  plan.buffer @a : activation shared at 0, 64 bytes
-  plan.body @f engine cpu {
-    plan.fill @a[16xf32] with 1.0
-    // expected-error @below {{sends what no rank receives}}
-    plan.send @a[16xf32] to dp + 1 tag 0
-  }
-  plan.entry @forward { plan.segment cpu { plan.run @f } }
-}
-
-// -----
-
-dist.mesh @m ["dp" = 2]
 plan.program @meeting stage 0 ranks 2 mesh @m {
   plan.arena shared 256 bytes
   plan.buffer @a : activation shared at 0, 64 bytes
@@ -338,27 +324,6 @@ plan.program @last_turn stage 0 ranks 1 mesh @m {
   plan.entry @forward {
     plan.segment cpu { plan.run @f }
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 1 } }
-  }
-}
-
-// -----
-
-// As many messages come as go: three are sent, one is received.
-dist.mesh @m ["mb" = 3, "dp" = 2]
-plan.program @messages stage 0 ranks 2 mesh @m {
-  plan.arena shared 64 bytes
-  plan.buffer @a : activation shared at 0, 64 bytes
-  plan.body @f engine cpu {
-    plan.fill @a[16xf32] with 1.0
-    plan.send @a[16xf32] to dp + 1 tag 0
-  }
-  plan.body @g engine cpu {
-    // expected-error @below {{sends what no rank receives}}
-    plan.recv @a[16xf32] from dp - 1 tag 0
-  }
-  plan.entry @forward {
-    plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn } }
-    plan.segment cpu { plan.run @g }
   }
 }
 

@@ -1,7 +1,7 @@
 // RUN: rm -rf %t && mkdir %t
-// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --micro-batches=4 --compile-to=local -o %t/1f1b.mlir
+// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --micro-batches=8 --compile-to=local -o %t/1f1b.mlir
 // RUN: FileCheck %s < %t/1f1b.mlir
-// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --micro-batches=4 --schedule=gpipe --compile-to=local -o %t/gpipe.mlir
+// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --micro-batches=8 --schedule=gpipe --compile-to=local -o %t/gpipe.mlir
 // RUN: FileCheck %s --check-prefix=GPIPE < %t/gpipe.mlir
 // RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --compile-to=local -o %t/one.mlir
 // RUN: FileCheck %s --check-prefix=ONE < %t/one.mlir
@@ -28,22 +28,40 @@
 // CHECK: nn.state = @w1
 // CHECK: dist.task = #dist.task<update stage 1 round 2>
 
-// CHECK-LABEL: dist.schedule @step_schedule entry @step micro_batches 4
+// The first two micro-batches of a task and the last two are outside of loops: what
+// has been sent and received is alike in all turns.
+// CHECK-LABEL: dist.schedule @step_schedule entry @step micro_batches 8
 // CHECK-NEXT: dist.stage 0 {
 // CHECK-NEXT:   dist.run @forward_0[0]
+// CHECK-NEXT:   dist.run @forward_0[1]
+// CHECK-NEXT:   dist.run @backward_0[0]
+// CHECK-NEXT:   dist.run @forward_0[2]
+// CHECK-NEXT:   dist.run @backward_0[1]
 // CHECK-NEXT:   dist.loop 3 {
-// CHECK-NEXT:     dist.run @forward_0[turn + 1]
-// CHECK-NEXT:     dist.run @backward_0[turn]
+// CHECK-NEXT:     dist.run @forward_0[turn + 3]
+// CHECK-NEXT:     dist.run @backward_0[turn + 2]
 // CHECK-NEXT:   }
-// CHECK-NEXT:   dist.run @backward_0[3]
+// CHECK-NEXT:   dist.run @forward_0[6]
+// CHECK-NEXT:   dist.run @backward_0[5]
+// CHECK-NEXT:   dist.run @forward_0[7]
+// CHECK-NEXT:   dist.run @backward_0[6]
+// CHECK-NEXT:   dist.run @backward_0[7]
 // CHECK-NEXT:   dist.run @update_0[0]
 // CHECK-NEXT:   dist.run @update_0_round_1[0]
 // CHECK-NEXT: }
 // CHECK-NEXT: dist.stage 1 {
+// CHECK-NEXT:   dist.run @forward_1[0]
+// CHECK-NEXT:   dist.run @backward_1[0]
+// CHECK-NEXT:   dist.run @forward_1[1]
+// CHECK-NEXT:   dist.run @backward_1[1]
 // CHECK-NEXT:   dist.loop 4 {
-// CHECK-NEXT:     dist.run @forward_1[turn]
-// CHECK-NEXT:     dist.run @backward_1[turn]
+// CHECK-NEXT:     dist.run @forward_1[turn + 2]
+// CHECK-NEXT:     dist.run @backward_1[turn + 2]
 // CHECK-NEXT:   }
+// CHECK-NEXT:   dist.run @forward_1[6]
+// CHECK-NEXT:   dist.run @backward_1[6]
+// CHECK-NEXT:   dist.run @forward_1[7]
+// CHECK-NEXT:   dist.run @backward_1[7]
 // CHECK-NEXT:   dist.run @update_1[0]
 // CHECK-NEXT:   dist.run @update_1_round_2[0]
 // CHECK-NEXT: }
@@ -52,14 +70,22 @@
 // CHECK: dist.edge @update_1 {{[0-9]+}} -> @update_0_round_1
 // CHECK: dist.edge @update_0_round_1 {{[0-9]+}} -> @update_1_round_2
 
-// GPIPE-LABEL: dist.schedule @step_schedule entry @step micro_batches 4
+// GPIPE-LABEL: dist.schedule @step_schedule entry @step micro_batches 8
 // GPIPE-NEXT: dist.stage 0 {
+// GPIPE-NEXT:   dist.run @forward_0[0]
+// GPIPE-NEXT:   dist.run @forward_0[1]
 // GPIPE-NEXT:   dist.loop 4 {
-// GPIPE-NEXT:     dist.run @forward_0[turn]
+// GPIPE-NEXT:     dist.run @forward_0[turn + 2]
 // GPIPE-NEXT:   }
+// GPIPE-NEXT:   dist.run @forward_0[6]
+// GPIPE-NEXT:   dist.run @forward_0[7]
+// GPIPE-NEXT:   dist.run @backward_0[0]
+// GPIPE-NEXT:   dist.run @backward_0[1]
 // GPIPE-NEXT:   dist.loop 4 {
-// GPIPE-NEXT:     dist.run @backward_0[turn]
+// GPIPE-NEXT:     dist.run @backward_0[turn + 2]
 // GPIPE-NEXT:   }
+// GPIPE-NEXT:   dist.run @backward_0[6]
+// GPIPE-NEXT:   dist.run @backward_0[7]
 
 // Of one micro-batch, what is reported of the last stage waits for the update.
 // ONE-LABEL: dist.schedule @step_schedule entry @step micro_batches 1
@@ -71,14 +97,14 @@
 module attributes {accel.phase = "nn"} {
 nn.state @w0 : tensor<8x8xf32> = dense<0.5>
 nn.state @w1 : tensor<8x8xf32> = dense<0.25>
-func.func @main(%x: tensor<4x8xf32> {nn.input = "x"}, %w0: tensor<8x8xf32> {nn.state = @w0},
+func.func @main(%x: tensor<16x8xf32> {nn.input = "x"}, %w0: tensor<8x8xf32> {nn.state = @w0},
                 %w1: tensor<8x8xf32> {nn.state = @w1})
     -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
-  %0 = nn.matmul %x, %w0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %1 = nn.tanh %0 : tensor<4x8xf32>
-  %2 = nn.matmul %1, %w1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-  %3 = nn.mul %2, %0 : tensor<4x8xf32>
-  %4 = nn.reduce sum %3 dims [0, 1] : (tensor<4x8xf32>) -> tensor<f32>
+  %0 = nn.matmul %x, %w0 : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
+  %1 = nn.tanh %0 : tensor<16x8xf32>
+  %2 = nn.matmul %1, %w1 : (tensor<16x8xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
+  %3 = nn.mul %2, %0 : tensor<16x8xf32>
+  %4 = nn.reduce sum %3 dims [0, 1] : (tensor<16x8xf32>) -> tensor<f32>
   return %4 : tensor<f32>
 }
 }

@@ -410,3 +410,45 @@ LogicalResult PlanReplay::execute(plan::WriteOp write) {
            << write.getName() << "'";
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+/// What a group sends is read while it receives.
+LogicalResult PlanReplay::checkGroup(plan::GroupOp group) {
+  SmallVector<plan::ViewAttr> reads, writes;
+  for (Operation &op : group.getBody().front()) {
+    if (auto send = dyn_cast<plan::SendOp>(op))
+      reads.push_back(send.getView());
+    if (auto recv = dyn_cast<plan::RecvOp>(op))
+      writes.push_back(recv.getView());
+  }
+  return checkApart(reads, writes);
+}
+
+LogicalResult PlanReplay::execute(plan::SendOp send) {
+  FailureOr<TermId> term = read(send.getView());
+  if (failed(term) || loading)
+    return refuse(send) << "expected no messages at load";
+  FailureOr<TermId> message = local->getMessage(send.getTag(), /*sends=*/true,
+                                                int64_t(send.getDelta()), send);
+  if (failed(message))
+    return failure();
+  if (*term != *message)
+    return refuse(send) << "sends another value than the task gives";
+  return success();
+}
+
+LogicalResult PlanReplay::execute(plan::RecvOp recv) {
+  if (loading)
+    return refuse(recv) << "expected no messages at load";
+  FailureOr<TermId> message = local->getMessage(recv.getTag(), /*sends=*/false,
+                                                int64_t(recv.getDelta()), recv);
+  if (failed(message))
+    return failure();
+  auto group = dyn_cast<plan::GroupOp>(recv->getParentOp());
+  if (group && failed(checkGroup(group)))
+    return failure();
+  return write(recv.getView(), *message);
+}

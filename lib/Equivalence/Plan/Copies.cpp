@@ -198,8 +198,10 @@ Copies::Left Copies::rename(Renaming &renaming, const Left &left) {
 
 void Copies::beginRun(plan::RunOp run, MicroBatch microBatch, int64_t turns) {
   auto used = ofBody.find(run.getTaskAttr().getAttr());
+  inUse = {};
   if (used == ofBody.end())
     return;
+  inUse = used->second;
   memory.emplace(terms);
   Renaming renaming(terms, any, microBatch, turns);
   for (unsigned number : used->second) {

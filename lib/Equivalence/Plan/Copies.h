@@ -47,8 +47,12 @@ public:
   /// Writes down what it has left; an error if other micro-batches have been
   /// taken to find something else.
   mlir::LogicalResult endRun(plan::RunOp run, MicroBatch microBatch);
-  /// The copies of the micro-batch at hand, at the places of the first ones.
+  /// The copies of the micro-batch at hand, at the places of the first ones: of
+  /// those buffers that the run's body uses.
   Memory &get() { return *memory; }
+  bool isInUse(const CopiedBytes &area) const {
+    return llvm::is_contained(inUse, &area - areas.data());
+  }
 
 private:
   using BodySet = llvm::SmallSetVector<mlir::StringAttr, 4>;
@@ -92,6 +96,7 @@ private:
   llvm::DenseMap<mlir::StringAttr, unsigned> ofBuffer;
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<unsigned>> ofBody;
   std::vector<Group> groups;
+  llvm::ArrayRef<unsigned> inUse; ///< by the run at hand
   llvm::DenseMap<std::pair<mlir::StringAttr, unsigned>, Left> left;
   std::optional<Memory> memory;
 };

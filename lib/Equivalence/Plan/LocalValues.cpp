@@ -14,15 +14,16 @@ static PieceKey getPiece(Attribute layout, Type type) {
 }
 
 LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
-  if (!llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
-    return schedule.emitOpError() << "expected one stage";
-  auto stage = *schedule.getOps<dist::StageOp>().begin();
+  SmallVector<dist::StageOp> stages(schedule.getOps<dist::StageOp>());
+  if (stage >= static_cast<int64_t>(stages.size()))
+    return schedule.emitOpError() << "expected a stage " << stage;
   auto add = [&](dist::RunOp run) {
     sections.back().runs.push_back(
         {run.getTaskAttr().getAttr(), run.getOffset()});
   };
-  sections.push_back({0, {}, stage});
-  for (Operation &op : stage.getBody().front()) {
+  dist::StageOp own = stages[stage];
+  sections.push_back({0, {}, own});
+  for (Operation &op : own.getBody().front()) {
     if (auto run = dyn_cast<dist::RunOp>(op))
       add(run);
     auto loop = dyn_cast<dist::LoopOp>(op);
@@ -30,11 +31,19 @@ LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
       continue;
     sections.push_back({int64_t(loop.getTrips()), {}, loop});
     llvm::for_each(loop.getOps<dist::RunOp>(), add);
-    sections.push_back({0, {}, stage});
+    sections.push_back({0, {}, own});
   }
-  for (auto edge : schedule.getOps<dist::EdgeOp>())
-    edges[{edge.getTargetAttr().getAttr(), edge.getArgument()}] = {
-        edge.getSourceAttr().getAttr(), edge.getResult()};
+  llvm::DenseSet<StringAttr> seen;
+  schedule.walk([&](dist::RunOp run) {
+    StringAttr name = run.getTaskAttr().getAttr();
+    if (run.getTurn() || !seen.insert(name).second)
+      repeated.insert(name);
+  });
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    End target{edge.getTargetAttr().getAttr(), edge.getArgument()};
+    edges[target] = {edge.getSourceAttr().getAttr(), edge.getResult()};
+    targets.push_back(target);
+  }
   return success();
 }
 
@@ -52,15 +61,11 @@ LogicalResult LocalValues::read() {
       return failure();
   if (sections.empty()) // of a test: the function is its one task
     sections.push_back({0, {{entry.getSymNameAttr(), 0}}, entry});
-  llvm::DenseSet<StringAttr> seen;
   for (const Section &section : sections)
-    for (auto [name, offset] : section.runs) {
-      if (section.trips || !seen.insert(name).second)
-        repeated.insert(name);
+    for (auto [name, offset] : section.runs)
       if (func::FuncOp task = tasks.lookup(name);
           task && failed(declareStates(task)))
         return failure();
-    }
   return success();
 }
 
@@ -164,21 +169,72 @@ FailureOr<TermId> LocalValues::getArgument(func::FuncOp task, unsigned number) {
   if (auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr))
     return meaning.given(Source::Input, input, piece, type.getNumElements(),
                          type.getElementType(), task);
-  auto edge = edges.find({task.getSymNameAttr(), number});
-  auto found = edge != edges.end() ? given.find(edge->second) : given.end();
-  if (found != given.end()) {
-    auto exact = found->second.values.find(meaning.getMicroBatch());
-    if (exact != found->second.values.end())
-      return exact->second;
-    // What runs once gives to all micro-batches, or takes what they all give.
-    if (!repeated.contains(edge->second.first) ||
-        !repeated.contains(task.getSymNameAttr()))
-      return lastGiven.lookup(edge->second);
-    if (std::optional<TermId> value = getGiven(found->second))
+  End target{task.getSymNameAttr(), number};
+  if (auto edge = edges.find(target); edge != edges.end()) {
+    if (getStage(edge->second) != stage)
+      return getReceived(target, edge->second);
+    if (std::optional<TermId> value =
+            getSource(edge->second, repeated.contains(target.first)))
       return *value;
   }
   return task.emitOpError() << "expected a task that gives argument " << number
                             << " to run before it";
+}
+
+/// The stage of a task at an end of an edge.
+int64_t LocalValues::getStage(End end) const {
+  auto task =
+      tasks.lookup(end.first)->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+  return task ? task.getStage() : 0;
+}
+
+/// What a task of this stage has given to one on the micro-batch at hand.
+std::optional<TermId> LocalValues::getSource(End source, bool targetRepeats) {
+  auto found = given.find(source);
+  if (found == given.end())
+    return std::nullopt;
+  auto exact = found->second.values.find(meaning.getMicroBatch());
+  if (exact != found->second.values.end())
+    return exact->second;
+  // What runs once gives to all micro-batches, or takes what they all give.
+  if (!repeated.contains(source.first) || !targetRepeats)
+    return lastGiven.lookup(source);
+  return getGiven(found->second);
+}
+
+/// What another stage gives: on every micro-batch something else, if the task
+/// there runs on each.
+TermId LocalValues::getReceived(End target, End source) {
+  func::FuncOp task = tasks.lookup(target.first);
+  auto type = cast<RankedTensorType>(task.getArgumentTypes()[target.second]);
+  PieceKey piece = PieceKey::whole(type);
+  piece.varies = repeated.contains(source.first);
+  auto name =
+      StringAttr::get(module.getContext(),
+                      target.first.getValue() + " " + Twine(target.second));
+  return meaning.given(Source::Edge, name, piece, type.getNumElements(),
+                       type.getElementType(), task);
+}
+
+FailureOr<TermId> LocalValues::getMessage(int64_t number, bool sends,
+                                          int64_t delta, Operation *op) {
+  if (number < 0 || number >= static_cast<int64_t>(targets.size()))
+    return op->emitOpError()
+           << "expected the number of an edge, found " << number;
+  End target = targets[number], source = edges.lookup(target);
+  int64_t from = getStage(source), to = getStage(target);
+  if (from == to || (sends ? from : to) != stage ||
+      delta != (sends ? to - from : from - to))
+    return op->emitOpError()
+           << "does not follow from the local program: edge " << number
+           << " goes from stage " << from << " to stage " << to;
+  if (!sends)
+    return getReceived(target, source);
+  if (std::optional<TermId> value =
+          getSource(source, repeated.contains(target.first)))
+    return *value;
+  return op->emitOpError() << "expected @" << source.first.getValue()
+                           << ", which gives what it sends, to run before it";
 }
 
 TermId LocalValues::rename(TermId term, MicroBatch from, MicroBatch to) {

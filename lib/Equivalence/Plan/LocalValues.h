@@ -1,5 +1,5 @@
-// What one rank's program in phase `local` gives: the value of every output and
-// of every state.
+// What one rank's program in phase `local` gives: the value of every output, of
+// every state, and of what other stages take.
 
 #ifndef ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H
 #define ACCEL_LIB_EQUIVALENCE_PLAN_LOCALVALUES_H
@@ -14,8 +14,10 @@
 
 namespace accel::equivalence {
 
-/// Runs the tasks of an entry as its schedule says, on value numbers: section
-/// by section, since the plan's turns are held against the schedule's.
+/// Runs the tasks of an entry on one stage as its schedule says, on value
+/// numbers: section by section, since the plan's turns are held against the
+/// schedule's. What comes along an edge from another stage is given: that it is
+/// what the task there makes is that stage's proof.
 class LocalValues {
 public:
   /// What runs once, or turn after turn.
@@ -37,9 +39,9 @@ public:
     bool changes = false;
   };
 
-  LocalValues(mlir::func::FuncOp entry, Meaning &meaning)
+  LocalValues(mlir::func::FuncOp entry, int64_t stage, Meaning &meaning)
       : module(entry->getParentOfType<mlir::ModuleOp>()), entry(entry),
-        meaning(meaning) {}
+        stage(stage), meaning(meaning) {}
   /// Finds the entry's sections, and the states that their tasks name.
   mlir::LogicalResult read();
   llvm::ArrayRef<Section> getSections() const { return sections; }
@@ -53,6 +55,12 @@ public:
   }
   /// What a state holds when a turn begins, from here on.
   void beginTurn(mlir::StringAttr state);
+  /// What an edge, by its number in the schedule, carries on the micro-batch at
+  /// hand from a stage to another one, of which `sends` says which is this one.
+  /// An error at `op` unless it goes `delta` stages on, or if it has not been
+  /// given yet.
+  mlir::FailureOr<TermId> getMessage(int64_t edge, bool sends, int64_t delta,
+                                     mlir::Operation *op);
 
   /// By name, and by micro-batch: its turn and number.
   using OutputKey =
@@ -74,14 +82,20 @@ private:
                                    mlir::Attribute layout, mlir::Type type);
   mlir::LogicalResult readSchedule(dist::ScheduleOp schedule);
 
+  using End = std::pair<mlir::StringAttr, unsigned>;
+  int64_t getStage(End end) const;
+  std::optional<TermId> getSource(End source, bool targetRepeats);
+  TermId getReceived(End target, End source);
+
   mlir::ModuleOp module;
   mlir::func::FuncOp entry;
+  int64_t stage;
   Meaning &meaning;
   std::vector<Section> sections;
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> tasks;
   llvm::DenseSet<mlir::StringAttr> changing; ///< states that tasks write
-  using End = std::pair<mlir::StringAttr, unsigned>;
-  llvm::DenseMap<End, End> edges; ///< from an argument to its result
+  llvm::DenseMap<End, End> edges;            ///< from an argument to its result
+  llvm::SmallVector<End> targets;            ///< of edges, by their numbers
   /// By tasks: on the micro-batches of their runs, and on any of them once a
   /// run has asked for one that ran in another turn.
   struct Given {

@@ -211,12 +211,7 @@ int64_t Meaning::countMicroBatches() const {
 }
 
 void Meaning::setMicroBatch(int64_t number, bool inLoop) {
-  if (inLoop)
-    microBatch = {turn, number};
-  else if (turn && number == trips - 1) // what the last turn worked on
-    microBatch = {turn, 0};
-  else
-    microBatch = {StringAttr(), number};
+  microBatch = {inLoop ? turn : StringAttr(), number};
 }
 
 LogicalResult Meaning::addCoordinate(IndexMap &map, StringAttr axis,

@@ -28,7 +28,8 @@ enum class Source {
   Input,
   FirstState, ///< what a state holds when the program is loaded
   State,      ///< what it holds when an entry begins
-  TurnState   ///< what it holds when a turn of the last loop begins
+  TurnState,  ///< what it holds when a turn of the last loop begins
+  Edge        ///< what a task of another stage gives
 };
 
 /// A collective on one tensor, in the words that both dialects have.
@@ -111,7 +112,7 @@ public:
                                      TermId operand, mlir::Operation *op);
   TermId coordinate(llvm::ArrayRef<mlir::StringAttr> axes, mlir::Type type,
                     mlir::Operation *op);
-  /// An input's or a state's piece.
+  /// An input's or a state's piece, or what comes along an edge.
   TermId given(Source source, mlir::StringAttr name, const PieceKey &piece,
                int64_t count, mlir::Type element, mlir::Operation *op);
 

@@ -2,21 +2,13 @@
 
 #include "lib/Equivalence/PlanEquivalence.h"
 
+#include "Messages.h"
 #include "Replay.h"
 #include "dialects/NN/Entry.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
-
-template <class Op> static FailureOr<Op> findOnly(ModuleOp module) {
-  auto ops = module.getOps<Op>();
-  if (!llvm::hasSingleElement(ops))
-    return module.emitError()
-           << "expected one " << Op::getOperationName() << ", found "
-           << std::distance(ops.begin(), ops.end());
-  return *ops.begin();
-}
 
 /// States are declared alike: where they begin, and what they are for.
 static LogicalResult checkStates(ModuleOp local, ModuleOp plan) {
@@ -36,11 +28,27 @@ static LogicalResult checkStates(ModuleOp local, ModuleOp plan) {
   return success();
 }
 
+/// One program against what its stage does of each entry.
+static LogicalResult verifyProgram(ModuleOp local, ModuleOp plan,
+                                   plan::ProgramOp program, dist::MeshOp mesh) {
+  Terms terms;
+  Meaning meaning(terms, mesh);
+  std::map<StringRef, LocalValues> values;
+  for (func::FuncOp entry : nn::getEntries(local)) {
+    StringRef kind = nn::stringifyEntryKind(*nn::getEntryKind(entry));
+    auto [at, isNew] =
+        values.try_emplace(kind, entry, program.getStage(), meaning);
+    if (!isNew)
+      return entry.emitOpError()
+             << "expected one entry of kind '" << kind << "', found two";
+    if (failed(at->second.read()))
+      return failure();
+  }
+  return PlanReplay(plan, program, meaning, values).run();
+}
+
 LogicalResult accel::equivalence::verifyPlanEquivalence(ModuleOp local,
                                                         ModuleOp plan) {
-  FailureOr<plan::ProgramOp> program = findOnly<plan::ProgramOp>(plan);
-  if (failed(program))
-    return failure();
   dist::MeshOp mesh = dist::MeshOp::of(plan);
   dist::MeshOp localMesh = dist::MeshOp::of(local);
   if (bool(mesh) != bool(localMesh) ||
@@ -48,17 +56,19 @@ LogicalResult accel::equivalence::verifyPlanEquivalence(ModuleOp local,
     return plan.emitError() << "expected the mesh of the local program";
   if (failed(checkStates(local, plan)))
     return failure();
-  Terms terms;
-  Meaning meaning(terms, mesh);
-  std::map<StringRef, LocalValues> values;
-  for (func::FuncOp entry : nn::getEntries(local)) {
-    StringRef kind = nn::stringifyEntryKind(*nn::getEntryKind(entry));
-    auto [at, isNew] = values.try_emplace(kind, entry, meaning);
-    if (!isNew)
-      return entry.emitOpError()
-             << "expected one entry of kind '" << kind << "', found two";
-    if (failed(at->second.read()))
+  int64_t stages =
+      mesh ? mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1) : 1;
+  SmallVector<plan::ProgramOp> programs(plan.getOps<plan::ProgramOp>());
+  if (static_cast<int64_t>(programs.size()) != stages)
+    return plan.emitError() << "expected a plan.program for each of " << stages
+                            << " stages, found " << programs.size();
+  for (auto [stage, program] : llvm::enumerate(programs)) {
+    if (program.getStage() != stage)
+      return program.emitOpError()
+             << "expected the program of stage " << stage << ", found that of "
+             << int64_t(program.getStage());
+    if (failed(verifyProgram(local, plan, program, mesh)))
       return failure();
   }
-  return PlanReplay(plan, *program, meaning, values).run();
+  return verifyMessages(plan);
 }

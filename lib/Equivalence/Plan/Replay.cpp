@@ -274,12 +274,11 @@ LogicalResult PlanReplay::execute(plan::CommandOpInterface each) {
                 plan::GroupedGemmGradOp, plan::AttentionOp,
                 plan::AttentionGradOp, plan::KernelOp, plan::CollectiveOp,
                 plan::CopyOp, plan::FillOp, plan::PackOp, plan::CoordinateOp,
-                plan::ReadOp, plan::WriteOp>(
+                plan::ReadOp, plan::WriteOp, plan::SendOp, plan::RecvOp>(
               [&](auto op) { return execute(op); })
           .Case<plan::RecordOp, plan::WaitOp>([](auto) { return success(); })
           .Default([](Operation *op) {
-            return op->emitOpError()
-                   << "has no meaning to the proof, which follows one stage";
+            return op->emitOpError() << "has no meaning to the proof";
           });
   if (failed(executed))
     return failure();
@@ -371,7 +370,10 @@ LogicalResult PlanReplay::forgetOthers(const Place &place) {
     copies.forEachTouching(
         place.space, place.first(), place.last(), place.copies,
         [&](const CopiedBytes &others) {
-          if (failed(copies.get().erase(others.space, others.begin,
+          // What the run does not use is not there, but its place may be
+          // another one's.
+          if (copies.isInUse(others) &&
+              failed(copies.get().erase(others.space, others.begin,
                                         others.begin + others.bytes, command)))
             result = failure();
         });

@@ -55,6 +55,9 @@ private:
   mlir::LogicalResult execute(plan::CoordinateOp coordinate);
   mlir::LogicalResult execute(plan::ReadOp read);
   mlir::LogicalResult execute(plan::WriteOp write);
+  mlir::LogicalResult execute(plan::SendOp send);
+  mlir::LogicalResult execute(plan::RecvOp recv);
+  mlir::LogicalResult checkGroup(plan::GroupOp group);
   mlir::FailureOr<TermId> readPacked(plan::GemmOp gemm, plan::ViewAttr packed);
   ValueId getPacked(mlir::Attribute form, llvm::ArrayRef<int64_t> shape,
                     TermId elements, int64_t bytes, mlir::Operation *op);

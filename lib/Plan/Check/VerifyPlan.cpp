@@ -5,6 +5,7 @@
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
 
+#include "Rendezvous.h"
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
 
@@ -28,7 +29,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
           failed(Replay(program, buffers).run()))
         return signalPassFailure();
     }
-    if (failed(checkMessages()))
+    if (failed(checkRendezvous(getOperation())))
       signalPassFailure();
   }
 
@@ -221,35 +222,6 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
       return WalkResult::advance();
     });
     return failure(result.wasInterrupted());
-  }
-
-  /// Every message that is sent is received: stages are programs of their own.
-  LogicalResult checkMessages() {
-    std::map<std::tuple<std::string, int64_t, int64_t>,
-             std::pair<int64_t, Operation *>>
-        open;
-    getOperation().walk([&](RunOp run) {
-      auto program = run->getParentOfType<ProgramOp>();
-      program.lookupSymbol<BodyOp>(run.getTask()).walk([&](Operation *op) {
-        if (auto send = dyn_cast<SendOp>(op)) {
-          auto &entry = open[{send.getAxis().str(), int64_t(send.getDelta()),
-                              int64_t(send.getTag())}];
-          entry.first += run.getTrips();
-          entry.second = op;
-        } else if (auto recv = dyn_cast<RecvOp>(op)) {
-          auto &entry = open[{recv.getAxis().str(), -int64_t(recv.getDelta()),
-                              int64_t(recv.getTag())}];
-          entry.first -= run.getTrips();
-          entry.second = op;
-        }
-      });
-    });
-    for (auto &[key, entry] : open)
-      if (entry.first != 0)
-        return entry.second->emitOpError()
-               << (entry.first > 0 ? "sends what no rank receives"
-                                   : "receives what no rank sends");
-    return success();
   }
 
   Space exchange; ///< where other ranks may read and write

@@ -32,19 +32,23 @@ BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   return buffer;
 }
 
+EntryLowering::EntryLowering(SharedProgram &shared, func::FuncOp entry,
+                             dist::ScheduleOp schedule, int64_t number,
+                             StringRef prefix)
+    : shared(shared), entry(entry), schedule(schedule), prefix(prefix),
+      transfers(shared, schedule, number, prefix) {
+  if (schedule)
+    stage = *std::next(schedule.getOps<dist::StageOp>().begin(), number);
+}
+
 LogicalResult EntryLowering::run(EntryOp call) {
-  if (schedule && !llvm::hasSingleElement(schedule.getOps<dist::StageOp>()))
-    return schedule.emitOpError()
-           << "pipelines end at phase 'local' so far: expected one stage, "
-              "found "
-           << llvm::range_size(schedule.getOps<dist::StageOp>());
   llvm::SetVector<Operation *> order;
   if (!schedule) {
     order.insert(entry); // a test's: a function run once
   } else {
     for (auto edge : schedule.getOps<dist::EdgeOp>())
       edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
-    schedule.walk(
+    stage.walk(
         [&](dist::RunOp run) { order.insert(findTask(run.getTaskAttr())); });
   }
   // Those of accumulators, too, which the entry does not show.
@@ -56,8 +60,8 @@ LogicalResult EntryLowering::run(EntryOp call) {
   for (Operation *task : order)
     if (failed(lowerTask(cast<func::FuncOp>(task))))
       return failure();
-  writeRunList(call);
-  return success();
+  transfers.finish(tasks);
+  return writeRunList(call);
 }
 
 BodyOp EntryLowering::createBody(StringRef name) {
@@ -110,14 +114,33 @@ static PartAttr getPart(RankedTensorType type, Attribute layoutAttr) {
   return PartAttr::get(context, type.getShape(), builder.getArrayAttr(axes));
 }
 
-/// The value that an edge carries to an argument of a task.
-Value EntryLowering::findSource(func::FuncOp task, unsigned argument) {
+/// Whether a task is of the stage at hand.
+bool EntryLowering::isOwn(FlatSymbolRefAttr name) {
+  auto task = findTask(name)->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+  return task.getStage() == static_cast<int64_t>(stage.getIndex());
+}
+
+/// Where the value lies that an edge carries to an argument of a task.
+FailureOr<Place> EntryLowering::findSource(func::FuncOp task,
+                                           BlockArgument argument) {
   auto name = FlatSymbolRefAttr::get(task.getSymNameAttr());
-  dist::EdgeOp edge = edges.lookup({name, argument});
+  unsigned number = argument.getArgNumber();
+  dist::EdgeOp edge = edges.lookup({name, number});
   if (!edge)
-    return {};
+    return task.emitOpError()
+           << "expected argument " << number << " to carry '" << nn::kStateAttr
+           << "' or '" << nn::kInputAttr << "', or an edge to it";
+  if (!isOwn(edge.getSourceAttr())) {
+    FailureOr<BufferOp> buffer = transfers.receive(edge, argument);
+    if (failed(buffer))
+      return failure();
+    return Lowering::getWhole(*buffer,
+                              cast<RankedTensorType>(argument.getType()));
+  }
+  // A task that another one reads from has been lowered before.
   func::FuncOp source = findTask(edge.getSourceAttr());
-  return source.front().getTerminator()->getOperand(edge.getResult());
+  return shared.lowering.getPlace(
+      source.front().getTerminator()->getOperand(edge.getResult()));
 }
 
 LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
@@ -134,13 +157,10 @@ LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
   }
   auto input = task.getArgAttrOfType<StringAttr>(number, nn::kInputAttr);
   if (!input) {
-    Value source = findSource(task, number);
-    if (!source)
-      return task.emitOpError() << "expected argument " << number
-                                << " to carry '" << nn::kStateAttr << "' or '"
-                                << nn::kInputAttr << "', or an edge to it";
-    // A task that another one reads from has been lowered before.
-    shared.lowering.setPlace(argument, shared.lowering.getPlace(source));
+    FailureOr<Place> source = findSource(task, argument);
+    if (failed(source))
+      return failure();
+    shared.lowering.setPlace(argument, *source);
     return success();
   }
   BufferOp &buffer = inputs[input];
@@ -193,7 +213,8 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
     return task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
   };
   // First what is read of old values, then the new ones.
-  if (failed(writeOutputs(task, bodies)))
+  if (failed(writeOutputs(task, bodies)) ||
+      failed(transfers.send(task, bodies.body)))
     return failure();
   SmallVector<std::pair<unsigned, Place>> written;
   for (auto [number, value] : llvm::enumerate(results.getOperands())) {
@@ -234,33 +255,46 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
   return success();
 }
 
-void EntryLowering::writeRunList(EntryOp call) {
+LogicalResult EntryLowering::writeRunList(EntryOp call) {
   RunListWriter list(call, shared.target.getEngine());
-  if (!schedule)
-    return list.run(tasks.front().second, 0);
-  schedule.walk([&](dist::RunOp run) {
+  if (!schedule) {
+    list.run(tasks.front().second, 0);
+    return success();
+  }
+  stage.walk([&](dist::RunOp run) {
     tasks[run.getTaskAttr().getAttr()].runs += run.getTurn() ? 2 : 1;
   });
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    if (!isOwn(edge.getSourceAttr()) || !isOwn(edge.getTargetAttr()))
+      continue;
     TaskBodies &from = tasks[edge.getSourceAttr().getAttr()],
                &to = tasks[edge.getTargetAttr().getAttr()];
     if ((from.runs > 1) == (to.runs > 1))
       to.kept.insert_range(from.inputs);
   }
+  LogicalResult result = success();
   auto runTask = [&](dist::RunOp run) {
+    if (succeeded(result))
+      result = transfers.addBefore(run, list);
     list.run(tasks[run.getTaskAttr().getAttr()], run.getOffset());
   };
-  auto stage = *schedule.getOps<dist::StageOp>().begin();
   for (Operation &op : stage.getBody().front()) {
-    if (auto run = dyn_cast<dist::RunOp>(op))
+    if (auto run = dyn_cast<dist::RunOp>(op)) {
+      transfers.goOnTo(run, list);
       runTask(run);
-    else if (auto loop = dyn_cast<dist::LoopOp>(op))
+    } else if (auto loop = dyn_cast<dist::LoopOp>(op)) {
+      transfers.goOnTo(*loop.getOps<dist::RunOp>().begin(), list);
+      if (failed(transfers.beginLoop(loop, list)))
+        return failure();
       list.loop(loop.getTrips(),
                 [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
+    }
   }
+  transfers.goOnTo({}, list);
   // Where others have read a task's inputs before it, nothing reads them again.
   for (auto &[name, bodies] : tasks)
     if (bodies.read &&
         SymbolTable::symbolKnownUseEmpty(bodies.read, shared.program))
       bodies.read.erase();
+  return result;
 }

@@ -1,6 +1,6 @@
-// Lowers the entries of `local` to a plan program: a body per task, run as its
-// schedule says. States are read at load, inputs before a task, outputs written
-// after it.
+// Lowers the entries of `local` to plan programs, one for each stage: a body
+// per task, run as its schedule says. States are read at load, inputs before a
+// task, outputs written after it.
 
 #include "EntryLowering.h"
 #include "dialects/NN/Entry.h"
@@ -26,8 +26,15 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       return signalPassFailure();
     }
     FailureOr<const Target *> chosen = findTarget(module, target);
-    if (failed(chosen) || failed(lower(entries, **chosen)))
+    if (failed(chosen))
       return signalPassFailure();
+    SymbolTable symbols(module); // without the programs
+    int64_t stages = 1;
+    if (dist::MeshOp mesh = dist::MeshOp::of(module))
+      stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    for (int64_t stage = 0; stage < stages; ++stage)
+      if (failed(lower(entries, **chosen, symbols, stage, stages)))
+        return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (function->hasAttr(dist::kTaskAttr) ||
@@ -38,11 +45,12 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       each.erase();
   }
 
-  LogicalResult lower(ArrayRef<func::FuncOp> entries, const Target &target) {
+  LogicalResult lower(ArrayRef<func::FuncOp> entries, const Target &target,
+                      const SymbolTable &symbols, int64_t stage,
+                      int64_t stages) {
     ModuleOp module = getOperation();
-    SymbolTable symbols(module);
     OpBuilder builder(entries.front());
-    ProgramOp program = createProgram(builder, entries.front());
+    ProgramOp program = createProgram(builder, entries.front(), stage, stages);
     Location loc = program.getLoc();
     builder.setInsertionPointToEnd(&program.getBody().front());
     SmallVector<EntryOp> calls{
@@ -66,9 +74,15 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
       dist::ScheduleOp schedule = findSchedule(entry);
       if (!schedule && entry.isExternal())
         return entry.emitOpError() << "expected a schedule that runs it";
+      int64_t found =
+          schedule ? llvm::range_size(schedule.getOps<dist::StageOp>()) : 1;
+      if (found != stages)
+        return entry.emitOpError() << "expected a schedule of the " << stages
+                                   << " stages of the mesh, found " << found;
       // The first entry's bodies have the plain names.
       std::string prefix = number == 0 ? "" : (call.getKind() + "_").str();
-      if (failed(EntryLowering(shared, entry, schedule, prefix).run(call)))
+      if (failed(
+              EntryLowering(shared, entry, schedule, stage, prefix).run(call)))
         return failure();
     }
     RunListWriter(shared.load, target.getEngine())
@@ -80,15 +94,19 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
     return success();
   }
 
-  ProgramOp createProgram(OpBuilder &builder, func::FuncOp entry) {
+  ProgramOp createProgram(OpBuilder &builder, func::FuncOp entry, int64_t stage,
+                          int64_t stages) {
     int64_t ranks = 1;
     FlatSymbolRefAttr mesh;
     if (dist::MeshOp only = dist::MeshOp::of(getOperation())) {
       mesh = FlatSymbolRefAttr::get(only.getSymNameAttr());
       ranks = only.getRankCount();
     }
-    return createContainer<ProgramOp>(
-        builder, entry.getLoc(), entry.getSymName(), /*stage=*/0, ranks, mesh);
+    std::string name = entry.getSymName().str();
+    if (stages > 1)
+      name += "_stage_" + std::to_string(stage);
+    return createContainer<ProgramOp>(builder, entry.getLoc(), name, stage,
+                                      ranks, mesh);
   }
 
   dist::ScheduleOp findSchedule(func::FuncOp entry) {

@@ -137,8 +137,9 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
   }
 
   static bool isOfMicroBatch(BufferOp buffer) {
-    return llvm::is_contained({Role::activation, Role::input, Role::output},
-                              buffer.getRole());
+    return llvm::is_contained(
+        {Role::activation, Role::input, Role::output, Role::communication},
+        buffer.getRole());
   }
 };
 } // namespace

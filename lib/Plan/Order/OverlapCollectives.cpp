@@ -28,11 +28,30 @@ static bool conflict(CommandOpInterface lhs, CommandOpInterface rhs) {
 }
 
 namespace {
+/// Of records, by body and event, the buffers that other bodies read when they
+/// have waited for them: what a stage sends.
+using AwaitedBuffers = llvm::DenseMap<std::pair<StringAttr, StringAttr>,
+                                      llvm::DenseSet<Attribute>>;
+
+AwaitedBuffers findAwaited(ProgramOp program) {
+  AwaitedBuffers awaited;
+  for (auto body : program.getOps<BodyOp>())
+    for (auto wait : body.getOps<WaitOp>())
+      if (FlatSymbolRefAttr recorder = wait.getBodyAttr())
+        body.walk([&](CommandOpInterface command) {
+          for (ViewAttr view : command.getReads())
+            awaited[{recorder.getAttr(), wait.getEventAttr()}].insert(
+                view.getBuffer());
+        });
+  return awaited;
+}
+
 /// One body.
 class Overlap {
 public:
-  Overlap(BodyOp body, const BufferTable &buffers)
-      : body(body), buffers(buffers) {
+  Overlap(BodyOp body, const BufferTable &buffers,
+          const AwaitedBuffers &awaited)
+      : body(body), buffers(buffers), awaited(awaited) {
     for (Operation &op : body.getBody().front())
       if (auto command = dyn_cast<CommandOpInterface>(op))
         commands.push_back(command);
@@ -64,7 +83,8 @@ public:
   }
 
 private:
-  /// The commands after a collective that need it done, in any order.
+  /// The commands after a collective that need it done, in any order: what
+  /// tells others that it is, too.
   SmallVector<CommandOpInterface> findReaders(CollectiveOp collective) {
     CommandOpInterface command = collective;
     SmallVector<CommandOpInterface> readers;
@@ -73,6 +93,14 @@ private:
         for (CommandOpInterface other : touching[view.getBuffer()])
           if (command->isBeforeInBlock(other) && conflict(command, other))
             readers.push_back(other);
+    for (auto record : body.getOps<RecordOp>()) {
+      auto read = awaited.find({body.getSymNameAttr(), record.getEventAttr()});
+      if (read != awaited.end() && command->isBeforeInBlock(record) &&
+          llvm::any_of(command.getWrites(), [&](ViewAttr view) {
+            return read->second.contains(view.getBuffer());
+          }))
+        readers.push_back(record);
+    }
     return readers;
   }
 
@@ -257,6 +285,7 @@ private:
 
   BodyOp body;
   const BufferTable &buffers;
+  const AwaitedBuffers &awaited;
   SmallVector<CommandOpInterface> commands;
   SmallVector<CollectiveOp> collectives;
   /// The other commands that touch a buffer.
@@ -273,8 +302,9 @@ struct OverlapCollectivesPass
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
+      AwaitedBuffers awaited = findAwaited(program);
       for (auto body : program.getOps<BodyOp>())
-        Overlap(body, buffers).run();
+        Overlap(body, buffers, awaited).run();
     }
   }
 };

@@ -422,3 +422,48 @@ plan.program @p stage 0 ranks 1 {
     plan.collective all_reduce most over dp (@a[4xf32]) -> @a[4xf32]
   }
 }
+
+// -----
+
+plan.program @order stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    plan.group {
+      plan.send @a[4xf32] to pp + 1 tag 0
+      // expected-error @below {{expected the receives of a group first}}
+      plan.recv @b[4xf32] from pp + 1 tag 1
+    }
+  }
+}
+
+// -----
+
+plan.program @streams stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    plan.group {
+      plan.recv @b[4xf32] from pp + 1 tag 1 on x
+      // expected-error @below {{expected a group on one stream, found 'x' and 'compute'}}
+      plan.send @a[4xf32] to pp + 1 tag 0
+    }
+  }
+}
+
+// -----
+
+plan.program @strangers stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    plan.group {
+      // expected-error @below {{expected sends and receives in a group}}
+      plan.record "x"
+    }
+  }
+}
+
+// -----
+
+plan.program @empty stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @below {{expected sends and receives, found none}}
+    plan.group {
+    }
+  }
+}

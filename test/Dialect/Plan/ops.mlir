@@ -68,10 +68,10 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.collective all_to_all over dp dim 1 wire bf16 (@s[8x4xf32]) -> @y[4x8xf32] on comm
     // CHECK: plan.group
     plan.group {
-      // CHECK-NEXT: plan.send @s[4xf32] to dp + 1 tag 7{{$}}
-      plan.send @s[4xf32] to dp + 1 tag 7
       // CHECK-NEXT: plan.recv @y[4xf32] from dp - 1 tag 7{{$}}
       plan.recv @y[4xf32] from dp - 1 tag 7
+      // CHECK-NEXT: plan.send @s[4xf32] to dp + 1 tag 7{{$}}
+      plan.send @s[4xf32] to dp + 1 tag 7
     }
     // A piece of what lies between others, on a stream, and what is left for dialects.
     // CHECK: plan.copy @y[2x2x2xf32 at 16 + dp*64 + "a b"*-4 strides [1, 2, 4]] -> @s[2x2x2xf32 at mb*32] on "side stream" releases @y[64xi8], @s[4xi8 at 4] {plan.unit = "h.0"}{{$}}

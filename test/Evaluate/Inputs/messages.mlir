@@ -8,8 +8,8 @@ module attributes {accel.phase = "plan"} {
     plan.body @b engine cpu {
       plan.read input "x" -> @x[1x2xf64] of [2/pp, 4/dp]
       plan.group {
-        plan.send @x[1x2xf64] to pp + 1 tag 0
         plan.recv @y[1x2xf64] from pp + 1 tag 1
+        plan.send @x[1x2xf64] to pp + 1 tag 0
       }
       plan.write @y[1x2xf64] of [2/pp, 4/dp] -> output "y"
     }
@@ -21,8 +21,8 @@ module attributes {accel.phase = "plan"} {
     plan.body @b engine cpu {
       plan.read input "x" -> @x[1x2xf64] of [2/pp, 4/dp]
       plan.group {
-        plan.send @x[1x2xf64] to pp - 1 tag 1
         plan.recv @y[1x2xf64] from pp - 1 tag 0
+        plan.send @x[1x2xf64] to pp - 1 tag 1
       }
       plan.write @y[1x2xf64] of [2/pp, 4/dp] -> output "y"
     }

@@ -1,0 +1,102 @@
+// What the tasks of one stage give those of others, and take from them: as
+// messages, each in bodies of its own, and where these stand in the run list.
+
+#ifndef ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
+#define ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
+
+#include "RunListWriter.h"
+#include "SharedProgram.h"
+#include "llvm/ADT/MapVector.h"
+#include <map>
+
+namespace accel::plan {
+
+/// The messages of one entry that its tasks on one stage send and receive.
+///
+/// What two tasks pass on in every micro-batch has a stream of its own at
+/// either end, a *channel*, so that no message waits for another one's: a body
+/// sends what has been made, another receives where there is room. A receive is
+/// posted one micro-batch before its reader, and a sent value is kept until two
+/// more have been made; the copies that this takes are counted from the run
+/// list, as all are. What runs once a step passes on goes between *rounds*: one
+/// group on the stream of computation, which all stages post in one order.
+///
+/// The number of an edge in its schedule is the tag of its messages.
+class StageTransfers {
+public:
+  StageTransfers(SharedProgram &shared, dist::ScheduleOp schedule,
+                 int64_t stage, llvm::StringRef prefix);
+
+  /// The buffer into which an edge's value comes; `task` waits for it at its
+  /// beginning. Requires an edge from another stage. Fails, at the edge, if
+  /// what runs for every micro-batch gives to what runs once.
+  mlir::FailureOr<BufferOp> receive(dist::EdgeOp edge,
+                                    mlir::BlockArgument argument);
+
+  /// Sends what a task whose commands are in `body` gives other stages.
+  /// Requires that its ops are lowered, and the states that it writes not yet
+  /// written.
+  mlir::LogicalResult send(mlir::func::FuncOp task, BodyOp body);
+
+  /// Ends the bodies of messages: what they send and receive is known, and so
+  /// are the bodies of all tasks, by their names.
+  void finish(const llvm::MapVector<mlir::StringAttr, TaskBodies> &tasks);
+
+  /// Adds to the list what stands between what has run and a run, or the loop
+  /// that it is the first of; for null between that and the end.
+  void goOnTo(dist::RunOp run, RunListWriter &list);
+  /// Begins a loop, whose turns send alike: adds what must have been sent
+  /// before the first one. Fails, at the loop, if they do not.
+  mlir::LogicalResult beginLoop(dist::LoopOp loop, RunListWriter &list);
+  /// Adds what stands right in front of a run. Fails, at the run, unless a task
+  /// that exchanges messages runs on its micro-batches in their order, the
+  /// first and the last outside loops.
+  mlir::LogicalResult addBefore(dist::RunOp run, RunListWriter &list);
+
+private:
+  /// When something runs: in which part of the step, and in which of its
+  /// rounds.
+  using Stretch = std::pair<int, int64_t>;
+  struct Channel {
+    BodyOp body;
+    mlir::StringAttr task; ///< this stage's
+    bool sends;
+    std::string stream;
+    llvm::DenseSet<mlir::Attribute> buffers = {}; ///< that it sends
+    llvm::DenseSet<mlir::Attribute> readers = {}; ///< other tasks that use them
+    /// The first micro-batches of which no run of the task, and of a send no
+    /// run of the body, is listed.
+    int64_t next = 0, unsent = 0;
+    /// What the first turn of the loop at hand must send.
+    std::optional<int64_t> inTurn = std::nullopt;
+  };
+
+  dist::TaskAttr getTask(mlir::FlatSymbolRefAttr name);
+  Stretch getStretch(mlir::FlatSymbolRefAttr task);
+  bool isExchange(dist::EdgeOp edge);
+  mlir::FailureOr<Channel *> getChannel(dist::EdgeOp edge, bool sends);
+  BodyOp getExchange(Stretch stretch, mlir::Location loc);
+  void addMessage(dist::EdgeOp edge, ViewAttr view, bool sends, BodyOp body,
+                  llvm::StringRef stream);
+  static void recordWhereMade(const Channel &channel, BodyOp body);
+  static std::optional<int64_t> getNeeded(const Channel &channel,
+                                          dist::RunOp run);
+  void sendUpTo(Channel &channel, int64_t end, RunListWriter &list);
+  mlir::LogicalResult addReceive(Channel &channel, dist::RunOp run,
+                                 RunListWriter &list);
+
+  SharedProgram &shared;
+  dist::ScheduleOp schedule;
+  int64_t stage;
+  std::string prefix;
+  llvm::DenseMap<mlir::Operation *, int64_t> tags; ///< of edges
+  /// By the tasks at their ends.
+  llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>,
+                  std::unique_ptr<Channel>>
+      channels;
+  std::map<Stretch, BodyOp> exchanges; ///< by the stretch that gives
+};
+
+} // namespace accel::plan
+
+#endif // ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
