@@ -24,7 +24,10 @@ LAYOUTS = {
     "zero3": ["--mesh", "dp=4", "--set", "zero_stage=3"],
     "zero3-micro": ["--mesh", "dp=4", "--set", "zero_stage=3", "--micro-batches", "2"],
     "zero3-bf16": ["--mesh", "dp=4", "--set", "zero_stage=3", "--mixed-precision=bf16"],
-    "hybrid": ["--mesh", "dp_replicate=2,dp_shard=2", "--set", "zero_stage=3"]}
+    "hybrid": ["--mesh", "dp_replicate=2,dp_shard=2", "--set", "zero_stage=3"],
+    "pipeline": ["--mesh", "pp=4", "--micro-batches", "4"],
+    "pipeline-zero3": ["--mesh", "dp_shard=2,pp=2", "--set", "zero_stage=3",
+                       "--micro-batches", "4", "--schedule", "zbv"]}
 FILES = ["checkpoint.json", "model.safetensors", "optimizer.safetensors"]
 
 

@@ -52,13 +52,14 @@ def all_layouts(batch, experts=(1,)):
                         yield f"{mesh} {parts} {stage} cp.strategy=ring"
 
 
-SCHEDULES = ("gpipe", "1f1b", "eager-1f1b", "interleaved:2")
+SCHEDULES = ("gpipe", "1f1b", "eager-1f1b", "interleaved:2", "zb-h1", "zb-h2", "zbv", "dualpipev", "auto")
 
 
 def all_pipelines(batch):
     """Every schedule, of 2, 3 and 4 stages, alone and beside ZeRO and tensor parallelism."""
     for stages, schedule, parts, (axes, zero) in itertools.product(
-            (2, 3, 4), SCHEDULES, (1, 2, 4, 8), (("", 0), ("dp_shard=2,", 1), ("dp_shard=2,", 3), ("tp=2,", 0))):
+            (2, 3, 4), SCHEDULES, (1, 2, 4, 8),
+            (("", 0), ("dp_shard=2,", 1), ("dp_shard=2,", 3), ("tp=2,", 0))):
         if batch % (parts * (2 if "dp" in axes else 1)) == 0:
             yield f"{axes}pp={stages} {parts} {zero} schedule={schedule}"
 

@@ -170,9 +170,9 @@ void Copies::follow(Group &group, ArrayRef<plan::RunTurn> runs) {
     if (isUser) {
       StringAttr source =
           user.microBatch == microBatch ? user.body : StringAttr();
-      auto [known, isNew] = group.sources.try_emplace(run.run, source);
-      if (!isNew && known->second != source)
-        known->second = {}; // not the same in all turns
+      SmallVector<StringAttr, 1> &sources = group.sources[run.run];
+      if (!llvm::is_contained(sources, source))
+        sources.push_back(source);
     }
     // What it does to its own copy is followed command by command.
     if (group.others.contains(body))
@@ -180,9 +180,9 @@ void Copies::follow(Group &group, ArrayRef<plan::RunTurn> runs) {
     if (isUser)
       user = {body, microBatch};
   }
-  for (auto [run, source] : group.sources)
-    if (source)
-      group.asked.insert(source);
+  for (auto &[run, sources] : group.sources)
+    if (!llvm::is_contained(sources, StringAttr()))
+      group.asked.insert_range(sources);
 }
 
 Copies::Left Copies::rename(Renaming &renaming, const Left &left) {
@@ -196,6 +196,33 @@ Copies::Left Copies::rename(Renaming &renaming, const Left &left) {
   return result;
 }
 
+void Copies::intersect(Left &left, const Left &other) {
+  llvm::erase_if(left.pieces, [&](const Memory::Piece &piece) {
+    return !llvm::is_contained(other.pieces, piece);
+  });
+  llvm::erase_if(left.own, [&](const Memory::OwnPiece &own) {
+    return !llvm::is_contained(other.own, own);
+  });
+}
+
+/// What the bodies, each of them in some turns, have left in a copy; none if
+/// one has not, or nobody.
+std::optional<Copies::Left> Copies::findLeft(ArrayRef<StringAttr> sources,
+                                             unsigned area) {
+  std::optional<Left> all;
+  for (StringAttr source : sources) {
+    auto found = left.find({source, area});
+    if (!source || found == left.end())
+      return std::nullopt;
+    found->second.isFound = true;
+    if (all)
+      intersect(*all, found->second);
+    else
+      all = found->second;
+  }
+  return all;
+}
+
 void Copies::beginRun(plan::RunOp run, MicroBatch microBatch, int64_t turns) {
   auto used = ofBody.find(run.getTaskAttr().getAttr());
   inUse = {};
@@ -205,12 +232,11 @@ void Copies::beginRun(plan::RunOp run, MicroBatch microBatch, int64_t turns) {
   memory.emplace(terms);
   Renaming renaming(terms, any, microBatch, turns);
   for (unsigned number : used->second) {
-    StringAttr source = groups[areas[number].group].sources.lookup(run);
-    auto found = left.find({source, number});
-    if (!source || found == left.end())
+    auto found =
+        findLeft(groups[areas[number].group].sources.lookup(run), number);
+    if (!found)
       continue;
-    found->second.isFound = true;
-    Left begins = rename(renaming, found->second);
+    Left begins = rename(renaming, *found);
     for (const Memory::Piece &piece : begins.pieces)
       memory->put(areas[number].space, piece);
     for (const Memory::OwnPiece &own : begins.own)
@@ -245,12 +271,7 @@ LogicalResult Copies::endRun(plan::RunOp run, MicroBatch microBatch) {
              << " than an earlier run of it: expected what other micro-batches "
                 "find in theirs";
     // Nobody has read what they do not agree about.
-    llvm::erase_if(known.pieces, [&](const Memory::Piece &piece) {
-      return !llvm::is_contained(found.pieces, piece);
-    });
-    llvm::erase_if(known.own, [&](const Memory::OwnPiece &own) {
-      return !llvm::is_contained(found.own, own);
-    });
+    intersect(known, found);
   }
   return success();
 }

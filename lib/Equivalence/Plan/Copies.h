@@ -19,7 +19,8 @@ namespace accel::equivalence {
 /// that as well. Then a run finds it, under its own micro-batch's name, if
 /// - the last run that has used this copy was that body's, on this micro-batch,
 ///   which is looked up run by run, turn by turn: runs are few, whatever their
-///   commands are; and
+///   commands are (where it is another body's in some turns of a loop, the run
+///   finds what they all leave alike); and
 /// - nothing else has written bytes of any copy since.
 /// Of everything else in its copies a run knows nothing. So a schedule costs
 /// what its text costs, however many micro-batches it has and keeps in flight.
@@ -61,8 +62,10 @@ private:
     int64_t slots;
     BodySet users;
     BodySet others; ///< that write bytes of copies through other buffers
-    /// Of each run the body whose run has left what it finds; null: none.
-    llvm::DenseMap<mlir::Operation *, mlir::StringAttr> sources;
+    /// Of each run the bodies whose runs have left what it finds, in a loop
+    /// those of all turns; null among them: nobody has in some.
+    llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::StringAttr, 1>>
+        sources;
     BodySet asked; ///< bodies that are such
 
     bool isLike(const Group &other) const {
@@ -87,6 +90,10 @@ private:
   static bool isCarriedOver(plan::ProgramOp program, const BodySet &users);
   void follow(Group &group, llvm::ArrayRef<plan::RunTurn> runs);
   static Left rename(Renaming &renaming, const Left &left);
+  /// What is in both.
+  static void intersect(Left &left, const Left &other);
+  std::optional<Left> findLeft(llvm::ArrayRef<mlir::StringAttr> sources,
+                               unsigned area);
 
   Terms &terms;
   int64_t microBatches;

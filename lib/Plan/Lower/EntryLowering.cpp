@@ -60,7 +60,8 @@ LogicalResult EntryLowering::run(EntryOp call) {
   for (Operation *task : order)
     if (failed(lowerTask(cast<func::FuncOp>(task))))
       return failure();
-  transfers.finish(tasks);
+  if (failed(transfers.finish()))
+    return failure();
   return writeRunList(call);
 }
 
@@ -284,8 +285,6 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
       runTask(run);
     } else if (auto loop = dyn_cast<dist::LoopOp>(op)) {
       transfers.goOnTo(*loop.getOps<dist::RunOp>().begin(), list);
-      if (failed(transfers.beginLoop(loop, list)))
-        return failure();
       list.loop(loop.getTrips(),
                 [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
     }

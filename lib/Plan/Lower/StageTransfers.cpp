@@ -1,4 +1,4 @@
-// Makes the bodies of messages, and places their runs.
+// Makes the bodies of messages.
 
 #include "StageTransfers.h"
 
@@ -8,10 +8,6 @@ using namespace accel::plan;
 
 static constexpr StringLiteral kComputeStream = "compute", kFree = "free",
                                kReceived = "received", kSent = "sent";
-
-/// What comes before the micro-batches, they themselves, and what comes after
-/// them.
-enum Part { kBefore = 1, kMicroBatches = 2, kAfter = 3 };
 
 /// What a task is called in channels: its kind and place. Entries that share
 /// a kind share streams.
@@ -155,14 +151,6 @@ FailureOr<BufferOp> StageTransfers::receive(dist::EdgeOp edge,
   return buffer;
 }
 
-/// Whether a command writes, or with `reads` reads, a buffer that is sent.
-static bool uses(const llvm::DenseSet<Attribute> &sent,
-                 CommandOpInterface command, bool reads) {
-  return llvm::any_of(
-      reads ? command.getReads() : command.getWrites(),
-      [&](ViewAttr view) { return sent.contains(view.getBuffer().getAttr()); });
-}
-
 /// Records, behind the last command of a body that writes any of the values
 /// that a channel sends, that they are made.
 void StageTransfers::recordWhereMade(const Channel &channel, BodyOp body) {
@@ -170,7 +158,9 @@ void StageTransfers::recordWhereMade(const Channel &channel, BodyOp body) {
   OpBuilder builder = OpBuilder::atBlockEnd(&block);
   for (Operation &op : llvm::reverse(block))
     if (auto command = dyn_cast<CommandOpInterface>(op);
-        command && uses(channel.buffers, command, /*reads=*/false)) {
+        command && llvm::any_of(command.getWrites(), [&](ViewAttr view) {
+          return channel.buffers.contains(view.getBuffer().getAttr());
+        })) {
       builder.setInsertionPointAfter(&op);
       break;
     }
@@ -237,138 +227,30 @@ static void finishGroup(BodyOp body) {
   }
 }
 
-void StageTransfers::finish(
-    const llvm::MapVector<StringAttr, TaskBodies> &tasks) {
+LogicalResult StageTransfers::finish() {
+  Postings postings;
+  if (!channels.empty()) {
+    auto found = findPostings(schedule);
+    if (failed(found))
+      return failure();
+    postings = std::move(*found);
+  }
+  auto getName = [](Attribute end) {
+    return cast<FlatSymbolRefAttr>(end).getAttr();
+  };
   for (auto &[ends, each] : channels) {
     Channel &channel = *each;
+    channel.posting =
+        postings.lookup({getName(ends.first), getName(ends.second)});
     finishGroup(channel.body);
     OpBuilder builder = OpBuilder::atBlockEnd(&channel.body.getBody().front());
     Location loc = channel.body.getLoc();
     RecordOp::create(builder, loc, channel.sends ? kSent : kReceived,
                      channel.stream);
-    if (!channel.sends)
-      continue;
-    WaitOp::create(builder, loc, kSent, FlatSymbolRefAttr(), kComputeStream);
-    for (auto &[name, bodies] : tasks)
-      bodies.body->walk([&, name = name](CommandOpInterface command) {
-        if (name != channel.task &&
-            (uses(channel.buffers, command, /*reads=*/true) ||
-             uses(channel.buffers, command, /*reads=*/false)))
-          channel.readers.insert(name);
-      });
+    if (channel.sends)
+      WaitOp::create(builder, loc, kSent, FlatSymbolRefAttr(), kComputeStream);
   }
   for (auto &[stretch, body] : exchanges)
     finishGroup(body);
-}
-
-//===----------------------------------------------------------------------===//
-// The run list
-//===----------------------------------------------------------------------===//
-
-void StageTransfers::goOnTo(dist::RunOp run, RunListWriter &list) {
-  Stretch next{kAfter + 1, 0};
-  if (run)
-    next = getStretch(run.getTaskAttr());
-  auto runExchanges = [&](Stretch end) {
-    while (!exchanges.empty() && exchanges.begin()->first < end) {
-      list.run(exchanges.begin()->second, 0, /*capturable=*/true);
-      exchanges.erase(exchanges.begin());
-    }
-  };
-  runExchanges(std::min(next, Stretch{kMicroBatches, 0}));
-  if (next <= Stretch{kMicroBatches, 0})
-    return;
-  for (auto &[ends, channel] : channels)
-    if (channel->sends)
-      sendUpTo(*channel, channel->next, list);
-  runExchanges(next);
-}
-
-/// The last micro-batch whose value must have been sent before a run, of a loop
-/// in its first turn. Two are kept, so that the stream has time; but what also
-/// another task reads has been sent by then, whichever micro-batch it is: so
-/// each copy goes the same way.
-std::optional<int64_t> StageTransfers::getNeeded(const Channel &channel,
-                                                 dist::RunOp run) {
-  constexpr int64_t kKept = 2;
-  Attribute task = run.getTaskAttr().getAttr();
-  if (!channel.sends)
-    return std::nullopt;
-  if (task == channel.task)
-    return static_cast<int64_t>(run.getOffset()) - kKept;
-  if (channel.readers.contains(task))
-    return run.getOffset();
-  return std::nullopt;
-}
-
-void StageTransfers::sendUpTo(Channel &channel, int64_t end,
-                              RunListWriter &list) {
-  for (; channel.unsent < end; ++channel.unsent)
-    list.run(channel.body, channel.unsent, /*capturable=*/true);
-}
-
-LogicalResult StageTransfers::beginLoop(dist::LoopOp loop,
-                                        RunListWriter &list) {
-  int64_t trips = loop.getTrips();
-  for (auto &[ends, each] : channels) {
-    Channel &channel = *each;
-    channel.inTurn.reset();
-    std::optional<int64_t> needed;
-    for (auto run : loop.getOps<dist::RunOp>())
-      needed = std::max(needed, getNeeded(channel, run));
-    if (!needed || channel.unsent > *needed + trips - 1)
-      continue;
-    sendUpTo(channel, *needed, list);
-    if (channel.unsent != *needed)
-      return loop.emitOpError()
-             << "expected all turns to find as much sent by "
-             << FlatSymbolRefAttr::get(channel.task) << ", found micro-batches "
-             << *needed << " to " << channel.unsent - 1 << " sent already";
-    channel.inTurn = *needed;
-    channel.unsent += trips;
-  }
-  return success();
-}
-
-/// A value is received before its predecessor is read.
-LogicalResult StageTransfers::addReceive(Channel &channel, dist::RunOp run,
-                                         RunListWriter &list) {
-  int64_t first = run.getOffset(), end = first + run.getTrips();
-  int64_t last = static_cast<int64_t>(schedule.getMicroBatches()) - 1;
-  if (run.getTurn() && (first == 0 || end > last))
-    return run.emitOpError()
-           << "expected the first and the last micro-batch of "
-              "a task that receives outside of loops, found "
-              "micro-batches "
-           << first << " to " << end - 1 << " in one";
-  if (first == 0)
-    list.run(channel.body, 0, /*capturable=*/true);
-  if (end <= last)
-    list.run(channel.body, first + 1, /*capturable=*/true);
-  return success();
-}
-
-LogicalResult StageTransfers::addBefore(dist::RunOp run, RunListWriter &list) {
-  for (auto &[ends, each] : channels) {
-    Channel &channel = *each;
-    int64_t first = run.getOffset();
-    bool isOwn = channel.task == run.getTaskAttr().getAttr();
-    if (isOwn && first != channel.next)
-      return run.emitOpError() << "expected a task that exchanges messages to "
-                                  "run on its micro-batches in their order, "
-                                  "next on "
-                               << channel.next << ", found " << first;
-    if (isOwn)
-      channel.next = first + run.getTrips();
-    if (isOwn && !channel.sends && failed(addReceive(channel, run, list)))
-      return failure();
-    std::optional<int64_t> needed = getNeeded(channel, run);
-    if (needed && !run.getTurn())
-      sendUpTo(channel, *needed + 1, list);
-    if (needed && run.getTurn() && needed == channel.inTurn) {
-      list.run(channel.body, *needed, /*capturable=*/true);
-      channel.inTurn.reset();
-    }
-  }
   return success();
 }

@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
 #define ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
 
+#include "PostingTimes.h"
 #include "RunListWriter.h"
 #include "SharedProgram.h"
 #include "llvm/ADT/MapVector.h"
@@ -38,22 +39,22 @@ public:
   /// written.
   mlir::LogicalResult send(mlir::func::FuncOp task, BodyOp body);
 
-  /// Ends the bodies of messages: what they send and receive is known, and so
-  /// are the bodies of all tasks, by their names.
-  void finish(const llvm::MapVector<mlir::StringAttr, TaskBodies> &tasks);
+  /// Ends the bodies of messages: all that they send and receive is there.
+  /// Fails, with an error at the schedule, if its stages wait for each other.
+  mlir::LogicalResult finish();
 
   /// Adds to the list what stands between what has run and a run, or the loop
   /// that it is the first of; for null between that and the end.
   void goOnTo(dist::RunOp run, RunListWriter &list);
-  /// Begins a loop, whose turns send alike: adds what must have been sent
-  /// before the first one. Fails, at the loop, if they do not.
-  mlir::LogicalResult beginLoop(dist::LoopOp loop, RunListWriter &list);
   /// Adds what stands right in front of a run. Fails, at the run, unless a task
   /// that exchanges messages runs on its micro-batches in their order, the
   /// first and the last outside loops.
   mlir::LogicalResult addBefore(dist::RunOp run, RunListWriter &list);
 
 private:
+  /// What comes before the micro-batches, they themselves, and what comes after
+  /// them.
+  enum Part { kBefore = 1, kMicroBatches = 2, kAfter = 3 };
   /// When something runs: in which part of the step, and in which of its
   /// rounds.
   using Stretch = std::pair<int, int64_t>;
@@ -63,12 +64,10 @@ private:
     bool sends;
     std::string stream;
     llvm::DenseSet<mlir::Attribute> buffers = {}; ///< that it sends
-    llvm::DenseSet<mlir::Attribute> readers = {}; ///< other tasks that use them
-    /// The first micro-batches of which no run of the task, and of a send no
-    /// run of the body, is listed.
-    int64_t next = 0, unsent = 0;
-    /// What the first turn of the loop at hand must send.
-    std::optional<int64_t> inTurn = std::nullopt;
+    /// The first micro-batches of which no run of the task, and of the body, is
+    /// listed.
+    int64_t next = 0, unlisted = 0;
+    Posting posting = {};
   };
 
   dist::TaskAttr getTask(mlir::FlatSymbolRefAttr name);
@@ -79,9 +78,9 @@ private:
   void addMessage(dist::EdgeOp edge, ViewAttr view, bool sends, BodyOp body,
                   llvm::StringRef stream);
   static void recordWhereMade(const Channel &channel, BodyOp body);
-  static std::optional<int64_t> getNeeded(const Channel &channel,
-                                          dist::RunOp run);
-  void sendUpTo(Channel &channel, int64_t end, RunListWriter &list);
+  mlir::LogicalResult addSend(Channel &channel, dist::RunOp run,
+                              RunListWriter &list);
+  void runUpTo(Channel &channel, int64_t end, RunListWriter &list);
   mlir::LogicalResult addReceive(Channel &channel, dist::RunOp run,
                                  RunListWriter &list);
 
