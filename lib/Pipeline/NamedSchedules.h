@@ -34,7 +34,7 @@ llvm::ArrayRef<NamedSchedule> getNamedSchedules();
 /// What `--schedule` says: a row of the table, or `auto`, which has none.
 struct Choice {
   const NamedSchedule *named = nullptr;
-  int64_t chunksPerRank = 1; ///< Of `auto` nothing.
+  int64_t chunksPerRank = 1; ///< Of `auto` 1.
 };
 
 /// Reads gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv, dualpipev

@@ -8,6 +8,7 @@
 #include "dialects/NN/Entry.h"
 #include "lib/Pipeline/Fold.h"
 #include "lib/Pipeline/NamedSchedules.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace accel;
@@ -162,9 +163,9 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
     return fail(schedule.takeError());
   result.placement = schedule->placement;
   for (const std::vector<pipeline::Task> &list : schedule->ranks)
-    result.splits |= isStep && llvm::any_of(list, [](pipeline::Task task) {
-                       return task.kind == pipeline::TaskKind::BackwardInput;
-                     });
+    result.splits |= llvm::any_of(list, [](pipeline::Task task) {
+      return task.kind == pipeline::TaskKind::BackwardInput;
+    });
   if (chunks != result.placement.countChunks())
     return entry.emitError()
            << "expected the model cut into the "

@@ -1,0 +1,87 @@
+// Of which chunk a task is that computes an op, and of which round, where it
+// runs once.
+
+#include "TaskHomes.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::tasks;
+
+std::set<int64_t> TaskHomes::findChunks(Value value) const {
+  if (std::optional<int64_t> own = chunks.find(value))
+    return {*own};
+  std::set<int64_t> readers;
+  SmallVector<Value> work{value};
+  DenseSet<Value> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers())
+      for (Value result : user->getResults()) {
+        std::optional<int64_t> chunk = chunks.find(result);
+        if (auto cut = dyn_cast<nn::CutOp>(user))
+          chunk = cut.getFrom();
+        if (chunk)
+          readers.insert(*chunk);
+        else if (seen.insert(result).second)
+          work.push_back(result);
+      }
+  return readers;
+}
+
+int64_t TaskHomes::getChunk(Value value) const {
+  if (chunks.count() == 1)
+    return 0;
+  std::set<int64_t> own = findChunks(value);
+  return own.empty() ? 0 : *own.begin();
+}
+
+Place TaskHomes::getPlace(Operation *op, int64_t chunk) const {
+  Value value = op->getResult(0);
+  std::optional<int64_t> own = chunks.find(value);
+  auto reduction = reductions.find(op);
+  if (reduction != reductions.end()) // one chunk makes it
+    return {reduction->second.reads, own ? *own : getChunk(value), 0};
+  return {homes.lookup(op), own.value_or(chunk), rounds.lookup(op)};
+}
+
+Value TaskHomes::skipFree(Value value) {
+  for (Operation *op = value.getDefiningOp();
+       op && isFree(op) && op->getNumOperands() > 0; op = value.getDefiningOp())
+    value = op->getOperand(0);
+  return value;
+}
+
+Place TaskHomes::getSource(nn::CutOp cut) const {
+  int64_t from = cut.getFrom();
+  Value source = skipFree(cut.getInput());
+  Operation *op = source.getDefiningOp();
+  if (op && !isFree(op))
+    return getPlace(op, from);
+  return {homes.lookup(cut), from, 0};
+}
+
+/// Of what runs once, by how often it has come from another chunk: along a cut,
+/// or as a sum of inputs alone, which other chunks read as well.
+void TaskHomes::findRounds() {
+  for (Home home : {Home::Prepare, Home::Update}) {
+    DenseMap<Value, int64_t> reached; // of values of this home, and free ones
+    for (Operation &op : entry.front().without_terminator()) {
+      bool free = isFree(&op);
+      if (auto sum = reductions.find(&op); sum != reductions.end()) {
+        if (sum->second.reads == home && chunks.count() > 1)
+          reached[op.getResult(0)] = findChunks(op.getResult(0)).size() > 1;
+        continue;
+      }
+      if (!free && homes.lookup(&op) != home)
+        continue;
+      int64_t round = 0;
+      for (Value operand : op.getOperands())
+        round = std::max(round, reached.lookup(operand));
+      if (auto cut = dyn_cast<nn::CutOp>(op))
+        round += getSource(cut).home == home;
+      for (Value result : op.getResults())
+        reached[result] = round;
+      if (!free)
+        rounds[&op] = round;
+    }
+  }
+}
