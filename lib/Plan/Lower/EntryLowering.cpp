@@ -54,9 +54,14 @@ LogicalResult EntryLowering::run(EntryOp call) {
   // Those of accumulators, too, which the entry does not show.
   for (Operation *op : order) {
     auto task = cast<func::FuncOp>(op);
+    auto name = FlatSymbolRefAttr::get(task);
+    numbers.try_emplace(name, numbers.size());
     for (unsigned index = 0; index < task.getNumResults(); ++index)
-      writesStates |= bool(task.getResultAttr(index, nn::kStateAttr));
+      if (auto state = task.getResultAttrOfType<FlatSymbolRefAttr>(
+              index, nn::kStateAttr))
+        writers[state.getValue()].push_back(name);
   }
+  writesStates = !writers.empty();
   for (Operation *task : order)
     if (failed(lowerTask(cast<func::FuncOp>(task))))
       return failure();
@@ -207,6 +212,38 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
   return success();
 }
 
+/// What a task hands on of a state as it is, it copies where the state gets
+/// another value before it is read. (Of a message the reader is right behind
+/// the tasks that run with this one.)
+void EntryLowering::keepOldStates(func::FuncOp task) {
+  if (!schedule)
+    return;
+  auto name = FlatSymbolRefAttr::get(task);
+  size_t source = numbers.lookup(name);
+  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
+    if (edge.getSourceAttr() != name)
+      continue;
+    Value value = task.front().getTerminator()->getOperand(edge.getResult());
+    Place place = shared.lowering.getPlace(value);
+    std::optional<StringRef> state = place.buffer.getSource();
+    if (place.buffer.getRole() != Role::state || !state)
+      continue;
+    bool isMessage = !isOwn(edge.getTargetAttr());
+    auto isOverwritten = [&](FlatSymbolRefAttr writer) {
+      return isMessage ? transfers.areTogether(name, writer)
+                       : numbers.lookup(writer) >= source &&
+                             numbers.lookup(writer) <
+                                 numbers.lookup(edge.getTargetAttr());
+    };
+    if (llvm::any_of(writers[*state], isOverwritten))
+      shared.lowering.setPlace(
+          value,
+          shared.lowering.copy(place, value.getLoc(), Role::activation,
+                               isMessage ? shared.target.getExchangeSpace()
+                                         : Space::device));
+  }
+}
+
 LogicalResult EntryLowering::lowerResults(func::FuncOp task,
                                           TaskBodies &bodies) {
   auto results = cast<func::ReturnOp>(task.front().getTerminator());
@@ -214,6 +251,7 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
     return task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
   };
   // First what is read of old values, then the new ones.
+  keepOldStates(task);
   if (failed(writeOutputs(task, bodies)) ||
       failed(transfers.send(task, bodies.body)))
     return failure();

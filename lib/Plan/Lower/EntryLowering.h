@@ -36,6 +36,7 @@ private:
   mlir::FailureOr<Place> findSource(mlir::func::FuncOp task,
                                     mlir::BlockArgument argument);
   bool isOwn(mlir::FlatSymbolRefAttr task);
+  void keepOldStates(mlir::func::FuncOp task);
   mlir::LogicalResult writeRunList(EntryOp call);
 
   SharedProgram &shared;
@@ -49,6 +50,10 @@ private:
   llvm::StringMap<BufferOp> inputs;
   llvm::MapVector<mlir::StringAttr, TaskBodies> tasks;
   bool writesStates = false; ///< a task does
+  /// The stage's tasks, numbered in the order of their first runs, and of each
+  /// state those that write it.
+  llvm::DenseMap<mlir::Attribute, size_t> numbers;
+  llvm::StringMap<llvm::SmallVector<mlir::FlatSymbolRefAttr, 2>> writers;
 };
 
 } // namespace accel::plan

@@ -171,21 +171,12 @@ LogicalResult StageTransfers::send(func::FuncOp task, BodyOp body) {
   if (!schedule)
     return success();
   auto results = cast<func::ReturnOp>(task.front().getTerminator());
-  llvm::StringSet<> written; // states
-  for (unsigned number = 0; number < task.getNumResults(); ++number)
-    if (auto state =
-            task.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
-      written.insert(state.getValue());
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     if (edge.getSource() != task.getSymName() ||
         getTask(edge.getTargetAttr()).getStage() == stage)
       continue;
     Value value = results.getOperand(edge.getResult());
     Place place = shared.lowering.getExchanged(value, edge.getLoc());
-    if (auto state = place.buffer.getSource();
-        state && written.contains(*state))
-      place = shared.lowering.copy(place, edge.getLoc(), Role::communication,
-                                   shared.target.getExchangeSpace());
     ViewAttr view = Lowering::getView(place);
     if (isExchange(edge)) {
       addMessage(edge, view, /*sends=*/true,

@@ -34,9 +34,15 @@ public:
   mlir::FailureOr<BufferOp> receive(dist::EdgeOp edge,
                                     mlir::BlockArgument argument);
 
+  /// Whether messages of one task may be sent after the other has run.
+  bool areTogether(mlir::FlatSymbolRefAttr task,
+                   mlir::FlatSymbolRefAttr other) {
+    return getStretch(task) == getStretch(other);
+  }
+
   /// Sends what a task whose commands are in `body` gives other stages.
-  /// Requires that its ops are lowered, and the states that it writes not yet
-  /// written.
+  /// Requires that its ops are lowered, and that what it gives keeps its value
+  /// until it is sent.
   mlir::LogicalResult send(mlir::func::FuncOp task, BodyOp body);
 
   /// Ends the bodies of messages: all that they send and receive is there.
