@@ -24,7 +24,7 @@ SEES = {
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
-    "lib/Stages": "dialects/Interfaces dialects/NN",
+    "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline lib/Stages",
     "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",
@@ -33,7 +33,8 @@ SEES = {
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Scale": "dialects/Dist dialects/Plan lib/Plan",
-    "lib/Report": "dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Scale",
+    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Pipeline lib/Plan "
+                  "lib/Scale lib/Stages",
     "lib/Equivalence": "dialects/Accel dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",
@@ -57,7 +58,7 @@ SEES = {
                    "runtime/Format runtime/Network runtime/State runtime/include",
     "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/Network runtime/include",
 
-    "tools/acc-opt": "dialects/Dist lib/Config lib/Driver lib/Pipeline runtime/include",
+    "tools/acc-opt": "dialects/Dist lib/Config lib/Driver runtime/include",
     "tools/acc-eval": "lib/Driver lib/Evaluate",
     "tools/acc-lsp-server": "lib/Driver",
     "tools/acc-run": "runtime/include",

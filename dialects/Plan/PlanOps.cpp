@@ -32,6 +32,8 @@ LogicalResult ProgramOp::verifyRegions() {
     WalkResult result = body.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> views = command.getReads();
       llvm::append_range(views, command.getWrites());
+      if (auto releases = command->getAttrOfType<ArrayAttr>(kReleasesAttr))
+        llvm::append_range(views, releases.getAsRange<ViewAttr>());
       for (ViewAttr view : views) {
         auto buffer = symbols.lookup<BufferOp>(view.getBuffer().getAttr());
         if (!buffer)

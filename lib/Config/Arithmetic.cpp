@@ -1,6 +1,6 @@
-// The two products that have to hold: ranks = dp_replicate x dp_shard x ep x cp
-// x sp x tp, and train_batch_size = rows of a micro-batch x micro-batches x
-// ranks of data parallelism, which are those along ep as well.
+// The two products that have to hold: ranks = pp x dp_replicate x dp_shard x ep
+// x cp x sp x tp, and train_batch_size = rows of a micro-batch x micro-batches
+// x ranks of data parallelism, which are those along ep as well.
 
 #include "lib/Config/Resolver.h"
 
@@ -12,9 +12,9 @@ using namespace accel::config;
 using Kind = Origin::Kind;
 
 /// Axes whose ranks have different parts of the model, or of the same rows of
-/// the batch, major to minor. With dp_replicate and dp_shard before them it is
+/// the batch, major to minor. With dp_replicate and dp_shard behind pp it is
 /// the order in which Accelerate, DeepSpeed and Megatron-LM number ranks.
-static constexpr StringLiteral kModelAxes[] = {"ep", "cp", "sp", "tp"};
+static constexpr StringLiteral kModelAxes[] = {"pp", "ep", "cp", "sp", "tp"};
 
 /// Ranks are numbered in 32 bits by every communication library.
 static constexpr int64_t kMostRanks = INT32_MAX;

@@ -290,7 +290,7 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
     if (readsPlugin)
       claimPlugin(file, ledger);
   } else if (type.value == "MEGATRON_LM") {
-    claimMegatronPlugin(file, ledger);
+    claimMegatronPlugin(file, ledger, layout);
   } else {
     ledger.claim("zero_stage", type, "0");
   }

@@ -17,6 +17,9 @@ struct Layout {
   Place machinesPlace;
   /// Who has 'num_processes: -1'.
   std::optional<Place> openRanks;
+  /// Megatron-LM's virtual stages: how many chunks each rank has, or how many
+  /// layers each chunk; and how many layers there are.
+  std::optional<Setting> virtualStages, layersOfChunk, layers;
 };
 
 /// Claims what rows say by themselves (`Key::setting`), of the settings that
@@ -34,7 +37,7 @@ void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
 llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger);
 
 /// Requires a file whose distributed_type is MEGATRON_LM.
-void claimMegatronPlugin(const File &file, Ledger &ledger);
+void claimMegatronPlugin(const File &file, Ledger &ledger, Layout &layout);
 
 /// Of handlers. Fails where one asks of another what is not done.
 llvm::Error claimHandlers(const File &file, Ledger &ledger);

@@ -23,7 +23,17 @@ static void suggestRing(Ledger &ledger) {
                  "p2p, which is Megatron-LM's");
 }
 
-void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger) {
+static std::optional<Setting> copy(const Setting *setting) {
+  if (!setting || setting->value == "null")
+    return std::nullopt;
+  return *setting;
+}
+
+void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger,
+                                        Layout &layout) {
+  layout.layersOfChunk =
+      copy(file.get("megatron_lm_config."
+                    "megatron_lm_num_layers_per_virtual_pipeline_stage"));
   if (const Setting *shared =
           file.get("megatron_lm_config.megatron_lm_use_distributed_optimizer"))
     ledger.claim("zero_stage", *shared, shared->value == "true" ? "1" : "0");
@@ -149,6 +159,11 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
                  bf16->value == "true" ? "bf16" : "no");
   claimClipping(file.get("--clip-grad"), ledger);
   layout.openRanks = Place{file.name, 1};
+  layout.virtualStages =
+      copy(file.get("--num-virtual-stages-per-pipeline-rank"));
+  layout.layersOfChunk =
+      copy(file.get("--num-layers-per-virtual-pipeline-stage"));
+  layout.layers = copy(file.get("--num-layers"));
   Claims claims(file, ledger);
   claims.sequences();
   claims.zero();

@@ -60,8 +60,7 @@ static constexpr Key kKeys[] = {
         .beware("removed from DeepSpeed"),
     done("activation_checkpointing", "%activation_checkpointing", "{}",
          "recomputing activations"),
-    noted("pipeline", "%pipeline", "{}",
-          "read where the model is a PipelineModule: it never is here"),
+    done("pipeline", "%pipeline", "{}", "stages, see there"),
     done("tensor_parallel", "%tensor_parallel", "{}", "tensor parallelism"),
     done("sequence_parallel_size", "count>=1", "1",
          "axis sp of the mesh, which splits sequences, heads in attention, and "
@@ -190,20 +189,24 @@ static constexpr Key kAio[] = {
 };
 
 static constexpr Key kPipeline[] = {
-    noted("stages", "count>=1|auto", "auto",
-          "read where the model is a PipelineModule: it never is here"),
-    noted("partition", "string", "best",
-          "read where the model is a PipelineModule: it never is here"),
-    noted("seed_layers", "bool", "false",
-          "read where the model is a PipelineModule: it never is here"),
-    noted("activation_checkpoint_interval", "count>=0", "0",
-          "read where the model is a PipelineModule: it never is here"),
+    done("stages", "count>=1|auto", "auto",
+         "axis pp of the mesh: stages, which run 1F1B; auto: as --mesh says")
+        .sets("pp")
+        .beware("ignored: PipelineModule is told num_stages"),
+    later("partition", "string", "best",
+          "cuts by another measure than work: say --cut NODE for each stage")
+        .unless("best")
+        .beware("ignored: PipelineModule is told partition_method"),
+    noted("seed_layers", "bool", "false", "the model's file has its weights"),
+    later("activation_checkpoint_interval", "count>=0", "0",
+          "recomputing activations")
+        .unless("0"),
     noted("pipe_partitioned", "bool", "true",
-          "read where the model is a PipelineModule: it never is here"),
+          "what crosses between stages lies there as ranks of tp have it"),
     noted("grad_partitioned", "bool", "true",
-          "read where the model is a PipelineModule: it never is here"),
+          "what crosses between stages lies there as ranks of tp have it"),
     noted("use_reentrant", "bool", "true",
-          "read where the model is a PipelineModule: it never is here"),
+          "read where activations are recomputed"),
 };
 
 static constexpr Key kTensorParallel[] = {

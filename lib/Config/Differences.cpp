@@ -33,6 +33,8 @@ static constexpr Inert kInert[] = {
      "the questionnaire's spelling: nothing reads it"},
     {"fp8_config.fp8_optimization_level",
      "the questionnaire's spelling: nothing reads it"},
+    {"megatron_lm_config.megatron_lm_num_layers_per_virtual_pipeline_stage",
+     "no launch flag has this name"},
     {"deepspeed_config.offload_optimizer_nvme_path",
      "the launch does not export it"},
     {"deepspeed_config.offload_param_nvme_path",
@@ -201,6 +203,9 @@ void Finder::accelerate() {
 }
 
 void Finder::deepSpeed() {
+  if (!value("pipeline.stages").empty() && value("pipeline.stages") != "auto")
+    drop("pipeline.stages", "ignored",
+         "PipelineModule is told num_stages, and Accelerate makes none");
   if (const Setting *size = file.get("tensor_parallel.autotp_size"))
     if (size->value != "0" && value("zero_optimization.stage") == "3")
       note(*size, "refused", "DeepSpeed has no autotp_size in stage 3");

@@ -24,11 +24,24 @@ static constexpr Key kKeys[] = {
     // How ranks share the work.
     done("--tensor-model-parallel-size", "int>=1", "1", "axis tp of the mesh")
         .sets("tp"),
-    later("--pipeline-model-parallel-size", "int>=1", "1",
-          "pipelines of several stages")
-        .unless("1"),
-    noted("--num-layers-per-virtual-pipeline-stage", "int>=1", "null",
-          "read where --pipeline-model-parallel-size is above 1"),
+    done("--pipeline-model-parallel-size", "int>=1", "1",
+         "axis pp of the mesh: stages, which run 1F1B")
+        .sets("pp")
+        .beware("stages have as many layers each; here as much work"),
+    done("--num-layers-per-virtual-pipeline-stage", "int>=1", "null",
+         "schedule interleaved:V, of V = layers / stages / this chunks on each "
+         "rank; without --num-layers --schedule says V"),
+    done("--num-virtual-stages-per-pipeline-rank", "int>=1", "null",
+         "schedule interleaved:V, of so many chunks on each rank"),
+    later("--pipeline-model-parallel-split-rank", "int>=1", "null",
+          "a stage at which the decoder begins: say --cut NODE for each stage")
+        .beware("gone from Megatron-LM"),
+    later("--decoder-first-pipeline-num-layers", "int>=1", "null",
+          "a first stage of so many layers: say --cut NODE for each stage"),
+    later("--decoder-last-pipeline-num-layers", "int>=1", "null",
+          "a last stage of so many layers: say --cut NODE for each stage"),
+    later("--pipeline-model-parallel-layout", "string", "null",
+          "stages of layers by name: say --cut NODE for each chunk"),
     done("--context-parallel-size", "int>=1", "1",
          "axis cp of the mesh, which splits sequences; with --cp-comm-type a2a "
          "axis sp"),
@@ -130,7 +143,9 @@ static constexpr Key kKeys[] = {
         .unless("constant"),
     done("--seed", "int>=0", "1234", "seed of the dropout").sets("seed"),
     // The model.
-    ofGraph("--num-layers"),
+    done("--num-layers", "int>=1", "null",
+         "read with --num-layers-per-virtual-pipeline-stage; else the graph "
+         "says it"),
     ofGraph("--hidden-size"),
     ofGraph("--ffn-hidden-size"),
     ofGraph("--num-attention-heads"),

@@ -9,9 +9,15 @@ using namespace accel::config;
 static constexpr Key kKeys[] = {
     done("megatron_lm_tp_degree", "int>=1|null", "1", "axis tp of the mesh")
         .sets("tp"),
-    later("megatron_lm_pp_degree", "int>=1|null", "1",
-          "pipelines of several stages")
-        .unless("1|null"),
+    done("megatron_lm_pp_degree", "int>=1|null", "1",
+         "axis pp of the mesh: stages, which run 1F1B")
+        .sets("pp")
+        .beware("stages have as many layers each; here as much work"),
+    done("megatron_lm_num_layers_per_virtual_pipeline_stage", "int>=1|null",
+         "null",
+         "says that a stage is several chunks; how many says "
+         "--schedule=interleaved:V")
+        .beware("a field of MegatronLMPlugin: from a file it is dropped"),
     done("megatron_lm_num_micro_batches", "int>=1|null", "1",
          "micro-batches of a step, as --micro-batches")
         .sets("gradient_accumulation_steps"),
@@ -49,8 +55,9 @@ static constexpr Key kKeys[] = {
     later("megatron_lm_use_precision_aware_optimizer", "flag|null", "false",
           "moments in narrower types")
         .unless("false|null"),
-    noted("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null", "null",
-          "read where megatron_lm_pp_degree is above 1"),
+    later("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null", "null",
+          "a last stage of so many layers: say --cut NODE for each stage")
+        .unless("null"),
     later("megatron_lm_recompute_granularity", "full,selective|null", "full",
           "recomputing activations")
         .unless("null")

@@ -56,6 +56,8 @@ Error Resolver::claimFlags() {
     ledger.claim("gradient_accumulation_steps",
                  std::to_string(*request.microBatches),
                  flag("--micro-batches"));
+  if (request.schedule)
+    ledger.claim("schedule", *request.schedule, flag("--schedule"));
   if (request.mixedPrecision)
     ledger.claim("mixed_precision", *request.mixedPrecision,
                  flag("--mixed-precision"));
@@ -183,13 +185,17 @@ Error Resolver::fillConfig() {
   config.optimizer = value("optimizer.type").str();
   config.mesh = request.mesh;
   if (config.mesh.empty()) {
+    // In the order of ranks: those of a stage are next to each other.
     std::vector<std::string> axes;
+    if (!modelAxes.empty() && modelAxes.front().first == "pp")
+      axes.push_back("pp=" + std::to_string(modelAxes.front().second));
     if (replicas > 1)
       axes.push_back("dp_replicate=" + std::to_string(replicas));
     if (shards > 1)
       axes.push_back("dp_shard=" + std::to_string(shards));
     for (auto &[name, size] : modelAxes)
-      axes.push_back(name + "=" + std::to_string(size));
+      if (name != "pp")
+        axes.push_back(name + "=" + std::to_string(size));
     config.mesh = join(axes, ",");
   }
   config.mixedPrecision =
@@ -230,6 +236,8 @@ Expected<Config> accel::config::resolveConfig(const Request &request) {
   errors = resolver.settleMesh();
   if (!errors)
     errors = resolver.settleBatch();
+  if (!errors)
+    errors = resolver.settleChunks();
   errors = joinErrors(std::move(errors), resolver.settleRest());
   if (errors)
     return std::move(errors);

@@ -19,6 +19,8 @@ public:
   llvm::Error settleMesh();
   /// train_batch_size = micro-batch x micro-batches x ranks.
   llvm::Error settleBatch();
+  /// The schedule of a pipeline, where a file says how many chunks a rank has.
+  llvm::Error settleChunks();
   llvm::Error settleRest();
   llvm::Error fillConfig();
 

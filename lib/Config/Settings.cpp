@@ -27,6 +27,7 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("num_processes", "int>=1"),
     ofLayout("dp_replicate", "int>=1"),
     ofLayout("dp_shard", "int>=1"),
+    ofLayout("pp", "int>=1"),
     ofLayout("ep", "int>=1"),
     ofLayout("cp", "int>=1"),
     ofLayout("sp", "int>=1"),
@@ -63,6 +64,8 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("train_batch_size", "int>=1"),
     ofLayout("train_micro_batch_size_per_gpu", "int>=1"),
     ofLayout("gradient_accumulation_steps", "int>=1"),
+    ofPass("schedule", "name",
+           "how micro-batches follow each other, as --schedule says"),
     ofLayout("mixed_precision", "no,bf16"),
     ofUpdate("gradient_clipping"),
     ofUpdate("optimizer.type"),
@@ -89,7 +92,7 @@ const NamedSetting *accel::config::findSetting(StringRef name) {
 std::string accel::config::describeMismatch(const NamedSetting &setting,
                                             StringRef value) {
   StringRef type = setting.type;
-  if (type.empty())
+  if (type.empty() || type == "name")
     return "";
   if (type == "bool")
     return value == "true" || value == "false" ? "" : "true or false";

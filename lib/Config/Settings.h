@@ -18,7 +18,7 @@ struct NamedSetting {
   llvm::StringLiteral name;
   Reader reader;
   /// What `--set` takes, as `Key::type` has it, one of `bool`, `int>=N` and
-  /// `A,B,C`; empty: whoever reads it says.
+  /// `A,B,C`; empty, or `name` of a pass's: whoever reads it says.
   llvm::StringLiteral type;
   /// Of a pass's: what it is, for the help of `--set`.
   llvm::StringLiteral help;

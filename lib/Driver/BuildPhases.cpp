@@ -3,7 +3,6 @@
 
 #include "Phases.h"
 #include "lib/Pipeline/NamedSchedules.h"
-#include "lib/Stages/Passes.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -45,15 +44,16 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
     // The backward is cut where the forward is.
-    int64_t chunks = countChunks(options);
-    if (chunks > 1)
-      pm.addPass(stages::createCutForwardPass({chunks}));
+    stages::CutForwardPassOptions cut = options.cut;
+    cut.chunks = countChunks(options);
+    if (cut.chunks > 1 || !cut.cuts.empty())
+      pm.addPass(stages::createCutForwardPass(cut));
     // A forward program stays as it is. What is sent is said here
     // already: the proof holds one rank's program against this phase.
     autodiff::TrainOptions train = options.train;
     train.factors = options.wire.hook == "power_sgd";
     autodiff::buildTrainPipeline(pm, train);
-    if (chunks > 1)
+    if (cut.chunks > 1)
       pm.addPass(stages::createCutStepPass());
     if (options.wire.hook != "no" && !train.factors)
       pm.addPass(precision::createDeclareWirePass(options.wire));

@@ -2,6 +2,7 @@
 
 #include "Compile.h"
 
+#include "CheckCuts.h"
 #include "Diagnostics.h"
 #include "FixedBatch.h"
 #include "InitAll.h"
@@ -107,6 +108,10 @@ LogicalResult Compilation::run() {
       return report::printCollectives(*module, os, options.json);
     if (options.report == "commands")
       return report::printCommands(*module, os, options.json);
+    if (options.report == "stages")
+      return report::printStages(*module, os, options.json);
+    if (options.report == "schedule")
+      return report::printSchedule(*module, options.output, os, options.json);
     if (options.report == "scale")
       return report::printScale(*module, options.links, os, options.json);
     if (options.explain == "sharding")
@@ -153,10 +158,12 @@ LogicalResult Compilation::load() {
   if (!module || failed((*file)->checkValuesRead()))
     return failure();
   importing.stop();
-  return runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
-    buildPhase(Phase::NN, pm, options.phases);
-    return success();
-  });
+  if (failed(runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
+        buildPhase(Phase::NN, pm, options.phases);
+        return success();
+      })))
+    return failure();
+  return checkCuts(**file, *module, options.phases.cut.cuts);
 }
 
 /// Config files become part of the module, and are held against the model.
@@ -208,6 +215,11 @@ Compilation::runPipeline(ModuleOp on, StringRef name,
   return pm.run(on);
 }
 
+/// Whether a report is of one rank's program; the others are of a plan.
+static bool isOfLocal(StringRef report) {
+  return report == "sharding" || report == "stages" || report == "schedule";
+}
+
 LogicalResult Compilation::runPhases() {
   std::optional<Phase> reached = getPhase(*module);
   if (!reached)
@@ -221,7 +233,7 @@ LogicalResult Compilation::runPhases() {
                     "cannot use '" + flag + "': the module is in phase '" +
                         stringifyPhase(*reached) + "', past what reads it");
   Phase last = wantsExecutable()               ? Phase::Plan
-               : options.report == "sharding"  ? Phase::Local
+               : isOfLocal(options.report)     ? Phase::Local
                : options.explain == "sharding" ? Phase::Dist
                : !options.explain.empty()      ? Phase::Local
                : !options.report.empty()       ? Phase::Plan

@@ -19,8 +19,8 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
   bool hashWeights = false;                              ///< `--hash-weights`
-  /// "", or "parameters", "memory", "sharding", "collectives", "commands" or
-  /// "scale".
+  /// "", or "parameters", "memory", "sharding", "collectives", "commands",
+  /// "scale", "stages" or "schedule".
   std::string report;
   /// `--links`: the machines that "scale" is of.
   std::string links;

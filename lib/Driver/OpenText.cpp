@@ -3,6 +3,7 @@
 
 #include "OpenText.h"
 
+#include "dialects/Accel/ValueName.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -15,6 +16,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
+using namespace accel;
 
 /// Programs of ours nest about ten deep; 8 MiB of stack hold some 3,000
 /// regions.
@@ -145,16 +147,6 @@ accel::driver::openText(llvm::StringRef path) {
                << " brackets, and affine maps of at most " << kMostAffineBytes
                << " bytes, found more: the parser could not hold it\n";
   return nullptr;
-}
-
-/// Key of a name in a fused location's metadata.
-static constexpr StringLiteral kValueName = "accel.value";
-
-StringAttr accel::driver::getValueName(Location location) {
-  auto fused = dyn_cast<FusedLoc>(location);
-  auto known =
-      fused ? dyn_cast_or_null<DictionaryAttr>(fused.getMetadata()) : nullptr;
-  return known ? known.getAs<StringAttr>(kValueName) : nullptr;
 }
 
 /// The location with what the text calls a value, without the number that the

@@ -17,14 +17,12 @@ namespace accel::driver {
 std::unique_ptr<llvm::MemoryBuffer> openText(llvm::StringRef path);
 
 /// Opens and parses a module. Null after an error, which is printed. With
-/// `keepsNames` the locations hold what the text calls values (getValueName),
-/// so that it is printed under the same names again.
+/// `keepsNames` the locations hold what the text calls values
+/// (dialects/Accel/ValueName.h), so that it is printed under the same names
+/// again.
 mlir::OwningOpRef<mlir::ModuleOp> parseModule(llvm::StringRef path,
                                               mlir::MLIRContext *context,
                                               bool keepsNames = false);
-
-/// The name that parseModule put into a location; null if it put none.
-mlir::StringAttr getValueName(mlir::Location location);
 
 } // namespace accel::driver
 

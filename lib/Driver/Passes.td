@@ -32,6 +32,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16: products in bfloat16">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
+    ListOption<"cuts", "cut", "std::string", "Nodes or modules before which the chunks of a pipeline begin">,
     Option<"mesh", "mesh", "std::string", "\"\"", "Axes and sizes, as dp=4,tp=2">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input">,
     ListOption<"shard", "shard", "std::string", "PATTERN=DIM:AXIS: what is split, in which dimension, over which axis">,

@@ -4,7 +4,7 @@
 
 #include "PhaseText.h"
 
-#include "OpenText.h"
+#include "dialects/Accel/ValueName.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"

@@ -11,6 +11,7 @@
 #include "lib/Plan/Pipeline.h"
 #include "lib/Precision/Passes.h"
 #include "lib/Search/Passes.h"
+#include "lib/Stages/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -24,6 +25,8 @@ using accel::Phase;
 /// nothing is copied from one to the next.
 struct PhaseOptions {
   autodiff::TrainOptions train;
+  /// How many chunks there are, mesh and schedule say.
+  stages::CutForwardPassOptions cut;
   precision::DeclareWirePassOptions wire;
   parallel::PlaceOptions place;
   search::DecidePassOptions decide;

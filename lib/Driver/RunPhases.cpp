@@ -77,6 +77,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.inference.evalOutputs =
         llvm::to_vector_of<std::string>(evalOutputs);
     options.train.mixedPrecision = mixedPrecision;
+    options.cut.cuts.assign(cuts.begin(), cuts.end());
     options.place.annotate.mesh = mesh;
     options.place.annotate.microBatches = microBatches;
     options.place.annotate.batchDims =

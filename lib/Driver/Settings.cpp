@@ -3,6 +3,8 @@
 
 #include "Settings.h"
 
+#include "dialects/Dist/ScheduleKind.h"
+#include "lib/Pipeline/NamedSchedules.h"
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -41,6 +43,14 @@ public:
           words.split(each, ',');
           option = text.str();
           return is_contained(each, text);
+        }) {}
+
+  /// A schedule.
+  explicit Into(std::string &option)
+      : expectation("the name of a schedule (--schedule)"),
+        read([&option](StringRef text) {
+          option = text.str();
+          return isSchedule(text);
         }) {}
 
   StringRef expectation;
@@ -89,11 +99,23 @@ static constexpr Row kRows[] = {
      }},
     {"power_sgd.random_seed",
      [](PhaseOptions &o) -> Into { return o.train.factor.randomSeed; }},
+    {"schedule",
+     [](PhaseOptions &o) -> Into { return Into(o.decide.schedule); }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
 static const Row *findRow(StringRef name) {
   return find_if(kRows, [&](const Row &row) { return row.name == name; });
+}
+
+bool accel::driver::isSchedule(StringRef name) {
+  if (dist::ScheduleKind::parse(name))
+    return true;
+  auto ofStages = pipeline::parseChoice(name);
+  if (ofStages)
+    return true;
+  consumeError(ofStages.takeError());
+  return false;
 }
 
 bool accel::driver::isPhaseSetting(StringRef name) {

@@ -8,6 +8,9 @@
 
 namespace accel::driver {
 
+/// Whether `--schedule` may say so: a schedule of one stage, or of several.
+bool isSchedule(llvm::StringRef name);
+
 /// Whether a phase has a pass that obeys `name` (`zero_stage`). What is called
 /// otherwise is the update's (`optimizer.lr`), or nobody's.
 bool isPhaseSetting(llvm::StringRef name);

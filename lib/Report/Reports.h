@@ -1,7 +1,7 @@
 // What a compilation costs and where things are, before anything runs:
-// `acc-opt --report=memory|sharding|collectives|commands|scale`, and why they
-// are so:
-// `--explain=sharding|collectives`.
+// `acc-opt
+// --report=memory|sharding|collectives|commands|scale|stages|schedule`, and why
+// they are so: `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
 #define ACCEL_LIB_REPORT_REPORTS_H
@@ -44,6 +44,19 @@ mlir::LogicalResult printScale(mlir::ModuleOp module, llvm::StringRef links,
 /// also its moments and accumulator.
 mlir::LogicalResult printSharding(mlir::ModuleOp module, llvm::raw_ostream &os,
                                   bool json);
+
+/// The chunks of the step's pipeline, of a module in phase `local`: their
+/// nodes, parameters, arithmetic, activations and work, what crosses between
+/// them, and the states that several of them read.
+mlir::LogicalResult printStages(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                bool json);
+
+/// What the order of the step's tasks comes to, of a module in phase `local`:
+/// how long ranks are busy and idle, and what they keep, when each task takes
+/// its work. Into a file whose name ends in `.svg` a picture of it, in `.json`
+/// a trace, unless `json` is true. Errors: no step; runs that are none of one.
+mlir::LogicalResult printSchedule(mlir::ModuleOp module, llvm::StringRef file,
+                                  llvm::raw_ostream &os, bool json);
 
 /// Each axis that splits a state, input or output of an entry, and where it
 /// comes from: of a module in phase `dist` that was compiled to be explained.

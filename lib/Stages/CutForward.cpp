@@ -1,8 +1,9 @@
-// Divides the spine of a model into stretches of equal work, and cuts what
-// crosses from one to another.
+// Divides the spine of a model into stretches of equal work, or where it is
+// told to, and cuts what crosses from one to another.
 
+#include "CutNames.h"
 #include "Passes.h"
-#include "dialects/Interfaces/Cost.h"
+#include "Work.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -14,12 +15,6 @@ namespace accel::stages {
 #include "lib/Stages/Passes.h.inc"
 
 namespace {
-/// What moving costs in floating-point operations, roughly, on any processor: a
-/// byte that an op moves, one that goes to another rank, and a message. Which
-/// of two places is chosen hangs on it, and no result does.
-constexpr double kFlopsPerByteMoved = 16, kFlopsPerByteSent = 64,
-                 kFlopsPerMessage = 1e6;
-
 /// Spines of so many ops may be cut anywhere.
 constexpr size_t kFewOps = 1024;
 
@@ -31,17 +26,13 @@ int64_t getBytes(Value value) {
 
 class Cutter {
 public:
-  Cutter(func::FuncOp entry, int64_t chunks) : entry(entry), chunks(chunks) {}
+  Cutter(func::FuncOp entry, int64_t chunks, ArrayRef<std::string> named)
+      : entry(entry), chunks(chunks), named(named) {}
 
   LogicalResult run() {
     findSpine();
-    findPlaces();
-    if (int64_t(places.size()) < chunks - 1)
-      return entry.emitError()
-             << "expected at least " << chunks - 1
-             << " places to cut the model into " << chunks << " chunks, found "
-             << places.size() << ": take fewer stages, or fewer chunks on each";
-    choosePlaces();
+    if (failed(named.empty() ? choosePlaces() : takeNamedPlaces()))
+      return failure();
     placeStates();
     cut();
     return success();
@@ -49,8 +40,9 @@ public:
 
 private:
   void findSpine();
+  LogicalResult takeNamedPlaces();
   void findPlaces();
-  void choosePlaces();
+  LogicalResult choosePlaces();
   void placeStates();
   void cut();
   Value bring(Value value, int64_t to, OpBuilder &builder);
@@ -60,6 +52,7 @@ private:
 
   func::FuncOp entry;
   int64_t chunks;
+  ArrayRef<std::string> named;    ///< where the chunks but the first begin
   SmallVector<Operation *> spine; ///< what depends on inputs and states
   llvm::DenseMap<Operation *, size_t> number;    ///< of spine
   llvm::DenseSet<Value> onStates;                ///< of states alone
@@ -86,13 +79,43 @@ void Cutter::findSpine() {
       number[&op] = spine.size();
       spine.push_back(&op);
       work.push_back(sum);
-      if (auto cost = dyn_cast<CostOpInterface>(op))
-        sum += cost.getFlops() + kFlopsPerByteMoved * cost.getMovedBytes();
+      sum += getWork(&op);
     } else if (input || state) {
       (input ? onInputs : onStates).insert(op.result_begin(), op.result_end());
     }
   }
   work.push_back(sum);
+}
+
+/// Each before the op that is named.
+LogicalResult Cutter::takeNamedPlaces() {
+  if (int64_t(named.size()) != chunks - 1)
+    return entry.emitError()
+           << "expected " << chunks - 1 << " --cut for " << chunks
+           << (chunks == 1 ? " chunk (a mesh with pp has several)" : " chunks")
+           << ", found " << named.size();
+  CutNames names(entry);
+  for (auto [index, name] : llvm::enumerate(named)) {
+    FailureOr<Operation *> op =
+        names.find(name, [&](Operation *op) { return number.contains(op); });
+    if (failed(op))
+      return failure();
+    size_t place = number.lookup(*op), last = ends.empty() ? 0 : ends.back();
+    if (place < last)
+      return (*op)->emitError() << "expected '" << named[index - 1]
+                                << "' of --cut, which is behind '" << name
+                                << "', after it: cuts are named in their order";
+    if (place == last && ends.empty())
+      return (*op)->emitError()
+             << "expected '" << name
+             << "' of --cut behind the model's first op: no chunk is empty";
+    if (place == last)
+      return (*op)->emitError()
+             << "expected '" << named[index - 1] << "' and '" << name
+             << "' of --cut at different ops: no chunk is empty";
+    ends.push_back(place);
+  }
+  return success();
 }
 
 /// Between two ops of the spine. Of a long one, only where no fewer bytes cross
@@ -130,7 +153,13 @@ void Cutter::findPlaces() {
 
 /// The longest chunk as short as can be; of equals, what sends least. By chunk
 /// and place, each from what is best for one chunk less.
-void Cutter::choosePlaces() {
+LogicalResult Cutter::choosePlaces() {
+  findPlaces();
+  if (int64_t(places.size()) < chunks - 1)
+    return entry.emitError()
+           << "expected at least " << chunks - 1
+           << " places to cut the model into " << chunks << " chunks, found "
+           << places.size() << ": take fewer stages, or fewer chunks on each";
   using Cost = std::pair<double, double>; // longest chunk, all that is sent
   SmallVector<std::pair<size_t, double>> stops;
   stops.push_back({0, 0});
@@ -163,6 +192,7 @@ void Cutter::choosePlaces() {
     ends.push_back(stops[at].first);
   }
   std::reverse(ends.begin(), ends.end());
+  return success();
 }
 
 /// States, and what is made of them alone, lie with the first that reads them.
@@ -245,14 +275,15 @@ struct CutForwardPass : impl::CutForwardPassBase<CutForwardPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (chunks == 1)
+    if (chunks == 1 && cuts.empty())
       return;
     func::FuncOp entry = nn::findEntry(getOperation(), nn::EntryKind::forward);
     if (!entry) {
       getOperation().emitError() << "expected a forward entry, found none";
       return signalPassFailure();
     }
-    if (failed(Cutter(entry, chunks).run()))
+    SmallVector<std::string> named(cuts.begin(), cuts.end());
+    if (failed(Cutter(entry, chunks, named).run()))
       signalPassFailure();
   }
 };

@@ -15,13 +15,20 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
     it sends and receives) is as short as can be. Where a spine of more than 1,024
     ops may be cut is where no fewer bytes cross right before or behind.
 
+    With `cut`, the chunks but the first begin where it says, before the first op
+    of the spine that belongs to the ONNX node of that name; or, if no node is called
+    so, to the module of that path. An op that several nodes have become belongs to
+    all of them.
+
     A state belongs to the first chunk that reads it, and what is made of states
     alone, to the first that reads that. Each value that a later chunk reads gets
     one `nn.cut`, from the chunk that makes it straight to the one that reads it;
     what is a wider form of something (a broadcast, a cast) is made again behind
     the cut of that. What depends on inputs alone is not cut.
 
-    An error if the model has fewer places to cut it than are asked for.
+    An error if the model has fewer places to cut it than are asked for; or if the
+    names are not one less than the chunks, name nothing that is on the spine, are
+    not in its order, or leave a chunk empty.
 
     ```mlir
     %1 = nn.matmul %x, %w1 : …
@@ -36,6 +43,7 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "How many chunks the pipeline has">,
+    ListOption<"cuts", "cut", "std::string", "Nodes or modules before which chunks begin; none: by work">,
   ];
 }
 

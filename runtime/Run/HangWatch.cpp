@@ -2,9 +2,11 @@
 
 #include "Run/HangWatch.h"
 
+#include "Run/Rank.h"
 #include "Run/WhereIs.h"
 
 #include <algorithm>
+#include <map>
 
 namespace accel::rt {
 namespace {
@@ -36,15 +38,19 @@ bool HangWatch::look() {
 }
 
 std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
-  // A rank that came to fewer barriers than others is not waiting for them,
-  // even if it was stopped in a wait that is over. What ranks do between
-  // barriers differs, and so do their counts of it.
-  uint64_t least = UINT64_MAX, most = 0;
+  // A rank that came to fewer barriers than others of its program is not
+  // waiting for them, even if it was stopped in a wait that is over. What ranks
+  // do between barriers differs, and so do their counts of it.
+  struct Barriers {
+    uint64_t least = UINT64_MAX, most = 0;
+  };
+  std::map<const Program *, Barriers> counts;
   for (size_t rank = 0; rank < processes.size(); ++rank) {
-    uint64_t barriers =
-        control.rank(static_cast<int64_t>(rank)).barriers.load();
-    least = std::min(least, barriers);
-    most = std::max(most, barriers);
+    int64_t number = static_cast<int64_t>(rank);
+    uint64_t barriers = control.rank(number).barriers.load();
+    Barriers &known = counts[programOf(plan, number)];
+    known.least = std::min(known.least, barriers);
+    known.most = std::max(known.most, barriers);
   }
   std::string text = "no rank made progress for " +
                      std::to_string(static_cast<int64_t>(silent.count())) +
@@ -57,11 +63,13 @@ std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
       continue;
     }
     int64_t number = static_cast<int64_t>(rank);
-    bool waits = self.waiting.load() &&
+    // A rank that was stopped in a wait stands for another reason.
+    std::string why = whyItStands(processes[rank]);
+    auto [least, most] = counts[programOf(plan, number)];
+    bool waits = why.empty() && self.waiting.load() &&
                  (self.barriers.load() > least || least == most) &&
                  canOnlyWait(plan, self, number);
-    text += whereIs(plan, self, number, waits) +
-            (waits ? "" : whyItStands(processes[rank]));
+    text += whereIs(plan, self, number, waits) + why;
   }
   return text;
 }

@@ -69,12 +69,17 @@ std::string whereIs(const Executable &plan, const RankControl &control,
     return text + ", while saving a checkpoint";
   if (!program)
     return text + ", while loading";
-  std::string places;
+  // What a stream of the rank itself waits for, another one tells.
+  std::string places, waited;
   for (int stream = 0; stream < RankControl::kStreams; ++stream)
     if (int64_t at = control.command[stream].load(); at >= 0)
-      if (const Command *command = findCommand(*program, at))
-        places += (places.empty() ? ", in " : " and ") +
-                  commandText(*command, control.microBatch[stream].load());
+      if (const Command *command = findCommand(*program, at)) {
+        bool isWait = std::holds_alternative<WaitCommand>(command->what);
+        std::string &list = isWait ? waited : places;
+        list += (list.empty() ? ", in " : " and ") +
+                commandText(*command, control.microBatch[stream].load());
+      }
+  places = places.empty() ? waited : places;
   return text + (places.empty() ? ", while loading" : places);
 }
 

@@ -5,7 +5,6 @@
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Config/Settings.h"
 #include "lib/Driver/Settings.h"
-#include "lib/Pipeline/NamedSchedules.h"
 
 using namespace accel::driver;
 using llvm::StringRef;
@@ -111,6 +110,9 @@ static llvm::Error resolveFlags(CompileOptions &options) {
   request.mesh = options.phases.place.annotate.mesh;
   if (microBatches.getNumOccurrences())
     request.microBatches = microBatches;
+  // Another one is refused when all flags are looked at.
+  if (schedule.getNumOccurrences() && isSchedule(schedule))
+    request.schedule = schedule;
   if (!mixedPrecision.empty())
     request.mixedPrecision = mixedPrecision;
   if (!optimizer.empty())
@@ -148,6 +150,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   accel::autodiff::TrainOptions &into = options.phases.train;
   into.enabled = train;
   into.step.loss = loss;
+  options.phases.decide.schedule = schedule;
   if (llvm::Error error = resolveFlags(options))
     return error;
   if (printsConfig() && options.output == "-")
@@ -158,7 +161,6 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.inference.entries.assign(entries.begin(), entries.end());
   into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
-  options.phases.decide.schedule = schedule;
 
   // Of parameters alone: the other reports are of what is compiled.
   bool reports = options.report == "parameters";
@@ -199,11 +201,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   }
   if (hasConfigFiles() && !train)
     refuse("expected --train with '--config'");
-  auto ofStages = accel::pipeline::parseChoice(schedule);
-  bool isOfStages = bool(ofStages);
-  if (!isOfStages)
-    llvm::consumeError(ofStages.takeError());
-  if (!accel::dist::ScheduleKind::parse(schedule) && !isOfStages)
+  if (!isSchedule(schedule))
     refuse("expected --schedule=" + accel::dist::ScheduleKind::getNames() +
            ", found '" + schedule + "'");
   if (train && options.f64 && !into.mixedPrecision.empty())

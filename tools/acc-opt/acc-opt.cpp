@@ -46,6 +46,12 @@ static cl::list<std::string> shards(
              "repeatable"),
     cl::value_desc("pattern=dim:axis"), cl::cat(category));
 static cl::list<std::string>
+    cuts("cut",
+         cl::desc("A chunk of the pipeline begins before this ONNX node, or "
+                  "the first of this module (transformer.h.6); as many as "
+                  "chunks less one, in order; repeatable"),
+         cl::value_desc("name"), cl::cat(category));
+static cl::list<std::string>
     ties("tie",
          cl::desc("Two names of one parameter, where the model does not say "
                   "so; repeatable"),
@@ -77,7 +83,9 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding, collectives, commands or scale"),
+                    "sharding, collectives, commands, scale, stages or "
+                    "schedule (with -o FILE.svg a picture, FILE.json a "
+                    "trace)"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<std::string>
     links("links",
@@ -125,11 +133,12 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
-  if (!report.empty() && report != "parameters" && report != "memory" &&
-      report != "sharding" && report != "collectives" && report != "commands" &&
-      report != "scale")
+  static constexpr StringLiteral reports[] = {
+      "parameters", "memory", "sharding", "collectives",
+      "commands",   "scale",  "stages",   "schedule"};
+  if (!report.empty() && !llvm::is_contained(reports, report))
     refuse("expected --report=parameters, memory, sharding, collectives, "
-           "commands or scale, found '" +
+           "commands, scale, stages or schedule, found '" +
            report + "'");
   if ((report == "scale") != !links.empty())
     refuse(report == "scale"
@@ -187,6 +196,7 @@ static LogicalResult readOptions(CompileOptions &options) {
   options.phases.place.annotate.batchDims.assign(batchDims.begin(),
                                                  batchDims.end());
   options.phases.place.placeNamed.shard.assign(shards.begin(), shards.end());
+  options.phases.cut.cuts.assign(cuts.begin(), cuts.end());
   options.provedAgainst.assign(provedAgainst.begin(), provedAgainst.end());
   options.phases.plan.target = target;
   options.phases.plan.threads = threads;
@@ -198,6 +208,7 @@ static LogicalResult readOptions(CompileOptions &options) {
                             {std::addressof(ties), Phase::NN},
                             {std::addressof(dtype), Phase::NN},
                             {std::addressof(hashWeights), Phase::NN},
+                            {std::addressof(cuts), Phase::Train},
                             {std::addressof(mesh), Phase::Dist},
                             {std::addressof(batchDims), Phase::Dist},
                             {std::addressof(shards), Phase::Dist},

@@ -467,3 +467,13 @@ plan.program @empty stage 0 ranks 1 {
     }
   }
 }
+
+// -----
+
+plan.program @released stage 0 ranks 1 {
+  plan.buffer @a : activation device 16 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{names no buffer @b}}
+    plan.fill @a[4xf32] with 1.0 releases @b[16xi8]
+  }
+}

@@ -155,15 +155,14 @@ bool PlanMutator::overlapCopy() {
 /// What a command writes takes the place of what it reads, for whoever reads
 /// either.
 bool PlanMutator::writeInPlace() {
-  SymbolTable symbols(*all<plan::ProgramOp>().begin());
   SmallVector<std::pair<plan::BufferOp, plan::BufferOp>> pairs;
   for (Operation *op : getCommands()) {
     auto command = cast<plan::CommandOpInterface>(op);
     for (plan::ViewAttr read : command.getReads())
       for (plan::ViewAttr written : command.getWrites()) {
-        auto from = symbols.lookup<plan::BufferOp>(read.getBuffer().getValue()),
-             to =
-                 symbols.lookup<plan::BufferOp>(written.getBuffer().getValue());
+        auto program = op->getParentOfType<plan::ProgramOp>();
+        auto from = program.lookupSymbol<plan::BufferOp>(read.getBuffer()),
+             to = program.lookupSymbol<plan::BufferOp>(written.getBuffer());
         bool isActivation = from.getRole() == plan::Role::activation &&
                             to.getRole() == plan::Role::activation;
         // Those with copies more often than there are.

@@ -94,6 +94,12 @@ constexpr Setting kSettings[] = {
     {"dp x tp, ZeRO-1", "dp=2,tp=2", "", 2, 1, true},
     {"dp_shard x cp, ZeRO-3", "dp_shard=2,cp=2", "", 1, 3, true}};
 
+constexpr Setting kPipelines[] = {
+    {"two stages", "pp=2", "", 4, 0, true, "1f1b"},
+    {"two stages, one micro-batch", "pp=2", "", 1, 0, true, "1f1b"},
+    {"three stages with loops", "pp=3", "", 8, 0, true, "zb-h1"},
+    {"a V beside ZeRO-1", "dp_shard=2,pp=2", "", 4, 1, true, "zbv"}};
+
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
   std::string text = "dense<";
@@ -290,4 +296,18 @@ TEST_F(PlanMutantsTest, RejectsMutantsOfPlans) {
   EXPECT_GE(tally.count(), 300);
   EXPECT_GE(tally.byProof, 150);
   EXPECT_GE(tally.differing.size(), 20u);
+}
+
+TEST_F(PlanMutantsTest, RejectsMutantsOfStages) {
+  unsigned seeds = 62;
+  if (const char *more = std::getenv("ACCEL_PLAN_MUTANTS"))
+    seeds = std::atoi(more); // per setting
+  Tally tally;
+  for (auto [number, setting] : llvm::enumerate(kPipelines))
+    tryPlan(setting, number * seeds, seeds, tally);
+  tally.print();
+  EXPECT_GE(tally.count(), 100);
+  EXPECT_GE(tally.byProof, 40);
+  EXPECT_GE(tally.differing["wrong message"], 4);
+  EXPECT_GE(tally.differing["wrong run of a message"], 4);
 }

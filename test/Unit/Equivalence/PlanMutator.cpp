@@ -41,7 +41,9 @@ std::string PlanMutator::change() {
       {"added cast", &PlanMutator::addCast},
       {"wrong read", &PlanMutator::changeRead},
       {"wrong part", &PlanMutator::changePart},
-      {"early release", &PlanMutator::releaseEarly}};
+      {"early release", &PlanMutator::releaseEarly},
+      {"wrong message", &PlanMutator::changeMessage},
+      {"wrong run of a message", &PlanMutator::changeMessageRun}};
   auto [name, change] = kChanges[seed % std::size(kChanges)];
   return (this->*change)() ? name : "";
 }

@@ -75,6 +75,8 @@ private:
   bool changeRead();
   bool changePart();
   bool releaseEarly();
+  bool changeMessage();
+  bool changeMessageRun();
 
   mlir::ModuleOp module;
   unsigned seed;
