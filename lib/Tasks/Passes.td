@@ -31,7 +31,9 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     stage. A `nn.cut` becomes an edge between two of them; what depends on inputs
     alone, each chunk that reads it computes, but for sums over micro-batches, which
     one computes for all. What runs once is divided into rounds: an op that reads
-    what another chunk has made in a round is of the next one.
+    what another chunk has made in a round is of the next one, and so is what that
+    op alone needs, unless it makes less than it reads: a new weight, which waits for
+    the norm of all gradients, is not kept beside the old one.
     For schedule `auto` the fastest that is found for the work of these tasks is
     taken, which a remark names.
 

@@ -123,6 +123,7 @@ private:
   mlir::LogicalResult placeReductions();
   void findLive();
   void findRounds();
+  void postpone(Home home);
   static mlir::Value skipFree(mlir::Value value);
   /// The chunk of a value; of one that any may compute, those that read it.
   std::set<int64_t> findChunks(mlir::Value value) const;

@@ -2,6 +2,8 @@
 // runs once.
 
 #include "TaskHomes.h"
+#include "dialects/Interfaces/Cost.h"
+#include <limits>
 
 using namespace mlir;
 using namespace accel;
@@ -83,5 +85,39 @@ void TaskHomes::findRounds() {
       if (!free)
         rounds[&op] = round;
     }
+    postpone(home);
+  }
+}
+
+/// What is read in a later round alone is made there, unless it is less than
+/// what it is made of: a new weight, as large as the old one and the gradient
+/// that are there anyway, is not kept between rounds, and a sum of squares is.
+void TaskHomes::postpone(Home home) {
+  auto getKeptBytes = [](Value value) -> int64_t { // not of states
+    bool isState = isa<BlockArgument>(skipFree(value)) ||
+                   value.getDefiningOp<dist::AccumulateOp>();
+    return isState ? 0 : getTensorBytes(value.getType());
+  };
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  DenseMap<Operation *, int64_t> reached; // of this home, and free ones
+  for (Operation &op : llvm::reverse(entry.front().without_terminator())) {
+    bool free = isFree(&op);
+    if (reductions.count(&op) || (!free && homes.lookup(&op) != home))
+      continue;
+    int64_t first = kNever; // round that reads it
+    for (Operation *user : op.getUsers()) {
+      bool atOnce = isa<nn::CutOp>(user) || !reached.count(user);
+      if (!user->hasTrait<OpTrait::IsTerminator>())
+        first = std::min(first, atOnce ? 0 : reached.lookup(user));
+    }
+    int64_t made = 0, read = 0;
+    for (Value result : op.getResults())
+      made += getKeptBytes(result);
+    for (Value operand : op.getOperands())
+      read = std::max(read, getKeptBytes(operand));
+    if (!free && first != kNever && first > rounds[&op] && made >= read &&
+        !isa<nn::CutOp>(op))
+      rounds[&op] = first;
+    reached[&op] = free ? first : rounds[&op];
   }
 }

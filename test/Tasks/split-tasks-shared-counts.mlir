@@ -23,7 +23,7 @@
 // CHECK: dist.edge @prepare_0 0 -> @prepare_1_round_1 0
 // CHECK: dist.edge @prepare_1_round_1 1 -> @backward_1 1
 // CHECK-LABEL: dist.schedule @eval_schedule
-// CHECK: dist.edge @eval_update_0 0 -> @eval_update_1_round_1 1
+// CHECK: dist.edge @eval_update_0 0 -> @eval_update_1_round_1 0
 module attributes {accel.phase = "nn"} {
 nn.state @w0 : tensor<8x8xf32> = dense<0.5>
 nn.state @w1 : tensor<8x8xf32> = dense<0.25>

@@ -21,7 +21,15 @@
 // CHECK: nn.state = @"accumulator/w0", nn.write = #nn<write accumulate_sum>
 // CHECK-LABEL: func.func private @backward_1(
 // CHECK: nn.state = @"accumulator/w1", nn.write = #nn<write accumulate_sum>
+// Squares are summed at once. New weights, which wait for the norm, are made behind it.
+// CHECK-LABEL: func.func private @update_0(
+// CHECK-NOT: nn.sub
+// CHECK: nn.reduce sum
+// CHECK-NOT: nn.sub
+// CHECK-LABEL: func.func private @update_1(
+// CHECK-NOT: nn.sub
 // CHECK-LABEL: func.func private @update_0_round_1(
+// CHECK-NOT: nn.reduce
 // CHECK: nn.output = "loss"
 // CHECK: dist.task = #dist.task<update stage 0 round 1>
 // CHECK-LABEL: func.func private @update_1_round_2(
