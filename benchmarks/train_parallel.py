@@ -2,8 +2,9 @@
 """One training step of GPT-2 124M or of a Llama of 110M on two ranks that share more than
 the batch. `--what=tensor`: every weight (tensor parallelism), beside PyTorch's DTensor (gloo) and
 JAX on two devices. `--what=sequence`: one sequence (Ulysses and context parallelism), beside the
-same in PyTorch and JAX. As train.py, which it shares all else with; the newest pages
-are benchmarks/results/*-tensor-*.md and *-sequence-*.md."""
+same in PyTorch and JAX. `--what=pipeline`: the layers of GPT-2, in 8 micro-batches, beside
+PyTorch's torch.distributed.pipelining and acc's own data parallelism. As train.py, which it shares all else with; the newest pages
+are benchmarks/results/*-tensor-*.md, *-sequence-*.md and *-pipeline-*.md."""
 import train
 import train_parallel_peers
 
@@ -14,10 +15,13 @@ LAYOUTS = {
                "acc tp rows": ["--mesh=tp=2", "--set=sequence_parallelism=true"]},
     "sequence": {"acc sp": ["--mesh=sp=2"], "acc cp": ["--mesh=cp=2"],
                  "acc cp ring": ["--mesh=cp=2", "--set=cp.strategy=ring"]},
+    "pipeline": {"acc pp": ["--mesh=pp=2", "--micro-batches=8"],
+                 "acc pp zb-h1": ["--mesh=pp=2", "--micro-batches=8", "--schedule=zb-h1"],
+                 "acc dp": ["--mesh=dp=2"]},
 }
 # By --what, unless said otherwise: rows of the batch and their length, and how many peers live at
 # the same time: a long sequence takes some GB of each.
-SIZES = {"tensor": (4, 128, 4), "sequence": (1, 2048, 1)}
+SIZES = {"tensor": (4, 128, 4), "sequence": (1, 2048, 1), "pipeline": (8, 128, 3)}
 
 
 def main():

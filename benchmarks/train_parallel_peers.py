@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 import models
+from pipeline_peers import PIPELINE
 from train_peers import Jax, Torch, serve
 
 
@@ -329,7 +330,7 @@ TENSOR = {"DTensor": TensorParallel, "DTensor compiled": CompiledTensorParallel,
 SEQUENCE = {"PyTorch Ulysses": Ulysses, "PyTorch Ulysses compiled": CompiledUlysses,
             "PyTorch gathered": Gathered, "PyTorch gathered compiled": CompiledGathered,
             "JAX": JaxSequence, "JAX Ulysses": JaxUlysses}
-PEERS = {"tensor": TENSOR, "sequence": SEQUENCE}
+PEERS = {"tensor": TENSOR, "sequence": SEQUENCE, "pipeline": PIPELINE}
 
 if __name__ == "__main__":
     kind, *words = sys.argv[1:]
