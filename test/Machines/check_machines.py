@@ -33,6 +33,7 @@ LAYOUTS = {
     "tp": ["--mesh", "dp=2,tp=2"],
     "bf16": ["--mesh", "dp=4", "--set", "comm_hook=bf16"],
     "cp": ["--mesh", "cp=3"],
+    "pp": ["--mesh", "dp=2,pp=2", "--micro-batches=4", "--schedule=zb-h1"],
 }
 # Mixtures of experts, whose rows go to the ranks that have their experts.
 EXPERTS = ROOT / "test/Fixtures/experts"

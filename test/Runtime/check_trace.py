@@ -4,6 +4,7 @@ spans nest, and those of a row do not overlap. With --killed ranks may have stop
 Prints the processes with their threads, then the numbers of what there is."""
 import collections
 import json
+import re
 import struct
 import sys
 
@@ -16,14 +17,15 @@ with open(executable, "rb") as stream:
     plan = json.loads(stream.read(length))["accx"]
 
 
-def planned(entry):
-    """The commands of a call by stream: what a span says of each."""
+def planned(entry, pid):
+    """The commands of a call of a rank by stream: what a span says of each."""
     found = collections.defaultdict(collections.Counter)
-    program = plan["programs"][0]
+    stage = re.search(r"\bpp (\d+)", names[pid])
+    program = next(one for one in plan["programs"] if one["stage"] == int(stage[1] if stage else 0))
     for loop in next(one for one in program["entries"] if one["name"] == entry)["loops"]:
         for turn in range(loop["trips"]):
             for run in (run for segment in loop["segments"] for run in segment["runs"]):
-                for command in program["bodies"][run["body"]]["commands"]:
+                for command in program["bodies"][run["body"]].get("commands", []):
                     batch = run["micro_batch"] + turn if loop["trips"] > 1 else None
                     found[command["stream"]][(command["kind"], command["node"],
                                               command.get("inserted_by"), batch)] += 1
@@ -80,10 +82,10 @@ for row, spans in sorted(rows.items()):
             totals["inserted"] += "inserted_by" in arguments
         elif level == 3:
             totals["waits for others"] += 1
-    wanted = [call for call in calls if planned(call.split()[0])[threads[row]]]
+    wanted = [call for call in calls if planned(call.split()[0], row[0])[threads[row]]]
     check(killed or order == wanted, "expected the calls", wanted, "found", order)
     for number, call in enumerate(order):
-        missing = planned(call.split()[0])[threads[row]]
+        missing = planned(call.split()[0], row[0])[threads[row]]
         missing.subtract(done[number][threads[row]])
         wrong = {what: count for what, count in missing.items() if count}
         check(killed or not wrong, "commands that are missing (or too many):", row, call, wrong)

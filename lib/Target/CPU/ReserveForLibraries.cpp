@@ -4,6 +4,8 @@
 #include "PlanParts.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -21,6 +23,11 @@ static constexpr int64_t kThread = 128 << 10;
 /// A command as the file describes it and as it is prepared, its kernel's code,
 /// and the buffers that it names.
 static constexpr int64_t kCommand = 8 << 10;
+/// A stream beyond those of computation and of collectives: a thread without a
+/// part of the pool.
+static constexpr int64_t kStream = 64 << 10;
+/// A command where a run list names it again, for the third time or later.
+static constexpr int64_t kListed = 256;
 /// What oneDNN describes of one product's operands, for each thread.
 static constexpr int64_t kProductOfThread = 8 << 10;
 /// The code that oneDNN generates for a product; equal ones share it.
@@ -73,8 +80,12 @@ Attribute getShapes(plan::CommandOpInterface command) {
 int64_t estimateReserve(plan::ProgramOp program, int64_t threads) {
   int64_t bytes = kProcess + threads * kThread;
   llvm::DenseSet<Attribute> shapes; // what oneDNN sees of a product
+  llvm::StringSet<> streams;
+  llvm::StringMap<int64_t> lengths; // of bodies, in commands
   program.walk([&](plan::CommandOpInterface command) {
     bytes += kCommand;
+    streams.insert(command.getStreamName());
+    ++lengths[command->getParentOfType<plan::BodyOp>().getSymName()];
     if (!isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
              plan::AttentionOp, plan::AttentionGradOp>(command.getOperation()))
       return;
@@ -83,6 +94,11 @@ int64_t estimateReserve(plan::ProgramOp program, int64_t threads) {
     if (shapes.insert(getShapes(command)).second)
       bytes += products * kProductCode;
   });
-  return bytes;
+  llvm::StringMap<int64_t> listed;
+  program.walk([&](plan::RunOp run) {
+    if (++listed[run.getTask()] > 2)
+      bytes += lengths.lookup(run.getTask()) * kListed;
+  });
+  return bytes + std::max<int64_t>(int64_t(streams.size()) - 2, 0) * kStream;
 }
 } // namespace accel::cpu
