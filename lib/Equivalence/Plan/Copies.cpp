@@ -66,6 +66,11 @@ Copies::Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches)
   auto isFollowed = [&](plan::BufferOp buffer) {
     if (buffer.getSlots() > 1)
       return true;
+    // What all micro-batches share is no micro-batch's.
+    if (llvm::is_contained(
+            {plan::Role::state, plan::Role::packed, plan::Role::constant},
+            buffer.getRole()))
+      return false;
     const BodySet &users = uses.users[buffer.getSymNameAttr()];
     std::vector<const void *> key;
     for (StringAttr user : users)

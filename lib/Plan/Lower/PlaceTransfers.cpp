@@ -20,7 +20,7 @@ void StageTransfers::goOnTo(dist::RunOp run, RunListWriter &list) {
   runExchanges(std::min(next, Stretch{kMicroBatches, 0}));
   if (next == Stretch{kMicroBatches, 0})
     for (auto &[ends, channel] : channels)
-      if (channel->posting.early)
+      if (channel->posting.early && !channel->sends)
         runUpTo(*channel, channel->posting.ahead, list);
   if (next <= Stretch{kMicroBatches, 0})
     return;

@@ -90,10 +90,10 @@ StageTransfers::getChannel(dist::EdgeOp edge, bool sends) {
 BodyOp StageTransfers::getExchange(Stretch stretch, Location loc) {
   BodyOp &body = exchanges[stretch];
   if (!body) {
-    body = shared.createBody(loc, prefix +
-                                      (stretch.first == kBefore
-                                           ? "exchange_before_"
-                                           : "exchange_after_") +
+    StringRef when = stretch.first == kBefore  ? "before_"
+                     : stretch.first == kAfter ? "after_"
+                                               : "between_";
+    body = shared.createBody(loc, prefix + "exchange_" + when.str() +
                                       std::to_string(stretch.second));
     OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
     createContainer<GroupOp>(builder, loc);
