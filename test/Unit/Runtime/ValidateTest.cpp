@@ -219,13 +219,13 @@ TEST(Validate, StreamsAndEvents) {
       streams([](Program &p) { commandsOf(p).push_back(commandsOf(p)[2]); }),
       HasSubstr("event 'z' to be recorded once"));
   EXPECT_THAT(streams([](Program &p) {
-                for (int i = 0; i < 8; ++i) {
+                for (int i = 0; i < 40; ++i) {
                   commandsOf(p).push_back(
                       command(RecordCommand{std::to_string(i)}, "Record"));
                   commandsOf(p).back().stream = std::to_string(i);
                 }
               }),
-              HasSubstr("expected at most 8 streams"));
+              HasSubstr("expected at most 40 streams"));
   auto fillOf = [](int64_t buffer) {
     return command(FillCommand{{0, 0, 0, 0}, contiguousView(buffer, {4})}, "F");
   };
