@@ -72,7 +72,8 @@ StageTransfers::getChannel(dist::EdgeOp edge, bool sends) {
            << "expected a task of another stage that runs on the same "
               "micro-batches to read what "
            << edge.getSourceAttr() << " gives, found " << edge.getTargetAttr();
-  auto &known = channels[{edge.getSourceAttr(), edge.getTargetAttr()}];
+  auto &known = channels[{edge.getSourceAttr().getAttr(),
+                          edge.getTargetAttr().getAttr()}];
   if (known)
     return known.get();
   known = std::make_unique<Channel>();
@@ -199,7 +200,7 @@ LogicalResult StageTransfers::send(func::FuncOp task, BodyOp body) {
     (*channel)->buffers.insert(place.buffer.getSymNameAttr());
   }
   for (auto &[ends, channel] : channels)
-    if (channel->sends && ends.first == FlatSymbolRefAttr::get(task))
+    if (channel->sends && ends.first == task.getSymNameAttr())
       recordWhereMade(*channel, body);
   return success();
 }
@@ -226,13 +227,9 @@ LogicalResult StageTransfers::finish() {
       return failure();
     postings = std::move(*found);
   }
-  auto getName = [](Attribute end) {
-    return cast<FlatSymbolRefAttr>(end).getAttr();
-  };
   for (auto &[ends, each] : channels) {
     Channel &channel = *each;
-    channel.posting =
-        postings.lookup({getName(ends.first), getName(ends.second)});
+    channel.posting = postings.lookup(ends);
     finishGroup(channel.body);
     OpBuilder builder = OpBuilder::atBlockEnd(&channel.body.getBody().front());
     Location loc = channel.body.getLoc();

@@ -96,7 +96,7 @@ private:
   std::string prefix;
   llvm::DenseMap<mlir::Operation *, int64_t> tags; ///< of edges
   /// By the tasks at their ends.
-  llvm::MapVector<std::pair<mlir::Attribute, mlir::Attribute>,
+  llvm::MapVector<std::pair<mlir::StringAttr, mlir::StringAttr>,
                   std::unique_ptr<Channel>>
       channels;
   std::map<Stretch, BodyOp> exchanges; ///< by the stretch that gives

@@ -280,32 +280,31 @@ protected:
     }
   }
 
+  /// So many seeds of each setting, or as many as ACCEL_PLAN_MUTANTS says.
+  Tally tryPlans(ArrayRef<Setting> settings, unsigned seeds) {
+    if (const char *more = std::getenv("ACCEL_PLAN_MUTANTS"))
+      seeds = std::atoi(more);
+    Tally tally;
+    for (auto [number, setting] : llvm::enumerate(settings))
+      tryPlan(setting, number * seeds, seeds, tally);
+    tally.print();
+    return tally;
+  }
+
   MLIRContext context;
   evaluate::TensorsByName inputs;
 };
 } // namespace
 
 TEST_F(PlanMutantsTest, RejectsMutantsOfPlans) {
-  unsigned seeds = 78;
-  if (const char *more = std::getenv("ACCEL_PLAN_MUTANTS"))
-    seeds = std::atoi(more); // per setting
-  Tally tally;
-  for (auto [number, setting] : llvm::enumerate(kSettings))
-    tryPlan(setting, number * seeds, seeds, tally);
-  tally.print();
+  Tally tally = tryPlans(kSettings, 78);
   EXPECT_GE(tally.count(), 300);
   EXPECT_GE(tally.byProof, 150);
   EXPECT_GE(tally.differing.size(), 20u);
 }
 
 TEST_F(PlanMutantsTest, RejectsMutantsOfStages) {
-  unsigned seeds = 62;
-  if (const char *more = std::getenv("ACCEL_PLAN_MUTANTS"))
-    seeds = std::atoi(more); // per setting
-  Tally tally;
-  for (auto [number, setting] : llvm::enumerate(kPipelines))
-    tryPlan(setting, number * seeds, seeds, tally);
-  tally.print();
+  Tally tally = tryPlans(kPipelines, 62);
   EXPECT_GE(tally.count(), 100);
   EXPECT_GE(tally.byProof, 40);
   EXPECT_GE(tally.differing["wrong message"], 4);
