@@ -39,8 +39,9 @@ bool HangWatch::look() {
 
 std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
   // A rank that came to fewer barriers than others of its program is not
-  // waiting for them, even if it was stopped in a wait that is over. What ranks
-  // do between barriers differs, and so do their counts of it.
+  // waiting for them, even if it was stopped in a wait that is over; but it may
+  // be behind because it waits for a rank of another program, in a message.
+  // What ranks do between barriers differs, and so do their counts of it.
   struct Barriers {
     uint64_t least = UINT64_MAX, most = 0;
   };
@@ -67,7 +68,8 @@ std::string HangWatch::describe(const std::vector<pid_t> &processes) const {
     std::string why = whyItStands(processes[rank]);
     auto [least, most] = counts[programOf(plan, number)];
     bool waits = why.empty() && self.waiting.load() &&
-                 (self.barriers.load() > least || least == most) &&
+                 (self.barriers.load() > least || least == most ||
+                  isInMessage(plan, self, number)) &&
                  canOnlyWait(plan, self, number);
     text += whereIs(plan, self, number, waits) + why;
   }

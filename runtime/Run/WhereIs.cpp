@@ -34,6 +34,28 @@ std::string commandText(const Command &command, int64_t microBatch) {
   return text;
 }
 
+/// Whether it is a send, a receive or a group of them.
+bool passesMessages(const Command &command) {
+  return std::holds_alternative<GroupCommand>(command.what) ||
+         std::holds_alternative<SendCommand>(command.what) ||
+         std::holds_alternative<RecvCommand>(command.what);
+}
+
+/// Whether a stream of the rank is in a command of which `is` holds.
+template <class F>
+bool isInCommand(const Executable &plan, const RankControl &control,
+                 int64_t rank, F &&is) {
+  const Program *program = programOf(plan, rank);
+  for (const auto &stream : control.command) {
+    int64_t at = stream.load();
+    const Command *command =
+        program && at >= 0 ? findCommand(*program, at) : nullptr;
+    if (command && is(*command))
+      return true;
+  }
+  return false;
+}
+
 struct ProcessState {
   std::string state, tracer = "0";
 };
@@ -85,19 +107,16 @@ std::string whereIs(const Executable &plan, const RankControl &control,
 
 bool canOnlyWait(const Executable &plan, const RankControl &control,
                  int64_t rank) {
-  const Program *program = programOf(plan, rank);
-  for (const auto &stream : control.command) {
-    int64_t at = stream.load();
-    const Command *command =
-        program && at >= 0 ? findCommand(*program, at) : nullptr;
-    if (command && !std::holds_alternative<WaitCommand>(command->what) &&
-        !std::holds_alternative<CollectiveCommand>(command->what) &&
-        !std::holds_alternative<GroupCommand>(command->what) &&
-        !std::holds_alternative<SendCommand>(command->what) &&
-        !std::holds_alternative<RecvCommand>(command->what))
-      return false;
-  }
-  return true;
+  return !isInCommand(plan, control, rank, [](const Command &command) {
+    return !std::holds_alternative<WaitCommand>(command.what) &&
+           !std::holds_alternative<CollectiveCommand>(command.what) &&
+           !passesMessages(command);
+  });
+}
+
+bool isInMessage(const Executable &plan, const RankControl &control,
+                 int64_t rank) {
+  return isInCommand(plan, control, rank, passesMessages);
 }
 
 std::string whyItStands(pid_t process) {

@@ -21,6 +21,10 @@ std::string whereIs(const Executable &plan, const RankControl &control,
 bool canOnlyWait(const Executable &plan, const RankControl &control,
                  int64_t rank);
 
+/// Whether a stream of the rank is in a command that passes messages.
+bool isInMessage(const Executable &plan, const RankControl &control,
+                 int64_t rank);
+
 /// Of a process that is stopped, traced or stuck in the kernel: " (process 17,
 /// in state T (stopped))"; empty for others.
 std::string whyItStands(pid_t process);

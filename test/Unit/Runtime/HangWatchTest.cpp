@@ -63,6 +63,19 @@ TEST_F(HangWatchTest, NamesWhoIsBehindAndNotWhoDidLess) {
                         "between two runs; rank 2, waiting for others, "));
 }
 
+TEST_F(HangWatchTest, LetsWhoIsInAMessageBeBehind) {
+  // Of a pipeline's rank: it waits for one of another program, and its own
+  // program's others for it.
+  Body &body = plan.programs[0].bodies[0];
+  ASSERT_FALSE(body.commands.empty());
+  body.commands[0].what = SendCommand();
+  rank(1).barriers = 6;
+  rank(1).command[0] = 0;
+  EXPECT_THAT(describe(), HasSubstr("; rank 1, waiting for others, in a send"));
+  rank(1).waiting = false;
+  EXPECT_THAT(describe(), HasSubstr("; rank 1, in a send"));
+}
+
 TEST_F(HangWatchTest, NamesWhoComputesOnAnotherStream) {
   const Body &body = plan.programs[0].bodies[1];
   int64_t first =
