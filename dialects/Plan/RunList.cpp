@@ -5,29 +5,45 @@
 using namespace mlir;
 using namespace accel::plan;
 
-int64_t accel::plan::countProofTurns(ProgramOp program) {
-  int64_t slots = 1;
-  for (auto buffer : program.getOps<BufferOp>())
-    slots = std::max<int64_t>(slots, buffer.getSlots());
-  return 2 * slots;
-}
-
-SmallVector<RunTurn> accel::plan::listRuns(EntryOp entry, int64_t most) {
-  SmallVector<RunTurn> list;
-  auto add = [&](SegmentOp segment, int64_t turn) {
+/// The runs of the turns for which `list(turn, trips)`, whole if
+/// `isWhole(turn, trips)`.
+template <class List, class Whole>
+static SmallVector<RunTurn> listTurns(EntryOp entry, List &&list,
+                                      Whole &&isWhole) {
+  SmallVector<RunTurn> runs;
+  auto add = [&](SegmentOp segment, int64_t turn, bool whole) {
     for (auto run : segment.getOps<RunOp>())
-      list.push_back({run, turn});
+      runs.push_back({run, turn, whole});
   };
   for (Operation &op : entry.getBody().front()) {
     if (auto segment = dyn_cast<SegmentOp>(op))
-      add(segment, 0);
+      add(segment, 0, true);
     auto loop = dyn_cast<LoopOp>(op);
-    int64_t turns = loop ? int64_t(loop.getTrips()) : 0;
-    for (int64_t turn = 0; turn < std::min(turns, most); ++turn)
-      for (auto segment : loop.getOps<SegmentOp>())
-        add(segment, turn);
+    int64_t trips = loop ? int64_t(loop.getTrips()) : 0;
+    for (int64_t turn = 0; turn < trips; ++turn)
+      if (list(turn, trips))
+        for (auto segment : loop.getOps<SegmentOp>())
+          add(segment, turn, isWhole(turn, trips));
   }
-  return list;
+  return runs;
+}
+
+SmallVector<RunTurn> accel::plan::listRuns(EntryOp entry, int64_t most) {
+  return listTurns(
+      entry, [&](int64_t turn, int64_t) { return turn < most; },
+      [](int64_t, int64_t) { return true; });
+}
+
+ProofTurns::ProofTurns(ProgramOp program) {
+  for (auto buffer : program.getOps<BufferOp>())
+    copies = std::max<int64_t>(copies, buffer.getSlots());
+}
+
+SmallVector<RunTurn> ProofTurns::listRuns(EntryOp entry) const {
+  return listTurns(
+      entry,
+      [&](int64_t turn, int64_t trips) { return isListed(turn, trips); },
+      [&](int64_t turn, int64_t trips) { return isWhole(turn, trips); });
 }
 
 Recorders::Recorders(ArrayRef<RunTurn> runs) {

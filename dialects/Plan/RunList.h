@@ -8,8 +8,24 @@
 
 namespace accel::plan {
 
-/// How many turns of a loop are looked at where what follows from them is
-/// proved for all: two for each copy that a buffer has at most.
+/// A run in one turn of the loop around it; turn 0 where there is none.
+struct RunTurn {
+  mutable RunOp run; // op handles are pointers
+  int64_t turn = 0;
+  /// Whether all of its commands are looked at, not records and waits alone.
+  bool isWhole = true;
+
+  int64_t getMicroBatch() const {
+    return static_cast<int64_t>(run.getOffset()) + turn;
+  }
+};
+
+/// The runs of an entry in their order, of each loop its first `most` turns.
+llvm::SmallVector<RunTurn> listRuns(EntryOp entry, int64_t most = INT64_MAX);
+
+/// Which turns of a loop are looked at where what follows from them is proved
+/// for all, in a program whose buffers have up to n copies: whole the first
+/// 2 n and the last n, and what orders them in n turns before the last.
 ///
 /// Where buffers have one copy, a turn does the same commands at the same
 /// addresses as the one before (a view that depends on the micro-batch counts
@@ -21,31 +37,48 @@ namespace accel::plan {
 /// earlier one. If a command of turn i and one of turn j > i race, the first
 /// one's own execution in turn j - 1 comes after it on its stream and races as
 /// well; hence a race between turns shows between the first two, one with what
-/// precedes the loop in the first, and one with what follows it in the last,
-/// for which the second stands.
+/// precedes the loop in the first, and one with what follows it in the last.
 ///
 /// Where they have up to n copies, addresses come back after at most n turns of
 /// each buffer, and a copy's bytes are no other buffer's while the loop runs: a
 /// command of turn i + n touches what it touched in turn i, and the same is
-/// said of n turns at a time.
+/// said of n turns at a time: a race between turns shows in the first 2 n, one
+/// with what follows in the last n.
+///
+/// Of the turns between, a command's last whole turn stands for what it left.
+/// It came earlier on the same stream, so whatever surely comes after the real
+/// one comes after it as well, if what makes sure of that is looked at: waits
+/// and records of the n turns before, since nothing has touched the bytes for
+/// more turns than there are copies. Without these turns what is ordered by a
+/// wait in a turn left out would look like a race.
 ///
 /// Whoever gives views exact bytes by micro-batch has more to show: what is
 /// disjoint in turns 0 and 1 is disjoint in all only because an address is
 /// linear in the turn, and if its stride is no smaller than what is touched.
-int64_t countProofTurns(ProgramOp program);
+class ProofTurns {
+public:
+  explicit ProofTurns(ProgramOp program);
 
-/// A run in one turn of the loop around it; turn 0 where there is none.
-struct RunTurn {
-  mutable RunOp run; // op handles are pointers
-  int64_t turn = 0;
-
-  int64_t getMicroBatch() const {
-    return static_cast<int64_t>(run.getOffset()) + turn;
+  bool isWhole(int64_t turn, int64_t trips) const {
+    return turn < 2 * copies || turn >= trips - copies;
   }
+  bool isListed(int64_t turn, int64_t trips) const {
+    return isWhole(turn, trips) || turn >= trips - 2 * copies;
+  }
+  /// The runs of an entry in these turns.
+  llvm::SmallVector<RunTurn> listRuns(EntryOp entry) const;
+
+private:
+  int64_t copies = 1; ///< n
 };
 
-/// The runs of an entry in their order, of each loop its first `most` turns.
-llvm::SmallVector<RunTurn> listRuns(EntryOp entry, int64_t most = INT64_MAX);
+/// Calls `f(command)` for those of a run that are looked at, in their order.
+template <class F> void forEachCommand(BodyOp body, const RunTurn &run, F &&f) {
+  body.walk([&](CommandOpInterface command) {
+    if (run.isWhole || llvm::isa<RecordOp, WaitOp>(command.getOperation()))
+      f(command);
+  });
+}
 
 /// Whose events runs wait for.
 class Recorders {

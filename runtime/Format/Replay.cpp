@@ -233,17 +233,22 @@ private:
     std::vector<std::map<int64_t, size_t>> runsOf(bodies.size());
     std::vector<std::vector<Queued>> queues(streams.size());
     size_t number = 0;
-    const int64_t turns = format::proofTurns(program);
+    const format::ProofTurns turns(program);
     for (const Loop &loop : entry.loops)
-      for (int64_t turn = 0; turn < std::min(loop.trips, turns); ++turn)
+      for (int64_t turn = 0; turn < loop.trips; ++turn) {
+        if (!turns.isListed(turn, loop.trips))
+          continue;
+        bool isWhole = turns.isWhole(turn, loop.trips);
         for (const Segment &segment : loop.segments)
           for (const Run &run : segment.runs) {
             for (const Step &step : bodies[run.body])
-              queues[step.stream].push_back(
-                  {&step, run.microBatch + turn, number});
+              if (isWhole || step.records || step.waits)
+                queues[step.stream].push_back(
+                    {&step, run.microBatch + turn, number});
             runsOf[run.body].try_emplace(run.microBatch + turn, number);
             ++number;
           }
+      }
     clocks.assign(streams.size(), lengths);
     lastCollective.reset();
     std::map<std::pair<size_t, std::string>, Clock> events;

@@ -18,14 +18,28 @@ template <class F> void forEachRun(const Entry &entry, F &&f) {
         f(run, loop);
 }
 
-/// Turns of a loop after which nothing new comes: see kProofTurns in
-/// dialects/Plan/RunList.h, which says why.
-inline int64_t proofTurns(const Program &program) {
-  int64_t slots = 1;
-  for (const BufferPlan &buffer : program.buffers)
-    slots = std::max(slots, buffer.slots);
-  return 2 * slots;
-}
+/// Which turns of a loop are looked at where what follows from them holds for
+/// all: ProofTurns in dialects/Plan/RunList.h says which, and why.
+class ProofTurns {
+public:
+  explicit ProofTurns(const Program &program) {
+    for (const BufferPlan &buffer : program.buffers)
+      copies = std::max(copies, buffer.slots);
+  }
+
+  /// Of others that are listed, records and waits alone.
+  bool isWhole(int64_t turn, int64_t trips) const {
+    return turn < 2 * copies || turn >= trips - copies;
+  }
+  bool isListed(int64_t turn, int64_t trips) const {
+    return isWhole(turn, trips) || turn >= trips - 2 * copies;
+  }
+  /// How many are listed.
+  int64_t count(int64_t trips) const { return std::min(trips, 4 * copies); }
+
+private:
+  int64_t copies = 1;
+};
 
 } // namespace accel::rt::format
 

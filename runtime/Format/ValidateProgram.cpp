@@ -258,7 +258,7 @@ private:
   /// Runs name bodies, and what they come to can be checked in seconds.
   Status checkLength() {
     size_t commands = 0;
-    const int64_t turns = format::proofTurns(program);
+    const format::ProofTurns turns(program);
     bool exist = true;
     for (const Entry &entry : program.entries) {
       for (const Loop &loop : entry.loops)
@@ -270,7 +270,7 @@ private:
       format::forEachRun(entry, [&](const Run &run, const Loop &loop) {
         exist &= inRange(run.body, 0, program.bodies.size());
         if (exist)
-          commands += static_cast<size_t>(std::min(loop.trips, turns)) *
+          commands += static_cast<size_t>(turns.count(loop.trips)) *
                       program.bodies[run.body].commands.size();
       });
     }

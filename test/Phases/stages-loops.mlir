@@ -6,6 +6,8 @@
 // RUN: %{train} --compile-to=train -o %t/train.mlir
 // RUN: %{train} --mesh=pp=4 --micro-batches=8 --schedule=dualpipev --compile-to=plan -o %t/plan.mlir
 // RUN: acc-eval %t/plan.mlir --compare=%t/train.mlir --tolerance=1e-6
+// RUN: %{train} --mesh=pp=4 --micro-batches=16 --schedule=dualpipev --compile-to=plan -o %t/plan.mlir
+// RUN: acc-eval %t/plan.mlir --compare=%t/train.mlir --tolerance=1e-6
 // RUN: %{train} --mesh=pp=4 --micro-batches=16 --schedule=zbv --compile-to=plan -o %t/plan.mlir
 // RUN: FileCheck %s < %t/plan.mlir
 // RUN: acc-eval %t/plan.mlir --compare=%t/train.mlir --tolerance=1e-6

@@ -43,12 +43,15 @@ LogicalResult Replay::runEntry(EntryOp entry) {
 
 FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
   llvm::MapVector<StringAttr, std::vector<Step>> queues;
-  SmallVector<RunTurn> runs = listRuns(entry, countProofTurns(program));
+  SmallVector<RunTurn> runs = ProofTurns(program).listRuns(entry);
   for (size_t number = 0; number < runs.size(); ++number)
-    buffers.getBody(runs[number].run).walk([&](CommandOpInterface command) {
-      auto name = StringAttr::get(entry.getContext(), command.getStreamName());
-      queues[name].push_back({command, runs[number], number, 0, 0, {}});
-    });
+    forEachCommand(
+        buffers.getBody(runs[number].run), runs[number],
+        [&](CommandOpInterface command) {
+          auto name =
+              StringAttr::get(entry.getContext(), command.getStreamName());
+          queues[name].push_back({command, runs[number], number, 0, 0, {}});
+        });
   // Clocks at the records that have been passed, by run and event.
   Recorders recorders(runs);
   using Clock = SmallVector<int64_t, 2>;

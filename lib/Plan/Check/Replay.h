@@ -34,8 +34,8 @@ struct Bytes {
   BufferOp buffer;
 };
 
-/// Replays `load` once and every other entry twice, countProofTurns turns of
-/// each loop. Each function returns failure after one located error.
+/// Replays `load` once and every other entry twice, of each loop the turns
+/// that ProofTurns lists. Each function returns failure after one located error.
 class Replay {
 public:
   Replay(ProgramOp program, const BufferTable &buffers)

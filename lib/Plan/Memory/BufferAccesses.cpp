@@ -16,7 +16,7 @@ static llvm::SmallSetVector<StringAttr, 8> listBuffers(CommandOpInterface op) {
 }
 
 BufferAccesses::BufferAccesses(ProgramOp program)
-    : entries(getEntriesInOrder(program)), listed(countProofTurns(program)) {
+    : entries(getEntriesInOrder(program)), turns(program) {
   program.walk([&](CommandOpInterface command) {
     for (StringAttr buffer : listBuffers(command))
       users[buffer].push_back(command);
@@ -57,7 +57,8 @@ bool BufferAccesses::goesUnseen(unsigned entry, int64_t microBatch,
     bodies.insert(cast<BodyOp>(user->getParentOp()).getSymNameAttr());
   WalkResult found = entries[entry].walk([&](RunOp run) {
     int64_t turn = microBatch - int64_t(run.getOffset());
-    bool isLeftOut = listed <= turn && turn < run.getTrips() &&
+    bool isLeftOut = turn >= 0 && turn < run.getTrips() &&
+                     !turns.isWhole(turn, run.getTrips()) &&
                      bodies.contains(run.getTaskAttr().getAttr());
     return isLeftOut ? WalkResult::interrupt() : WalkResult::advance();
   });

@@ -37,7 +37,7 @@ private:
   bool goAlike(unsigned entry, llvm::ArrayRef<mlir::StringAttr> bodies);
 
   llvm::SmallVector<EntryOp> entries; ///< by their numbers
-  int64_t listed;                     ///< turns of a loop that have executions
+  ProofTurns turns;                   ///< that have executions
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<CommandOpInterface>> users;
   /// In order.
   llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<const Execution *>>

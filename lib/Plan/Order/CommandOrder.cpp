@@ -27,7 +27,6 @@ FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
                                     order.streamNumbers.size());
   });
   order.numStreams = order.streamNumbers.size();
-  order.proofTurns = countProofTurns(program);
   order.lengths.assign(order.numStreams, 0);
   order.clocks.assign(order.numStreams,
                       SmallVector<unsigned, 4>(order.numStreams, 0));
@@ -51,13 +50,14 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
     CommandOpInterface command;
     size_t run; // its number, a turn counting as one
   };
-  SmallVector<RunTurn> runs = listRuns(entry, proofTurns);
+  auto program = entry->getParentOfType<ProgramOp>();
+  SmallVector<RunTurn> runs = ProofTurns(program).listRuns(entry);
   Recorders recorders(runs);
   std::vector<std::vector<Queued>> queues(numStreams);
-  auto program = entry->getParentOfType<ProgramOp>();
   for (size_t number = 0; number < runs.size(); ++number)
-    program.lookupSymbol<BodyOp>(runs[number].run.getTask())
-        .walk([&](CommandOpInterface command) {
+    forEachCommand(
+        program.lookupSymbol<BodyOp>(runs[number].run.getTask()), runs[number],
+        [&](CommandOpInterface command) {
           queues[streamNumbers.lookup(command.getStreamName())].push_back(
               {command, number});
         });

@@ -20,8 +20,8 @@ struct Execution {
 };
 
 /// All executions of a program in an order in which they can happen, with
-/// vector clocks (Fidge 1988, Mattern 1989), of loops those of
-/// countProofTurns turns. Executions of one stream follow the run list; a wait
+/// vector clocks (Fidge 1988, Mattern 1989), of loops those that
+/// ProofTurns lists. Executions of one stream follow the run list; a wait
 /// comes after the record of its event (RunList.h says which); segments hold no
 /// stream up; an entry begins when all streams have ended the one before it:
 /// `load` first, then the others in the order written.
@@ -43,7 +43,6 @@ private:
 
   std::vector<Execution> executions;
   unsigned numStreams = 0;
-  int64_t proofTurns = 2;
   llvm::StringMap<unsigned> streamNumbers;
   /// Of each stream: executions so far, and what its last one knows.
   llvm::SmallVector<unsigned> lengths;
