@@ -41,8 +41,7 @@ ProofTurns::ProofTurns(ProgramOp program) {
 
 SmallVector<RunTurn> ProofTurns::listRuns(EntryOp entry) const {
   return listTurns(
-      entry,
-      [&](int64_t turn, int64_t trips) { return isListed(turn, trips); },
+      entry, [&](int64_t turn, int64_t trips) { return isListed(turn, trips); },
       [&](int64_t turn, int64_t trips) { return isWhole(turn, trips); });
 }
 

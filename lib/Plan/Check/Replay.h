@@ -35,7 +35,8 @@ struct Bytes {
 };
 
 /// Replays `load` once and every other entry twice, of each loop the turns
-/// that ProofTurns lists. Each function returns failure after one located error.
+/// that ProofTurns lists. Each function returns failure after one located
+/// error.
 class Replay {
 public:
   Replay(ProgramOp program, const BufferTable &buffers)
