@@ -20,7 +20,8 @@ SmallVector<ViewAttr> plan::detail::selectViews(CommandOpInterface command,
 }
 
 LogicalResult ProgramOp::verifyRegions() {
-  // Every view must lie within its buffer, whatever the coordinates are.
+  // Runs name bodies, and every view must lie within its buffer, whatever the
+  // coordinates are.
   mlir::SymbolTable symbols(*this);
   // Called from outside by their names, which are nobody's symbols.
   llvm::SmallDenseSet<StringRef> entries;
@@ -28,6 +29,14 @@ LogicalResult ProgramOp::verifyRegions() {
     if (!entries.insert(entry.getKind()).second)
       return entry.emitOpError()
              << "expected one entry '" << entry.getKind() << "', found two";
+  WalkResult named = walk([&](RunOp run) {
+    if (!symbols.lookup<BodyOp>(run.getTaskAttr().getAttr()))
+      return run.emitOpError() << "names no body " << run.getTaskAttr(),
+             WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  if (named.wasInterrupted())
+    return failure();
   for (auto body : getOps<BodyOp>()) {
     WalkResult result = body.walk([&](CommandOpInterface command) {
       SmallVector<ViewAttr> views = command.getReads();
@@ -120,10 +129,6 @@ LogicalResult GroupOp::verifyRegions() {
 }
 
 LogicalResult RunOp::verify() {
-  auto program = (*this)->getParentOfType<ProgramOp>();
-  auto body = program ? program.lookupSymbol<BodyOp>(getTask()) : BodyOp();
-  if (!body)
-    return emitOpError() << "names no body " << getTaskAttr();
   bool inLoop = bool((*this)->getParentOfType<LoopOp>());
   if (inLoop != getTurn())
     return emitOpError() << (inLoop ? "expected 'turn + offset' in a loop"

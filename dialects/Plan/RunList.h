@@ -18,6 +18,10 @@ struct RunTurn {
   int64_t getMicroBatch() const {
     return static_cast<int64_t>(run.getOffset()) + turn;
   }
+  /// Whether a command of its body is looked at.
+  bool lists(CommandOpInterface command) const {
+    return isWhole || llvm::isa<RecordOp, WaitOp>(command.getOperation());
+  }
 };
 
 /// The runs of an entry in their order, of each loop its first `most` turns.
@@ -71,14 +75,6 @@ public:
 private:
   int64_t copies = 1; ///< n
 };
-
-/// Calls `f(command)` for those of a run that are looked at, in their order.
-template <class F> void forEachCommand(BodyOp body, const RunTurn &run, F &&f) {
-  body.walk([&](CommandOpInterface command) {
-    if (run.isWhole || llvm::isa<RecordOp, WaitOp>(command.getOperation()))
-      f(command);
-  });
-}
 
 /// Whose events runs wait for.
 class Recorders {

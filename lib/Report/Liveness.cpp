@@ -7,6 +7,7 @@
 
 #include "dialects/Dist/GroupsAxis.h"
 #include "dialects/Plan/RunList.h"
+#include "lib/Plan/BufferTable.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,7 +25,7 @@ namespace accel::report {
 /// One call, command by command.
 class Walk {
 public:
-  Walk(ProgramOp program, Liveness &result) : program(program), result(result) {
+  Walk(ProgramOp program, Liveness &result) : table(program), result(result) {
     for (auto buffer : program.getOps<BufferOp>())
       if (!buffer.getAliasOf()) {
         always[buffer] = buffer.getRole() == Role::state ||
@@ -44,12 +45,7 @@ private:
     size_t number;
   };
 
-  BufferOp ownerOf(ViewAttr view) {
-    auto buffer = program.lookupSymbol<BufferOp>(view.getBuffer().getAttr());
-    return buffer.getAliasOf()
-               ? program.lookupSymbol<BufferOp>(*buffer.getAliasOf())
-               : buffer;
-  }
+  BufferOp ownerOf(ViewAttr view) { return table.getRoot(table.lookup(view)); }
   Holding &at(Place place) {
     return result.buffers[place.buffer].holdings[place.number];
   }
@@ -66,7 +62,7 @@ private:
   /// The update's gradients, and what their sums over ranks were made of.
   void finishGradients();
 
-  ProgramOp program;
+  BufferTable table;
   Liveness &result;
   llvm::DenseMap<Operation *, bool> always;
   llvm::DenseMap<Operation *, int64_t> batchOf;
@@ -195,7 +191,7 @@ void Walk::note(CommandOpInterface command, int64_t batch) {
   ++result.moments;
 }
 void Walk::run(const RunTurn &run) {
-  auto body = program.lookupSymbol<BodyOp>(run.run.getTask());
+  BodyOp body = table.getBody(run.run);
   updateStart.reset();
   if (body.getSymName() == kUpdate)
     updateStart = result.moments;

@@ -51,6 +51,7 @@ struct VerifyDecisionsPass
         getInFlight(decided, stages, microBatches);
     if (failed(allowed))
       return signalPassFailure();
+    SymbolTableCollection symbols;
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
       if (found != microBatches) {
@@ -60,7 +61,7 @@ struct VerifyDecisionsPass
       }
       for (auto [stage, most] :
            llvm::zip(schedule.getOps<dist::StageOp>(), *allowed))
-        if (int64_t inFlight = countInFlight(stage); inFlight > most) {
+        if (int64_t inFlight = countInFlight(stage, symbols); inFlight > most) {
           stage.emitOpError() << "expected at most " << most
                               << " micro-batches in flight in schedule "
                               << decided << ", found " << inFlight;
@@ -112,10 +113,11 @@ struct VerifyDecisionsPass
   /// ended (of one in two parts the second, if it has any op), which both do in
   /// chunk 0: counted run by run, for no loop is that long. Without a backward
   /// each ends where it begins.
-  static int64_t countInFlight(dist::StageOp stage) {
+  static int64_t countInFlight(dist::StageOp stage,
+                               SymbolTableCollection &symbols) {
     SmallVector<dist::TaskKind> runs; // of chunk 0
     auto add = [&](dist::RunOp run) {
-      auto task = SymbolTable::lookupNearestSymbolFrom(run, run.getTaskAttr());
+      Operation *task = symbols.lookupNearestSymbolFrom(run, run.getTaskAttr());
       auto what = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
       if (what.getChunk() == 0)
         runs.push_back(what.getKind());

@@ -5,6 +5,7 @@
 #include "Messages.h"
 #include "Replay.h"
 #include "dialects/NN/Entry.h"
+#include "dialects/Plan/ForEachProgram.h"
 
 using namespace mlir;
 using namespace accel;
@@ -62,13 +63,13 @@ LogicalResult accel::equivalence::verifyPlanEquivalence(ModuleOp local,
   if (static_cast<int64_t>(programs.size()) != stages)
     return plan.emitError() << "expected a plan.program for each of " << stages
                             << " stages, found " << programs.size();
-  for (auto [stage, program] : llvm::enumerate(programs)) {
+  for (auto [stage, program] : llvm::enumerate(programs))
     if (program.getStage() != stage)
       return program.emitOpError()
              << "expected the program of stage " << stage << ", found that of "
              << int64_t(program.getStage());
-    if (failed(verifyProgram(local, plan, program, mesh)))
-      return failure();
-  }
-  return verifyMessages(plan);
+  LogicalResult each = plan::forEachProgram(plan, [&](plan::ProgramOp program) {
+    return verifyProgram(local, plan, program, mesh);
+  });
+  return failed(each) ? each : verifyMessages(plan);
 }

@@ -45,13 +45,12 @@ FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
   llvm::MapVector<StringAttr, std::vector<Step>> queues;
   SmallVector<RunTurn> runs = ProofTurns(program).listRuns(entry);
   for (size_t number = 0; number < runs.size(); ++number)
-    forEachCommand(
-        buffers.getBody(runs[number].run), runs[number],
-        [&](CommandOpInterface command) {
-          auto name =
-              StringAttr::get(entry.getContext(), command.getStreamName());
-          queues[name].push_back({command, runs[number], number, 0, 0, {}});
-        });
+    buffers.getBody(runs[number].run).walk([&](CommandOpInterface command) {
+      if (!runs[number].lists(command))
+        return;
+      auto name = StringAttr::get(entry.getContext(), command.getStreamName());
+      queues[name].push_back({command, runs[number], number, 0, 0, {}});
+    });
   // Clocks at the records that have been passed, by run and event.
   Recorders recorders(runs);
   using Clock = SmallVector<int64_t, 2>;

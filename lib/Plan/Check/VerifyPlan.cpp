@@ -8,6 +8,7 @@
 #include "Rendezvous.h"
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
+#include "dialects/Plan/ForEachProgram.h"
 
 using namespace mlir;
 
@@ -20,28 +21,30 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto program : getOperation().getOps<ProgramOp>()) {
+    LogicalResult each = forEachProgram(getOperation(), [&](ProgramOp program) {
       BufferTable buffers(program);
-      if (failed(findSpace(program)) || failed(checkPlaces(program)) ||
-          failed(checkRuns(program, buffers)) ||
-          failed(checkViews(program, buffers)) ||
-          failed(checkExchange(program, buffers)) ||
-          failed(Replay(program, buffers).run()))
-        return signalPassFailure();
-    }
+      return failure(failed(checkPlaces(program)) ||
+                     failed(checkRuns(program, buffers)) ||
+                     failed(checkViews(program, buffers)) ||
+                     failed(checkExchange(program, buffers)) ||
+                     failed(Replay(program, buffers).run()));
+    });
+    if (failed(each))
+      return signalPassFailure();
     if (failed(checkRendezvous(getOperation())))
       signalPassFailure();
   }
 
-  /// A text does not say what --target was; its engine does.
-  LogicalResult findSpace(ProgramOp program) {
+  /// Where other ranks may read and write. A text does not say what --target
+  /// was; its engine does.
+  FailureOr<Space> findExchangeSpace(ProgramOp program) {
     StringRef name;
     for (auto body : program.getOps<BodyOp>())
       name = stringifyEngine(body.getEngine());
     FailureOr<const Target *> target = findTarget(getOperation(), name);
-    if (succeeded(target))
-      exchange = (*target)->getExchangeSpace();
-    return success(succeeded(target));
+    if (failed(target))
+      return failure();
+    return (*target)->getExchangeSpace();
   }
 
   /// Every buffer lies in its arena, and the arena is as large as they need.
@@ -196,13 +199,16 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
   /// What other ranks read lies where they can.
   LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
+    FailureOr<Space> exchange = findExchangeSpace(program);
+    if (failed(exchange))
+      return failure();
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
       BufferOp buffer = buffers.lookup(view);
-      if (buffer.getSpace() == exchange)
+      if (buffer.getSpace() == *exchange)
         return success();
       return op->emitOpError() << "expected " << view.getBuffer()
                                << ", which other ranks access, in space '"
-                               << stringifySpace(exchange) << "', found '"
+                               << stringifySpace(*exchange) << "', found '"
                                << stringifySpace(buffer.getSpace()) << "'";
     };
     WalkResult result = program.walk([&](Operation *op) {
@@ -223,8 +229,6 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     });
     return failure(result.wasInterrupted());
   }
-
-  Space exchange; ///< where other ranks may read and write
 };
 } // namespace
 } // namespace accel::plan

@@ -5,6 +5,7 @@
 #include "GapFinder.h"
 #include "lib/Plan/Order/CommandOrder.h"
 
+#include "dialects/Plan/ForEachProgram.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
@@ -79,6 +80,15 @@ struct Lifetime {
   }
 };
 
+/// The lifetimes that a command's views are part of, each as often as there are
+/// views.
+struct Use {
+  Lifetime *lifetime;
+  /// Whether it reads nothing that was there before.
+  bool writesOnly;
+};
+using Uses = llvm::DenseMap<Operation *, SmallVector<Use, 4>>;
+
 struct AllocateBuffersPass
     : impl::AllocateBuffersPassBase<AllocateBuffersPass> {
   using Base::Base;
@@ -95,9 +105,10 @@ struct AllocateBuffersPass
           << "expected a power of two as alignment, found " << alignment;
       return signalPassFailure();
     }
-    for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(runOnProgram(program)))
-        return signalPassFailure();
+    if (failed(forEachProgram(getOperation(), [&](ProgramOp program) {
+          return runOnProgram(program);
+        })))
+      signalPassFailure();
   }
 
   LogicalResult runOnProgram(ProgramOp program) {
@@ -107,8 +118,11 @@ struct AllocateBuffersPass
     for (auto arena : llvm::make_early_inc_range(program.getOps<ArenaOp>()))
       arena.erase();
     BufferTable buffers(program);
-    llvm::MapVector<StringAttr, Lifetime> lifetimes =
-        measure(program, buffers, *order);
+    llvm::MapVector<StringAttr, Lifetime> lifetimes = list(program);
+    Uses uses = listUses(program, buffers, lifetimes);
+    for (auto [position, execution] : llvm::enumerate(order->getExecutions()))
+      for (auto [lifetime, writesOnly] : uses.find(execution.command)->second)
+        lifetime->add(execution, position, writesOnly);
     OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
     for (Space space : {Space::device, Space::pinned, Space::host,
                         Space::shared, Space::nvme}) {
@@ -122,7 +136,7 @@ struct AllocateBuffersPass
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.getAliasOf())
         buffer.setOffset(buffers.lookup(buffer.getAliasOfAttr()).getOffset());
-    markReleases(buffers, *order, lifetimes);
+    markReleases(*order, uses);
     return success();
   }
 
@@ -133,9 +147,7 @@ struct AllocateBuffersPass
                                : buffer.getSymNameAttr();
   }
 
-  llvm::MapVector<StringAttr, Lifetime> measure(ProgramOp program,
-                                                const BufferTable &buffers,
-                                                const CommandOrder &order) {
+  llvm::MapVector<StringAttr, Lifetime> list(ProgramOp program) {
     llvm::MapVector<StringAttr, Lifetime> lifetimes;
     for (auto buffer : program.getOps<BufferOp>()) {
       if (buffer.getAliasOf())
@@ -150,20 +162,27 @@ struct AllocateBuffersPass
       lifetime.persistent = llvm::is_contained(
           {Role::state, Role::packed, Role::constant}, buffer.getRole());
     }
-    for (auto [position, execution] : llvm::enumerate(order.getExecutions())) {
-      CommandOpInterface command = execution.command;
+    return lifetimes;
+  }
+
+  static Uses listUses(ProgramOp program, const BufferTable &buffers,
+                       llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
+    Uses uses;
+    program.walk([&](CommandOpInterface command) {
       llvm::SmallDenseSet<StringAttr> read;
       for (ViewAttr view : command.getReads())
         read.insert(getOwner(buffers, view));
+      SmallVector<Use, 4> &own = uses[command];
       for (ViewAttr view : getViews(command)) {
         StringAttr owner = getOwner(buffers, view);
+        Lifetime &lifetime = lifetimes[owner];
         // Scratch is read as it is written, and never from before.
-        bool writesOnly = !read.contains(owner) ||
-                          lifetimes[owner].buffer.getRole() == Role::scratch;
-        lifetimes[owner].add(execution, position, writesOnly);
+        own.push_back(
+            {&lifetime, !read.contains(owner) ||
+                            lifetime.buffer.getRole() == Role::scratch});
       }
-    }
-    return lifetimes;
+    });
+    return uses;
   }
 
   /// Places the buffers of a space and returns the bytes it needs. Persistent
@@ -203,26 +222,25 @@ struct AllocateBuffersPass
   /// Lists, on the last access of each buffer that others may take the bytes
   /// of, its bytes. One text serves all runs of a body: what not all of them
   /// release cannot be said in it.
-  void markReleases(const BufferTable &buffers, const CommandOrder &order,
-                    llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
+  void markReleases(const CommandOrder &order, const Uses &uses) {
     Builder builder(&getContext());
     llvm::MapVector<Operation *, llvm::SetVector<Attribute>> releases;
     for (const Execution &execution : order.getExecutions()) {
       llvm::SetVector<Attribute> released;
-      for (ViewAttr view : getViews(execution.command)) {
-        Lifetime &lifetime = lifetimes[getOwner(buffers, view)];
-        if (lifetime.persistent || lifetime.buffer.getSlots() != 1)
+      for (auto [used, _] : uses.find(execution.command)->second) {
+        const Lifetime &lifetime = *used;
+        BufferOp buffer = lifetime.buffer;
+        if (lifetime.persistent || buffer.getSlots() != 1)
           continue;
-        bool ends = llvm::any_of(lifetime.intervals, [&](Interval &interval) {
+        bool ends = llvm::any_of(lifetime.intervals, [&](auto &interval) {
           return interval.last[execution.stream] == execution.ordinal &&
                  interval.endsWith(execution);
         });
         if (ends)
           released.insert(ViewAttr::get(
-              &getContext(),
-              FlatSymbolRefAttr::get(lifetime.buffer.getSymNameAttr()), 0, {},
-              builder.getI8Type(),
-              {static_cast<int64_t>(lifetime.buffer.getBytes())}, {1}));
+              &getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0,
+              {}, builder.getI8Type(),
+              {static_cast<int64_t>(buffer.getBytes())}, {1}));
       }
       auto [known, isNew] = releases.insert({execution.command, released});
       if (!isNew)

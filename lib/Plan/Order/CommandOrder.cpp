@@ -22,14 +22,17 @@ SmallVector<ViewAttr> accel::plan::getViews(CommandOpInterface command) {
 
 FailureOr<CommandOrder> CommandOrder::compute(ProgramOp program) {
   CommandOrder order;
-  program.walk([&](CommandOpInterface command) {
-    order.streamNumbers.try_emplace(command.getStreamName(),
-                                    order.streamNumbers.size());
-  });
-  order.numStreams = order.streamNumbers.size();
+  llvm::StringMap<unsigned> streams;
+  for (auto body : program.getOps<BodyOp>())
+    body.walk([&, &commands = order.bodies[body.getSymNameAttr()]](
+                  CommandOpInterface command) {
+      auto stream =
+          streams.try_emplace(command.getStreamName(), streams.size()).first;
+      commands.push_back({command, stream->second});
+    });
+  order.numStreams = streams.size();
   order.lengths.assign(order.numStreams, 0);
-  order.clocks.assign(order.numStreams,
-                      SmallVector<unsigned, 4>(order.numStreams, 0));
+  order.clocks.assign(order.numStreams, Clock(order.numStreams, 0));
   for (auto [number, entry] : llvm::enumerate(getEntriesInOrder(program)))
     if (failed(order.addEntry(entry, number)))
       return failure();
@@ -43,30 +46,27 @@ static void join(SmallVectorImpl<unsigned> &clock, ArrayRef<unsigned> other) {
 
 LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
   // All streams begin when all have ended.
-  SmallVector<unsigned, 4> start(lengths.begin(), lengths.end());
+  Clock start(lengths.begin(), lengths.end());
   clocks.assign(numStreams, start);
 
   struct Queued {
     CommandOpInterface command;
     size_t run; // its number, a turn counting as one
   };
-  auto program = entry->getParentOfType<ProgramOp>();
-  SmallVector<RunTurn> runs = ProofTurns(program).listRuns(entry);
+  SmallVector<RunTurn> runs =
+      ProofTurns(entry->getParentOfType<ProgramOp>()).listRuns(entry);
   Recorders recorders(runs);
   std::vector<std::vector<Queued>> queues(numStreams);
-  for (size_t number = 0; number < runs.size(); ++number)
-    forEachCommand(
-        program.lookupSymbol<BodyOp>(runs[number].run.getTask()), runs[number],
-        [&](CommandOpInterface command) {
-          queues[streamNumbers.lookup(command.getStreamName())].push_back(
-              {command, number});
-        });
+  for (auto [number, run] : llvm::enumerate(runs))
+    for (auto [command, stream] :
+         bodies.lookup(run.run.getTaskAttr().getAttr()))
+      if (run.lists(command))
+        queues[stream].push_back({command, number});
   std::vector<size_t> next(numStreams, 0);
-  llvm::DenseMap<std::pair<size_t, StringAttr>, SmallVector<unsigned, 4>>
-      events; // of each run
+  llvm::DenseMap<std::pair<size_t, StringAttr>, Clock> events; // of each run
   auto advance = [&](unsigned stream) {
     auto [command, run] = queues[stream][next[stream]];
-    SmallVector<unsigned, 4> &clock = clocks[stream];
+    Clock &clock = clocks[stream];
     if (auto wait = dyn_cast<WaitOp>(command.getOperation())) {
       auto recorder = recorders.find(wait, run);
       auto recorded = recorder ? events.find({*recorder, wait.getEventAttr()})
@@ -77,7 +77,8 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
     }
     ++next[stream];
     unsigned ordinal = ++lengths[stream];
-    executions.push_back({command, runs[run], number, stream, ordinal, clock});
+    executions.push_back({command, runs[run], number, stream, ordinal,
+                          ArrayRef(clock).copy(storage)});
     clock[stream] = ordinal;
     if (auto record = dyn_cast<RecordOp>(command.getOperation()))
       events[{run, record.getEventAttr()}] = clock;

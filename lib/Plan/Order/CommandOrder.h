@@ -5,6 +5,7 @@
 #define ACCEL_LIB_PLAN_ORDER_COMMANDORDER_H
 
 #include "dialects/Plan/RunList.h"
+#include "llvm/Support/Allocator.h"
 
 namespace accel::plan {
 
@@ -16,7 +17,7 @@ struct Execution {
   unsigned stream;  ///< number of the command's stream
   unsigned ordinal; ///< position on its stream, from 1
   /// Of each stream, how many executions surely come before this one.
-  llvm::SmallVector<unsigned, 4> clock;
+  llvm::ArrayRef<unsigned> clock;
 };
 
 /// All executions of a program in an order in which they can happen, with
@@ -39,14 +40,19 @@ public:
   }
 
 private:
+  using Clock = llvm::SmallVector<unsigned, 4>;
+  /// A command of a body, and the number of its stream.
+  using Placed = std::pair<CommandOpInterface, unsigned>;
+
   mlir::LogicalResult addEntry(EntryOp entry, unsigned number);
 
   std::vector<Execution> executions;
+  llvm::BumpPtrAllocator storage; ///< of their clocks
   unsigned numStreams = 0;
-  llvm::StringMap<unsigned> streamNumbers;
+  llvm::DenseMap<mlir::StringAttr, std::vector<Placed>> bodies;
   /// Of each stream: executions so far, and what its last one knows.
   llvm::SmallVector<unsigned> lengths;
-  std::vector<llvm::SmallVector<unsigned, 4>> clocks;
+  std::vector<Clock> clocks;
 };
 
 /// The entries of a program in the order in which they are executed.
