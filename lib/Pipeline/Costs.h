@@ -6,6 +6,8 @@
 
 #include "Schedule.h"
 
+#include <optional>
+
 namespace accel::pipeline {
 
 /// Of one chunk on one micro-batch. Seconds may be any unit, if all are.
@@ -14,7 +16,16 @@ struct ChunkCost {
   /// What a forward leaves that the input's gradient reads last, and that the
   /// weights' gradient does (with what the input's gradient leaves for it).
   int64_t inputBytes = 0, weightBytes = 0;
+  /// How far into a whole backward the gradient of the chunk's input is made,
+  /// and leaves; none: at its end, as papers have it.
+  std::optional<double> backwardToGradient = std::nullopt;
 
+  /// From a task's beginning to the value that others wait for.
+  double getSecondsToValue(TaskKind kind) const {
+    return kind == TaskKind::Backward && backwardToGradient
+               ? *backwardToGradient
+               : getSeconds(kind);
+  }
   double getSeconds(TaskKind kind) const {
     const double seconds[] = {forward, backward, backwardInput, backwardWeight};
     return seconds[static_cast<int>(kind)];

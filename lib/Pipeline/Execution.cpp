@@ -108,7 +108,7 @@ void Execution::addTransfers() {
   for (auto [number, transfer] : llvm::enumerate(transfers)) {
     size_t node = getTransferNode(number);
     size_t send = sendNodes[number], receive = receiveNodes[number];
-    addWait(getProducer(transfer), send);
+    addWait(getProducer(transfer), send, /*isForValue=*/true);
     if (!posting) {
       addWait(node, getConsumer(transfer));
       continue;
@@ -188,23 +188,23 @@ void Execution::addReceivedSlots() {
 
 void Execution::sort() {
   std::vector<size_t> missing(countNodes());
-  for (auto [before, after] : waits) {
+  for (const auto &[before, waiter] : waits) {
     ++firstWaiter[before + 1];
-    ++missing[after];
+    ++missing[waiter.node];
   }
   for (size_t node = 0; node < countNodes(); ++node)
     firstWaiter[node + 1] += firstWaiter[node];
   waiters.resize(waits.size());
   std::vector<size_t> next(firstWaiter.begin(), firstWaiter.end() - 1);
-  for (auto [before, after] : waits)
-    waiters[next[before]++] = after;
+  for (const auto &[before, waiter] : waits)
+    waiters[next[before]++] = waiter;
   for (size_t node = 0; node < countNodes(); ++node)
     if (missing[node] == 0)
       order.push_back(node);
   for (size_t position = 0; position < order.size(); ++position)
-    for (size_t waiter : getWaiters(order[position]))
-      if (--missing[waiter] == 0)
-        order.push_back(waiter);
+    for (const Waiter &waiter : getWaiters(order[position]))
+      if (--missing[waiter.node] == 0)
+        order.push_back(waiter.node);
 }
 
 std::string Execution::describe(size_t node) const {
@@ -238,9 +238,9 @@ std::string Execution::describeCircle() const {
   for (size_t node : order)
     ended[node] = true;
   std::vector<size_t> awaits(countNodes(), kNone);
-  for (auto [before, after] : waits)
+  for (const auto &[before, waiter] : waits)
     if (!ended[before])
-      awaits[after] = before;
+      awaits[waiter.node] = before;
   size_t node = llvm::find(ended, false) - ended.begin();
   // As many steps as there are nodes lead into the circle.
   for (size_t step = 0; step < countNodes(); ++step)

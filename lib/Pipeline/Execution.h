@@ -47,8 +47,14 @@ public:
                : nullptr;
   }
 
+  struct Waiter {
+    size_t node;
+    /// Whether it is a transfer, or the group of one, that waits for what the
+    /// task makes, and not for its end.
+    bool isForValue;
+  };
   /// Those that wait for a node.
-  llvm::ArrayRef<size_t> getWaiters(size_t node) const {
+  llvm::ArrayRef<Waiter> getWaiters(size_t node) const {
     return llvm::ArrayRef(waiters).slice(
         firstWaiter[node], firstWaiter[node + 1] - firstWaiter[node]);
   }
@@ -67,8 +73,8 @@ private:
   }
   size_t getProducer(const Transfer &transfer);
   size_t getConsumer(const Transfer &transfer);
-  void addWait(size_t before, size_t after) {
-    waits.push_back({before, after});
+  void addWait(size_t before, size_t after, bool isForValue = false) {
+    waits.push_back({before, {after, isForValue}});
   }
   void numberTasks();
   void numberGroups();
@@ -96,8 +102,9 @@ private:
   /// Of each beginning of a group its rank and position.
   std::vector<std::pair<size_t, size_t>> groups;
 
-  std::vector<std::pair<size_t, size_t>> waits;
-  std::vector<size_t> waiters, firstWaiter, order;
+  std::vector<std::pair<size_t, Waiter>> waits;
+  std::vector<Waiter> waiters;
+  std::vector<size_t> firstWaiter, order;
 };
 
 } // namespace accel::pipeline

@@ -52,7 +52,7 @@ accel::pipeline::postTransfers(const Schedule &schedule,
         posting.ranks[rank].back().push_back(*transfer);
       }
     }
-    for (size_t waiter : execution.getWaiters(node))
+    for (auto [waiter, isForValue] : execution.getWaiters(node))
       needs[waiter] = std::max(needs[waiter], needs[node]);
   }
   // In one order on both sides, whatever rounding has made of their times.

@@ -24,15 +24,18 @@ std::vector<double> accel::pipeline::findBegins(const Execution &execution,
                                                 const Costs &costs) {
   std::vector<double> begins(execution.countNodes());
   for (size_t node : execution.getOrder()) {
-    double seconds = 0;
+    double toEnd = 0, toValue = 0;
     if (node < execution.countTasks()) {
       const Task &task = execution.getTask(node);
-      seconds = costs.chunks[task.chunk].getSeconds(task.kind);
+      toEnd = costs.chunks[task.chunk].getSeconds(task.kind);
+      toValue = costs.chunks[task.chunk].getSecondsToValue(task.kind);
     } else if (const Transfer *transfer = execution.findTransfer(node)) {
-      seconds = costs.getSeconds(*transfer);
+      toEnd = costs.getSeconds(*transfer);
     }
-    for (size_t waiter : execution.getWaiters(node))
-      begins[waiter] = std::max(begins[waiter], begins[node] + seconds);
+    for (const Execution::Waiter &waiter : execution.getWaiters(node))
+      begins[waiter.node] =
+          std::max(begins[waiter.node],
+                   begins[node] + (waiter.isForValue ? toValue : toEnd));
   }
   return begins;
 }

@@ -120,6 +120,18 @@ static double getOwnWork(Operation *op) {
          stages::kFlopsPerByteSent * getTensorBytes(op->getResult(0).getType());
 }
 
+/// Of the task that makes a value, until it has made it.
+static double getWorkUpTo(Value value) {
+  Operation *maker = value.getDefiningOp();
+  double work = 0;
+  for (Operation &op : *value.getParentBlock()) {
+    if (maker && maker->isBeforeInBlock(&op))
+      break;
+    work += maker ? getOwnWork(&op) : 0;
+  }
+  return work;
+}
+
 void Counter::countTask(const Home &home) {
   ChunkFigures &chunk = figures.chunks[home.chunk];
   func::FuncOp task = home.task;
@@ -242,6 +254,11 @@ void Counter::countEdge(dist::EdgeOp edge) {
       !crossed.insert({maker, edge.getResult(), target.chunk}).second)
     return;
   Value made = maker.front().getTerminator()->getOperand(edge.getResult());
+  if (source.kind == dist::TaskKind::backward && isRepeated(target)) {
+    double &work =
+        figures.chunks[source.chunk].tasks[source.kind].workToGradient;
+    work = std::max(work, getWorkUpTo(made));
+  }
   nn::StateOp state = traceState(made);
   std::string name = findName(reader.getArgument(edge.getArgument()).getLoc());
   figures.crossings.push_back(

@@ -15,6 +15,9 @@ namespace accel::report {
 struct TaskFigures {
   int64_t flops = 0;
   double work = 0;
+  /// Of a whole backward the work up to the last value that another chunk
+  /// waits for; 0: none does.
+  double workToGradient = 0;
 };
 
 struct ChunkFigures {

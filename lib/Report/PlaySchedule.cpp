@@ -201,6 +201,9 @@ static pipeline::Problem makeProblem(const PipelineFigures &figures,
     cost.backward = get(TaskKind::Backward);
     cost.backwardInput = get(TaskKind::BackwardInput);
     cost.backwardWeight = get(TaskKind::BackwardWeight);
+    if (auto found = chunk.tasks.find(dist::TaskKind::backward);
+        found != chunk.tasks.end() && found->second.workToGradient > 0)
+      cost.backwardToGradient = found->second.workToGradient / unit;
     cost.inputBytes = chunk.keptBytes;
     cost.weightBytes = chunk.keptForWeightsBytes;
   }

@@ -33,6 +33,8 @@ pipeline::Problem tasks::measureTasks(func::FuncOp entry,
   problem.costs.chunks.assign(homes.countChunks(), {0, 0, 0, 0});
   // By the two chunks: bytes of values, and of gradients.
   std::map<std::pair<int64_t, int64_t>, std::pair<double, double>> between;
+  // Of a chunk's whole backward, up to each op.
+  llvm::DenseMap<Operation *, double> workUpTo;
   for (Operation &op : entry.front().without_terminator()) {
     if (TaskHomes::isFree(&op) || !homes.isLive(&op))
       continue;
@@ -46,6 +48,11 @@ pipeline::Problem tasks::measureTasks(func::FuncOp entry,
       int64_t from = cut.getFrom(), to = cut.getTo();
       auto &[values, gradients] = between[std::minmax(from, to)];
       (from < to ? values : gradients) += getBytes(cut.getInput());
+      if (auto made = workUpTo.find(cut.getInput().getDefiningOp());
+          from > to && made != workUpTo.end()) {
+        auto &toGradient = problem.costs.chunks[from].backwardToGradient;
+        toGradient = std::max(toGradient.value_or(0), made->second);
+      }
       continue;
     }
     pipeline::ChunkCost &cost = problem.costs.chunks[place.chunk];
@@ -53,6 +60,8 @@ pipeline::Problem tasks::measureTasks(func::FuncOp entry,
      : place.home == Home::BackwardInput ? cost.backwardInput
                                          : cost.backwardWeight) +=
         getOwnWork(&op);
+    if (isBackward(place.home))
+      workUpTo[&op] = cost.backwardInput + cost.backwardWeight;
   }
   for (pipeline::ChunkCost &cost : problem.costs.chunks)
     cost.backward = cost.backwardInput + cost.backwardWeight;

@@ -31,6 +31,20 @@ TEST(SimulateTest, UnequalChunks) {
   EXPECT_EQ(got.activationBytes, (std::vector<int64_t>{2, 18}));
 }
 
+TEST(SimulateTest, GradientsLeaveWhenTheyAreMade) {
+  Costs costs = Costs::makeEven(2);
+  costs.chunks[1].backwardToGradient = 0.5;
+  // F0, F1, then B0 half a unit into B1, whether transfers are listed or not.
+  Synthesis step = makeNamed("gpipe", 2, 1, costs);
+  EXPECT_DOUBLE_EQ(step.simulation.tasks[0][1].begin, 2.5);
+  EXPECT_DOUBLE_EQ(step.simulation.tasks[1][1].end, 4);
+  EXPECT_DOUBLE_EQ(step.simulation.seconds, 4.5);
+  llvm::Expected<Simulation> free =
+      simulate(step.schedule, makeChain(2), step.slots, nullptr, costs);
+  ASSERT_TRUE(bool(free));
+  EXPECT_DOUBLE_EQ(free->seconds, 4.5);
+}
+
 // Without its lists a step is never slower, and here as fast.
 TEST(SimulateTest, PostingCostsNothingWhereAllAreAlike) {
   for (llvm::StringRef name : {"gpipe", "1f1b", "eager-1f1b", "interleaved:2",
