@@ -13,6 +13,27 @@
 // RUN: acc-eval %t/plan.mlir --compare=%t/train.mlir --tolerance=1e-6
 // CHECK: plan.program @step_stage_0 stage 0
 // CHECK: plan.loop
+//
+// Stage 0 must send what its second chunk's first backward made before it may run the
+// third: stage 3 takes it long before it reads it, or stage 0 would wait.
+// RUN: %{train} --mesh=pp=4 --micro-batches=4 --schedule=interleaved:2 --compile-to=plan -o %t/plan.mlir
+// RUN: FileCheck %s --check-prefix=EARLY < %t/plan.mlir
+// RUN: acc-eval %t/plan.mlir --compare=%t/train.mlir --tolerance=1e-6
+// EARLY: plan.program @step_stage_0 stage 0
+// EARLY: plan.entry @step {
+// EARLY-NEXT: plan.segment cpu {
+// EARLY-NEXT: plan.run @read_inputs
+// EARLY: plan.run @backward_1 micro_batch 1
+// EARLY-NEXT: plan.run @receive_backward_1_1_to_backward_0_1 micro_batch 3
+// EARLY-NEXT: plan.run @send_backward_0_1_to_backward_3
+// EARLY-NEXT: plan.run @backward_1 micro_batch 2
+// EARLY: plan.program @step_stage_3 stage 3
+// EARLY: plan.entry @step {
+// EARLY-NEXT: plan.segment cpu capturable {
+// EARLY-NEXT: plan.run @receive_backward_0_1_to_backward_3
+// EARLY-NEXT: plan.run @receive_forward_2_to_forward_3
+// EARLY: plan.run @receive_backward_0_1_to_backward_3 micro_batch 1
+// EARLY-NEXT: plan.run @backward
 module attributes {accel.phase = "nn"} {
 nn.state @w0 : tensor<8x8xf32> = dense<0.1e-1>
 nn.state @w1 : tensor<8x8xf32> = dense<0.2e-1>

@@ -1,14 +1,18 @@
-// Simulates a schedule without time.
+// Simulates a schedule.
 
 #include "PostingTimes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
 namespace {
+using Tasks = llvm::DenseMap<StringAttr, dist::TaskAttr>;
+
 struct Run {
   StringAttr task;
   int64_t microBatch;
@@ -17,39 +21,58 @@ struct Run {
 struct Stage {
   std::vector<Run> runs;
   size_t next = 0;
+  int64_t freeAt = 0; ///< The end of the run that has begun last.
   bool hasEnded() const { return next == runs.size(); }
 };
 
 /// What two tasks of different stages pass on.
 struct Channel {
   Posting *posting;
-  StringAttr source, target;
+  StringAttr target;
   size_t receiver; ///< the target's stage
   int64_t made = 0, sent = 0, read = 0;
 };
 
+/// Time counts in forwards of a chunk, all of which are alike, and messages
+/// take none. Whether the stages come to their ends does not depend on that:
+/// nobody has a choice of what to do next.
 class Simulation {
 public:
-  explicit Simulation(dist::ScheduleOp schedule);
+  Simulation(dist::ScheduleOp schedule, const Tasks &tasks);
   LogicalResult run(Postings &postings);
 
 private:
-  bool advance(Stage &stage);
-  bool mayRun(const Run &run);
+  enum class Obstacle { None, Message, Other };
+
+  int64_t getDuration(StringAttr task) const;
+  bool begin(Stage &stage);
+  Obstacle findObstacle(const Stage &stage) const;
+  bool isBlocked(const Channel &channel, const Run &run) const;
+  bool pass();
+  bool moveOn();
   int64_t countPosted(const Channel &channel) const;
-  bool postEarlier();
+  bool postEarlier(Channel &channel);
+  bool postForSpeed();
+  bool postForAnyEnd();
   bool repeats(StringAttr task) const { return count.lookup(task) > 1; }
 
   dist::ScheduleOp schedule;
+  const Tasks &tasks;
   std::vector<Stage> stages;
   llvm::DenseMap<StringAttr, size_t> stageOf;
   llvm::DenseMap<StringAttr, int64_t> count, ended; // runs of each task
   llvm::DenseMap<StringAttr, SmallVector<StringAttr>> sources;
   std::vector<Channel> channels;
+  /// Those that a task gives to, and that it reads.
+  llvm::DenseMap<StringAttr, SmallVector<Channel *>> givenTo, readFrom;
+  int64_t now = 0;
+  /// When runs have made what they pass on, and when they end.
+  std::multimap<int64_t, StringAttr> making, ending;
 };
 } // namespace
 
-Simulation::Simulation(dist::ScheduleOp schedule) : schedule(schedule) {
+Simulation::Simulation(dist::ScheduleOp schedule, const Tasks &tasks)
+    : schedule(schedule), tasks(tasks) {
   for (auto op : schedule.getOps<dist::StageOp>()) {
     Stage &stage = stages.emplace_back();
     auto add = [&](dist::RunOp run, int64_t turn) {
@@ -72,82 +95,144 @@ Simulation::Simulation(dist::ScheduleOp schedule) : schedule(schedule) {
         edge.getSourceAttr().getAttr());
 }
 
+/// A whole backward is as long as its parts, and passes on what the first
+/// makes.
+int64_t Simulation::getDuration(StringAttr task) const {
+  return 1 + (tasks.lookup(task).getKind() == dist::TaskKind::backward);
+}
+
 /// How many receives of a channel the reader's stage has posted.
 int64_t Simulation::countPosted(const Channel &channel) const {
   const Stage &stage = stages[channel.receiver];
-  bool isNext =
-      !stage.hasEnded() && stage.runs[stage.next].task == channel.target;
+  bool isNext = !stage.hasEnded() && stage.freeAt <= now &&
+                stage.runs[stage.next].task == channel.target;
   int64_t reached = channel.read + isNext; // runs of the reader
   if (reached == 0)
     return channel.posting->early ? channel.posting->ahead : 0;
   return reached + channel.posting->ahead;
 }
 
-bool Simulation::mayRun(const Run &run) {
-  for (const Channel &channel : channels)
-    if ((channel.target == run.task && channel.sent <= run.microBatch) ||
-        (channel.source == run.task &&
-         channel.sent <= run.microBatch - kKeptForSending))
-      return false;
+/// Whether a run would make a value more than are kept for sending.
+bool Simulation::isBlocked(const Channel &channel, const Run &run) const {
+  return channel.sent <= run.microBatch - kKeptForSending;
+}
+
+/// What a stage that is free waits for, if it has anything to do.
+Simulation::Obstacle Simulation::findObstacle(const Stage &stage) const {
+  const Run &run = stage.runs[stage.next];
+  for (const Channel *channel : readFrom.lookup(run.task))
+    if (channel->sent <= run.microBatch)
+      return Obstacle::Other;
   // What runs once gives to all micro-batches, or takes what they all give.
   for (StringAttr source : sources.lookup(run.task))
     if (stageOf.contains(source) && (!repeats(source) || !repeats(run.task)) &&
         ended.lookup(source) < count.lookup(source))
-      return false;
+      return Obstacle::Other;
+  bool isKept = llvm::any_of(givenTo.lookup(run.task), [&](Channel *channel) {
+    return isBlocked(*channel, run);
+  });
+  return isKept ? Obstacle::Message : Obstacle::None;
+}
+
+bool Simulation::begin(Stage &stage) {
+  if (stage.hasEnded() || stage.freeAt > now ||
+      findObstacle(stage) != Obstacle::None)
+    return false;
+  StringAttr task = stage.runs[stage.next].task;
+  for (Channel *channel : readFrom.lookup(task))
+    ++channel->read;
+  stage.freeAt = now + getDuration(task);
+  making.emplace(now + 1, task);
+  ending.emplace(stage.freeAt, task);
+  ++stage.next;
   return true;
 }
 
-bool Simulation::advance(Stage &stage) {
+/// Sends what has been made and is awaited.
+bool Simulation::pass() {
   bool moved = false;
-  for (; !stage.hasEnded() && mayRun(stage.runs[stage.next]); moved = true) {
-    StringAttr task = stage.runs[stage.next].task;
-    ++ended[task];
-    for (Channel &channel : channels) {
-      channel.made += channel.source == task;
-      channel.read += channel.target == task;
-    }
-    ++stage.next;
+  for (Channel &channel : channels) {
+    int64_t sent = std::min(channel.made, countPosted(channel));
+    moved |= sent > channel.sent;
+    channel.sent = std::max(channel.sent, sent);
   }
   return moved;
 }
 
+/// Goes to the next moment at which something is made or ends, if there is one.
+bool Simulation::moveOn() {
+  if (ending.empty())
+    return false;
+  now = ending.begin()->first;
+  if (!making.empty())
+    now = std::min(now, making.begin()->first);
+  for (; !making.empty() && making.begin()->first == now;
+       making.erase(making.begin()))
+    for (Channel *channel : givenTo.lookup(making.begin()->second))
+      ++channel->made;
+  for (; !ending.empty() && ending.begin()->first == now;
+       ending.erase(ending.begin()))
+    ++ended[ending.begin()->second];
+  return true;
+}
+
+/// Whether nothing is posted before the reader's first run, which has not
+/// begun.
+static bool isPostedLate(const Channel &channel) {
+  return channel.read == 0 && !channel.posting->early;
+}
+
 /// Of what has been made and has not been sent; says whether there is any.
-bool Simulation::postEarlier() {
+bool Simulation::postEarlier(Channel &channel) {
+  if (channel.made <= channel.sent || countPosted(channel) > channel.sent)
+    return false;
+  if (isPostedLate(channel))
+    channel.posting->early = true;
+  else
+    ++channel.posting->ahead;
+  return true;
+}
+
+/// Where nothing but a message that nobody takes yet keeps a stage from going
+/// on. More than two ahead are not worth what they keep.
+bool Simulation::postForSpeed() {
   bool changed = false;
-  for (Channel &channel : channels) {
-    if (channel.made <= channel.sent || countPosted(channel) > channel.sent)
+  for (const Stage &stage : stages) {
+    if (stage.hasEnded() || stage.freeAt > now ||
+        findObstacle(stage) != Obstacle::Message)
       continue;
-    if (channel.read == 0 && !channel.posting->early)
-      channel.posting->early = true;
-    else
-      ++channel.posting->ahead;
-    changed = true;
+    const Run &run = stage.runs[stage.next];
+    for (Channel *channel : givenTo.lookup(run.task))
+      if (isBlocked(*channel, run) &&
+          (channel->posting->ahead < 2 || isPostedLate(*channel)))
+        changed |= postEarlier(*channel);
   }
   return changed;
 }
 
+bool Simulation::postForAnyEnd() {
+  bool changed = false;
+  for (Channel &channel : channels)
+    changed |= postEarlier(channel);
+  return changed;
+}
+
 LogicalResult Simulation::run(Postings &postings) {
+  for (auto &[ends, posting] : postings)
+    channels.push_back({&posting, ends.second, stageOf.lookup(ends.second)});
+  for (auto [channel, ends] : llvm::zip_equal(channels, postings)) {
+    givenTo[ends.first.first].push_back(&channel);
+    readFrom[ends.first.second].push_back(&channel);
+  }
   while (true) {
-    channels.clear();
-    ended.clear();
-    for (auto &[ends, posting] : postings)
-      channels.push_back(
-          {&posting, ends.first, ends.second, stageOf.lookup(ends.second)});
+    bool moved = false;
     for (Stage &stage : stages)
-      stage.next = 0;
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (Stage &stage : stages)
-        moved |= advance(stage);
-      for (Channel &channel : channels) {
-        int64_t sent = std::min(channel.made, countPosted(channel));
-        moved |= sent > channel.sent;
-        channel.sent = std::max(channel.sent, sent);
-      }
-    }
+      moved |= begin(stage);
+    if (pass() || moved || postForSpeed() || moveOn())
+      continue;
     if (llvm::all_of(stages, [](Stage &stage) { return stage.hasEnded(); }))
       return success();
-    if (postEarlier())
+    if (postForAnyEnd())
       continue;
     for (Stage &stage : stages)
       if (!stage.hasEnded())
@@ -159,7 +244,7 @@ LogicalResult Simulation::run(Postings &postings) {
 }
 
 FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {
-  llvm::DenseMap<StringAttr, dist::TaskAttr> tasks;
+  Tasks tasks;
   for (auto function :
        schedule->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
     tasks[function.getSymNameAttr()] =
@@ -179,7 +264,7 @@ FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {
         !isOnce(target))
       postings.insert({{names[0], names[1]}, {}});
   }
-  if (failed(Simulation(schedule).run(postings)))
+  if (failed(Simulation(schedule, tasks).run(postings)))
     return failure();
   return postings;
 }

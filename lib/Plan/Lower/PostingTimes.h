@@ -1,5 +1,5 @@
-// How far ahead of their readers receives must be posted for the stages of a
-// pipeline not to wait for each other for ever.
+// How far ahead of their readers receives are posted, so that the stages of a
+// pipeline do not wait for each other for ever, nor for messages alone.
 
 #ifndef ACCEL_LIB_PLAN_LOWER_POSTINGTIMES_H
 #define ACCEL_LIB_PLAN_LOWER_POSTINGTIMES_H
@@ -28,9 +28,10 @@ using Postings =
 
 /// Lets the stages run with nothing buffered but `kKeptForSending` values at a
 /// sender and what a receiver has posted. Where all stand still, receives are
-/// posted earlier that would meet what waits to be sent, and all begins again:
-/// so each is posted as late as can be. Fails, with an error at the schedule,
-/// if it stands still all the same.
+/// posted earlier that would meet what waits to be sent; and where a stage has
+/// all that it needs but room for what it makes, those that would give it that,
+/// up to two micro-batches ahead. So each is posted as late as can be. Fails,
+/// with an error at the schedule, if it stands still all the same.
 mlir::FailureOr<Postings> findPostings(dist::ScheduleOp schedule);
 
 } // namespace accel::plan
