@@ -254,7 +254,7 @@ void Splitter::giveResults() {
          op = source.getDefiningOp())
       source = op->getOperand(0);
     Operation *op = source.getDefiningOp();
-    int64_t chunk = homes.getChunk(value);
+    int64_t chunk = homes.getChunk(operand);
     Place place = op && !TaskHomes::isFree(op) ? homes.getPlace(op, chunk)
                                                : Place{Home::Update, chunk};
     Value given = get(place, value);

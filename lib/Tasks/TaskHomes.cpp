@@ -4,6 +4,7 @@
 #include "TaskHomes.h"
 
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
 using namespace mlir;
@@ -194,15 +195,28 @@ void TaskHomes::placeInvariants() {
   }
   for (auto [op, home] : once)
     homes[op] = home;
+  // With one micro-batch: the forward of a chunk waits for no later one's. What
+  // comes back from there (the gradient of a term of weights alone) the
+  // backward has.
+  for (Operation &op : entry.front().without_terminator()) {
+    auto cut = dyn_cast<nn::CutOp>(op);
+    bool comesBack = cut && cut.getTo() < cut.getFrom();
+    if (once.lookup(&op) == Home::Forward &&
+        (comesBack || llvm::any_of(op.getOperands(), [&](Value operand) {
+           return getHome(skipFree(operand)) == Home::Backward;
+         })))
+      homes[&op] = Home::Backward;
+  }
 }
 
 /// A sum that the loop reads is counted before the loop, from inputs alone.
 LogicalResult TaskHomes::placeReductions() {
+  bool trains = nn::getEntryKind(entry) == nn::EntryKind::step;
   for (auto &[op, reduction] : reductions) {
     Value term = reduction.op.getInput();
     if (homes.lookup(op) == Home::Update) {
-      Home home = getHome(term);
-      reduction.adds = home == Home::Forward ? home : Home::Backward;
+      bool isForward = getHome(skipFree(term)) == Home::Forward;
+      reduction.adds = isForward || !trains ? Home::Forward : Home::Backward;
       continue;
     }
     reduction.adds = Home::Count;

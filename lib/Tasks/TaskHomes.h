@@ -79,6 +79,11 @@ public:
   /// it from there.
   int64_t getChunk(mlir::Value value) const;
 
+  /// The chunk that gives a result of the entry: its value's own; of one that
+  /// any may compute the owner of the state that it writes, and the first one
+  /// if it is reported, since the first rank tells of a step.
+  int64_t getChunk(mlir::OpOperand &result) const;
+
   /// The task that gives a cut what it takes elsewhere.
   Place getSource(nn::CutOp cut) const;
 

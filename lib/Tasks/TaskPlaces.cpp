@@ -3,6 +3,7 @@
 
 #include "TaskHomes.h"
 #include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/Entry.h"
 #include <limits>
 
 using namespace mlir;
@@ -34,6 +35,21 @@ int64_t TaskHomes::getChunk(Value value) const {
     return 0;
   std::set<int64_t> own = findChunks(value);
   return own.empty() ? 0 : *own.begin();
+}
+
+int64_t TaskHomes::getChunk(OpOperand &result) const {
+  if (std::optional<int64_t> own = chunks.find(result.get()))
+    return *own;
+  unsigned number = result.getOperandNumber();
+  func::FuncOp owner = entry; // op handles are pointers
+  if (auto state =
+          owner.getResultAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr))
+    return SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(owner, state)
+        .getChunk();
+  auto output = owner.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
+  return output && llvm::is_contained(nn::kReports, output.getValue())
+             ? 0
+             : getChunk(result.get());
 }
 
 Place TaskHomes::getPlace(Operation *op, int64_t chunk) const {

@@ -3,6 +3,7 @@
 // so that the runtime can trust every index and address.
 
 #include "Format/EntryTensors.h"
+#include "Format/Runs.h"
 #include "Format/Tables.h"
 
 #include <algorithm>
@@ -257,24 +258,37 @@ private:
     return Status();
   }
 
+  static bool tells(const Program &program, const std::string &entry,
+                    const std::string &output) {
+    bool found = false;
+    for (const Entry &each : program.entries)
+      if (each.name == entry)
+        format::forEachRun(each, [&](const Run &run, const Loop &) {
+          for (const Command &command : program.bodies[run.body].commands)
+            if (auto *write = std::get_if<WriteCommand>(&command.what))
+              found |= write->name == output;
+        });
+    return found;
+  }
+
   /// A call tells what is printed of it: a step its reports, an evaluation its
-  /// loss, which is the step's output too.
+  /// loss, which is the step's output too. What the first rank has is told.
   Status checkTold() {
     if (executable.hasEntry("eval") && !executable.isTraining())
       return Status::error(
           "expected an entry 'step' beside 'eval', found none");
+    auto first =
+        std::find_if(executable.programs.begin(), executable.programs.end(),
+                     [](const Program &program) { return program.stage == 0; });
     for (auto [entry, count] : {std::pair("step", std::size(kStepReports)),
                                 std::pair("eval", size_t(1))}) {
       if (!executable.hasEntry(entry))
         continue;
-      std::vector<TensorPlan> told = tensorsOf(executable, entry).outputs;
       for (size_t i = 0; i < count; ++i)
-        if (std::none_of(told.begin(), told.end(), [&](auto &output) {
-              return output.name == kStepReports[i];
-            }))
-          return Status::error("expected entry " + inQuotes(entry) +
-                               " to write output " + inQuotes(kStepReports[i]) +
-                               ", found none");
+        if (!tells(*first, entry, kStepReports[i]))
+          return Status::error("expected the first stage's entry " +
+                               inQuotes(entry) + " to write output " +
+                               inQuotes(kStepReports[i]) + ", found none");
     }
     return Status();
   }

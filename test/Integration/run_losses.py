@@ -16,8 +16,9 @@ from acc import ROOT, Failed, run, tensorfiles
 FIXTURE = ROOT / "test" / "Fixtures" / "losses"
 
 
-def layout(ranks="", parts=1, stage=0):
+def layout(ranks="", parts=1, stage=0, schedule=""):
     flags = ["--micro-batches", parts] + (["--mesh", ranks] if ranks else [])
+    flags += [f"--schedule={schedule}"] if schedule else []
     return flags + (["--set", f"zero_stage={stage}"] if stage else [])
 
 
@@ -26,7 +27,10 @@ LAYOUTS = {
     "mb3": layout(parts=3), "dp2mb2": layout("dp=2", 2), "zero1": layout("dp=2", 2, 1),
     "zero2": layout("dp=2", 3, 2), "zero3": layout("dp=3", 1, 3), "zero3mb2": layout("dp=3", 2, 3),
     "zero3dp2mb2": layout("dp=2", 2, 3),
-    "hybrid": layout("dp_replicate=2,dp_shard=2", 3, 1)}
+    "hybrid": layout("dp_replicate=2,dp_shard=2", 3, 1),
+    "pp2": layout("pp=2"), "pp2mb3": layout("pp=2", 3),
+    "pp2v": layout("pp=2", 3, 0, "zbv"), "pp2zero1": layout("dp=2,pp=2", 2, 1, "zb-h1"),
+    "pp2zero3": layout("dp=2,pp=2", 3, 3, "interleaved:2")}
 # The exporter rounds constants to float32: an AdamW of PyTorch's would not see it.
 CLOSE = 2e-7
 # Layouts agree to what the order of sums is worth.

@@ -33,15 +33,36 @@ static bool isAccumulator(const SymbolTable &module, BufferOp buffer) {
   return state && state.getRole() == nn::StateRole::accumulator;
 }
 
-/// Whether the ranks' terms in `value`, which lies in `buffer`, are read by
-/// nothing but the one reduction: their sum may take their place.
-static bool isReadOnce(const SymbolTable &module, Value value,
-                       BufferOp buffer) {
+void Lowering::findSharedStates() {
+  llvm::DenseSet<StringAttr> read;
+  for (auto task : cast<ModuleOp>(module.getOp()).getOps<func::FuncOp>()) {
+    auto what = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+    if (!what || what.getStage() != int64_t(program.getStage()))
+      continue;
+    llvm::SmallDenseSet<StringAttr> added;
+    for (unsigned number = 0; number < task.getNumResults(); ++number)
+      if (auto write = task.getResultAttrOfType<nn::WriteKindAttr>(
+              number, nn::kWriteAttr);
+          write && write.getValue() != nn::WriteKind::step)
+        if (auto name = task.getResultAttrOfType<FlatSymbolRefAttr>(
+                number, nn::kStateAttr))
+          added.insert(name.getAttr());
+    for (unsigned number = 0; number < task.getNumArguments(); ++number)
+      if (auto name =
+              task.getArgAttrOfType<FlatSymbolRefAttr>(number, nn::kStateAttr);
+          name && !added.contains(name.getAttr()) &&
+          !read.insert(name.getAttr()).second)
+        sharedStates.insert(name.getAttr());
+  }
+}
+
+bool Lowering::isReadOnce(Value value, BufferOp buffer) {
   if (!value.hasOneUse())
     return false;
   if (Operation *op = value.getDefiningOp())
     return buffer.getRole() == Role::activation && !isView(op);
-  return isAccumulator(module, buffer);
+  return isAccumulator(module, buffer) &&
+         !sharedStates.contains(buffer.getSourceAttr().getAttr());
 }
 
 Place Lowering::getExchanged(Value value, Location reader) {
@@ -80,7 +101,7 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   Place source = getExchanged(op->getOperand(0), loc);
   // Every rank reduces its part of an all_reduce into all results.
   bool reduces = *kind == Collective::all_reduce;
-  if (reduces && isReadOnce(module, op->getOperand(0), source.buffer))
+  if (reduces && isReadOnce(op->getOperand(0), source.buffer))
     setPlace(result, source);
   else
     setPlace(result,

@@ -18,7 +18,9 @@ static int64_t getElementBytes(Type element) {
 Lowering::Lowering(ProgramOp program, const SymbolTable &module,
                    const Target &target, OpBuilder &commands)
     : program(program), module(module), target(target), commands(commands),
-      buffers(program) {}
+      buffers(program) {
+  findSharedStates();
+}
 
 BufferOp Lowering::createBuffer(Location loc, StringRef name, Role role,
                                 Space space, RankedTensorType type) {

@@ -72,6 +72,13 @@ private:
   mlir::LogicalResult lowerCollective(dist::CollectiveOpInterface op);
   mlir::LogicalResult lowerSlice(dist::AllSliceOp op);
 
+  /// Notes the states that more than one task of the stage reads, but for those
+  /// that add to them.
+  void findSharedStates();
+  /// Whether the ranks' terms in `value`, which lies in `buffer`, are read by
+  /// nothing but the one reduction: their sum may take their place.
+  bool isReadOnce(mlir::Value value, BufferOp buffer);
+
   /// Operands of attention: of 4 dimensions, rows without gaps; the mask, whose
   /// repeated dimensions have size 1 (null without mask).
   ViewAttr getRows(mlir::Value value, mlir::Location reader);
@@ -88,6 +95,7 @@ private:
   BufferTable buffers;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Attribute, BufferOp> constants;
+  llvm::DenseSet<mlir::StringAttr> sharedStates;
 };
 
 } // namespace accel::plan
