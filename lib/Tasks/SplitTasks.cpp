@@ -188,7 +188,8 @@ Value Splitter::get(const Place &at, Value value) {
   } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
     made = get(at, gradient.getInput());
   } else if (TaskHomes::isFree(op) || homes.isWidenedAgain(op, at.home) ||
-             (homes.isRepeated(op) && !isInLoop(at.home))) {
+             (homes.isRepeated(op) && !isInLoop(at.home) &&
+              !isa<nn::CutOp>(op))) {
     clone(at, op);
     return task.mapping.lookup(value);
   } else {

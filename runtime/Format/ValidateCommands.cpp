@@ -202,12 +202,15 @@ Status checkMessages(const Executable &executable) {
     const View *view = nullptr;
     std::string node;
   };
-  std::map<std::tuple<std::string, int64_t, int64_t>, Message> messages;
+  // By the entry, too: those of an earlier call have all come.
+  std::map<std::tuple<std::string, std::string, int64_t, int64_t>, Message>
+      messages;
   Status status;
-  int64_t trips = 1; // of the loop at hand
+  std::string entryName; // at hand
+  int64_t trips = 1;     // of the loop at hand
   auto add = [&](const std::string &axis, int64_t delta, int64_t tag,
                  int64_t count, const View &view, const std::string &node) {
-    Message &message = messages[{axis, delta, tag}];
+    Message &message = messages[{entryName, axis, delta, tag}];
     if (message.view &&
         (message.view->shape != view.shape ||
          message.view->dtype != view.dtype) &&
@@ -231,6 +234,7 @@ Status checkMessages(const Executable &executable) {
   for (const Program &program : executable.programs)
     for (const Entry &entry : program.entries)
       format::forEachRun(entry, [&](const Run &run, const Loop &loop) {
+        entryName = entry.name;
         trips = loop.trips;
         for (const Command &command : program.bodies[run.body].commands) {
           if (auto *one = std::get_if<SendCommand>(&command.what))
