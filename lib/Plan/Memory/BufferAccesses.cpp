@@ -54,7 +54,7 @@ bool BufferAccesses::goesUnseen(unsigned entry, int64_t microBatch,
                                 StringAttr buffer) {
   llvm::SmallSetVector<StringAttr, 4> bodies;
   for (CommandOpInterface user : users[buffer])
-    bodies.insert(cast<BodyOp>(user->getParentOp()).getSymNameAttr());
+    bodies.insert(user->getParentOfType<BodyOp>().getSymNameAttr());
   WalkResult found = entries[entry].walk([&](RunOp run) {
     int64_t turn = microBatch - int64_t(run.getOffset());
     bool isLeftOut = turn >= 0 && turn < run.getTrips() &&

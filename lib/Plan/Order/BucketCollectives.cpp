@@ -2,7 +2,7 @@
 // into buckets, the gathers of a unit's weights into one. Li et al., PyTorch
 // Distributed, VLDB 2020, section 3.2.
 
-#include "dialects/Plan/Plan.h"
+#include "AwaitedRecords.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 
@@ -11,15 +11,6 @@ using namespace mlir;
 namespace accel::plan {
 #define GEN_PASS_DEF_BUCKETCOLLECTIVESPASS
 #include "lib/Plan/Passes.h.inc"
-
-static bool touches(CommandOpInterface command,
-                    const llvm::SmallDenseSet<StringAttr> &buffers) {
-  for (const auto &views : {command.getReads(), command.getWrites()})
-    for (ViewAttr view : views)
-      if (buffers.contains(view.getBuffer().getAttr()))
-        return true;
-  return false;
-}
 
 namespace {
 /// Collectives that wait.
@@ -59,8 +50,9 @@ struct Bucket {
 /// One body.
 class Buckets {
 public:
-  Buckets(BodyOp body, const BufferTable &buffers, int64_t bytes)
-      : body(body), buffers(buffers), bytes(bytes) {}
+  Buckets(BodyOp body, const BufferTable &buffers,
+          const AwaitedRecords &awaited, int64_t bytes)
+      : body(body), buffers(buffers), awaited(awaited), bytes(bytes) {}
 
   void run() {
     SmallVector<CommandOpInterface> commands;
@@ -103,6 +95,21 @@ public:
   }
 
 private:
+  using Names = llvm::SmallDenseSet<StringAttr>;
+
+  /// Whether a command reads or writes one of the buffers, or says that others
+  /// may.
+  bool touches(CommandOpInterface command, const Names &names) {
+    for (const auto &views : {command.getReads(), command.getWrites()})
+      for (ViewAttr view : views)
+        if (names.contains(view.getBuffer().getAttr()))
+          return true;
+    auto record = dyn_cast<RecordOp>(command.getOperation());
+    return record && awaited.isReadBehind(record, [&](StringAttr buffer) {
+      return names.contains(buffer);
+    });
+  }
+
   bool isFull(const Bucket &bucket) {
     CollectiveOp first = bucket.members.front();
     if (first.getCollective() == Collective::all_gather &&
@@ -196,6 +203,7 @@ private:
 
   BodyOp body;
   const BufferTable &buffers;
+  const AwaitedRecords &awaited;
   int64_t bytes;
   SmallVector<Bucket> open;
   /// The collective that scatters a unit's last gradient, until it waits.
@@ -212,8 +220,9 @@ struct BucketCollectivesPass
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
+      AwaitedRecords awaited(program);
       for (auto body : program.getOps<BodyOp>())
-        Buckets(body, buffers, bytes).run();
+        Buckets(body, buffers, awaited, bytes).run();
     }
   }
 };

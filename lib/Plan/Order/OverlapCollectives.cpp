@@ -1,7 +1,7 @@
 // Lets collectives go on beside the computation, and begins gathers of weights
 // one unit ahead.
 
-#include "dialects/Plan/Plan.h"
+#include "AwaitedRecords.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 
@@ -28,29 +28,11 @@ static bool conflict(CommandOpInterface lhs, CommandOpInterface rhs) {
 }
 
 namespace {
-/// Of records, by body and event, the buffers that other bodies read when they
-/// have waited for them: what a stage sends.
-using AwaitedBuffers = llvm::DenseMap<std::pair<StringAttr, StringAttr>,
-                                      llvm::DenseSet<Attribute>>;
-
-AwaitedBuffers findAwaited(ProgramOp program) {
-  AwaitedBuffers awaited;
-  for (auto body : program.getOps<BodyOp>())
-    for (auto wait : body.getOps<WaitOp>())
-      if (FlatSymbolRefAttr recorder = wait.getBodyAttr())
-        body.walk([&](CommandOpInterface command) {
-          for (ViewAttr view : command.getReads())
-            awaited[{recorder.getAttr(), wait.getEventAttr()}].insert(
-                view.getBuffer());
-        });
-  return awaited;
-}
-
 /// One body.
 class Overlap {
 public:
   Overlap(BodyOp body, const BufferTable &buffers,
-          const AwaitedBuffers &awaited)
+          const AwaitedRecords &awaited)
       : body(body), buffers(buffers), awaited(awaited) {
     for (Operation &op : body.getBody().front())
       if (auto command = dyn_cast<CommandOpInterface>(op))
@@ -93,14 +75,14 @@ private:
         for (CommandOpInterface other : touching[view.getBuffer()])
           if (command->isBeforeInBlock(other) && conflict(command, other))
             readers.push_back(other);
-    for (auto record : body.getOps<RecordOp>()) {
-      auto read = awaited.find({body.getSymNameAttr(), record.getEventAttr()});
-      if (read != awaited.end() && command->isBeforeInBlock(record) &&
-          llvm::any_of(command.getWrites(), [&](ViewAttr view) {
-            return read->second.contains(view.getBuffer());
+    for (auto record : body.getOps<RecordOp>())
+      if (command->isBeforeInBlock(record) &&
+          awaited.isReadBehind(record, [&](StringAttr buffer) {
+            return llvm::any_of(command.getWrites(), [&](ViewAttr view) {
+              return view.getBuffer().getAttr() == buffer;
+            });
           }))
         readers.push_back(record);
-    }
     return readers;
   }
 
@@ -285,7 +267,7 @@ private:
 
   BodyOp body;
   const BufferTable &buffers;
-  const AwaitedBuffers &awaited;
+  const AwaitedRecords &awaited;
   SmallVector<CommandOpInterface> commands;
   SmallVector<CollectiveOp> collectives;
   /// The other commands that touch a buffer.
@@ -302,7 +284,7 @@ struct OverlapCollectivesPass
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
-      AwaitedBuffers awaited = findAwaited(program);
+      AwaitedRecords awaited(program);
       for (auto body : program.getOps<BodyOp>())
         Overlap(body, buffers, awaited).run();
     }

@@ -1,0 +1,42 @@
+// What bodies tell each other by events: who moves a command past a record must
+// know what others read when they have waited for it.
+
+#ifndef ACCEL_LIB_PLAN_ORDER_AWAITEDRECORDS_H
+#define ACCEL_LIB_PLAN_ORDER_AWAITEDRECORDS_H
+
+#include "dialects/Plan/Plan.h"
+
+namespace accel::plan {
+
+/// Of a program's records, by body and event, the buffers that other bodies
+/// read when they have waited for them: what a stage sends.
+class AwaitedRecords {
+public:
+  explicit AwaitedRecords(ProgramOp program) {
+    for (auto body : program.getOps<BodyOp>())
+      for (auto wait : body.getOps<WaitOp>())
+        if (mlir::FlatSymbolRefAttr recorder = wait.getBodyAttr())
+          body.walk([&](CommandOpInterface command) {
+            for (ViewAttr view : command.getReads())
+              read[{recorder.getAttr(), wait.getEventAttr()}].insert(
+                  view.getBuffer().getAttr());
+          });
+  }
+
+  /// Whether somebody who waits for a record, which stands in a body itself,
+  /// reads one of the buffers for which `isOne(name)`.
+  template <class F> bool isReadBehind(RecordOp record, F &&isOne) const {
+    auto body = mlir::cast<BodyOp>(record->getParentOp());
+    auto found = read.find({body.getSymNameAttr(), record.getEventAttr()});
+    return found != read.end() && llvm::any_of(found->second, isOne);
+  }
+
+private:
+  llvm::DenseMap<std::pair<mlir::StringAttr, mlir::StringAttr>,
+                 llvm::DenseSet<mlir::StringAttr>>
+      read;
+};
+
+} // namespace accel::plan
+
+#endif // ACCEL_LIB_PLAN_ORDER_AWAITEDRECORDS_H
