@@ -147,7 +147,7 @@ void TaskHomes::findForward() {
   for (OpOperand &result : exit->getOpOperands())
     if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
       work.push_back(result.get());
-  DenseSet<Operation *> seen;
+  DenseSet<Operation *> seen, reported;
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (!op || !seen.insert(op).second)
@@ -155,12 +155,25 @@ void TaskHomes::findForward() {
     auto home = homes.find(op);
     if (home != homes.end() && home->second == Home::Update)
       continue;
-    // What a later chunk reports is taken to the first when all is done.
-    auto cut = dyn_cast<nn::CutOp>(op);
-    bool goesBack = cut && cut.getTo() < cut.getFrom();
     if (home != homes.end())
-      home->second = goesBack ? Home::Update : Home::Forward;
+      home->second = Home::Forward;
     llvm::append_range(work, op->getOperands());
+  }
+  // What a later chunk reports is taken to the first when all is done, and so
+  // is what is made of it there.
+  for (Operation &op : entry.front().without_terminator()) {
+    auto home = homes.find(&op);
+    if (home == homes.end() || home->second != Home::Forward)
+      continue;
+    auto cut = dyn_cast<nn::CutOp>(op);
+    bool isOfReport = llvm::any_of(op.getOperands(), [&](Value operand) {
+      Operation *made = skipFree(operand).getDefiningOp();
+      return reported.contains(made);
+    });
+    if (!isOfReport && !(cut && cut.getTo() < cut.getFrom()))
+      continue;
+    home->second = Home::Update;
+    reported.insert(&op);
   }
   // What the backward of a later chunk alone reads comes there with the
   // forward.
