@@ -137,8 +137,8 @@ TEST(ValidateEntries, TellWhatIsPrinted) {
   std::string kernels;
   std::vector<SectionData> sections = tinyTrainingSections(kernels);
   EXPECT_THAT(check(executable, sections),
-              HasSubstr("expected entry 'eval' to write output 'loss', found "
-                        "none"));
+              HasSubstr("expected the first stage's entry 'eval' to write "
+                        "output 'loss', found none"));
   for (std::string name : kStepReports) {
     executable = tinyTraining();
     auto &commands = commandsOf(executable.programs[0], 3);
@@ -146,8 +146,19 @@ TEST(ValidateEntries, TellWhatIsPrinted) {
         std::find_if(commands.begin(), commands.end(),
                      [&](const Command &each) { return each.node == name; }));
     EXPECT_THAT(check(executable, sections),
-                HasSubstr("expected entry 'step' to write output '" + name +
-                          "', found none"));
+                HasSubstr("expected the first stage's entry 'step' to write "
+                          "output '" +
+                          name + "', found none"));
+    // What another stage's ranks have, the first one cannot tell.
+    executable.mesh.push_back({"pp", 2});
+    executable.programs.push_back(tinyTraining().programs[0]);
+    executable.programs[1].stage = 1;
+    EXPECT_THAT(check(executable, sections),
+                HasSubstr("expected the first stage's entry 'step' to write "
+                          "output '" +
+                          name + "', found none"));
+    std::swap(executable.programs[0].stage, executable.programs[1].stage);
+    EXPECT_EQ(check(executable, sections), "");
   }
 }
 
