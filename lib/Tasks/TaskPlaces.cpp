@@ -72,9 +72,17 @@ Place TaskHomes::getSource(nn::CutOp cut) const {
   int64_t from = cut.getFrom();
   Value source = skipFree(cut.getInput());
   Operation *op = source.getDefiningOp();
-  if (op && !isFree(op))
+  Home reader = homes.lookup(cut);
+  auto isOnce = [](Home home) {
+    return home == Home::Prepare || home == Home::Update;
+  };
+  // What is gathered anew wherever it is wanted, a task that runs once gathers
+  // itself.
+  bool isAgain =
+      op && isRepeated(op) && isOnce(reader) && !isOnce(homes.lookup(op));
+  if (op && !isFree(op) && !isAgain)
     return getPlace(op, from);
-  return {homes.lookup(cut), from, 0};
+  return {reader, from, 0};
 }
 
 /// Of what runs once, by how often it has come from another chunk: along a cut,
