@@ -87,7 +87,7 @@ def table(result):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 3, 4])
-    parser.add_argument("--micro-batches", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--micro-batches", type=int, nargs="+", default=[1, 4, 8, 16])
     parser.add_argument("--schedules", nargs="+", default=list(SCHEDULES), choices=SCHEDULES)
     parser.add_argument("--seconds", type=float, default=0.02, help="of a product")
     parser.add_argument("--steps", type=int, default=3)

@@ -293,8 +293,9 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     - a read of bytes that nothing has written, that another buffer has
       overwritten or that were released. Entries are replayed in the order that
       streams and events give: `load` once, the others twice, so that what they
-      leave behind still serves them, and of each loop two turns for
-      each copy of a buffer (`dialects/Plan/RunList.h` says why they tell of all).
+      leave behind still serves them, and of each loop the first turns and the
+      last, by the most copies of a buffer, with what orders them
+      (`ProofTurns` in `dialects/Plan/RunList.h` says why they tell of all).
 
     A view counts as all bytes between its first and last element.
 

@@ -123,12 +123,11 @@ static double getOwnWork(Operation *op) {
 /// Of the task that makes a value, until it has made it.
 static double getWorkUpTo(Value value) {
   Operation *maker = value.getDefiningOp();
-  double work = 0;
-  for (Operation &op : *value.getParentBlock()) {
-    if (maker && maker->isBeforeInBlock(&op))
-      break;
-    work += maker ? getOwnWork(&op) : 0;
-  }
+  if (!maker)
+    return 0;
+  double work = getOwnWork(maker);
+  for (Operation *op = maker->getPrevNode(); op; op = op->getPrevNode())
+    work += getOwnWork(op);
   return work;
 }
 

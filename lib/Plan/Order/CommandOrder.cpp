@@ -58,8 +58,7 @@ LogicalResult CommandOrder::addEntry(EntryOp entry, unsigned number) {
   Recorders recorders(runs);
   std::vector<std::vector<Queued>> queues(numStreams);
   for (auto [number, run] : llvm::enumerate(runs))
-    for (auto [command, stream] :
-         bodies.lookup(run.run.getTaskAttr().getAttr()))
+    for (auto [command, stream] : bodies[run.run.getTaskAttr().getAttr()])
       if (run.lists(command))
         queues[stream].push_back({command, number});
   std::vector<size_t> next(numStreams, 0);
