@@ -4,7 +4,6 @@
 #include "TaskHomes.h"
 
 #include "dialects/Interfaces/KernelSource.h"
-#include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
 using namespace mlir;
@@ -224,12 +223,11 @@ void TaskHomes::placeInvariants() {
 
 /// A sum that the loop reads is counted before the loop, from inputs alone.
 LogicalResult TaskHomes::placeReductions() {
-  bool trains = nn::getEntryKind(entry) == nn::EntryKind::step;
   for (auto &[op, reduction] : reductions) {
     Value term = reduction.op.getInput();
     if (homes.lookup(op) == Home::Update) {
       bool isForward = getHome(skipFree(term)) == Home::Forward;
-      reduction.adds = isForward || !trains ? Home::Forward : Home::Backward;
+      reduction.adds = isForward ? Home::Forward : Home::Backward;
       continue;
     }
     reduction.adds = Home::Count;
