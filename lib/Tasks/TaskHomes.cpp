@@ -174,6 +174,17 @@ void TaskHomes::findForward() {
     home->second = Home::Update;
     reported.insert(&op);
   }
+  // So is what is made for the update alone, but for gradients: whether the
+  // loss is finite is asked after the last backward, and no backward waits for
+  // it.
+  for (Operation &op : llvm::reverse(entry.front().without_terminator()))
+    if (auto home = homes.find(&op);
+        home != homes.end() && home->second == Home::Backward &&
+        !op.use_empty() && llvm::all_of(op.getUsers(), [&](Operation *user) {
+          return homes.lookup(user) == Home::Update &&
+                 !isa<nn::GradientOp, dist::AccumulateOp>(user);
+        }))
+      home->second = Home::Update;
   // What the backward of a later chunk alone reads comes there with the
   // forward.
   for (auto cut : entry.front().getOps<nn::CutOp>())

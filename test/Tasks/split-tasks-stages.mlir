@@ -95,7 +95,16 @@
 // GPIPE-NEXT:   dist.run @backward_0[6]
 // GPIPE-NEXT:   dist.run @backward_0[7]
 
-// Of one micro-batch, what is reported of the last stage waits for the update.
+// Of one micro-batch, what is reported of the last stage waits for the update, and so
+// does the question whether its loss is finite: what a backward sends on waits for neither.
+// ONE-LABEL: func.func private @backward_0(
+// ONE-NOT: nn.compare
+// ONE-NOT: i1
+// ONE-LABEL: func.func private @backward_1(
+// ONE-NOT: nn.compare
+// ONE-LABEL: func.func private @update_0(
+// ONE-LABEL: func.func private @update_1(
+// ONE: nn.compare lt
 // ONE-LABEL: dist.schedule @step_schedule entry @step micro_batches 1
 // ONE: dist.stage 0 {
 // ONE-NEXT: dist.run @forward_0[0]
