@@ -24,7 +24,7 @@ SEES = {
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
-    "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Names",
+    "lib/Stages": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline lib/Stages",
     "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",

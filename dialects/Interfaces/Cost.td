@@ -8,15 +8,12 @@ include "mlir/IR/OpBase.td"
 def CostOpInterface : OpInterface<"CostOpInterface"> {
   let cppNamespace = "::accel";
   let description = [{
-    The arithmetic and the memory traffic of one execution of an op on the types
-    it has: of the whole tensors before localisation, of one rank's after it.
+    The arithmetic of one execution of an op on the types it has: of the whole
+    tensors before localisation, of one rank's after it.
   }];
   let methods = [
     InterfaceMethod<"Floating-point operations; a multiply-add counts as two.",
       "int64_t", "getFlops">,
-    InterfaceMethod<"Bytes of all operands read once and all results written "
-      "once, as a kernel on its own would move them.", "int64_t", "getMovedBytes",
-      (ins), [{}], [{ return ::accel::getOperandAndResultBytes($_op); }]>,
   ];
 }
 

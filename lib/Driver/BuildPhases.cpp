@@ -1,8 +1,8 @@
 // The story of a compilation: which passes lead from each phase to the next,
 // and why they stand in this order.
 
+#include "CutOptions.h"
 #include "Phases.h"
-#include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -10,24 +10,6 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
-
-/// The chunks that a pipeline's model is cut into: those of its stages, where
-/// the schedule says how many each has. 1 where there is none, or the text is
-/// no mesh or schedule: whoever makes them says so.
-static int64_t countChunks(const PhaseOptions &options) {
-  int64_t stages = 1;
-  SmallVector<StringRef> axes;
-  StringRef(options.place.annotate.mesh).split(axes, ',');
-  for (StringRef axis : axes) {
-    auto [name, size] = axis.split('=');
-    if (name == dist::MeshOp::kPipelineAxis && size.getAsInteger(10, stages))
-      return 1;
-  }
-  auto choice = pipeline::parseChoice(options.decide.schedule);
-  if (!choice)
-    llvm::consumeError(choice.takeError());
-  return stages > 1 && choice ? stages * choice->chunksPerRank : stages;
-}
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
                                const PhaseOptions &options) {
@@ -44,8 +26,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
     // The backward is cut where the forward is.
-    stages::CutForwardPassOptions cut = options.cut;
-    cut.chunks = countChunks(options);
+    stages::CutForwardPassOptions cut = getCutOptions(options);
     if (cut.chunks > 1 || !cut.cuts.empty())
       pm.addPass(stages::createCutForwardPass(cut));
     // A forward program stays as it is. What is sent is said here

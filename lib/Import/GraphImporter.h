@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
 #define ACCEL_LIB_IMPORT_GRAPHIMPORTER_H
 
+#include "Choices.h"
 #include "Import.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Value.h"
@@ -43,6 +44,8 @@ public:
   llvm::DenseMap<const onnx::NodeProto *,
                  llvm::SmallVector<const onnxio::RestoredOperand *, 1>>
       restored;
+  /// What NonZero chooses at run time.
+  Choices choices;
   /// Dropouts in training mode so far.
   int64_t dropouts = 0;
   /// Whether a gradient would have to stop that nothing stops, since the module

@@ -387,6 +387,10 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     importer.states[number] = block->getArgument(argument++);
   if (failed(importer.importNodes(file.graph())))
     return nullptr;
+  if (options.forTraining)
+    importer.choices.guardGradients(builder);
+  else
+    importer.stopsGradients |= importer.choices.needGuards();
 
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> names;
@@ -398,6 +402,14 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     if (value->isSequence || !value->tensor) {
       emitError(file.location())
           << "expected output '" << output.name() << "' to be a tensor";
+      return nullptr;
+    }
+    if (importer.choices.find(value->tensor) ||
+        importer.choices.isSize(value->tensor)) {
+      emitError(file.location())
+          << "expected output '" << output.name()
+          << "' to have a size that is known at compile time, found one of the "
+             "elements that NonZero chooses at run time";
       return nullptr;
     }
     if (failed(checkOutput(output, value->tensor)))

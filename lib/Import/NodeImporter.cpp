@@ -168,9 +168,30 @@ void NodeImporter::setResult(unsigned index, Value value) {
   setResult(index, ImportedValue::of(value));
 }
 
+/// What is made of a size that only the run knows is such a size, or has its
+/// shape from it.
+void NodeImporter::checkSizes(const ImportedValue &value) {
+  bool isSize = llvm::any_of(operands, [&](const ImportedValue &operand) {
+    return operand.tensor && graph.choices.isSize(operand.tensor);
+  });
+  bool isShaped = llvm::is_contained<StringRef>(
+      {"Reshape", "Expand", "ConstantOfShape"}, node.op_type());
+  if (!isSize || isShaped)
+    return;
+  if (value.isSequence || !constantOf(value.tensor))
+    error()
+        << "expected the number of elements that NonZero chooses at run "
+           "time to shape a tensor, found it computed with: divide by a sum "
+           "of the mask, or take a mean";
+  else
+    graph.choices.markSize(value.tensor);
+}
+
 void NodeImporter::setResult(unsigned index, ImportedValue value) {
-  if (!failed && wantsResult(index))
-    graph.define(node.output(index), std::move(value));
+  if (failed || !wantsResult(index))
+    return;
+  checkSizes(value);
+  graph.define(node.output(index), std::move(value));
 }
 
 LogicalResult NodeImporter::finish(Value result) {
@@ -252,8 +273,29 @@ Value NodeImporter::finishCreate(OperationState &state, Type type) {
     op->erase();
     return nullptr;
   }
+  FailureOr<Choices::Followed> followed = graph.choices.follow(*this, op);
+  if (::mlir::failed(followed)) {
+    failed = true;
+    op->erase();
+    return nullptr;
+  }
   Value result = transforms::foldOrKeep(graph.builder, op);
   failed |= !result;
+  if (!result)
+    return nullptr;
+  for (auto [index, chosen] : llvm::enumerate(followed->results)) {
+    if (!chosen)
+      continue;
+    // Of several results none folds. What folding finds may be of no choice.
+    if (index == 0 && !result.getDefiningOp<nn::ConstantOp>() &&
+        result.getDefiningOp() != op && !graph.choices.find(result))
+      result = copy(result);
+    Value value = index == 0 ? result : op->getResult(index);
+    if (followed->isEntrance)
+      graph.choices.enter(value, *chosen);
+    else
+      graph.choices.mark(value, *chosen);
+  }
   return result;
 }
 
@@ -297,6 +339,10 @@ Value NodeImporter::broadcast(Value value, ArrayRef<int64_t> shape) {
     return value;
   return create<nn::BroadcastOp>(value, {},
                                  RankedTensorType::get(shape, element(value)));
+}
+
+Value NodeImporter::copy(Value value) {
+  return nn::ReshapeOp::create(graph.builder, loc, value.getType(), value);
 }
 
 Value NodeImporter::reshape(Value value, ArrayRef<int64_t> shape) {
@@ -376,15 +422,41 @@ Value NodeImporter::reduce(nn::ReductionKind kind, Value value,
   return reshape(result, kept);
 }
 
+Value NodeImporter::getNeutral(nn::ReductionKind kind, Type element) {
+  if (kind == nn::ReductionKind::prod)
+    return splat({}, element, 1);
+  bool least = kind == nn::ReductionKind::max;
+  auto type = RankedTensorType::get({}, element);
+  if (auto number = ::mlir::dyn_cast<FloatType>(element))
+    return constant(DenseElementsAttr::get(
+        type, APFloat::getInf(number.getFloatSemantics(), least)));
+  unsigned width = element.getIntOrFloatBitWidth();
+  if (element.isUnsignedInteger())
+    return constant(DenseElementsAttr::get(
+        type, least ? APInt::getMinValue(width) : APInt::getMaxValue(width)));
+  return constant(
+      DenseElementsAttr::get(type, least ? APInt::getSignedMinValue(width)
+                                         : APInt::getSignedMaxValue(width)));
+}
+
 Value NodeImporter::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
   if (failed || !value)
     return nullptr;
   int64_t count = 1;
+  std::optional<Choices::Chosen> chosen = graph.choices.find(value);
+  if (chosen && !llvm::is_contained(dims, chosen->dim))
+    chosen = std::nullopt;
   for (int64_t dim : dims)
-    count *= shape(value)[dim];
+    count *= chosen && dim == chosen->dim ? 1 : shape(value)[dim];
   Value sum = reduce(nn::ReductionKind::sum, value, dims, keepDims);
   if (!sum)
     return nullptr;
+  if (chosen) {
+    Value number =
+        create<nn::MulOp>({graph.choices.count(*this, *chosen, element(sum)),
+                           splat({}, element(sum), count)});
+    return binary<nn::DivOp>(sum, number);
+  }
   if (!isFloat(sum))
     return create<nn::DivOp>({sum, splatLike(sum, count)});
   return create<nn::MulOp>({sum, splatLike(sum, 1.0 / count)});

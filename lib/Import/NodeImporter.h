@@ -107,6 +107,8 @@ public:
   mlir::Value splatLike(mlir::Value like, double value);
   mlir::Value ints(llvm::ArrayRef<int64_t> values,
                    llvm::ArrayRef<int64_t> shape);
+  /// Another value that is the same, of which something else may be known.
+  mlir::Value copy(mlir::Value value);
   mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
   mlir::Value transpose(mlir::Value value, llvm::ArrayRef<int64_t> permutation);
@@ -123,9 +125,12 @@ public:
   mlir::Value reduce(nn::ReductionKind kind, mlir::Value value,
                      llvm::ArrayRef<int64_t> dims, bool keepDims,
                      bool first = false);
-  /// The sum over `dims` times one over their size.
+  /// The sum over `dims` times one over their size; where only the run knows
+  /// how many elements are chosen, by their number.
   mlir::Value mean(mlir::Value value, llvm::ArrayRef<int64_t> dims,
                    bool keepDims);
+  /// A scalar that leaves any element that it is combined with as it is.
+  mlir::Value getNeutral(nn::ReductionKind kind, mlir::Type element);
   /// The value without its gradient; the value alone where nothing is trained.
   mlir::Value stopGradient(mlir::Value value);
   /// Matrix product with NumPy's rules for ranks and batch dimensions.
@@ -151,6 +156,7 @@ public:
 private:
   /// Does again what the exporter did to a parameter.
   mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
+  void checkSizes(const ImportedValue &value);
   mlir::Value finishCreate(mlir::OperationState &state, mlir::Type type);
 
   bool failed = false;

@@ -3,6 +3,7 @@
 #include "Writes.h"
 
 #include "IndexTuples.h"
+#include "lib/Transforms/FoldConstants.h"
 
 using namespace mlir;
 using namespace accel;
@@ -33,28 +34,12 @@ static Value countUp(Importer &n, int64_t size) {
 static Value findHits(Importer &n, const Writes &writes) {
   int64_t batches = countBatches(writes);
   int64_t size = Importer::shape(writes.table)[batches];
-  return n.compare(nn::ComparePredicate::eq,
-                   addOnes(n, writes.places, batches, 1),
-                   addOnes(n, countUp(n, size), 1, 1));
-}
-
-Value accel::import::writeLast(Importer &n, const Writes &writes) {
-  int64_t batches = countBatches(writes);
-  int64_t rest = Importer::rank(writes.table) - batches - 1;
-  // Which update wins a place, -1 where nobody wrote: that is the last one, and
-  // is not looked at.
-  Value numbers = countUp(n, Importer::shape(writes.updates)[batches]);
-  Value winner =
-      n.reduce(nn::ReductionKind::max,
-               n.select(findHits(n, writes), numbers, n.splatLike(numbers, -1)),
-               batches + 1, /*keepDims=*/false);
-  Value isWritten =
-      n.compare(nn::ComparePredicate::ge, winner, n.splatLike(winner, 0));
-  Value picked = n.create<nn::GatherNdOp>(
-      {writes.updates, addOnes(n, winner, batches + 1, 1)},
-      n.named("batch_dims", batches));
-  return n.select(addOnes(n, isWritten, batches + 1, rest), picked,
-                  writes.table);
+  Value hits =
+      n.compare(nn::ComparePredicate::eq, addOnes(n, writes.places, batches, 1),
+                addOnes(n, countUp(n, size), 1, 1));
+  return writes.chosen
+             ? n.binary<nn::AndOp>(hits, addOnes(n, writes.chosen, batches, 1))
+             : hits;
 }
 
 /// The sum of the updates of each place, where places known now are all of the
@@ -75,8 +60,16 @@ static Value sumRepeats(Importer &n, const Writes &writes) {
                   {batches, batches + 2}, /*keepDims=*/false);
 }
 
-Value accel::import::writeSums(Importer &n, const Writes &writes) {
+Value accel::import::writeSums(Importer &n, const Writes &all) {
+  Writes writes = all;
   int64_t batches = countBatches(writes);
+  if (writes.chosen) {
+    int64_t rest = Importer::rank(writes.table) - batches - 1;
+    writes.updates = n.select(addOnes(n, writes.chosen, batches + 1, rest),
+                              writes.updates, n.splatLike(writes.updates, 0));
+    if (!writes.updates)
+      return nullptr;
+  }
   if (Value sums = sumRepeats(n, writes))
     return n.binary<nn::AddOp>(writes.table, sums);
   return n.create<nn::ScatterAddOp>(
@@ -84,22 +77,46 @@ Value accel::import::writeSums(Importer &n, const Writes &writes) {
       {n.named("dim", batches), n.named("batch_dims", batches)});
 }
 
-/// A scalar that leaves any element that it is combined with as it is.
-static Value getNeutral(Importer &n, nn::ReductionKind kind, Type element) {
-  if (kind == nn::ReductionKind::prod)
-    return n.splat({}, element, 1);
-  bool least = kind == nn::ReductionKind::max;
-  auto type = RankedTensorType::get({}, element);
-  if (auto number = dyn_cast<FloatType>(element))
-    return n.constant(DenseElementsAttr::get(
-        type, APFloat::getInf(number.getFloatSemantics(), least)));
-  unsigned width = element.getIntOrFloatBitWidth();
-  if (element.isUnsignedInteger())
-    return n.constant(DenseElementsAttr::get(
-        type, least ? APInt::getMinValue(width) : APInt::getMaxValue(width)));
-  return n.constant(
-      DenseElementsAttr::get(type, least ? APInt::getSignedMinValue(width)
-                                         : APInt::getSignedMaxValue(width)));
+/// Of updates of which some are chosen, of one place one at most: it is their
+/// sum.
+static Value writeChosen(Importer &n, const Writes &writes) {
+  int64_t batches = countBatches(writes);
+  Writes alone = writes;
+  alone.table = n.splatLike(writes.table, 0);
+  Value sums = writeSums(n, alone);
+  if (std::optional<double> known = transforms::getSplatValue(writes.table);
+      known && *known == 0)
+    return sums;
+  Type count = n.graph.builder.getI64Type();
+  ArrayRef<int64_t> places =
+      Importer::shape(writes.table).take_front(batches + 1);
+  Value writers = writeSums(n, {n.splat(places, count, 0), writes.places,
+                                n.cast(writes.chosen, count)});
+  Value isWritten =
+      n.compare(nn::ComparePredicate::gt, writers, n.splatLike(writers, 0));
+  int64_t rest = Importer::rank(writes.table) - batches - 1;
+  return n.select(addOnes(n, isWritten, batches + 1, rest), sums, writes.table);
+}
+
+Value accel::import::writeLast(Importer &n, const Writes &writes) {
+  int64_t batches = countBatches(writes);
+  int64_t rest = Importer::rank(writes.table) - batches - 1;
+  if (writes.chosen && !Importer::element(writes.table).isInteger(1))
+    return writeChosen(n, writes);
+  // Which update wins a place, -1 where nobody wrote: that is the last one, and
+  // is not looked at.
+  Value numbers = countUp(n, Importer::shape(writes.updates)[batches]);
+  Value winner =
+      n.reduce(nn::ReductionKind::max,
+               n.select(findHits(n, writes), numbers, n.splatLike(numbers, -1)),
+               batches + 1, /*keepDims=*/false);
+  Value isWritten =
+      n.compare(nn::ComparePredicate::ge, winner, n.splatLike(winner, 0));
+  Value picked = n.create<nn::GatherNdOp>(
+      {writes.updates, addOnes(n, winner, batches + 1, 1)},
+      n.named("batch_dims", batches));
+  return n.select(addOnes(n, isWritten, batches + 1, rest), picked,
+                  writes.table);
 }
 
 Value accel::import::writeReduced(Importer &n, const Writes &writes,
@@ -109,7 +126,7 @@ Value accel::import::writeReduced(Importer &n, const Writes &writes,
   Value hits = addOnes(n, findHits(n, writes), batches + 2, rest);
   Value updates = addOnes(n, writes.updates, batches, 1);
   Value each =
-      n.select(hits, updates, getNeutral(n, kind, Importer::element(updates)));
+      n.select(hits, updates, n.getNeutral(kind, Importer::element(updates)));
   // One more update of every place is what the table has there.
   Value all =
       n.concat({addOnes(n, writes.table, batches + 1, 1), each}, batches + 1);

@@ -12,10 +12,13 @@ namespace accel::import {
 /// has places of its own, numbers from 0 on, at least one.
 struct Writes {
   mlir::Value table, places, updates;
+  /// Of each update whether it is one; null if all are.
+  mlir::Value chosen = nullptr;
 };
 
 /// The table with the updates in place of what was there; of several updates of
-/// one place the last, which ONNX leaves open and its reference does.
+/// one place the last, which ONNX leaves open and its reference does (of chosen
+/// ones, which have no order, their sum).
 mlir::Value writeLast(NodeImporter &n, const Writes &writes);
 
 /// The table with all updates added.

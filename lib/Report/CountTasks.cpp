@@ -112,22 +112,14 @@ void Counter::run() {
     countEdge(edge);
 }
 
-/// A collective takes what a message of its result does.
-static double getOwnWork(Operation *op) {
-  if (!isa<dist::CollectiveOpInterface>(op))
-    return stages::getWork(op);
-  return stages::kFlopsPerMessage +
-         stages::kFlopsPerByteSent * getTensorBytes(op->getResult(0).getType());
-}
-
 /// Of the task that makes a value, until it has made it.
 static double getWorkUpTo(Value value) {
   Operation *maker = value.getDefiningOp();
   if (!maker)
     return 0;
-  double work = getOwnWork(maker);
+  double work = stages::getWork(maker);
   for (Operation *op = maker->getPrevNode(); op; op = op->getPrevNode())
-    work += getOwnWork(op);
+    work += stages::getWork(op);
   return work;
 }
 
@@ -161,7 +153,7 @@ void Counter::countTask(const Home &home) {
   for (Operation &op : task.front().without_terminator()) {
     if (auto cost = dyn_cast<CostOpInterface>(op))
       figure.flops += cost.getFlops();
-    figure.work += getOwnWork(&op);
+    figure.work += stages::getWork(&op);
   }
   if (home.kind == dist::TaskKind::forward)
     nameEnds(home);

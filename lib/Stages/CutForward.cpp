@@ -1,9 +1,12 @@
 // Divides the spine of a model into stretches of equal work, or where it is
 // told to, and cuts what crosses from one to another.
 
+#include "BackwardWork.h"
+#include "Balance.h"
 #include "CutNames.h"
 #include "Passes.h"
 #include "Work.h"
+#include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -18,16 +21,13 @@ namespace {
 /// Spines of so many ops may be cut anywhere.
 constexpr size_t kFewOps = 1024;
 
-int64_t getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
+int64_t getBytes(Value value) { return getTensorBytes(value.getType()); }
 
 class Cutter {
 public:
-  Cutter(func::FuncOp entry, int64_t chunks, ArrayRef<std::string> named)
-      : entry(entry), chunks(chunks), named(named) {}
+  Cutter(func::FuncOp entry, const CutForwardPassOptions &options)
+      : entry(entry), chunks(options.chunks), named(options.cuts),
+        options(options) {}
 
   LogicalResult run() {
     findSpine();
@@ -41,7 +41,8 @@ public:
 private:
   void findSpine();
   LogicalResult takeNamedPlaces();
-  void findPlaces();
+  Row measure();
+  std::vector<Row::Place> findPlaces();
   LogicalResult choosePlaces();
   void placeStates();
   void cut();
@@ -52,13 +53,12 @@ private:
 
   func::FuncOp entry;
   int64_t chunks;
-  ArrayRef<std::string> named;    ///< where the chunks but the first begin
+  ArrayRef<std::string> named; ///< where the chunks but the first begin
+  const CutForwardPassOptions &options;
   SmallVector<Operation *> spine; ///< what depends on inputs and states
-  llvm::DenseMap<Operation *, size_t> number;    ///< of spine
-  llvm::DenseSet<Value> onStates;                ///< of states alone
-  SmallVector<double> work;                      ///< up to each op of the spine
-  SmallVector<std::pair<size_t, double>> places; ///< and what crosses there
-  SmallVector<size_t> ends;                      ///< of chunks, but the last
+  llvm::DenseMap<Operation *, size_t> number; ///< of spine
+  llvm::DenseSet<Value> onStates;             ///< of states alone
+  std::vector<size_t> ends;                   ///< of chunks, but the last
   llvm::DenseMap<Value, int64_t> homes;
   llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;
 };
@@ -68,7 +68,6 @@ void Cutter::findSpine() {
   llvm::DenseSet<Value> onInputs;
   for (BlockArgument argument : entry.getArguments())
     (nn::findOwner(argument) ? onStates : onInputs).insert(argument);
-  double sum = 0;
   for (Operation &op : entry.front().without_terminator()) {
     bool input = false, state = false;
     for (Value operand : op.getOperands()) {
@@ -78,13 +77,10 @@ void Cutter::findSpine() {
     if (input && state) {
       number[&op] = spine.size();
       spine.push_back(&op);
-      work.push_back(sum);
-      sum += getWork(&op);
     } else if (input || state) {
       (input ? onInputs : onStates).insert(op.result_begin(), op.result_end());
     }
   }
-  work.push_back(sum);
 }
 
 /// Each before the op that is named.
@@ -120,7 +116,8 @@ LogicalResult Cutter::takeNamedPlaces() {
 
 /// Between two ops of the spine. Of a long one, only where no fewer bytes cross
 /// right before or behind: the choice is quadratic in the number of places.
-void Cutter::findPlaces() {
+std::vector<Row::Place> Cutter::findPlaces() {
+  std::vector<Row::Place> places;
   SmallVector<int64_t> crossing(spine.size() + 1), messages(crossing);
   for (auto [index, op] : llvm::enumerate(spine))
     for (Value result : op->getResults()) {
@@ -149,49 +146,58 @@ void Cutter::findPlaces() {
       places.push_back({place, kFlopsPerByteSent * crossing[place] +
                                    kFlopsPerMessage * messages[place]});
   }
+  return places;
 }
 
-/// The longest chunk as short as can be; of equals, what sends least. By chunk
-/// and place, each from what is best for one chunk less.
-LogicalResult Cutter::choosePlaces() {
-  findPlaces();
-  if (int64_t(places.size()) < chunks - 1)
-    return entry.emitError()
-           << "expected at least " << chunks - 1
-           << " places to cut the model into " << chunks << " chunks, found "
-           << places.size() << ": take fewer stages, or fewer chunks on each";
-  using Cost = std::pair<double, double>; // longest chunk, all that is sent
-  SmallVector<std::pair<size_t, double>> stops;
-  stops.push_back({0, 0});
-  llvm::append_range(stops, places);
-  stops.push_back({spine.size(), 0});
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<Cost>> best(
-      chunks + 1, std::vector<Cost>(stops.size(), {kNever, kNever}));
-  std::vector<std::vector<size_t>> from(chunks + 1,
-                                        std::vector<size_t>(stops.size()));
-  best[0][0] = {0, 0};
-  for (int64_t chunk = 1; chunk <= chunks; ++chunk)
-    for (size_t end = 1; end < stops.size(); ++end)
-      for (size_t begin = 0; begin < end; ++begin) {
-        const Cost &before = best[chunk - 1][begin];
-        if (before.first == kNever)
-          continue;
-        double own = work[stops[end].first] - work[stops[begin].first] +
-                     stops[begin].second + stops[end].second;
-        Cost cost{std::max(before.first, own),
-                  before.second + stops[end].second};
-        if (cost < best[chunk][end]) {
-          best[chunk][end] = cost;
-          from[chunk][end] = begin;
-        }
-      }
-  size_t at = stops.size() - 1;
-  for (int64_t chunk = chunks; chunk > 1; --chunk) {
-    at = from[chunk][at];
-    ends.push_back(stops[at].first);
+/// A state lies with the first op that reads it, or what is made of it.
+Row Cutter::measure() {
+  Row row;
+  row.places = findPlaces();
+  BackwardWork backward;
+  if (options.trained)
+    backward = measureBackward(entry);
+  llvm::DenseSet<Value> seen;
+  double work = 0, states = 0, kept = 0;
+  auto add = [&] {
+    row.work.push_back(work);
+    row.states.push_back(states);
+    row.kept.push_back(kept);
+  };
+  for (Operation *op : spine) {
+    add();
+    work += getWork(op) + backward.work.lookup(op);
+    for (Value result : op->getResults())
+      kept += backward.kept.contains(result) ? getBytes(result) : 0;
+    SmallVector<Value> read(op->getOperands());
+    while (!read.empty()) {
+      Value value = read.pop_back_val();
+      if (!onStates.contains(value) || !seen.insert(value).second)
+        continue;
+      if (Operation *maker = value.getDefiningOp())
+        llvm::append_range(read, maker->getOperands());
+      else
+        states +=
+            getBytes(value) *
+            (options.trained && isTrained(findState(cast<BlockArgument>(value)))
+                 ? options.stateCopies
+                 : 1);
+    }
   }
-  std::reverse(ends.begin(), ends.end());
+  add();
+  return row;
+}
+
+LogicalResult Cutter::choosePlaces() {
+  Row row = measure();
+  SmallVector<double> copies(options.copies);
+  copies.resize(chunks, 1);
+  auto found = balance(row, copies);
+  if (!found)
+    return entry.emitError() << "expected at least " << chunks - 1
+                             << " places to cut the model into " << chunks
+                             << " chunks, found " << row.places.size()
+                             << ": take fewer stages, or fewer chunks on each";
+  ends = std::move(*found);
   return success();
 }
 
@@ -282,8 +288,9 @@ struct CutForwardPass : impl::CutForwardPassBase<CutForwardPass> {
       getOperation().emitError() << "expected a forward entry, found none";
       return signalPassFailure();
     }
-    SmallVector<std::string> named(cuts.begin(), cuts.end());
-    if (failed(Cutter(entry, chunks, named).run()))
+    CutForwardPassOptions options{chunks, llvm::to_vector(cuts), trained,
+                                  llvm::to_vector(copies), stateCopies};
+    if (failed(Cutter(entry, options).run()))
       signalPassFailure();
   }
 };

@@ -10,10 +10,16 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
   let description = [{
     Runs on the forward entry, before differentiation, so that the backward is
     cut where the forward is. What depends on inputs and on states is the model's
-    spine, in the order of the text; it is divided into `chunks` stretches, so
-    that the longest of them (its arithmetic, the bytes it moves, and those that
-    it sends and receives) is as short as can be. Where a spine of more than 1,024
-    ops may be cut is where no fewer bytes cross right before or behind.
+    spine, in the order of the text; it is divided into `chunks` stretches. The
+    longest of them is as short as can be: its arithmetic, or the bytes that it
+    moves where that takes longer, and those that it sends and receives; of the
+    forward and, with `trained`, of the backward, each op's of which is built to be
+    measured and thrown away. Of divisions whose longest stretch differs by less
+    than 1 %, that is taken whose largest stretch has the fewest bytes, of states
+    (`state-copies`) and of what the backward reads (`copies`). The updates of
+    parameters are no part of the balance: they come after the norm of all
+    gradients, for which every stage waits. Where a spine of more than 1,024 ops
+    may be cut is where no fewer bytes cross right before or behind.
 
     With `cut`, the chunks but the first begin where it says, before the first op
     of the spine that belongs to the ONNX node of that name; or, if no node is called
@@ -44,6 +50,9 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "How many chunks the pipeline has">,
     ListOption<"cuts", "cut", "std::string", "Nodes or modules before which chunks begin; none: by work">,
+    Option<"trained", "trained", "bool", "false", "Whether a step is made of it: of parameters that are not frozen">,
+    ListOption<"copies", "copies", "double", "Of each chunk, how much a rank has at once of what the whole batch makes it keep; none: all of it">,
+    Option<"stateCopies", "state-copies", "double", "4", "Bytes of a rank for each byte of a parameter that is trained">,
   ];
 }
 

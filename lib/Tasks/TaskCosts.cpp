@@ -1,6 +1,8 @@
 // Adds up what the ops of each task take, and the bytes of cuts.
 
 #include "TaskCosts.h"
+
+#include "dialects/Interfaces/Cost.h"
 #include "lib/Stages/Work.h"
 #include <map>
 
@@ -10,16 +12,6 @@ using namespace accel::tasks;
 using namespace accel::stages;
 
 static double getBytes(Value value) { return getTensorBytes(value.getType()); }
-
-/// Of an op on one rank. A collective is a message of what it gives; what is
-/// added to a sum moves thrice.
-static double getOwnWork(Operation *op) {
-  if (isa<dist::AccumulateOp>(op))
-    return 3 * kFlopsPerByteMoved * getBytes(op->getResult(0));
-  if (isa<dist::CollectiveOpInterface>(op))
-    return kFlopsPerMessage + kFlopsPerByteSent * getBytes(op->getResult(0));
-  return getWork(op);
-}
 
 pipeline::Problem tasks::measureTasks(func::FuncOp entry,
                                       const TaskHomes &homes, int64_t stages,
@@ -58,8 +50,7 @@ pipeline::Problem tasks::measureTasks(func::FuncOp entry,
     pipeline::ChunkCost &cost = problem.costs.chunks[place.chunk];
     (place.home == Home::Forward         ? cost.forward
      : place.home == Home::BackwardInput ? cost.backwardInput
-                                         : cost.backwardWeight) +=
-        getOwnWork(&op);
+                                         : cost.backwardWeight) += getWork(&op);
     if (isBackward(place.home))
       workUpTo[&op] = cost.backwardInput + cost.backwardWeight;
   }

@@ -132,6 +132,7 @@ private:
   static mlir::Value skipFree(mlir::Value value);
   /// The chunk of a value; of one that any may compute, those that read it.
   std::set<int64_t> findChunks(mlir::Value value) const;
+  std::optional<int64_t> findTaker(mlir::OpOperand &result) const;
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;

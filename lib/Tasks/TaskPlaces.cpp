@@ -17,7 +17,13 @@ std::set<int64_t> TaskHomes::findChunks(Value value) const {
   SmallVector<Value> work{value};
   DenseSet<Value> seen;
   while (!work.empty())
-    for (Operation *user : work.pop_back_val().getUsers())
+    for (OpOperand &use : work.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (user->hasTrait<OpTrait::IsTerminator>()) {
+        if (std::optional<int64_t> chunk = findTaker(use))
+          readers.insert(*chunk);
+        continue;
+      }
       for (Value result : user->getResults()) {
         std::optional<int64_t> chunk = chunks.find(result);
         if (auto cut = dyn_cast<nn::CutOp>(user))
@@ -27,6 +33,7 @@ std::set<int64_t> TaskHomes::findChunks(Value value) const {
         else if (seen.insert(result).second)
           work.push_back(result);
       }
+    }
   return readers;
 }
 
@@ -37,9 +44,8 @@ int64_t TaskHomes::getChunk(Value value) const {
   return own.empty() ? 0 : *own.begin();
 }
 
-int64_t TaskHomes::getChunk(OpOperand &result) const {
-  if (std::optional<int64_t> own = chunks.find(result.get()))
-    return *own;
+/// The chunk that a result of the entry goes to, whatever it is made of.
+std::optional<int64_t> TaskHomes::findTaker(OpOperand &result) const {
   unsigned number = result.getOperandNumber();
   func::FuncOp owner = entry; // op handles are pointers
   if (auto state =
@@ -47,9 +53,16 @@ int64_t TaskHomes::getChunk(OpOperand &result) const {
     return SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(owner, state)
         .getChunk();
   auto output = owner.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
-  return output && llvm::is_contained(nn::kReports, output.getValue())
-             ? 0
-             : getChunk(result.get());
+  if (output && llvm::is_contained(nn::kReports, output.getValue()))
+    return 0;
+  return std::nullopt;
+}
+
+int64_t TaskHomes::getChunk(OpOperand &result) const {
+  std::optional<int64_t> own = chunks.find(result.get());
+  if (!own)
+    own = findTaker(result);
+  return own ? *own : getChunk(result.get());
 }
 
 Place TaskHomes::getPlace(Operation *op, int64_t chunk) const {

@@ -1,4 +1,4 @@
-// RUN: acc-opt %s --nn-cut-forward=chunks=2 | FileCheck %s
+// RUN: acc-opt %s --nn-cut-forward="chunks=2 cut=later" | FileCheck %s
 
 // Of %3, which both chunks read, the narrow value that it is made of crosses: its
 // cast and its broadcast are made again.
@@ -20,26 +20,7 @@ func.func @main(%x: tensor<8x64xf16> {nn.input = "x"}, %w: tensor<64x64xf16> {nn
   %2 = nn.cast %1 : (tensor<8xf16>) -> tensor<8xf32>
   %3 = nn.broadcast %2 : (tensor<8xf32>) -> tensor<4096x8xf32>
   %4 = nn.mul %3, %v : tensor<4096x8xf32>
-  %5 = nn.exp %4 : tensor<4096x8xf32>
-  %6 = nn.exp %5 : tensor<4096x8xf32>
-  %7 = nn.exp %6 : tensor<4096x8xf32>
-  %8 = nn.exp %7 : tensor<4096x8xf32>
-  %9 = nn.exp %8 : tensor<4096x8xf32>
-  %10 = nn.exp %9 : tensor<4096x8xf32>
-  %11 = nn.exp %10 : tensor<4096x8xf32>
-  %12 = nn.exp %11 : tensor<4096x8xf32>
-  %13 = nn.exp %12 : tensor<4096x8xf32>
-  %14 = nn.exp %13 : tensor<4096x8xf32>
-  %15 = nn.exp %14 : tensor<4096x8xf32>
-  %16 = nn.exp %15 : tensor<4096x8xf32>
-  %17 = nn.exp %16 : tensor<4096x8xf32>
-  %18 = nn.exp %17 : tensor<4096x8xf32>
-  %19 = nn.exp %18 : tensor<4096x8xf32>
-  %20 = nn.exp %19 : tensor<4096x8xf32>
-  %21 = nn.exp %20 : tensor<4096x8xf32>
-  %22 = nn.exp %21 : tensor<4096x8xf32>
-  %23 = nn.exp %22 : tensor<4096x8xf32>
-  %24 = nn.exp %23 : tensor<4096x8xf32>
-  %25 = nn.add %24, %3 : tensor<4096x8xf32>
-  return %25 : tensor<4096x8xf32>
+  %later = nn.exp %4 : tensor<4096x8xf32> loc("later")
+  %5 = nn.add %later, %3 : tensor<4096x8xf32>
+  return %5 : tensor<4096x8xf32>
 }

@@ -1,7 +1,7 @@
 // A sum over micro-batches of inputs alone, which losses of two chunks are divided by,
 // is made by one of them; the other gets it once, before the micro-batches.
 // RUN: rm -rf %t && mkdir %t
-// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --mesh=pp=2 --micro-batches=4 --compile-to=local -o %t/local.mlir
+// RUN: acc-opt %s --train --loss=loss --optimizer=sgd --cut=product --mesh=pp=2 --micro-batches=4 --compile-to=local -o %t/local.mlir
 // RUN: FileCheck %s < %t/local.mlir
 // RUN: acc-opt %s --train --loss=loss --optimizer=sgd --compile-to=train -o %t/train.mlir
 // RUN: acc-eval %t/local.mlir --compare %t/train.mlir --tolerance 1e-12
@@ -35,11 +35,11 @@ func.func @main(%x: tensor<8192x8xf32> {nn.input = "x"}, %m: tensor<8192x8xf32> 
   %1 = nn.tanh %0 : tensor<8192x8xf32>
   %2 = nn.reduce sum %1 dims [0, 1] : (tensor<8192x8xf32>) -> tensor<f32>
   %3 = nn.div %2, %count : tensor<f32>
-  %4 = nn.matmul %1, %w1 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
-  %5 = nn.tanh %4 : tensor<8192x8xf32>
-  %6 = nn.reduce sum %5 dims [0, 1] : (tensor<8192x8xf32>) -> tensor<f32>
-  %7 = nn.div %6, %count : tensor<f32>
-  %8 = nn.add %3, %7 : tensor<f32>
-  return %8 : tensor<f32>
+  %product = nn.matmul %1, %w1 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
+  %4 = nn.tanh %product : tensor<8192x8xf32>
+  %5 = nn.reduce sum %4 dims [0, 1] : (tensor<8192x8xf32>) -> tensor<f32>
+  %6 = nn.div %5, %count : tensor<f32>
+  %7 = nn.add %3, %6 : tensor<f32>
+  return %7 : tensor<f32>
 }
 }

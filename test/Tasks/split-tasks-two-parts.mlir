@@ -70,7 +70,7 @@
 
 // Of a V rank 0 has the first and the last chunk, rank 1 those between, which pass
 // values on without sending them. Chunk 1 has no weights, so no second part.
-// RUN: %{compile} --schedule=zbv --compile-to=local -o %t/local.mlir
+// RUN: %{compile} --schedule=zbv --cut=passed --cut=product --cut=active --compile-to=local -o %t/local.mlir
 // RUN: FileCheck %s --check-prefix=VEE < %t/local.mlir
 // RUN: %{compare}
 // VEE-DAG: nn.state @w3 : {{.*}}chunk = 3
@@ -93,7 +93,7 @@
 // VEE:      dist.edge @backward_input_2 1 -> @backward_input_1 1
 
 // DualPipeV runs some backwards whole: their parts are one right after the other.
-// RUN: %{compile} --schedule=dualpipev --compile-to=local -o %t/local.mlir
+// RUN: %{compile} --schedule=dualpipev --cut=passed --cut=product --cut=active --compile-to=local -o %t/local.mlir
 // RUN: FileCheck %s --check-prefix=DUAL < %t/local.mlir
 // RUN: %{compare}
 // DUAL: dist.stage 0 {
@@ -135,12 +135,12 @@ func.func @main(%x: tensor<8192x8xf32> {nn.input = "x"},
   %0 = nn.matmul %x, %w0 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
   %1 = nn.tanh %0 : tensor<8192x8xf32>
   %2 = nn.matmul %1, %w1 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
-  %3 = nn.tanh %2 : tensor<8192x8xf32>
-  %4 = nn.matmul %3, %w2 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
-  %5 = nn.tanh %4 : tensor<8192x8xf32>
-  %6 = nn.matmul %5, %w3 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
-  %7 = nn.tanh %6 : tensor<8192x8xf32>
-  %8 = nn.reduce sum %7 dims [0, 1] : (tensor<8192x8xf32>) -> tensor<f32>
-  return %8 : tensor<f32>
+  %passed = nn.tanh %2 : tensor<8192x8xf32>
+  %product = nn.matmul %passed, %w2 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
+  %active = nn.tanh %product : tensor<8192x8xf32>
+  %3 = nn.matmul %active, %w3 : (tensor<8192x8xf32>, tensor<8x8xf32>) -> tensor<8192x8xf32>
+  %4 = nn.tanh %3 : tensor<8192x8xf32>
+  %5 = nn.reduce sum %4 dims [0, 1] : (tensor<8192x8xf32>) -> tensor<f32>
+  return %5 : tensor<f32>
 }
 }

@@ -40,6 +40,27 @@ static Value importRepeats(Importer &n, Value table, int64_t dim,
   return n.reshape(n.broadcast(n.reshape(table, narrow), wide), whole);
 }
 
+/// Whether indices name each place of a dimension of `size`, one after another.
+static bool countsUp(DenseElementsAttr known, int64_t size) {
+  if (!known || known.getNumElements() != size)
+    return false;
+  int64_t expected = 0;
+  return llvm::all_of(integerElements(known),
+                      [&](int64_t index) { return index == expected++; });
+}
+
+/// What is gathered at places known now says nothing of the indices any more;
+/// where these are of a choice, so is it.
+static Value keepChoice(Importer &n, Value gathered, Value indices,
+                        int64_t before) {
+  auto chosen = n.graph.choices.find(indices);
+  if (!chosen || !gathered)
+    return gathered;
+  Value own = n.copy(gathered); // it may be the table itself
+  n.graph.choices.enter(own, {chosen->number, before + chosen->dim});
+  return own;
+}
+
 /// One index known now is a slice, which needs no table of indices at run time
 /// and can be sharded like one.
 static LogicalResult importGather(Importer &n) {
@@ -65,13 +86,24 @@ static LogicalResult importGather(Importer &n) {
     SmallVector<int64_t> shape(Importer::shape(table).take_front(dim));
     llvm::append_range(shape, Importer::shape(indices));
     llvm::append_range(shape, Importer::shape(table).drop_front(dim + 1));
-    return n.finish(n.reshape(
-        n.slice(table, dim, index < 0 ? index + size : index, 1), shape));
+    return n.finish(keepChoice(
+        n,
+        n.reshape(n.slice(table, dim, index < 0 ? index + size : index, 1),
+                  shape),
+        indices, dim));
   }
-  if (!padding)
-    if (Value repeated =
-            importRepeats(n, table, dim, known, Importer::shape(indices)))
-      return n.finish(repeated);
+  if (!padding && !n.graph.choices.find(table)) {
+    Value repeated =
+        importRepeats(n, table, dim, known, Importer::shape(indices));
+    if (countsUp(known, Importer::shape(table)[dim])) {
+      SmallVector<int64_t> shape(Importer::shape(table).take_front(dim));
+      llvm::append_range(shape, Importer::shape(indices));
+      llvm::append_range(shape, Importer::shape(table).drop_front(dim + 1));
+      repeated = n.reshape(table, shape);
+    }
+    if (repeated)
+      return n.finish(keepChoice(n, repeated, indices, dim));
+  }
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
   if (embedding)
     attributes.push_back(n.unit("non_negative"));
@@ -80,22 +112,25 @@ static LogicalResult importGather(Importer &n) {
   return n.finish(n.create<nn::GatherOp>({table, indices}, attributes));
 }
 
-/// Whether index tuples, known now, name every element of a table in its order:
-/// what exporters make of `mask[batch, position]` with both counted up.
-static bool enumeratesTable(Value table, DenseElementsAttr tuples,
-                            int64_t batchDims) {
-  ArrayRef<int64_t> shape = Importer::shape(table);
-  if (!tuples || tuples.getType().getRank() == 0 || batchDims != 0 ||
-      tuples.getType().getShape().back() != Importer::rank(table) ||
-      tuples.getNumElements() !=
-          ShapedType::getNumElements(shape) * Importer::rank(table))
+/// Whether index tuples, known now, name all places of the table's first
+/// dimensions in their order: what exporters make of `mask[batch, position]`
+/// with both counted up.
+static bool enumeratesPlaces(Value table, DenseElementsAttr tuples,
+                             int64_t batchDims) {
+  if (!tuples || tuples.getType().getRank() == 0 || batchDims != 0)
+    return false;
+  int64_t width = tuples.getType().getShape().back();
+  if (width < 1 || width > Importer::rank(table))
+    return false;
+  ArrayRef<int64_t> shape = Importer::shape(table).take_front(width);
+  if (tuples.getNumElements() != ShapedType::getNumElements(shape) * width)
     return false;
   int64_t expected = 0, dim = 0, place = 0;
   for (int64_t index : integerElements(tuples)) {
     if (index < -shape[dim] || index >= shape[dim])
       return false;
     place = place * shape[dim] + (index < 0 ? index + shape[dim] : index);
-    if (++dim < Importer::rank(table))
+    if (++dim < width)
       continue;
     if (place != expected++)
       return false;
@@ -113,14 +148,20 @@ static LogicalResult importGatherNd(Importer &n) {
   if (batchDims < 0 || batchDims >= std::max<int64_t>(least, 1))
     return n.error() << "expected 'batch_dims' in [0, " << least
                      << "), the least rank, found " << batchDims;
-  if (enumeratesTable(table, Importer::constantOf(tuples), batchDims))
-    return n.finish(n.reshape(table, Importer::shape(tuples).drop_back()));
-  if (batchDims == 0 && Importer::rank(table) > 0 &&
+  bool isChosen = n.graph.choices.find(table).has_value();
+  if (!isChosen &&
+      enumeratesPlaces(table, Importer::constantOf(tuples), batchDims)) {
+    SmallVector<int64_t> shape(Importer::shape(tuples).drop_back());
+    llvm::append_range(shape, Importer::shape(table).drop_front(
+                                  Importer::shape(tuples).back()));
+    return n.finish(keepChoice(n, n.reshape(table, shape), tuples, 0));
+  }
+  if (!isChosen && batchDims == 0 && Importer::rank(table) > 0 &&
       Importer::rank(tuples) > 0 && Importer::shape(tuples).back() == 1)
     if (Value repeated =
             importRepeats(n, table, 0, Importer::constantOf(tuples),
                           Importer::shape(tuples).drop_back()))
-      return n.finish(repeated);
+      return n.finish(keepChoice(n, repeated, tuples, 0));
   dropCountedColumns(n, table, tuples, batchDims);
   return n.finish(n.create<nn::GatherNdOp>({table, tuples},
                                            n.named("batch_dims", batchDims)));
@@ -209,16 +250,100 @@ static LogicalResult importOneHot(Importer &n) {
                            n.reshape(n.slice(values, 0, 0, 1), {})));
 }
 
-/// The indices of what is not zero, one column each, in row-major order: of
-/// what is known now, as its number is the result's size.
+/// The dimensions of a mask in the order of what it was made of, before that
+/// was transposed: so are choices that a layer made for each token, and masks
+/// of one expert after another, in the order of tokens.
+static SmallVector<int64_t> findOrder(Value mask) {
+  int64_t rank = Importer::rank(mask);
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(rank));
+  // Of each dimension, which one of `mask` it is; -1 of one that has gone.
+  SmallVector<int64_t> origin(order);
+  while (Operation *op = mask.getDefiningOp()) {
+    if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
+      SmallVector<int64_t> before(origin.size());
+      for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+        before[from] = origin[dim];
+      order.clear();
+      llvm::copy_if(before, std::back_inserter(order),
+                    [](int64_t dim) { return dim >= 0; });
+      break;
+    }
+    if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+      // Only where sizes of 1 come and go.
+      ArrayRef<int64_t> from = Importer::shape(reshape.getInput()),
+                        to = Importer::shape(mask);
+      SmallVector<int64_t> before(from.size(), -1);
+      size_t at = 0;
+      for (auto [dim, size] : llvm::enumerate(from)) {
+        if (size == 1)
+          continue;
+        while (at < to.size() && to[at] == 1)
+          ++at;
+        if (at == to.size() || to[at] != size)
+          break;
+        before[dim] = origin[at++];
+      }
+      if (llvm::count_if(before, [](int64_t dim) { return dim >= 0; }) != rank)
+        break;
+      origin = std::move(before);
+    } else if (!isa<nn::CastOp, nn::CompareOp, nn::NotOp, nn::SliceOp>(op)) {
+      break;
+    }
+    mask = op->getOperand(0);
+  }
+  return order;
+}
+
+/// The indices of all elements of a shape, a column each, `order` from major to
+/// minor.
+static Value listPlaces(Importer &n, ArrayRef<int64_t> shape,
+                        ArrayRef<int64_t> order) {
+  int64_t count = ShapedType::getNumElements(shape), behind = count;
+  SmallVector<int64_t> indices(shape.size() * count);
+  for (int64_t dim : order) {
+    behind = behind / shape[dim];
+    for (int64_t place = 0; place < count; ++place)
+      indices[dim * count + place] = place / behind % shape[dim];
+  }
+  return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
+}
+
+/// Where only the run knows what is not zero: a choice among all elements
+/// (Choices.h). Its order says nothing: nothing may depend on it.
+static LogicalResult importChoice(Importer &n) {
+  Value x = n.operand(0);
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  int64_t count = ShapedType::getNumElements(shape);
+  if (shape.empty() || count == 0 ||
+      count > kMostMaskElements / int64_t(shape.size()))
+    return n.error() << "expected elements of which those that are not zero "
+                        "can be listed, found "
+                     << x.getType();
+  if (n.graph.choices.find(x))
+    return n.error() << "expected elements whose number is known at compile "
+                        "time, found some that NonZero chose at run time: "
+                        "combine both masks";
+  SmallVector<int64_t> order = findOrder(x);
+  Value mask = Importer::element(x).isInteger(1)
+                   ? x
+                   : n.compare(nn::ComparePredicate::ne, x, n.splatLike(x, 0));
+  SmallVector<int64_t> inOrder =
+      llvm::to_vector(llvm::seq<int64_t>(shape.size()));
+  if (order != inOrder)
+    mask = n.transpose(mask, order);
+  mask = n.reshape(mask, count);
+  Value places = listPlaces(n, shape, order);
+  if (!mask || !places)
+    return failure();
+  n.graph.choices.mark(places, {n.graph.choices.add(x, mask), 1});
+  return n.finish(places);
+}
+
+/// The indices of what is not zero, one column each, in row-major order.
 static LogicalResult importNonZero(Importer &n) {
   DenseElementsAttr known = Importer::constantOf(n.operand(0));
   if (!known)
-    return n.error() << "expected elements that are known at compile time, of "
-                        "which those that are not zero can be counted, found "
-                     << n.operand(0).getType()
-                     << " computed at run time: write what is chosen as a "
-                        "product with a mask, or torch.where";
+    return importChoice(n);
   auto isZero = [](Attribute element) {
     if (auto number = dyn_cast<FloatAttr>(element))
       return number.getValue().isZero();

@@ -93,9 +93,10 @@ static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
 }
 
 /// Writes updates [c…, i…, s…] to places [c…, i…] in `width` dimensions of a
-/// table behind `batches`, which become one.
+/// table behind `batches`, which become one; where `chosen` is null, or true.
 static Value writeAt(Importer &n, Value table, Value places, Value updates,
-                     int64_t batches, int64_t width, StringRef reduction) {
+                     Value chosen, int64_t batches, int64_t width,
+                     StringRef reduction) {
   if (n.hasFailed())
     return nullptr;
   ArrayRef<int64_t> shape = Importer::shape(table);
@@ -109,7 +110,7 @@ static Value writeAt(Importer &n, Value table, Value places, Value updates,
   llvm::append_range(flat, shape.drop_front(batches + width));
   llvm::append_range(news, shape.drop_front(batches + width));
   Writes writes{n.reshape(table, flat), n.reshape(places, line),
-                n.reshape(updates, news)};
+                n.reshape(updates, news), n.reshape(chosen, line)};
   Value written;
   if (reduction == "none")
     written = writeLast(n, writes);
@@ -155,6 +156,20 @@ static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
                    << ", found " << n.operand(2).getType();
 }
 
+/// Of indices that a choice has made which of them are chosen, null if none
+/// has. An error if the updates are of another choice, or the table is of one.
+static Value findChosen(Importer &n) {
+  Choices &choices = n.graph.choices;
+  auto ofIndices = choices.find(n.operand(1)),
+       ofUpdates = choices.find(n.operand(2));
+  if (choices.find(n.operand(0)) ||
+      (ofUpdates && (!ofIndices || ofIndices->number != ofUpdates->number ||
+                     ofIndices->dim != ofUpdates->dim)))
+    n.error() << "expected to write what NonZero chooses at run time where it "
+                 "is chosen";
+  return ofIndices ? choices.findMask(n, n.operand(1)) : nullptr;
+}
+
 /// result[indices[i…], k…] = updates[i…, k…].
 static LogicalResult importScatterNd(Importer &n) {
   std::string reduction = readReduction(n);
@@ -174,15 +189,23 @@ static LogicalResult importScatterNd(Importer &n) {
   if (isEmpty(updates))
     return n.finish(table);
   int64_t batches = 0;
-  dropCountedColumns(n, table, tuples, batches);
+  Value chosen = findChosen(n);
+  if (n.hasFailed())
+    return failure();
+  Choices::Suspension suspension(n.graph.choices);
+  if (chosen)
+    chosen = n.reshape(n.slice(chosen, indices.size() - 1, 0, 1),
+                       indices.drop_back());
+  else
+    dropCountedColumns(n, table, tuples, batches);
   Value places = findPlaces(n, table, tuples, batches);
   int64_t width = Importer::shape(tuples).back();
   DenseElementsAttr known = Importer::constantOf(places);
-  if (known && reduction == "none" && batches == 0)
+  if (known && reduction == "none" && batches == 0 && !chosen)
     if (Value box = writeKnown(n, integerElements(known), width))
       return n.finish(box);
   return n.finish(
-      writeAt(n, table, places, updates, batches, width, reduction));
+      writeAt(n, table, places, updates, chosen, batches, width, reduction));
 }
 
 /// The places in a table that indices along an axis, known now, name.
@@ -224,12 +247,16 @@ static LogicalResult importScatterElements(Importer &n) {
                      << ", found " << indices.getType();
   if (isEmpty(updates))
     return n.finish(table);
+  Value chosen = findChosen(n);
+  if (n.hasFailed())
+    return failure();
+  Choices::Suspension suspension(n.graph.choices);
   if (DenseElementsAttr known = Importer::constantOf(indices)) {
     SmallVector<int64_t> places =
         findElements(n, known, Importer::shape(table), axis);
     if (n.hasFailed())
       return failure();
-    if (reduction == "none")
+    if (reduction == "none" && !chosen)
       if (Value box = writeKnown(n, places, rank))
         return n.finish(box);
   }
@@ -250,7 +277,8 @@ static LogicalResult importScatterElements(Importer &n) {
   tuples.push_back(1);
   Value places =
       findPlaces(n, part, n.reshape(indices, tuples), /*batchDims=*/rank - 1);
-  part = writeAt(n, part, places, n.transpose(updates, last), rank - 1,
+  part = writeAt(n, part, places, n.transpose(updates, last),
+                 chosen ? n.transpose(chosen, last) : nullptr, rank - 1,
                  /*width=*/1, reduction);
   if (n.hasFailed())
     return failure();

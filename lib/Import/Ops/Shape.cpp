@@ -20,12 +20,19 @@ static LogicalResult importShape(Importer &n) {
   int64_t end = clamp(n.intAttr("end", rank));
   ArrayRef<int64_t> part =
       shape.slice(start, std::max<int64_t>(0, end - start));
-  return n.finish(n.ints(part, static_cast<int64_t>(part.size())));
+  Value sizes = n.ints(part, static_cast<int64_t>(part.size()));
+  if (auto chosen = n.graph.choices.find(n.operand(0));
+      chosen && chosen->dim >= start && chosen->dim < end)
+    n.graph.choices.markSize(sizes);
+  return n.finish(sizes);
 }
 
 static LogicalResult importSize(Importer &n) {
   auto type = cast<RankedTensorType>(n.operand(0).getType());
-  return n.finish(n.ints(type.getNumElements(), {}));
+  Value size = n.ints(type.getNumElements(), {});
+  if (n.graph.choices.find(n.operand(0)))
+    n.graph.choices.markSize(size);
+  return n.finish(size);
 }
 
 static LogicalResult importReshape(Importer &n) {

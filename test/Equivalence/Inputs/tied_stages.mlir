@@ -8,12 +8,12 @@ module attributes {accel.phase = "nn"} {
       -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
     %0 = nn.matmul %x, %e : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
     %1 = nn.tanh %0 : tensor<2048x16xf32>
-    %2 = nn.matmul %1, %w : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
-    %3 = nn.tanh %2 : tensor<2048x16xf32>
-    %4 = nn.add %3, %0 : tensor<2048x16xf32>
-    %5 = nn.matmul %4, %e {transpose_rhs} : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
-    %6 = nn.mul %5, %5 : tensor<2048x16xf32>
-    %7 = nn.reduce sum %6 dims [0, 1] : (tensor<2048x16xf32>) -> tensor<f32>
-    return %7 : tensor<f32>
+    %product = nn.matmul %1, %w : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+    %active = nn.tanh %product : tensor<2048x16xf32>
+    %joined = nn.add %active, %0 : tensor<2048x16xf32>
+    %scores = nn.matmul %joined, %e {transpose_rhs} : (tensor<2048x16xf32>, tensor<16x16xf32>) -> tensor<2048x16xf32>
+    %2 = nn.mul %scores, %scores : tensor<2048x16xf32>
+    %3 = nn.reduce sum %2 dims [0, 1] : (tensor<2048x16xf32>) -> tensor<f32>
+    return %3 : tensor<f32>
   }
 }

@@ -1,0 +1,288 @@
+// Follows choices through the ops that importers build.
+
+#include "Choices.h"
+
+#include "NodeImporter.h"
+#include "dialects/Interfaces/ShardingRule.h"
+#include "lib/Transforms/FoldConstants.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+/// How deep a value is looked into.
+static constexpr int kDeep = 8;
+
+/// Whether two values are computed alike: exporters write a mask anew wherever
+/// it is used.
+static bool isAlike(Value one, Value other, int depth = 0) {
+  if (one == other)
+    return true;
+  Operation *op = one.getDefiningOp(), *twin = other.getDefiningOp();
+  if (!op || !twin || depth == kDeep || !isPure(op) ||
+      cast<OpResult>(one).getResultNumber() !=
+          cast<OpResult>(other).getResultNumber())
+    return false;
+  return OperationEquivalence::isEquivalentTo(
+      op, twin,
+      [&](Value lhs, Value rhs) {
+        return success(isAlike(lhs, rhs, depth + 1));
+      },
+      nullptr, OperationEquivalence::IgnoreLocations);
+}
+
+unsigned Choices::add(Value chooser, Value mask) {
+  for (auto [number, earlier] : llvm::enumerate(choosers))
+    if (isAlike(earlier, chooser))
+      return number;
+  choosers.push_back(chooser);
+  masks.push_back(mask);
+  unsigned number = masks.size() - 1;
+  mark(mask, {number, 0});
+  return number;
+}
+
+std::optional<Choices::Chosen> Choices::find(Value value) const {
+  auto known = found.find(value);
+  return suspended > 0 || known == found.end() ? std::nullopt
+                                               : std::optional(known->second);
+}
+
+void Choices::mark(Value value, Chosen chosen) {
+  found.insert_or_assign(value, chosen);
+}
+
+Value Choices::findMask(Importer &n, Value value) {
+  Chosen chosen = *find(value);
+  ArrayRef<int64_t> shape = Importer::shape(value);
+  SmallVector<int64_t> line(shape.size(), 1);
+  line[chosen.dim] = shape[chosen.dim];
+  return n.broadcast(n.reshape(masks[chosen.number], line), shape);
+}
+
+Value Choices::count(Importer &n, Chosen chosen, Type element) {
+  return n.reduce(nn::ReductionKind::sum, n.cast(masks[chosen.number], element),
+                  {0},
+                  /*keepDims=*/false);
+}
+
+Value Choices::fill(Importer &n, Value value, Value neutral) {
+  Value mask = findMask(n, value);
+  Suspension suspension(*this);
+  return n.select(mask, value, n.broadcast(neutral, Importer::shape(value)));
+}
+
+static ShardingRule::Tensor getDims(const ShardingRule &rule, OpResult result) {
+  return rule.results[result.getResultNumber()];
+}
+
+/// Whether all places of a dimension hold the same.
+static bool isUniform(Value value, int64_t dim, int depth = 0) {
+  ArrayRef<int64_t> shape = Importer::shape(value);
+  if (shape[dim] == 1)
+    return true;
+  if (DenseElementsAttr known = Importer::constantOf(value))
+    return transforms::withoutRepeats(known).getType().getDimSize(dim) == 1;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == kDeep)
+    return false;
+  if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
+    ArrayRef<int64_t> from = Importer::shape(broadcast.getInput());
+    int64_t own = dim - int64_t(shape.size() - from.size());
+    return own < 0 || isUniform(broadcast.getInput(), own, depth + 1);
+  }
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled)
+    return false;
+  ShardingRule rule = ruled.getShardingRule();
+  ShardingRule::Dim factors = getDims(rule, cast<OpResult>(value))[dim];
+  if (factors.size() != 1 || rule.factors[factors[0]].size != shape[dim] ||
+      llvm::is_contained(rule.numbered, factors[0]))
+    return false;
+  for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), rule.operands))
+    for (auto [index, own] : llvm::enumerate(dims))
+      if (llvm::is_contained(own, factors[0]) &&
+          (own.size() != 1 || !isUniform(operand, index, depth + 1)))
+        return false;
+  return true;
+}
+
+/// What combining over places makes of those where nothing is chosen.
+static Value getNeutral(Importer &n, FactorKind kind, Type element) {
+  if (kind == FactorKind::Sum)
+    return n.splat({}, element, 0);
+  return n.getNeutral(kind == FactorKind::Max ? nn::ReductionKind::max
+                                              : nn::ReductionKind::min,
+                      element);
+}
+
+/// Operands that point into another one, or say a class of it.
+static std::optional<unsigned> findIndices(Operation *op) {
+  if (isa<nn::GatherOp, nn::GatherNdOp, nn::CrossEntropyOp>(op))
+    return 1;
+  return std::nullopt;
+}
+
+void Choices::enter(Value value, Chosen chosen) {
+  mark(value, chosen);
+  if (Importer::isFloat(value))
+    entrances.insert(value);
+}
+
+FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
+  Followed followed;
+  auto &results = followed.results;
+  results.resize(op->getNumResults());
+  std::optional<Chosen> chosen;
+  for (Value operand : op->getOperands())
+    if (std::optional<Chosen> own = find(operand); own && !chosen)
+      chosen = own;
+  if (!chosen)
+    return followed;
+  auto refuse = [&](const Twine &why) {
+    n.error() << "expected a computation on each chosen element by itself, or "
+                 "their sum or extreme, of what NonZero chooses at run time; "
+              << why << " ('" << op->getName()
+              << "'): write what is chosen as a product with a mask, or "
+                 "torch.where";
+    return failure();
+  };
+  if (isa<nn::StopGradientOp, nn::DropoutOp>(op)) {
+    results[0] = chosen;
+    return followed;
+  }
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled)
+    return refuse("this one has no such rule");
+  ShardingRule rule = ruled.getShardingRule();
+  std::optional<unsigned> factor;
+  for (auto [operand, dims] :
+       llvm::zip_equal(op->getOperands(), rule.operands)) {
+    std::optional<Chosen> own = find(operand);
+    if (!own)
+      continue;
+    if (own->number != chosen->number)
+      return refuse("this one combines two choices");
+    ShardingRule::Dim factors = dims[own->dim];
+    if (factors.size() != 1 ||
+        rule.factors[factors[0]].size != Importer::shape(operand)[own->dim] ||
+        (factor && *factor != factors[0]))
+      return refuse("this one takes elements together");
+    factor = factors[0];
+  }
+  if (llvm::is_contained(rule.numbered, *factor))
+    return refuse("this one depends on which place an element has");
+  for (auto [operand, dims] :
+       llvm::zip_equal(op->getOperands(), rule.operands)) {
+    bool isChosen = find(operand).has_value();
+    followed.isEntrance |= !isChosen && Importer::isFloat(operand) &&
+                           !Importer::constantOf(operand);
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (llvm::is_contained(factors, *factor) &&
+          !(isChosen && find(operand)->dim == int64_t(dim)) &&
+          (factors.size() != 1 || !isUniform(operand, dim)))
+        return refuse("this one meets elements that are not of the choice");
+  }
+  for (auto [index, dims] : llvm::enumerate(rule.results))
+    for (auto [dim, factors] : llvm::enumerate(dims))
+      if (llvm::is_contained(factors, *factor)) {
+        if (factors.size() != 1 || results[index])
+          return refuse("this one takes elements together");
+        results[index] = {chosen->number, int64_t(dim)};
+      }
+
+  OpBuilder::InsertionGuard guard(n.graph.builder);
+  n.graph.builder.setInsertionPoint(op);
+  FactorKind kind = rule.factors[*factor].kind;
+  bool isCombined = llvm::is_contained(results, std::nullopt);
+  if (isCombined &&
+      (kind == FactorKind::PassThrough || kind == FactorKind::Inside ||
+       kind == FactorKind::Exchanged ||
+       llvm::any_of(results, [](auto &each) { return each; })))
+    return refuse("this one combines them otherwise");
+  std::optional<unsigned> indices = findIndices(op);
+  bool dividesIntegers = isa<nn::DivOp, nn::ModOp>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value value = operand.get();
+    std::optional<Chosen> own = find(value);
+    if (!own)
+      continue;
+    Type element = Importer::element(value);
+    if (isCombined) {
+      operand.set(fill(n, value, getNeutral(n, kind, element)));
+    } else if (!Importer::constantOf(value) &&
+               (operand.getOperandNumber() == indices ||
+                (dividesIntegers && operand.getOperandNumber() == 1 &&
+                 !Importer::isFloat(value)))) {
+      // What lies where nothing is chosen may point nowhere, or be 0.
+      Value safe =
+          fill(n, value, n.splat({}, element, dividesIntegers ? 1 : 0));
+      if (safe)
+        mark(safe, *own);
+      operand.set(safe);
+    }
+    if (!operand.get())
+      return failure();
+  }
+  return followed;
+}
+
+/// Whether an op of finite numbers is finite, and so are its slopes.
+static bool isTame(Operation *op) {
+  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::NegOp, nn::AbsOp, nn::ReluOp,
+             nn::TanhOp, nn::SigmoidOp, nn::ErfOp, nn::GeluOp, nn::SinOp,
+             nn::CosOp, nn::MinOp, nn::MaxOp, nn::SelectOp, nn::CastOp,
+             nn::CompareOp, nn::MatmulOp, nn::CrossEntropyOp, nn::SoftmaxOp,
+             nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp,
+             nn::ConcatOp, nn::PadOp, nn::GatherOp, nn::GatherNdOp,
+             nn::DropoutOp, nn::StopGradientOp>(op) ||
+         (isa<nn::ReduceOp>(op) &&
+          cast<nn::ReduceOp>(op).getKind() == nn::ReductionKind::sum);
+}
+
+bool Choices::reachesPole(Value value) const {
+  SmallVector<Value> work{value};
+  llvm::DenseSet<Value> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers()) {
+      if (!isTame(user))
+        return true;
+      for (Value result : user->getResults())
+        if (found.contains(result) && seen.insert(result).second)
+          work.push_back(result);
+    }
+  return false;
+}
+
+bool Choices::needGuards() const {
+  return llvm::any_of(entrances,
+                      [&](Value value) { return reachesPole(value); });
+}
+
+void Choices::guardGradients(OpBuilder &builder) {
+  for (Value value : entrances) {
+    if (!reachesPole(value))
+      continue;
+    Chosen chosen = found.lookup(value);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointAfter(value.getDefiningOp());
+    Location loc = value.getLoc();
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<int64_t> line(type.getRank(), 1);
+    line[chosen.dim] = type.getDimSize(chosen.dim);
+    auto bits = [&](ArrayRef<int64_t> shape) {
+      return RankedTensorType::get(shape, builder.getI1Type());
+    };
+    Value mask =
+        nn::ReshapeOp::create(builder, loc, bits(line), masks[chosen.number]);
+    mask = nn::BroadcastOp::create(builder, loc, bits(type.getShape()), mask);
+    Value still = nn::StopGradientOp::create(builder, loc, type, value);
+    Value guarded =
+        nn::SelectOp::create(builder, loc, type, mask, value, still);
+    SmallPtrSet<Operation *, 2> own{still.getDefiningOp(),
+                                    guarded.getDefiningOp()};
+    value.replaceAllUsesExcept(guarded, own);
+  }
+}
