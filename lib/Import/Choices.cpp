@@ -54,12 +54,15 @@ void Choices::mark(Value value, Chosen chosen) {
   found.insert_or_assign(value, chosen);
 }
 
-Value Choices::findMask(Importer &n, Value value) {
+Value Choices::findLine(Importer &n, Value value) {
   Chosen chosen = *find(value);
-  ArrayRef<int64_t> shape = Importer::shape(value);
-  SmallVector<int64_t> line(shape.size(), 1);
-  line[chosen.dim] = shape[chosen.dim];
-  return n.broadcast(n.reshape(masks[chosen.number], line), shape);
+  SmallVector<int64_t> line(Importer::rank(value), 1);
+  line[chosen.dim] = Importer::shape(value)[chosen.dim];
+  return n.reshape(masks[chosen.number], line);
+}
+
+Value Choices::findMask(Importer &n, Value value) {
+  return n.broadcast(findLine(n, value), Importer::shape(value));
 }
 
 Value Choices::count(Importer &n, Chosen chosen, Type element) {
@@ -78,8 +81,7 @@ static ShardingRule::Tensor getDims(const ShardingRule &rule, OpResult result) {
   return rule.results[result.getResultNumber()];
 }
 
-/// Whether all places of a dimension hold the same.
-static bool isUniform(Value value, int64_t dim, int depth = 0) {
+static bool isUniformAt(Value value, int64_t dim, int depth) {
   ArrayRef<int64_t> shape = Importer::shape(value);
   if (shape[dim] == 1)
     return true;
@@ -91,7 +93,7 @@ static bool isUniform(Value value, int64_t dim, int depth = 0) {
   if (auto broadcast = dyn_cast<nn::BroadcastOp>(op)) {
     ArrayRef<int64_t> from = Importer::shape(broadcast.getInput());
     int64_t own = dim - int64_t(shape.size() - from.size());
-    return own < 0 || isUniform(broadcast.getInput(), own, depth + 1);
+    return own < 0 || isUniformAt(broadcast.getInput(), own, depth + 1);
   }
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruled)
@@ -104,9 +106,13 @@ static bool isUniform(Value value, int64_t dim, int depth = 0) {
   for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), rule.operands))
     for (auto [index, own] : llvm::enumerate(dims))
       if (llvm::is_contained(own, factors[0]) &&
-          (own.size() != 1 || !isUniform(operand, index, depth + 1)))
+          (own.size() != 1 || !isUniformAt(operand, index, depth + 1)))
         return false;
   return true;
+}
+
+bool accel::import::isUniform(Value value, int64_t dim) {
+  return isUniformAt(value, dim, 0);
 }
 
 /// What combining over places makes of those where nothing is chosen.

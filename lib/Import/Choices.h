@@ -36,7 +36,8 @@ public:
   void mark(mlir::Value value, Chosen chosen);
 
   /// Which places are chosen: i1 of the shape of `value`, in which a choice
-  /// stands.
+  /// stands, or of sizes of 1 in its other dimensions.
+  mlir::Value findLine(NodeImporter &n, mlir::Value value);
   mlir::Value findMask(NodeImporter &n, mlir::Value value);
 
   /// How many are chosen, a scalar.
@@ -98,6 +99,9 @@ private:
   /// Floats that are made of what is of a choice and what is not.
   llvm::SetVector<mlir::Value> entrances;
 };
+
+/// Whether all places of a dimension hold the same, as far as one sees.
+bool isUniform(mlir::Value value, int64_t dim);
 
 } // namespace accel::import
 

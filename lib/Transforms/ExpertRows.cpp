@@ -46,6 +46,10 @@ static Value cloneOn(OpBuilder &b, Operation *op, ArrayRef<Value> operands,
   return result;
 }
 
+static bool isZero(Value value) {
+  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
+}
+
 /// Of a term the factor that has the parameters; the others are `weights`.
 Value ExpertRows::findExpert(Value term) {
   auto isWeight = [&](Value value) {
@@ -158,8 +162,8 @@ bool ExpertRows::isChoice(Value index, int64_t places) {
   while (Operation *op = index.getDefiningOp()) {
     if (auto top = dyn_cast<nn::TopKOp>(op))
       return shapeOf(top.getInput()).back() == count() &&
-             countOf(top.getInput()) == rows * count() &&
-             (places == 1 || static_cast<int64_t>(top.getK()) == places);
+             (places == 1 || (countOf(top.getInput()) == rows * count() &&
+                              static_cast<int64_t>(top.getK()) == places));
     // One of several places is one as well.
     auto slice = dyn_cast<nn::SliceOp>(op);
     if (!isa<nn::ReshapeOp>(op) && !(slice && places == 1))
@@ -195,6 +199,9 @@ static Value findChoice(const AlikeTerms &terms, Value weight, int64_t &places,
     return findChoice(terms, value, places, column);
   };
   if (auto compare = dyn_cast<nn::CompareOp>(op)) {
+    if (compare.getPredicate() == nn::ComparePredicate::ne &&
+        isZero(compare.getRhs()))
+      return look(compare.getLhs());
     if (compare.getPredicate() != nn::ComparePredicate::eq)
       return nullptr;
     for (auto [index, number] :
@@ -222,9 +229,7 @@ static Value findChoice(const AlikeTerms &terms, Value weight, int64_t &places,
     return look(op->getOperand(1));
   }
   if (auto select = dyn_cast<nn::SelectOp>(op))
-    return matchPattern(select.getOnFalse(), m_AnyZeroFloat())
-               ? look(select.getCondition())
-               : Value();
+    return isZero(select.getOnFalse()) ? look(select.getCondition()) : Value();
   if (auto reduce = dyn_cast<nn::ReduceOp>(op)) {
     ArrayRef<int64_t> shape = shapeOf(reduce.getInput());
     int64_t dim = static_cast<int64_t>(shape.size()) - 1 - column;
@@ -371,7 +376,18 @@ Value ExpertRows::compute(Value value) {
 }
 
 Value ExpertRows::build() {
-  Value term = terms.getFirst(), expert = findExpert(term);
+  Value term = terms.getFirst();
+  // Sums over rows, and other ways to see them, of the sum of all terms.
+  SmallVector<Operation *> behind;
+  while (Operation *op = term.getDefiningOp()) {
+    auto reduce = dyn_cast<nn::ReduceOp>(op);
+    if (!isa<nn::ReshapeOp, nn::TransposeOp>(op) &&
+        !(reduce && reduce.getKind() == nn::ReductionKind::sum))
+      break;
+    behind.push_back(op);
+    term = op->getOperand(0);
+  }
+  Value expert = findExpert(term);
   if (!expert || shapeOf(term).empty())
     return nullptr;
   int64_t width = shapeOf(term).back();
@@ -402,5 +418,8 @@ Value ExpertRows::build() {
                    {rows, choices, width});
   result = nn::ReduceOp::create(b, loc, nn::ReductionKind::sum, result,
                                 ArrayRef<int64_t>{1});
-  return reshape(result, shapeOf(term));
+  result = reshape(result, shapeOf(term));
+  for (Operation *op : llvm::reverse(behind))
+    result = cloneOn(b, op, {result}, shapeOf(op->getResult(0)));
+  return result;
 }

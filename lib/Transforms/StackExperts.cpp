@@ -107,7 +107,8 @@ void Stacker::stackTerms(nn::AddOp root) {
   llvm::SmallDenseSet<Value> taken;
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     Operation *op = sum.terms[i].getDefiningOp();
-    if (!isa_and_nonnull<nn::MulOp, nn::SelectOp, nn::ReshapeOp>(op) ||
+    if (!isa_and_nonnull<nn::MulOp, nn::SelectOp, nn::ReshapeOp,
+                         nn::TransposeOp, nn::ReduceOp>(op) ||
         taken.contains(sum.terms[i]))
       continue;
     AlikeTerms terms(sum.terms[i]);

@@ -220,6 +220,13 @@ static LogicalResult importTrilu(Importer &n) {
   return n.finish(n.select(mask, x, n.splatLike(x, 0)));
 }
 
+/// Whether it is of indices that count from 0 on, as top_k gives.
+static bool isPlace(Value indices) {
+  while (auto op = indices.getDefiningOp<nn::ReshapeOp>())
+    indices = op.getInput();
+  return indices.getDefiningOp<nn::TopKOp>() != nullptr;
+}
+
 /// on where the index equals the place along the new dimension, off elsewhere.
 static LogicalResult importOneHot(Importer &n) {
   int64_t depth = n.constantInt(1);
@@ -243,55 +250,74 @@ static LogicalResult importOneHot(Importer &n) {
   Value wide = n.cast(n.reshape(indices, shape), n.graph.builder.getI64Type());
   // An index in [-depth, -1] counts from the end.
   Value zero = n.splatLike(wide, 0), span = n.splatLike(wide, depth);
-  Value index = n.select(n.compare(nn::ComparePredicate::lt, wide, zero),
-                         n.binary<nn::AddOp>(wide, span), wide);
+  Value index = isPlace(wide)
+                    ? wide
+                    : n.select(n.compare(nn::ComparePredicate::lt, wide, zero),
+                               n.binary<nn::AddOp>(wide, span), wide);
   Value hit = n.compare(nn::ComparePredicate::eq, index, n.ints(places, line));
   return n.finish(n.select(hit, n.reshape(n.slice(values, 0, 1, 1), {}),
                            n.reshape(n.slice(values, 0, 0, 1), {})));
 }
 
-/// The dimensions of a mask in the order of what it was made of, before that
-/// was transposed: so are choices that a layer made for each token, and masks
-/// of one expert after another, in the order of tokens.
-static SmallVector<int64_t> findOrder(Value mask) {
-  int64_t rank = Importer::rank(mask);
-  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(rank));
-  // Of each dimension, which one of `mask` it is; -1 of one that has gone.
-  SmallVector<int64_t> origin(order);
-  while (Operation *op = mask.getDefiningOp()) {
-    if (auto transpose = dyn_cast<nn::TransposeOp>(op)) {
-      SmallVector<int64_t> before(origin.size());
-      for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
-        before[from] = origin[dim];
-      order.clear();
-      llvm::copy_if(before, std::back_inserter(order),
-                    [](int64_t dim) { return dim >= 0; });
-      break;
-    }
-    if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
-      // Only where sizes of 1 come and go.
-      ArrayRef<int64_t> from = Importer::shape(reshape.getInput()),
-                        to = Importer::shape(mask);
-      SmallVector<int64_t> before(from.size(), -1);
-      size_t at = 0;
-      for (auto [dim, size] : llvm::enumerate(from)) {
-        if (size == 1)
-          continue;
-        while (at < to.size() && to[at] == 1)
-          ++at;
-        if (at == to.size() || to[at] != size)
-          break;
-        before[dim] = origin[at++];
-      }
-      if (llvm::count_if(before, [](int64_t dim) { return dim >= 0; }) != rank)
-        break;
-      origin = std::move(before);
-    } else if (!isa<nn::CastOp, nn::CompareOp, nn::NotOp, nn::SliceOp>(op)) {
-      break;
-    }
-    mask = op->getOperand(0);
+namespace {
+/// A value as it was before it was transposed.
+struct Untransposed {
+  Value value;
+  /// Which dimension of what was asked for each of its dimensions is.
+  SmallVector<int64_t> order;
+};
+} // namespace
+
+/// A mask in the order of what it was made of, before that was transposed and
+/// an expert's part was taken: so are choices that a layer makes for each token
+/// in the order of tokens, as all else of them.
+static Untransposed undoTranspose(Importer &n, Value mask) {
+  ArrayRef<int64_t> shape = Importer::shape(mask);
+  Operation *op = mask.getDefiningOp();
+  if (auto transpose = dyn_cast_if_present<nn::TransposeOp>(op)) {
+    SmallVector<int64_t> order(shape.size());
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      order[from] = dim;
+    return {transpose.getInput(), order};
   }
-  return order;
+  if (auto cast = dyn_cast_if_present<nn::CastOp>(op)) {
+    Untransposed of = undoTranspose(n, cast.getInput());
+    return {n.cast(of.value, Importer::element(mask)), of.order};
+  }
+  if (auto slice = dyn_cast_if_present<nn::SliceOp>(op)) {
+    Untransposed of = undoTranspose(n, slice.getInput());
+    auto sort = [&](ArrayRef<int64_t> list) {
+      return llvm::map_to_vector(of.order,
+                                 [&](int64_t dim) { return list[dim]; });
+    };
+    return {n.create<nn::SliceOp>(of.value,
+                                  {n.named("starts", sort(slice.getStarts())),
+                                   n.named("sizes", sort(slice.getSizes())),
+                                   n.named("steps", sort(slice.getSteps()))}),
+            of.order};
+  }
+  if (auto reshape = dyn_cast_if_present<nn::ReshapeOp>(op)) {
+    // Where sizes of 1 go, and nothing else.
+    ArrayRef<int64_t> from = Importer::shape(reshape.getInput());
+    SmallVector<int64_t> kept(from.size(), -1);
+    size_t at = 0;
+    for (auto [dim, size] : llvm::enumerate(from))
+      if (at < shape.size() && size == shape[at])
+        kept[dim] = at++;
+      else if (size != 1)
+        return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
+    if (at == shape.size()) {
+      Untransposed of = undoTranspose(n, reshape.getInput());
+      SmallVector<int64_t> order, sizes;
+      for (int64_t dim : of.order)
+        if (kept[dim] >= 0) {
+          order.push_back(kept[dim]);
+          sizes.push_back(from[dim]);
+        }
+      return {n.reshape(of.value, sizes), order};
+    }
+  }
+  return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
 }
 
 /// The indices of all elements of a shape, a column each, `order` from major to
@@ -323,14 +349,13 @@ static LogicalResult importChoice(Importer &n) {
     return n.error() << "expected elements whose number is known at compile "
                         "time, found some that NonZero chose at run time: "
                         "combine both masks";
-  SmallVector<int64_t> order = findOrder(x);
-  Value mask = Importer::element(x).isInteger(1)
-                   ? x
-                   : n.compare(nn::ComparePredicate::ne, x, n.splatLike(x, 0));
-  SmallVector<int64_t> inOrder =
-      llvm::to_vector(llvm::seq<int64_t>(shape.size()));
-  if (order != inOrder)
-    mask = n.transpose(mask, order);
+  auto [mask, order] = undoTranspose(n, x);
+  // A truth that was made a number.
+  if (auto cast = mask ? mask.getDefiningOp<nn::CastOp>() : nullptr;
+      cast && Importer::element(cast.getInput()).isInteger(1))
+    mask = cast.getInput();
+  if (mask && !Importer::element(mask).isInteger(1))
+    mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
   mask = n.reshape(mask, count);
   Value places = listPlaces(n, shape, order);
   if (!mask || !places)

@@ -156,8 +156,9 @@ static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
                    << ", found " << n.operand(2).getType();
 }
 
-/// Of indices that a choice has made which of them are chosen, null if none
-/// has. An error if the updates are of another choice, or the table is of one.
+/// Of indices that a choice has made which of them are chosen, with sizes of 1
+/// beside the choice; null if none has. An error if the updates are of another
+/// choice, or the table is of one.
 static Value findChosen(Importer &n) {
   Choices &choices = n.graph.choices;
   auto ofIndices = choices.find(n.operand(1)),
@@ -167,7 +168,7 @@ static Value findChosen(Importer &n) {
                      ofIndices->dim != ofUpdates->dim)))
     n.error() << "expected to write what NonZero chooses at run time where it "
                  "is chosen";
-  return ofIndices ? choices.findMask(n, n.operand(1)) : nullptr;
+  return ofIndices ? choices.findLine(n, n.operand(1)) : nullptr;
 }
 
 /// result[indices[i…], k…] = updates[i…, k…].
@@ -194,8 +195,8 @@ static LogicalResult importScatterNd(Importer &n) {
     return failure();
   Choices::Suspension suspension(n.graph.choices);
   if (chosen)
-    chosen = n.reshape(n.slice(chosen, indices.size() - 1, 0, 1),
-                       indices.drop_back());
+    chosen = n.broadcast(n.reshape(chosen, Importer::shape(chosen).drop_back()),
+                         indices.drop_back());
   else
     dropCountedColumns(n, table, tuples, batches);
   Value places = findPlaces(n, table, tuples, batches);
@@ -260,6 +261,21 @@ static LogicalResult importScatterElements(Importer &n) {
       if (Value box = writeKnown(n, places, rank))
         return n.finish(box);
   }
+  // Whole slices go to places of the first dimension.
+  ArrayRef<int64_t> sizes = Importer::shape(table);
+  bool isOfSlices = axis == 0 && written.drop_front() == sizes.drop_front();
+  for (int64_t dim = 1; isOfSlices && dim < rank; ++dim)
+    isOfSlices = isUniform(indices, dim);
+  if (isOfSlices) {
+    Value column = indices;
+    for (int64_t dim = 1; dim < rank; ++dim)
+      column = n.slice(column, dim, 0, 1);
+    Value places = findPlaces(n, table, n.reshape(column, {written.front(), 1}),
+                              /*batchDims=*/0);
+    return n.finish(writeAt(n, table, places, updates,
+                            n.reshape(chosen, written.front()), /*batches=*/0,
+                            /*width=*/1, reduction));
+  }
   // Each line along the axis is a batch, whose indices are its own.
   SmallVector<int64_t> last; // the axis last; its own inverse
   llvm::append_range(last, llvm::seq<int64_t>(rank));
@@ -278,7 +294,9 @@ static LogicalResult importScatterElements(Importer &n) {
   Value places =
       findPlaces(n, part, n.reshape(indices, tuples), /*batchDims=*/rank - 1);
   part = writeAt(n, part, places, n.transpose(updates, last),
-                 chosen ? n.transpose(chosen, last) : nullptr, rank - 1,
+                 chosen ? n.transpose(n.broadcast(chosen, written), last)
+                        : nullptr,
+                 rank - 1,
                  /*width=*/1, reduction);
   if (n.hasFailed())
     return failure();
