@@ -43,7 +43,9 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
           describe(operand);
     return failure();
   };
-  if (!llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
+  if (!llvm::all_of(operand.dims,
+                    [](const Dim &dim) { return dim.isPlain(); }) ||
+      shapeOf(local->getOperand(0)).size() != operand.dims.size())
     return fail();
   std::vector<RankDigit> digits =
       getDigits(mesh, operand, shapeOf(logical->getOperand(0)),

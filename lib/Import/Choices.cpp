@@ -66,6 +66,7 @@ Value Choices::findMask(Importer &n, Value value) {
 }
 
 Value Choices::count(Importer &n, Chosen chosen, Type element) {
+  Suspension suspension(*this); // the mask is true where it is
   return n.reduce(nn::ReductionKind::sum, n.cast(masks[chosen.number], element),
                   {0},
                   /*keepDims=*/false);

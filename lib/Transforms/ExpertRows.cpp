@@ -97,6 +97,10 @@ Value ExpertRows::spread(Value value) {
     return known->second;
   SmallVector<int64_t> shape = append(shapeOf(value), count());
   auto make = [&]() -> Value {
+    SplatElementsAttr equal;
+    if (!terms.varies(value) && matchPattern(value, m_Constant(&equal)))
+      return nn::ConstantOp::create(
+          b, loc, equal.resizeSplat(typeOf(value).clone(shape)));
     if (!terms.varies(value))
       return broadcast(reshape(value, append(shapeOf(value), 1)), shape);
     if (getNumber(value)) {

@@ -14,7 +14,8 @@ experts, as exporters write them in different shapes. Of each NAME:
                     not normalised; a shared expert with a sigmoid of its own
   groups            Hugging Face's DeepSeek-V3, by acc-export: sigmoid; experts of the two
                     best groups of four alone, which a scatter into a mask says
-  sigmoid, capacity, loop       the modules of mixtures.py, by acc-export
+  sigmoid, capacity, loop, gathered     the modules of mixtures.py, by acc-export
+  traced            gathered by the TorchScript exporter (dynamo=False)
 
 What is chosen is never near a tie (asked of every top-k of every step), so that float32
 chooses what float64 does. The seeds are fixed. Run it with the versions of
@@ -120,7 +121,8 @@ def groups():
 MODELS = {"mixtral": (mixtral, 1), "mixtral_balance": (lambda: mixtral(True), 1),
           "shared": (shared, 2), "sigmoid": (mixtures.sigmoid, 3),
           "capacity": (mixtures.capacity, 4), "loop": (mixtures.loop, 5),
-          "groups": (groups, 6)}
+          "groups": (groups, 6), "gathered": (mixtures.gathered, 8),
+          "traced": (mixtures.traced, 8)}
 
 
 def make_inputs():
@@ -137,6 +139,15 @@ def export(name, module, inputs, folder):
     if name == "shared":
         dynamic = {key: {0: torch.export.Dim("batch", min=1, max=64)} for key in inputs}
         exported.export(folder / "model.onnx", module, inputs, ["loss"], False, dynamic)
+        (folder / "inputs").mkdir()
+        for key, value in inputs.items():
+            np.save(folder / "inputs" / f"{key}.npy", value.numpy())
+    elif name == "traced":
+        folder.mkdir()
+        torch.onnx.export(
+            module, tuple(inputs.values()), str(folder / "model.onnx"), dynamo=False, opset_version=17,
+            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+            input_names=list(inputs), output_names=["loss"], dynamic_axes=dynamic)
         (folder / "inputs").mkdir()
         for key, value in inputs.items():
             np.save(folder / "inputs" / f"{key}.npy", value.numpy())

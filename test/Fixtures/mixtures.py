@@ -102,6 +102,32 @@ class Loop(torch.nn.Module):
         return out
 
 
+class Gathered(torch.nn.Module):
+    """Experts that get the tokens that chose them: as many as there happen to be, found in a
+    table of choices, and added to the tokens' sums. Each is a gated perceptron."""
+
+    def __init__(self, chosen=2, experts=4):
+        super().__init__()
+        self.chosen = chosen
+        self.router = torch.nn.Linear(WIDTH, experts, bias=False)
+        self.w1, self.w2, self.w3 = (
+            torch.nn.ModuleList(torch.nn.Linear(*sizes) for _ in range(experts))
+            for sizes in ((WIDTH, HIDDEN), (HIDDEN, WIDTH), (WIDTH, HIDDEN)))
+
+    def forward(self, x):
+        rows = x.reshape(-1, WIDTH)
+        weights, index = torch.topk(self.router(rows).softmax(-1), self.chosen, dim=-1)
+        weights = weights / weights.sum(-1, keepdim=True)
+        table = F.one_hot(index, len(self.w1)).permute(2, 1, 0)
+        out = torch.zeros_like(rows)
+        for number, (w1, w2, w3) in enumerate(zip(self.w1, self.w2, self.w3)):
+            choice, token = torch.where(table[number])
+            mine = rows[token]
+            mine = w2(F.silu(w1(mine)) * w3(mine)) * weights[token, choice, None]
+            out = out.index_add(0, token, mine)
+        return out.reshape(x.shape)
+
+
 class Layer(torch.nn.Module):
     def __init__(self, mixture):
         super().__init__()
@@ -146,6 +172,25 @@ def capacity():
 
 def loop():
     return Decoder(Loop)
+
+
+def gathered():
+    return Decoder(Gathered)
+
+
+class Norm(torch.nn.RMSNorm):
+    """By its formula, since the TorchScript exporter knows no rms_norm."""
+
+    def forward(self, x):
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+
+def traced():
+    decoder = Decoder(Gathered)
+    decoder.norm = Norm(WIDTH)
+    for layer in decoder.layers:
+        layer.norm_1, layer.norm_2 = Norm(WIDTH), Norm(WIDTH)
+    return decoder
 
 
 def check(module, inputs):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains the modules of test/Fixtures/losses in many layouts, in float64, and compares
+"""Trains the modules of a folder of test/Fixtures in many layouts, in float64, and compares
 losses, gradient norms and final parameters with PyTorch's, and those of each layout
 with the first one's.
 
-  run_losses.py --work DIR [--modules A,B] [--layouts A,B]
+  run_losses.py --work DIR [--fixture losses] [--modules A,B] [--layouts A,B]
 
 Prints each comparison."""
 import argparse
@@ -13,7 +13,7 @@ import sys
 
 from acc import ROOT, Failed, run, tensorfiles
 
-FIXTURE = ROOT / "test" / "Fixtures" / "losses"
+FIXTURES = ROOT / "test" / "Fixtures"
 
 
 def layout(ranks="", parts=1, stage=0, schedule=""):
@@ -50,14 +50,14 @@ def compare(found, steps, parameters):
     return worst
 
 
-def check(name, expected, work, place, first):
+def check(fixture, name, expected, work, place, first):
     """Returns what was trained."""
     work.mkdir(parents=True, exist_ok=True)
     executable, weights = work / f"{name}-{place}.accx", work / f"{name}-{place}.safetensors"
-    run("acc-opt", FIXTURE / name / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+    run("acc-opt", fixture / name / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
         *expected["flags"], *LAYOUTS[place], "-o", executable)
     lines, _ = run("acc-run", executable, "--steps", len(expected["steps"]), "--inputs",
-                   FIXTURE / name / "inputs", "--json", "--save-weights", weights)
+                   fixture / name / "inputs", "--json", "--save-weights", weights)
     saved = tensorfiles.read_safetensors(weights)
     found = {"steps": [json.loads(line) for line in lines.splitlines() if '"loss"' in line],
              "parameters": {key: saved[key][2] for key in expected["parameters"]}}
@@ -76,15 +76,17 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--fixture", default="losses")
     parser.add_argument("--modules")
     parser.add_argument("--layouts", default=",".join(LAYOUTS))
     options = parser.parse_args()
-    expected = json.loads((FIXTURE / "expected.json").read_text())
+    fixture = FIXTURES / options.fixture
+    expected = json.loads((fixture / "expected.json").read_text())
     try:
         for name in options.modules.split(",") if options.modules else expected:
             first = None
             for place in options.layouts.split(","):
-                found = check(name, expected[name], options.work, place, first)
+                found = check(fixture, name, expected[name], options.work, place, first)
                 first = first or found
     except Failed as problem:
         sys.exit(f"run_losses.py: {problem}")

@@ -88,6 +88,8 @@ Reach Follower::follow(Operation *op) {
         // What each row has of its own stays in the row.
         RankedTensorType from = op.getInput().getType(), to = op.getType();
         int64_t dim = 0, leading = 1;
+        if (most == Reach::Row && rows == 1)
+          return Reach::Row;
         if (most != Reach::Row || from.getRank() != to.getRank())
           return Reach::Far;
         while (leading < rows && dim < to.getRank() &&

@@ -268,9 +268,9 @@ struct Untransposed {
 };
 } // namespace
 
-/// A mask in the order of what it was made of, before that was transposed and
-/// an expert's part was taken: so are choices that a layer makes for each token
-/// in the order of tokens, as all else of them.
+/// What is zero where a mask is, in the order of what that was made of, before
+/// that was transposed and an expert's part was taken: so are choices that a
+/// layer makes for each token in the order of tokens, as all else of them.
 static Untransposed undoTranspose(Importer &n, Value mask) {
   ArrayRef<int64_t> shape = Importer::shape(mask);
   Operation *op = mask.getDefiningOp();
@@ -282,6 +282,9 @@ static Untransposed undoTranspose(Importer &n, Value mask) {
   }
   if (auto cast = dyn_cast_if_present<nn::CastOp>(op)) {
     Untransposed of = undoTranspose(n, cast.getInput());
+    // A truth that was made a number says as much.
+    if (Importer::element(cast.getInput()).isInteger(1))
+      return of;
     return {n.cast(of.value, Importer::element(mask)), of.order};
   }
   if (auto slice = dyn_cast_if_present<nn::SliceOp>(op)) {
@@ -350,10 +353,6 @@ static LogicalResult importChoice(Importer &n) {
                         "time, found some that NonZero chose at run time: "
                         "combine both masks";
   auto [mask, order] = undoTranspose(n, x);
-  // A truth that was made a number.
-  if (auto cast = mask ? mask.getDefiningOp<nn::CastOp>() : nullptr;
-      cast && Importer::element(cast.getInput()).isInteger(1))
-    mask = cast.getInput();
   if (mask && !Importer::element(mask).isInteger(1))
     mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
   mask = n.reshape(mask, count);

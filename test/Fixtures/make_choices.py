@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Exports small modules that compute on elements of which only the run knows how many
+there are (choices/NAME/model.onnx, inputs beside it), and records how PyTorch trains each
+in float64, as make_losses.py does. Exporters write NonZero of a mask: the TorchScript one
+for boolean indices as well, today's only where the program does. Run it with the versions
+of requirements.txt."""
+import json
+import pathlib
+import shutil
+
+import numpy as np
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+from exported import export
+from make_losses import BATCH, LENGTH, RATE, WIDTH, Language, ids, train, wide
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "choices"
+
+
+class MaskedLanguage(Language):
+    """Logits of masked positions alone, as heads of masked language models have them; no
+    other label is one of a word."""
+
+    def forward(self, ids, labels):
+        states = torch.tanh(self.hidden(self.embed(ids)))
+        return F.cross_entropy(self.head(states[labels >= 0]), labels[labels >= 0])
+
+
+class Rows(nn.Module):
+    """Rows that are found, computed and put back, in place of others and beside them."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask):
+        x, places = x.reshape(-1, WIDTH), torch.nonzero(mask.reshape(-1) > 0.4).squeeze(1)
+        y = self.linear(x)
+        put = y.index_copy(0, places, torch.tanh(self.other(x[places])))
+        added = y.index_add(0, places, self.other(put[places]).sigmoid())
+        return (put * added).sum()
+
+
+class Poles(nn.Module):
+    """What is chosen is what has a logarithm, an inverse and a root; all else is zero or
+    below, where these have no slope."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x):
+        y = F.relu(self.linear(x))
+        return (torch.log(y[y > 0]) + 1 / (y[y > 0] + 1) + torch.sqrt(y[y > 0])).sum()
+
+
+class Statistics(nn.Module):
+    """Of elements that a mask selects the mean, the largest and the least."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask):
+        y = torch.tanh(self.linear(x))
+        selected = torch.masked_select(y, mask > 0.4)
+        rows = y[mask[..., 0] > 0.4]
+        return selected.pow(2).mean() + rows.mean(0).max() - selected.min() + rows.max(0).values.sum()
+
+
+def cases(g):
+    """name: module, inputs, whether the TorchScript exporter writes it."""
+    words = (BATCH, LENGTH)
+    labels = ids(g, *words)
+    masked = torch.where(torch.rand(*words, generator=g) < 0.4, labels, -7)
+    x = torch.randn(BATCH, LENGTH, WIDTH, generator=g)
+    rows = torch.rand(*words, generator=g)
+    elements = torch.rand(BATCH, LENGTH, WIDTH, generator=g)
+    return {
+        "masked_language": (MaskedLanguage, {"ids": labels, "labels": masked}, True),
+        "rows": (Rows, {"x": x, "mask": rows}, False),
+        "rows_traced": (Rows, {"x": x, "mask": rows}, True),
+        "poles": (Poles, {"x": x}, False),
+        "statistics": (Statistics, {"x": x, "mask": elements}, True),
+    }
+
+
+def trace(path, module, inputs):
+    path.parent.mkdir(parents=True)
+    torch.onnx.export(module, tuple(inputs.values()), str(path), dynamo=False, opset_version=17,
+                      training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      input_names=list(inputs), output_names=["loss"])
+
+
+if __name__ == "__main__":
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    expected = {}
+    for name, (kind, inputs, is_traced) in cases(torch.Generator().manual_seed(9)).items():
+        torch.manual_seed(4)
+        module = kind()
+        if is_traced:
+            trace(FOLDER / name / "model.onnx", module, inputs)
+        else:
+            export(FOLDER / name / "model.onnx", module, inputs, ["loss"], optimize=False)
+        (FOLDER / name / "inputs").mkdir()
+        for key, tensor in inputs.items():
+            np.save(FOLDER / name / "inputs" / f"{key}.npy", wide(tensor).numpy())
+        steps, parameters = train(module, inputs)
+        expected[name] = {"flags": ["--optimizer", "sgd", "--set", f"optimizer.lr={RATE}"],
+                          "steps": steps, "parameters": parameters}
+    (FOLDER / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")
