@@ -20,7 +20,7 @@ SEES = {
     "lib/Pipeline": "",
     "lib/Onnx": "lib/Names",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
-    "lib/Import": "dialects/Accel dialects/NN lib/Names lib/Onnx lib/Transforms",
+    "lib/Import": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
