@@ -3,6 +3,7 @@
 #include "Choices.h"
 
 #include "NodeImporter.h"
+#include "Tensors.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "lib/Transforms/FoldConstants.h"
 
@@ -63,6 +64,60 @@ Value Choices::findLine(Importer &n, Value value) {
 
 Value Choices::findMask(Importer &n, Value value) {
   return n.broadcast(findLine(n, value), Importer::shape(value));
+}
+
+Value Choices::makeSafe(Importer &n, Value tuples, ArrayRef<int64_t> sizes) {
+  std::optional<Chosen> chosen = find(tuples);
+  if (!chosen)
+    return tuples;
+  DenseElementsAttr known = Importer::constantOf(tuples);
+  Value safe;
+  if (!known) {
+    safe = fill(n, tuples, n.splat({}, Importer::element(tuples), 0));
+  } else {
+    SmallVector<int64_t> indices = integerElements(known);
+    for (auto [number, index] : llvm::enumerate(indices)) {
+      int64_t size = sizes[number % sizes.size()];
+      if (index < -size || index >= size)
+        index = 0;
+    }
+    safe = n.cast(n.ints(indices, Importer::shape(tuples)),
+                  Importer::element(tuples));
+    if (safe == tuples)
+      return safe;
+  }
+  if (safe)
+    mark(safe, *chosen);
+  return safe;
+}
+
+/// Numbers so far apart that shapes of one choice and of another differ.
+int64_t Choices::getOtherSize(unsigned number) const {
+  int64_t places = Importer::shape(masks[number]).front();
+  return places + 1000003 + 7919 * int64_t(number);
+}
+
+void Choices::markSize(Value value, Value other) {
+  if (Importer::constantOf(value) != Importer::constantOf(other))
+    others.insert_or_assign(value, other);
+}
+
+std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
+                                          int64_t *factor) const {
+  std::optional<unsigned> one;
+  for (auto [number, mask] : llvm::enumerate(masks)) {
+    int64_t places = Importer::shape(mask).front();
+    int64_t times = size % places == 0 ? size / places : 0;
+    if (times < 1 || times * getOtherSize(number) != other ||
+        (times != 1 && !factor))
+      continue;
+    if (one)
+      return std::nullopt; // could be of either
+    one = number;
+    if (factor)
+      *factor = times;
+  }
+  return one;
 }
 
 Value Choices::count(Importer &n, Chosen chosen, Type element) {
@@ -203,11 +258,20 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
   OpBuilder::InsertionGuard guard(n.graph.builder);
   n.graph.builder.setInsertionPoint(op);
   FactorKind kind = rule.factors[*factor].kind;
-  bool isCombined = llvm::is_contained(results, std::nullopt);
-  if (isCombined &&
-      (kind == FactorKind::PassThrough || kind == FactorKind::Inside ||
-       kind == FactorKind::Exchanged ||
-       llvm::any_of(results, [](auto &each) { return each; })))
+  bool isKept = llvm::all_of(results, [](auto &each) { return each; }),
+       isGone = llvm::none_of(results, [](auto &each) { return each; });
+  bool isCombined = kind == FactorKind::Sum || kind == FactorKind::Max ||
+                    kind == FactorKind::Min;
+  // A 0 adds nothing only where what is added up is linear in the operand.
+  bool isNeutral = llvm::all_of(
+      llvm::seq<unsigned>(op->getNumOperands()), [&](unsigned operand) {
+        return kind != FactorKind::Sum || !find(op->getOperand(operand)) ||
+               llvm::any_of(rule.linearGroups, [&](auto &group) {
+                 return llvm::is_contained(group, operand);
+               });
+      });
+  if (isCombined ? !isGone || !isNeutral
+                 : !isKept || kind != FactorKind::PassThrough)
     return refuse("this one combines them otherwise");
   std::optional<unsigned> indices = findIndices(op);
   bool dividesIntegers = isa<nn::DivOp, nn::ModOp>(op);
@@ -236,6 +300,12 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
   return followed;
 }
 
+static bool isState(BlockArgument argument) {
+  auto entry = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto attribute = entry.getArgAttr(argument.getArgNumber(), nn::kStateAttr);
+  return attribute != nullptr;
+}
+
 /// Whether an op of finite numbers is finite, and so are its slopes.
 static bool isTame(Operation *op) {
   return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::NegOp, nn::AbsOp, nn::ReluOp,
@@ -249,47 +319,132 @@ static bool isTame(Operation *op) {
           cast<nn::ReduceOp>(op).getKind() == nn::ReductionKind::sum);
 }
 
-bool Choices::reachesPole(Value value) const {
+/// Whether its slopes do not depend on its operands.
+static bool isLinear(Operation *op) {
+  return isa<nn::AddOp, nn::SubOp, nn::NegOp, nn::SelectOp, nn::CastOp,
+             nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp,
+             nn::ConcatOp, nn::PadOp, nn::GatherOp, nn::GatherNdOp,
+             nn::DropoutOp, nn::StopGradientOp, nn::ReduceOp>(op);
+}
+
+/// What is finite wherever the run's inputs are, chosen or not; of what comes
+/// into a choice, once zeros take the place of what is not.
+llvm::DenseSet<Value> Choices::findFinite() const {
+  llvm::DenseSet<Value> finite;
+  Value first = masks.front();
+  Block *block = first.getParentBlock();
+  for (BlockArgument argument : block->getArguments())
+    if (!Importer::isFloat(argument) || isState(argument))
+      finite.insert(argument);
+  for (Operation &op : *block) {
+    bool isFinite = isTame(&op) && llvm::all_of(op.getOperands(), [&](Value v) {
+                      return finite.contains(v);
+                    });
+    if (DenseElementsAttr known = op.getNumResults() == 1
+                                      ? Importer::constantOf(op.getResult(0))
+                                      : nullptr)
+      isFinite = !isa<FloatType>(known.getElementType()) ||
+                 llvm::all_of(known.isSplat()
+                                  ? llvm::make_range(
+                                        known.value_begin<APFloat>(),
+                                        std::next(known.value_begin<APFloat>()))
+                                  : known.getValues<APFloat>(),
+                              [](const APFloat &v) { return v.isFinite(); });
+    bool isFilled = isTame(&op) && llvm::any_of(op.getResults(), [&](Value v) {
+                      return entrances.contains(v);
+                    });
+    if (isFilled && !isFinite)
+      isFinite = llvm::all_of(op.getOperands(), [&](Value v) {
+        return finite.contains(v) || found.contains(v);
+      });
+    for (Value result : op.getResults())
+      if (isFinite || !Importer::isFloat(result))
+        finite.insert(result);
+  }
+  return finite;
+}
+
+bool Choices::reachesPole(Value value,
+                          const llvm::DenseSet<Value> &finite) const {
   SmallVector<Value> work{value};
   llvm::DenseSet<Value> seen;
-  while (!work.empty())
-    for (Operation *user : work.pop_back_val().getUsers()) {
-      if (!isTame(user))
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    for (Operation *user : next.getUsers()) {
+      auto isEntrance = [&](Value v) { return entrances.contains(v); };
+      if (!finite.contains(next) &&
+          llvm::any_of(user->getResults(), isEntrance))
+        continue; // zeros take its place there
+      if (!isTame(user) ||
+          (!isLinear(user) && llvm::any_of(user->getOperands(), [&](Value v) {
+            return !finite.contains(v);
+          })))
         return true;
       for (Value result : user->getResults())
         if (found.contains(result) && seen.insert(result).second)
           work.push_back(result);
     }
+  }
   return false;
 }
 
-bool Choices::needGuards() const {
-  return llvm::any_of(entrances,
-                      [&](Value value) { return reachesPole(value); });
+Value Choices::buildMask(OpBuilder &builder, Value value) const {
+  Chosen chosen = found.lookup(value);
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> line(type.getRank(), 1);
+  line[chosen.dim] = type.getDimSize(chosen.dim);
+  auto bits = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, builder.getI1Type());
+  };
+  Value mask = nn::ReshapeOp::create(builder, value.getLoc(), bits(line),
+                                     masks[chosen.number]);
+  return nn::BroadcastOp::create(builder, value.getLoc(), bits(type.getShape()),
+                                 mask);
 }
 
-void Choices::guardGradients(OpBuilder &builder) {
+bool Choices::guardGradients(OpBuilder *builder) {
+  if (isEmpty())
+    return false;
+  llvm::DenseSet<Value> finite = findFinite();
+  bool isNeeded = false;
   for (Value value : entrances) {
-    if (!reachesPole(value))
+    Operation *op = value.getDefiningOp();
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value of = operand.get();
+      if (!found.contains(of) || !Importer::isFloat(of) || finite.contains(of))
+        continue;
+      isNeeded = true;
+      if (!builder)
+        continue;
+      OpBuilder::InsertionGuard guard(*builder);
+      builder->setInsertionPoint(op);
+      auto type = cast<RankedTensorType>(of.getType());
+      Value zeros = nn::ConstantOp::create(
+          *builder, of.getLoc(),
+          DenseElementsAttr::get(type,
+                                 builder->getZeroAttr(type.getElementType())));
+      operand.set(nn::SelectOp::create(*builder, of.getLoc(), type,
+                                       buildMask(*builder, of), of, zeros));
+    }
+    if (!reachesPole(value, finite))
       continue;
-    Chosen chosen = found.lookup(value);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointAfter(value.getDefiningOp());
+    isNeeded = true;
+    if (!builder)
+      continue;
+    OpBuilder::InsertionGuard guard(*builder);
+    builder->setInsertionPointAfter(op);
     Location loc = value.getLoc();
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> line(type.getRank(), 1);
-    line[chosen.dim] = type.getDimSize(chosen.dim);
-    auto bits = [&](ArrayRef<int64_t> shape) {
-      return RankedTensorType::get(shape, builder.getI1Type());
-    };
-    Value mask =
-        nn::ReshapeOp::create(builder, loc, bits(line), masks[chosen.number]);
-    mask = nn::BroadcastOp::create(builder, loc, bits(type.getShape()), mask);
-    Value still = nn::StopGradientOp::create(builder, loc, type, value);
-    Value guarded =
-        nn::SelectOp::create(builder, loc, type, mask, value, still);
+    Value mask = buildMask(*builder, value);
+    Value still =
+        nn::StopGradientOp::create(*builder, loc, value.getType(), value);
+    Value guarded = nn::SelectOp::create(*builder, loc, value.getType(), mask,
+                                         value, still);
     SmallPtrSet<Operation *, 2> own{still.getDefiningOp(),
                                     guarded.getDefiningOp()};
     value.replaceAllUsesExcept(guarded, own);
+    found.insert({guarded, found.lookup(value)});
+    if (finite.contains(value))
+      finite.insert(guarded);
   }
+  return isNeeded;
 }

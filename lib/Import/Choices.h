@@ -40,6 +40,12 @@ public:
   mlir::Value findLine(NodeImporter &n, mlir::Value value);
   mlir::Value findMask(NodeImporter &n, mlir::Value value);
 
+  /// Indices of dimensions of these sizes, the last dimension of `tuples` one
+  /// for each: what lies where nothing is chosen points to the first place.
+  /// Others are left as they are.
+  mlir::Value makeSafe(NodeImporter &n, mlir::Value tuples,
+                       llvm::ArrayRef<int64_t> sizes);
+
   /// How many are chosen, a scalar.
   mlir::Value count(NodeImporter &n, Chosen chosen, mlir::Type element);
 
@@ -76,26 +82,39 @@ public:
   /// Of a value into which what is of no choice has come.
   void enter(mlir::Value value, Chosen chosen);
 
-  /// A size that only the run knows, as the number of places: it may shape
-  /// something, and is no number to compute with.
-  void markSize(mlir::Value value) { sizes.insert(value); }
-  bool isSize(mlir::Value value) const { return sizes.contains(value); }
+  /// A constant, of integers, that is computed of the numbers of places, as it
+  /// stands for what the run computes of the numbers chosen; `other` is what it
+  /// would be if there were more places, of each choice another number more.
+  void markSize(mlir::Value value, mlir::Value other);
+  bool isSize(mlir::Value value) const { return others.contains(value); }
+  mlir::Value getOther(mlir::Value value) const {
+    return isSize(value) ? others.lookup(value) : value;
+  }
+  int64_t getOtherSize(unsigned number) const;
+
+  /// Of a size and what it would be otherwise, which choice's number it is, or
+  /// is `factor` times; none of a number that is computed otherwise.
+  std::optional<unsigned> findSize(int64_t size, int64_t other,
+                                   int64_t *factor = nullptr) const;
 
   /// What is computed where nothing is chosen has no gradient, but 0 times
-  /// infinity is none either: where a gradient on its way back passes what may
-  /// be infinite, it is masked before it reaches what is not of the choice.
-  void guardGradients(mlir::OpBuilder &builder);
-
-  /// Whether there is such a gradient.
-  bool needGuards() const;
+  /// infinity is none either. Where what may be infinite there meets what is
+  /// not of the choice, zeros take its place; and a gradient that passes what
+  /// may be infinite is masked before it reaches what is not of the choice.
+  /// Returns whether there is anything to mask, which without `builder` is left
+  /// as it is.
+  bool guardGradients(mlir::OpBuilder *builder);
 
 private:
   int suspended = 0;
-  bool reachesPole(mlir::Value value) const;
+  llvm::DenseSet<mlir::Value> findFinite() const;
+  bool reachesPole(mlir::Value value,
+                   const llvm::DenseSet<mlir::Value> &finite) const;
+  mlir::Value buildMask(mlir::OpBuilder &builder, mlir::Value value) const;
 
   llvm::SmallVector<mlir::Value> choosers, masks; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
-  llvm::DenseSet<mlir::Value> sizes;
+  llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes
   /// Floats that are made of what is of a choice and what is not.
   llvm::SetVector<mlir::Value> entrances;
 };

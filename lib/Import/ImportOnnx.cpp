@@ -387,10 +387,9 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     importer.states[number] = block->getArgument(argument++);
   if (failed(importer.importNodes(file.graph())))
     return nullptr;
-  if (options.forTraining)
-    importer.choices.guardGradients(builder);
-  else
-    importer.stopsGradients |= importer.choices.needGuards();
+  bool isGuarded =
+      importer.choices.guardGradients(options.forTraining ? &builder : nullptr);
+  importer.stopsGradients |= isGuarded && !options.forTraining;
 
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> names;

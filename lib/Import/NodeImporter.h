@@ -47,6 +47,12 @@ public:
   }
   /// The operand's integers, which must be known now: shapes, axes, indices.
   llvm::SmallVector<int64_t> constantInts(unsigned index);
+  /// The same of sizes, of which one may be the number of places of a choice.
+  struct Sizes {
+    llvm::SmallVector<int64_t> values;
+    std::optional<Choices::Chosen> chosen;
+  };
+  Sizes constantSizes(unsigned index);
   /// The same of an operand with exactly one element.
   int64_t constantInt(unsigned index);
 
@@ -156,7 +162,7 @@ public:
 private:
   /// Does again what the exporter did to a parameter.
   mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
-  void checkSizes(const ImportedValue &value);
+  mlir::Value finishSize(mlir::Operation *op);
   mlir::Value finishCreate(mlir::OperationState &state, mlir::Type type);
 
   bool failed = false;

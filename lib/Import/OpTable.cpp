@@ -13,8 +13,8 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
     std::multimap<Key, const OpRow *> all;
     for (llvm::ArrayRef<OpRow> group :
          {elementwiseOps(), linearOps(), einsumOps(), normOps(), attentionOps(),
-          shapeOps(), indexingOps(), scatteringOps(), constantOps(),
-          reductionOps(), lossOps(), controlOps()})
+          shapeOps(), indexingOps(), choosingOps(), scatteringOps(),
+          constantOps(), reductionOps(), lossOps(), controlOps()})
       for (const OpRow &row : group)
         all.emplace(Key(row.domain, row.name), &row);
     return all;

@@ -29,6 +29,7 @@ llvm::ArrayRef<OpRow> normOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> indexingOps();
+llvm::ArrayRef<OpRow> choosingOps();
 llvm::ArrayRef<OpRow> scatteringOps();
 llvm::ArrayRef<OpRow> constantOps();
 llvm::ArrayRef<OpRow> reductionOps();

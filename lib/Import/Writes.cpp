@@ -86,6 +86,22 @@ Value accel::import::writeSums(Importer &n, const Writes &all) {
       {n.named("dim", batches), n.named("batch_dims", batches)});
 }
 
+/// Whether no two updates of a batch can go to one place.
+static bool namesPlacesOnce(const Writes &writes) {
+  DenseElementsAttr known = Importer::constantOf(writes.places);
+  if (!known)
+    return false;
+  int64_t line = known.getType().getShape().back();
+  llvm::SmallDenseSet<int64_t> seen;
+  for (auto [number, place] : llvm::enumerate(integerElements(known))) {
+    if (number % line == 0)
+      seen.clear();
+    if (!seen.insert(place).second)
+      return false;
+  }
+  return true;
+}
+
 /// Of updates of which some are chosen, of one place one at most: it is their
 /// sum.
 static Value writeChosen(Importer &n, const Writes &writes) {
@@ -110,7 +126,8 @@ static Value writeChosen(Importer &n, const Writes &writes) {
 Value accel::import::writeLast(Importer &n, const Writes &writes) {
   int64_t batches = countBatches(writes);
   int64_t rest = Importer::rank(writes.table) - batches - 1;
-  if (writes.chosen && !Importer::element(writes.table).isInteger(1))
+  if (writes.chosen && !Importer::element(writes.table).isInteger(1) &&
+      (writes.isSum || namesPlacesOnce(writes)))
     return writeChosen(n, writes);
   // Which update wins a place, -1 where nobody wrote: that is the last one, and
   // is not looked at.

@@ -14,11 +14,12 @@ struct Writes {
   mlir::Value table, places, updates;
   /// Of each update whether it is one; null if all are.
   mlir::Value chosen = nullptr;
+  /// Whether updates of one place may as well be added where they are written.
+  bool isSum = false;
 };
 
 /// The table with the updates in place of what was there; of several updates of
-/// one place the last, which ONNX leaves open and its reference does (of chosen
-/// ones, which have no order, their sum).
+/// one place the last, which ONNX leaves open and its reference does.
 mlir::Value writeLast(NodeImporter &n, const Writes &writes);
 
 /// The table with all updates added.

@@ -335,12 +335,25 @@ Value ExpertRows::addBias(nn::BroadcastOp op) {
       groups, /*transpose_rhs=*/false);
 }
 
+/// What a value repeats, or sees otherwise.
+static Value getNarrow(Value value) {
+  while (isa_and_present<nn::BroadcastOp, nn::ReshapeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
 /// An expert's value on the rows that were dealt out; null where its rows are
 /// not computed each by itself.
 Value ExpertRows::compute(Value value) {
   if (auto known = computed.find(value); known != computed.end())
     return known->second;
   auto make = [&]() -> Value {
+    // Rows that did not choose the expert are not computed.
+    if (auto select = value.getDefiningOp<nn::SelectOp>();
+        select && index && llvm::any_of(weights, [&](Value weight) {
+          return getNarrow(weight) == getNarrow(select.getCondition());
+        }))
+      return compute(select.getOnTrue());
     if (!terms.variesByParameter(value))
       return repeat(value);
     Operation *op = value.getDefiningOp();

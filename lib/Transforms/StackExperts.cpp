@@ -104,16 +104,20 @@ private:
 /// Tries each group of terms that are alike.
 void Stacker::stackTerms(nn::AddOp root) {
   Sum sum = findSum(root);
+  // An expert that is added twice counts twice.
+  auto isRepeated = [&](Value term) {
+    return llvm::count(sum.terms, term) > 1;
+  };
   llvm::SmallDenseSet<Value> taken;
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     Operation *op = sum.terms[i].getDefiningOp();
     if (!isa_and_nonnull<nn::MulOp, nn::SelectOp, nn::ReshapeOp,
                          nn::TransposeOp, nn::ReduceOp>(op) ||
-        taken.contains(sum.terms[i]))
+        taken.contains(sum.terms[i]) || isRepeated(sum.terms[i]))
       continue;
     AlikeTerms terms(sum.terms[i]);
     for (Value other : ArrayRef(sum.terms).drop_front(i + 1))
-      if (!taken.contains(other) && terms.add(other))
+      if (!taken.contains(other) && !isRepeated(other) && terms.add(other))
         taken.insert(other);
     if (terms.getTerms().size() > 1 &&
         terms.variesByParameter(terms.getFirst()) && isOwn(sum, terms) &&

@@ -53,7 +53,12 @@ static LogicalResult importConstant(Importer &n) {
 
 static LogicalResult importConstantOfShape(Importer &n) {
   using Attribute = onnx::AttributeProto;
-  SmallVector<int64_t> shape = n.constantInts(0);
+  auto [shape, chosen] = n.constantSizes(0);
+  auto finish = [&, chosen = chosen](Value value) {
+    if (chosen && value)
+      n.graph.choices.mark(value, *chosen);
+    return n.finish(value);
+  };
   for (int64_t size : shape)
     if (size < 0 || !isAddressable(shape))
       return n.error() << "expected sizes of a tensor whose elements can be "
@@ -61,7 +66,7 @@ static LogicalResult importConstantOfShape(Importer &n) {
                        << shape << "]";
   Type real = computeType(n.graph.builder.getF32Type(), n.graph.options.f64);
   if (!n.hasAttribute("value"))
-    return n.finish(n.splat(shape, real, 0));
+    return finish(n.splat(shape, real, 0));
   const auto *tensor = n.attribute("value", Attribute::TENSOR);
   if (!tensor)
     return failure();
@@ -71,7 +76,7 @@ static LogicalResult importConstantOfShape(Importer &n) {
     return failure();
   if (value.getNumElements() != 1)
     return n.error() << "expected one value, found " << value.getType();
-  return n.finish(n.constant(
+  return finish(n.constant(
       value.resizeSplat(RankedTensorType::get(shape, value.getElementType()))));
 }
 
@@ -87,7 +92,7 @@ static LogicalResult importRange(Importer &n) {
   DenseElementsAttr bounds[3];
   for (int index = 0; index < 3; ++index) {
     bounds[index] = Importer::constantOf(n.operand(index));
-    if (!bounds[index])
+    if (!bounds[index] || n.graph.choices.isSize(n.operand(index)))
       return n.error() << "expected operand #" << index << " ('"
                        << n.node.input(index)
                        << "') to be known at compile time, found a value "

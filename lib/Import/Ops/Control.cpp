@@ -43,8 +43,8 @@ static LogicalResult importDropout(Importer &n) {
   double ratio = 0.5;
   if (n.operand(1)) {
     DenseElementsAttr known = Importer::constantOf(n.operand(1));
-    if (!known || known.getNumElements() != 1 ||
-        !isa<FloatType>(known.getElementType()))
+    if (!known || n.graph.choices.isSize(n.operand(1)) ||
+        known.getNumElements() != 1 || !isa<FloatType>(known.getElementType()))
       return n.error() << "expected the ratio to be one float known at "
                           "compile time, found "
                        << n.operand(1).getType();

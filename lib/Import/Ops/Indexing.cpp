@@ -13,6 +13,11 @@ using Importer = NodeImporter;
 
 /// Operand 1 of a gather: integers, or an error.
 static bool hasIndices(Importer &n) {
+  if (n.graph.choices.isSize(n.operand(1))) {
+    n.error() << "expected indices, found the number of elements that NonZero "
+                 "chooses at run time";
+    return false;
+  }
   if (!Importer::isFloat(n.operand(1)))
     return true;
   n.error() << "expected integer indices, found " << n.operand(1).getType();
@@ -68,6 +73,7 @@ static LogicalResult importGather(Importer &n) {
   int64_t dim = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(table));
   if (n.hasFailed() || !hasIndices(n))
     return failure();
+  indices = n.graph.choices.makeSafe(n, indices, Importer::shape(table)[dim]);
   // PyTorch's embedding knows no ids from the end.
   bool embedding = isTracedAs(n.node, "embedding");
   std::optional<int64_t> padding;
@@ -148,6 +154,12 @@ static LogicalResult importGatherNd(Importer &n) {
   if (batchDims < 0 || batchDims >= std::max<int64_t>(least, 1))
     return n.error() << "expected 'batch_dims' in [0, " << least
                      << "), the least rank, found " << batchDims;
+  if (n.graph.choices.find(tuples) &&
+      Importer::shape(tuples).back() + batchDims <= Importer::rank(table))
+    tuples = n.graph.choices.makeSafe(
+        n, tuples,
+        Importer::shape(table).slice(batchDims,
+                                     Importer::shape(tuples).back()));
   bool isChosen = n.graph.choices.find(table).has_value();
   if (!isChosen &&
       enumeratesPlaces(table, Importer::constantOf(tuples), batchDims)) {
@@ -259,142 +271,11 @@ static LogicalResult importOneHot(Importer &n) {
                            n.reshape(n.slice(values, 0, 0, 1), {})));
 }
 
-namespace {
-/// A value as it was before it was transposed.
-struct Untransposed {
-  Value value;
-  /// Which dimension of what was asked for each of its dimensions is.
-  SmallVector<int64_t> order;
-};
-} // namespace
-
-/// What is zero where a mask is, in the order of what that was made of, before
-/// that was transposed and an expert's part was taken: so are choices that a
-/// layer makes for each token in the order of tokens, as all else of them.
-static Untransposed undoTranspose(Importer &n, Value mask) {
-  ArrayRef<int64_t> shape = Importer::shape(mask);
-  Operation *op = mask.getDefiningOp();
-  if (auto transpose = dyn_cast_if_present<nn::TransposeOp>(op)) {
-    SmallVector<int64_t> order(shape.size());
-    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
-      order[from] = dim;
-    return {transpose.getInput(), order};
-  }
-  if (auto cast = dyn_cast_if_present<nn::CastOp>(op)) {
-    Untransposed of = undoTranspose(n, cast.getInput());
-    // A truth that was made a number says as much.
-    if (Importer::element(cast.getInput()).isInteger(1))
-      return of;
-    return {n.cast(of.value, Importer::element(mask)), of.order};
-  }
-  if (auto slice = dyn_cast_if_present<nn::SliceOp>(op)) {
-    Untransposed of = undoTranspose(n, slice.getInput());
-    auto sort = [&](ArrayRef<int64_t> list) {
-      return llvm::map_to_vector(of.order,
-                                 [&](int64_t dim) { return list[dim]; });
-    };
-    return {n.create<nn::SliceOp>(of.value,
-                                  {n.named("starts", sort(slice.getStarts())),
-                                   n.named("sizes", sort(slice.getSizes())),
-                                   n.named("steps", sort(slice.getSteps()))}),
-            of.order};
-  }
-  if (auto reshape = dyn_cast_if_present<nn::ReshapeOp>(op)) {
-    // Where sizes of 1 go, and nothing else.
-    ArrayRef<int64_t> from = Importer::shape(reshape.getInput());
-    SmallVector<int64_t> kept(from.size(), -1);
-    size_t at = 0;
-    for (auto [dim, size] : llvm::enumerate(from))
-      if (at < shape.size() && size == shape[at])
-        kept[dim] = at++;
-      else if (size != 1)
-        return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
-    if (at == shape.size()) {
-      Untransposed of = undoTranspose(n, reshape.getInput());
-      SmallVector<int64_t> order, sizes;
-      for (int64_t dim : of.order)
-        if (kept[dim] >= 0) {
-          order.push_back(kept[dim]);
-          sizes.push_back(from[dim]);
-        }
-      return {n.reshape(of.value, sizes), order};
-    }
-  }
-  return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
-}
-
-/// The indices of all elements of a shape, a column each, `order` from major to
-/// minor.
-static Value listPlaces(Importer &n, ArrayRef<int64_t> shape,
-                        ArrayRef<int64_t> order) {
-  int64_t count = ShapedType::getNumElements(shape), behind = count;
-  SmallVector<int64_t> indices(shape.size() * count);
-  for (int64_t dim : order) {
-    behind = behind / shape[dim];
-    for (int64_t place = 0; place < count; ++place)
-      indices[dim * count + place] = place / behind % shape[dim];
-  }
-  return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
-}
-
-/// Where only the run knows what is not zero: a choice among all elements
-/// (Choices.h). Its order says nothing: nothing may depend on it.
-static LogicalResult importChoice(Importer &n) {
-  Value x = n.operand(0);
-  ArrayRef<int64_t> shape = Importer::shape(x);
-  int64_t count = ShapedType::getNumElements(shape);
-  if (shape.empty() || count == 0 ||
-      count > kMostMaskElements / int64_t(shape.size()))
-    return n.error() << "expected elements of which those that are not zero "
-                        "can be listed, found "
-                     << x.getType();
-  if (n.graph.choices.find(x))
-    return n.error() << "expected elements whose number is known at compile "
-                        "time, found some that NonZero chose at run time: "
-                        "combine both masks";
-  auto [mask, order] = undoTranspose(n, x);
-  if (mask && !Importer::element(mask).isInteger(1))
-    mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
-  mask = n.reshape(mask, count);
-  Value places = listPlaces(n, shape, order);
-  if (!mask || !places)
-    return failure();
-  n.graph.choices.mark(places, {n.graph.choices.add(x, mask), 1});
-  return n.finish(places);
-}
-
-/// The indices of what is not zero, one column each, in row-major order.
-static LogicalResult importNonZero(Importer &n) {
-  DenseElementsAttr known = Importer::constantOf(n.operand(0));
-  if (!known)
-    return importChoice(n);
-  auto isZero = [](Attribute element) {
-    if (auto number = dyn_cast<FloatAttr>(element))
-      return number.getValue().isZero();
-    return cast<IntegerAttr>(element).getValue().isZero();
-  };
-  ArrayRef<int64_t> shape = known.getType().getShape();
-  SmallVector<int64_t> places;
-  for (auto [place, element] : llvm::enumerate(known.getValues<Attribute>()))
-    if (!isZero(element))
-      places.push_back(place);
-  SmallVector<int64_t> indices;
-  int64_t behind = known.getNumElements();
-  for (int64_t size : shape) {
-    behind = size == 0 ? 0 : behind / size;
-    for (int64_t place : places)
-      indices.push_back(place / behind % size);
-  }
-  return n.finish(n.ints(indices, {static_cast<int64_t>(shape.size()),
-                                   static_cast<int64_t>(places.size())}));
-}
-
 ArrayRef<OpRow> accel::import::indexingOps() {
   static const OpRow rows[] = {
       {"", "Gather", 13, 2, 2, importGather},
       {"", "GatherElements", 13, 2, 2, importGatherElements},
       {"", "GatherND", 13, 2, 2, importGatherNd},
-      {"", "NonZero", 13, 1, 1, importNonZero},
       {"", "OneHot", 11, 3, 3, importOneHot},
       {"", "Trilu", 14, 1, 2, importTrilu},
   };

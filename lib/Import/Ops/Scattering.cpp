@@ -7,6 +7,7 @@
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Tensors.h"
 #include "lib/Import/Writes.h"
+#include "lib/Transforms/FoldConstants.h"
 
 using namespace mlir;
 using namespace accel;
@@ -92,6 +93,17 @@ static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
   return writeBox(n, n.operand(0), n.operand(2), *box);
 }
 
+/// Whether it is what exporters make of index_add where ONNX had no word for
+/// it: writes into zeros, which are added to something.
+static bool isWrittenSum(Importer &n) {
+  std::optional<double> table = transforms::getSplatValue(n.operand(0));
+  int64_t adds = 0, others = 0;
+  for (const onnx::NodeProto &node : n.graph.file.graph().node())
+    if (llvm::is_contained(node.input(), n.node.output(0)))
+      ++(node.op_type() == "Add" ? adds : others);
+  return table && *table == 0 && adds == 1 && others == 0;
+}
+
 /// Writes updates [c…, i…, s…] to places [c…, i…] in `width` dimensions of a
 /// table behind `batches`, which become one; where `chosen` is null, or true.
 static Value writeAt(Importer &n, Value table, Value places, Value updates,
@@ -110,7 +122,8 @@ static Value writeAt(Importer &n, Value table, Value places, Value updates,
   llvm::append_range(flat, shape.drop_front(batches + width));
   llvm::append_range(news, shape.drop_front(batches + width));
   Writes writes{n.reshape(table, flat), n.reshape(places, line),
-                n.reshape(updates, news), n.reshape(chosen, line)};
+                n.reshape(updates, news), n.reshape(chosen, line),
+                isWrittenSum(n)};
   Value written;
   if (reduction == "none")
     written = writeLast(n, writes);
@@ -141,6 +154,9 @@ static std::string readReduction(Importer &n) {
   else if (reduction != "none" && Importer::element(n.operand(0)).isInteger(1))
     n.error() << "expected numbers to combine by reduction '" << reduction
               << "', found " << n.operand(0).getType();
+  else if (n.graph.choices.isSize(n.operand(1)))
+    n.error() << "expected indices, found the number of elements that NonZero "
+                 "chooses at run time";
   else if (Importer::isFloat(n.operand(1)))
     n.error() << "expected integer indices, found " << n.operand(1).getType();
   return reduction;
@@ -191,6 +207,8 @@ static LogicalResult importScatterNd(Importer &n) {
     return n.finish(table);
   int64_t batches = 0;
   Value chosen = findChosen(n);
+  tuples =
+      n.graph.choices.makeSafe(n, tuples, shape.take_front(indices.back()));
   if (n.hasFailed())
     return failure();
   Choices::Suspension suspension(n.graph.choices);
@@ -249,6 +267,7 @@ static LogicalResult importScatterElements(Importer &n) {
   if (isEmpty(updates))
     return n.finish(table);
   Value chosen = findChosen(n);
+  indices = n.graph.choices.makeSafe(n, indices, Importer::shape(table)[axis]);
   if (n.hasFailed())
     return failure();
   Choices::Suspension suspension(n.graph.choices);

@@ -10,6 +10,47 @@ using namespace accel::import;
 
 using Importer = NodeImporter;
 
+/// What `compute` makes of sizes of operand 0, those from dimension `first` on,
+/// of which one may be known at run time alone.
+static Value
+makeSizes(Importer &n, ArrayRef<int64_t> sizes, int64_t first,
+          llvm::function_ref<SmallVector<int64_t>(ArrayRef<int64_t>)> compute) {
+  auto build = [&](ArrayRef<int64_t> values) {
+    SmallVector<int64_t> made = compute(values);
+    return n.ints(made, static_cast<int64_t>(made.size()));
+  };
+  Choices &choices = n.graph.choices;
+  Value result = build(sizes);
+  auto chosen = choices.find(n.operand(0));
+  int64_t dim = chosen ? chosen->dim - first : -1;
+  if (!result || dim < 0 || dim >= static_cast<int64_t>(sizes.size()))
+    return result;
+  SmallVector<int64_t> others(sizes);
+  others[dim] = choices.getOtherSize(chosen->number);
+  choices.markSize(result, build(others));
+  return result;
+}
+
+/// A tensor that has a size of a choice from elsewhere is of that choice: all
+/// of its places hold the same, or an error.
+static Value shapeByChoice(Importer &n, Value value,
+                           std::optional<Choices::Chosen> chosen) {
+  Choices &choices = n.graph.choices;
+  if (!value || !chosen || choices.find(value))
+    return value;
+  if (!isUniform(value, chosen->dim)) {
+    n.error() << "expected elements that NonZero chooses at run time to take "
+                 "their number, found "
+              << value.getType();
+    return nullptr;
+  }
+  Value own = Importer::constantOf(value)
+                  ? n.constant(Importer::constantOf(value))
+                  : n.copy(value);
+  choices.enter(own, *chosen);
+  return own;
+}
+
 static LogicalResult importShape(Importer &n) {
   ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
   int64_t rank = shape.size();
@@ -20,24 +61,22 @@ static LogicalResult importShape(Importer &n) {
   int64_t end = clamp(n.intAttr("end", rank));
   ArrayRef<int64_t> part =
       shape.slice(start, std::max<int64_t>(0, end - start));
-  Value sizes = n.ints(part, static_cast<int64_t>(part.size()));
-  if (auto chosen = n.graph.choices.find(n.operand(0));
-      chosen && chosen->dim >= start && chosen->dim < end)
-    n.graph.choices.markSize(sizes);
-  return n.finish(sizes);
+  return n.finish(makeSizes(n, part, start, [](ArrayRef<int64_t> sizes) {
+    return SmallVector<int64_t>(sizes);
+  }));
 }
 
 static LogicalResult importSize(Importer &n) {
-  auto type = cast<RankedTensorType>(n.operand(0).getType());
-  Value size = n.ints(type.getNumElements(), {});
-  if (n.graph.choices.find(n.operand(0)))
-    n.graph.choices.markSize(size);
-  return n.finish(size);
+  Value size = makeSizes(
+      n, Importer::shape(n.operand(0)), 0, [](ArrayRef<int64_t> sizes) {
+        return SmallVector<int64_t>{ShapedType::getNumElements(sizes)};
+      });
+  return n.finish(n.reshape(size, {}));
 }
 
 static LogicalResult importReshape(Importer &n) {
   Value x = n.operand(0);
-  SmallVector<int64_t> target = n.constantInts(1);
+  auto [target, chosen] = n.constantSizes(1);
   bool allowZero = n.intAttr("allowzero", 0);
   int64_t total = cast<RankedTensorType>(x.getType()).getNumElements();
   int64_t known = 1, open = -1;
@@ -52,7 +91,7 @@ static LogicalResult importReshape(Importer &n) {
     }
     if (size < -1 || (size == -1 && open >= 0))
       return n.error() << "expected sizes with at most one -1, found ["
-                       << n.constantInts(1) << "]";
+                       << target << "]";
     if (size == -1)
       open = dim;
     else if (llvm::MulOverflow(known, size, known))
@@ -64,7 +103,7 @@ static LogicalResult importReshape(Importer &n) {
   else if (open >= 0 || known != total)
     return n.error() << "cannot reshape " << x.getType() << " to [" << target
                      << "]";
-  return n.finish(n.reshape(x, target));
+  return n.finish(shapeByChoice(n, n.reshape(x, target), chosen));
 }
 
 static LogicalResult importFlatten(Importer &n) {
@@ -120,8 +159,10 @@ static LogicalResult importTranspose(Importer &n) {
 
 static LogicalResult importExpand(Importer &n) {
   Value x = n.operand(0);
-  SmallVector<int64_t> target = n.constantInts(1);
+  auto [target, chosen] = n.constantSizes(1);
   SmallVector<int64_t> shape(Importer::shape(x));
+  if (chosen)
+    chosen->dim += std::max<int64_t>(0, shape.size() - target.size());
   if (shape.size() < target.size())
     shape.insert(shape.begin(), target.size() - shape.size(), 1);
   for (auto [size, wanted] :
@@ -132,7 +173,7 @@ static LogicalResult importExpand(Importer &n) {
     if (size == 1)
       size = wanted;
   }
-  return n.finish(n.broadcast(x, shape));
+  return n.finish(shapeByChoice(n, n.broadcast(x, shape), chosen));
 }
 
 /// Each dimension d becomes (1, d), is repeated to (r, d), and merged.

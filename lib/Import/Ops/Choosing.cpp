@@ -1,0 +1,153 @@
+// Import of NonZero: which elements are not zero, known now, or chosen at run
+// time (Choices.h).
+
+#include "lib/Import/OpTable.h"
+#include "lib/Import/Tensors.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+namespace {
+/// A value as it was before it was transposed.
+struct Untransposed {
+  Value value;
+  /// Which dimension of what was asked for each of its dimensions is.
+  SmallVector<int64_t> order;
+};
+} // namespace
+
+/// What is zero where a mask is, in the order of what that was made of, before
+/// that was transposed and an expert's part was taken: so are choices that a
+/// layer makes for each token in the order of tokens, as all else of them.
+static Untransposed undoTranspose(Importer &n, Value mask) {
+  ArrayRef<int64_t> shape = Importer::shape(mask);
+  Operation *op = mask.getDefiningOp();
+  if (auto transpose = dyn_cast_if_present<nn::TransposeOp>(op)) {
+    SmallVector<int64_t> order(shape.size());
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      order[from] = dim;
+    return {transpose.getInput(), order};
+  }
+  if (auto cast = dyn_cast_if_present<nn::CastOp>(op)) {
+    Untransposed of = undoTranspose(n, cast.getInput());
+    // A truth that was made a number says as much.
+    if (Importer::element(cast.getInput()).isInteger(1))
+      return of;
+    return {n.cast(of.value, Importer::element(mask)), of.order};
+  }
+  if (auto slice = dyn_cast_if_present<nn::SliceOp>(op)) {
+    Untransposed of = undoTranspose(n, slice.getInput());
+    auto sort = [&](ArrayRef<int64_t> list) {
+      return llvm::map_to_vector(of.order,
+                                 [&](int64_t dim) { return list[dim]; });
+    };
+    return {n.create<nn::SliceOp>(of.value,
+                                  {n.named("starts", sort(slice.getStarts())),
+                                   n.named("sizes", sort(slice.getSizes())),
+                                   n.named("steps", sort(slice.getSteps()))}),
+            of.order};
+  }
+  if (auto reshape = dyn_cast_if_present<nn::ReshapeOp>(op)) {
+    // Where sizes of 1 go, and nothing else.
+    ArrayRef<int64_t> from = Importer::shape(reshape.getInput());
+    SmallVector<int64_t> kept(from.size(), -1);
+    size_t at = 0;
+    for (auto [dim, size] : llvm::enumerate(from))
+      if (at < shape.size() && size == shape[at])
+        kept[dim] = at++;
+      else if (size != 1)
+        return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
+    if (at == shape.size()) {
+      Untransposed of = undoTranspose(n, reshape.getInput());
+      SmallVector<int64_t> order, sizes;
+      for (int64_t dim : of.order)
+        if (kept[dim] >= 0) {
+          order.push_back(kept[dim]);
+          sizes.push_back(from[dim]);
+        }
+      return {n.reshape(of.value, sizes), order};
+    }
+  }
+  return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
+}
+
+/// The indices of all elements of a shape, a column each, `order` from major to
+/// minor.
+static Value listPlaces(Importer &n, ArrayRef<int64_t> shape,
+                        ArrayRef<int64_t> order) {
+  int64_t count = ShapedType::getNumElements(shape), behind = count;
+  SmallVector<int64_t> indices(shape.size() * count);
+  for (int64_t dim : order) {
+    behind = behind / shape[dim];
+    for (int64_t place = 0; place < count; ++place)
+      indices[dim * count + place] = place / behind % shape[dim];
+  }
+  return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
+}
+
+/// Numbers of places, which lie in the module while it is imported.
+static constexpr int64_t kMostPlaceIndices = int64_t(1) << 24;
+
+/// Where only the run knows what is not zero: a choice among all elements
+/// (Choices.h). Its order says nothing: nothing may depend on it.
+static LogicalResult importChoice(Importer &n) {
+  Value x = n.operand(0);
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  int64_t count = ShapedType::getNumElements(shape);
+  if (shape.empty() || count < 2 ||
+      count > kMostPlaceIndices / int64_t(shape.size()))
+    return n.error() << "expected 2 to " << kMostPlaceIndices
+                     << " indices of elements that may not be zero at run "
+                        "time, found "
+                     << x.getType()
+                     << ": write what is chosen as a product with a mask, or "
+                        "torch.where";
+  if (n.graph.choices.find(x))
+    return n.error() << "expected elements whose number is known at compile "
+                        "time, found some that NonZero chose at run time: "
+                        "combine both masks";
+  auto [mask, order] = undoTranspose(n, x);
+  if (mask && !Importer::element(mask).isInteger(1))
+    mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
+  mask = n.reshape(mask, count);
+  Value places = listPlaces(n, shape, order);
+  if (!mask || !places)
+    return failure();
+  mask = n.copy(mask); // of one dimension it may be the model's own
+  n.graph.choices.mark(places, {n.graph.choices.add(x, mask), 1});
+  return n.finish(places);
+}
+
+/// The indices of what is not zero, one column each, in row-major order.
+static LogicalResult importNonZero(Importer &n) {
+  DenseElementsAttr known = Importer::constantOf(n.operand(0));
+  if (!known)
+    return importChoice(n);
+  auto isZero = [](Attribute element) {
+    if (auto number = dyn_cast<FloatAttr>(element))
+      return number.getValue().isZero();
+    return cast<IntegerAttr>(element).getValue().isZero();
+  };
+  ArrayRef<int64_t> shape = known.getType().getShape();
+  SmallVector<int64_t> places;
+  for (auto [place, element] : llvm::enumerate(known.getValues<Attribute>()))
+    if (!isZero(element))
+      places.push_back(place);
+  SmallVector<int64_t> indices;
+  int64_t behind = known.getNumElements();
+  for (int64_t size : shape) {
+    behind = size == 0 ? 0 : behind / size;
+    for (int64_t place : places)
+      indices.push_back(place / behind % size);
+  }
+  return n.finish(n.ints(indices, {static_cast<int64_t>(shape.size()),
+                                   static_cast<int64_t>(places.size())}));
+}
+
+ArrayRef<OpRow> accel::import::choosingOps() {
+  static const OpRow rows[] = {{"", "NonZero", 13, 1, 1, importNonZero}};
+  return rows;
+}
