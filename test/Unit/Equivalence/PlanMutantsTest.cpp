@@ -308,5 +308,6 @@ TEST_F(PlanMutantsTest, RejectsMutantsOfStages) {
   EXPECT_GE(tally.count(), 100);
   EXPECT_GE(tally.byProof, 40);
   EXPECT_GE(tally.differing["wrong message"], 4);
-  EXPECT_GE(tally.differing["wrong run of a message"], 4);
+  // Of one micro-batch every message has one run.
+  EXPECT_GE(tally.differing["wrong run of a message"], 3);
 }
