@@ -90,29 +90,6 @@ LogicalResult NodeImporter::restoreAdditions() {
   return success(!failed);
 }
 
-NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
-  Choices &choices = graph.choices;
-  Value value = operand(index);
-  if (!choices.isSize(value))
-    return {constantInts(index), std::nullopt};
-  Sizes sizes{integerElements(constantOf(value)), std::nullopt};
-  SmallVector<int64_t> others =
-      integerElements(constantOf(choices.getOther(value)));
-  for (auto [dim, size] : llvm::enumerate(sizes.values)) {
-    if (size == others[dim])
-      continue;
-    std::optional<unsigned> number = choices.findSize(size, others[dim]);
-    if (!number || sizes.chosen) {
-      error()
-          << "expected one size that is the number of elements that NonZero "
-             "chooses at run time, found others that are computed of it";
-      return {};
-    }
-    sizes.chosen = Choices::Chosen{*number, static_cast<int64_t>(dim)};
-  }
-  return sizes;
-}
-
 SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   Value value = operand(index);
   if (!failed && graph.choices.isSize(value)) {
@@ -315,55 +292,6 @@ Value NodeImporter::finishCreate(OperationState &state, Type type) {
     else
       graph.choices.mark(value, *chosen);
   }
-  return result;
-}
-
-/// What is computed of sizes that only the run knows is such a size, or has
-/// nothing to do with them; as a float it is the number itself.
-Value NodeImporter::finishSize(Operation *op) {
-  Choices &choices = graph.choices;
-  auto refuse = [&] {
-    op->erase();
-    error()
-        << "expected the number of elements that NonZero chooses at run "
-           "time to shape a tensor, or to be a float, found it computed "
-           "with as an integer: divide by a sum of the mask, or take a mean";
-    return nullptr;
-  };
-  Value result = op->getResult(0);
-  if (isa<nn::CastOp>(op) && isFloat(result)) {
-    Value size = op->getOperand(0);
-    SmallVector<int64_t> now = integerElements(constantOf(size)),
-                         other = integerElements(
-                             constantOf(choices.getOther(size)));
-    int64_t factor = 1;
-    std::optional<unsigned> number =
-        now.size() == 1 ? choices.findSize(now[0], other[0], &factor)
-                        : std::nullopt;
-    if (!number)
-      return refuse();
-    SmallVector<int64_t> own(shape(result));
-    Type type = element(result);
-    op->erase();
-    Value count = choices.count(*this, {*number, 0}, type);
-    return reshape(binary<nn::MulOp>(count, splat({}, type, factor)), own);
-  }
-  bool isOfChosen = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return choices.find(operand).has_value();
-  });
-  if (isOfChosen)
-    return refuse();
-  Operation *twin = op->clone();
-  graph.builder.insert(twin);
-  for (OpOperand &operand : twin->getOpOperands())
-    operand.set(choices.getOther(operand.get()));
-  Value other = transforms::foldOrKeep(graph.builder, twin);
-  if (!other || !constantOf(other))
-    return refuse();
-  result = transforms::foldOrKeep(graph.builder, op);
-  failed |= !result;
-  if (result)
-    choices.markSize(result, other);
   return result;
 }
 

@@ -188,6 +188,8 @@ Value Splitter::get(const Place &at, Value value) {
   } else if (auto gradient = dyn_cast<nn::GradientOp>(op)) {
     made = get(at, gradient.getInput());
   } else if (TaskHomes::isFree(op) || homes.isWidenedAgain(op, at.home) ||
+             // What is counted before the loop is counted of inputs alone.
+             (at.home == Home::Count && homes.isCounted(op)) ||
              (homes.isRepeated(op) && !isInLoop(at.home) &&
               !isa<nn::CutOp>(op))) {
     clone(at, op);

@@ -70,6 +70,36 @@ class Statistics(nn.Module):
         return selected.pow(2).mean() + rows.mean(0).max() - selected.min() + rows.max(0).values.sum()
 
 
+class Missing(nn.Module):
+    """Targets that are not all there: what is missing is not a number, nor is what the
+    model makes of inputs that it leaves out."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, targets):
+        there = ~torch.isnan(targets)
+        loss = F.mse_loss(self.linear(x)[there], targets[there], reduction="sum")
+        positive = torch.nonzero((x > 0).all(-1).reshape(-1)).squeeze(1)
+        return loss + self.other(torch.log(x.reshape(-1, WIDTH)[positive])).sum()
+
+
+class Counted(nn.Module):
+    """How many are chosen is the size of something else, and a number."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask):
+        chosen = self.linear(x.reshape(-1, WIDTH))[torch.nonzero(mask.reshape(-1) > 0.4).squeeze(1)]
+        first = torch.zeros(chosen.shape[0], dtype=torch.int64)
+        half = torch.full_like(chosen, 0.5)
+        return (F.cross_entropy(chosen, first, reduction="sum") + (chosen.sigmoid() - half).pow(2).sum()
+                + half.sum() + chosen.pow(2).sum() / chosen.shape[0])
+
+
 def cases(g):
     """name: module, inputs, whether the TorchScript exporter writes it."""
     words = (BATCH, LENGTH)
@@ -83,6 +113,9 @@ def cases(g):
         "rows": (Rows, {"x": x, "mask": rows}, False),
         "rows_traced": (Rows, {"x": x, "mask": rows}, True),
         "poles": (Poles, {"x": x}, False),
+        "missing": (Missing, {"x": x.abs() * torch.where(rows > 0.2, 1, -1)[..., None],
+                              "targets": torch.where(elements > 0.3, elements, torch.nan)}, True),
+        "counted": (Counted, {"x": x, "mask": rows}, True),
         "statistics": (Statistics, {"x": x, "mask": elements}, True),
     }
 

@@ -1,0 +1,112 @@
+// Sizes that only the run knows: of how many elements NonZero chooses. They are
+// followed through the arithmetic of shapes, which folds, by folding it once
+// more for other numbers of places: what comes out otherwise depends on them.
+
+#include "NodeImporter.h"
+#include "Tensors.h"
+#include "lib/Transforms/FoldConstants.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+/// Numbers so far apart that shapes of one choice and of another differ.
+int64_t Choices::getOtherSize(unsigned number) const {
+  int64_t places = NodeImporter::shape(masks[number]).front();
+  return places + 1000003 + 7919 * int64_t(number);
+}
+
+void Choices::markSize(Value value, Value other) {
+  if (NodeImporter::constantOf(value) != NodeImporter::constantOf(other))
+    others.insert_or_assign(value, other);
+}
+
+std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
+                                          int64_t *factor) const {
+  std::optional<unsigned> one;
+  for (auto [number, mask] : llvm::enumerate(masks)) {
+    int64_t places = NodeImporter::shape(mask).front();
+    int64_t times = size % places == 0 ? size / places : 0;
+    if (times < 1 || times * getOtherSize(number) != other ||
+        (times != 1 && !factor))
+      continue;
+    if (one)
+      return std::nullopt; // could be of either
+    one = number;
+    if (factor)
+      *factor = times;
+  }
+  return one;
+}
+
+NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
+  Choices &choices = graph.choices;
+  Value value = operand(index);
+  if (!choices.isSize(value))
+    return {constantInts(index), std::nullopt};
+  Sizes sizes{integerElements(constantOf(value)), std::nullopt};
+  SmallVector<int64_t> others =
+      integerElements(constantOf(choices.getOther(value)));
+  for (auto [dim, size] : llvm::enumerate(sizes.values)) {
+    if (size == others[dim])
+      continue;
+    std::optional<unsigned> number = choices.findSize(size, others[dim]);
+    if (!number || sizes.chosen) {
+      error()
+          << "expected one size that is the number of elements that NonZero "
+             "chooses at run time, found others that are computed of it";
+      return {};
+    }
+    sizes.chosen = Choices::Chosen{*number, static_cast<int64_t>(dim)};
+  }
+  return sizes;
+}
+
+/// What is computed of sizes that only the run knows is such a size, or has
+/// nothing to do with them; as a float it is the number itself.
+Value NodeImporter::finishSize(Operation *op) {
+  Choices &choices = graph.choices;
+  auto refuse = [&] {
+    op->erase();
+    error()
+        << "expected the number of elements that NonZero chooses at run "
+           "time to shape a tensor, or to be a float, found it computed "
+           "with as an integer: divide by a sum of the mask, or take a mean";
+    return nullptr;
+  };
+  Value result = op->getResult(0);
+  if (isa<nn::CastOp>(op) && isFloat(result)) {
+    Value size = op->getOperand(0);
+    SmallVector<int64_t> now = integerElements(constantOf(size)),
+                         other = integerElements(
+                             constantOf(choices.getOther(size)));
+    int64_t factor = 1;
+    std::optional<unsigned> number =
+        now.size() == 1 ? choices.findSize(now[0], other[0], &factor)
+                        : std::nullopt;
+    if (!number)
+      return refuse();
+    SmallVector<int64_t> own(shape(result));
+    Type type = element(result);
+    op->erase();
+    Value count = choices.count(*this, {*number, 0}, type);
+    return reshape(binary<nn::MulOp>(count, splat({}, type, factor)), own);
+  }
+  bool isOfChosen = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return choices.find(operand).has_value();
+  });
+  if (isOfChosen)
+    return refuse();
+  Operation *twin = op->clone();
+  graph.builder.insert(twin);
+  for (OpOperand &operand : twin->getOpOperands())
+    operand.set(choices.getOther(operand.get()));
+  Value other = transforms::foldOrKeep(graph.builder, twin);
+  if (!other || !constantOf(other))
+    return refuse();
+  result = transforms::foldOrKeep(graph.builder, op);
+  failed |= !result;
+  if (result)
+    choices.markSize(result, other);
+  return result;
+}
