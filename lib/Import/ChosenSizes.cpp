@@ -62,6 +62,29 @@ NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
   return sizes;
 }
 
+/// Whether what an op makes of sizes says by other sizes that it depends on
+/// them: sums, products and moves do. A comparison may come out alike for more
+/// places and differ for fewer; only with less than nothing it does not.
+static bool showsSizes(Operation *op, const Choices &choices) {
+  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+    return reduce.getKind() == nn::ReductionKind::sum ||
+           reduce.getKind() == nn::ReductionKind::prod;
+  if (isa<nn::CastOp>(op))
+    return NodeImporter::element(op->getResult(0)).getIntOrFloatBitWidth() > 1;
+  if (isa<nn::DivOp, nn::GatherOp, nn::GatherNdOp>(op))
+    return !choices.isSize(op->getOperand(1));
+  if (isa<nn::SelectOp>(op))
+    return !choices.isSize(op->getOperand(0));
+  if (isa<nn::CompareOp>(op))
+    return llvm::any_of(op->getOperands(), [](Value operand) {
+      DenseElementsAttr known = NodeImporter::constantOf(operand);
+      return known && llvm::all_of(integerElements(known),
+                                   [](int64_t value) { return value < 0; });
+    });
+  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::NegOp, nn::ReshapeOp,
+             nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp>(op);
+}
+
 /// What is computed of sizes that only the run knows is such a size, or has
 /// nothing to do with them; as a float it is the number itself.
 Value NodeImporter::finishSize(Operation *op) {
@@ -95,7 +118,7 @@ Value NodeImporter::finishSize(Operation *op) {
   bool isOfChosen = llvm::any_of(op->getOperands(), [&](Value operand) {
     return choices.find(operand).has_value();
   });
-  if (isOfChosen)
+  if (isOfChosen || !showsSizes(op, choices))
     return refuse();
   Operation *twin = op->clone();
   graph.builder.insert(twin);

@@ -149,8 +149,13 @@ def StackExpertsPass : Pass<"nn-stack-experts", "::mlir::ModuleOp"> {
     **Names.** A stack is called what its members' names begin and end with, and
     '*' between: so `--shard`, reports and IR know it. All else knows the members.
 
-    **What stays**: terms whose parts somebody else reads, or that draw random
-    numbers. Where a mixture is found but its parameters cannot be one tensor,
+    Rows may be tokens, or a token's choices one after another, each of which has
+    one expert: what every term then becomes alike (sums over a token's choices,
+    other views) is done once, to the sum. Masks of those that chose the expert
+    are gone from its rows, as all others are.
+
+    **What stays**: terms whose parts somebody else reads, that draw random
+    numbers, or that are added more than once. Where a mixture is found but its parameters cannot be one tensor,
     because some are frozen and others not, have other names (tied weights) or
     are used twice, a warning says so and nothing changes.
 

@@ -223,6 +223,32 @@ module {
 
 // -----
 
+// An expert is added twice, and counts twice.
+module {
+  nn.state @e0 : tensor<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]>
+  nn.state @e1 : tensor<2x2xf32> = dense<[[-1.0, 0.5], [2.0, -3.0]]>
+  func.func @main(%x: tensor<4x2xf32> {nn.input = "x"}, %s: tensor<4x2xf32> {nn.input = "s"}, %e0: tensor<2x2xf32> {nn.state = @e0}, %e1: tensor<2x2xf32> {nn.state = @e1})
+      -> (tensor<4x2xf32> {nn.output = "y"}) attributes {nn.entry} {
+    %zero = nn.constant dense<0.0> : tensor<4x2xf32>
+    %i = nn.top_k %s k 1 : (tensor<4x2xf32>) -> tensor<4x1xi64>
+    %n0 = nn.constant dense<0> : tensor<4x1xi64>
+    %c0 = nn.compare eq %i, %n0 : tensor<4x1xi64>
+    %w0 = nn.broadcast %c0 : (tensor<4x1xi1>) -> tensor<4x2xi1>
+    %p0 = nn.matmul %x, %e0 : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+    %t0 = nn.select %w0, %p0, %zero : (tensor<4x2xi1>, tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    %n1 = nn.constant dense<1> : tensor<4x1xi64>
+    %c1 = nn.compare eq %i, %n1 : tensor<4x1xi64>
+    %w1 = nn.broadcast %c1 : (tensor<4x1xi1>) -> tensor<4x2xi1>
+    %p1 = nn.matmul %x, %e1 : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+    %t1 = nn.select %w1, %p1, %zero : (tensor<4x2xi1>, tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    %once = nn.add %t0, %t1 : tensor<4x2xf32>
+    %y = nn.add %once, %t1 : tensor<4x2xf32>
+    return %y : tensor<4x2xf32>
+  }
+}
+
+// -----
+
 // A parameter has two names.
 module {
   nn.state @e0 : tensor<2x2xf32> = dense<[[1.0, 2.0], [3.0, 4.0]]>
