@@ -179,9 +179,9 @@ KINKS = {
 MISSING = {
     "atan2": "'Atan'", "cumprod": "has no ONNX for prims.prod, which a call",
     "median": "has no ONNX for aten.median", "stable_sort": "has no ONNX for aten.sort.stable",
-    "fake_quantize": "ONNX allows only", "pixel": "'mode'", "select_by_mask": "'NonZero'",
+    "fake_quantize": "ONNX allows only", "pixel": "'mode'",
     "avg_pool": "'AveragePool'", "max_pool": "'MaxPool'", "complex": "'DFT'",
     "embedding_bag": "'SequenceEmpty'", "interpolate": "'Resize'",
-    "instance_norm": "'InstanceNormalization'", "masked_scatter": "'NonZero'",
+    "instance_norm": "'InstanceNormalization'", "masked_scatter": "that NonZero chooses",
     # Its own formula at the margin is not that of the calls PyTorch takes it apart into.
     "multi_margin": "the gradient of parameter"}
