@@ -63,8 +63,9 @@ double Divider::minimise(
     for (size_t end = 1; end < stops.size(); ++end)
       for (size_t begin = end; begin-- > 0;) {
         Stretch stretch{chunk, begin, end};
-        // Those that begin before are longer still.
-        if (getWork(stretch) > longest)
+        // Those that begin before are longer still. While the longest is looked
+        // for, none that is longer than what has been found is better.
+        if (getWork(stretch) > (longest == kNever ? best[end] : longest))
           break;
         if (before[begin] == kNever || getLength(stretch) > longest ||
             getBytes(stretch) > largest)
