@@ -4,18 +4,13 @@
 #include "Choices.h"
 
 #include "NodeImporter.h"
+#include "lib/Transforms/AlikeTerms.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::import;
 
 using Importer = NodeImporter;
-
-static bool isState(BlockArgument argument) {
-  auto entry = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto attribute = entry.getArgAttr(argument.getArgNumber(), nn::kStateAttr);
-  return attribute != nullptr;
-}
 
 /// Whether an op of finite numbers is finite, and so are its slopes.
 static bool isTame(Operation *op) {
@@ -45,7 +40,7 @@ llvm::DenseSet<Value> Choices::findFinite() const {
   Value first = masks.front();
   Block *block = first.getParentBlock();
   for (BlockArgument argument : block->getArguments())
-    if (!Importer::isFloat(argument) || isState(argument))
+    if (!Importer::isFloat(argument) || transforms::isStateArgument(argument))
       finite.insert(argument);
   for (Operation &op : *block) {
     bool isFinite = isTame(&op) && llvm::all_of(op.getOperands(), [&](Value v) {

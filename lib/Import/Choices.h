@@ -106,12 +106,12 @@ public:
   bool guardGradients(mlir::OpBuilder *builder);
 
 private:
-  int suspended = 0;
   llvm::DenseSet<mlir::Value> findFinite() const;
   bool reachesPole(mlir::Value value,
                    const llvm::DenseSet<mlir::Value> &finite) const;
   mlir::Value buildMask(mlir::OpBuilder &builder, mlir::Value value) const;
 
+  int suspended = 0;                              ///< how often
   llvm::SmallVector<mlir::Value> choosers, masks; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
   llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes

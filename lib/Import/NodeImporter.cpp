@@ -176,9 +176,8 @@ void NodeImporter::setResult(unsigned index, Value value) {
 }
 
 void NodeImporter::setResult(unsigned index, ImportedValue value) {
-  if (failed || !wantsResult(index))
-    return;
-  graph.define(node.output(index), std::move(value));
+  if (!failed && wantsResult(index))
+    graph.define(node.output(index), std::move(value));
 }
 
 LogicalResult NodeImporter::finish(Value result) {
