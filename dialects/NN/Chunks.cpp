@@ -8,6 +8,14 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::nn;
 
+StateOp nn::findState(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto name = function.getArgAttrOfType<FlatSymbolRefAttr>(
+      argument.getArgNumber(), kStateAttr);
+  return name ? SymbolTable::lookupNearestSymbolFrom<StateOp>(function, name)
+              : nullptr;
+}
+
 std::optional<int64_t> nn::findOwner(BlockArgument argument) {
   auto entry = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),

@@ -33,6 +33,9 @@ private:
   int64_t chunkCount = 1;
 };
 
+/// The state that an argument of a function stands for; null of an input.
+StateOp findState(mlir::BlockArgument argument);
+
 /// The chunk that owns the state which an argument stands for; none of an
 /// input.
 std::optional<int64_t> findOwner(mlir::BlockArgument argument);

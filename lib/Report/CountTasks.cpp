@@ -4,6 +4,7 @@
 
 #include "dialects/Accel/ValueName.h"
 #include "dialects/Interfaces/Cost.h"
+#include "dialects/NN/Chunks.h"
 #include "dialects/NN/NN.h"
 #include "lib/Stages/Work.h"
 
@@ -24,14 +25,6 @@ static std::string findName(Location location) {
     return WalkResult::interrupt();
   });
   return found;
-}
-
-static nn::StateOp findState(BlockArgument argument) {
-  auto task = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto name = task.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
-                                                       nn::kStateAttr);
-  return name ? SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(task, name)
-              : nullptr;
 }
 
 namespace {
@@ -127,7 +120,7 @@ void Counter::countTask(const Home &home) {
   ChunkFigures &chunk = figures.chunks[home.chunk];
   func::FuncOp task = home.task;
   for (BlockArgument argument : task.getArguments()) {
-    nn::StateOp state = findState(argument);
+    nn::StateOp state = nn::findState(argument);
     int64_t bytes = getTensorBytes(argument.getType());
     // Inputs that the backward reads are kept like activations.
     auto input = task.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
@@ -167,7 +160,7 @@ void Counter::nameEnds(const Home &home) {
   for (BlockArgument argument : task.getArguments()) {
     bool isInput =
         bool(task.getArgAttr(argument.getArgNumber(), nn::kInputAttr));
-    nn::StateOp owner = findState(argument);
+    nn::StateOp owner = nn::findState(argument);
     if (owner && owner.getRole() == nn::StateRole::accumulator)
       sums.insert(argument);
     bool isState = bool(owner);
@@ -217,7 +210,7 @@ static nn::StateOp traceState(Value value) {
       return nullptr;
     value = op->getOperand(0);
   }
-  return findState(cast<BlockArgument>(value));
+  return nn::findState(cast<BlockArgument>(value));
 }
 
 void Counter::countEdge(dist::EdgeOp edge) {

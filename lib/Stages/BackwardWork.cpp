@@ -6,6 +6,7 @@
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/Interfaces/Differentiable.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Chunks.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
@@ -14,15 +15,6 @@ using namespace accel::stages;
 
 static bool isFloat(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value.getType()));
-}
-
-nn::StateOp stages::findState(BlockArgument argument) {
-  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto name = function.getArgAttrOfType<FlatSymbolRefAttr>(
-      argument.getArgNumber(), nn::kStateAttr);
-  return name
-             ? SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(function, name)
-             : nullptr;
 }
 
 bool stages::isTrained(nn::StateOp state) {
@@ -34,7 +26,7 @@ bool stages::isTrained(nn::StateOp state) {
 static llvm::DenseSet<Value> findActive(func::FuncOp forward) {
   llvm::DenseSet<Value> active;
   for (BlockArgument argument : forward.getArguments())
-    if (nn::StateOp state = findState(argument); isTrained(state))
+    if (nn::StateOp state = nn::findState(argument); isTrained(state))
       active.insert(argument);
   for (Operation &op : forward.front().without_terminator())
     if (isa<DifferentiableOpInterface>(op) &&

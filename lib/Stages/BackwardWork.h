@@ -19,9 +19,6 @@ struct BackwardWork {
   llvm::DenseSet<mlir::Value> kept;
 };
 
-/// The state that an argument stands for; null of an input.
-nn::StateOp findState(mlir::BlockArgument argument);
-
 /// Whether a step trains it. Null is not trained.
 bool isTrained(nn::StateOp state);
 

@@ -176,11 +176,11 @@ Row Cutter::measure() {
       if (Operation *maker = value.getDefiningOp())
         llvm::append_range(read, maker->getOperands());
       else
-        states +=
-            getBytes(value) *
-            (options.trained && isTrained(findState(cast<BlockArgument>(value)))
-                 ? options.stateCopies
-                 : 1);
+        states += getBytes(value) *
+                  (options.trained &&
+                           isTrained(nn::findState(cast<BlockArgument>(value)))
+                       ? options.stateCopies
+                       : 1);
     }
   }
   add();
