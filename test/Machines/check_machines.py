@@ -103,11 +103,14 @@ class Bench:
         return self.known[layout, steps]
 
     def same(self, machines, layout, ranks, options=(), steps=5):
+        self.same_by(lambda command: machines.run(ranks, command, options), layout,
+                     f"{layout} on {ranks}", steps)
+
+    def same_by(self, run, layout, what, steps=5):
+        """Runs acc-run by `run`, which returns exit status, stdout and stderr."""
         weights = f"{self.folder}/there.safetensors"
-        code, out, err = machines.run(
-            ranks, self.command(layout, steps, "--save-weights", weights), options)
+        code, out, err = run(self.command(layout, steps, "--save-weights", weights))
         lines, bytes_ = self.expected(layout, steps)
-        what = f"{layout} on {ranks}"
         expect(code == 0, f"{what}: exit status {code}", err)
         expect(results(out) == lines, f"{what}: other losses", out)
         expect(pathlib.Path(weights).read_bytes() == bytes_, f"{what}: other weights")
@@ -148,12 +151,16 @@ def describe(machines, name):
 
 
 def started(bench, machines, ranks, *more, options=()):
-    process = machines.start(ranks, bench.command("zero3", 1000000, *more), options)
+    return after_steps(machines.start(ranks, bench.command("zero3", 1000000, *more), options))
+
+
+def after_steps(process):
+    """The same process, once it has told of three steps."""
     first = process.stdout.readline()
     while first and '"step": 3,' not in first:
         first = process.stdout.readline()
     expect(first, "no step", process.stderr.read() if process.poll() is not None else "")
-    # mpirun writes on until it ends, and would wait for a reader.
+    # It writes on until it ends, and would wait for a reader.
     threading.Thread(target=process.stdout.read, daemon=True).start()
     return process
 
@@ -370,26 +377,28 @@ def allocations(bench):
     expect(found == ["0"] * 4, "allocations", str(found), done.stderr)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main(document, checks, why_not):
+    """Runs checks, all or those that the command line names; returns the exit status."""
+    program = pathlib.Path(sys.argv[0]).stem
+    parser = argparse.ArgumentParser(description=document.splitlines()[0])
     parser.add_argument("--tools", default=str(ROOT / "build/bin"))
-    parser.add_argument("--only", choices=list(CHECKS), action="append")
+    parser.add_argument("--only", choices=list(checks), action="append")
     parser.add_argument("--times", type=int, default=1)
     arguments = parser.parse_args()
     reason = why_not()
     if not reason and not os.path.exists(f"{arguments.tools}/../lib/libaccel-mpi.so"):
         reason = "acc is built without MPI"
     if reason:
-        print(f"check_machines: skipped: {reason}")
+        print(f"{program}: skipped: {reason}")
         return 77
     failed = 0
     with tempfile.TemporaryDirectory(prefix="acc-machines-") as folder:
         bench = Bench(os.path.abspath(arguments.tools), folder)
         for turn in range(arguments.times):
-            for name in arguments.only or CHECKS:
+            for name in arguments.only or checks:
                 begin = time.monotonic()
                 try:
-                    CHECKS[name](bench)
+                    checks[name](bench)
                     said = "passed"
                 except Failure as error:
                     failed += 1
@@ -399,4 +408,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(__doc__, CHECKS, why_not))

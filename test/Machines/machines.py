@@ -17,6 +17,10 @@ NAMES = "abcdefgh"
 KEEPALIVE = ["--mca", "oob_tcp_keepalive_time", "1", "--mca", "oob_tcp_keepalive_intvl", "1",
              "--mca", "oob_tcp_keepalive_probes", "3"]
 
+# A machine's own /dev/shm: where all processes are killed MPI's files stay in it, and
+# are to go with the machine.
+MEMORY = "mount -t tmpfs none /dev/shm;"
+
 
 def why_not():
     """Why machines cannot be had here, a sentence; empty: they can."""
@@ -69,7 +73,7 @@ class Machines:
                 # agent NAME COMMAND: what ssh would do
                 name=$1; shift
                 exec ip netns exec {self.tag}$name unshare --uts --mount bash -c \\
-                  "hostname $name; {self.mounts()} exec $*"
+                  "hostname $name; {MEMORY} {self.mounts()} exec $*"
                 """))
         os.chmod(self.agent, 0o755)
         return self
@@ -128,8 +132,8 @@ class Machines:
                 "-n", str(sum(ranks.values())), "--host", hosts, *command]
         environment = dict(os.environ, TMPDIR=self.folder)
         return subprocess.Popen(
-            ["ip", "netns", "exec", self.space(first), "unshare", "--uts", "bash", "-c",
-             f'hostname {first}; exec "$@"', "bash", *line],
+            ["ip", "netns", "exec", self.space(first), "unshare", "--uts", "--mount",
+             "bash", "-c", f'hostname {first}; {MEMORY} exec "$@"', "bash", *line],
             env=environment, text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **popen)
 
