@@ -5,7 +5,6 @@
 #include <climits>
 #include <ctime>
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,11 +21,8 @@ void waitWhile(Word &word, uint32_t old, int milliseconds) {
           &limit, nullptr, 0);
 }
 
-int spinLimit(int64_t threadsOnMachine) {
-  cpu_set_t set;
-  int64_t cores =
-      sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-  return threadsOnMachine <= cores ? 2000 : 50;
+int spinLimit(int64_t threads, int64_t cores) {
+  return threads <= cores ? 2000 : 50;
 }
 
 } // namespace accel::rt

@@ -25,7 +25,7 @@ inline void pauseCore() { __builtin_ia32_pause(); }
 
 /// How often a waiter looks before it sleeps: many times where every thread has
 /// a core of its own (some 20 µs), hardly ever where cores are shared.
-int spinLimit(int64_t threadsOnMachine);
+int spinLimit(int64_t threads, int64_t cores);
 
 } // namespace accel::rt
 

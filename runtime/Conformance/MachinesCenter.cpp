@@ -18,7 +18,7 @@ Status MachinesCenter::create(const ControlSize &wanted, int spinLooks) {
 Status MachinesCenter::join(int64_t rank) {
   std::string host = rank == 1 ? "b" : "a";
   ACCEL_RT_RETURN_IF_ERROR(
-      Machines::join(mesh.join(rank), {host, host}, machines));
+      Machines::join(mesh.join(rank), {host, host, ""}, machines));
   keeper = std::make_unique<Keeper>(*machines);
   return keeper->create(size, spin);
 }

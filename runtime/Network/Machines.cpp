@@ -5,6 +5,7 @@
 
 #include "Base/SystemError.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -85,9 +86,10 @@ Status Machines::join(std::unique_ptr<Network> network,
                       std::unique_ptr<Machines> &machines) {
   auto made = std::make_unique<Machines>();
   made->network = std::move(network);
-  std::vector<std::string> keys;
+  std::vector<std::string> keys, cores;
   ACCEL_RT_RETURN_IF_ERROR(made->exchange(here.machine, keys));
   ACCEL_RT_RETURN_IF_ERROR(made->exchange(here.host, made->hosts));
+  ACCEL_RT_RETURN_IF_ERROR(made->exchange(here.cores, cores));
   std::map<std::string, int64_t> numbered;
   for (int64_t rank = 0; rank < made->numRanks(); ++rank) {
     auto [found, isNew] =
@@ -97,6 +99,14 @@ Status Machines::join(std::unique_ptr<Network> network,
     made->members[static_cast<size_t>(found->second)].push_back(rank);
     made->numbers.push_back(found->second);
   }
+  std::string any;
+  for (int64_t rank : made->ranksOf(made->here())) {
+    const std::string &bits = cores[static_cast<size_t>(rank)];
+    any.resize(std::max(any.size(), bits.size()));
+    for (size_t i = 0; i < bits.size(); ++i)
+      any[i] = static_cast<char>(any[i] | bits[i]);
+  }
+  made->cores = countCores(any);
   machines = std::move(made);
   return Status();
 }

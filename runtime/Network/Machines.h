@@ -33,6 +33,8 @@ public:
     return members[static_cast<size_t>(machine)];
   }
   int64_t here() const { return machineOf(rank()); }
+  /// Those of this machine that some process of its may use.
+  int64_t coresHere() const { return cores; }
   bool leads() const { return ranksOf(here())[0] == rank(); }
   /// "4 ranks on 2 machines (a: 0, 1; b: 2, 3)".
   std::string describe() const;
@@ -57,6 +59,7 @@ private:
   std::vector<int64_t> numbers;
   std::vector<std::string> hosts;
   std::vector<std::vector<int64_t>> members;
+  int64_t cores = 0;
 };
 
 } // namespace accel::rt

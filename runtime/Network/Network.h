@@ -57,10 +57,16 @@ struct ProcessPlace {
   std::string machine;
   /// What errors call it: the host's name.
   std::string host;
+  /// A bit for each of its cores that the process may use: Slurm and mpirun may
+  /// give each process some of them.
+  std::string cores;
 };
 
 /// This process's. $ACCEL_MACHINE names the machine where it is set.
 ProcessPlace placeOfThisProcess();
+
+/// How many ProcessPlace::cores says.
+int64_t countCores(const std::string &bits);
 
 } // namespace accel::rt
 

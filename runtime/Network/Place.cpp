@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <sched.h>
 #include <unistd.h>
 
 namespace accel::rt {
@@ -34,7 +35,17 @@ ProcessPlace placeOfThisProcess() {
     place.host = given;
   place.machine =
       place.host + "|" + readLine("/proc/sys/kernel/random/boot_id") + table;
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+    place.cores.assign(reinterpret_cast<const char *>(&cores), sizeof cores);
   return place;
+}
+
+int64_t countCores(const std::string &bits) {
+  int64_t count = 0;
+  for (char byte : bits)
+    count += __builtin_popcount(static_cast<unsigned char>(byte));
+  return count;
 }
 
 } // namespace accel::rt

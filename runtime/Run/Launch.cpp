@@ -17,15 +17,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <sched.h>
 
 namespace accel::rt {
 namespace {
-
-int64_t coresHere() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 /// What each entry of a rank that was called comes to.
 std::map<std::string, EntryCounts> countsOf(const Job &job, int64_t rank) {
@@ -129,7 +123,7 @@ private:
   Call call, eval;
   Resume resume;
   bool resumes = false, evaluates = false, checkpointed = false, saves = false;
-  int64_t repeats = 0, threads = 0, ranksHere = 0;
+  int64_t repeats = 0, threads = 0, ranksHere = 0, coresHere = 1;
   DataCursor cursor;
   bool hasData = false;
   GivenWeights givenWeights;
@@ -159,7 +153,8 @@ Status Launch::open() {
                          "each rank of " +
                          inQuotes(options.executable) + ", found " +
                          std::to_string(fleet->places().numRanks()) +
-                         ": start it with mpirun -n " + std::to_string(ranks));
+                         ": start it with mpirun -n " + std::to_string(ranks) +
+                         ", or srun -n " + std::to_string(ranks));
   ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, call.entry));
   resumes = !options.resume.empty();
   if (resumes)
@@ -217,8 +212,11 @@ Status Launch::open() {
                   ? static_cast<int64_t>(
                         fleet->places().ranksOf(fleet->places().here()).size())
                   : ranks;
+  coresHere =
+      std::max<int64_t>(1, fleet ? fleet->places().coresHere()
+                                 : countCores(placeOfThisProcess().cores));
   threads = options.threads ? options.threads
-            : executes      ? std::max<int64_t>(1, coresHere() / ranksHere)
+            : executes      ? std::max<int64_t>(1, coresHere / ranksHere)
                             : 1;
   return Status();
 }
@@ -336,6 +334,7 @@ Job Launch::job(ControlCenter &control) {
           threads,
           repeats,
           ranksHere,
+          coresHere,
           fleet ? &fleet->keeper().memory().kept(fleet->keeper().rank()).bell
                 : nullptr,
           fleet ? fleet->lanes() : nullptr};
@@ -352,8 +351,8 @@ Status Launch::run(RunResult &result) {
   ControlSize size = controlSize();
   std::unique_ptr<ControlCenter> center;
   if (fleet) {
-    ACCEL_RT_RETURN_IF_ERROR(
-        fleet->keeper().create(size, spinLimit(ranksHere * (threads + 1))));
+    ACCEL_RT_RETURN_IF_ERROR(fleet->keeper().create(
+        size, spinLimit(ranksHere * (threads + 1), coresHere)));
     serve();
     center = std::make_unique<NetworkCenter>(fleet->keeper());
     result.networkBytes = memory.stagingBytes();
@@ -369,7 +368,7 @@ Status Launch::run(RunResult &result) {
   } else {
     auto shared = std::make_unique<SharedControl>();
     ACCEL_RT_RETURN_IF_ERROR(
-        shared->create(size, spinLimit(size.ranks * threads)));
+        shared->create(size, spinLimit(size.ranks * threads, coresHere)));
     center = std::move(shared);
   }
   ControlCenter &control = *center;
@@ -430,8 +429,8 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
 
 Status Launch::follow(RunResult &result) {
   Keeper &keeper = fleet->keeper();
-  ACCEL_RT_RETURN_IF_ERROR(
-      keeper.create(controlSize(), spinLimit(ranksHere * (threads + 1))));
+  ACCEL_RT_RETURN_IF_ERROR(keeper.create(
+      controlSize(), spinLimit(ranksHere * (threads + 1), coresHere)));
   serve();
   NetworkCenter control(keeper);
   Job job = this->job(control);

@@ -118,7 +118,7 @@ Status runRank(const Job &job, ControlPlane &control) {
   if (executes)
     ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
   ThreadPool pool(static_cast<int>(job.threads),
-                  spinLimit(job.threads * job.ranksHere));
+                  spinLimit(job.threads * job.ranksHere, job.coresHere));
   if (!pool.status().ok())
     return Status::error(pool.status().message() + "; give fewer --threads");
   self.threads = pool.size();

@@ -48,7 +48,8 @@ struct Job {
   const Trace *trace;             ///< Null: not written.
   int64_t threads;                ///< Of each rank.
   int64_t repeats;                ///< Calls, of eval evaluations.
-  int64_t ranksHere;              ///< That share the cores.
+  int64_t ranksHere;              ///< On this machine.
+  int64_t coresHere;              ///< That these share.
   Word *keeperBell;               ///< Null: there is one machine.
   Lanes *lanes;                   ///< Null: messages go by the keeper.
 
