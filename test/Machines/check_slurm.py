@@ -109,7 +109,7 @@ def kill_task(bench):
         os.kill(tasks(slurm, "b")[0], signal.SIGKILL)
         code, err = ended(slurm, process)
         expect(code == 128 + signal.SIGKILL, f"exit status {code}", err)
-        expect(re.search(r"srun: error: b: task [23]: Killed", err),
+        expect(re.search(r"srun: error: b: tasks? [23](-3)?: Killed", err),
                "the error names no task", err)
 
 

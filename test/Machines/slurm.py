@@ -113,7 +113,7 @@ class Slurm(machines.Machines):
     def _wait(self):
         begin = time.monotonic()
         while self.ask("sinfo", "-h", "-o", "%D %t") != f"{len(self.names)} idle":
-            if time.monotonic() - begin > 20:
+            if time.monotonic() - begin > 60:
                 raise RuntimeError("Slurm does not start: " + "".join(
                     log.read_text()[-2000:] for log in self.file("").glob("*/said.log")))
             time.sleep(0.1)
