@@ -25,9 +25,15 @@ constexpr timespec kShortSleep = {0, 50000};
 /// whoever lost the other end to a fault is told by its keeper, much sooner.
 constexpr auto kPatience = std::chrono::seconds(10);
 
-struct Head {
-  int64_t tag;
-  uint64_t bytes;
+/// As long as a line of the cache: the system copies what is sent to pages of
+/// its own, which often begin with a head, and a Zen 4 processor copies three
+/// to eight times slower to a place 1 to 16 bytes behind the source's in the
+/// page than to any multiple of 64 (benchmarks/results/2026-11-25-
+/// machines-collectives.md).
+struct alignas(64) Head {
+  int64_t tag = 0;
+  uint64_t bytes = 0;
+  uint64_t unused[6] = {};
 };
 
 /// One direction between two ranks, of one ring.

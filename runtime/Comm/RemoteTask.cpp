@@ -14,6 +14,11 @@ namespace {
 /// come is in the caches yet when it is added.
 constexpr uint64_t kSentFirst = 1 << 20;
 
+/// So many chunks of an exchange may leave before the other's have come. Two
+/// keep the connection busy; with more, whoever is ahead fills the system's
+/// buffers, megabytes whose pages are in no cache when they are read.
+constexpr size_t kAhead = 2;
+
 /// Elements that are copied before the network is looked at again.
 constexpr int64_t kCopyElements = 1 << 16;
 
@@ -57,6 +62,9 @@ RemoteMover::RemoteMover(RemoteMoves moves, std::vector<View> views,
   for (const RemoteMove &move : this->moves.outs)
     bytes += move.bytes[1];
   sendsFirst = bytes <= kSentFirst;
+  isExchange = !this->moves.ins.empty();
+  for (const RemoteMove &move : this->moves.ins)
+    isExchange &= move.needsOut > 0;
 }
 
 Status RemoteMover::connect() {
@@ -251,7 +259,8 @@ void RemoteMover::publish(Staging::Ring ring, uint64_t number,
 }
 
 bool RemoteMover::sendNext() {
-  if (sent == moves.outs.size())
+  if (sent == moves.outs.size() ||
+      (isExchange && !sendsFirst && sent >= used + kAhead))
     return false;
   const RemoteMove &move = moves.outs[sent];
   uint64_t number = base[Staging::Out] + sent;

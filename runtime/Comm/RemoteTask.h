@@ -125,6 +125,7 @@ private:
   Staging &staging;
   std::vector<const void *> sources;
   bool sendsFirst;
+  bool isExchange; ///< Each chunk that leaves is answered by one that comes.
   // Of a run.
   uint64_t base[Staging::kRings] = {};
   size_t sent = 0, posted = 0, used = 0, copied = 0;
