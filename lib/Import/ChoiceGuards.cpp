@@ -37,7 +37,7 @@ static bool isLinear(Operation *op) {
 /// into a choice, once zeros take the place of what is not.
 llvm::DenseSet<Value> Choices::findFinite() const {
   llvm::DenseSet<Value> finite;
-  Value first = masks.front();
+  Value first = all.front().mask;
   Block *block = first.getParentBlock();
   for (BlockArgument argument : block->getArguments())
     if (!Importer::isFloat(argument) || transforms::isStateArgument(argument))
@@ -103,7 +103,7 @@ Value Choices::buildMask(OpBuilder &builder, Value value) const {
     return RankedTensorType::get(shape, builder.getI1Type());
   };
   Value mask = nn::ReshapeOp::create(builder, value.getLoc(), bits(line),
-                                     masks[chosen.number]);
+                                     all[chosen.number].mask);
   return nn::BroadcastOp::create(builder, value.getLoc(), bits(type.getShape()),
                                  mask);
 }

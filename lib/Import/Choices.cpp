@@ -34,14 +34,17 @@ static bool isAlike(Value one, Value other, int depth = 0) {
       nullptr, OperationEquivalence::IgnoreLocations);
 }
 
-unsigned Choices::add(Value chooser, Value mask) {
-  for (auto [number, earlier] : llvm::enumerate(choosers))
-    if (isAlike(earlier, chooser))
+std::optional<unsigned> Choices::findBy(Value chooser) const {
+  for (auto [number, earlier] : llvm::enumerate(all))
+    if (earlier.chooser && isAlike(earlier.chooser, chooser))
       return number;
-  choosers.push_back(chooser);
-  masks.push_back(mask);
-  unsigned number = masks.size() - 1;
-  mark(mask, {number, 0});
+  return std::nullopt;
+}
+
+unsigned Choices::add(Choice choice) {
+  all.push_back(std::move(choice));
+  unsigned number = all.size() - 1;
+  mark(all.back().mask, {number, 0});
   return number;
 }
 
@@ -59,7 +62,7 @@ Value Choices::findLine(Importer &n, Value value) {
   Chosen chosen = *find(value);
   SmallVector<int64_t> line(Importer::rank(value), 1);
   line[chosen.dim] = Importer::shape(value)[chosen.dim];
-  return n.reshape(masks[chosen.number], line);
+  return n.reshape(all[chosen.number].mask, line);
 }
 
 Value Choices::findMask(Importer &n, Value value) {
@@ -93,8 +96,8 @@ Value Choices::makeSafe(Importer &n, Value tuples, ArrayRef<int64_t> sizes) {
 
 Value Choices::count(Importer &n, Chosen chosen, Type element) {
   Suspension suspension(*this); // the mask is true where it is
-  return n.reduce(nn::ReductionKind::sum, n.cast(masks[chosen.number], element),
-                  {0},
+  return n.reduce(nn::ReductionKind::sum,
+                  n.cast(all[chosen.number].mask, element), {0},
                   /*keepDims=*/false);
 }
 
@@ -158,6 +161,15 @@ static std::optional<unsigned> findIndices(Operation *op) {
   return std::nullopt;
 }
 
+/// How many elements a dimension has for each of its first factor.
+static int64_t countBehind(const ShardingRule &rule,
+                           const ShardingRule::Dim &factors) {
+  int64_t count = 1;
+  for (unsigned factor : llvm::drop_begin(factors))
+    count *= rule.factors[factor].size;
+  return count;
+}
+
 void Choices::enter(Value value, Chosen chosen) {
   mark(value, chosen);
   if (Importer::isFloat(value))
@@ -199,6 +211,14 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
     if (own->number != chosen->number)
       return refuse("this one combines two choices");
     ShardingRule::Dim factors = dims[own->dim];
+    // Rows again of what was flattened.
+    if (isa<nn::ReshapeOp>(op) && factors.size() > 1)
+      if (std::optional<unsigned> rows =
+              unflatten(own->number, countBehind(rule, factors))) {
+        chosen->number = *rows;
+        factor = factors[0];
+        break;
+      }
     if (factors.size() != 1 ||
         rule.factors[factors[0]].size != Importer::shape(operand)[own->dim] ||
         (factor && *factor != factors[0]))
@@ -218,16 +238,19 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
           (factors.size() != 1 || !isUniform(operand, dim)))
         return refuse("this one meets elements that are not of the choice");
   }
+  OpBuilder::InsertionGuard guard(n.graph.builder);
+  n.graph.builder.setInsertionPoint(op);
   for (auto [index, dims] : llvm::enumerate(rule.results))
     for (auto [dim, factors] : llvm::enumerate(dims))
       if (llvm::is_contained(factors, *factor)) {
-        if (factors.size() != 1 || results[index])
+        unsigned number = chosen->number;
+        if (isa<nn::ReshapeOp>(op) && factors.front() == *factor)
+          number = flatten(n, number, countBehind(rule, factors));
+        else if (factors.size() != 1 || results[index])
           return refuse("this one takes elements together");
-        results[index] = {chosen->number, int64_t(dim)};
+        results[index] = {number, int64_t(dim)};
       }
 
-  OpBuilder::InsertionGuard guard(n.graph.builder);
-  n.graph.builder.setInsertionPoint(op);
   FactorKind kind = rule.factors[*factor].kind;
   bool isKept = llvm::all_of(results, [](auto &each) { return each; }),
        isGone = llvm::none_of(results, [](auto &each) { return each; });

@@ -10,6 +10,7 @@
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include <array>
 #include <optional>
 #include <string>
 
@@ -27,10 +28,43 @@ public:
     int64_t dim;
   };
 
-  /// The choice by `mask`, i1 [places], of the elements of `chooser` that are
-  /// not zero: its number, that of an earlier one that is computed alike.
-  unsigned add(mlir::Value chooser, mlir::Value mask);
-  bool isEmpty() const { return masks.empty(); }
+  /// Elements of which those are chosen that `mask`, i1 [places], says.
+  struct Choice {
+    mlir::Value chooser; ///< it chooses what is not zero in it; null: derived
+    mlir::Value mask;
+    /// What the chooser's shape is, and its dimensions from major to minor in
+    /// the order of the places.
+    llvm::SmallVector<int64_t> shape, order;
+    /// Of a flattened choice: whose each place has become how many.
+    std::optional<unsigned> base;
+    int64_t factor = 1;
+    /// Of the first or last of a choice: whose, and which of them.
+    std::optional<std::array<int64_t, 3>> range;
+  };
+  /// A choice by what is not zero; the number of an earlier one whose chooser
+  /// is computed alike.
+  std::optional<unsigned> findBy(mlir::Value chooser) const;
+  unsigned add(Choice choice);
+  const Choice &get(unsigned number) const { return all[number]; }
+  bool isEmpty() const { return all.empty(); }
+
+  // Choices that are made of another one (DerivedChoices.cpp).
+
+  /// Of rows that are chosen their elements, `factor` for each.
+  unsigned flatten(NodeImporter &n, unsigned number, int64_t factor);
+  /// The choice that has been flattened by that factor.
+  std::optional<unsigned> unflatten(unsigned number, int64_t factor) const;
+  /// Of what is chosen, in the order in which NonZero names it, those from
+  /// `first` on, before `last`.
+  unsigned takeRange(NodeImporter &n, unsigned number, int64_t first,
+                     int64_t last);
+  /// Of dimension `dim` of a value as many as a choice has: the first for what
+  /// it names first, and so on. Emits an error and fails if it has none.
+  mlir::Value takeFirst(NodeImporter &n, mlir::Value value, int64_t dim,
+                        unsigned number);
+  /// How many are chosen before each place, in that order: i64 [places], of no
+  /// choice.
+  mlir::Value countBefore(NodeImporter &n, unsigned number);
 
   std::optional<Chosen> find(mlir::Value value) const;
   void mark(mlir::Value value, Chosen chosen);
@@ -111,8 +145,8 @@ private:
                    const llvm::DenseSet<mlir::Value> &finite) const;
   mlir::Value buildMask(mlir::OpBuilder &builder, mlir::Value value) const;
 
-  int suspended = 0;                              ///< how often
-  llvm::SmallVector<mlir::Value> choosers, masks; ///< by number
+  int suspended = 0;             ///< how often
+  llvm::SmallVector<Choice> all; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
   llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes
   /// Floats that are made of what is of a choice and what is not.

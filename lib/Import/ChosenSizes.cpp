@@ -12,7 +12,9 @@ using namespace accel::import;
 
 /// Numbers so far apart that shapes of one choice and of another differ.
 int64_t Choices::getOtherSize(unsigned number) const {
-  int64_t places = NodeImporter::shape(masks[number]).front();
+  if (all[number].base)
+    return getOtherSize(*all[number].base) * all[number].factor;
+  int64_t places = NodeImporter::shape(all[number].mask).front();
   return places + 1000003 + 7919 * int64_t(number);
 }
 
@@ -24,8 +26,10 @@ void Choices::markSize(Value value, Value other) {
 std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
                                           int64_t *factor) const {
   std::optional<unsigned> one;
-  for (auto [number, mask] : llvm::enumerate(masks)) {
-    int64_t places = NodeImporter::shape(mask).front();
+  for (auto [number, choice] : llvm::enumerate(all)) {
+    if (choice.base && factor)
+      continue; // it is the base's as often
+    int64_t places = NodeImporter::shape(choice.mask).front();
     int64_t times = size % places == 0 ? size / places : 0;
     if (times < 1 || times * getOtherSize(number) != other ||
         (times != 1 && !factor))
@@ -39,9 +43,64 @@ std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
   return one;
 }
 
+/// How deep the arithmetic of a size is looked into.
+static constexpr int kDeep = 8;
+
+/// The size that a sum over all of a mask is; null: it is no choice's.
+static Value findCount(NodeImporter &n, Value value) {
+  auto reduce = value.getDefiningOp<nn::ReduceOp>();
+  if (!reduce || reduce.getKind() != nn::ReductionKind::sum ||
+      cast<RankedTensorType>(value.getType()).getNumElements() != 1 ||
+      !NodeImporter::element(value).isInteger(64))
+    return nullptr;
+  Choices &choices = n.graph.choices;
+  for (Value mask = reduce.getInput(); mask;) {
+    std::optional<unsigned> number;
+    if (NodeImporter::element(mask).isInteger(1))
+      number = choices.findBy(mask);
+    ArrayRef<int64_t> shape = NodeImporter::shape(value);
+    if (number) {
+      Value places =
+          n.ints(NodeImporter::shape(choices.get(*number).mask).front(), shape);
+      choices.markSize(places, n.ints(choices.getOtherSize(*number), shape));
+      return places;
+    }
+    Operation *op = mask.getDefiningOp();
+    mask = isa_and_nonnull<nn::CastOp, nn::ReshapeOp>(op) ? op->getOperand(0)
+                                                          : Value();
+  }
+  return nullptr;
+}
+
+Value NodeImporter::resolveSize(Value value, int depth) {
+  if (!value || constantOf(value))
+    return value;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth == kDeep || isFloat(value))
+    return nullptr;
+  if (Value count = findCount(*this, value))
+    return count;
+  if (!isa<nn::AddOp, nn::MulOp, nn::CastOp, nn::ConcatOp, nn::ReshapeOp,
+           nn::BroadcastOp, nn::SliceOp>(op))
+    return nullptr;
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(resolveSize(operand, depth + 1));
+    if (!operands.back())
+      return nullptr;
+  }
+  Operation *twin = op->clone();
+  graph.builder.insert(twin);
+  twin->setOperands(operands);
+  return finishSize(twin);
+}
+
 NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
   Choices &choices = graph.choices;
   Value value = operand(index);
+  if (value && !choices.isEmpty())
+    if (Value size = resolveSize(value))
+      value = size;
   if (!choices.isSize(value))
     return {constantInts(index), std::nullopt};
   Sizes sizes{integerElements(constantOf(value)), std::nullopt};

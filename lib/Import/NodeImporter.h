@@ -163,6 +163,9 @@ private:
   /// Does again what the exporter did to a parameter.
   mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
   mlir::Value finishSize(mlir::Operation *op);
+  /// A size whose arithmetic has begun with a sum over a mask, before anybody
+  /// asked for a size; null: it is none. `depth`: of what asks for it.
+  mlir::Value resolveSize(mlir::Value value, int depth = 0);
   mlir::Value finishCreate(mlir::OperationState &state, mlir::Type type);
 
   bool failed = false;

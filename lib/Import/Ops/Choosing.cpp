@@ -91,8 +91,45 @@ static Value listPlaces(Importer &n, ArrayRef<int64_t> shape,
 /// Numbers of places, which lie in the module while it is imported.
 static constexpr int64_t kMostPlaceIndices = int64_t(1) << 24;
 
+/// The choice of what is not zero in `x`, known or new.
+static FailureOr<unsigned> choose(Importer &n, Value x) {
+  if (std::optional<unsigned> known = n.graph.choices.findBy(x))
+    return *known;
+  auto [mask, order] = undoTranspose(n, x);
+  if (mask && !Importer::element(mask).isInteger(1))
+    mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
+  SmallVector<int64_t> shape(Importer::shape(x));
+  mask = n.reshape(mask, ShapedType::getNumElements(shape));
+  if (!mask)
+    return failure();
+  // Of one dimension it may be the model's own.
+  return n.graph.choices.add(
+      {x, n.copy(mask), shape, order, std::nullopt, 1, std::nullopt});
+}
+
+/// Of a mask that says of whole rows whether they are chosen, what says it for
+/// each of them; null if it is none.
+static Value findRowMask(Importer &n, Value mask) {
+  auto broadcast = mask.getDefiningOp<nn::BroadcastOp>();
+  if (!broadcast)
+    return nullptr;
+  ArrayRef<int64_t> wide = Importer::shape(mask),
+                    narrow = Importer::shape(broadcast.getInput());
+  size_t rows = 0;
+  while (rows < narrow.size() && narrow[rows] == wide[rows])
+    ++rows;
+  if (narrow.size() != wide.size() || rows == 0 || rows == narrow.size() ||
+      !llvm::all_of(narrow.drop_front(rows),
+                    [](int64_t size) { return size == 1; }))
+    return nullptr;
+  auto reshape = broadcast.getInput().getDefiningOp<nn::ReshapeOp>();
+  return reshape && Importer::shape(reshape.getInput()) == wide.take_front(rows)
+             ? reshape.getInput()
+             : n.reshape(broadcast.getInput(), wide.take_front(rows));
+}
+
 /// Where only the run knows what is not zero: a choice among all elements
-/// (Choices.h). Its order says nothing: nothing may depend on it.
+/// (Choices.h). Its order says nothing: what depends on it asks for it.
 static LogicalResult importChoice(Importer &n) {
   Value x = n.operand(0);
   ArrayRef<int64_t> shape = Importer::shape(x);
@@ -105,19 +142,28 @@ static LogicalResult importChoice(Importer &n) {
                      << x.getType()
                      << ": write what is chosen as a product with a mask, or "
                         "torch.where";
-  if (n.graph.choices.find(x))
+  Choices &choices = n.graph.choices;
+  if (choices.find(x))
     return n.error() << "expected elements whose number is known at compile "
                         "time, found some that NonZero chose at run time: "
                         "combine both masks";
-  auto [mask, order] = undoTranspose(n, x);
-  if (mask && !Importer::element(mask).isInteger(1))
-    mask = n.compare(nn::ComparePredicate::ne, mask, n.splatLike(mask, 0));
-  mask = n.reshape(mask, count);
-  Value places = listPlaces(n, shape, order);
-  if (!mask || !places)
+  Value rows = findRowMask(n, x);
+  int64_t numRows =
+      rows ? ShapedType::getNumElements(Importer::shape(rows)) : 1;
+  if (numRows == 1)
+    rows = nullptr;
+  FailureOr<unsigned> number = choose(n, rows ? rows : x);
+  if (failed(number))
     return failure();
-  mask = n.copy(mask); // of one dimension it may be the model's own
-  n.graph.choices.mark(places, {n.graph.choices.add(x, mask), 1});
+  SmallVector<int64_t> order = choices.get(*number).order;
+  for (int64_t dim = order.size(); dim < int64_t(shape.size()); ++dim)
+    order.push_back(dim);
+  if (rows)
+    number = choices.flatten(n, *number, count / numRows);
+  Value places = listPlaces(n, shape, order);
+  if (!places)
+    return failure();
+  choices.mark(places, {*number, 1});
   return n.finish(places);
 }
 

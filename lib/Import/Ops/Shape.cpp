@@ -295,12 +295,33 @@ static LogicalResult importSplitToSequence(Importer &n) {
   return n.finish();
 }
 
+/// What is left of the dimension of a choice, which a slice takes a part of by
+/// places known now, counted from the front.
+static Value sliceChosen(Importer &n, Value x, int64_t first, int64_t last,
+                         int64_t step) {
+  Choices &choices = n.graph.choices;
+  Choices::Chosen chosen = *choices.find(x);
+  if (first < 0 || last <= first || step != 1) {
+    n.error() << "expected a slice of what NonZero chooses at run time to be "
+                 "counted from its front, in steps of 1, found ["
+              << first << ", " << last << ") in steps of " << step;
+    return nullptr;
+  }
+  if (first == 0 && last >= Importer::shape(x)[chosen.dim])
+    return x;
+  Value own = n.copy(x);
+  choices.enter(own,
+                {choices.takeRange(n, chosen.number, first, last), chosen.dim});
+  return own;
+}
+
 /// Starts, ends, axes and steps of Slice, brought to sizes per dimension.
 static LogicalResult importSlice(Importer &n) {
   Value x = n.operand(0);
   ArrayRef<int64_t> shape = Importer::shape(x);
   int64_t rank = shape.size();
-  SmallVector<int64_t> from = n.constantInts(1), to = n.constantInts(2), axes;
+  SmallVector<int64_t> from = n.constantInts(1), axes;
+  auto [to, upTo] = n.constantSizes(2);
   if (n.operand(3))
     axes = n.constantInts(3);
   else
@@ -323,6 +344,21 @@ static LogicalResult importSlice(Importer &n) {
       return failure();
     if (step == 0)
       return n.error() << "expected steps other than 0";
+    auto chosen = n.graph.choices.find(x);
+    bool isCounted = upTo && &to[upTo->dim] == &end;
+    if (isCounted || (chosen && chosen->dim == dim)) {
+      if (isCounted && (start != 0 || step != 1))
+        return n.error()
+               << "expected a slice up to the number of elements that "
+                  "NonZero chooses at run time to begin at 0, found "
+               << start;
+      x = isCounted ? n.graph.choices.takeFirst(n, x, dim, upTo->number)
+                    : sliceChosen(n, x, start, end, step);
+      if (n.hasFailed())
+        return failure();
+      sizes[dim] = Importer::shape(x)[dim];
+      continue;
+    }
     int64_t size = shape[dim];
     // ONNX clamps to [0, size] going up and to [-1, size - 1] going down.
     auto clamp = [&](int64_t bound, int64_t low) {

@@ -1,0 +1,117 @@
+// Choices that are made of another one: its rows flattened, or the first of
+// what it chooses.
+
+#include "Choices.h"
+
+#include "NodeImporter.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+unsigned Choices::flatten(Importer &n, unsigned number, int64_t factor) {
+  if (factor == 1)
+    return number;
+  if (all[number].base)
+    return flatten(n, *all[number].base, all[number].factor * factor);
+  for (auto [known, choice] : llvm::enumerate(all))
+    if (choice.base == number && choice.factor == factor)
+      return known;
+  Choice rows = all[number];
+  Suspension suspension(*this);
+  int64_t places = Importer::shape(rows.mask).front();
+  Choice made;
+  made.mask = n.reshape(
+      n.broadcast(n.reshape(rows.mask, {places, 1}), {places, factor}),
+      places * factor);
+  made.shape = rows.shape;
+  made.shape.push_back(factor);
+  made.order = rows.order;
+  made.order.push_back(rows.shape.size());
+  made.base = number;
+  made.factor = factor;
+  return add(std::move(made));
+}
+
+std::optional<unsigned> Choices::unflatten(unsigned number,
+                                           int64_t factor) const {
+  return all[number].base && all[number].factor == factor ? all[number].base
+                                                          : std::nullopt;
+}
+
+/// Element i of the result is element order[i].
+static SmallVector<int64_t> pick(ArrayRef<int64_t> from,
+                                 ArrayRef<int64_t> order) {
+  return llvm::map_to_vector(order, [&](int64_t i) { return from[i]; });
+}
+
+Value Choices::countBefore(Importer &n, unsigned number) {
+  Choice choice = all[number];
+  Suspension suspension(*this);
+  Type integer = n.graph.builder.getI64Type();
+  ArrayRef<int64_t> shape = choice.shape;
+  int64_t places = ShapedType::getNumElements(shape);
+  SmallVector<int64_t> back(choice.order.size());
+  for (auto [place, dim] : llvm::enumerate(choice.order))
+    back[dim] = place;
+  // As NonZero counts: row-major in the chooser.
+  Value line = n.reshape(
+      n.transpose(n.reshape(choice.mask, pick(shape, choice.order)), back),
+      places);
+  line = n.create<nn::CumsumOp>(
+      n.cast(line, integer), {n.named("dim", int64_t(0)), n.unit("exclusive")});
+  return n.reshape(n.transpose(n.reshape(line, shape), choice.order), places);
+}
+
+unsigned Choices::takeRange(Importer &n, unsigned number, int64_t first,
+                            int64_t last) {
+  std::array<int64_t, 3> range{number, first, last};
+  for (auto [known, choice] : llvm::enumerate(all))
+    if (choice.range == range)
+      return known;
+  Choice made = all[number];
+  Value before = countBefore(n, number);
+  Suspension suspension(*this);
+  auto keep = [&](nn::ComparePredicate predicate, int64_t bound) {
+    made.mask = n.binary<nn::AndOp>(
+        made.mask, n.compare(predicate, before, n.splatLike(before, bound)));
+  };
+  if (first > 0)
+    keep(nn::ComparePredicate::ge, first);
+  keep(nn::ComparePredicate::lt, last);
+  made.chooser = nullptr;
+  made.base = std::nullopt;
+  made.factor = 1;
+  made.range = range;
+  return add(std::move(made));
+}
+
+Value Choices::takeFirst(Importer &n, Value value, int64_t dim,
+                         unsigned number) {
+  std::optional<Chosen> own = find(value);
+  if (own && own->number == number && own->dim == dim)
+    return value;
+  unsigned rows = all[number].base.value_or(number);
+  int64_t factor = all[number].factor;
+  SmallVector<int64_t> shape(Importer::shape(value));
+  int64_t length = shape[dim] / factor;
+  if (own || length == 0) {
+    n.error() << "expected to take as many elements as NonZero chooses at run "
+                 "time of a dimension that has them, found "
+              << value.getType();
+    return nullptr;
+  }
+  value = n.slice(value, dim, 0, length * factor);
+  shape[dim] = length;
+  shape.insert(shape.begin() + dim + 1, factor);
+  // A copy, since what counts is of no choice.
+  Value index = n.copy(countBefore(n, rows));
+  mark(index, {rows, 0});
+  Value taken = n.create<nn::GatherOp>({n.reshape(value, shape), index},
+                                       {n.named("dim", dim)});
+  shape.erase(shape.begin() + dim);
+  shape[dim] = Importer::shape(all[number].mask).front();
+  return n.reshape(taken, shape);
+}
