@@ -67,6 +67,7 @@ Value Choices::countBefore(Importer &n, unsigned number) {
 
 unsigned Choices::takeRange(Importer &n, unsigned number, int64_t first,
                             int64_t last) {
+  last = std::min(last, Importer::shape(all[number].mask).front());
   std::array<int64_t, 3> range{number, first, last};
   for (auto [known, choice] : llvm::enumerate(all))
     if (choice.range == range)
@@ -80,7 +81,8 @@ unsigned Choices::takeRange(Importer &n, unsigned number, int64_t first,
   };
   if (first > 0)
     keep(nn::ComparePredicate::ge, first);
-  keep(nn::ComparePredicate::lt, last);
+  if (last < Importer::shape(before).front())
+    keep(nn::ComparePredicate::lt, last);
   made.chooser = nullptr;
   made.base = std::nullopt;
   made.factor = 1;

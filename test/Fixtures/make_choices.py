@@ -100,6 +100,59 @@ class Counted(nn.Module):
                 + half.sum() + chosen.pow(2).sum() / chosen.shape[0])
 
 
+class Written(nn.Module):
+    """What a mask says is written over: rows by a number, by a row and by what is made of
+    themselves, and elements by a number."""
+
+    def __init__(self, by_rows):
+        super().__init__()
+        self.by_rows = by_rows
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask):
+        y, few, many = self.linear(x), mask > 0.7, mask > 0.3
+        put = torch.zeros_like(y)
+        put[many] = torch.tanh(self.other(y[many]))
+        kept = y * 2
+        kept[put > 0.2] = 0.25
+        if self.by_rows:  # the TorchScript exporter writes these wrongly
+            kept[few] = 0.5
+            y = y.sin()
+            y[few] = self.other.bias
+        return (put * kept + y * y).sum()
+
+
+class Merged(nn.Module):
+    """Features that take the places of words, as models of pictures and text have them: one
+    after another, where a mask says so."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask, features):
+        y = self.linear(x)
+        places = (mask > 0.4).unsqueeze(-1).expand_as(y)
+        merged = y.masked_scatter(places, self.other(features))
+        return (torch.tanh(self.linear(merged)) * x).sum()
+
+
+class First(nn.Module):
+    """The first of what is chosen, as of experts whose places are few, and what is behind
+    them."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask):
+        x = x.reshape(-1, WIDTH)
+        chosen = torch.nonzero(mask.reshape(-1) > 0.3).squeeze(1)
+        first, rest = chosen[:3], chosen[3:]
+        y = torch.zeros_like(x).index_add(0, first, torch.tanh(self.linear(x[first])))
+        return (y.index_add(0, rest, self.other(x[rest])) * x).sum() + self.linear(x)[first].pow(2).mean()
+
+
 def cases(g):
     """name: module, inputs, whether the TorchScript exporter writes it."""
     words = (BATCH, LENGTH)
@@ -108,6 +161,7 @@ def cases(g):
     x = torch.randn(BATCH, LENGTH, WIDTH, generator=g)
     rows = torch.rand(*words, generator=g)
     elements = torch.rand(BATCH, LENGTH, WIDTH, generator=g)
+    features = torch.randn(BATCH, LENGTH, WIDTH, generator=g)
     return {
         "masked_language": (MaskedLanguage, {"ids": labels, "labels": masked}, True),
         "rows": (Rows, {"x": x, "mask": rows}, False),
@@ -117,6 +171,12 @@ def cases(g):
                               "targets": torch.where(elements > 0.3, elements, torch.nan)}, True),
         "counted": (Counted, {"x": x, "mask": rows}, True),
         "statistics": (Statistics, {"x": x, "mask": elements}, True),
+        "written": (lambda: Written(True), {"x": x, "mask": rows}, False),
+        "written_traced": (lambda: Written(False), {"x": x, "mask": rows}, True),
+        "merged": (Merged, {"x": x, "mask": rows, "features": features}, False),
+        "merged_traced": (Merged, {"x": x, "mask": rows, "features": features}, True),
+        "first": (First, {"x": x, "mask": rows}, False),
+        "first_traced": (First, {"x": x, "mask": rows}, True),
     }
 
 
