@@ -118,12 +118,17 @@ Value ExpertRows::spread(Value value) {
       return spreadSlice(slice);
     if (!op || !isPure(op) ||
         !(op->hasTrait<nn::Elementwise>() ||
-          isa<nn::ReshapeOp, nn::BroadcastOp, nn::ReduceOp>(op)))
+          isa<nn::ReshapeOp, nn::BroadcastOp, nn::ReduceOp, nn::CumsumOp,
+              nn::TransposeOp>(op)))
       return nullptr;
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
       if (!operands.emplace_back(spread(operand)))
         return nullptr;
+    if (auto transpose = dyn_cast<nn::TransposeOp>(op))
+      return nn::TransposeOp::create(
+          b, loc, typeOf(value).clone(shape), operands[0],
+          append(transpose.getPermutation(), shape.size() - 1));
     return cloneOn(b, op, operands, shape);
   };
   Value made = make();

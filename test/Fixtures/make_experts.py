@@ -14,7 +14,7 @@ experts, as exporters write them in different shapes. Of each NAME:
                     not normalised; a shared expert with a sigmoid of its own
   groups            Hugging Face's DeepSeek-V3, by acc-export: sigmoid; experts of the two
                     best groups of four alone, which a scatter into a mask says
-  sigmoid, capacity, loop, gathered     the modules of mixtures.py, by acc-export
+  sigmoid, capacity, loop, gathered, limited     the modules of mixtures.py, by acc-export
   traced            gathered by the TorchScript exporter (dynamo=False)
 
 What is chosen is never near a tie (asked of every top-k of every step), so that float32
@@ -122,7 +122,7 @@ MODELS = {"mixtral": (mixtral, 1), "mixtral_balance": (lambda: mixtral(True), 1)
           "shared": (shared, 2), "sigmoid": (mixtures.sigmoid, 3),
           "capacity": (mixtures.capacity, 4), "loop": (mixtures.loop, 5),
           "groups": (groups, 6), "gathered": (mixtures.gathered, 8),
-          "traced": (mixtures.traced, 8)}
+          "traced": (mixtures.traced, 8), "limited": (mixtures.limited, 10)}
 
 
 def make_inputs():

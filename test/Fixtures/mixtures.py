@@ -104,11 +104,12 @@ class Loop(torch.nn.Module):
 
 class Gathered(torch.nn.Module):
     """Experts that get the tokens that chose them: as many as there happen to be, found in a
-    table of choices, and added to the tokens' sums. Each is a gated perceptron."""
+    table of choices, and added to the tokens' sums: of each expert the first, first choices
+    before second ones, where `places` says how many. Each is a gated perceptron."""
 
-    def __init__(self, chosen=2, experts=4):
+    def __init__(self, chosen=2, experts=4, places=None):
         super().__init__()
-        self.chosen = chosen
+        self.chosen, self.places = chosen, places
         self.router = torch.nn.Linear(WIDTH, experts, bias=False)
         self.w1, self.w2, self.w3 = (
             torch.nn.ModuleList(torch.nn.Linear(*sizes) for _ in range(experts))
@@ -122,6 +123,8 @@ class Gathered(torch.nn.Module):
         out = torch.zeros_like(rows)
         for number, (w1, w2, w3) in enumerate(zip(self.w1, self.w2, self.w3)):
             choice, token = torch.where(table[number])
+            if self.places:
+                choice, token = choice[:self.places], token[:self.places]
             mine = rows[token]
             mine = w2(F.silu(w1(mine)) * w3(mine)) * weights[token, choice, None]
             out = out.index_add(0, token, mine)
@@ -176,6 +179,10 @@ def loop():
 
 def gathered():
     return Decoder(Gathered)
+
+
+def limited():
+    return Decoder(lambda: Gathered(places=20))
 
 
 class Norm(torch.nn.RMSNorm):

@@ -350,8 +350,9 @@ static LogicalResult importSlice(Importer &n) {
       if (isCounted && (start != 0 || step != 1))
         return n.error()
                << "expected a slice up to the number of elements that "
-                  "NonZero chooses at run time to begin at 0, found "
-               << start;
+                  "NonZero chooses at run time to begin at 0, in steps of 1, "
+                  "found one from "
+               << start << " in steps of " << step;
       x = isCounted ? n.graph.choices.takeFirst(n, x, dim, upTo->number)
                     : sliceChosen(n, x, start, end, step);
       if (n.hasFailed())
