@@ -106,14 +106,15 @@ Value Choices::takeFirst(Importer &n, Value value, int64_t dim,
     return nullptr;
   }
   value = n.slice(value, dim, 0, length * factor);
-  shape[dim] = length;
-  shape.insert(shape.begin() + dim + 1, factor);
+  SmallVector<int64_t> apart(shape);
+  apart[dim] = length;
+  if (factor > 1)
+    apart.insert(apart.begin() + dim + 1, factor);
   // A copy, since what counts is of no choice.
   Value index = n.copy(countBefore(n, rows));
   mark(index, {rows, 0});
-  Value taken = n.create<nn::GatherOp>({n.reshape(value, shape), index},
+  Value taken = n.create<nn::GatherOp>({n.reshape(value, apart), index},
                                        {n.named("dim", dim)});
-  shape.erase(shape.begin() + dim);
   shape[dim] = Importer::shape(all[number].mask).front();
   return n.reshape(taken, shape);
 }
