@@ -50,6 +50,16 @@ public:
 
   // Choices that are made of another one (DerivedChoices.cpp).
 
+  /// The indices of the places of a choice, a column each: i64 [dims, places].
+  mlir::Value listPlaces(NodeImporter &n, unsigned number);
+  /// The same of rows that are flattened, of a mask of `shape`; they are not
+  /// known now, as there may be very many.
+  mlir::Value listRowPlaces(NodeImporter &n, unsigned number,
+                            llvm::ArrayRef<int64_t> shape);
+  /// Index tuples of the rows alone, where `tuples` are all elements of rows of
+  /// a table of `shape` that are chosen; else null.
+  mlir::Value findRows(NodeImporter &n, mlir::Value tuples,
+                       llvm::ArrayRef<int64_t> shape);
   /// Of rows that are chosen their elements, `factor` for each.
   unsigned flatten(NodeImporter &n, unsigned number, int64_t factor);
   /// The choice that has been flattened by that factor.
@@ -149,6 +159,8 @@ private:
   llvm::SmallVector<Choice> all; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
   llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes
+  /// What listRowPlaces has made, of masks of these shapes.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> rowPlaces;
   /// Floats that are made of what is of a choice and what is not.
   llvm::SetVector<mlir::Value> entrances;
 };

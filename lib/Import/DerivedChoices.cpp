@@ -11,6 +11,72 @@ using namespace accel::import;
 
 using Importer = NodeImporter;
 
+/// The indices of all elements of a shape, a column each, `order` from major to
+/// minor.
+static Value listIndices(Importer &n, ArrayRef<int64_t> shape,
+                         ArrayRef<int64_t> order) {
+  int64_t count = ShapedType::getNumElements(shape), behind = count;
+  SmallVector<int64_t> indices(shape.size() * count);
+  for (int64_t dim : order) {
+    behind = behind / shape[dim];
+    for (int64_t place = 0; place < count; ++place)
+      indices[dim * count + place] = place / behind % shape[dim];
+  }
+  return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
+}
+
+Value Choices::listPlaces(Importer &n, unsigned number) {
+  return listIndices(n, all[number].shape, all[number].order);
+}
+
+Value Choices::listRowPlaces(Importer &n, unsigned number,
+                             ArrayRef<int64_t> shape) {
+  size_t numOuter = all[number].shape.size(), rank = shape.size();
+  ArrayRef<int64_t> row = shape.drop_front(numOuter);
+  int64_t rows = ShapedType::getNumElements(all[number].shape),
+          width = ShapedType::getNumElements(row);
+  Value outer = listPlaces(n, number),
+        inner = listIndices(n, row,
+                            llvm::to_vector(llvm::seq<int64_t>(row.size())));
+  if (!inner || !outer)
+    return nullptr;
+  // As they are: folded they would be as long as what they point into.
+  OpBuilder &b = n.graph.builder;
+  Type integer = b.getI64Type();
+  auto repeat = [&](Value columns, int64_t count, ArrayRef<int64_t> narrow) {
+    Value apart = n.reshape(columns, narrow);
+    return nn::BroadcastOp::create(
+        b, n.loc, RankedTensorType::get({count, rows, width}, integer), apart);
+  };
+  int64_t numInner = rank - numOuter;
+  Value both = nn::ConcatOp::create(
+      b, n.loc, RankedTensorType::get({int64_t(rank), rows, width}, integer),
+      ValueRange{repeat(outer, numOuter, {int64_t(numOuter), rows, 1}),
+                 repeat(inner, numInner, {numInner, 1, width})},
+      /*dim=*/0);
+  Value places = nn::ReshapeOp::create(
+      b, n.loc, RankedTensorType::get({int64_t(rank), rows * width}, integer),
+      both);
+  mark(places, {flatten(n, number, width), 1});
+  rowPlaces[places].assign(shape.begin(), shape.end());
+  return places;
+}
+
+Value Choices::findRows(Importer &n, Value tuples, ArrayRef<int64_t> shape) {
+  auto transpose = tuples.getDefiningOp<nn::TransposeOp>();
+  auto made = rowPlaces.find(transpose ? transpose.getInput() : tuples);
+  std::optional<Chosen> chosen = find(tuples);
+  if (!transpose || made == rowPlaces.end() || !chosen ||
+      !all[chosen->number].base ||
+      shape.take_front(made->second.size()) != ArrayRef(made->second))
+    return nullptr;
+  unsigned rows = *all[chosen->number].base;
+  Value found = n.transpose(listPlaces(n, rows), {1, 0});
+  if (found)
+    mark(found, {rows, 0});
+  return found;
+}
+
 unsigned Choices::flatten(Importer &n, unsigned number, int64_t factor) {
   if (factor == 1)
     return number;

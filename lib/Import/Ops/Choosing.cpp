@@ -74,20 +74,6 @@ static Untransposed undoTranspose(Importer &n, Value mask) {
   return {mask, llvm::to_vector(llvm::seq<int64_t>(shape.size()))};
 }
 
-/// The indices of all elements of a shape, a column each, `order` from major to
-/// minor.
-static Value listPlaces(Importer &n, ArrayRef<int64_t> shape,
-                        ArrayRef<int64_t> order) {
-  int64_t count = ShapedType::getNumElements(shape), behind = count;
-  SmallVector<int64_t> indices(shape.size() * count);
-  for (int64_t dim : order) {
-    behind = behind / shape[dim];
-    for (int64_t place = 0; place < count; ++place)
-      indices[dim * count + place] = place / behind % shape[dim];
-  }
-  return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
-}
-
 /// Numbers of places, which lie in the module while it is imported.
 static constexpr int64_t kMostPlaceIndices = int64_t(1) << 24;
 
@@ -122,6 +108,8 @@ static Value findRowMask(Importer &n, Value mask) {
       !llvm::all_of(narrow.drop_front(rows),
                     [](int64_t size) { return size == 1; }))
     return nullptr;
+  if (ShapedType::getNumElements(wide.take_front(rows)) < 2)
+    return nullptr;
   auto reshape = broadcast.getInput().getDefiningOp<nn::ReshapeOp>();
   return reshape && Importer::shape(reshape.getInput()) == wide.take_front(rows)
              ? reshape.getInput()
@@ -132,9 +120,15 @@ static Value findRowMask(Importer &n, Value mask) {
 /// (Choices.h). Its order says nothing: what depends on it asks for it.
 static LogicalResult importChoice(Importer &n) {
   Value x = n.operand(0);
-  ArrayRef<int64_t> shape = Importer::shape(x);
+  Choices &choices = n.graph.choices;
+  if (choices.find(x))
+    return n.error() << "expected elements whose number is known at compile "
+                        "time, found some that NonZero chose at run time: "
+                        "combine both masks";
+  Value rows = findRowMask(n, x), mask = rows ? rows : x;
+  ArrayRef<int64_t> shape = Importer::shape(mask);
   int64_t count = ShapedType::getNumElements(shape);
-  if (shape.empty() || count < 2 ||
+  if (n.hasFailed() || shape.empty() || count < 2 ||
       count > kMostPlaceIndices / int64_t(shape.size()))
     return n.error() << "expected 2 to " << kMostPlaceIndices
                      << " indices of elements that may not be zero at run "
@@ -142,28 +136,14 @@ static LogicalResult importChoice(Importer &n) {
                      << x.getType()
                      << ": write what is chosen as a product with a mask, or "
                         "torch.where";
-  Choices &choices = n.graph.choices;
-  if (choices.find(x))
-    return n.error() << "expected elements whose number is known at compile "
-                        "time, found some that NonZero chose at run time: "
-                        "combine both masks";
-  Value rows = findRowMask(n, x);
-  int64_t numRows =
-      rows ? ShapedType::getNumElements(Importer::shape(rows)) : 1;
-  if (numRows == 1)
-    rows = nullptr;
-  FailureOr<unsigned> number = choose(n, rows ? rows : x);
+  FailureOr<unsigned> number = choose(n, mask);
   if (failed(number))
     return failure();
-  SmallVector<int64_t> order = choices.get(*number).order;
-  for (int64_t dim = order.size(); dim < int64_t(shape.size()); ++dim)
-    order.push_back(dim);
   if (rows)
-    number = choices.flatten(n, *number, count / numRows);
-  Value places = listPlaces(n, shape, order);
-  if (!places)
-    return failure();
-  choices.mark(places, {*number, 1});
+    return n.finish(choices.listRowPlaces(n, *number, Importer::shape(x)));
+  Value places = choices.listPlaces(n, *number);
+  if (places)
+    choices.mark(places, {*number, 1});
   return n.finish(places);
 }
 

@@ -145,15 +145,9 @@ static bool enumeratesPlaces(Value table, DenseElementsAttr tuples,
   return true;
 }
 
-static LogicalResult importGatherNd(Importer &n) {
-  Value table = n.operand(0), tuples = n.operand(1);
-  if (!hasIndices(n))
-    return failure();
-  int64_t batchDims = n.intAttr("batch_dims", 0);
-  int64_t least = std::min(Importer::rank(table), Importer::rank(tuples));
-  if (batchDims < 0 || batchDims >= std::max<int64_t>(least, 1))
-    return n.error() << "expected 'batch_dims' in [0, " << least
-                     << "), the least rank, found " << batchDims;
+/// result[i…, k…] = table[tuples[i…], k…], both behind as many batches.
+static Value gatherTuples(Importer &n, Value table, Value tuples,
+                          int64_t batchDims) {
   if (n.graph.choices.find(tuples) &&
       Importer::shape(tuples).back() + batchDims <= Importer::rank(table))
     tuples = n.graph.choices.makeSafe(
@@ -166,17 +160,36 @@ static LogicalResult importGatherNd(Importer &n) {
     SmallVector<int64_t> shape(Importer::shape(tuples).drop_back());
     llvm::append_range(shape, Importer::shape(table).drop_front(
                                   Importer::shape(tuples).back()));
-    return n.finish(keepChoice(n, n.reshape(table, shape), tuples, 0));
+    return keepChoice(n, n.reshape(table, shape), tuples, 0);
   }
   if (!isChosen && batchDims == 0 && Importer::rank(table) > 0 &&
       Importer::rank(tuples) > 0 && Importer::shape(tuples).back() == 1)
     if (Value repeated =
             importRepeats(n, table, 0, Importer::constantOf(tuples),
                           Importer::shape(tuples).drop_back()))
-      return n.finish(keepChoice(n, repeated, tuples, 0));
+      return keepChoice(n, repeated, tuples, 0);
   dropCountedColumns(n, table, tuples, batchDims);
-  return n.finish(n.create<nn::GatherNdOp>({table, tuples},
-                                           n.named("batch_dims", batchDims)));
+  return n.create<nn::GatherNdOp>({table, tuples},
+                                  n.named("batch_dims", batchDims));
+}
+
+static LogicalResult importGatherNd(Importer &n) {
+  Value table = n.operand(0), tuples = n.operand(1);
+  if (!hasIndices(n))
+    return failure();
+  int64_t batchDims = n.intAttr("batch_dims", 0);
+  int64_t least = std::min(Importer::rank(table), Importer::rank(tuples));
+  if (batchDims < 0 || batchDims >= std::max<int64_t>(least, 1))
+    return n.error() << "expected 'batch_dims' in [0, " << least
+                     << "), the least rank, found " << batchDims;
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  Value rows =
+      batchDims == 0 ? n.graph.choices.findRows(n, tuples, shape) : Value();
+  if (!rows)
+    return n.finish(gatherTuples(n, table, tuples, batchDims));
+  SmallVector<int64_t> flat(Importer::shape(tuples).drop_back());
+  llvm::append_range(flat, shape.drop_front(Importer::shape(tuples).back()));
+  return n.finish(n.reshape(gatherTuples(n, table, rows, 0), flat));
 }
 
 /// result[i…, j, k…] = table[i…, indices[i…, j, k…], k…]: one index tuple for

@@ -175,16 +175,15 @@ static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
 /// Of indices that a choice has made which of them are chosen, with sizes of 1
 /// beside the choice; null if none has. An error if the updates are of another
 /// choice, or the table is of one.
-static Value findChosen(Importer &n) {
+static Value findChosen(Importer &n, Value indices, Value updates) {
   Choices &choices = n.graph.choices;
-  auto ofIndices = choices.find(n.operand(1)),
-       ofUpdates = choices.find(n.operand(2));
+  auto ofIndices = choices.find(indices), ofUpdates = choices.find(updates);
   if (choices.find(n.operand(0)) ||
       (ofUpdates && (!ofIndices || ofIndices->number != ofUpdates->number ||
                      ofIndices->dim != ofUpdates->dim)))
     n.error() << "expected to write what NonZero chooses at run time where it "
                  "is chosen";
-  return ofIndices ? choices.findLine(n, n.operand(1)) : nullptr;
+  return ofIndices ? choices.findLine(n, indices) : nullptr;
 }
 
 /// result[indices[i…], k…] = updates[i…, k…].
@@ -205,8 +204,15 @@ static LogicalResult importScatterNd(Importer &n) {
     return failure();
   if (isEmpty(updates))
     return n.finish(table);
+  if (Value rows = n.graph.choices.findRows(n, tuples, shape)) {
+    SmallVector<int64_t> whole{Importer::shape(rows).front()};
+    llvm::append_range(whole, shape.drop_front(Importer::shape(rows).back()));
+    updates = n.reshape(updates, whole);
+    tuples = rows;
+    indices = Importer::shape(tuples);
+  }
   int64_t batches = 0;
-  Value chosen = findChosen(n);
+  Value chosen = findChosen(n, tuples, updates);
   tuples =
       n.graph.choices.makeSafe(n, tuples, shape.take_front(indices.back()));
   if (n.hasFailed())
@@ -266,7 +272,7 @@ static LogicalResult importScatterElements(Importer &n) {
                      << ", found " << indices.getType();
   if (isEmpty(updates))
     return n.finish(table);
-  Value chosen = findChosen(n);
+  Value chosen = findChosen(n, indices, updates);
   indices = n.graph.choices.makeSafe(n, indices, Importer::shape(table)[axis]);
   if (n.hasFailed())
     return failure();
