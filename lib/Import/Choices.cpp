@@ -71,26 +71,22 @@ Value Choices::findMask(Importer &n, Value value) {
 
 Value Choices::makeSafe(Importer &n, Value tuples, ArrayRef<int64_t> sizes) {
   std::optional<Chosen> chosen = find(tuples);
-  if (!chosen)
+  if (!chosen || safeIndices.contains(tuples))
     return tuples;
-  DenseElementsAttr known = Importer::constantOf(tuples);
-  Value safe;
-  if (!known) {
-    safe = fill(n, tuples, n.splat({}, Importer::element(tuples), 0));
-  } else {
-    SmallVector<int64_t> indices = integerElements(known);
-    for (auto [number, index] : llvm::enumerate(indices)) {
+  // What is known to be in range stays known; else the run finds it out.
+  if (DenseElementsAttr known = Importer::constantOf(tuples)) {
+    bool isSafe = true;
+    for (auto [number, index] : llvm::enumerate(integerElements(known))) {
       int64_t size = sizes[number % sizes.size()];
-      if (index < -size || index >= size)
-        index = 0;
+      isSafe &= index >= -size && index < size;
     }
-    safe = n.cast(n.ints(indices, Importer::shape(tuples)),
-                  Importer::element(tuples));
-    if (safe == tuples)
-      return safe;
+    if (isSafe)
+      return tuples;
   }
+  Value safe = fill(n, tuples, n.splat({}, Importer::element(tuples), 0));
   if (safe)
     mark(safe, *chosen);
+  safeIndices.insert(safe);
   return safe;
 }
 
@@ -277,7 +273,7 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
     Type element = Importer::element(value);
     if (isCombined) {
       operand.set(fill(n, value, getNeutral(n, kind, element)));
-    } else if (!Importer::constantOf(value) &&
+    } else if (!Importer::constantOf(value) && !safeIndices.contains(value) &&
                (operand.getOperandNumber() == indices ||
                 (dividesIntegers && operand.getOperandNumber() == 1 &&
                  !Importer::isFloat(value)))) {

@@ -136,10 +136,10 @@ public:
   }
   int64_t getOtherSize(unsigned number) const;
 
-  /// Of a size and what it would be otherwise, which choice's number it is, or
-  /// is `factor` times; none of a number that is computed otherwise.
+  /// Of a size and what it would be otherwise, of which choice it is `factor`
+  /// times the number; none of a number that is computed otherwise.
   std::optional<unsigned> findSize(int64_t size, int64_t other,
-                                   int64_t *factor = nullptr) const;
+                                   int64_t &factor) const;
 
   /// What is computed where nothing is chosen has no gradient, but 0 times
   /// infinity is none either. Where what may be infinite there meets what is
@@ -159,6 +159,7 @@ private:
   llvm::SmallVector<Choice> all; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
   llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes
+  llvm::DenseSet<mlir::Value> safeIndices;         ///< by makeSafe
   /// What listRowPlaces has made, of masks of these shapes.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> rowPlaces;
   /// Floats that are made of what is of a choice and what is not.

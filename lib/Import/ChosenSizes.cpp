@@ -24,21 +24,19 @@ void Choices::markSize(Value value, Value other) {
 }
 
 std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
-                                          int64_t *factor) const {
+                                          int64_t &factor) const {
   std::optional<unsigned> one;
   for (auto [number, choice] : llvm::enumerate(all)) {
-    if (choice.base && factor)
+    if (choice.base)
       continue; // it is the base's as often
     int64_t places = NodeImporter::shape(choice.mask).front();
     int64_t times = size % places == 0 ? size / places : 0;
-    if (times < 1 || times * getOtherSize(number) != other ||
-        (times != 1 && !factor))
+    if (times < 1 || times * getOtherSize(number) != other)
       continue;
     if (one)
       return std::nullopt; // could be of either
     one = number;
-    if (factor)
-      *factor = times;
+    factor = times;
   }
   return one;
 }
@@ -109,14 +107,17 @@ NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
   for (auto [dim, size] : llvm::enumerate(sizes.values)) {
     if (size == others[dim])
       continue;
-    std::optional<unsigned> number = choices.findSize(size, others[dim]);
+    int64_t factor = 1;
+    std::optional<unsigned> number =
+        choices.findSize(size, others[dim], factor);
     if (!number || sizes.chosen) {
       error()
           << "expected one size that is the number of elements that NonZero "
              "chooses at run time, found others that are computed of it";
       return {};
     }
-    sizes.chosen = Choices::Chosen{*number, static_cast<int64_t>(dim)};
+    sizes.chosen = Choices::Chosen{choices.flatten(*this, *number, factor),
+                                   static_cast<int64_t>(dim)};
   }
   return sizes;
 }
@@ -164,7 +165,7 @@ Value NodeImporter::finishSize(Operation *op) {
                              constantOf(choices.getOther(size)));
     int64_t factor = 1;
     std::optional<unsigned> number =
-        now.size() == 1 ? choices.findSize(now[0], other[0], &factor)
+        now.size() == 1 ? choices.findSize(now[0], other[0], factor)
                         : std::nullopt;
     if (!number)
       return refuse();

@@ -309,9 +309,10 @@ static Value sliceChosen(Importer &n, Value x, int64_t first, int64_t last,
   }
   if (first == 0 && last >= Importer::shape(x)[chosen.dim])
     return x;
+  // Behind its mask; and nothing comes in that is of no choice.
+  unsigned part = choices.takeRange(n, chosen.number, first, last);
   Value own = n.copy(x);
-  choices.enter(own,
-                {choices.takeRange(n, chosen.number, first, last), chosen.dim});
+  choices.mark(own, {part, chosen.dim});
   return own;
 }
 
