@@ -138,8 +138,8 @@ class Merged(nn.Module):
 
 
 class First(nn.Module):
-    """The first of what is chosen, as of experts whose places are few, and what is behind
-    them."""
+    """The first of what is chosen, as of experts whose places are few, what is behind them,
+    and elements of rows that are chosen."""
 
     def __init__(self):
         super().__init__()
@@ -150,7 +150,9 @@ class First(nn.Module):
         chosen = torch.nonzero(mask.reshape(-1) > 0.3).squeeze(1)
         first, rest = chosen[:3], chosen[3:]
         y = torch.zeros_like(x).index_add(0, first, torch.tanh(self.linear(x[first])))
-        return (y.index_add(0, rest, self.other(x[rest])) * x).sum() + self.linear(x)[first].pow(2).mean()
+        positive = torch.log(self.other(x).abs() + 0.125)[mask.reshape(-1) > 0.3]
+        return ((y.index_add(0, rest, self.other(x[rest])) * x).sum() + self.linear(x)[first].pow(2).mean()
+                + positive[1:5].pow(3).sum() + positive.flatten()[3:].pow(2).mean())
 
 
 def cases(g):
