@@ -182,6 +182,6 @@ MISSING = {
     "fake_quantize": "ONNX allows only", "pixel": "'mode'",
     "avg_pool": "'AveragePool'", "max_pool": "'MaxPool'", "complex": "'DFT'",
     "embedding_bag": "'SequenceEmpty'", "interpolate": "'Resize'",
-    "instance_norm": "'InstanceNormalization'", "masked_scatter": "that NonZero chooses",
+    "instance_norm": "'InstanceNormalization'",
     # Its own formula at the margin is not that of the calls PyTorch takes it apart into.
     "multi_margin": "the gradient of parameter"}
