@@ -356,7 +356,7 @@ def folders(bench):
                 {"a": 2, "b": 2}, bench.command("zero3", 3, option, path))
             # Whichever rank of b finds it first says so, and no other.
             expect(code == 1 and message in err and
-                   re.search("acc-run: error: rank [23]:", err) and
+                   re.search(r"acc-run: error: rank [23]\b", err) and
                    err.count("acc-run: error") == 1,
                    f"{option}: no refusal", f"exit status {code}", err)
             # mpirun kills who is still there: that may leave a temporary, and a lock that
