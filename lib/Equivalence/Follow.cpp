@@ -41,9 +41,11 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
   for (const Piece &piece : what.pieces)
     if (piece.logical == wanted)
       held.push_back(piece);
+  // Of one rank: the dimensions of an op on it say which they are by number.
   SplatElementsAttr whole;
   if (held.empty() && what.splat && matchPattern(wanted, m_Constant(&whole)) &&
-      whole.getSplatValue<Attribute>() == what.splat)
+      whole.getSplatValue<Attribute>() == what.splat &&
+      shapeOf(wanted).size() == shapeOf(value).size())
     held.push_back(makeFree(wanted));
   return held;
 }

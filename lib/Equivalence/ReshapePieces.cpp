@@ -44,8 +44,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
     return failure();
   };
   if (!llvm::all_of(operand.dims,
-                    [](const Dim &dim) { return dim.isPlain(); }) ||
-      shapeOf(local->getOperand(0)).size() != operand.dims.size())
+                    [](const Dim &dim) { return dim.isPlain(); }))
     return fail();
   std::vector<RankDigit> digits =
       getDigits(mesh, operand, shapeOf(logical->getOperand(0)),
