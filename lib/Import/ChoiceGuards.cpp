@@ -33,6 +33,15 @@ static bool isLinear(Operation *op) {
              nn::DropoutOp, nn::StopGradientOp, nn::ReduceOp>(op);
 }
 
+/// Whether an operand's place is taken by 1 where nothing is chosen: of some
+/// numbers its op has no slope along the other operand, which need not be of
+/// the choice.
+static bool hasPoles(OpOperand &operand) {
+  return isa<nn::PowOp>(operand.getOwner()) ||
+         (isa<nn::DivOp>(operand.getOwner()) &&
+          operand.getOperandNumber() == 1);
+}
+
 /// What is finite wherever the run's inputs are, chosen or not; of what comes
 /// into a choice, once zeros take the place of what is not.
 llvm::DenseSet<Value> Choices::findFinite() const {
@@ -117,7 +126,9 @@ bool Choices::guardGradients(OpBuilder *builder) {
     Operation *op = value.getDefiningOp();
     for (OpOperand &operand : op->getOpOperands()) {
       Value of = operand.get();
-      if (!found.contains(of) || !Importer::isFloat(of) || finite.contains(of))
+      bool isOne = hasPoles(operand) && !Importer::constantOf(of);
+      if (!isOne && (!found.contains(of) || !Importer::isFloat(of) ||
+                     finite.contains(of)))
         continue;
       isNeeded = true;
       if (!builder)
@@ -125,12 +136,13 @@ bool Choices::guardGradients(OpBuilder *builder) {
       OpBuilder::InsertionGuard guard(*builder);
       builder->setInsertionPoint(op);
       auto type = cast<RankedTensorType>(of.getType());
-      Value zeros = nn::ConstantOp::create(
+      Value other = nn::ConstantOp::create(
           *builder, of.getLoc(),
-          DenseElementsAttr::get(type,
-                                 builder->getZeroAttr(type.getElementType())));
+          DenseElementsAttr::get(
+              type, builder->getFloatAttr(type.getElementType(), isOne)));
       operand.set(nn::SelectOp::create(*builder, of.getLoc(), type,
-                                       buildMask(*builder, of), of, zeros));
+                                       buildMask(*builder, isOne ? value : of),
+                                       of, other));
     }
     if (!reachesPole(value, finite))
       continue;

@@ -157,13 +157,17 @@ static std::optional<unsigned> findIndices(Operation *op) {
   return std::nullopt;
 }
 
-/// How many elements a dimension has for each of its first factor.
-static int64_t countBehind(const ShardingRule &rule,
-                           const ShardingRule::Dim &factors) {
+/// How many elements a dimension has for each of its first factor, of which it
+/// has all; none if it is not made of its factors alone.
+static std::optional<int64_t> countBehind(const ShardingRule &rule,
+                                          const ShardingRule::Dim &factors,
+                                          int64_t size, int64_t places) {
   int64_t count = 1;
   for (unsigned factor : llvm::drop_begin(factors))
     count *= rule.factors[factor].size;
-  return count;
+  return rule.factors[factors.front()].size == places && places * count == size
+             ? std::optional(count)
+             : std::nullopt;
 }
 
 void Choices::enter(Value value, Chosen chosen) {
@@ -208,20 +212,26 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
       return refuse("this one combines two choices");
     ShardingRule::Dim factors = dims[own->dim];
     // Rows again of what was flattened.
-    if (isa<nn::ReshapeOp>(op) && factors.size() > 1)
-      if (std::optional<unsigned> rows =
-              unflatten(own->number, countBehind(rule, factors))) {
-        chosen->number = *rows;
+    if (isa<nn::ReshapeOp>(op) && factors.size() > 1 && all[own->number].base) {
+      unsigned rows = *all[own->number].base;
+      if (countBehind(rule, factors, Importer::shape(operand)[own->dim],
+                      Importer::shape(all[rows].mask).front()) ==
+          all[own->number].factor) {
+        chosen->number = rows;
         factor = factors[0];
         break;
       }
+    }
     if (factors.size() != 1 ||
         rule.factors[factors[0]].size != Importer::shape(operand)[own->dim] ||
         (factor && *factor != factors[0]))
       return refuse("this one takes elements together");
     factor = factors[0];
   }
-  if (llvm::is_contained(rule.numbered, *factor))
+  auto reduce = dyn_cast<nn::ReduceOp>(op);
+  if (llvm::is_contained(rule.numbered, *factor) ||
+      (reduce && reduce.getFirst() &&
+       !llvm::is_sorted(all[chosen->number].order)))
     return refuse("this one depends on which place an element has");
   for (auto [operand, dims] :
        llvm::zip_equal(op->getOperands(), rule.operands)) {
@@ -240,9 +250,16 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
     for (auto [dim, factors] : llvm::enumerate(dims))
       if (llvm::is_contained(factors, *factor)) {
         unsigned number = chosen->number;
-        if (isa<nn::ReshapeOp>(op) && factors.front() == *factor)
-          number = flatten(n, number, countBehind(rule, factors));
-        else if (factors.size() != 1 || results[index])
+        std::optional<int64_t> behind =
+            isa<nn::ReshapeOp>(op) && factors.front() == *factor
+                ? countBehind(rule, factors,
+                              Importer::shape(op->getResult(index))[dim],
+                              Importer::shape(all[number].mask).front())
+                : std::nullopt;
+        if (behind)
+          number = flatten(n, number, *behind);
+        else if (factors.size() != 1 || isa<nn::ReshapeOp>(op) ||
+                 results[index])
           return refuse("this one takes elements together");
         results[index] = {number, int64_t(dim)};
       }

@@ -62,8 +62,6 @@ public:
                        llvm::ArrayRef<int64_t> shape);
   /// Of rows that are chosen their elements, `factor` for each.
   unsigned flatten(NodeImporter &n, unsigned number, int64_t factor);
-  /// The choice that has been flattened by that factor.
-  std::optional<unsigned> unflatten(unsigned number, int64_t factor) const;
   /// Of what is chosen, in the order in which NonZero names it, those from
   /// `first` on, before `last`.
   unsigned takeRange(NodeImporter &n, unsigned number, int64_t first,
@@ -72,6 +70,9 @@ public:
   /// it names first, and so on. Emits an error and fails if it has none.
   mlir::Value takeFirst(NodeImporter &n, mlir::Value value, int64_t dim,
                         unsigned number);
+  /// A value whose dimension has the places of a choice with these in the order
+  /// in which NonZero names them: row-major in the chooser.
+  mlir::Value sortPlaces(NodeImporter &n, mlir::Value value, Chosen chosen);
   /// How many are chosen before each place, in that order: i64 [places], of no
   /// choice.
   mlir::Value countBefore(NodeImporter &n, unsigned number);
@@ -126,20 +127,32 @@ public:
   /// Of a value into which what is of no choice has come.
   void enter(mlir::Value value, Chosen chosen);
 
-  /// A constant, of integers, that is computed of the numbers of places, as it
-  /// stands for what the run computes of the numbers chosen; `other` is what it
-  /// would be if there were more places, of each choice another number more.
-  void markSize(mlir::Value value, mlir::Value other);
-  bool isSize(mlir::Value value) const { return others.contains(value); }
-  mlir::Value getOther(mlir::Value value) const {
-    return isSize(value) ? others.lookup(value) : value;
-  }
-  int64_t getOtherSize(unsigned number) const;
+  // Sizes that only the run knows (ChosenSizes.cpp).
 
-  /// Of a size and what it would be otherwise, of which choice it is `factor`
-  /// times the number; none of a number that is computed otherwise.
-  std::optional<unsigned> findSize(int64_t size, int64_t other,
-                                   int64_t &factor) const;
+  /// What a size is: a number, and how often the number that each choice
+  /// chooses is in it, by choice; one that is not flattened.
+  using SizeForm = llvm::SmallVector<int64_t, 4>;
+  static bool isNumber(llvm::ArrayRef<int64_t> form) {
+    return llvm::all_of(form.drop_front(), [](int64_t part) { return !part; });
+  }
+  /// How many a choice chooses: of which choice, how often.
+  std::pair<unsigned, int64_t> countOf(unsigned number) const;
+  /// A constant, of integers, that holds what sizes are if all places are
+  /// chosen; `parts` hold their forms, each part of all elements. Null: zeros.
+  void markSize(mlir::Value value, llvm::SmallVector<mlir::Value> parts);
+  bool isSize(mlir::Value value) const { return sizes.contains(value); }
+  /// Its parts; of what is no size it is the number.
+  llvm::ArrayRef<mlir::Value> getParts(const mlir::Value &value) const {
+    auto known = sizes.find(value);
+    return known == sizes.end() ? llvm::ArrayRef(value)
+                                : llvm::ArrayRef(known->second);
+  }
+  /// Of each element of a constant.
+  llvm::SmallVector<SizeForm> getForms(mlir::Value value) const;
+  /// Of which choice a size is `factor` times the number; none of a number that
+  /// is computed otherwise.
+  static std::optional<unsigned> findSize(llvm::ArrayRef<int64_t> form,
+                                          int64_t &factor);
 
   /// What is computed where nothing is chosen has no gradient, but 0 times
   /// infinity is none either. Where what may be infinite there meets what is
@@ -158,8 +171,9 @@ private:
   int suspended = 0;             ///< how often
   llvm::SmallVector<Choice> all; ///< by number
   llvm::DenseMap<mlir::Value, Chosen> found;
-  llvm::DenseMap<mlir::Value, mlir::Value> others; ///< of sizes
-  llvm::DenseSet<mlir::Value> safeIndices;         ///< by makeSafe
+  /// By markSize.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> sizes;
+  llvm::DenseSet<mlir::Value> safeIndices; ///< by makeSafe
   /// What listRowPlaces has made, of masks of these shapes.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> rowPlaces;
   /// Floats that are made of what is of a choice and what is not.

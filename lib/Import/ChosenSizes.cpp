@@ -1,6 +1,7 @@
 // Sizes that only the run knows: of how many elements NonZero chooses. They are
-// followed through the arithmetic of shapes, which folds, by folding it once
-// more for other numbers of places: what comes out otherwise depends on them.
+// followed through the arithmetic of shapes, which folds, as sums of a number
+// and of multiples of how many each choice chooses: what is no such sum is
+// refused.
 
 #include "NodeImporter.h"
 #include "Tensors.h"
@@ -10,32 +11,44 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::import;
 
-/// Numbers so far apart that shapes of one choice and of another differ.
-int64_t Choices::getOtherSize(unsigned number) const {
-  if (all[number].base)
-    return getOtherSize(*all[number].base) * all[number].factor;
-  int64_t places = NodeImporter::shape(all[number].mask).front();
-  return places + 1000003 + 7919 * int64_t(number);
+std::pair<unsigned, int64_t> Choices::countOf(unsigned number) const {
+  const Choice &choice = all[number];
+  return {choice.base.value_or(number), choice.base ? choice.factor : 1};
 }
 
-void Choices::markSize(Value value, Value other) {
-  if (NodeImporter::constantOf(value) != NodeImporter::constantOf(other))
-    others.insert_or_assign(value, other);
+void Choices::markSize(Value value, SmallVector<Value> parts) {
+  auto isZero = [](Value part) {
+    return !part ||
+           llvm::all_of(integerElements(NodeImporter::constantOf(part)),
+                        [](int64_t element) { return element == 0; });
+  };
+  while (parts.size() > 1 && isZero(parts.back()))
+    parts.pop_back();
+  if (parts.size() > 1)
+    sizes.insert_or_assign(value, std::move(parts));
 }
 
-std::optional<unsigned> Choices::findSize(int64_t size, int64_t other,
-                                          int64_t &factor) const {
+SmallVector<Choices::SizeForm> Choices::getForms(Value value) const {
+  int64_t count = cast<RankedTensorType>(value.getType()).getNumElements();
+  ArrayRef<Value> parts = getParts(value);
+  SmallVector<SizeForm> forms(count, SizeForm(parts.size(), 0));
+  for (auto [index, part] : llvm::enumerate(parts))
+    if (part)
+      for (auto [element, number] :
+           llvm::enumerate(integerElements(NodeImporter::constantOf(part))))
+        forms[element][index] = number;
+  return forms;
+}
+
+std::optional<unsigned> Choices::findSize(ArrayRef<int64_t> form,
+                                          int64_t &factor) {
   std::optional<unsigned> one;
-  for (auto [number, choice] : llvm::enumerate(all)) {
-    if (choice.base)
-      continue; // it is the base's as often
-    int64_t places = NodeImporter::shape(choice.mask).front();
-    int64_t times = size % places == 0 ? size / places : 0;
-    if (times < 1 || times * getOtherSize(number) != other)
+  for (auto [index, times] : llvm::enumerate(form)) {
+    if (times == 0)
       continue;
-    if (one)
-      return std::nullopt; // could be of either
-    one = number;
+    if (one || index == 0 || times < 0)
+      return std::nullopt;
+    one = index - 1;
     factor = times;
   }
   return one;
@@ -60,7 +73,10 @@ static Value findCount(NodeImporter &n, Value value) {
     if (number) {
       Value places =
           n.ints(NodeImporter::shape(choices.get(*number).mask).front(), shape);
-      choices.markSize(places, n.ints(choices.getOtherSize(*number), shape));
+      auto [of, factor] = choices.countOf(*number);
+      SmallVector<Value> parts(of + 2);
+      parts.back() = n.ints(factor, shape);
+      choices.markSize(places, std::move(parts));
       return places;
     }
     Operation *op = mask.getDefiningOp();
@@ -102,14 +118,11 @@ NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
   if (!choices.isSize(value))
     return {constantInts(index), std::nullopt};
   Sizes sizes{integerElements(constantOf(value)), std::nullopt};
-  SmallVector<int64_t> others =
-      integerElements(constantOf(choices.getOther(value)));
-  for (auto [dim, size] : llvm::enumerate(sizes.values)) {
-    if (size == others[dim])
+  for (auto [dim, form] : llvm::enumerate(choices.getForms(value))) {
+    if (Choices::isNumber(form))
       continue;
     int64_t factor = 1;
-    std::optional<unsigned> number =
-        choices.findSize(size, others[dim], factor);
+    std::optional<unsigned> number = Choices::findSize(form, factor);
     if (!number || sizes.chosen) {
       error()
           << "expected one size that is the number of elements that NonZero "
@@ -120,76 +133,4 @@ NodeImporter::Sizes NodeImporter::constantSizes(unsigned index) {
                                    static_cast<int64_t>(dim)};
   }
   return sizes;
-}
-
-/// Whether what an op makes of sizes says by other sizes that it depends on
-/// them: sums, products and moves do. A comparison may come out alike for more
-/// places and differ for fewer; only with less than nothing it does not.
-static bool showsSizes(Operation *op, const Choices &choices) {
-  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
-    return reduce.getKind() == nn::ReductionKind::sum ||
-           reduce.getKind() == nn::ReductionKind::prod;
-  if (isa<nn::CastOp>(op))
-    return NodeImporter::element(op->getResult(0)).getIntOrFloatBitWidth() > 1;
-  if (isa<nn::DivOp, nn::GatherOp, nn::GatherNdOp>(op))
-    return !choices.isSize(op->getOperand(1));
-  if (isa<nn::SelectOp>(op))
-    return !choices.isSize(op->getOperand(0));
-  if (isa<nn::CompareOp>(op))
-    return llvm::any_of(op->getOperands(), [](Value operand) {
-      DenseElementsAttr known = NodeImporter::constantOf(operand);
-      return known && llvm::all_of(integerElements(known),
-                                   [](int64_t value) { return value < 0; });
-    });
-  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::NegOp, nn::ReshapeOp,
-             nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, nn::ConcatOp>(op);
-}
-
-/// What is computed of sizes that only the run knows is such a size, or has
-/// nothing to do with them; as a float it is the number itself.
-Value NodeImporter::finishSize(Operation *op) {
-  Choices &choices = graph.choices;
-  auto refuse = [&] {
-    op->erase();
-    error()
-        << "expected the number of elements that NonZero chooses at run "
-           "time to shape a tensor, or to be a float, found it computed "
-           "with as an integer: divide by a sum of the mask, or take a mean";
-    return nullptr;
-  };
-  Value result = op->getResult(0);
-  if (isa<nn::CastOp>(op) && isFloat(result)) {
-    Value size = op->getOperand(0);
-    SmallVector<int64_t> now = integerElements(constantOf(size)),
-                         other = integerElements(
-                             constantOf(choices.getOther(size)));
-    int64_t factor = 1;
-    std::optional<unsigned> number =
-        now.size() == 1 ? choices.findSize(now[0], other[0], factor)
-                        : std::nullopt;
-    if (!number)
-      return refuse();
-    SmallVector<int64_t> own(shape(result));
-    Type type = element(result);
-    op->erase();
-    Value count = choices.count(*this, {*number, 0}, type);
-    return reshape(binary<nn::MulOp>(count, splat({}, type, factor)), own);
-  }
-  bool isOfChosen = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return choices.find(operand).has_value();
-  });
-  if (isOfChosen || !showsSizes(op, choices))
-    return refuse();
-  Operation *twin = op->clone();
-  graph.builder.insert(twin);
-  for (OpOperand &operand : twin->getOpOperands())
-    operand.set(choices.getOther(operand.get()));
-  Value other = transforms::foldOrKeep(graph.builder, twin);
-  if (!other || !constantOf(other))
-    return refuse();
-  result = transforms::foldOrKeep(graph.builder, op);
-  failed |= !result;
-  if (result)
-    choices.markSize(result, other);
-  return result;
 }

@@ -101,16 +101,25 @@ unsigned Choices::flatten(Importer &n, unsigned number, int64_t factor) {
   return add(std::move(made));
 }
 
-std::optional<unsigned> Choices::unflatten(unsigned number,
-                                           int64_t factor) const {
-  return all[number].base && all[number].factor == factor ? all[number].base
-                                                          : std::nullopt;
-}
-
 /// Element i of the result is element order[i].
 static SmallVector<int64_t> pick(ArrayRef<int64_t> from,
                                  ArrayRef<int64_t> order) {
   return llvm::map_to_vector(order, [&](int64_t i) { return from[i]; });
+}
+
+Value Choices::sortPlaces(Importer &n, Value value, Chosen chosen) {
+  const Choice &choice = all[chosen.number];
+  if (!value || llvm::is_sorted(choice.order))
+    return value;
+  SmallVector<int64_t> shape(Importer::shape(value)), apart(shape);
+  SmallVector<int64_t> permutation = llvm::to_vector(
+      llvm::seq<int64_t>(shape.size() + choice.order.size() - 1));
+  apart.erase(apart.begin() + chosen.dim);
+  SmallVector<int64_t> places = pick(choice.shape, choice.order);
+  apart.insert(apart.begin() + chosen.dim, places.begin(), places.end());
+  for (auto [place, dim] : llvm::enumerate(choice.order))
+    permutation[chosen.dim + dim] = chosen.dim + place;
+  return n.reshape(n.transpose(n.reshape(value, apart), permutation), shape);
 }
 
 Value Choices::countBefore(Importer &n, unsigned number) {
@@ -119,13 +128,7 @@ Value Choices::countBefore(Importer &n, unsigned number) {
   Type integer = n.graph.builder.getI64Type();
   ArrayRef<int64_t> shape = choice.shape;
   int64_t places = ShapedType::getNumElements(shape);
-  SmallVector<int64_t> back(choice.order.size());
-  for (auto [place, dim] : llvm::enumerate(choice.order))
-    back[dim] = place;
-  // As NonZero counts: row-major in the chooser.
-  Value line = n.reshape(
-      n.transpose(n.reshape(choice.mask, pick(shape, choice.order)), back),
-      places);
+  Value line = sortPlaces(n, choice.mask, {number, 0});
   line = n.create<nn::CumsumOp>(
       n.cast(line, integer), {n.named("dim", int64_t(0)), n.unit("exclusive")});
   return n.reshape(n.transpose(n.reshape(line, shape), choice.order), places);

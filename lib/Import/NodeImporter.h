@@ -163,6 +163,11 @@ private:
   /// Does again what the exporter did to a parameter.
   mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
   mlir::Value finishSize(mlir::Operation *op);
+  /// The parts of what an op makes of sizes (Choices.h), none of what depends
+  /// on no size; null if it is no size.
+  std::optional<llvm::SmallVector<mlir::Value>> splitSize(mlir::Operation *op);
+  /// A size as a scalar that the run computes.
+  mlir::Value countSize(const Choices::SizeForm &form, mlir::Type type);
   /// A size whose arithmetic has begun with a sum over a mask, before anybody
   /// asked for a size; null: it is none. `depth`: of what asks for it.
   mlir::Value resolveSize(mlir::Value value, int depth = 0);

@@ -213,6 +213,7 @@ static LogicalResult importGatherElements(Importer &n) {
                        << ", found " << indices.getType();
     table = n.slice(table, dim, 0, wanted);
   }
+  indices = n.graph.choices.makeSafe(n, indices, Importer::shape(table)[axis]);
   SmallVector<int64_t> last; // the axis last; its own inverse
   llvm::append_range(last, llvm::seq<int64_t>(rank));
   std::swap(last[axis], last.back());

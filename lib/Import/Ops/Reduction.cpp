@@ -106,6 +106,8 @@ template <bool asOperand> static LogicalResult importLogSumExp(Importer &n) {
 
 static LogicalResult importCumSum(Importer &n) {
   Value x = n.operand(0);
+  if (Importer::element(x).isInteger(1))
+    return n.error() << "expected numbers to add up, found " << x.getType();
   int64_t dim = n.normalizeAxis(n.constantInt(1), Importer::rank(x));
   SmallVector<NamedAttribute> attributes{n.named("dim", dim)};
   if (n.intAttr("exclusive", 0))

@@ -93,15 +93,38 @@ static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
   return writeBox(n, n.operand(0), n.operand(2), *box);
 }
 
-/// Whether it is what exporters make of index_add where ONNX had no word for
-/// it: writes into zeros, which are added to something.
-static bool isWrittenSum(Importer &n) {
-  std::optional<double> table = transforms::getSplatValue(n.operand(0));
-  int64_t adds = 0, others = 0;
+static const onnx::NodeProto *findProducer(Importer &n, StringRef name) {
   for (const onnx::NodeProto &node : n.graph.file.graph().node())
-    if (llvm::is_contained(node.input(), n.node.output(0)))
-      ++(node.op_type() == "Add" ? adds : others);
-  return table && *table == 0 && adds == 1 && others == 0;
+    if (llvm::is_contained(node.output(), name))
+      return &node;
+  return nullptr;
+}
+
+/// Whether it is what exporters make of index_add where ONNX had no word for
+/// it: writes into zeros, which are added to something. The zeros are none that
+/// the model has made: a constant, or as many as the other summand has.
+static bool isWrittenSum(Importer &n) {
+  if (n.node.op_type() != "ScatterElements" ||
+      transforms::getSplatValue(n.operand(0)) != 0.0)
+    return false;
+  const onnx::NodeProto *sum = nullptr;
+  for (const onnx::NodeProto &node : n.graph.file.graph().node())
+    if (llvm::is_contained(node.input(), n.node.output(0))) {
+      if (sum || node.op_type() != "Add")
+        return false;
+      sum = &node;
+    }
+  const onnx::NodeProto *zeros = findProducer(n, n.node.input(0));
+  if (!sum || !zeros)
+    return false;
+  if (zeros->op_type() == "Constant")
+    return true;
+  const onnx::NodeProto *shape = zeros->op_type() == "ConstantOfShape"
+                                     ? findProducer(n, zeros->input(0))
+                                     : nullptr;
+  return shape && shape->op_type() == "Shape" &&
+         shape->input(0) != n.node.output(0) &&
+         llvm::is_contained(sum->input(), shape->input(0));
 }
 
 /// Writes updates [c…, i…, s…] to places [c…, i…] in `width` dimensions of a
@@ -186,6 +209,15 @@ static Value findChosen(Importer &n, Value indices, Value updates) {
   return ofIndices ? choices.findLine(n, indices) : nullptr;
 }
 
+/// Of writes to one place the last stays: in the order in which NonZero names
+/// them, not in that of places.
+static void sortWrites(Importer &n, std::optional<Choices::Chosen> by,
+                       StringRef reduction, ArrayRef<Value *> values) {
+  if (by && reduction == "none")
+    for (Value *value : values)
+      *value = n.graph.choices.sortPlaces(n, *value, *by);
+}
+
 /// result[indices[i…], k…] = updates[i…, k…].
 static LogicalResult importScatterNd(Importer &n) {
   std::string reduction = readReduction(n);
@@ -213,11 +245,13 @@ static LogicalResult importScatterNd(Importer &n) {
   }
   int64_t batches = 0;
   Value chosen = findChosen(n, tuples, updates);
+  auto by = n.graph.choices.find(tuples);
   tuples =
       n.graph.choices.makeSafe(n, tuples, shape.take_front(indices.back()));
   if (n.hasFailed())
     return failure();
   Choices::Suspension suspension(n.graph.choices);
+  sortWrites(n, by, reduction, {&tuples, &updates, &chosen});
   if (chosen)
     chosen = n.broadcast(n.reshape(chosen, Importer::shape(chosen).drop_back()),
                          indices.drop_back());
@@ -273,10 +307,18 @@ static LogicalResult importScatterElements(Importer &n) {
   if (isEmpty(updates))
     return n.finish(table);
   Value chosen = findChosen(n, indices, updates);
+  auto by = n.graph.choices.find(indices);
+  if (by && by->dim != axis)
+    return n.error()
+           << "expected what NonZero chooses at run time to lie along "
+              "the axis of its indices, "
+           << axis << ", found it along dimension " << by->dim
+           << ", where its place is that of the table it goes to";
   indices = n.graph.choices.makeSafe(n, indices, Importer::shape(table)[axis]);
   if (n.hasFailed())
     return failure();
   Choices::Suspension suspension(n.graph.choices);
+  sortWrites(n, by, reduction, {&indices, &updates, &chosen});
   if (DenseElementsAttr known = Importer::constantOf(indices)) {
     SmallVector<int64_t> places =
         findElements(n, known, Importer::shape(table), axis);

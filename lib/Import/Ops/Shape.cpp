@@ -25,22 +25,32 @@ makeSizes(Importer &n, ArrayRef<int64_t> sizes, int64_t first,
   int64_t dim = chosen ? chosen->dim - first : -1;
   if (!result || dim < 0 || dim >= static_cast<int64_t>(sizes.size()))
     return result;
-  SmallVector<int64_t> others(sizes);
-  others[dim] = choices.getOtherSize(chosen->number);
-  choices.markSize(result, build(others));
+  // Linear in the one that is not known.
+  SmallVector<int64_t> none(sizes), once(sizes);
+  auto [of, factor] = choices.countOf(chosen->number);
+  none[dim] = 0;
+  once[dim] = factor;
+  SmallVector<Value> parts(of + 2);
+  parts.front() = build(none);
+  parts.back() = n.binary<nn::SubOp>(build(once), parts.front());
+  choices.markSize(result, std::move(parts));
   return result;
 }
 
 /// A tensor that has a size of a choice from elsewhere is of that choice: all
 /// of its places hold the same, or an error.
-static Value shapeByChoice(Importer &n, Value value,
-                           std::optional<Choices::Chosen> chosen) {
+static Value expandByChoice(Importer &n, Value value,
+                            std::optional<Choices::Chosen> chosen) {
   Choices &choices = n.graph.choices;
-  if (!value || !chosen || choices.find(value))
+  if (!value || !chosen)
     return value;
-  if (!isUniform(value, chosen->dim)) {
-    n.error() << "expected elements that NonZero chooses at run time to take "
-                 "their number, found "
+  auto is = choices.find(value);
+  if (is && is->number == chosen->number && is->dim == chosen->dim)
+    return value;
+  if (is || !isUniform(value, chosen->dim)) {
+    n.error() << "expected a tensor with the number of elements that NonZero "
+                 "chooses at run time as a size to hold these elements, or the "
+                 "same for each of them, found "
               << value.getType();
     return nullptr;
   }
@@ -79,7 +89,8 @@ static LogicalResult importReshape(Importer &n) {
   auto [target, chosen] = n.constantSizes(1);
   bool allowZero = n.intAttr("allowzero", 0);
   int64_t total = cast<RankedTensorType>(x.getType()).getNumElements();
-  int64_t known = 1, open = -1;
+  int64_t known = 1, open = -1, copied = -1;
+  std::optional<Choices::Chosen> own = n.graph.choices.find(x);
   for (auto [index, size] : llvm::enumerate(target)) {
     int64_t dim = index;
     if (size == 0 && !allowZero) {
@@ -88,6 +99,8 @@ static LogicalResult importReshape(Importer &n) {
                          << " copies a dimension that " << x.getType()
                          << " has not";
       size = Importer::shape(x)[dim];
+      if (own && own->dim == dim)
+        copied = dim;
     }
     if (size < -1 || (size == -1 && open >= 0))
       return n.error() << "expected sizes with at most one -1, found ["
@@ -103,7 +116,20 @@ static LogicalResult importReshape(Importer &n) {
   else if (open >= 0 || known != total)
     return n.error() << "cannot reshape " << x.getType() << " to [" << target
                      << "]";
-  return n.finish(shapeByChoice(n, n.reshape(x, target), chosen));
+  Value result = n.reshape(x, target);
+  if (!result || (!own && !chosen))
+    return n.finish(result);
+  // A size that is a number is one, however many are chosen: what depends on
+  // that is the size that is asked for by it, or follows.
+  auto is = n.graph.choices.find(result);
+  int64_t asked = chosen ? chosen->dim : copied >= 0 ? copied : open;
+  if (!is || is->dim != asked || (chosen && is->number != chosen->number))
+    return n.error() << "expected one size of what NonZero chooses at run time "
+                        "to be -1 or its number, and the others numbers, found "
+                        "it in dimension #"
+                     << (is ? is->dim : asked) << " of [" << target
+                     << "], where places stand for what is chosen";
+  return n.finish(result);
 }
 
 static LogicalResult importFlatten(Importer &n) {
@@ -123,6 +149,11 @@ static LogicalResult importSqueeze(Importer &n) {
   if (n.operand(1))
     axes = n.normalizeAxes(n.constantInts(1), Importer::rank(x));
   SmallVector<int64_t> shape;
+  auto chosen = n.graph.choices.find(x);
+  if (chosen && (!n.operand(1) || llvm::is_contained(axes, chosen->dim)))
+    return n.error() << "expected dimensions other than that of what NonZero "
+                        "chooses at run time, which is dropped where one is "
+                        "chosen alone: say which to drop, squeeze(-1)";
   for (auto [index, size] : llvm::enumerate(Importer::shape(x))) {
     int64_t dim = index;
     bool drop = n.operand(1) ? llvm::is_contained(axes, dim) : size == 1;
@@ -173,7 +204,7 @@ static LogicalResult importExpand(Importer &n) {
     if (size == 1)
       size = wanted;
   }
-  return n.finish(shapeByChoice(n, n.broadcast(x, shape), chosen));
+  return n.finish(expandByChoice(n, n.broadcast(x, shape), chosen));
 }
 
 /// Each dimension d becomes (1, d), is repeated to (r, d), and merged.
