@@ -25,6 +25,13 @@ static int64_t elementCount(const onnx::TensorProto &tensor) {
   return count;
 }
 
+/// Whether a file of PyTorch's TorchScript exporter calls an initializer by the
+/// name of a state: what it computes itself has a node's name or a number.
+static bool isNamedState(const OnnxFile &file, StringRef name) {
+  return file.model().producer_name() == "pytorch" && !name.contains("::") &&
+         !name.contains('/') && !llvm::all_of(name, llvm::isDigit);
+}
+
 /// Why float initializers that are no parameter are none.
 static void listConstants(const OnnxFile &file,
                           ArrayRef<SignatureInput> signature,
@@ -51,6 +58,8 @@ static void listConstants(const OnnxFile &file,
       reason = "a buffer in the graph signature";
     else if (use.node->op_type() == "BatchNormalization" && use.operand >= 3)
       reason = "a running statistic of a batch norm";
+    else if (use.node->op_type() == "Dropout")
+      reason = "the ratio of a dropout";
     if (std::optional<TracedCall> call = tracedCall(*use.node))
       for (const TracedArgument &argument : call->arguments)
         if (reason.empty() && buffers.contains(argument.value()))
@@ -59,8 +68,9 @@ static void listConstants(const OnnxFile &file,
   for (auto &[tensor, reason] : reasons) {
     if (reason == "parameter")
       continue;
-    // What it would mean to train one number is nobody's question.
-    if (reason.empty() && signature.empty() && elementCount(*tensor) > 1)
+    // One number is a constant, unless it has been a state of the module.
+    if (reason.empty() && signature.empty() &&
+        (elementCount(*tensor) > 1 || isNamedState(file, tensor->name())))
       table.undecided.push_back(tensor->name());
     table.constants.push_back(
         {tensor->name(),

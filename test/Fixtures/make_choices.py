@@ -155,6 +155,30 @@ class First(nn.Module):
                 + positive[1:5].pow(3).sum() + positive.flatten()[3:].pow(2).mean())
 
 
+class Numbers(nn.Module):
+    """Numbers of several choices added up; slopes that there are only where something is
+    chosen, along what is not of the choice; and of what is written to one place the last
+    that a transposed mask names."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+        self.exponent, self.scale = nn.Parameter(torch.tensor([0.5])), nn.Parameter(torch.tensor([0.25]))
+
+    def forward(self, x, mask):
+        y, line = self.linear(x).reshape(-1, WIDTH), mask.reshape(-1)
+        few, some, many = (y[torch.nonzero(line > bound).squeeze(1)] for bound in (0.8, 0.5, 0.2))
+        mean = (few.sum() + some.pow(2).sum() + many.sum()) / (few.shape[0] + 2 * many.shape[0] + 1)
+        positive = y[torch.nonzero(y[:, 0] > 0).squeeze(1), 0]
+        behind = torch.nonzero(line[:-1] > 0.3).squeeze(1) + 1
+        next_rows = torch.gather(y, 0, behind[:, None].expand(-1, WIDTH))
+        position, sample = torch.where(mask.t() > 0.4)
+        last = torch.zeros(2, dtype=mask.dtype)
+        last[position * 0] = mask[sample, position]
+        return (mean + (positive ** self.exponent).sum() + (self.scale / positive).sum()
+                + next_rows.sigmoid().sum() + (y * last[0]).sum())
+
+
 def cases(g):
     """name: module, inputs, whether the TorchScript exporter writes it."""
     words = (BATCH, LENGTH)
@@ -179,6 +203,8 @@ def cases(g):
         "merged_traced": (Merged, {"x": x, "mask": rows, "features": features}, True),
         "first": (First, {"x": x, "mask": rows}, False),
         "first_traced": (First, {"x": x, "mask": rows}, True),
+        "numbers": (Numbers, {"x": x, "mask": rows}, False),
+        "numbers_traced": (Numbers, {"x": x, "mask": rows}, True),
     }
 
 
@@ -203,6 +229,7 @@ if __name__ == "__main__":
         for key, tensor in inputs.items():
             np.save(FOLDER / name / "inputs" / f"{key}.npy", wide(tensor).numpy())
         steps, parameters = train(module, inputs)
-        expected[name] = {"flags": ["--optimizer", "sgd", "--set", f"optimizer.lr={RATE}"],
+        flags = ["--trainable=exponent", "--trainable=scale"] if name == "numbers_traced" else []
+        expected[name] = {"flags": ["--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *flags],
                           "steps": steps, "parameters": parameters}
     (FOLDER / "expected.json").write_text(json.dumps(expected, separators=(",", ":")) + "\n")

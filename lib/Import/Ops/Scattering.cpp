@@ -100,12 +100,12 @@ static const onnx::NodeProto *findProducer(Importer &n, StringRef name) {
   return nullptr;
 }
 
-/// Whether it is what exporters make of index_add where ONNX had no word for
-/// it: writes into zeros, which are added to something. The zeros are none that
-/// the model has made: a constant, or as many as the other summand has.
+/// Whether it is what exporters make of index_add and of index_put that
+/// accumulates where ONNX had no word for them: writes into zeros, which are
+/// added to something. The zeros are none that the model has made: a constant,
+/// or as many as the other summand has.
 static bool isWrittenSum(Importer &n) {
-  if (n.node.op_type() != "ScatterElements" ||
-      transforms::getSplatValue(n.operand(0)) != 0.0)
+  if (transforms::getSplatValue(n.operand(0)) != 0.0)
     return false;
   const onnx::NodeProto *sum = nullptr;
   for (const onnx::NodeProto &node : n.graph.file.graph().node())
@@ -118,7 +118,7 @@ static bool isWrittenSum(Importer &n) {
   if (!sum || !zeros)
     return false;
   if (zeros->op_type() == "Constant")
-    return true;
+    return n.node.op_type() == "ScatterElements";
   const onnx::NodeProto *shape = zeros->op_type() == "ConstantOfShape"
                                      ? findProducer(n, zeros->input(0))
                                      : nullptr;
