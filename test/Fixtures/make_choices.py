@@ -175,8 +175,10 @@ class Numbers(nn.Module):
         position, sample = torch.where(mask.t() > 0.4)
         last = torch.zeros(2, dtype=mask.dtype)
         last[position * 0] = mask[sample, position]
-        return (mean + (positive ** self.exponent).sum() + (self.scale / positive).sum()
-                + next_rows.sigmoid().sum() + (y * last[0]).sum())
+        chosen = torch.nonzero(line > 0.4).squeeze(1)
+        sums = torch.zeros(3, dtype=y.dtype).index_put(((chosen % 3),), y[chosen, 1], accumulate=True)
+        return (sums.pow(2).sum() + mean + (positive ** self.exponent).sum() + (self.scale / positive).sum()
+                + next_rows.sigmoid().sum() + (y * (last + self.scale)[0]).sum())
 
 
 def cases(g):

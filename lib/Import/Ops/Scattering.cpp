@@ -122,9 +122,18 @@ static bool isWrittenSum(Importer &n) {
   const onnx::NodeProto *shape = zeros->op_type() == "ConstantOfShape"
                                      ? findProducer(n, zeros->input(0))
                                      : nullptr;
-  return shape && shape->op_type() == "Shape" &&
-         shape->input(0) != n.node.output(0) &&
-         llvm::is_contained(sum->input(), shape->input(0));
+  if (!shape || shape->op_type() != "Shape")
+    return false;
+  // A table that is a constant is written anew wherever it is used.
+  auto isConstant = [&](StringRef name) {
+    const onnx::NodeProto *made = findProducer(n, name);
+    return made && made->op_type() == "Constant";
+  };
+  StringRef like = shape->input(0), written = n.node.output(0);
+  return llvm::any_of(sum->input(), [&](StringRef summand) {
+    return summand != written &&
+           (summand == like || (isConstant(summand) && isConstant(like)));
+  });
 }
 
 /// Writes updates [c…, i…, s…] to places [c…, i…] in `width` dimensions of a
@@ -146,7 +155,7 @@ static Value writeAt(Importer &n, Value table, Value places, Value updates,
   llvm::append_range(news, shape.drop_front(batches + width));
   Writes writes{n.reshape(table, flat), n.reshape(places, line),
                 n.reshape(updates, news), n.reshape(chosen, line),
-                isWrittenSum(n)};
+                chosen && isWrittenSum(n)};
   Value written;
   if (reduction == "none")
     written = writeLast(n, writes);
