@@ -43,8 +43,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
           describe(operand);
     return failure();
   };
-  if (!llvm::all_of(operand.dims,
-                    [](const Dim &dim) { return dim.isPlain(); }))
+  if (!llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
     return fail();
   std::vector<RankDigit> digits =
       getDigits(mesh, operand, shapeOf(logical->getOperand(0)),
