@@ -90,8 +90,9 @@ bool isReady() {
       syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0));
   if (file < 0)
     _exit(99);
+  // Six arguments: the last is on the stack, and all of its bytes count.
   auto mapped = syscall(SYS_mmap, nullptr, sizeof(FaultState),
-                        PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+                        PROT_READ | PROT_WRITE, MAP_SHARED, file, 0L);
   syscall(SYS_close, file);
   plan.state = reinterpret_cast<FaultState *>(mapped);
   self = plan.state->processes.fetch_add(1);
