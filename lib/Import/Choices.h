@@ -142,10 +142,10 @@ public:
   void markSize(mlir::Value value, llvm::SmallVector<mlir::Value> parts);
   bool isSize(mlir::Value value) const { return sizes.contains(value); }
   /// Its parts; of what is no size it is the number.
-  llvm::ArrayRef<mlir::Value> getParts(const mlir::Value &value) const {
+  llvm::SmallVector<mlir::Value> getParts(mlir::Value value) const {
     auto known = sizes.find(value);
-    return known == sizes.end() ? llvm::ArrayRef(value)
-                                : llvm::ArrayRef(known->second);
+    return known == sizes.end() ? llvm::SmallVector<mlir::Value>{value}
+                                : known->second;
   }
   /// Of each element of a constant.
   llvm::SmallVector<SizeForm> getForms(mlir::Value value) const;

@@ -30,7 +30,7 @@ void Choices::markSize(Value value, SmallVector<Value> parts) {
 
 SmallVector<Choices::SizeForm> Choices::getForms(Value value) const {
   int64_t count = cast<RankedTensorType>(value.getType()).getNumElements();
-  ArrayRef<Value> parts = getParts(value);
+  SmallVector<Value> parts = getParts(value);
   SmallVector<SizeForm> forms(count, SizeForm(parts.size(), 0));
   for (auto [index, part] : llvm::enumerate(parts))
     if (part)

@@ -125,10 +125,10 @@ std::optional<SmallVector<Value>> NodeImporter::splitSize(Operation *op) {
       Operation *twin = op->clone();
       graph.builder.insert(twin);
       for (OpOperand &operand : twin->getOpOperands()) {
-        ArrayRef<Value> own = choices.getParts(operand.get());
-        Value value = part < own.size() ? own[part] : Value();
         if (asksFor(op, operand.getOperandNumber()))
           continue;
+        SmallVector<Value> own = choices.getParts(operand.get());
+        Value value = part < own.size() ? own[part] : Value();
         operand.set(value ? value : splatLike(operand.get(), 0));
       }
       parts.push_back(transforms::foldOrKeep(graph.builder, twin));
