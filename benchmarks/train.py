@@ -222,6 +222,8 @@ def record(options, what, groups):
         rows = measure(folder, options, **group)
         result["groups"].append({**named, **{k: group[k] for k in ("precision", "ranks")}, "rows": rows})
     cpu = re.sub(r"[^a-z0-9]+", "-", result["machine"]["cpu"].lower().replace("(r)", "")).strip("-")
+    if "avx512f" not in result["machine"]["features"]:  # one name is of several processors
+        cpu += "-avx2"
     harness.write(options.results, f"{options.model if size == 'tiny' else family}-{what}-{cpu}",
                   result, table(result))
 
