@@ -57,10 +57,12 @@ except OSError:
 if shutil.which("clang-tidy-14"):
     config.available_features.add("clang-tidy")
 
-# Whether f32 may be multiplied as bf16 pieces (x86 only, as all of this).
+# Whether f32 may be multiplied as bf16 pieces, and whether oneDNN packs weights (x86 only,
+# as all of this).
 with open("/proc/cpuinfo") as cpuinfo:
-    if "amx_bf16" in cpuinfo.read().split():
-        config.available_features.add("amx")
+    words = cpuinfo.read().split()
+    config.available_features |= {feature for word, feature in (("amx_bf16", "amx"), ("avx512f", "avx512"))
+                                  if word in words}
 
 config.substitutions += [
     ("%models", models),

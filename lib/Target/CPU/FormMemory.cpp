@@ -21,19 +21,20 @@ FormMemory::FormMemory(std::string folder, Cache::Warn warn)
     : cache(std::move(folder), "form", "the forms of products",
             std::move(warn)) {}
 
-std::optional<GemmForm> FormMemory::find(StringRef key,
-                                         ArrayRef<GemmForm> legal) {
+std::optional<GemmForm>
+FormMemory::find(StringRef key, ArrayRef<GemmForm> forms,
+                 function_ref<bool(const GemmForm &)> isLegal) {
   if (auto found = known.find(key); found != known.end())
     return found->second;
   std::optional<std::string> content = cache.find(key);
   if (!content)
     return std::nullopt;
-  const GemmForm *found = llvm::find_if(legal, [&](const GemmForm &form) {
-    return write(key, form) == *content;
+  const GemmForm *found = llvm::find_if(forms, [&](const GemmForm &form) {
+    return write(key, form) == *content && isLegal(form);
   });
-  if (found == legal.end()) {
+  if (found == forms.end()) {
     cache.discard(key,
-                  "one of " + Twine(legal.size()) + " forms of '" + key + "'",
+                  "one of " + Twine(forms.size()) + " forms of '" + key + "'",
                   "'" + StringRef(*content).rtrim() + "'");
     return std::nullopt;
   }

@@ -198,7 +198,12 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
     return getDefaultForm(desc, use);
   std::string key = getKey(desc, use);
   std::vector<GemmForm> candidates = getCandidates(desc, use);
-  if (std::optional<GemmForm> known = memory.find(key, candidates))
+  // oneDNN packs for processors of some kinds only; all else it has everywhere.
+  auto isLegal = [&](const GemmForm &form) {
+    std::unique_ptr<Gemm> made;
+    return !form.packed || Gemm::create(desc, form, 1, made).ok();
+  };
+  if (std::optional<GemmForm> known = memory.find(key, candidates, isLegal))
     return *known;
   // Of a very large product a part is measured, in as many chunks.
   GemmDesc measured = desc;

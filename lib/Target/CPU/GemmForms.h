@@ -25,10 +25,12 @@ struct GemmUse {
 class FormMemory {
 public:
   FormMemory(std::string folder, Cache::Warn warn);
-  /// The form remembered for a product; none if it is not among the `legal`
-  /// ones, which would be an error in every compilation from then on.
+  /// The form remembered for a product; none if it is not among `forms`, or not
+  /// legal on this machine, which would be an error in every compilation from
+  /// then on.
   std::optional<rt::cpu::GemmForm>
-  find(llvm::StringRef key, llvm::ArrayRef<rt::cpu::GemmForm> legal);
+  find(llvm::StringRef key, llvm::ArrayRef<rt::cpu::GemmForm> forms,
+       llvm::function_ref<bool(const rt::cpu::GemmForm &)> isLegal);
   /// Remembers a form that took `seconds` to find.
   void insert(llvm::StringRef key, const rt::cpu::GemmForm &form,
               double seconds);

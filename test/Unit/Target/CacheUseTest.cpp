@@ -85,11 +85,13 @@ TEST(CachedForms, MustBeAmongTheLegalOnes) {
   packed.chunkColumns = 64;
   packed.packed = true;
   other.chunkRows = 9;
-  auto find = [&](const char *key, std::vector<rt::cpu::GemmForm> legal) {
-    return cpu::FormMemory(folder.path, folder.warn()).find(key, legal);
+  auto all = [](const rt::cpu::GemmForm &) { return true; };
+  auto plain = [](const rt::cpu::GemmForm &form) { return !form.packed; };
+  auto find = [&](const char *key, std::vector<rt::cpu::GemmForm> forms) {
+    return cpu::FormMemory(folder.path, folder.warn()).find(key, forms, all);
   };
   cpu::FormMemory memory(folder.path, folder.warn());
-  EXPECT_FALSE(memory.find("p", {rows, packed}));
+  EXPECT_FALSE(memory.find("p", {rows, packed}, all));
   memory.insert("p", packed, 0.5);
   EXPECT_EQ(memory.getMeasured().products, 1);
   EXPECT_EQ(memory.getMeasured().seconds, 0.5);
@@ -104,7 +106,12 @@ TEST(CachedForms, MustBeAmongTheLegalOnes) {
       folder.warnings,
       ElementsAre(HasSubstr("one of 2 forms of 'p', found 'p 1 0 0 64'")));
   EXPECT_FALSE(find("p", {rows, packed})) << "and was thrown away";
-  found = memory.find("p", {rows, packed});
+  found = memory.find("p", {rows, packed}, all);
   ASSERT_TRUE(found) << "but one compilation keeps to its choice";
   EXPECT_TRUE(found->packed);
+  memory.insert("r", packed, 0.5);
+  EXPECT_FALSE(cpu::FormMemory(folder.path, folder.warn())
+                   .find("r", {rows, packed}, plain))
+      << "this machine has no such form";
+  EXPECT_FALSE(find("r", {rows, packed})) << "and was thrown away";
 }
