@@ -90,6 +90,13 @@ LogicalResult NodeImporter::restoreAdditions() {
   return success(!failed);
 }
 
+const onnx::NodeProto *NodeImporter::findProducer(StringRef name) const {
+  for (const onnx::NodeProto &other : graph.file.graph().node())
+    if (llvm::is_contained(other.output(), name))
+      return &other;
+  return nullptr;
+}
+
 SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   Value value = operand(index);
   if (!failed && graph.choices.isSize(value)) {

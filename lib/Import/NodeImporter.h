@@ -56,6 +56,9 @@ public:
   /// The same of an operand with exactly one element.
   int64_t constantInt(unsigned index);
 
+  /// The node of the main graph that makes a value of that name, or null.
+  const onnx::NodeProto *findProducer(llvm::StringRef name) const;
+
   // Attributes; `finish` reports those that nobody asked for.
   const onnx::AttributeProto *attribute(llvm::StringRef name,
                                         onnx::AttributeProto::AttributeType);
@@ -163,8 +166,8 @@ private:
   /// Does again what the exporter did to a parameter.
   mlir::Value repeat(const onnxio::ParameterStep &step, mlir::Value value);
   mlir::Value finishSize(mlir::Operation *op);
-  /// The parts of what an op makes of sizes (Choices.h), none of what depends
-  /// on no size; null if it is no size.
+  /// The parts of what an op makes of sizes (Choices.h); no parts of what comes
+  /// out alike whatever they are; null if it is neither.
   std::optional<llvm::SmallVector<mlir::Value>> splitSize(mlir::Operation *op);
   /// A size as a scalar that the run computes.
   mlir::Value countSize(const Choices::SizeForm &form, mlir::Type type);

@@ -177,7 +177,9 @@ class Numbers(nn.Module):
         last[position * 0] = mask[sample, position]
         chosen = torch.nonzero(line > 0.4).squeeze(1)
         sums = torch.zeros(3, dtype=y.dtype).index_put(((chosen % 3),), y[chosen, 1], accumulate=True)
-        return (sums.pow(2).sum() + mean + (positive ** self.exponent).sum() + (self.scale / positive).sum()
+        based = (self.linear.bias[:3] * 2).index_put(((chosen % 3),), y[chosen, 2], accumulate=True)
+        return (sums.pow(2).sum() + based.pow(2).sum() + mean
+                + (positive ** self.exponent).sum() + (self.scale / positive).sum()
                 + next_rows.sigmoid().sum() + (y * (last + self.scale)[0]).sum())
 
 

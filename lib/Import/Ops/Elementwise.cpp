@@ -72,20 +72,12 @@ template <bool isMax> static LogicalResult importExtreme(Importer &n) {
                        isMax ? Value() : n.operand(1), /*strict=*/false));
 }
 
-/// The node of the main graph that makes operand `index`, or null.
-static const onnx::NodeProto *producerOf(Importer &n, unsigned index) {
-  for (const onnx::NodeProto &other : n.graph.file.graph().node())
-    if (llvm::is_contained(other.output(), n.node.input(index)))
-      return &other;
-  return nullptr;
-}
-
 /// The root of a variance is a standard deviation, whose gradient PyTorch has 0
 /// where it is 0; any other root's is infinite there.
 static LogicalResult importSqrt(Importer &n) {
   auto root = [&](Value x) { return n.unary<nn::SqrtOp>(x); };
   Value x = n.operand(0);
-  const onnx::NodeProto *producer = producerOf(n, 0);
+  const onnx::NodeProto *producer = n.findProducer(n.node.input(0));
   bool deviation =
       producer && isTracedAs(*producer, "var") && isTracedAs(n.node, "sqrt");
   return n.finish(deviation ? zeroAtZero(n, x, root) : root(x));

@@ -93,13 +93,6 @@ static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
   return writeBox(n, n.operand(0), n.operand(2), *box);
 }
 
-static const onnx::NodeProto *findProducer(Importer &n, StringRef name) {
-  for (const onnx::NodeProto &node : n.graph.file.graph().node())
-    if (llvm::is_contained(node.output(), name))
-      return &node;
-  return nullptr;
-}
-
 /// Whether it is what exporters make of index_add and of index_put that
 /// accumulates where ONNX had no word for them: writes into zeros, which are
 /// added to something. The zeros are none that the model has made: a constant,
@@ -114,19 +107,19 @@ static bool isWrittenSum(Importer &n) {
         return false;
       sum = &node;
     }
-  const onnx::NodeProto *zeros = findProducer(n, n.node.input(0));
+  const onnx::NodeProto *zeros = n.findProducer(n.node.input(0));
   if (!sum || !zeros)
     return false;
   if (zeros->op_type() == "Constant")
     return n.node.op_type() == "ScatterElements";
   const onnx::NodeProto *shape = zeros->op_type() == "ConstantOfShape"
-                                     ? findProducer(n, zeros->input(0))
+                                     ? n.findProducer(zeros->input(0))
                                      : nullptr;
   if (!shape || shape->op_type() != "Shape")
     return false;
   // A table that is a constant is written anew wherever it is used.
   auto isConstant = [&](StringRef name) {
-    const onnx::NodeProto *made = findProducer(n, name);
+    const onnx::NodeProto *made = n.findProducer(name);
     return made && made->op_type() == "Constant";
   };
   StringRef like = shape->input(0), written = n.node.output(0);
