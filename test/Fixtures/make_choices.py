@@ -170,9 +170,10 @@ class Numbers(nn.Module):
         few, some, many = (y[torch.nonzero(line > bound).squeeze(1)] for bound in (0.8, 0.5, 0.2))
         mean = (few.sum() + some.pow(2).sum() + many.sum()) / (few.shape[0] + 2 * many.shape[0] + 1)
         positive = y[torch.nonzero(y[:, 0] > 0).squeeze(1), 0]
-        behind = torch.nonzero(line[:-1] > 0.3).squeeze(1) + 1
+        has_next = torch.arange(BATCH * LENGTH) < BATCH * LENGTH - 1
+        behind = torch.nonzero((line > 0.3) & has_next).squeeze(1) + 1
         next_rows = torch.gather(y, 0, behind[:, None].expand(-1, WIDTH))
-        position, sample = torch.where(mask.t() > 0.4)
+        position, sample = torch.where((mask > 0.4).t())
         last = torch.zeros(2, dtype=mask.dtype)
         last[position * 0] = mask[sample, position]
         chosen = torch.nonzero(line > 0.4).squeeze(1)
