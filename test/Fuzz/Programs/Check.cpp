@@ -1,0 +1,284 @@
+// Compiles in one process, evaluates all virtual ranks, and says what came of
+// it.
+
+#include "Check.h"
+
+#include "dialects/Accel/Accel.h"
+#include "dialects/NN/Entry.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Regex.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::fuzz;
+
+static constexpr double kClose = 1e-9;
+/// How far one rank's own results may move when its inputs do by kNudge.
+static constexpr double kNudge = 1e-13, kMoved = 1e-10;
+static constexpr StringLiteral kFirstProof = "dist-verify-equivalence",
+                               kSecondProof = "plan-verify-equivalence";
+
+const char *fuzz::currentPass = "";
+
+StringRef fuzz::stringify(Verdict verdict) {
+  switch (verdict) {
+  case Verdict::right:
+    return "right";
+  case Verdict::reason:
+    return "reason";
+  case Verdict::refused:
+    return "refused";
+  case Verdict::wrong:
+    return "wrong";
+  case Verdict::unstable:
+    return "unstable";
+  }
+  llvm_unreachable("all are named");
+}
+
+std::string Outcome::getKind() const {
+  // Names and numbers are the case's.
+  std::string kind = (stringify(verdict) + ": " + where).str();
+  if (verdict == Verdict::wrong)
+    return kind;
+  kind += ": ";
+  bool quoted = false;
+  for (char c : what) {
+    if (c == '\n')
+      break;
+    quoted ^= c == '\'';
+    if (!quoted && !isdigit(c))
+      kind += c;
+  }
+  return kind;
+}
+
+namespace {
+/// The innermost pass that failed.
+struct NameFailure : PassInstrumentation {
+  explicit NameFailure(std::string &name) : name(name) {}
+  void runBeforePass(Pass *pass, Operation *) override {
+    currentPass = pass->getArgument().data(); // a literal
+  }
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getArgument().str();
+  }
+  std::string &name;
+};
+} // namespace
+
+struct Checker::Run {
+  bool succeeded = false;
+  std::string pass, said;
+
+  bool isProof() const { return pass == kFirstProof || pass == kSecondProof; }
+};
+
+Checker::Checker(const Program &program, uint64_t inputSeed, Sabotage sabotage)
+    : program(program), inputSeed(inputSeed), sabotage(sabotage) {}
+
+Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
+                              StringRef phase) {
+  Run run;
+  ScopedDiagnosticHandler collect(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+            run.said.empty())
+          run.said = diagnostic.str();
+        return success();
+      });
+  driver::RunPhasesPassOptions options;
+  options.to = phase.str();
+  options.train = true;
+  options.loss = "loss";
+  options.optimizer = program.update.optimizer;
+  options.emitGradients = true;
+  options.entries = {"step"};
+  options.settings.assign(program.update.settings.begin(),
+                          program.update.settings.end());
+  llvm::append_range(options.settings, layout.settings);
+  options.mesh = layout.getMesh();
+  options.microBatches = layout.microBatches;
+  if (!layout.schedule.empty())
+    options.schedule = layout.schedule;
+  options.target = "null";
+  PassManager pm(module.getContext());
+  pm.addInstrumentation(std::make_unique<NameFailure>(run.pass));
+  pm.addPass(driver::createRunPhasesPass(options));
+  run.succeeded = mlir::succeeded(pm.run(module));
+  return run;
+}
+
+bool Checker::prepare(Outcome &outcome) {
+  whole = program.module.get().clone();
+  Run run = compile(*whole, Layout(), "train");
+  if (!run.succeeded) {
+    outcome = refuse(run, Layout());
+    return false;
+  }
+  ScopedDiagnosticHandler collect(whole->getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    outcome.what += diagnostic.str();
+                                    return success();
+                                  });
+  auto made = evaluate::makeRandomInputs(*whole, inputSeed);
+  if (succeeded(made)) {
+    inputs = *made;
+    if (succeeded(evaluate::evaluateModule(*whole, inputs, {}, expected)))
+      return true;
+  }
+  outcome.verdict = Verdict::refused;
+  outcome.where = "evaluation on one rank";
+  return false;
+}
+
+Outcome Checker::refuse(const Run &run, const Layout &layout) {
+  Outcome outcome;
+  outcome.where = run.pass;
+  outcome.what = run.said;
+  const Reason *reason =
+      run.isProof() ? nullptr : findReason(run.said, program);
+  outcome.verdict = reason ? Verdict::reason : Verdict::refused;
+  if (reason)
+    outcome.reason = reason->name;
+  return outcome;
+}
+
+/// The largest difference of two tensors, relative to what is in the expected
+/// one, and to what gradients are altogether.
+static double findDifference(Tensor found, const Tensor &wanted, double floor) {
+  if (found.getShape() != wanted.getShape()) {
+    // States are padded at their ends.
+    if (found.getRank() != wanted.getRank())
+      return INFINITY;
+    for (int64_t dim = 0; dim < found.getRank(); ++dim)
+      if (found.getDimSize(dim) < wanted.getDimSize(dim))
+        return INFINITY;
+    found =
+        found.strided(wanted.getShape(), getRowMajorStrides(found.getShape()));
+  }
+  double size = floor, largest = 0;
+  for (int64_t at = 0; at < wanted.getNumElements(); ++at)
+    if (std::isfinite(wanted.asDouble(at)))
+      size = std::max(size, std::abs(wanted.asDouble(at)));
+  for (int64_t at = 0; at < wanted.getNumElements(); ++at) {
+    double a = found.asDouble(at), b = wanted.asDouble(at);
+    if (a == b || (std::isnan(a) && std::isnan(b)))
+      continue;
+    largest = std::max(largest, std::isfinite(a - b) ? std::abs(a - b)
+                                                     : double(INFINITY));
+  }
+  return largest / size;
+}
+
+/// The name and difference of the value that differs most.
+static std::pair<std::string, double>
+findLargest(const evaluate::TensorsByName &found,
+            const evaluate::TensorsByName &expected) {
+  double norm = 0;
+  if (auto it = expected.find("grad_norm"); it != expected.end())
+    norm = it->second.asDouble(0);
+  double floor = std::isfinite(norm) ? std::max(1e-3, 1e-4 * norm) : 1e-3;
+  std::pair<std::string, double> largest;
+  SmallVector<StringRef> names = llvm::to_vector(expected.keys());
+  llvm::sort(names);
+  for (StringRef name : names) {
+    auto it = found.find(name);
+    double difference =
+        it == found.end()
+            ? INFINITY
+            : findDifference(it->second, expected.find(name)->second, floor);
+    if (difference > largest.second)
+      largest = {name.str(), difference};
+  }
+  return largest;
+}
+
+bool Checker::isUnstable() {
+  if (unstable)
+    return *unstable;
+  evaluate::TensorsByName moved = inputs, results;
+  Random random(inputSeed);
+  for (auto state : whole->getOps<nn::StateOp>())
+    if (auto elements = dyn_cast<ElementsAttr>(state.getInit()))
+      if (FailureOr<Tensor> tensor = Tensor::fromElements(elements);
+          succeeded(tensor) && tensor->isFloat())
+        moved[("@" + state.getSymName()).str()] = *tensor;
+  for (auto &entry : moved)
+    if (entry.second.isFloat())
+      for (double &number : entry.second.mutableFloats())
+        number += kNudge * (double(random.below(2001)) / 1000 - 1) *
+                  (1 + std::abs(number));
+  ScopedDiagnosticHandler quiet(whole->getContext(),
+                                [](Diagnostic &) { return success(); });
+  unstable = failed(evaluate::evaluateModule(*whole, moved, {}, results)) ||
+             !(findLargest(results, expected).second <= kMoved);
+  return *unstable;
+}
+
+Outcome Checker::compare(ModuleOp module, StringRef phase) {
+  Outcome outcome;
+  evaluate::TensorsByName found;
+  std::string said;
+  ScopedDiagnosticHandler collect(module.getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (said.empty())
+                                      said = diagnostic.str();
+                                    return success();
+                                  });
+  evaluate::InterpreterOptions options;
+  options.interleavings = 1;
+  if (failed(evaluate::evaluateModule(module, inputs, options, found))) {
+    outcome.verdict = Verdict::wrong;
+    outcome.where = phase.str();
+    outcome.what = said;
+  } else {
+    evaluate::sumTerms(module, found);
+    auto [name, difference] = findLargest(found, expected);
+    if (difference <= kClose)
+      return outcome;
+    outcome.verdict = Verdict::wrong;
+    outcome.where = phase.str();
+    outcome.what =
+        llvm::formatv("'{0}' differs by {1:e3}", name, difference).str();
+  }
+  if (isUnstable())
+    outcome.verdict = Verdict::unstable;
+  return outcome;
+}
+
+Outcome Checker::check(const Layout &layout) {
+  OwningOpRef<ModuleOp> module(program.module.get().clone());
+  Outcome result;
+  for (auto [phase, name] :
+       {std::pair(Phase::Local, "local"), std::pair(Phase::Plan, "plan")}) {
+    Run run = compile(*module, layout, name);
+    if (!run.succeeded && !run.isProof())
+      // What a proof has refused may be more than later passes take.
+      return result.verdict == Verdict::right ? refuse(run, layout) : result;
+    // The last pass but for one that changes nothing: its program stands.
+    if (!run.succeeded)
+      setPhase(*module, phase);
+    Outcome computed = compare(*module, name);
+    if (run.succeeded || sabotage.ignoreProofs) {
+      if (computed.verdict != Verdict::right)
+        return computed;
+      continue;
+    }
+    Outcome refused = refuse(run, layout);
+    refused.isRight = computed.verdict == Verdict::right;
+    if (!refused.isRight)
+      refused.what += "\nand it is not right: " + computed.what;
+    if (result.verdict == Verdict::right)
+      result = refused;
+    if (!refused.isRight)
+      return result;
+  }
+  return result;
+}

@@ -1,0 +1,87 @@
+// Holds a program in a layout against itself on one rank.
+
+#ifndef ACCEL_TEST_FUZZ_PROGRAMS_CHECK_H
+#define ACCEL_TEST_FUZZ_PROGRAMS_CHECK_H
+
+#include "Program.h"
+#include "lib/Evaluate/Interpreter.h"
+
+namespace accel::fuzz {
+
+enum class Verdict {
+  right,    ///< computed, and the same as on one rank
+  reason,   ///< refused, by a sentence of the table
+  refused,  ///< refused, and not by one
+  wrong,    ///< computed, and something else
+  unstable, ///< something else, as one rank's is if its inputs change a little
+};
+llvm::StringRef stringify(Verdict verdict);
+
+struct Outcome {
+  Verdict verdict = Verdict::right;
+  /// The pass that refused, and what it said; or the value that differs, and
+  /// how.
+  std::string where, what;
+  /// Of what a proof refused: whether what it refused is right.
+  bool isRight = false;
+  /// Of a reason: its row in the table.
+  std::string reason;
+
+  /// What failures of one kind have in common.
+  std::string getKind() const;
+};
+
+/// The pass that runs, for whoever has to say where it has crashed.
+extern const char *currentPass;
+
+/// For tests of this instrument.
+struct Sabotage {
+  /// Changes one thing of each rank's program, by this seed.
+  std::optional<unsigned> changeLocal;
+  /// Takes no proof's word.
+  bool ignoreProofs = false;
+};
+
+class Checker {
+public:
+  Checker(const Program &program, uint64_t inputSeed, Sabotage sabotage = {});
+
+  /// What one rank computes: false, and an outcome, if it computes nothing.
+  bool prepare(Outcome &outcome);
+  Outcome check(const Layout &layout);
+  /// Whether gradients are what finite differences of the loss say. Empty: yes,
+  /// or the loss has none here; else what differs.
+  std::string checkGradients();
+
+private:
+  struct Run; // of the passes, with what they said
+
+  Run compile(mlir::ModuleOp module, const Layout &layout,
+              llvm::StringRef phase);
+  Outcome refuse(const Run &run, const Layout &layout);
+  Outcome compare(mlir::ModuleOp module, llvm::StringRef phase);
+  bool isUnstable();
+
+  const Program &program;
+  uint64_t inputSeed;
+  Sabotage sabotage;
+  mlir::OwningOpRef<mlir::ModuleOp> whole; ///< in phase `train`, on one rank
+  evaluate::TensorsByName inputs, expected;
+  std::optional<bool> unstable;
+};
+
+/// Why a sentence is a reason: a row of the table of legitimate refusals. Null
+/// if there is none.
+struct Reason {
+  const char *name;
+  const char *pattern; ///< of the sentence
+  const char *why;
+  /// Only for programs in which samples meet.
+  bool ofMixedRows;
+};
+const Reason *findReason(llvm::StringRef sentence, const Program &program);
+llvm::ArrayRef<Reason> getReasons();
+
+} // namespace accel::fuzz
+
+#endif // ACCEL_TEST_FUZZ_PROGRAMS_CHECK_H

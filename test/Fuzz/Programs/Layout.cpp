@@ -1,0 +1,190 @@
+// Random layouts, and their flags.
+
+#include "Layout.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace accel;
+using namespace accel::fuzz;
+using llvm::StringRef;
+
+int64_t Layout::sizeOf(StringRef axis) const {
+  for (const Axis &each : axes)
+    if (each.name == axis)
+      return each.size;
+  return 1;
+}
+
+int64_t Layout::countRanks() const {
+  int64_t count = 1;
+  for (const Axis &axis : axes)
+    count *= axis.size;
+  return count;
+}
+
+int64_t Layout::countParts() const {
+  return microBatches * sizeOf("dp_replicate") * sizeOf("dp_shard") *
+         sizeOf("ep");
+}
+
+std::string Layout::getMesh() const {
+  std::string text;
+  for (const Axis &axis : axes)
+    text +=
+        (text.empty() ? "" : ",") + axis.name + "=" + std::to_string(axis.size);
+  return text;
+}
+
+static void append(std::string &text, const llvm::Twine &flag) {
+  text += (text.empty() ? "" : " ") + flag.str();
+}
+
+std::string Layout::getFlags() const {
+  std::string text;
+  if (!axes.empty())
+    append(text, "--mesh " + getMesh());
+  if (microBatches > 1)
+    append(text, "--micro-batches " + llvm::Twine(microBatches));
+  if (!schedule.empty())
+    append(text, "--schedule " + schedule);
+  for (const std::string &setting : settings)
+    append(text, "--set " + setting);
+  return text;
+}
+
+std::string Update::getFlags() const {
+  std::string text = "--optimizer " + optimizer;
+  for (const std::string &setting : settings)
+    append(text, "--set " + setting);
+  return text;
+}
+
+Update fuzz::makeUpdate(Random &random) {
+  Update update;
+  switch (random.below(8)) {
+  case 0:
+    update.optimizer = "adamw";
+    update.settings = {"optimizer.lr=0.1", "optimizer.eps=0.01"};
+    break;
+  case 1:
+    update.settings = {"optimizer.lr=0.5", "optimizer.momentum=0.9",
+                       "optimizer.weight_decay=0.01"};
+    break;
+  default:
+    break;
+  }
+  if (random.chance(25))
+    update.settings.push_back("gradient_clipping=0.5");
+  return update;
+}
+
+/// A random factorisation of a number of ranks over axes.
+static std::vector<Layout::Axis> makeAxes(Random &random) {
+  static const StringRef names[] = {
+      "dp_shard", "dp_shard", "dp_shard", "dp_replicate", "dp_replicate", "tp",
+      "tp",       "cp",       "cp",       "sp",           "ep",           "pp"};
+  int64_t ranks = random.pick<int64_t>({2, 2, 2, 3, 4, 4, 4, 6, 8, 8});
+  std::vector<Layout::Axis> axes;
+  while (ranks > 1) {
+    int64_t size = ranks % 2 == 0 ? 2 : 3;
+    while (ranks % (size * 2) == 0 && random.chance(35))
+      size *= 2;
+    StringRef name = names[random.below(std::size(names))];
+    auto found = llvm::find_if(
+        axes, [&](const Layout::Axis &axis) { return axis.name == name; });
+    if (found != axes.end())
+      found->size *= size;
+    else
+      axes.push_back({name.str(), size});
+    ranks /= size;
+  }
+  return axes;
+}
+
+static std::string makeSchedule(Random &random, const Layout &layout) {
+  if (layout.sizeOf("pp") > 1)
+    return random.pick({"", "gpipe", "1f1b", "eager-1f1b", "interleaved:2",
+                        "zb-h1", "zb-h2", "zbv", "dualpipev", "auto"});
+  if (layout.microBatches > 1 && random.chance(25))
+    return random.chance(50) ? "gpipe" : "1f1b:2";
+  return "";
+}
+
+static Layout makeAny(Random &random) {
+  Layout layout;
+  if (random.chance(92))
+    layout.axes = makeAxes(random);
+  layout.microBatches = random.pick<int64_t>({1, 1, 1, 1, 2, 2, 3, 4});
+  layout.schedule = makeSchedule(random, layout);
+  int64_t shards = layout.sizeOf("dp_shard");
+  int64_t sequences = layout.sizeOf("cp") * layout.sizeOf("sp");
+  int64_t stage = shards > 1      ? random.between(1, 3)
+                  : sequences > 1 ? random.pick<int64_t>({0, 3})
+                                  : 0;
+  auto set = [&](const char *name, llvm::Twine value) {
+    layout.settings.push_back((name + ("=" + value)).str());
+  };
+  if (stage)
+    set("zero_stage", llvm::Twine(stage));
+  if (stage == 3 && random.chance(20))
+    set("zero.gather_once", "true");
+  if (stage == 3 && shards >= 4 && sequences == 1 && random.chance(20))
+    set("zero.hpz_partition_size", "2");
+  if (layout.sizeOf("tp") > 1 && random.chance(30))
+    set("sequence_parallelism", "true");
+  if (layout.sizeOf("tp") > 1 && random.chance(15))
+    set("tp.vocabulary", "false");
+  if (layout.sizeOf("cp") > 1 && random.chance(50))
+    set("cp.strategy", "ring");
+  return layout;
+}
+
+Layout fuzz::makeLayout(Random &random, Sizes sizes) {
+  bool fits = random.chance(96);
+  Layout layout;
+  for (int attempt = 0; attempt < 200; ++attempt) {
+    layout = makeAny(random);
+    int64_t sequences = layout.sizeOf("cp") * layout.sizeOf("sp");
+    if (!fits || (sizes.rows % layout.countParts() == 0 &&
+                  sizes.length % sequences == 0))
+      break;
+  }
+  return layout;
+}
+
+llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
+                                     Layout &layout) {
+  update.settings.clear();
+  layout = Layout();
+  llvm::SmallVector<StringRef> words;
+  llvm::SplitString(text, words);
+  for (size_t at = 0; at + 1 < words.size(); at += 2) {
+    StringRef flag = words[at], value = words[at + 1];
+    if (flag == "--mesh") {
+      llvm::SmallVector<StringRef> axes;
+      value.split(axes, ',');
+      for (StringRef axis : axes) {
+        auto [name, number] = axis.split('=');
+        int64_t size;
+        if (number.getAsInteger(10, size))
+          return llvm::failure();
+        layout.axes.push_back({name.str(), size});
+      }
+    } else if (flag == "--micro-batches") {
+      if (value.getAsInteger(10, layout.microBatches))
+        return llvm::failure();
+    } else if (flag == "--schedule") {
+      layout.schedule = value.str();
+    } else if (flag == "--optimizer") {
+      update.optimizer = value.str();
+    } else if (flag == "--set") {
+      bool ofUpdate = value.starts_with("optimizer.") ||
+                      value.starts_with("gradient_clipping");
+      (ofUpdate ? update.settings : layout.settings).push_back(value.str());
+    } else {
+      return llvm::failure();
+    }
+  }
+  return llvm::success(words.size() % 2 == 0);
+}

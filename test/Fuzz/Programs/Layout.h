@@ -1,0 +1,60 @@
+// How a training step is laid out: what acc-opt's flags say of it.
+
+#ifndef ACCEL_TEST_FUZZ_PROGRAMS_LAYOUT_H
+#define ACCEL_TEST_FUZZ_PROGRAMS_LAYOUT_H
+
+#include "Random.h"
+#include "lib/Driver/Passes.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace accel::fuzz {
+
+struct Layout {
+  struct Axis {
+    std::string name;
+    int64_t size;
+  };
+  std::vector<Axis> axes;
+  int64_t microBatches = 1;
+  std::string schedule;              ///< empty: the default
+  std::vector<std::string> settings; ///< `--set`
+
+  /// As acc-opt takes them; "" of one rank.
+  std::string getFlags() const;
+  std::string getMesh() const;
+  int64_t countRanks() const;
+  int64_t sizeOf(llvm::StringRef axis) const;
+  /// Into how many parts the batch is cut, of micro-batches and ranks.
+  int64_t countParts() const;
+};
+
+/// What a random layout has to fit.
+struct Sizes {
+  int64_t rows = 1, length = 1;
+};
+
+/// Up to eight ranks, every axis, ZeRO stage and schedule; seldom one that the
+/// sizes do not fit.
+Layout makeLayout(Random &random, Sizes sizes);
+
+/// A step's optimizer, by flags.
+struct Update {
+  std::string optimizer = "sgd";
+  std::vector<std::string> settings = {"optimizer.lr=1"};
+
+  std::string getFlags() const;
+};
+Update makeUpdate(Random &random);
+
+/// Reads what `getFlags` of both wrote. Fails on any other flag.
+llvm::LogicalResult parseFlags(llvm::StringRef text, Update &update,
+                               Layout &layout);
+
+} // namespace accel::fuzz
+
+#endif // ACCEL_TEST_FUZZ_PROGRAMS_LAYOUT_H

@@ -1,0 +1,277 @@
+// accel-fuzz-programs: random training steps, each in random layouts, held
+// against one rank. docs/Fuzzing.md says how to read what it prints.
+
+#include "Shrink.h"
+#include "Trial.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::fuzz;
+namespace cl = llvm::cl;
+
+namespace {
+cl::OptionCategory category("accel-fuzz-programs options");
+cl::opt<uint64_t> seed("seed", cl::init(1), cl::desc("Of programs and layouts"),
+                       cl::cat(category));
+cl::opt<uint64_t> first("first", cl::init(0),
+                        cl::desc("The first program's number"),
+                        cl::cat(category));
+cl::opt<uint64_t> programs("programs", cl::init(100), cl::desc("How many"),
+                           cl::cat(category));
+cl::opt<unsigned> layouts("layouts", cl::init(3), cl::desc("Of each program"),
+                          cl::cat(category));
+cl::opt<unsigned> jobs("jobs", cl::init(1), cl::desc("Processes at once"),
+                       cl::cat(category));
+cl::opt<unsigned> timeout("timeout", cl::init(60),
+                          cl::desc("Seconds for a program in a layout"),
+                          cl::cat(category));
+cl::opt<unsigned> gradientsEvery(
+    "gradients-every", cl::init(10),
+    cl::desc("Hold each so many programs' gradients against finite "
+             "differences; 0: none"),
+    cl::cat(category));
+cl::opt<bool> shrinks("shrink",
+                      cl::desc("Make the first failure of each kind "
+                               "small"),
+                      cl::cat(category));
+cl::opt<unsigned> attempts("attempts", cl::init(600),
+                           cl::desc("How many smaller programs are tried"),
+                           cl::cat(category));
+cl::opt<std::string> findings("findings", cl::value_desc("folder"),
+                              cl::desc("Where to write a file per kind of "
+                                       "failure"),
+                              cl::cat(category));
+cl::opt<std::string> check("check", cl::value_desc("file.mlir"),
+                           cl::desc("Try this program, as --findings wrote "
+                                    "it, and nothing else"),
+                           cl::cat(category));
+cl::opt<int64_t> printed("print", cl::init(-1), cl::value_desc("number"),
+                         cl::desc("Print this program and its layouts"),
+                         cl::cat(category));
+cl::opt<std::string> json("json", cl::value_desc("file"),
+                          cl::desc("Write the summary as JSON"),
+                          cl::cat(category));
+
+/// Failures of one kind.
+struct Kind {
+  unsigned count = 0, right = 0;
+  Result example;
+};
+
+TrialOptions getOptions() {
+  TrialOptions options;
+  options.seed = seed;
+  options.first = first;
+  options.programs = programs;
+  options.layouts = layouts;
+  options.jobs = std::max(1u, jobs.getValue());
+  options.timeout = timeout;
+  options.gradientsEvery = gradientsEvery;
+  return options;
+}
+
+std::string slugOf(StringRef kind) {
+  std::string slug;
+  for (char c : kind) {
+    if (isalnum(c))
+      slug += char(tolower(c));
+    else if (!slug.empty() && slug.back() != '-')
+      slug += '-';
+    if (slug.size() >= 70)
+      break;
+  }
+  return StringRef(slug).rtrim('-').str();
+}
+
+std::string describe(const Result &result) {
+  std::string text =
+      llvm::formatv("seed {0} program {1} layout {2}\n{3}: {4}: {5}\n",
+                    seed.getValue(), result.program, result.layout,
+                    result.verdict, result.outcome.where, result.outcome.what)
+          .str();
+  if (result.verdict == "refused")
+    text += result.outcome.isRight ? "what was refused is right\n" : "";
+  return text;
+}
+
+/// The text of a failing program, made small if that is asked for.
+std::string reproduce(const Result &result) {
+  auto context = makeContext();
+  TrialOptions options = getOptions();
+  Program program = makeProgram(context.get(), seed, result.program);
+  Layout layout;
+  if (result.layout >= 0)
+    layout = makeLayouts(program, seed, result.program, layouts)[result.layout];
+  std::string kind = result.getKind(), comment = describe(result);
+  // Inputs' seed is the program's number, and tryOne's programs are number 0.
+  options.seed = seed + result.program;
+  if (shrinks) {
+    Result last = result;
+    shrink(program, layout, attempts,
+           [&](const Program &smaller, const Layout &simpler) {
+             Result now = tryOne(smaller, simpler, result.layout, options);
+             bool fails = now.getKind() == kind;
+             if (fails)
+               last = now;
+             return fails;
+           });
+    comment = describe(result) + "made small: " + last.outcome.what + "\n";
+  }
+  comment += llvm::formatv("accel-fuzz-programs --seed {0} --check FILE\n",
+                           options.seed)
+                 .str();
+  return print(program, layout, comment);
+}
+
+void writeFinding(const Result &result, unsigned number) {
+  std::string text = reproduce(result);
+  if (findings.empty()) {
+    llvm::outs() << text << "\n";
+    return;
+  }
+  llvm::sys::fs::create_directories(findings);
+  SmallString<128> path(findings);
+  llvm::sys::path::append(
+      path, llvm::formatv("{0,0+3}-{1}.txt", number, slugOf(result.getKind())));
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  file << text;
+}
+
+int checkFile() {
+  auto buffer = llvm::MemoryBuffer::getFile(check);
+  if (!buffer) {
+    llvm::errs() << "cannot read '" << check
+                 << "': " << buffer.getError().message() << "\n";
+    return 1;
+  }
+  auto context = makeContext();
+  Layout layout;
+  Program program = parse((*buffer)->getBuffer(), layout, context.get());
+  if (!program.module)
+    return 1;
+  bool failed = false;
+  for (int what : {0, -2}) {
+    Result result = tryOne(program, layout, what, getOptions());
+    failed |= result.isFailure();
+    llvm::outs() << (what ? "gradients: " : "layout: ") << result.verdict << " "
+                 << result.outcome.where << " " << result.outcome.what
+                 << (result.verdict == "refused" && result.outcome.isRight
+                         ? " (what was refused is right)"
+                         : "")
+                 << "\n";
+  }
+  return failed;
+}
+
+void printProgram() {
+  auto context = makeContext();
+  Program program = makeProgram(context.get(), seed, printed);
+  for (const Layout &layout : makeLayouts(program, seed, printed, layouts))
+    llvm::outs() << "// layout: " << layout.getFlags() << "\n";
+  llvm::outs() << print(program, Layout());
+}
+} // namespace
+
+int main(int argc, char **argv) {
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "accel-fuzz-programs: random training steps in random "
+      "layouts, held against one rank\n");
+  if (!check.empty())
+    return checkFile();
+  if (printed >= 0) {
+    printProgram();
+    return 0;
+  }
+  std::map<std::string, unsigned> verdicts, reasons;
+  std::map<std::string, Kind> kinds;
+  unsigned tried = 0, rightButRefused = 0, numFindings = 0;
+  double longest = 0;
+  Result slowest;
+  auto start = std::chrono::steady_clock::now();
+  runTrial(getOptions(), [&](const Result &result) {
+    if (result.layout >= 0)
+      ++tried;
+    if (result.layout >= 0 || result.isFailure())
+      ++verdicts[result.verdict];
+    if (result.verdict == "reason" && result.layout >= 0)
+      ++reasons[result.outcome.reason];
+    if (result.seconds > longest) {
+      longest = result.seconds;
+      slowest = result;
+    }
+    if (!result.isFailure())
+      return;
+    rightButRefused += result.outcome.isRight;
+    Kind &kind = kinds[result.getKind()];
+    kind.right += result.outcome.isRight;
+    if (kind.count++ == 0) {
+      kind.example = result;
+      if (!findings.empty() || shrinks)
+        writeFinding(result, ++numFindings);
+    }
+  });
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  llvm::outs() << llvm::formatv(
+      "seed {0}: {1} programs from {2} on, {3} layouts tried, {4:f1} s "
+      "({5:f1} ms each), the longest {6:f2} s (program {7})\n\n",
+      seed.getValue(), programs.getValue(), first.getValue(), tried, seconds,
+      1e3 * seconds / std::max(1u, tried), longest, slowest.program);
+  llvm::outs() << "| verdict | |\n|---|---|\n";
+  for (auto &[name, count] : verdicts)
+    llvm::outs() << "| " << name << " | " << count << " |\n";
+  llvm::outs() << "| refused though right | " << rightButRefused << " |\n\n";
+  llvm::outs() << "| reason | |\n|---|---|\n";
+  for (auto &[name, count] : reasons)
+    llvm::outs() << "| " << name << " | " << count << " |\n";
+  llvm::outs() << "\n| failure | | right | the first |\n|---|---|---|---|\n";
+  std::vector<std::pair<std::string, Kind>> sorted(kinds.begin(), kinds.end());
+  llvm::sort(sorted,
+             [](auto &a, auto &b) { return a.second.count > b.second.count; });
+  llvm::json::Array rows;
+  for (auto &[name, kind] : sorted) {
+    llvm::outs() << llvm::formatv("| {0} | {1} | {2} | program {3}: `{4}` |\n",
+                                  name, kind.count, kind.right,
+                                  kind.example.program, kind.example.flags);
+    rows.push_back(
+        llvm::json::Object{{"kind", llvm::json::fixUTF8(name)},
+                           {"count", kind.count},
+                           {"right", kind.right},
+                           {"program", int64_t(kind.example.program)},
+                           {"layout", kind.example.layout},
+                           {"flags", kind.example.flags}});
+  }
+  if (!json.empty()) {
+    std::error_code error;
+    llvm::raw_fd_ostream file(json, error);
+    llvm::json::Object counts, byReason;
+    for (auto &[name, count] : verdicts)
+      counts[name] = count;
+    for (auto &[name, count] : reasons)
+      byReason[name] = count;
+    file << llvm::json::Value(
+                llvm::json::Object{{"seed", int64_t(seed)},
+                                   {"programs", int64_t(programs)},
+                                   {"first", int64_t(first)},
+                                   {"tried", tried},
+                                   {"seconds", seconds},
+                                   {"verdicts", std::move(counts)},
+                                   {"refused_though_right", rightButRefused},
+                                   {"reasons", std::move(byReason)},
+                                   {"failures", std::move(rows)}})
+         << "\n";
+  }
+  return kinds.empty() ? 0 : 1;
+}

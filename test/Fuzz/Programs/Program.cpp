@@ -1,0 +1,84 @@
+// Programs by seed, and as text.
+
+#include "Program.h"
+
+#include "Model.h"
+#include "mlir/Parser/Parser.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::fuzz;
+
+static constexpr StringLiteral kFlags = "// flags: ",
+                               kKeepsRows = "// rows: apart";
+
+Program Program::clone() const {
+  Program copy;
+  copy.module = module.get().clone();
+  copy.keepsRows = keepsRows;
+  copy.update = update;
+  copy.sizes = sizes;
+  return copy;
+}
+
+Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
+                          uint64_t number) {
+  Random random(seed, number);
+  Program program;
+  program.keepsRows = random.chance(55);
+  GraphBuilder builder(context, random);
+  Model model(builder, program.keepsRows);
+  program.module = model.build();
+  program.update = makeUpdate(random);
+  program.sizes = {model.rows, model.length};
+  return program;
+}
+
+std::vector<Layout> fuzz::makeLayouts(const Program &program, uint64_t seed,
+                                      uint64_t number, unsigned count) {
+  Random random(~seed, number);
+  std::vector<Layout> layouts;
+  for (unsigned each = 0; each < count; ++each)
+    layouts.push_back(makeLayout(random, program.sizes));
+  return layouts;
+}
+
+std::string fuzz::print(const Program &program, const Layout &layout,
+                        StringRef comment) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  SmallVector<StringRef> lines;
+  comment.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef line : lines)
+    stream << "// " << line << "\n";
+  stream << kFlags << program.update.getFlags();
+  if (std::string flags = layout.getFlags(); !flags.empty())
+    stream << " " << flags;
+  stream << "\n";
+  if (program.keepsRows)
+    stream << kKeepsRows << "\n";
+  OpPrintingFlags flags;
+  flags.elideLargeElementsAttrs(1 << 20);
+  program.module.get()->print(stream, flags);
+  stream << "\n";
+  return text;
+}
+
+Program fuzz::parse(StringRef text, Layout &layout, MLIRContext *context) {
+  Program program;
+  SmallVector<StringRef> lines;
+  text.split(lines, '\n');
+  for (StringRef line : lines) {
+    if (line.consume_front(kFlags)) {
+      if (failed(parseFlags(line, program.update, layout))) {
+        llvm::errs() << "expected flags that this tool writes, found '" << line
+                     << "'\n";
+        return program;
+      }
+    } else if (line == kKeepsRows) {
+      program.keepsRows = true;
+    }
+  }
+  program.module = parseSourceString<ModuleOp>(text, context);
+  return program;
+}

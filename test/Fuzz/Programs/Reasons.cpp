@@ -1,0 +1,39 @@
+// The table of legitimate refusals. A refusal that has no row is a finding.
+
+#include "Check.h"
+
+#include "llvm/Support/Regex.h"
+
+using namespace accel;
+using namespace accel::fuzz;
+
+static constexpr Reason kReasons[] = {
+    {"batch does not divide", "dimension 0 of size [0-9]+ cannot be split",
+     "ranks and micro-batches have as many samples each", false},
+    {"samples meet in micro-batches", "needs the samples of all micro-batches",
+     "a micro-batch is computed by itself", true},
+    {"loss of all micro-batches", "is not additive over the batch",
+     "a loss that is no sum over samples is none over micro-batches", true},
+    {"too few places to cut",
+     "expected at least [0-9]+ places to cut the model",
+     "no chunk of a pipeline is empty", false},
+    {"too few micro-batches in flight",
+     "micro-batches in flight: expected at least as many",
+     "a schedule runs as many at once", false},
+    {"nothing to train", "expected a parameter to train, found none",
+     "a step updates something", false},
+    {"loss of no parameter",
+     "expected a loss that depends on a trained parameter",
+     "a step has a gradient", false},
+};
+
+llvm::ArrayRef<Reason> fuzz::getReasons() { return kReasons; }
+
+const Reason *fuzz::findReason(llvm::StringRef sentence,
+                               const Program &program) {
+  for (const Reason &reason : kReasons)
+    if (llvm::Regex(reason.pattern).match(sentence) &&
+        !(reason.ofMixedRows && program.keepsRows))
+      return &reason;
+  return nullptr;
+}
