@@ -212,9 +212,13 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
 
   SmallVector<Write> parameters;
   SmallVector<SmallVector<Write>> moments;
-  for (auto [each, gradient] : llvm::zip(trained, gradients))
-    if (gradient)
-      parameters.push_back({each.state, each.argument, gradient});
+  SmallVector<bool> isDecayed;
+  for (auto [each, gradient] : llvm::zip(trained, gradients)) {
+    if (!gradient)
+      continue;
+    parameters.push_back({each.state, each.argument, gradient});
+    isDecayed.push_back(each.decayed);
+  }
   std::vector<NewState> wanted;
   for (auto prefix : momentNames(rule))
     for (Write &write : parameters)
@@ -236,7 +240,8 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     SmallVector<Value> old;
     for (auto &group : moments)
       old.push_back(group[index].old);
-    Updated updated = buildUpdate(own, rule, scalars, write.old, gradient, old);
+    Updated updated = buildUpdate(own, rule, scalars, isDecayed[index],
+                                  write.old, gradient, old);
     Value keep = own.spread(isFinite, NNBuilder::typeOf(write.old).getShape());
     write.value = own.select(keep, updated.parameter, write.old);
     for (auto [group, value] : llvm::zip(moments, updated.moments))
@@ -296,9 +301,11 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
     return failure();
   keepOnly(*loss);
   auto chosen = chooseTrained(module, entry, trainable, frozen);
-  if (failed(chosen))
+  if (failed(chosen) || failed(chooseDecayed(module, entry, rule, *chosen)))
     return failure();
   trained = *chosen;
+  if (llvm::none_of(trained, [](const Trained &one) { return one.decayed; }))
+    rule.weightDecay = 0;
   FailureOr<SmallVector<Write>> count =
       addStates({{std::string(kStepCounterName),
                   RankedTensorType::get({}, builder.getI64Type())}},

@@ -14,6 +14,7 @@ namespace accel::autodiff {
 struct Trained {
   nn::StateOp state;
   mlir::BlockArgument argument;
+  bool decayed = true; ///< by the optimizer's weight decay
 };
 
 /// The scalar that `spec` (`--loss`) asks for, at the end of `entry`: an output
@@ -23,6 +24,9 @@ struct Trained {
 mlir::FailureOr<mlir::Value> buildLoss(mlir::func::FuncOp entry,
                                        llvm::StringRef spec);
 
+/// What users call a state: its own name, and those of weights tied to it.
+llvm::SmallVector<llvm::StringRef> getNames(nn::StateOp state);
+
 /// The parameters that are trained, in the entry's order; the others get
 /// `frozen`. Fails where a pattern matches nothing, where nothing is trained,
 /// or where a trained parameter is of another type than f32 or f64.
@@ -30,6 +34,14 @@ mlir::FailureOr<llvm::SmallVector<Trained>>
 chooseTrained(mlir::ModuleOp module, mlir::func::FuncOp entry,
               llvm::ArrayRef<std::string> trainable,
               llvm::ArrayRef<std::string> frozen);
+
+/// Finds out which of `trained` the rule decays: by their names and shapes as
+/// the user has them. Fails where a pattern matches nothing, or some members of
+/// a stack and not the others.
+mlir::LogicalResult chooseDecayed(mlir::ModuleOp module,
+                                  mlir::func::FuncOp entry,
+                                  const UpdateRule &rule,
+                                  llvm::MutableArrayRef<Trained> trained);
 
 /// Replaces each nn.dropout of `entry`. `counter` is the number of finished
 /// steps. The numbers of one dropout in one step are those of a key of its own,

@@ -82,8 +82,16 @@ static Updated buildAdam(const NNBuilder &build, const UpdateRule &rule,
 }
 
 Updated autodiff::buildUpdate(const NNBuilder &build, const UpdateRule &rule,
-                              const UpdateScalars &scalars, Value parameter,
-                              Value gradient, ArrayRef<Value> moments) {
+                              const UpdateScalars &scalars, bool decayed,
+                              Value parameter, Value gradient,
+                              ArrayRef<Value> moments) {
+  if (!decayed && rule.weightDecay != 0) {
+    UpdateRule bare = rule;
+    bare.weightDecay = 0;
+    UpdateScalars others = scalars;
+    others.keep = nullptr;
+    return buildUpdate(build, bare, others, true, parameter, gradient, moments);
+  }
   return rule.optimizer == Optimizer::SGD
              ? buildSGD(build, rule, scalars, parameter, gradient, moments)
              : buildAdam(build, rule, scalars, parameter, gradient, moments);

@@ -59,11 +59,17 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     - Each gradient passes an `nn.gradient`: what is downstream of it is the
       update. Gradients are reported as they leave it, before clipping.
     - The update is PyTorch's (SGD with momentum, Adam, AdamW), its scalars
-      rank-0 f64 functions of the step's number; schedules are those of
-      transformers' get_constant_schedule_with_warmup and
-      get_linear_schedule_with_warmup: the factor of step t (from 1) is
-      (t - 1) / warmup_steps, then 1, or (total_steps - t + 1) / (total_steps -
-      warmup_steps).
+      rank-0 f64 functions of the step's number. Schedules `constant`, `linear`
+      and `cosine` are transformers' with warmup: of step t (from 1), with
+      n = t - 1, W warmup and T total steps, the factor is n / W, then 1, or
+      (T - n) / (T - W), or (1 + cos(pi (n - W) / (T - W))) / 2, and after T
+      what it is there. `WarmupLR`, `WarmupDecayLR` and `WarmupCosineLR` are
+      DeepSpeed's, with n = max(t - 2, 0) and W of at least 2; the cosine's is
+      that of n + 1. A factor f becomes least + (lr - least) f.
+    - Weight decay is of all parameters but those that `optimizer.no_decay`
+      names and `optimizer.decay` does not: by patterns, or as `vectors`
+      (of one dimension, and biases) and `qk_norms`. Of a stack the members'
+      names and shapes count, and what is said has to hold for all of them.
     - A step whose loss or gradient norm is not finite changes no state.
     - Dropout draws from the seed, the step's number, its site in the model and
       the logical coordinates of the element.

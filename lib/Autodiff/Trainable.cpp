@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
 
-static SmallVector<StringRef> namesOf(nn::StateOp state) {
+SmallVector<StringRef> autodiff::getNames(nn::StateOp state) {
   SmallVector<StringRef> names{state.getSymName()};
   if (ArrayAttr aliases = state.getAliasesAttr())
     llvm::append_range(names, aliases.getAsValueRange<StringAttr>());
@@ -48,7 +48,7 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
     return failure();
   SmallVector<StringRef> all;
   for (auto state : module.getOps<nn::StateOp>()) {
-    SmallVector<StringRef> names = namesOf(state);
+    SmallVector<StringRef> names = getNames(state);
     llvm::append_range(all, names);
     std::optional<bool> decided = patterns->decide(names);
     if (decided)

@@ -36,10 +36,12 @@ struct Updated {
 
 /// One step of torch.optim.SGD, Adam or AdamW (their single-tensor formulas;
 /// Kingma and Ba, arXiv:1412.6980; Loshchilov and Hutter, arXiv:1711.05101).
-/// Everything is of the parameter's type.
+/// Everything is of the parameter's type. `decayed`: whether the rule's weight
+/// decay is asked of it.
 Updated buildUpdate(const NNBuilder &build, const UpdateRule &rule,
-                    const UpdateScalars &scalars, mlir::Value parameter,
-                    mlir::Value gradient, llvm::ArrayRef<mlir::Value> moments);
+                    const UpdateScalars &scalars, bool decayed,
+                    mlir::Value parameter, mlir::Value gradient,
+                    llvm::ArrayRef<mlir::Value> moments);
 
 /// The sum of squares of all elements of `gradients`, in `element`. Rows are
 /// summed before they are added up, so that kernels have rows.

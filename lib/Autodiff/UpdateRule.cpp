@@ -1,13 +1,12 @@
 // The table of `--set` keys that the update reads.
 
-#include "UpdateRule.h"
+#include "ScheduleRule.h"
 
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/GlobPattern.h"
 
 #include <cmath>
 
@@ -42,14 +41,29 @@ struct Setting {
     into = parsed;
     return Error::success();
   }
+  /// Patterns, and `word`.
+  Error patterns(std::vector<std::string> &into, StringRef word) const {
+    SmallVector<StringRef> parts;
+    value.split(parts, ',');
+    for (StringRef part : parts) {
+      Expected<GlobPattern> glob = GlobPattern::create(part);
+      if (!part.empty() && glob) {
+        into.push_back(part.str());
+        continue;
+      }
+      consumeError(glob.takeError());
+      return expected("'" + word + "' and glob patterns, separated by commas,");
+    }
+    return Error::success();
+  }
 };
 
-enum Readers : unsigned { kSGD = 1, kAdam = 2, kAdamW = 4, kAll = 7 };
+enum Optimizers : unsigned { kSGD = 1, kAdam = 2, kAdamW = 4, kAll = 7 };
 
 struct Key {
   StringLiteral name;
-  /// Which optimizers read it.
-  unsigned readers;
+  /// Which optimizers read it, and beside which schedules.
+  unsigned optimizers, schedules;
   Error (*read)(const Setting &);
 };
 } // namespace
@@ -74,13 +88,9 @@ static Error readClipping(const Setting &setting) {
 }
 
 static Error readScheduleType(const Setting &setting) {
-  std::optional<Schedule> type =
-      StringSwitch<std::optional<Schedule>>(setting.value)
-          .Case("constant", Schedule::Constant)
-          .Case("linear", Schedule::Linear)
-          .Default(std::nullopt);
+  std::optional<Schedule> type = parseSchedule(setting.value);
   if (!type)
-    return setting.expected("constant or linear");
+    return setting.expected(joinNames(kAny));
   setting.rule.schedule = *type;
   return Error::success();
 }
@@ -93,28 +103,41 @@ static Error readWarmup(const Setting &setting) {
 }
 
 static constexpr Key kKeys[] = {
-    {"optimizer.lr", kAll,
+    {"optimizer.lr", kAll, kAny,
      [](const Setting &s) { return s.number(s.rule.lr); }},
-    {"optimizer.betas", kAdam | kAdamW, readBetas},
-    {"optimizer.eps", kAdam | kAdamW,
+    {"optimizer.betas", kAdam | kAdamW, kAny, readBetas},
+    {"optimizer.eps", kAdam | kAdamW, kAny,
      [](const Setting &s) { return s.number(s.rule.eps); }},
-    {"optimizer.weight_decay", kAll,
+    {"optimizer.weight_decay", kAll, kAny,
      [](const Setting &s) { return s.number(s.rule.weightDecay); }},
-    {"optimizer.momentum", kSGD,
+    {"optimizer.no_decay", kAll, kAny,
+     [](const Setting &s) { return s.patterns(s.rule.noDecay, kVectors); }},
+    {"optimizer.decay", kAll, kAny,
+     [](const Setting &s) { return s.patterns(s.rule.decay, kQkNorms); }},
+    {"optimizer.momentum", kSGD, kAny,
      [](const Setting &s) { return s.number(s.rule.momentum); }},
-    {"gradient_clipping", kAll, readClipping},
-    {"scheduler.type", kAll, readScheduleType},
-    {"scheduler.warmup", kAll, readWarmup},
-    {"scheduler.warmup_steps", kAll,
+    {"gradient_clipping", kAll, kAny, readClipping},
+    {"scheduler.type", kAll, kAny, readScheduleType},
+    {"scheduler.warmup", kAll, kAny, readWarmup},
+    {"scheduler.warmup_steps", kAll, kAny,
      [](const Setting &s) { return s.count(s.rule.warmupSteps, 0); }},
-    {"scheduler.total_steps", kAll,
+    {"scheduler.total_steps", kAll, kFalling | kWarmupDecay | kWarmupCosine,
      [](const Setting &s) {
        int64_t steps = 0;
        Error error = s.count(steps, 1);
        s.rule.totalSteps = steps;
        return error;
      }},
-    {"seed", kAll, [](const Setting &s) { return s.count(s.rule.seed, 0); }},
+    {"scheduler.warmup_min_lr", kAll, kAny & ~kWarmupCosine,
+     [](const Setting &s) { return s.number(s.rule.warmupMinLr); }},
+    {"scheduler.min_lr", kAll, kFalling,
+     [](const Setting &s) { return s.number(s.rule.minLr); }},
+    {"scheduler.warmup_min_ratio", kAll, kWarmupCosine,
+     [](const Setting &s) { return s.number(s.rule.warmupMinRatio); }},
+    {"scheduler.cos_min_ratio", kAll, kWarmupCosine,
+     [](const Setting &s) { return s.number(s.rule.cosMinRatio); }},
+    {"seed", kAll, kAny,
+     [](const Setting &s) { return s.count(s.rule.seed, 0); }},
 };
 
 static const Key *findKey(StringRef name) {
@@ -130,25 +153,38 @@ static StringRef nearestKey(StringRef name) {
   return accel::nearestName(name, names);
 }
 
-static Error checkSchedule(const UpdateRule &rule) {
-  if (rule.logWarmup && rule.warmupSteps == 0)
-    return fail("expected 'scheduler.warmup_steps' with "
-                "'scheduler.warmup=log', found none");
-  if (rule.schedule == Schedule::Constant)
-    return rule.totalSteps
-               ? fail("expected 'scheduler.type=linear' with "
-                      "'scheduler.total_steps': a constant schedule has no end")
-               : Error::success();
-  if (!rule.totalSteps && rule.warmupSteps == 0)
-    return fail("expected 'scheduler.warmup_steps' or 'scheduler.total_steps' "
-                "with 'scheduler.type=linear', found neither");
-  if (rule.totalSteps && *rule.totalSteps <= rule.warmupSteps)
-    return fail("expected more 'scheduler.total_steps' than the " +
-                Twine(rule.warmupSteps) +
-                " of 'scheduler.warmup_steps', "
-                "found " +
-                Twine(*rule.totalSteps));
-  return Error::success();
+static std::optional<Optimizer> parseOptimizer(StringRef name) {
+  return StringSwitch<std::optional<Optimizer>>(name)
+      .Case("sgd", Optimizer::SGD)
+      .Case("adam", Optimizer::Adam)
+      .Case("adamw", Optimizer::AdamW)
+      .Default(std::nullopt);
+}
+
+static unsigned bitOf(Optimizer optimizer) {
+  return optimizer == Optimizer::SGD    ? kSGD
+         : optimizer == Optimizer::Adam ? kAdam
+                                        : kAdamW;
+}
+
+bool accel::autodiff::isReadBy(StringRef name, StringRef optimizer,
+                               StringRef schedule) {
+  const Key *key = findKey(name);
+  if (!key)
+    return false;
+  std::optional<Optimizer> kind = parseOptimizer(optimizer.lower());
+  std::optional<Schedule> course = parseSchedule(schedule);
+  return (!kind || (key->optimizers & bitOf(*kind))) &&
+         (!course || (key->schedules & bit(*course)));
+}
+
+static Error checkSchedule(UpdateRule &rule, const StringSet<> &seen) {
+  for (const Key &key : kKeys)
+    if (seen.contains(key.name) && !(key.schedules & bit(rule.schedule)))
+      return fail("expected 'scheduler.type' " + joinNames(key.schedules) +
+                  " with '" + key.name + "', found " +
+                  stringifySchedule(rule.schedule));
+  return completeSchedule(rule, seen);
 }
 
 Expected<UpdateRule>
@@ -158,19 +194,12 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   // PyTorch's spelling, AdamW, is as good.
   std::string lower = optimizer.lower();
   StringRef name = lower.empty() ? "adamw" : StringRef(lower);
-  auto kind = StringSwitch<std::optional<Optimizer>>(name)
-                  .Case("sgd", Optimizer::SGD)
-                  .Case("adam", Optimizer::Adam)
-                  .Case("adamw", Optimizer::AdamW)
-                  .Default(std::nullopt);
+  std::optional<Optimizer> kind = parseOptimizer(name);
   if (!kind)
     return fail("expected --optimizer=adamw, adam or sgd, found '" + optimizer +
                 "'");
   rule.optimizer = *kind;
   rule.weightDecay = *kind == Optimizer::AdamW ? 0.01 : 0;
-  unsigned reader = *kind == Optimizer::SGD    ? kSGD
-                    : *kind == Optimizer::Adam ? kAdam
-                                               : kAdamW;
   StringSet<> seen;
   auto read = [&](StringRef setting) -> Error {
     auto [keyName, value] = setting.split('=');
@@ -182,7 +211,7 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
                   nearestKey(keyName) + "'");
     if (!seen.insert(keyName).second)
       return fail("'" + keyName + "' is set twice");
-    if (!(key->readers & reader))
+    if (!(key->optimizers & bitOf(*kind)))
       return fail("optimizer '" + name + "' does not read '" + keyName + "'");
     return key->read({keyName, value, rule});
   };
@@ -191,7 +220,7 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
     errors = joinErrors(std::move(errors), read(setting));
   if (errors)
     return std::move(errors);
-  if (Error error = checkSchedule(rule))
+  if (Error error = checkSchedule(rule, seen))
     return error;
   return rule;
 }

@@ -13,17 +13,34 @@
 namespace accel::autodiff {
 
 enum class Optimizer { SGD, Adam, AdamW };
-enum class Schedule { Constant, Linear };
+/// The first three count finished steps, as transformers' schedules with warmup
+/// and Megatron-LM's do; the others are DeepSpeed's classes, by its own clock.
+enum class Schedule {
+  Constant,
+  Linear,
+  Cosine,
+  WarmupLR,
+  WarmupDecayLR,
+  WarmupCosineLR
+};
+
+/// Of `optimizer.no_decay`: parameters of one dimension, and biases.
+inline constexpr llvm::StringLiteral kVectors = "vectors";
+/// Of `optimizer.decay`: norms of queries and keys.
+inline constexpr llvm::StringLiteral kQkNorms = "qk_norms";
 
 /// How a step turns gradients into new parameters. Names and defaults are
 /// PyTorch's (torch.optim.SGD, Adam, AdamW), those of schedules transformers'
-/// (get_constant_schedule_with_warmup, get_linear_schedule_with_warmup).
+/// and DeepSpeed's.
 struct UpdateRule {
   Optimizer optimizer = Optimizer::AdamW;
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weightDecay = 0; ///< 0.01 for AdamW
+  /// Parameters that are not decayed, but for those of `decay`: glob patterns,
+  /// and `kVectors` or `kQkNorms`.
+  std::vector<std::string> noDecay, decay;
   double momentum = 0;
   std::optional<double> clipping; ///< largest norm of all gradients together
   Schedule schedule = Schedule::Constant;
@@ -32,8 +49,23 @@ struct UpdateRule {
   /// linearly.
   bool logWarmup = false;
   std::optional<int64_t> totalSteps;
+  /// The rate that a warmup begins at; what WarmupDecayLR falls to as well.
+  double warmupMinLr = 0;
+  double minLr = 0; ///< what Linear and Cosine fall to
+  /// The same of WarmupCosineLR, as parts of `lr`.
+  double warmupMinRatio = 0, cosMinRatio = 1e-4;
   int64_t seed = 0; ///< of everything random
 };
+
+/// Whether the class is DeepSpeed's, of which a step's number is two less than
+/// the step's (from 1), and a warmup takes two steps at least.
+bool isDeepSpeed(Schedule schedule);
+/// By its name as `scheduler.type`; none if there is no such schedule.
+std::optional<Schedule> parseSchedule(llvm::StringRef name);
+/// Whether the key of `--set` says something beside these two, by their names
+/// as `optimizer.type` and `scheduler.type`; those that are unknown read all.
+bool isReadBy(llvm::StringRef key, llvm::StringRef optimizer,
+              llvm::StringRef schedule);
 
 /// Resolves `--optimizer` (in any letter case) and `--set`. Fails with one
 /// sentence for each key that it does not know (naming the nearest legal one),

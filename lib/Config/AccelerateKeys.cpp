@@ -27,7 +27,8 @@ static constexpr Key kCluster[] = {
                 "dies on it"),
     later("fp16", "bool|null", "false",
           "mixed precision in fp16 (the spelling of Accelerate before 0.12)")
-        .unless("false|null"),
+        .unless("false|null")
+        .orSet("mixed_precision"),
     noted("use_cpu", "bool|null", "false",
           "--target says what the program is compiled for"),
     noted("debug", "bool|null", "false",

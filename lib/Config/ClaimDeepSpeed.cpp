@@ -1,5 +1,6 @@
 // What a DeepSpeed JSON decides.
 
+#include "lib/Autodiff/UpdateRule.h"
 #include "lib/Config/ClaimFile.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,6 +28,13 @@ private:
   /// Whether the scheduler says the rate, which it sets in every step: then
   /// that of the optimizer is not read, as in DeepSpeed.
   bool rateOfScheduler();
+  /// Whether the class that the file names is the one that runs.
+  bool runsOwnSchedule() const {
+    const Setting *type = said("scheduler.type");
+    const std::string *set = ledger.findSet("scheduler.type");
+    return type && (!set || *set == type->value);
+  }
+  Error checkSchedule(const Setting &type);
   /// A key that is there and says something itself.
   const Setting *said(StringRef path) const {
     const Setting *setting = file.get(path);
@@ -58,7 +66,8 @@ Error Claims::refuseForeign(StringRef section, const Setting &type) {
   std::string prefix = (section + ".params.").str();
   for (const Setting &setting : file.settings)
     if (StringRef(setting.path).starts_with(prefix) &&
-        setting.key->note.starts_with("read by "))
+        setting.key->note.starts_with("read by ") &&
+        !setting.key->note.ends_with_insensitive(" " + type.value))
       return failAt(setting.place, "'" + setting.path + "' is " +
                                        setting.key->note + ", found '" +
                                        type.path + ": " + type.value + "'");
@@ -134,13 +143,20 @@ void Claims::clipping() {
 }
 
 bool Claims::rateOfScheduler() {
-  const Setting *peak = said("scheduler.params.warmup_max_lr");
-  if (!peak || !said("scheduler.type"))
+  constexpr StringLiteral kPeak = "scheduler.params.warmup_max_lr";
+  const Setting *type = said("scheduler.type"), *peak = said(kPeak);
+  bool byDefault =
+      !file.get(kPeak) && runsOwnSchedule() && type->value == "WarmupDecayLR";
+  if (!type || (!peak && !byDefault))
     return false;
+  if (!peak)
+    ledger.suggest("optimizer.lr", "0.001", Kind::Default,
+                   "WarmupDecayLR's, where warmup_max_lr is absent");
+  const Setting *by = peak ? peak : type;
   for (Setting &setting : file.settings)
     if (setting.path == "optimizer.params.lr")
-      setting.idle = "DeepSpeed's scheduler sets the rate: '" + peak->path +
-                     "' at " + peak->place.str();
+      setting.idle = "DeepSpeed's scheduler sets the rate: '" + by->path +
+                     "' at " + by->place.str();
   return true;
 }
 
@@ -153,21 +169,24 @@ Error Claims::optimizer() {
   }
   if (Error error = refuseForeign("optimizer", *type))
     return error;
+  const std::string *set = ledger.findSet("optimizer.type");
   bool sgd = type->value == "SGD";
   const Setting *mode = said("optimizer.params.adam_w_mode");
   bool decoupled = type->value == "AdamW" ||
                    (type->value == "Adam" && !(mode && mode->value == "false"));
   ledger.claim("optimizer.type", *type,
-               sgd         ? "sgd"
-               : decoupled ? "adamw"
-                           : "adam");
+               sgd                     ? "sgd"
+               : decoupled             ? "adamw"
+               : type->value == "Adam" ? "adam"
+                                       : type->value);
   if (!rateOfScheduler())
     number("optimizer.lr", "optimizer.params.lr", "0.001",
            isAuto("optimizer.params.lr")
                ? "auto: no --set, DummyOptim's default"
                : "DeepSpeed's");
   const Setting *torch = said("optimizer.params.torch_adam");
-  bool ofTorch = torch && torch->value == "true" && decoupled;
+  bool ofTorch =
+      torch && torch->value == "true" && (set ? *set == "adamw" : decoupled);
   if (isAuto("optimizer.params.weight_decay"))
     number("optimizer.weight_decay", "optimizer.params.weight_decay", "0",
            "auto: no --set, DummyOptim's default");
@@ -179,6 +198,37 @@ Error Claims::optimizer() {
   return Error::success();
 }
 
+/// Refuses numbers that the file's own class does not take, or lacks.
+Error Claims::checkSchedule(const Setting &type) {
+  if (Error error = refuseForeign("scheduler", type))
+    return error;
+  struct Reader {
+    StringLiteral key, classes;
+  };
+  constexpr Reader readers[] = {
+      {"warmup_min_lr", "WarmupLR,WarmupDecayLR"},
+      {"warmup_max_lr", "WarmupLR,WarmupDecayLR"},
+      {"total_num_steps", "WarmupDecayLR,WarmupCosineLR"},
+      {"warmup_min_ratio", "WarmupCosineLR"},
+      {"cos_min_ratio", "WarmupCosineLR"}};
+  for (auto [key, names] : readers) {
+    const Setting *setting = file.get(("scheduler.params." + key).str());
+    SmallVector<StringRef> classes;
+    names.split(classes, ',');
+    if (setting && !is_contained(classes, type.value))
+      return failAt(setting->place, "'" + setting->path + "' is read by " +
+                                        join(classes, " and ") + ", found '" +
+                                        type.path + ": " + type.value + "'");
+  }
+  if (type.value != "WarmupLR" &&
+      !file.get("scheduler.params.total_num_steps") &&
+      !ledger.findSet("scheduler.total_steps"))
+    return failAt(type.place, "expected 'scheduler.params.total_num_steps' "
+                              "with " +
+                                  type.value);
+  return Error::success();
+}
+
 Error Claims::scheduler() {
   const Setting *type = said("scheduler.type");
   if (!type) {
@@ -186,28 +236,31 @@ Error Claims::scheduler() {
       return failAt(any->place, "expected 'scheduler.type' with 'scheduler'");
     return Error::success();
   }
-  if (!said("optimizer.type") && !inPlugin)
+  if (!said("optimizer.type") && !inPlugin && !ledger.findSet("optimizer.type"))
     return failAt(type->place, "expected 'optimizer' with 'scheduler': its "
                                "rate is that of the optimizer");
-  if (Error error = refuseForeign("scheduler", *type))
-    return error;
-  bool decay = type->value == "WarmupDecayLR";
+  if (runsOwnSchedule())
+    if (Error error = checkSchedule(*type))
+      return error;
+  ledger.claim("scheduler.type", *type);
+  // What the file says holds for any schedule; its silence is DeepSpeed's.
+  const std::string *set = ledger.findSet("scheduler.type");
+  std::optional<accel::autodiff::Schedule> schedule =
+      accel::autodiff::parseSchedule(set ? *set : type->value);
+  bool ofDeepSpeed = schedule && isDeepSpeed(*schedule);
+  auto claim = [&](StringRef name, StringRef path, StringRef fallback,
+                   StringRef why) {
+    if (ofDeepSpeed || said(path))
+      number(name, path, fallback, why);
+  };
+  bool isAutomatic = isAuto("scheduler.params.warmup_num_steps");
+  claim("scheduler.warmup_steps", "scheduler.params.warmup_num_steps",
+        isAutomatic ? "1" : "1000",
+        isAutomatic ? "auto: no --set, which Accelerate makes 1"
+                    : "DeepSpeed's");
+  claim("scheduler.warmup", "scheduler.params.warmup_type", "log",
+        "DeepSpeed's, where warmup_type is absent");
   const Setting *total = file.get("scheduler.params.total_num_steps");
-  if (!decay && total)
-    return failAt(total->place, "'" + total->path +
-                                    "' is read by WarmupDecayLR, found "
-                                    "'scheduler.type: WarmupLR'");
-  if (decay && !total)
-    return failAt(type->place, "expected 'scheduler.params.total_num_steps' "
-                               "with WarmupDecayLR");
-  ledger.claim("scheduler.type", *type, "linear");
-  number("scheduler.warmup_steps", "scheduler.params.warmup_num_steps",
-         isAuto("scheduler.params.warmup_num_steps") ? "0" : "1000",
-         isAuto("scheduler.params.warmup_num_steps")
-             ? "auto: no --set, DummyScheduler's default"
-             : "DeepSpeed's");
-  number("scheduler.warmup", "scheduler.params.warmup_type", "log",
-         "DeepSpeed's, where warmup_type is absent");
   if (const Setting *peak = said("scheduler.params.warmup_max_lr"))
     ledger.claim("optimizer.lr", *peak);
   if (total && total->value != "auto")

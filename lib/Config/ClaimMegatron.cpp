@@ -18,6 +18,13 @@ static void claimClipping(const Setting *said, Ledger &ledger) {
     ledger.suggest("gradient_clipping", "1", Kind::Default, "Megatron-LM's");
 }
 
+/// Its two groups of parameters, and the seed that its arguments begin with.
+static void suggestOptimizer(Ledger &ledger) {
+  ledger.suggest("optimizer.no_decay", "vectors", Kind::Default,
+                 "Megatron-LM's");
+  ledger.suggest("seed", "1234", Kind::Default, "Megatron-LM's");
+}
+
 static void suggestRing(Ledger &ledger) {
   ledger.suggest("cp.strategy", "ring", Origin::Kind::Default,
                  "p2p, which is Megatron-LM's");
@@ -46,6 +53,7 @@ void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger,
     suggestRing(ledger);
   claimClipping(file.get("megatron_lm_config.megatron_lm_gradient_clipping"),
                 ledger);
+  suggestOptimizer(ledger);
 }
 
 namespace {
@@ -108,12 +116,20 @@ void Claims::zero() {
 
 void Claims::update() {
   const Setting *type = file.get("--optimizer");
-  bool sgd = type && type->value == "sgd";
+  const std::string *set = ledger.findSet("optimizer.type");
+  bool sgd = set ? *set == "sgd" : type && type->value == "sgd";
   if (type)
-    ledger.claim("optimizer.type", *type, sgd ? "sgd" : "adamw");
+    ledger.claim("optimizer.type", *type,
+                 type->value == "sgd" ? "sgd" : "adamw");
   else
     ledger.suggest("optimizer.type", "adamw", Kind::Default,
                    "adam, which is Megatron-LM's");
+  suggestOptimizer(ledger);
+  const Setting *decays = file.get("--apply-wd-to-qk-layernorm");
+  if (!decays || decays->value != "true")
+    decays = file.get("--no-weight-decay-cond-type");
+  if (decays)
+    ledger.claim("optimizer.decay", *decays, "qk_norms");
   if (!file.get("--weight-decay"))
     ledger.suggest("optimizer.weight_decay", "0.01", Kind::Default,
                    "Megatron-LM's");
@@ -133,22 +149,42 @@ Error Claims::schedule() {
   if (!length)
     length = file.get("--train-iters");
   const Setting *warmup = file.get("--lr-warmup-iters");
-  const Setting *any = style ? style : length ? length : warmup;
+  const Setting *least = file.get("--min-lr");
+  const Setting *any = style    ? style
+                       : length ? length
+                       : warmup ? warmup
+                                : least;
   if (!any)
     return Error::success(); // nothing is said of the rate's course
-  bool constant = style && style->value == "constant";
-  if (!constant && !length)
+  const std::string *set = ledger.findSet("scheduler.type");
+  bool constant =
+      set ? *set == "constant" : style && style->value == "constant";
+  if (!constant && !length && !ledger.findSet("scheduler.total_steps"))
     return failAt(any->place, "expected '--train-iters' or '--lr-decay-iters' "
-                              "with a rate that falls linearly" +
+                              "with a rate that falls" +
                                   Twine(style ? ""
-                                              : ", as it does where "
+                                              : " linearly, as it does where "
                                                 "'--lr-decay-style' says "
                                                 "nothing"));
-  ledger.claim("scheduler.type", *any, constant ? "constant" : "linear");
-  if (!constant)
+  if (style)
+    ledger.claim("scheduler.type", *style);
+  else
+    ledger.claim("scheduler.type", *any, "linear");
+  if (!constant && length)
     ledger.claim("scheduler.total_steps", *length);
-  if (warmup && warmup->value != "0")
+  bool rises = warmup && warmup->value != "0";
+  if (rises)
     ledger.claim("scheduler.warmup_steps", *warmup);
+  for (Setting &setting : file.settings) {
+    if (setting.path == "--min-lr" && constant)
+      setting.idle = "the rate is constant";
+    else if (setting.path == "--min-lr")
+      ledger.claim("scheduler.min_lr", setting);
+    else if (setting.path == "--lr-warmup-init" && !rises)
+      setting.idle = "there is no warmup";
+    else if (setting.path == "--lr-warmup-init")
+      ledger.claim("scheduler.warmup_min_lr", setting);
+  }
   return Error::success();
 }
 

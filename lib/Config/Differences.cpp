@@ -209,15 +209,6 @@ void Finder::deepSpeed() {
   if (const Setting *size = file.get("tensor_parallel.autotp_size"))
     if (size->value != "0" && value("zero_optimization.stage") == "3")
       note(*size, "refused", "DeepSpeed has no autotp_size in stage 3");
-  if (const Setting *type = file.get("scheduler.type"))
-    if (StringRef(type->value).starts_with("Warmup"))
-      note(*type, "one step later",
-           "DeepSpeed holds the first rate of a warmup for two steps");
-  int64_t steps;
-  if (!value("scheduler.params.warmup_num_steps").getAsInteger(10, steps) &&
-      steps < 2)
-    note(*file.get("scheduler.params.warmup_num_steps"), "2",
-         "DeepSpeed warms up for two steps at least");
 }
 
 void accel::config::findDifferences(File &file, bool apply,

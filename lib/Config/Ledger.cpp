@@ -58,6 +58,15 @@ bool Ledger::isClaimed(StringRef name) const {
   return found != entries.end() && !found->second.claims.empty();
 }
 
+const std::string *Ledger::findSet(StringRef name) const {
+  auto found = entries.find(name.str());
+  if (found != entries.end())
+    for (const Resolved &one : found->second.claims)
+      if (one.origin.kind == Origin::Kind::Set)
+        return &one.value;
+  return nullptr;
+}
+
 /// `what` as a message names it.
 static std::string nameOrigin(const Origin &origin) {
   return origin.kind == Origin::Kind::File

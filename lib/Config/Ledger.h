@@ -26,6 +26,9 @@ public:
   /// Whether a file or a flag has said anything of it.
   bool isClaimed(llvm::StringRef name) const;
 
+  /// What `--set` has said of it; null if it said nothing.
+  const std::string *findSet(llvm::StringRef name) const;
+
   /// What `name` comes to: `--set`, or what all others say alike, or the
   /// suggestion; null if there is none. Two that disagree are an error, once:
   /// then there is none.

@@ -84,8 +84,11 @@ static constexpr Key kKeys[] = {
     later("--rampup-batch-size", "list", "null",
           "batch sizes that change with the step"),
     done("--bf16", "bool", "false", "mixed_precision bf16"),
-    later("--fp16", "bool", "false", "mixed precision in fp16").unless("false"),
-    later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8"),
+    later("--fp16", "bool", "false", "mixed precision in fp16")
+        .unless("false")
+        .orSet("mixed_precision"),
+    later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8")
+        .orSet("mixed_precision"),
     noted("--accumulate-allreduce-grads-in-fp32", "bool", "false",
           "gradients are accumulated and reduced in float32 always"),
     noted("--attention-softmax-in-fp32", "bool", "false",
@@ -105,14 +108,25 @@ static constexpr Key kKeys[] = {
     // The update.
     done("--optimizer", "adam,sgd", "adam",
          "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd")
+        .orSet("optimizer.type")
         .beware("adam is AdamW"),
     done("--lr", "number>=0", "null", "optimizer.lr").sets("optimizer.lr"),
-    later("--min-lr", "number>=0", "0", "a rate that falls to another than 0")
-        .unless("0"),
+    done("--min-lr", "number>=0", "0",
+         "scheduler.min_lr: the rate that --lr-decay-style falls to")
+        .beware("not read where the rate is constant"),
     done("--clip-grad", "number>=0", "1.0",
          "the largest norm of all gradients together; 0: no clipping"),
-    done("--weight-decay", "number>=0", "0.01", "optimizer.weight_decay")
-        .sets("optimizer.weight_decay"),
+    done("--weight-decay", "number>=0", "0.01",
+         "optimizer.weight_decay, of all but optimizer.no_decay vectors: what "
+         "has one dimension (norms), and biases")
+        .sets("optimizer.weight_decay")
+        .beware("norms and biases are not decayed"),
+    done("--apply-wd-to-qk-layernorm", "bool", "false",
+         "optimizer.decay qk_norms: norms of queries and keys are decayed all "
+         "the same"),
+    done("--no-weight-decay-cond-type", "apply_wd_to_qk_layernorm,qwen3_next",
+         "null", "as --apply-wd-to-qk-layernorm")
+        .beware("decays more, not less, in spite of its name"),
     done("--adam-beta1", "number>=0", "0.9", "the first of optimizer.betas"),
     done("--adam-beta2", "number>=0", "0.999", "the second of optimizer.betas"),
     done("--adam-eps", "number>=0", "1e-08", "optimizer.eps")
@@ -120,7 +134,8 @@ static constexpr Key kKeys[] = {
     done("--sgd-momentum", "number>=0", "0.9", "optimizer.momentum"),
     done("--lr-decay-style", "constant,linear,cosine,inverse-square-root,WSD",
          "linear", "scheduler.type")
-        .only("constant|linear"),
+        .only("constant|linear|cosine")
+        .orSet("scheduler.type"),
     done("--lr-decay-iters", "int>=1", "--train-iters",
          "scheduler.total_steps"),
     done("--train-iters", "int>=1", "null",
@@ -135,12 +150,15 @@ static constexpr Key kKeys[] = {
         .unless("0"),
     later("--lr-warmup-fraction", "number>=0", "null",
           "a part of the whole: say --lr-warmup-iters"),
-    later("--lr-warmup-init", "number>=0", "0",
-          "a warmup from another rate than 0")
-        .unless("0"),
+    done("--lr-warmup-init", "number>=0", "0",
+         "scheduler.warmup_min_lr: the rate that the warmup begins at"),
     later("--weight-decay-incr-style", "constant,linear,cosine", "constant",
           "a decay that changes with the step")
         .unless("constant"),
+    later("--start-weight-decay", "number>=0", "null",
+          "a decay that changes with the step: say --weight-decay"),
+    later("--end-weight-decay", "number>=0", "null",
+          "a decay that changes with the step: say --weight-decay"),
     done("--seed", "int>=0", "1234", "seed of the dropout").sets("seed"),
     // The model.
     done("--num-layers", "int>=1", "null",

@@ -12,6 +12,7 @@ static constexpr Key kOptimizer[] = {
          "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
          "required", "the update, as --optimizer")
         .only("Adam|AdamW|SGD")
+        .orSet("optimizer.type")
         .beware("Adam is AdamW unless params.adam_w_mode is false"),
     done("params", "%optimizer.params", "{}", "the update's settings"),
     noted("legacy_fusion", "bool", "false",
@@ -75,22 +76,27 @@ static constexpr Key kOptimizerParams[] = {
 static constexpr Key kScheduler[] = {
     done("type", "LRRangeTest,OneCycle,WarmupLR,WarmupDecayLR,WarmupCosineLR",
          "required",
-         "WarmupLR: the rate rises, then stays; WarmupDecayLR: then falls to 0")
-        .only("WarmupLR|WarmupDecayLR"),
+         "scheduler.type: the rate rises, then stays (WarmupLR), falls on a "
+         "line (WarmupDecayLR) or on half a wave (WarmupCosineLR)")
+        .only("WarmupLR|WarmupDecayLR|WarmupCosineLR")
+        .orSet("scheduler.type")
+        .beware("the rate of step k is that of number k - 2, and the least one "
+                "in the first two"),
     done("params", "%scheduler.params", "{}", "the schedule's settings"),
 };
 
 static constexpr Key kSchedulerParams[] = {
-    done("warmup_min_lr", "number>=0|auto", "0", "the rate rises from 0")
-        .only("0|auto"),
+    done("warmup_min_lr", "number>=0|auto", "0",
+         "scheduler.warmup_min_lr: the rate that the warmup begins at, and "
+         "that WarmupDecayLR falls to; auto: 0")
+        .sets("scheduler.warmup_min_lr"),
     done("warmup_max_lr", "number>=0|auto", "the optimizer's lr",
          "optimizer.lr, before optimizer.params.lr: the rate that the warmup "
-         "ends at")
+         "ends at; auto: the optimizer's lr")
         .beware("0.001 for WarmupDecayLR, whatever the optimizer's lr is"),
-    done("warmup_num_steps", "count>=0|auto", "1000",
-         "scheduler.warmup_steps; auto: --set, else 0, which is "
-         "DummyScheduler's")
-        .beware("DeepSpeed makes it 2 at least"),
+    done("warmup_num_steps", "int>=1|auto", "1000",
+         "scheduler.warmup_steps, which is 2 at least; auto: --set, else 1, "
+         "which Accelerate makes of DummyScheduler's 0"),
     done("warmup_type", "log,linear", "log",
          "how the rate rises: linearly, or by the logarithm of the step")
         .beware("log where it is absent; any other word is log too, with a "
@@ -101,8 +107,15 @@ static constexpr Key kSchedulerParams[] = {
     later("last_batch_iteration", "int>=-1", "-1",
           "starting in the middle of a schedule")
         .unless("-1"),
-    other("warmup_min_ratio", "read by WarmupCosineLR"),
-    other("cos_min_ratio", "read by WarmupCosineLR"),
+    done("warmup_min_ratio", "number>=0", "0",
+         "scheduler.warmup_min_ratio: the part of the rate that the warmup of "
+         "WarmupCosineLR begins at")
+        .sets("scheduler.warmup_min_ratio")
+        .beware("the first step's rate is 0 all the same"),
+    done("cos_min_ratio", "number>=0", "0.0001",
+         "scheduler.cos_min_ratio: the part of the rate that WarmupCosineLR "
+         "falls to")
+        .sets("scheduler.cos_min_ratio"),
     other("lr_range_test_min_lr", "read by LRRangeTest"),
     other("lr_range_test_step_size", "read by LRRangeTest"),
     other("lr_range_test_step_rate", "read by LRRangeTest"),

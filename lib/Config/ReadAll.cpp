@@ -59,8 +59,34 @@ Error Resolver::readSets() {
   return errors;
 }
 
+void Resolver::claimSets() {
+  for (auto &[name, value] : sets)
+    if (describeMismatch(*findSetting(name), value).empty())
+      // The update checks its own settings.
+      ledger.claim(name,
+                   name == "optimizer.type" ? StringRef(value).lower() : value,
+                   {Origin::Kind::Set, {"--set", 0}, ""});
+}
+
+void Resolver::beatRefused(File &file) {
+  for (Setting &setting : file.settings) {
+    StringRef name = setting.key->beatenBy;
+    const std::string *said =
+        name.empty() || !isRefused(setting) ? nullptr : ledger.findSet(name);
+    if (!said)
+      continue;
+    setting.idle = ("--set " + name + "=" + *said + " beats it").str();
+    // What is done, but for this value, is claimed, and its loss told with it.
+    if (setting.key->fate == Fate::Later)
+      config.overrides.push_back({name.str(), *said,
+                                  setting.path + "=" + setting.value,
+                                  setting.place});
+  }
+}
+
 Error Resolver::readAll() {
   Error errors = readSets();
+  claimSets();
   Findings findings;
   ReadOptions options{pathSets, request.likeAccelerate};
   for (const std::string &source : request.files)
@@ -85,6 +111,7 @@ Error Resolver::readAll() {
     findDifferences(file, request.likeAccelerate, config.differences);
     if (isRead)
       errors = joinErrors(std::move(errors), checkAgreement(file, named));
+    beatRefused(file);
     errors = joinErrors(std::move(errors), refuseLater(file));
   }
   if (errors)

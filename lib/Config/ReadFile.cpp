@@ -142,11 +142,15 @@ bool File::isIdle(const Setting &setting) const {
   return false;
 }
 
-/// The error of a value that is not supported yet; success of all others.
-static Error refuseLater(const Setting &setting) {
+bool accel::config::isRefused(const Setting &setting) {
   bool open = setting.key->fate != Fate::Later && setting.key->harmless.empty();
   // A list that nothing stands in, or a mapping of its own, is no value.
-  if (open || isHarmless(setting))
+  return !open && !isHarmless(setting);
+}
+
+/// The error of a value that is not supported yet; success of all others.
+static Error refuseLater(const Setting &setting) {
+  if (!isRefused(setting))
     return Error::success();
   StringRef what = setting.key->note;
   if (setting.key->fate == Fate::Later)
@@ -163,7 +167,7 @@ static Error refuseLater(const Setting &setting) {
 Error accel::config::refuseLater(const File &file) {
   Error errors = Error::success();
   for (const Setting &setting : file.settings)
-    if (!file.isIdle(setting))
+    if (!file.isIdle(setting) && setting.idle.empty())
       errors = joinErrors(std::move(errors), ::refuseLater(setting));
   return errors;
 }

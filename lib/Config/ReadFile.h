@@ -65,8 +65,11 @@ void findHookDifferences(llvm::MutableArrayRef<File> files, bool apply,
 /// Refuses what the keys of one file contradict each other in.
 llvm::Error checkAgreement(const File &file, bool hasDeepSpeedFile);
 
+/// Whether the value is none that is supported yet.
+bool isRefused(const Setting &setting);
+
 /// Refuses every key of `file` whose value is not supported yet, unless it
-/// stands in a section that is not read.
+/// stands in a section that is not read, or is idle already.
 llvm::Error refuseLater(const File &file);
 
 } // namespace accel::config

@@ -10,8 +10,6 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-static Origin setOrigin() { return {Kind::Set, {"--set", 0}, ""}; }
-
 static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
 
 const Resolved *Config::find(StringRef name) const {
@@ -29,21 +27,15 @@ Place Resolver::placeOf(StringRef name) const {
   return resolved ? resolved->origin.place : Place{};
 }
 
-Error Resolver::claimSet(StringRef name, StringRef value) {
-  std::string expected = describeMismatch(*findSetting(name), value);
-  if (!expected.empty())
-    return failFlag("expected " + expected + " as '" + name + "', found '" +
-                    value + "'");
-  // The others are the update's, which checks them.
-  ledger.claim(name, name == "optimizer.type" ? value.lower() : value.str(),
-               setOrigin());
-  return Error::success();
-}
-
 Error Resolver::claimFlags() {
   Error errors = Error::success();
-  for (auto &[name, value] : sets)
-    errors = joinErrors(std::move(errors), claimSet(name, value));
+  for (auto &[name, value] : sets) {
+    std::string expected = describeMismatch(*findSetting(name), value);
+    if (!expected.empty())
+      errors = joinErrors(std::move(errors),
+                          failFlag("expected " + expected + " as '" + name +
+                                   "', found '" + value + "'"));
+  }
   if (request.microBatches && *request.microBatches < 1)
     errors =
         joinErrors(std::move(errors),
@@ -115,11 +107,13 @@ static bool isUpdateKey(StringRef name) {
 static void addDefaults(const accel::autodiff::UpdateRule &rule,
                         Config &config) {
   using accel::autodiff::Optimizer;
-  auto add = [&](StringRef name, const Twine &value) {
+  auto add = [&](StringRef name, const Twine &value,
+                 StringRef whose = "PyTorch's") {
     if (!config.find(name))
       config.resolved.push_back(
           {name.str(), value.str(),
-           Origin{Kind::Default, {}, "PyTorch's, where nothing says it"}});
+           Origin{
+               Kind::Default, {}, (whose + ", where nothing says it").str()}});
   };
   bool sgd = rule.optimizer == Optimizer::SGD;
   add("optimizer.type", sgd                                 ? "sgd"
@@ -127,6 +121,7 @@ static void addDefaults(const accel::autodiff::UpdateRule &rule,
                                                             : "adamw");
   add("optimizer.lr", formatNumber(rule.lr));
   add("optimizer.weight_decay", formatNumber(rule.weightDecay));
+  add("optimizer.no_decay", "none");
   if (sgd) {
     add("optimizer.momentum", formatNumber(rule.momentum));
   } else {
@@ -135,6 +130,10 @@ static void addDefaults(const accel::autodiff::UpdateRule &rule,
     add("optimizer.eps", formatNumber(rule.eps));
   }
   add("scheduler.type", "constant");
+  if (isDeepSpeed(rule.schedule)) {
+    add("scheduler.warmup", rule.logWarmup ? "log" : "linear", "DeepSpeed's");
+    add("scheduler.warmup_steps", Twine(rule.warmupSteps), "DeepSpeed's");
+  }
   add("seed", Twine(rule.seed));
 }
 
@@ -147,7 +146,34 @@ static Place placeOfMessage(const Config &config, StringRef message) {
   return found;
 }
 
+void Resolver::dropUnread() {
+  auto setTo = [&](StringRef name) -> std::string {
+    const std::string *said = ledger.findSet(name);
+    return said ? *said : "";
+  };
+  std::string optimizer = setTo("optimizer.type");
+  std::string schedule = setTo("scheduler.type");
+  llvm::erase_if(config.resolved, [&](const Resolved &one) {
+    if (!isUpdateKey(one.name) || one.origin.kind == Kind::Set ||
+        accel::autodiff::isReadBy(one.name, optimizer, schedule))
+      return false;
+    if (one.origin.kind != Kind::File)
+      return true;
+    bool byOptimizer = !accel::autodiff::isReadBy(one.name, optimizer, "");
+    std::string name = byOptimizer ? "optimizer.type" : "scheduler.type";
+    std::string value = byOptimizer ? optimizer : schedule;
+    for (Setting &setting : config.keys)
+      if (setting.path == one.origin.detail &&
+          setting.place.str() == one.origin.place.str())
+        setting.idle = "--set " + name + "=" + value + " beats it";
+    config.overrides.push_back(
+        {name, value, one.name + "=" + one.value, one.origin.place});
+    return true;
+  });
+}
+
 Error Resolver::fillConfig() {
+  dropUnread();
   auto value = [&](StringRef name) -> StringRef {
     const Resolved *resolved = find(name);
     return resolved ? StringRef(resolved->value) : "";
@@ -171,17 +197,14 @@ Error Resolver::fillConfig() {
       config.settings.push_back(one.name + "=" + one.value);
     }
   }
-  // Without a warmup there is no way of rising, and a rate that does not fall
-  // either needs no schedule.
-  if (value("scheduler.warmup_steps") == "0" && !request.files.empty())
+  // Without a warmup there is no way of rising. DeepSpeed's schedules have one.
+  std::optional<accel::autodiff::Schedule> schedule =
+      accel::autodiff::parseSchedule(value("scheduler.type"));
+  if (value("scheduler.warmup_steps") == "0" && !request.files.empty() &&
+      !(schedule && isDeepSpeed(*schedule)))
     llvm::erase_if(config.settings, [](StringRef one) {
       return one.starts_with("scheduler.warmup");
     });
-  if (value("scheduler.type") == "linear" &&
-      value("scheduler.warmup_steps") == "0" &&
-      value("scheduler.total_steps").empty() && !request.files.empty())
-    llvm::erase_if(config.settings,
-                   [](StringRef one) { return one.starts_with("scheduler."); });
   config.optimizer = value("optimizer.type").str();
   config.mesh = request.mesh;
   if (config.mesh.empty()) {

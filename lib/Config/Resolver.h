@@ -28,6 +28,8 @@ public:
 
 private:
   llvm::Error readSets();
+  /// Lets `--set` stand in the place of values that are refused.
+  void beatRefused(File &file);
   llvm::Error claimMeshFlag();
   llvm::Error settleModelAxes();
   llvm::Error settleRanks();
@@ -35,8 +37,11 @@ private:
   /// Groups of ranks that keep a second copy of the parameters.
   llvm::Error checkGroups();
   llvm::Error checkExperts();
+  /// Lets go of what an optimizer or a schedule that `--set` has said does not
+  /// read of the file that it beats.
+  void dropUnread();
   void derive(llvm::StringRef name, int64_t value, const llvm::Twine &why);
-  llvm::Error claimSet(llvm::StringRef name, llvm::StringRef value);
+  void claimSets();
   /// Settles an integer and puts it into the result; none if nothing says it.
   llvm::Expected<std::optional<int64_t>> settleInteger(llvm::StringRef name);
   llvm::Error settleInto(llvm::StringRef name);

@@ -43,25 +43,34 @@ struct Key {
   /// value stands for another one, or decides by itself (`claimAccelerate`,
   /// `claimDeepSpeed`).
   llvm::StringLiteral setting = "";
+  /// The setting that decides in the key's place where `--set` says it, so that
+  /// no value of the key is refused: `setting`, where it has one.
+  llvm::StringLiteral beatenBy = "";
 
   /// The same key, done, of which only these values are taken.
   constexpr Key only(llvm::StringLiteral values) const {
     assert(fate == Fate::Done && "only what is done has values it does not do");
-    return {name, type, fallback, fate, values, note, trap, setting};
+    return {name, type, fallback, fate, values, note, trap, setting, beatenBy};
   }
   /// The same key, refused, of which these values are taken all the same.
   constexpr Key unless(llvm::StringLiteral values) const {
     assert(fate == Fate::Later && "only what is refused has exceptions");
-    return {name, type, fallback, fate, values, note, trap, setting};
+    return {name, type, fallback, fate, values, note, trap, setting, beatenBy};
   }
   /// The same key, done, whose value is that of a setting.
   constexpr Key sets(llvm::StringLiteral name) const {
     assert(fate == Fate::Done && "only what is done sets anything");
-    return {this->name, type, fallback, fate, harmless, note, trap, name};
+    return {this->name, type, fallback, fate, harmless, note, trap, name, name};
+  }
+  /// The same key, whose value stands for another one of that setting.
+  constexpr Key orSet(llvm::StringLiteral name) const {
+    return {this->name, type, fallback, fate, harmless,
+            note,       trap, setting,  name};
   }
   /// The same key with its trap.
   constexpr Key beware(llvm::StringLiteral text) const {
-    return {name, type, fallback, fate, harmless, note, text, setting};
+    return {name, type, fallback, fate,    harmless,
+            note, text, setting,  beatenBy};
   }
 };
 

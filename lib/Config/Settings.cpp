@@ -73,11 +73,17 @@ static constexpr NamedSetting kSettings[] = {
     ofUpdate("optimizer.betas"),
     ofUpdate("optimizer.eps"),
     ofUpdate("optimizer.weight_decay"),
+    ofUpdate("optimizer.no_decay"),
+    ofUpdate("optimizer.decay"),
     ofUpdate("optimizer.momentum"),
     ofUpdate("scheduler.type"),
     ofUpdate("scheduler.warmup"),
     ofUpdate("scheduler.warmup_steps"),
     ofUpdate("scheduler.total_steps"),
+    ofUpdate("scheduler.warmup_min_lr"),
+    ofUpdate("scheduler.min_lr"),
+    ofUpdate("scheduler.warmup_min_ratio"),
+    ofUpdate("scheduler.cos_min_ratio"),
     ofUpdate("seed"),
 };
 

@@ -179,7 +179,8 @@ static constexpr Key kLeafModule[] = {
 
 static constexpr Key kFp16[] = {
     later("enabled", "bool|auto", "false", "mixed precision in fp16")
-        .unless("false|auto"),
+        .unless("false|auto")
+        .orSet("mixed_precision"),
     noted("auto_cast", "bool|auto", "false", "read where fp16 is enabled"),
     noted("loss_scale", "number>=0", "0", "read where fp16 is enabled")
         .beware("0 is dynamic"),

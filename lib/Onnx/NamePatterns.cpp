@@ -10,19 +10,20 @@ using namespace mlir;
 
 namespace accel::onnxio {
 
-FailureOr<NamePatterns> NamePatterns::compile(ArrayRef<std::string> trainable,
-                                              ArrayRef<std::string> frozen,
-                                              Location loc) {
+FailureOr<NamePatterns> NamePatterns::compile(ArrayRef<std::string> yes,
+                                              ArrayRef<std::string> no,
+                                              Location loc, Flags flags) {
   NamePatterns result;
-  for (bool isTrainable : {true, false})
-    for (const std::string &text : isTrainable ? trainable : frozen) {
+  result.flags = flags;
+  for (bool isYes : {true, false})
+    for (const std::string &text : isYes ? yes : no) {
       Expected<GlobPattern> glob = GlobPattern::create(text);
       if (!glob) {
         consumeError(glob.takeError());
         return emitError(loc)
                << "expected a glob pattern, found '" << text << "'";
       }
-      result.patterns.push_back({text, std::move(*glob), isTrainable, false});
+      result.patterns.push_back({text, std::move(*glob), isYes, false});
     }
   return result;
 }
@@ -34,7 +35,7 @@ std::optional<bool> NamePatterns::decide(ArrayRef<StringRef> names) {
                 [&](StringRef name) { return pattern.glob.match(name); }))
       continue;
     pattern.matched = true;
-    decision = decision.value_or(false) || pattern.isTrainable;
+    decision = decision.value_or(false) || pattern.isYes;
   }
   return decision;
 }
@@ -43,11 +44,10 @@ LogicalResult NamePatterns::checkAllMatched(ArrayRef<StringRef> names,
                                             Location loc) const {
   for (const Pattern &pattern : patterns)
     if (!pattern.matched)
-      return emitError(loc)
-             << "pattern '" << pattern.text << "' of "
-             << (pattern.isTrainable ? "--trainable" : "--frozen")
-             << " matches no parameter, the nearest are "
-             << nearestNames(pattern.text, names);
+      return emitError(loc) << "pattern '" << pattern.text << "' of "
+                            << (pattern.isYes ? flags.yes : flags.no)
+                            << " matches no parameter, the nearest are "
+                            << nearestNames(pattern.text, names);
   return success();
 }
 

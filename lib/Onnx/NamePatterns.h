@@ -1,4 +1,5 @@
-// `--trainable` and `--frozen`: what the user's patterns say of a name.
+// What two lists of the user's patterns say of a name, of which the first wins:
+// `--trainable` and `--frozen`.
 
 #ifndef ACCEL_LIB_ONNX_NAMEPATTERNS_H
 #define ACCEL_LIB_ONNX_NAMEPATTERNS_H
@@ -16,13 +17,23 @@ namespace accel::onnxio {
 /// Glob patterns (`*`, `?`, `[a-z]`) over names of parameters.
 class NamePatterns {
 public:
-  /// Fails, with an error at `loc`, on a pattern that is none.
-  static mlir::FailureOr<NamePatterns>
-  compile(llvm::ArrayRef<std::string> trainable,
-          llvm::ArrayRef<std::string> frozen, mlir::Location loc);
+  /// What messages call the lists.
+  struct Flags {
+    llvm::StringRef yes = "--trainable", no = "--frozen";
+  };
 
-  /// What the patterns say of what has these names: trained (which wins), not
-  /// trained, or nothing. Remembers which patterns have matched something.
+  /// Fails, with an error at `loc`, on a pattern that is none.
+  static mlir::FailureOr<NamePatterns> compile(llvm::ArrayRef<std::string> yes,
+                                               llvm::ArrayRef<std::string> no,
+                                               mlir::Location loc, Flags flags);
+  static mlir::FailureOr<NamePatterns> compile(llvm::ArrayRef<std::string> yes,
+                                               llvm::ArrayRef<std::string> no,
+                                               mlir::Location loc) {
+    return compile(yes, no, loc, Flags());
+  }
+
+  /// What the patterns say of what has these names: yes (which wins), no, or
+  /// nothing. Remembers which patterns have matched something.
   std::optional<bool> decide(llvm::ArrayRef<llvm::StringRef> names);
 
   /// Fails, with an error at `loc`, where a pattern has matched nothing so far;
@@ -34,10 +45,11 @@ private:
   struct Pattern {
     std::string text;
     llvm::GlobPattern glob;
-    bool isTrainable;
+    bool isYes;
     bool matched;
   };
   std::vector<Pattern> patterns;
+  Flags flags;
 };
 
 /// Up to three of `names`, quoted, the nearest to `name` first.

@@ -29,8 +29,17 @@ static cl::opt<std::string>
 static const std::string kSetHelp =
     "A setting of the update, by PyTorch's names: optimizer.lr, "
     "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
-    "optimizer.momentum, gradient_clipping, scheduler.type=constant|linear, "
-    "scheduler.warmup_steps, scheduler.total_steps, seed; or of a pass: " +
+    "optimizer.no_decay=PATTERN,... (parameters that are not decayed; vectors: "
+    "those of one dimension, and biases), optimizer.decay=PATTERN,... (which "
+    "are all the same; qk_norms: norms of queries and keys), "
+    "optimizer.momentum, gradient_clipping, "
+    "scheduler.type=constant|linear|cosine|WarmupLR|WarmupDecayLR|"
+    "WarmupCosineLR (the last three by DeepSpeed's clock), "
+    "scheduler.warmup=linear|log, scheduler.warmup_steps, "
+    "scheduler.total_steps, scheduler.warmup_min_lr, scheduler.min_lr (rates "
+    "that the warmup begins at, and that the fall ends at), "
+    "scheduler.warmup_min_ratio, scheduler.cos_min_ratio (the same of "
+    "WarmupCosineLR, as parts of optimizer.lr), seed; or of a pass: " +
     accel::config::describePassSettings() +
     "; any key of a config file, which it beats; repeatable";
 static cl::list<std::string> settings("set", cl::desc(kSetHelp),
