@@ -2,7 +2,8 @@
 """Records how PyTorch's optimizers, with transformers' and DeepSpeed's schedules, train
 the model of optimizers/model.mlir in float64: inputs/x.npy, and expected.json with the
 flags of acc-opt, loss, gradient norm (before clipping) and learning rate of each step,
-and the parameters after the last. Run it with the versions of requirements.txt."""
+and the parameters after the last. Run it with the versions of requirements.txt, and
+deepspeed 0.19.8 (DS_BUILD_OPS=0 pip install --no-build-isolation deepspeed==0.19.8)."""
 import json
 import math
 import pathlib
