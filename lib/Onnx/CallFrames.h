@@ -12,12 +12,9 @@ namespace accel::onnxio {
 /// is left.
 bool isWithinRegion(const onnx::NodeProto &node);
 
-/// Whether the node was made by the forward of an autograd function: a function
-/// `forward` below a line that calls `apply`, or one of no module. Not those of
-/// libraries whose backward is known to be the derivative of their forward.
-/// Frames are of functions `forward` only, so that `apply` called by a helper
-/// is seen by the second.
-bool isWithinFunction(const onnx::NodeProto &node);
+/// Whether the line of a frame calls an autograd function; not one of a library
+/// whose backward is known to be the derivative of its forward.
+bool callsFunction(const SourceLine &frame);
 
 /// Whether the lines that the node's stack trace quotes speak of an autograd
 /// function, but for those.

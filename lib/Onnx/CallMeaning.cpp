@@ -1,8 +1,10 @@
 // What calls mean in training beside what their nodes compute.
 #include "CallMeaning.h"
 #include "CallFrames.h"
+#include "ForwardFrames.h"
 #include "NodeInfo.h"
 #include "ParameterDependence.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 
@@ -165,6 +167,10 @@ bool hasMeaningRow(StringRef op) {
   return any_of(rows, [&](const Row &row) { return matches(row.op, op); });
 }
 
+static constexpr StringLiteral kFunctionRemedy =
+    "export with acc-export, which tries the backward, or assign the module "
+    "in __init__";
+
 static constexpr StringLiteral kRegionMessage =
     "was made in a region (torch.no_grad() or autocast()) of which the file "
     "does not tell whether gradients pass";
@@ -173,6 +179,7 @@ void checkCallMeaning(const TracedProgram &program,
                       const ParameterBuilder &builder,
                       std::vector<Doubt> &doubts) {
   ParameterDependence dependence(program, builder);
+  ForwardFrames forwards(program);
   // A program that was traced twice has no lines of its own.
   bool isAllGenerated = all_of(program.calls(), [](const Call &call) {
     return isWithinRegion(*call.nodes.front());
@@ -189,15 +196,26 @@ void checkCallMeaning(const TracedProgram &program,
         doubts.push_back({&node, std::move(names), what + message,
                           Doubt::Meaning, remedy.str()});
     };
+    auto doubtFunction = [&](const ForwardFrames::Function &function) {
+      if (function.isApplied)
+        return doubt("was made by the forward of an autograd function, whose "
+                     "backward the file does not hold");
+      const SourceLine &frame = function.frame;
+      doubt("was made by the forward of an autograd function, whose backward "
+            "the file does not hold, or of a module that is no attribute of "
+            "another (" +
+                sys::path::filename(frame.file).str() + ":" +
+                std::to_string(frame.line) + ")",
+            kFunctionRemedy);
+    };
     for (const Row &row : rows)
       if (matches(row.op, call.text.op))
         if (std::string message = row.check(call); !message.empty())
           doubt(message, row.remedy);
     if (call.text.op == "alias" && speaksOfDetaching(node))
       doubt("may have been a detach, which decompositions turn into it");
-    if (isWithinFunction(node))
-      doubt("was made by the forward of an autograd function, whose backward "
-            "the file does not hold");
+    if (auto function = forwards.functionAround(node))
+      doubtFunction(*function);
     if (isAllGenerated || !isWithinRegion(node))
       continue;
     std::vector<std::string> names = dependence.of(call);

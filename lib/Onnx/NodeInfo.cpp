@@ -2,6 +2,7 @@
 // text made by Python's str(): parsed leniently, and absent where it does not
 // look as expected; nothing here can fail.
 #include "NodeInfo.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -37,27 +38,37 @@ std::vector<std::string> parsePythonList(StringRef text) {
   return items;
 }
 
-std::vector<std::string> moduleScopes(const onnx::NodeProto &node) {
-  std::vector<std::string> scopes;
-  StringRef listed = nodeProperty(node, "pkg.torch.onnx.name_scopes");
-  if (!listed.empty()) {
-    scopes = parsePythonList(listed);
-  } else {
-    // `: W/model: pkg.Gpt2/model.wte: torch.Embedding/embedding:
-    // aten.embedding`
-    SmallVector<StringRef> parts;
-    nodeProperty(node, "namespace").split(parts, '/');
-    for (StringRef part : parts) {
-      auto [path, className] = part.split(": ");
-      scopes.push_back(className.empty() ? std::string() : path.trim().str());
-    }
+std::vector<ModuleScope> enclosingModules(const onnx::NodeProto &node) {
+  // `: W/model: pkg.Gpt2/model.wte: torch.Embedding/embedding: aten.embedding`
+  std::vector<ModuleScope> scopes;
+  SmallVector<StringRef> parts;
+  nodeProperty(node, "namespace").split(parts, '/');
+  for (StringRef part : parts) {
+    auto [path, className] = part.split(": ");
+    scopes.push_back(
+        {className.empty() ? "" : path.trim().str(), className.trim().str()});
+  }
+  if (StringRef listed = nodeProperty(node, "pkg.torch.onnx.name_scopes");
+      !listed.empty()) {
+    std::vector<std::string> paths = parsePythonList(listed);
+    if (paths.size() != scopes.size())
+      scopes.assign(paths.size(), {});
+    for (auto [scope, path] : llvm::zip(scopes, paths))
+      scope.path = std::move(path);
   }
   if (!scopes.empty())
     scopes.pop_back(); // the call itself
-  llvm::erase_if(scopes, [](const std::string &scope) {
-    return scope.empty() || scope == ":";
+  llvm::erase_if(scopes, [](const ModuleScope &scope) {
+    return scope.path.empty() || scope.path == ":";
   });
   return scopes;
+}
+
+std::vector<std::string> moduleScopes(const onnx::NodeProto &node) {
+  std::vector<std::string> paths;
+  for (ModuleScope &scope : enclosingModules(node))
+    paths.push_back(std::move(scope.path));
+  return paths;
 }
 
 std::string modulePath(const onnx::NodeProto &node) {

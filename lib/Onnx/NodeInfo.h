@@ -21,10 +21,20 @@ std::vector<std::string> parsePythonList(llvm::StringRef text);
 /// has one: `MatMul#17` where the exporter wrote none).
 llvm::StringRef nodeLocationName(const onnx::NodeProto &node);
 
-/// The module path of the node, outermost first, without the root and without
-/// the call itself: {"model", "model.transformer", "model.transformer.wte"}.
-/// Read from `pkg.torch.onnx.name_scopes`, else from `namespace`; empty where
-/// there is neither.
+/// A registered module that a call was made in.
+struct ModuleScope {
+  /// "model.transformer.wte"
+  std::string path;
+  /// "torch.nn.modules.sparse.Embedding"; empty where the file does not say.
+  std::string className;
+};
+
+/// The modules around the node, outermost first, without the root. Read from
+/// `pkg.torch.onnx.name_scopes`, else from `namespace`, which knows their
+/// classes; empty where there is neither.
+std::vector<ModuleScope> enclosingModules(const onnx::NodeProto &node);
+
+/// Their paths: {"model", "model.transformer", "model.transformer.wte"}.
 std::vector<std::string> moduleScopes(const onnx::NodeProto &node);
 
 /// The innermost module ("model.transformer.wte"), or "".

@@ -514,19 +514,96 @@ class TransposesOfEquals(WithParameter):
         return (h @ self.w + x @ self.w.t() - h.tanh() @ self.v.t() + x @ self.v).pow(2).mean()
 
 
+@case("trains", (X, CLASSES))
+class MadeInForward(Linear):
+    """Modules of PyTorch's own and the user's that no other registers."""
+    class Focal(nn.Module):
+        def __init__(self, gamma):
+            super().__init__()
+            self.gamma = gamma
+
+        def forward(self, scores, classes):
+            each = nn.CrossEntropyLoss(reduction="none")(scores, classes)
+            certain = torch.exp(-each)
+            return ((1 - certain) ** self.gamma * each).mean()
+
+    def forward(self, x, classes):
+        h = nn.Sequential(nn.Tanh(), self.k, nn.Sequential(nn.GELU()))(x)
+        loss = nn.CrossEntropyLoss()
+        return loss(h, classes) + self.Focal(2.0)(h, classes)
+
+
+class Context(torch.autograd.Function):
+    """Half of its derivative, and a context of an unusual name."""
+    @staticmethod
+    def forward(self, x):
+        self.factor = 3.0
+        return torch.tanh(x) * self.factor
+
+    @staticmethod
+    def backward(self, gradient):
+        return gradient / 2
+
+
+named_context = Context.apply
+
+
+@case("by the forward of an autograd function", (X,),
+      raw="by the forward of an autograd function")
+class ContextCalledSelf(Linear):
+    def forward(self, x):
+        return (named_context(self.k(x)) * x).pow(2).mean()
+
+
+class AroundModule(torch.autograd.Function):
+    @staticmethod
+    def forward(context, x):
+        return nn.Softplus()(x)
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient / 2
+
+
+around = AroundModule.apply
+
+
+@case("by the forward of an autograd function", (X,),
+      raw="by the forward of an autograd function")
+class FunctionAroundModule(Linear):
+    """The innermost frame is a module's of PyTorch."""
+    def forward(self, x):
+        return (around(self.k(x)) * x).pow(2).mean()
+
+
+@case("by the forward of an autograd function", (X,),
+      raw="by the forward of an autograd function")
+class FunctionInHook(Linear):
+    def __init__(self):
+        super().__init__()
+        self.k.register_forward_hook(lambda module, arguments, result: named_context(result))
+
+    def forward(self, x):
+        return (self.k(x) * x).pow(2).mean()
+
+
 def own_lines(proto):
     """Of each stack trace the frames in this script, and in code that torch.export
-    generated: they quote nobody else."""
+    generated: they quote nobody else. Of PyTorch's modules the place is left."""
     script = pathlib.Path(__file__).name
     for node in proto.graph.node:
         for entry in node.metadata_props:
             if entry.key != "pkg.torch.onnx.stack_trace":
                 continue
             frames = re.findall(r'File "([^"]*)", (line \d+, in \S+)\n(.*)', entry.value)
-            kept = [(pathlib.Path(path).name, *rest) for path, *rest in frames
-                    if pathlib.Path(path).name == script or path.startswith("<eval_with_key>")]
-            entry.value = "\n".join(f'  File "{path}", {where}\n{text}'
-                                    for path, where, text in kept)
+            kept = []
+            for path, where, text in frames:
+                if pathlib.Path(path).name == script or path.startswith("<eval_with_key>"):
+                    kept.append(f'  File "{pathlib.Path(path).name}", {where}\n{text}')
+                elif "/torch/nn/modules/" in path:
+                    name = path[path.index("/torch/nn/modules/") + 1:]
+                    kept.append(f'  File "{name}", {where}')
+            entry.value = "\n".join(kept)
             entry.key = "kept"
     exported.strip(proto)
     for node in proto.graph.node:

@@ -190,39 +190,6 @@ TEST_F(CallMeaningTest, anAutogradFunctionIsDoubted) {
                  {{Doubt::Meaning, {"w"}, "of an autograd function"}});
 }
 
-TEST_F(CallMeaningTest, aForwardThatIsNoModulesIsAFunctions) {
-  const struct {
-    const char *module, *outer, *inner;
-    bool isDoubted;
-  } lines[] = {
-      // `apply` in a helper, whose frame the exporter leaves out.
-      {"", "return helper(x)", "return x * w", true},
-      {"", "return super().forward(x)", "return x * w", false},
-      {"", "", "return x * w", false},
-      {"a", "return self.a(x)", "return x * w", false},
-      // A module that is no part of the model.
-      {"", "return activate(x)", "return x * self.w", false},
-  };
-  for (const auto &line : lines) {
-    SCOPED_TRACE(line.outer);
-    TracedModel traced({"w"});
-    traced.hold("w", {2, 3});
-    onnx::NodeProto *node = addNode(traced.graph(), "Mul", {"x", "w"}, {"o"});
-    setCall(node, call("mul", "aten.mul", "%x, %p_w"), line.module);
-    setTrace(node, std::string("File \"m.py\", line 7, in forward\n") +
-                       (*line.outer ? std::string("  ") + line.outer + "\n"
-                                    : std::string()) +
-                       "File \"m.py\", line 3, in forward\n  " + line.inner);
-    expectDoubts(
-        traced,
-        line.isDoubted
-            ? std::vector<WantedDoubt>{{Doubt::Meaning,
-                                        {"w"},
-                                        "the forward of an autograd function"}}
-            : std::vector<WantedDoubt>());
-  }
-}
-
 TEST_F(CallMeaningTest, gradientsStopAtDetachAndWhereTheFileSaysSo) {
   for (auto [op, stops] :
        {std::pair("detach", true), std::pair("detach_", true),
