@@ -142,13 +142,11 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
   };
   for (auto [dim, places] : llvm::enumerate(first->located.dims)) {
     auto &digits = result.dims.emplace_back();
-    if (dim == own->dim)
-      digits.push_back(
-          place({change->dim,
-                 {shapeOf(made)[change->dim] / first->size, first->size}}));
-    else
+    if (dim != own->dim)
       for (const Located &at : places)
         digits.push_back(place(at));
+    else if (int64_t left = shapeOf(made)[change->dim] / first->size; left > 1)
+      digits.push_back(place({change->dim, {left, first->size}}));
     int64_t size = 1;
     for (const ViewDigit &digit : digits)
       size *= digit.size;

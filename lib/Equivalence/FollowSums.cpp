@@ -238,23 +238,31 @@ void Follower::followTerms(Operation *op, Known &result) {
     result.terms = std::move(terms);
 }
 
+/// Whether an op is linear in one operand alone, whatever the others are.
+static bool isLinearIn(Operation *op, unsigned operand) {
+  if (isa<nn::ReshapeOp>(op))
+    return true;
+  std::optional<OpMap> map = getOpMap(op);
+  return map && llvm::is_contained(map->linear, std::vector<unsigned>{operand});
+}
+
 /// Where the logical program does this to a sum, it may be done to each term.
 bool Follower::distribute(Operation *op) {
-  if (op->getNumOperands() != 1 || op->getNumResults() != 1)
+  if (op->getNumResults() != 1)
     return false;
   bool found = false;
-  const std::vector<Piece> pieces = at(op->getOperand(0)).pieces;
-  for (const Piece &piece : pieces)
-    for (Operation *reader :
-         logical.findReadersOfSums(op->getName(), piece.logical)) {
-      std::optional<OpMap> map = getOpMap(reader);
-      bool isLinear =
-          isa<nn::ReshapeOp>(reader) ||
-          (map && llvm::is_contained(map->linear, std::vector<unsigned>{0}));
-      if (!isLinear || !agree(reader, op))
-        continue;
-      logical.distribute(reader, piece.logical);
-      found = true;
-    }
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    const std::vector<Piece> pieces = at(operand.get()).pieces;
+    for (const Piece &piece : pieces)
+      for (Operation *reader :
+           logical.findReadersOfSums(op->getName(), piece.logical)) {
+        if (!agree(reader, op) || !isLinearIn(reader, number) ||
+            !logical.isSumOf(reader->getOperand(number), piece.logical))
+          continue;
+        logical.distribute(reader, number, piece.logical);
+        found = true;
+      }
+  }
   return found;
 }

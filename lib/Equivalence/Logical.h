@@ -39,11 +39,13 @@ public:
   /// The roots that are views of the root of a view.
   llvm::ArrayRef<mlir::Value> getViews(mlir::Value root) const;
 
-  /// What one op makes of a sum is the sum of what it makes of the terms:
-  /// writes the program's `op`, of a sum in which `term` is, that way too.
-  /// `op(term)` can be looked up then, and the sum of it and the other's is
-  /// known as `op(sum)`.
-  void distribute(mlir::Operation *op, mlir::Value term);
+  /// What an op that is linear in an operand makes of a sum is the sum of what
+  /// it makes of the terms: writes the program's `op`, whose `operand` is a sum
+  /// in which `term` is, that way too. The op of `term` can be looked up then,
+  /// and the sum of it and the others' is known as the result of `op`.
+  void distribute(mlir::Operation *op, unsigned operand, mlir::Value term);
+  /// Whether a value is a root, or a sum in which it is.
+  bool isSumOf(mlir::Value sum, mlir::Value term) const;
   /// The ops with a name that read a sum in which `term` is.
   llvm::SmallVector<mlir::Operation *>
   findReadersOfSums(mlir::OperationName name, mlir::Value term) const;

@@ -103,28 +103,33 @@ void Logical::noteSum(Value root, Operation *add) {
   numbered = 0;
 }
 
-void Logical::distribute(Operation *op, Value term) {
-  // From the whole sum down to the term.
-  Value sum = rootOf(op->getOperand(0));
-  auto isIn = [&](Value part) {
-    llvm::SmallSetVector<Value, 8> parts;
-    parts.insert(part);
-    for (size_t next = 0; next < parts.size() && next < kSums; ++next) {
-      if (parts[next] == term)
-        return true;
-      if (auto terms = getTerms(parts[next])) {
-        parts.insert(terms->first);
-        parts.insert(terms->second);
-      }
+bool Logical::isSumOf(Value sum, Value term) const {
+  llvm::SmallSetVector<Value, 8> parts;
+  parts.insert(rootOf(sum));
+  for (size_t next = 0; next < parts.size() && next < kSums; ++next) {
+    if (parts[next] == term)
+      return true;
+    if (auto terms = getTerms(parts[next])) {
+      parts.insert(terms->first);
+      parts.insert(terms->second);
     }
-    return false;
+  }
+  return false;
+}
+
+void Logical::distribute(Operation *op, unsigned operand, Value term) {
+  // From the whole sum down to the term.
+  Value sum = rootOf(op->getOperand(operand));
+  auto makeOf = [&](Value value) {
+    SmallVector<Value> operands(op->getOperands());
+    operands[operand] = value;
+    return make(op, operands);
   };
   for (size_t depth = 0; sum != term && depth < kSums; ++depth) {
     auto terms = getTerms(sum);
     if (!terms)
       return;
-    Operation *first = make(op, terms->first),
-              *second = make(op, terms->second);
+    Operation *first = makeOf(terms->first), *second = makeOf(terms->second);
     OpBuilder builder(op->getContext());
     auto add =
         nn::AddOp::create(builder, op->getLoc(), first->getResult(0).getType(),
@@ -140,7 +145,7 @@ void Logical::distribute(Operation *op, Value term) {
       sums[add.getResult()] = whole;
       noteSum(whole, add);
     }
-    bool inFirst = isIn(terms->first);
+    bool inFirst = isSumOf(terms->first, term);
     sum = inFirst ? terms->first : terms->second;
     op = inFirst ? first : second;
   }

@@ -299,10 +299,9 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
   return pieces;
 }
 
-/// Each sequence of `axes` that leaves `part` of `whole` elements.
-void PieceMaker::findSplits(ArrayRef<StringAttr> axes, int64_t whole,
-                            int64_t part, Axes taken,
-                            std::vector<Axes> &splits) {
+void PieceMaker::addSplits(ArrayRef<StringAttr> axes, int64_t whole,
+                           int64_t part, Axes taken,
+                           std::vector<Axes> &splits) {
   int64_t left = whole / countRanks(taken);
   if (left == part)
     splits.push_back(taken);
@@ -312,9 +311,22 @@ void PieceMaker::findSplits(ArrayRef<StringAttr> axes, int64_t whole,
     if (llvm::is_contained(taken, axis))
       continue;
     taken.push_back(axis);
-    findSplits(axes, whole, part, taken, splits);
+    addSplits(axes, whole, part, taken, splits);
     taken.pop_back();
   }
+}
+
+std::vector<Axes> PieceMaker::findSplits(const Axes &used, int64_t whole,
+                                         int64_t part) {
+  Axes axes;
+  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
+    axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
+  axes = dropUnits(axes);
+  llvm::erase_if(
+      axes, [&](StringAttr axis) { return llvm::is_contained(used, axis); });
+  std::vector<Axes> splits;
+  addSplits(axes, whole, part, {}, splits);
+  return splits;
 }
 
 std::vector<std::vector<Piece>>
@@ -335,17 +347,12 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
             places.push_back({number, dim});
     }
 
-  Axes axes, used;
+  Axes used;
   for (const Piece &operand : operands) {
     used.append(operand.partial);
     for (const Dim &dim : operand.dims)
       used.append(dim.axes);
   }
-  for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
-    axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
-  axes = dropUnits(axes);
-  llvm::erase_if(
-      axes, [&](StringAttr axis) { return llvm::is_contained(used, axis); });
 
   std::vector<std::vector<Piece>> readings = {operands};
   for (const Places &places : undecided) {
@@ -358,8 +365,7 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
             part = shapeOf(local->getOperand(number))[dim];
     if (part == whole)
       continue;
-    std::vector<Axes> splits;
-    findSplits(axes, whole, part, {}, splits);
+    std::vector<Axes> splits = findSplits(used, whole, part);
     // A reshape may leave the dimension as it is.
     std::vector<std::vector<Piece>> more;
     if (isReshape)

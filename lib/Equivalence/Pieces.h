@@ -139,9 +139,13 @@ public:
     return mesh.findAxisSize(axis).value_or(1);
   }
 
+  /// Each sequence of axes, none of them in `used`, that leaves a rank `part`
+  /// of `whole` elements.
+  std::vector<Axes> findSplits(const Axes &used, int64_t whole, int64_t part);
+
 private:
-  void findSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
-                  int64_t part, Axes taken, std::vector<Axes> &splits);
+  void addSplits(llvm::ArrayRef<mlir::StringAttr> axes, int64_t whole,
+                 int64_t part, Axes taken, std::vector<Axes> &splits);
   bool isSplit(const Piece &piece, mlir::StringAttr axis);
   void normalize(Axes &partial);
   mlir::FailureOr<std::vector<Piece>> applyReshape(mlir::Operation *logical,

@@ -188,6 +188,53 @@ std::optional<View> equivalence::getView(const View &whole, const Piece &piece,
   return view;
 }
 
+std::vector<View> equivalence::readAsSplit(const View &view,
+                                           PieceMaker &maker) {
+  auto isPart = [](const ViewDigit &digit) {
+    return digit.held != 0 && digit.held != digit.size;
+  };
+  std::vector<View> made = {view};
+  for (size_t dim = 0; dim < view.dims.size(); ++dim)
+    for (size_t number = 0; number < view.dims[dim].size(); ++number) {
+      ViewDigit digit = view.dims[dim][number];
+      if (!isPart(digit) || digit.size % digit.held != 0)
+        continue;
+      std::vector<View> more;
+      for (const View &from : made) {
+        Axes used = from.partial;
+        for (const auto &[axis, taken] : from.ranks)
+          used.push_back(axis);
+        for (const Axes &axes : maker.findSplits(used, digit.size, digit.held))
+          // A rank has neighbours, or every so many-th: what it holds counts
+          // between any two of the axes.
+          for (size_t place = 0; place <= axes.size(); ++place) {
+            if (digit.held == 1 && place != axes.size())
+              continue;
+            View &split = more.emplace_back(from);
+            int64_t stride = digit.stride * digit.size;
+            auto take = [&](int64_t size) {
+              stride /= size;
+              return Digit{size, stride};
+            };
+            for (size_t axis = 0; axis <= axes.size(); ++axis) {
+              if (axis == place)
+                split.dims[dim][number] = {take(digit.held), true};
+              if (axis < axes.size())
+                split.ranks.push_back(
+                    {axes[axis], take(maker.getSize(axes[axis]))});
+            }
+          }
+      }
+      made = std::move(more);
+    }
+  // What no digit of it is read as is the view itself.
+  if (llvm::none_of(view.dims, [&](const auto &digits) {
+        return llvm::any_of(digits, isPart);
+      }))
+    made.clear();
+  return made;
+}
+
 /// Cuts a digit wherever `whole` has a boundary.
 static std::optional<std::vector<ViewDigit>> refine(ViewDigit digit,
                                                     const View &whole) {

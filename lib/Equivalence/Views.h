@@ -45,6 +45,10 @@ struct View {
 std::optional<View> getView(const View &whole, const Piece &piece,
                             llvm::ArrayRef<int64_t> local, PieceMaker &maker);
 
+/// Of equal elements any part is as good as another: the view with each digit
+/// of which a rank holds a part read as one that axes split, in every way.
+std::vector<View> readAsSplit(const View &view, PieceMaker &maker);
+
 /// A range of the positions along a dimension of a tensor.
 struct Located {
   unsigned dim;

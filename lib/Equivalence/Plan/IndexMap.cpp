@@ -69,6 +69,17 @@ void IndexMap::add(Coordinate coordinate) {
     coordinates.erase(at);
 }
 
+IndexMap IndexMap::at(StringAttr axis, int64_t number) const {
+  IndexMap map = *this;
+  for (const Coordinate &coordinate : coordinates)
+    if (coordinate.axis == axis)
+      map.offset += number * coordinate.stride;
+  llvm::erase_if(map.coordinates, [&](const Coordinate &coordinate) {
+    return coordinate.axis == axis;
+  });
+  return map;
+}
+
 void IndexMap::normalize() {
   SmallVector<Step, 4> kept;
   for (Step step : steps) {
@@ -193,7 +204,8 @@ std::optional<IndexMap> accel::equivalence::compose(const IndexMap &outer,
     if (!digits.place(coordinate.size, coordinate.stride, placed) ||
         placed.size() != 1)
       return std::nullopt;
-    result.add({coordinate.axis, coordinate.size, placed.front().stride});
+    result.add({coordinate.axis, coordinate.size, placed.front().stride,
+                coordinate.isTurn});
   }
   if (!digits.fits())
     return std::nullopt;

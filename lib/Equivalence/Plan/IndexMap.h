@@ -23,6 +23,9 @@ struct Step {
 struct Coordinate {
   mlir::StringAttr axis;
   int64_t size, stride;
+  /// Whether it is no rank's number but that of a loop's turn, of which there
+  /// may be many.
+  bool isTurn = false;
   bool operator==(const Coordinate &other) const {
     return axis == other.axis && stride == other.stride;
   }
@@ -51,6 +54,8 @@ struct IndexMap {
   std::pair<int64_t, int64_t> range() const;
   /// Adds a coordinate; those of one axis are one.
   void add(Coordinate coordinate);
+  /// The same function on the ranks whose number along an axis is `number`.
+  IndexMap at(mlir::StringAttr axis, int64_t number) const;
   /// Drops digits of size 1 and joins digits that count on, so that equal
   /// functions are equal maps.
   void normalize();

@@ -86,7 +86,7 @@ TermId Meaning::cast(TermId operand, Type type, Operation *op) {
   if (term.element == type)
     return operand;
   // A product that is rounded only to be widened again is the sum itself.
-  if (term.parts.empty() && type.isF32()) {
+  if (term.isOfValue() && type.isF32()) {
     const Computation &rounded = terms.at(term.value);
     if (rounded.kind == ValueKind::Cast && rounded.element.isBF16()) {
       std::optional<ValueId> product = terms.getWhole(rounded.operand);
@@ -219,7 +219,7 @@ LogicalResult Meaning::addCoordinate(IndexMap &map, StringAttr axis,
   if (axis.getValue() == dist::MeshOp::kMicroBatchAxis) {
     map.offset += microBatch.number * stride;
     if (microBatch.turn)
-      map.add({microBatch.turn, trips, stride});
+      map.add({microBatch.turn, trips, stride, /*isTurn=*/true});
     return success();
   }
   std::optional<int64_t> size =

@@ -9,13 +9,14 @@ MicroBatch accel::equivalence::getAnyMicroBatch(MLIRContext *context) {
   return {StringAttr::get(context, "any micro-batch"), 0};
 }
 
-/// The terms that a term's value, or its parts, are made of.
+/// The terms that a term's value, its parts or its choices are made of.
 SmallVector<TermId> Renaming::listOperands(TermId id) const {
   SmallVector<TermId> operands;
   const Term &term = terms.get(id);
   for (const Term::Part &part : term.parts)
     operands.push_back(part.term);
-  if (!term.parts.empty() || values.contains(term.value))
+  operands.append(term.choices.begin(), term.choices.end());
+  if (!term.isOfValue() || values.contains(term.value))
     return operands;
   ValueKey key = terms.getKey(term.value);
   for (unsigned place : key.operands)
@@ -49,6 +50,12 @@ TermId Renaming::renameKnown(TermId id) {
     for (const Term::Part &part : term.parts)
       parts.push_back({part.width, renamed.lookup(part.term)});
     return terms.join(term.rows, parts);
+  }
+  if (!term.choices.empty()) {
+    SmallVector<TermId> choices;
+    for (TermId choice : term.choices)
+      choices.push_back(renamed.lookup(choice));
+    return terms.choose(term.axis, choices);
   }
   auto [value, isNew] = values.try_emplace(term.value);
   if (isNew)
@@ -101,7 +108,7 @@ IndexMap Renaming::rename(const IndexMap &map) const {
     }
     result.offset += (to.number - from.number) * coordinate.stride;
     if (to.turn)
-      result.add({to.turn, count, coordinate.stride});
+      result.add({to.turn, count, coordinate.stride, /*isTurn=*/true});
   }
   return result;
 }

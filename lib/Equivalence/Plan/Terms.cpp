@@ -110,7 +110,7 @@ TermId Terms::strided(ValueId value, IndexMap map) {
 
 std::optional<ValueId> Terms::getWhole(TermId id) const {
   const Term &term = get(id);
-  if (!term.parts.empty() || term.count != at(term.value).count ||
+  if (!term.isOfValue() || term.count != at(term.value).count ||
       term.map.offset != 0 || !term.map.coordinates.empty() ||
       term.map.steps.size() > 1 ||
       (term.map.steps.size() == 1 && term.map.steps.front().stride != 1))
@@ -128,18 +128,68 @@ static bool isIdentity(const IndexMap &map, int64_t count) {
           (map.steps.size() == 1 && map.steps.front().stride == 1));
 }
 
-TermId Terms::select(TermId id, const IndexMap &at) {
+/// What a map picks, if digits can say which elements these are.
+std::optional<TermId> Terms::selectInDigits(TermId id, const IndexMap &at) {
   const Term &term = get(id);
   if (at.count() == 0)
     return empty(term.element);
   if (isIdentity(at, term.count))
     return id;
-  if (term.parts.empty()) {
-    if (std::optional<IndexMap> map = compose(term.map, at))
-      return strided(term.value, std::move(*map));
-  } else if (std::optional<TermId> selected = selectJoined(id, at)) {
-    return *selected;
+  if (!term.choices.empty()) {
+    SmallVector<TermId> choices;
+    for (auto [number, choice] : llvm::enumerate(term.choices)) {
+      auto selected = selectInDigits(choice, at.at(term.axis, number));
+      if (!selected)
+        return std::nullopt;
+      choices.push_back(*selected);
+    }
+    return choose(term.axis, choices);
   }
+  if (!term.parts.empty()) {
+    if (std::optional<TermId> selected = selectJoined(id, at))
+      return selected;
+  } else if (std::optional<IndexMap> map = compose(term.map, at)) {
+    // Of an order that no digits say they may say a part.
+    const Computation &of = this->at(term.value);
+    if (of.kind == ValueKind::Materialized)
+      if (std::optional<TermId> part = selectInDigits(of.operand, *map))
+        return part;
+    return strided(term.value, std::move(*map));
+  }
+  return selectByRank(id, at);
+}
+
+/// How many ranks are looked at one by one.
+static constexpr int64_t kChoices = 64;
+
+/// What a map picks, rank by rank: where parts lie differently to each rank's
+/// piece of what they make together.
+std::optional<TermId> Terms::selectByRank(TermId id, const IndexMap &at) {
+  int64_t ranks = 1;
+  for (const Coordinate &coordinate : at.coordinates)
+    if (!coordinate.isTurn)
+      ranks *= coordinate.size;
+  if (ranks > kChoices)
+    return std::nullopt;
+  for (const Coordinate &coordinate : at.coordinates) {
+    if (coordinate.isTurn)
+      continue;
+    SmallVector<TermId> choices;
+    for (int64_t number = 0; number < coordinate.size; ++number) {
+      auto selected = selectInDigits(id, at.at(coordinate.axis, number));
+      if (!selected)
+        return std::nullopt;
+      choices.push_back(*selected);
+    }
+    return choose(coordinate.axis, choices);
+  }
+  return std::nullopt;
+}
+
+TermId Terms::select(TermId id, const IndexMap &at) {
+  if (std::optional<TermId> selected = selectInDigits(id, at))
+    return *selected;
+  const Term &term = get(id);
   if (!term.defined)
     return undefined(at.count(), term.element);
   // An order that no digits say: the elements themselves are a value, read so.
@@ -147,6 +197,46 @@ TermId Terms::select(TermId id, const IndexMap &at) {
   key.add(int64_t(ValueKind::Materialized)).addTerm(id);
   Computation value{ValueKind::Materialized, term.count, term.element, id};
   return strided(getValue(key, value), at);
+}
+
+/// Elements of one value that lie as far apart from rank to rank.
+std::optional<TermId> Terms::findStride(StringAttr axis,
+                                        ArrayRef<TermId> choices) {
+  const Term &first = get(choices[0]), &second = get(choices[1]);
+  if (!first.isOfValue() || !second.isOfValue())
+    return std::nullopt;
+  int64_t stride = second.map.offset - first.map.offset;
+  for (auto [number, choice] : llvm::enumerate(choices)) {
+    const Term &term = get(choice);
+    if (!term.isOfValue() || term.value != first.value ||
+        term.map.steps != first.map.steps ||
+        term.map.coordinates != first.map.coordinates ||
+        term.map.offset != first.map.offset + int64_t(number) * stride)
+      return std::nullopt;
+  }
+  IndexMap map = first.map;
+  map.add({axis, int64_t(choices.size()), stride});
+  return strided(first.value, std::move(map));
+}
+
+TermId Terms::choose(StringAttr axis, ArrayRef<TermId> choices) {
+  if (llvm::all_equal(choices))
+    return choices.front();
+  if (std::optional<TermId> one = findStride(axis, choices))
+    return *one;
+  Term term;
+  term.axis = axis;
+  term.choices.append(choices.begin(), choices.end());
+  term.count = get(choices.front()).count;
+  term.element = get(choices.front()).element;
+  term.defined = true;
+  ValueKey key;
+  key.add(int64_t(3)).add(axis.getAsOpaquePointer());
+  for (TermId choice : choices) {
+    term.defined &= get(choice).defined;
+    key.add(int64_t(choice));
+  }
+  return intern(std::move(term), key);
 }
 
 namespace {
@@ -294,8 +384,7 @@ std::optional<TermId> Terms::selectJoined(TermId id, const IndexMap &at) {
 std::optional<TermId> Terms::merge(int64_t rows, Term::Part lhs,
                                    Term::Part rhs) {
   const Term &left = get(lhs.term), &right = get(rhs.term);
-  if (!left.parts.empty() || !right.parts.empty() ||
-      left.value != right.value ||
+  if (!left.isOfValue() || !right.isOfValue() || left.value != right.value ||
       left.map.coordinates != right.map.coordinates)
     return std::nullopt;
   auto one = left.map.splitAt(rows), other = right.map.splitAt(rows);

@@ -37,7 +37,8 @@ struct Computation {
 };
 
 /// A row of elements: those of one value that a map picks; or `rows` times a
-/// piece of each part, one after another.
+/// piece of each part, one after another; or on each rank along an axis another
+/// term.
 struct Term {
   ValueId value = 0;
   IndexMap map;
@@ -46,10 +47,15 @@ struct Term {
     int64_t width;
     TermId term;
   };
-  llvm::SmallVector<Part, 0> parts; ///< none: `value` and `map`
+  llvm::SmallVector<Part, 0> parts;
+  mlir::StringAttr axis;                ///< of `choices`
+  llvm::SmallVector<TermId, 0> choices; ///< by the rank's number along it
   int64_t count;
   mlir::Type element;
   bool defined;
+
+  /// Whether it is those of one value.
+  bool isOfValue() const { return parts.empty() && choices.empty(); }
 };
 
 /// A micro-batch: a number, or in a loop the turn plus a number. The turn is a
@@ -130,6 +136,8 @@ public:
   TermId strided(ValueId value, IndexMap map);
   /// `rows` times a piece of each part.
   TermId join(int64_t rows, llvm::ArrayRef<Term::Part> parts);
+  /// What is another term on each rank along an axis.
+  TermId choose(mlir::StringAttr axis, llvm::ArrayRef<TermId> choices);
   /// The elements of a term that a map picks.
   TermId select(TermId term, const IndexMap &at);
   /// The value that a term is the whole of; none if it is not one.
@@ -138,7 +146,11 @@ public:
   ValueKey getKey(ValueId value) const;
 
 private:
+  std::optional<TermId> selectInDigits(TermId term, const IndexMap &at);
   std::optional<TermId> selectJoined(TermId term, const IndexMap &at);
+  std::optional<TermId> selectByRank(TermId term, const IndexMap &at);
+  std::optional<TermId> findStride(mlir::StringAttr axis,
+                                   llvm::ArrayRef<TermId> choices);
   std::optional<TermId> merge(int64_t rows, Term::Part lhs, Term::Part rhs);
   TermId intern(Term term, const ValueKey &key);
   /// The id of a key; `next` if it is new.

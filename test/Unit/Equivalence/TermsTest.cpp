@@ -21,8 +21,10 @@ protected:
     return terms.getValue(key, {ValueKind::Given, count, f32});
   }
 
-  static int64_t apply(const IndexMap &map, int64_t index) {
+  int64_t apply(const IndexMap &map, int64_t index) {
     int64_t position = map.offset;
+    for (const Coordinate &coordinate : map.coordinates)
+      position += ranks.at(coordinate.axis) * coordinate.stride;
     for (Step step : llvm::reverse(map.steps)) {
       position += index % step.size * step.stride;
       index /= step.size;
@@ -33,6 +35,8 @@ protected:
   /// The element of a value that stands at an index of a term.
   Element get(TermId id, int64_t index) {
     const Term &term = terms.get(id);
+    if (!term.choices.empty())
+      return get(term.choices[ranks.at(term.axis)], index);
     if (!term.parts.empty()) {
       int64_t period = term.count / term.rows, row = index / period,
               column = index % period;
@@ -62,10 +66,21 @@ protected:
       if (map.range().second >= count)
         map.steps.pop_back();
     }
+    // A rank's own piece: it begins where the numbers along two axes say.
+    for (auto [axis, size] : {std::pair(dp, 2), std::pair(tp, 3)})
+      if (pick(3) == 0) {
+        IndexMap before = map;
+        map.add({axis, size, 1 + pick(count)});
+        if (map.range().second >= count)
+          map = before;
+      }
     return map;
   }
 
   MLIRContext context;
+  StringAttr dp = StringAttr::get(&context, "dp"),
+             tp = StringAttr::get(&context, "tp");
+  llvm::DenseMap<StringAttr, int64_t> ranks; ///< the rank that is looked at
   Type f32 = Float32Type::get(&context);
   Terms terms;
   std::mt19937 random{11};
@@ -77,7 +92,8 @@ TEST_F(TermsTest, SelectsAndJoinsElementByElement) {
   std::vector<TermId> known;
   for (int64_t count : {24, 36, 48})
     known.push_back(terms.whole(makeValue(count)));
-  int joined = 0, ordered = 0;
+  int joined = 0, ordered = 0, chosen = 0;
+  ranks[dp] = ranks[tp] = 1;
   for (int round = 0; round < 4000; ++round) {
     if (round % 3 == 0) { // two or three, with rows in common
       int64_t rows = int64_t(1) << pick(3);
@@ -106,14 +122,19 @@ TEST_F(TermsTest, SelectsAndJoinsElementByElement) {
     normal.normalize();
     TermId piece = terms.select(from, normal);
     ASSERT_EQ(terms.get(piece).count, map.count());
-    for (int64_t index = 0; index < map.count(); ++index)
-      ASSERT_EQ(get(piece, index), get(from, apply(map, index)));
+    for (ranks[dp] = 0; ranks[dp] < 2; ++ranks[dp])
+      for (ranks[tp] = 0; ranks[tp] < 3; ++ranks[tp])
+        for (int64_t index = 0; index < map.count(); ++index)
+          ASSERT_EQ(get(piece, index), get(from, apply(map, index)));
+    ranks[dp] = ranks[tp] = 1;
     const Term &term = terms.get(piece);
-    ordered += !term.parts.empty() ||
+    chosen += !term.choices.empty();
+    ordered += !term.isOfValue() ||
                terms.at(term.value).kind != ValueKind::Materialized;
     known.push_back(piece);
   }
   EXPECT_GT(joined, 300);
+  EXPECT_GT(chosen, 100);
   EXPECT_GT(ordered, 1500); // the others' order no digits say
 }
 
@@ -137,6 +158,42 @@ TEST_F(TermsTest, KnowsEqualFunctionsByOneNumber) {
   ownPart.add({StringAttr::get(&context, "dp"), 2, 3});
   EXPECT_EQ(terms.select(terms.join(4, {{6, whole}, {6, other}}), own),
             terms.select(whole, ownPart));
+}
+
+TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
+  // Columns of two parts, three and nine wide, of which ranks have six each:
+  // cut out of the transposed tensor, and out of its bytes.
+  TermId mask = terms.whole(makeValue(12)), rest = terms.whole(makeValue(36));
+  TermId joined = terms.join(1, {{12, mask}, {36, rest}}); // [12, 4]
+  IndexMap turn = IndexMap::strided(0, {4, 12}, {1, 4});
+  IndexMap own = IndexMap::strided(0, {4, 6}, {12, 1});
+  own.add({dp, 2, 6});
+  IndexMap bytes = IndexMap::strided(0, {4, 6}, {1, 4});
+  bytes.add({dp, 2, 24});
+  TermId piece = terms.select(terms.select(joined, turn), own);
+  EXPECT_EQ(piece, terms.select(joined, bytes));
+  ASSERT_EQ(terms.get(piece).choices.size(), 2u);
+  // Every second column: the transposed tensor is in no order of digits then.
+  IndexMap stripes = IndexMap::strided(0, {4, 2, 6}, {12, 1, 2});
+  IndexMap striped = IndexMap::strided(0, {4, 6}, {12, 1});
+  striped.add({dp, 2, 6});
+  IndexMap stripe = IndexMap::strided(0, {4, 6}, {1, 8});
+  stripe.add({dp, 2, 4});
+  TermId cut =
+      terms.select(terms.select(terms.select(joined, turn), stripes), striped);
+  EXPECT_EQ(cut, terms.select(joined, stripe));
+  // Another rank's piece is another.
+  IndexMap shifted = IndexMap::strided(24, {4, 6}, {1, 4});
+  shifted.add({dp, 2, -24});
+  EXPECT_NE(piece, terms.select(joined, shifted));
+  // What is one piece on each rank is no choice.
+  IndexMap right = IndexMap::strided(12, {3, 4}, {4, 1});
+  right.add({dp, 2, 12});
+  EXPECT_TRUE(terms.get(terms.select(joined, right)).isOfValue());
+  // The turns of a loop are too many to be looked at one by one.
+  IndexMap turns = IndexMap::strided(0, {4, 6}, {1, 4});
+  turns.add({dp, 2, 24, /*isTurn=*/true});
+  EXPECT_TRUE(terms.get(terms.select(joined, turns)).isOfValue());
 }
 
 TEST_F(TermsTest, RenamesMicroBatches) {
