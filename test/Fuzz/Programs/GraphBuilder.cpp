@@ -57,11 +57,13 @@ Value GraphBuilder::state(StringRef stem, ArrayRef<int64_t> shape,
   auto type = RankedTensorType::get(shape, f64());
   SmallVector<double> numbers;
   for (int64_t at = 0; at < type.getNumElements(); ++at)
-    // Few digits, so that its text is short.
+    // Few digits, so that its text is short, and no zero: functions have kinks
+    // there.
     numbers.push_back(
-        std::nearbyint(
-            (middle + spread * double(random.between(-32, 32)) / 32) * 64) /
-        64);
+        (2 * std::floor(64 * (middle +
+                              spread * double(random.between(-32, 32)) / 32)) +
+         1) /
+        128);
   StringAttr name = b.getStringAttr(stem + "." + Twine(numStates));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(entry);

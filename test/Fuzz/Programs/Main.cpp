@@ -11,6 +11,7 @@
 #include "llvm/Support/Path.h"
 
 #include <chrono>
+#include <set>
 
 using namespace mlir;
 using namespace accel;
@@ -44,6 +45,11 @@ cl::opt<bool> shrinks("shrink",
                       cl::cat(category));
 cl::opt<unsigned> attempts("attempts", cl::init(600),
                            cl::desc("How many smaller programs are tried"),
+                           cl::cat(category));
+cl::opt<unsigned> examples("examples", cl::init(1),
+                           cl::desc("Failures of each kind that are made "
+                                    "small; of those that come to the same "
+                                    "ops and axes one is kept"),
                            cl::cat(category));
 cl::opt<std::string> findings("findings", cl::value_desc("folder"),
                               cl::desc("Where to write a file per kind of "
@@ -102,8 +108,19 @@ std::string describe(const Result &result) {
   return text;
 }
 
-/// The text of a failing program, made small if that is asked for.
-std::string reproduce(const Result &result) {
+/// What small programs of one fault have in common: their ops, and the axes.
+std::string getSignature(const Program &program, const Layout &layout) {
+  std::set<std::string> words;
+  program.module.get()->walk(
+      [&](Operation *op) { words.insert(op->getName().getStringRef().str()); });
+  for (const Layout::Axis &axis : layout.axes)
+    words.insert(axis.name);
+  return llvm::join(words, " ");
+}
+
+/// The text of a failing program, made small if that is asked for, and its
+/// signature.
+std::pair<std::string, std::string> reproduce(const Result &result) {
   auto context = makeContext();
   TrialOptions options = getOptions();
   Program program = makeProgram(context.get(), seed, result.program);
@@ -128,11 +145,15 @@ std::string reproduce(const Result &result) {
   comment += llvm::formatv("accel-fuzz-programs --seed {0} --check FILE\n",
                            options.seed)
                  .str();
-  return print(program, layout, comment);
+  return {print(program, layout, comment), getSignature(program, layout)};
 }
 
-void writeFinding(const Result &result, unsigned number) {
-  std::string text = reproduce(result);
+void writeFinding(const Result &result, unsigned &number,
+                  std::set<std::string> &signatures) {
+  auto [text, signature] = reproduce(result);
+  if (!signatures.insert(result.getKind() + signature).second)
+    return;
+  ++number;
   if (findings.empty()) {
     llvm::outs() << text << "\n";
     return;
@@ -195,6 +216,7 @@ int main(int argc, char **argv) {
   }
   std::map<std::string, unsigned> verdicts, reasons;
   std::map<std::string, Kind> kinds;
+  std::vector<Result> failures; ///< to be written down
   unsigned tried = 0, rightButRefused = 0, numFindings = 0;
   double longest = 0;
   Result slowest;
@@ -215,15 +237,17 @@ int main(int argc, char **argv) {
     rightButRefused += result.outcome.isRight;
     Kind &kind = kinds[result.getKind()];
     kind.right += result.outcome.isRight;
-    if (kind.count++ == 0) {
+    if (kind.count++ == 0)
       kind.example = result;
-      if (!findings.empty() || shrinks)
-        writeFinding(result, ++numFindings);
-    }
+    if ((!findings.empty() || shrinks) && kind.count <= examples)
+      failures.push_back(result);
   });
   double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
+  std::set<std::string> signatures;
+  for (const Result &failure : failures)
+    writeFinding(failure, numFindings, signatures);
   llvm::outs() << llvm::formatv(
       "seed {0}: {1} programs from {2} on, {3} layouts tried, {4:f1} s "
       "({5:f1} ms each), the longest {6:f2} s (program {7})\n\n",

@@ -5,6 +5,7 @@
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace accel;
@@ -14,16 +15,36 @@ static func::FuncOp getEntry(ModuleOp module) {
   return *module.getOps<func::FuncOp>().begin();
 }
 
-/// Removes ops, inputs and states that nothing reads.
-static void removeDead(ModuleOp module) {
+static StringRef getName(func::FuncOp entry, unsigned argument) {
+  if (auto state =
+          entry.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr))
+    return state.getValue();
+  return entry.getArgAttrOfType<StringAttr>(argument, nn::kInputAttr);
+}
+
+/// The names of inputs and states that nothing reads.
+static llvm::StringSet<> getUnread(ModuleOp module) {
+  llvm::StringSet<> names;
   func::FuncOp entry = getEntry(module);
-  for (Operation &op : llvm::make_early_inc_range(
-           llvm::reverse(entry.front().without_terminator())))
-    if (op.use_empty())
-      op.erase();
+  for (unsigned index = 0; index < entry.getNumArguments(); ++index)
+    if (entry.getArgument(index).use_empty())
+      names.insert(getName(entry, index));
+  return names;
+}
+
+/// Removes ops, inputs and states that nothing reads, but those of `kept`.
+static void removeDead(ModuleOp module, const llvm::StringSet<> &kept) {
+  func::FuncOp entry = getEntry(module);
+  for (Operation *op = entry.front().getTerminator()->getPrevNode(); op;) {
+    Operation *before = op->getPrevNode();
+    if (op->use_empty())
+      op->erase();
+    op = before;
+  }
   SymbolTable symbols(module);
   for (unsigned index = entry.getNumArguments(); index-- > 0;) {
-    if (!entry.getArgument(index).use_empty())
+    if (!entry.getArgument(index).use_empty() ||
+        kept.contains(getName(entry, index)))
       continue;
     if (auto name =
             entry.getArgAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr))
@@ -42,6 +63,15 @@ public:
         stillFails(stillFails) {}
 
   void run() {
+    // They may be what fails.
+    for (StringRef name : llvm::to_vector(getUnread(*program.module).keys()))
+      kept.insert(name);
+    for (StringRef name : llvm::to_vector(kept.keys())) {
+      llvm::StringSet<> all = kept;
+      kept.erase(name);
+      if (!attempts || !keep(program.clone()))
+        kept = all;
+    }
     for (bool changed = true; changed && attempts;) {
       changed = simplifyLayout();
       changed |= dropOps();
@@ -110,7 +140,7 @@ private:
 
   /// Takes a changed program for the program if it still fails.
   bool keep(Program changed) {
-    removeDead(*changed.module);
+    removeDead(*changed.module, kept);
     if (failed(mlir::verify(*changed.module)))
       return false;
     --attempts;
@@ -144,8 +174,8 @@ private:
       add(operand);
     for (Operation *before = op->getPrevNode(); before && values.size() < 4;
          before = before->getPrevNode())
-      for (Value result : before->getResults())
-        add(result);
+      if (before->getNumResults())
+        add(before->getResult(0));
     for (Value argument : op->getBlock()->getArguments())
       if (values.size() < 6)
         add(argument);
@@ -225,6 +255,7 @@ private:
   Program &program;
   Layout &layout;
   unsigned attempts, numNames = 0;
+  llvm::StringSet<> kept; ///< though nothing reads them
   StillFails stillFails;
 };
 } // namespace
