@@ -12,7 +12,7 @@ import time
 import torch
 from torch.export.graph_signature import TensorArgument
 
-from . import agreement, explicit, losses, signature, state, stops, trace, write
+from . import agreement, complex_numbers, explicit, losses, signature, state, stops, trace, write
 from .errors import Refused
 
 
@@ -115,7 +115,7 @@ def trace_module(module, args, kwargs, loss, dynamic_shapes, progress):
             explicit.refuse_calls(program)
             stops.mark_stops(program)
             explicit.make_explicit(program)
-            program = trace.decomposed(program)
+            program = complex_numbers.by_real_numbers(trace.decomposed(program))
         _refuse_changes(program)
         signature.check_constants(signature.entries_of(module), program.constants)
         _separate_outputs(program)

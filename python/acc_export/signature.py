@@ -21,10 +21,12 @@ class Entry:
 
     def describe(self, initializer):
         """As the file's metadata has it (docs/Exporting.md)."""
+        held = self.tensor.detach().resolve_conj()
+        held = torch.view_as_real(held) if held.is_complex() else held
         return {"name": self.name, "aliases": self.aliases, "kind": self.kind,
                 "requires_grad": self.kind == "parameter" and self.tensor.requires_grad,
-                "initializer": initializer, "shape": list(self.tensor.shape),
-                "dtype": str(self.tensor.dtype).removeprefix("torch.")}
+                "initializer": initializer, "shape": list(held.shape),
+                "dtype": str(held.dtype).removeprefix("torch.")}
 
 
 def unwrapped(module):

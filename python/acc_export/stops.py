@@ -33,7 +33,7 @@ _COPIES = (aten.lift_fresh_copy.default, aten.lift_fresh.default, aten.clone.def
 
 
 def _carries_gradient(value):
-    return isinstance(value, torch.Tensor) and value.is_floating_point()
+    return isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
 
 
 def _insert_stop(graph, node):

@@ -69,15 +69,24 @@ def _output_names(program):
     return names
 
 
+def _types(node):
+    """' of float32[4, 3]': what a call is given, since there may be ONNX for other types."""
+    values = (leaf.meta.get("val") for leaf in pytree.tree_leaves((node.args, node.kwargs))
+              if isinstance(leaf, torch.fx.Node))
+    found = [f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+             for value in values if isinstance(value, torch.Tensor)]
+    return f" of {', '.join(found)}" if found else ""
+
+
 def _missing(error, program):
-    """The call that PyTorch's exporter has no translation for, with the user's line."""
+    """The call that PyTorch's exporter has no translation for, its types and the user's line."""
     cause = error
     while cause:
         text = str(cause)
         if "No ONNX function found for " in text or "No decompositions registered" in text:
             for node in program.graph.nodes:
                 if node.op == "call_function" and str(node.target) in text:
-                    return f"{node.target}{at(line_of_node(node))}"
+                    return f"{node.target}{_types(node)}{at(line_of_node(node))}"
         cause = cause.__cause__
     return None
 

@@ -64,12 +64,13 @@ class ExportCase(unittest.TestCase):
         summary = acc_export.export(module, args, kwargs, dir=self.folder, **options)
         return summary, onnx.load(summary.path)
 
-    def assert_same(self, module, args):
-        """The traced program's value and gradients are PyTorch's, and the file's value."""
+    def assert_traced(self, module, args):
+        """The traced program, whose value and gradients are PyTorch's."""
         exact = copy.deepcopy(module).double()
         value, expected = run(exact, exact, args)
-        traced = program.trace_module(exact, tuple(double(a) for a in args), {}, None, None,
-                                      None).module()
+        exported = program.trace_module(exact, tuple(double(a) for a in args), {}, None, None,
+                                        None)
+        traced = exported.module()
         found_value, found = run(traced, traced, args)
         torch.testing.assert_close(found_value, value, rtol=1e-12, atol=1e-13)
         for name, gradient in expected.items():
@@ -80,6 +81,11 @@ class ExportCase(unittest.TestCase):
                 self.assertIsNotNone(found[name], name)
                 torch.testing.assert_close(found[name], gradient, rtol=1e-10, atol=1e-12,
                                            msg=lambda text, name=name: f"{name}: {text}")
+        return exported
+
+    def assert_same(self, module, args):
+        """The traced program's value and gradients are PyTorch's, and the file's value."""
+        self.assert_traced(module, args)
         _, model = self.export(module, args)
         if onnxruntime:
             quiet = onnxruntime.SessionOptions()
