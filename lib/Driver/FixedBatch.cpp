@@ -61,7 +61,10 @@ LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
               "dynamic_shapes={'"
            << input->name() << "': {" << *batch
            << ": torch.export.Dim('batch')}, ...}, and say --dim batch=N; or "
-              "from a sample with as many rows as are trained on";
+              "from a sample with as many rows as are trained on; or, where "
+              "its "
+              "rows are no samples, say --batch-dim "
+           << input->name() << "=none";
   }
   return success();
 }

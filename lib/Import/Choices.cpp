@@ -34,9 +34,21 @@ static bool isAlike(Value one, Value other, int depth = 0) {
       nullptr, OperationEquivalence::IgnoreLocations);
 }
 
+/// What a value was before it got another shape.
+static Value withoutReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
 std::optional<unsigned> Choices::findBy(Value chooser) const {
   for (auto [number, earlier] : llvm::enumerate(all))
     if (earlier.chooser && isAlike(earlier.chooser, chooser))
+      return number;
+  // The same elements of another shape, one after another.
+  for (auto [number, earlier] : llvm::enumerate(all))
+    if (earlier.chooser && llvm::is_sorted(earlier.order) &&
+        isAlike(withoutReshapes(earlier.chooser), withoutReshapes(chooser)))
       return number;
   return std::nullopt;
 }

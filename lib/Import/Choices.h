@@ -42,7 +42,7 @@ public:
     std::optional<std::array<int64_t, 3>> range;
   };
   /// A choice by what is not zero; the number of an earlier one whose chooser
-  /// is computed alike.
+  /// is computed alike, or has the same elements in another shape.
   std::optional<unsigned> findBy(mlir::Value chooser) const;
   unsigned add(Choice choice);
   const Choice &get(unsigned number) const { return all[number]; }
@@ -50,12 +50,14 @@ public:
 
   // Choices that are made of another one (DerivedChoices.cpp).
 
-  /// The indices of the places of a choice, a column each: i64 [dims, places].
-  mlir::Value listPlaces(NodeImporter &n, unsigned number);
-  /// The same of rows that are flattened, of a mask of `shape`; they are not
-  /// known now, as there may be very many.
+  /// The indices of the places of a choice in a tensor of `shape`, a column
+  /// each: i64 [dims, places].
+  mlir::Value listPlaces(NodeImporter &n, unsigned number,
+                         llvm::ArrayRef<int64_t> shape);
+  /// The same of rows, places of a choice in the first `numOuter` dimensions,
+  /// that are flattened; they are not known now, as there may be very many.
   mlir::Value listRowPlaces(NodeImporter &n, unsigned number,
-                            llvm::ArrayRef<int64_t> shape);
+                            llvm::ArrayRef<int64_t> shape, size_t numOuter);
   /// Index tuples of the rows alone, where `tuples` are all elements of rows of
   /// a table of `shape` that are chosen; else null.
   mlir::Value findRows(NodeImporter &n, mlir::Value tuples,
@@ -70,6 +72,14 @@ public:
   /// it names first, and so on. Emits an error and fails if it has none.
   mlir::Value takeFirst(NodeImporter &n, mlir::Value value, int64_t dim,
                         unsigned number);
+  /// A value that meets the elements of a choice in its dimension `dim`, which
+  /// it has not if that is negative: as it is where it is of a choice itself or
+  /// the same for all of them; else it has one element for each that is chosen,
+  /// which are given in the order in which NonZero names them (`x[mask] =
+  /// rows`), and the run stops where their numbers differ. Emits an error and
+  /// fails where they must.
+  mlir::Value meet(NodeImporter &n, mlir::Value value, int64_t dim,
+                   unsigned number);
   /// A value whose dimension has the places of a choice with these in the order
   /// in which NonZero names them: row-major in the chooser.
   mlir::Value sortPlaces(NodeImporter &n, mlir::Value value, Chosen chosen);
@@ -163,6 +173,10 @@ public:
   bool guardGradients(mlir::OpBuilder *builder);
 
 private:
+  /// What lies in a dimension, given to what is chosen in turn: the run stops
+  /// where there are fewer or, `exactly`, more.
+  mlir::Value giveInTurn(NodeImporter &n, mlir::Value value, int64_t dim,
+                         unsigned number, bool exactly);
   llvm::DenseSet<mlir::Value> findFinite() const;
   bool reachesPole(mlir::Value value,
                    const llvm::DenseSet<mlir::Value> &finite) const;
@@ -174,8 +188,9 @@ private:
   /// By markSize.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value>> sizes;
   llvm::DenseSet<mlir::Value> safeIndices; ///< by makeSafe
-  /// What listRowPlaces has made, of masks of these shapes.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> rowPlaces;
+  /// What listRowPlaces has made, of which shape and how many dimensions.
+  llvm::DenseMap<mlir::Value, std::pair<llvm::SmallVector<int64_t>, size_t>>
+      rowPlaces;
   /// Floats that are made of what is of a choice and what is not.
   llvm::SetVector<mlir::Value> entrances;
 };

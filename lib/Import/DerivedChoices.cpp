@@ -1,5 +1,5 @@
 // Choices that are made of another one: its rows flattened, or the first of
-// what it chooses.
+// what it chooses; and elements that are given to what is chosen, in turn.
 
 #include "Choices.h"
 
@@ -25,19 +25,26 @@ static Value listIndices(Importer &n, ArrayRef<int64_t> shape,
   return n.ints(indices, {static_cast<int64_t>(shape.size()), count});
 }
 
-Value Choices::listPlaces(Importer &n, unsigned number) {
-  return listIndices(n, all[number].shape, all[number].order);
+static SmallVector<int64_t> countUpTo(int64_t end) {
+  return llvm::to_vector(llvm::seq<int64_t>(end));
+}
+
+Value Choices::listPlaces(Importer &n, unsigned number,
+                          ArrayRef<int64_t> shape) {
+  // A chooser of another shape has its elements in the same order.
+  return ArrayRef(all[number].shape) == shape
+             ? listIndices(n, shape, all[number].order)
+             : listIndices(n, shape, countUpTo(shape.size()));
 }
 
 Value Choices::listRowPlaces(Importer &n, unsigned number,
-                             ArrayRef<int64_t> shape) {
-  size_t numOuter = all[number].shape.size(), rank = shape.size();
+                             ArrayRef<int64_t> shape, size_t numOuter) {
+  size_t rank = shape.size();
   ArrayRef<int64_t> row = shape.drop_front(numOuter);
   int64_t rows = ShapedType::getNumElements(all[number].shape),
           width = ShapedType::getNumElements(row);
-  Value outer = listPlaces(n, number),
-        inner = listIndices(n, row,
-                            llvm::to_vector(llvm::seq<int64_t>(row.size())));
+  Value outer = listPlaces(n, number, shape.take_front(numOuter)),
+        inner = listIndices(n, row, countUpTo(row.size()));
   if (!inner || !outer)
     return nullptr;
   // As they are: folded they would be as long as what they point into.
@@ -58,7 +65,7 @@ Value Choices::listRowPlaces(Importer &n, unsigned number,
       b, n.loc, RankedTensorType::get({int64_t(rank), rows * width}, integer),
       both);
   mark(places, {flatten(n, number, width), 1});
-  rowPlaces[places].assign(shape.begin(), shape.end());
+  rowPlaces[places] = {SmallVector<int64_t>(shape), numOuter};
   return places;
 }
 
@@ -67,11 +74,14 @@ Value Choices::findRows(Importer &n, Value tuples, ArrayRef<int64_t> shape) {
   auto made = rowPlaces.find(transpose ? transpose.getInput() : tuples);
   std::optional<Chosen> chosen = find(tuples);
   if (!transpose || made == rowPlaces.end() || !chosen ||
-      !all[chosen->number].base ||
-      shape.take_front(made->second.size()) != ArrayRef(made->second))
+      !all[chosen->number].base)
+    return nullptr;
+  auto &[of, numOuter] = made->second;
+  if (shape.take_front(of.size()) != ArrayRef(of))
     return nullptr;
   unsigned rows = *all[chosen->number].base;
-  Value found = n.transpose(listPlaces(n, rows), {1, 0});
+  Value found =
+      n.transpose(listPlaces(n, rows, shape.take_front(numOuter)), {1, 0});
   if (found)
     mark(found, {rows, 0});
   return found;
@@ -159,31 +169,67 @@ unsigned Choices::takeRange(Importer &n, unsigned number, int64_t first,
   return add(std::move(made));
 }
 
-Value Choices::takeFirst(Importer &n, Value value, int64_t dim,
-                         unsigned number) {
-  std::optional<Chosen> own = find(value);
-  if (own && own->number == number && own->dim == dim)
-    return value;
+Value Choices::giveInTurn(Importer &n, Value value, int64_t dim,
+                          unsigned number, bool exactly) {
   unsigned rows = all[number].base.value_or(number);
   int64_t factor = all[number].factor;
-  SmallVector<int64_t> shape(Importer::shape(value));
+  SmallVector<int64_t> shape(Importer::shape(value)), apart(shape);
   int64_t length = shape[dim] / factor;
-  if (own || length == 0) {
-    n.error() << "expected to take as many elements as NonZero chooses at run "
-                 "time of a dimension that has them, found "
-              << value.getType();
-    return nullptr;
-  }
   value = n.slice(value, dim, 0, length * factor);
-  SmallVector<int64_t> apart(shape);
   apart[dim] = length;
   if (factor > 1)
     apart.insert(apart.begin() + dim + 1, factor);
   // A copy, since what counts is of no choice.
   Value index = n.copy(countBefore(n, rows));
+  if (exactly) {
+    // Behind the last one, and so the run stops, unless all are given.
+    Suspension suspension(*this);
+    Type integer = Importer::element(index);
+    Value chosen = count(n, {rows, 0}, integer);
+    Value isGiven = n.compare(nn::ComparePredicate::eq, chosen,
+                              n.splat({}, integer, length));
+    Value safe = n.select(all[rows].mask, index, n.splatLike(index, 0));
+    index = n.select(isGiven, safe, n.splatLike(index, length));
+    safeIndices.insert(index);
+  }
+  if (!index)
+    return nullptr;
   mark(index, {rows, 0});
   Value taken = n.create<nn::GatherOp>({n.reshape(value, apart), index},
                                        {n.named("dim", dim)});
   shape[dim] = Importer::shape(all[number].mask).front();
   return n.reshape(taken, shape);
+}
+
+Value Choices::takeFirst(Importer &n, Value value, int64_t dim,
+                         unsigned number) {
+  std::optional<Chosen> own = find(value);
+  if (own && own->number == number && own->dim == dim)
+    return value;
+  if (own || Importer::shape(value)[dim] < all[number].factor) {
+    n.error() << "expected to take as many elements as NonZero chooses at run "
+                 "time of a dimension that has them, found "
+              << value.getType();
+    return nullptr;
+  }
+  return giveInTurn(n, value, dim, number, /*exactly=*/false);
+}
+
+Value Choices::meet(Importer &n, Value value, int64_t dim, unsigned number) {
+  if (!value || dim < 0 || find(value))
+    return value;
+  int64_t size = Importer::shape(value)[dim],
+          places = Importer::shape(all[number].mask).front(),
+          factor = all[number].factor;
+  if (size == 1 || (size == places && isUniform(value, dim)))
+    return value;
+  if (size == 0 || size > places || size % factor != 0) {
+    n.error() << "expected one element for each that NonZero chooses at run "
+                 "time, which are "
+              << (factor > 1 ? "a multiple of " : "") << factor << " to "
+              << places << ", found " << size << " in dimension #" << dim
+              << " of " << value.getType();
+    return nullptr;
+  }
+  return giveInTurn(n, value, dim, number, /*exactly=*/true);
 }

@@ -469,6 +469,17 @@ bool NodeImporter::broadcastTogether(MutableArrayRef<Value> values) {
     failed = true;
     return false;
   }
+  // What meets chosen elements may be theirs in turn.
+  for (Value chooser : values)
+    if (std::optional<Choices::Chosen> chosen = graph.choices.find(chooser)) {
+      for (Value &value : values)
+        value = graph.choices.meet(*this, value,
+                                   chosen->dim - rank(chooser) + rank(value),
+                                   chosen->number);
+      break;
+    }
+  if (failed)
+    return false;
   SmallVector<int64_t> common;
   for (Value value : values) {
     ArrayRef<int64_t> dims = shape(value);

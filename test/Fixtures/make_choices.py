@@ -137,6 +137,30 @@ class Merged(nn.Module):
         return (torch.tanh(self.linear(merged)) * x).sum()
 
 
+class Placed(nn.Module):
+    """Rows of another input, one for each place that a mask chooses: assigned, added to what
+    is there, put, copied and added at the places, and labels of those that are chosen."""
+
+    def __init__(self, by_rows):
+        super().__init__()
+        self.by_rows = by_rows
+        self.linear, self.other = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x, mask, features, labels):
+        y, rows, here = self.linear(x), self.other(features), mask > 0.4
+        flat, places = y.reshape(-1, WIDTH), torch.nonzero(here.reshape(-1)).squeeze(1)
+        assigned, added = y.clone(), y.clone()
+        if self.by_rows:
+            assigned[here] = rows
+            added = added.index_put(torch.nonzero(here, as_tuple=True), rows.cos(), accumulate=True)
+        added[here] = added[here] * 0.5 + rows
+        copied = flat.index_copy(0, places, rows.sin())
+        # The TorchScript exporter knows of no number of rows but the sample's.
+        summed = flat.index_add(0, places, rows) if self.by_rows else flat.cos()
+        return ((assigned * added * x).sum() + (copied.sigmoid() * summed).sum()
+                + F.cross_entropy(flat[places], labels, reduction="sum"))
+
+
 class First(nn.Module):
     """The first of what is chosen, as of experts whose places are few, what is behind them,
     and elements of rows that are chosen."""
@@ -193,6 +217,11 @@ def cases(g):
     rows = torch.rand(*words, generator=g)
     elements = torch.rand(BATCH, LENGTH, WIDTH, generator=g)
     features = torch.randn(BATCH, LENGTH, WIDTH, generator=g)
+    few = torch.rand(*words, generator=torch.Generator().manual_seed(2))
+    count = 24  # which layouts divide
+    few = torch.where((few > 0.4).reshape(-1).cumsum(0).reshape(few.shape) <= count, few, 0)
+    placed = {"x": x, "mask": few, "features": x.reshape(-1, WIDTH)[:count].flip(0),
+              "labels": torch.arange(count) % WIDTH}
     return {
         "masked_language": (MaskedLanguage, {"ids": labels, "labels": masked}, True),
         "rows": (Rows, {"x": x, "mask": rows}, False),
@@ -206,6 +235,8 @@ def cases(g):
         "written_traced": (lambda: Written(False), {"x": x, "mask": rows}, True),
         "merged": (Merged, {"x": x, "mask": rows, "features": features}, False),
         "merged_traced": (Merged, {"x": x, "mask": rows, "features": features}, True),
+        "placed": (lambda: Placed(True), placed, False),
+        "placed_traced": (lambda: Placed(False), placed, True),
         "first": (First, {"x": x, "mask": rows}, False),
         "first_traced": (First, {"x": x, "mask": rows}, True),
         "numbers": (Numbers, {"x": x, "mask": rows}, False),

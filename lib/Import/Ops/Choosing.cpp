@@ -140,8 +140,9 @@ static LogicalResult importChoice(Importer &n) {
   if (failed(number))
     return failure();
   if (rows)
-    return n.finish(choices.listRowPlaces(n, *number, Importer::shape(x)));
-  Value places = choices.listPlaces(n, *number);
+    return n.finish(choices.listRowPlaces(n, *number, Importer::shape(x),
+                                          Importer::rank(mask)));
+  Value places = choices.listPlaces(n, *number, shape);
   if (places)
     choices.mark(places, {*number, 1});
   return n.finish(places);

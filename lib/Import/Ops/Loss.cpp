@@ -45,6 +45,15 @@ static std::optional<Classification> readClassification(Importer &n) {
               << onnxio::kAccExportRemedy.str();
     return std::nullopt;
   }
+  // Of chosen samples the labels may come one by one, and the other way round.
+  Choices &choices = n.graph.choices;
+  if (auto chosen = choices.find(c.scores); chosen && chosen->dim != 1)
+    c.labels = choices.meet(n, c.labels, std::max<int64_t>(0, chosen->dim - 1),
+                            chosen->number);
+  else if (auto chosen = choices.find(c.labels); chosen && !chosen->dim)
+    c.scores = choices.meet(n, c.scores, 0, chosen->number);
+  if (n.hasFailed())
+    return std::nullopt;
   if (rank > 2) {
     SmallVector<int64_t> permutation{0};
     llvm::append_range(permutation, llvm::seq<int64_t>(2, rank));

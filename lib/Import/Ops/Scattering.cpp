@@ -187,14 +187,22 @@ static std::string readReduction(Importer &n) {
   return reduction;
 }
 
-static LogicalResult checkUpdates(Importer &n, ArrayRef<int64_t> expected) {
-  if (Importer::shape(n.operand(2)) == expected &&
-      Importer::element(n.operand(2)) == Importer::element(n.operand(0)))
-    return success();
-  return n.error() << "expected updates of type "
-                   << RankedTensorType::get(expected,
-                                            Importer::element(n.operand(0)))
-                   << ", found " << n.operand(2).getType();
+/// What is written; null and an error where it has another type than `expected`
+/// of the table's elements. Where a choice has made the indices, it may have
+/// one element for each that is chosen.
+static Value readUpdates(Importer &n, ArrayRef<int64_t> expected) {
+  Value updates = n.operand(2);
+  auto chosen = n.graph.choices.find(n.operand(1));
+  if (chosen && Importer::rank(updates) > chosen->dim)
+    updates = n.graph.choices.meet(n, updates, chosen->dim, chosen->number);
+  if (n.hasFailed() ||
+      (Importer::shape(updates) == expected &&
+       Importer::element(updates) == Importer::element(n.operand(0))))
+    return updates;
+  n.error() << "expected updates of type "
+            << RankedTensorType::get(expected, Importer::element(n.operand(0)))
+            << ", found " << n.operand(2).getType();
+  return nullptr;
 }
 
 /// Of indices that a choice has made which of them are chosen, with sizes of 1
@@ -225,7 +233,7 @@ static LogicalResult importScatterNd(Importer &n) {
   std::string reduction = readReduction(n);
   if (n.hasFailed())
     return failure();
-  Value table = n.operand(0), tuples = n.operand(1), updates = n.operand(2);
+  Value table = n.operand(0), tuples = n.operand(1);
   ArrayRef<int64_t> shape = Importer::shape(table);
   ArrayRef<int64_t> indices = Importer::shape(tuples);
   if (indices.empty() || indices.back() < 1 ||
@@ -234,7 +242,8 @@ static LogicalResult importScatterNd(Importer &n) {
                      << shape.size() << ", found " << tuples.getType();
   SmallVector<int64_t> expected(indices.drop_back());
   llvm::append_range(expected, shape.drop_front(indices.back()));
-  if (failed(checkUpdates(n, expected)))
+  Value updates = readUpdates(n, expected);
+  if (n.hasFailed())
     return failure();
   if (isEmpty(updates))
     return n.finish(table);
@@ -292,12 +301,15 @@ static SmallVector<int64_t> findElements(Importer &n, DenseElementsAttr indices,
 
 /// result[i…, indices[i…, j, k…], k…] = updates[i…, j, k…].
 static LogicalResult importScatterElements(Importer &n) {
-  Value table = n.operand(0), indices = n.operand(1), updates = n.operand(2);
+  Value table = n.operand(0), indices = n.operand(1);
   std::string reduction = readReduction(n);
   int64_t rank = Importer::rank(table);
   int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), rank);
   ArrayRef<int64_t> written = Importer::shape(indices);
-  if (n.hasFailed() || failed(checkUpdates(n, written)))
+  if (n.hasFailed())
+    return failure();
+  Value updates = readUpdates(n, written);
+  if (n.hasFailed())
     return failure();
   bool fits = Importer::rank(indices) == rank;
   for (int64_t dim = 0; fits && dim < rank; ++dim)

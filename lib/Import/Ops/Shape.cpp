@@ -191,7 +191,26 @@ static LogicalResult importTranspose(Importer &n) {
 static LogicalResult importExpand(Importer &n) {
   Value x = n.operand(0);
   auto [target, chosen] = n.constantSizes(1);
+  if (chosen)
+    x = n.graph.choices.meet(n, x,
+                             chosen->dim - static_cast<int64_t>(target.size()) +
+                                 Importer::rank(x),
+                             chosen->number);
+  if (n.hasFailed())
+    return failure();
   SmallVector<int64_t> shape(Importer::shape(x));
+  if (auto own = n.graph.choices.find(x)) {
+    int64_t dim = own->dim + static_cast<int64_t>(target.size() - shape.size());
+    if (dim >= 0 && target[dim] != 1 && target[dim] != shape[own->dim])
+      return n.error()
+             << "expected the number of elements that NonZero chooses "
+                "at run time to be that of dimension #"
+             << dim << " of [" << target << "], which holds them; "
+             << "a number of the sample's is none: "
+             << n.graph.table.exportRemedy
+             << ", or write rows where they are chosen by "
+                "masked_scatter";
+  }
   if (chosen)
     chosen->dim += std::max<int64_t>(0, shape.size() - target.size());
   if (shape.size() < target.size())
