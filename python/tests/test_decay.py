@@ -48,9 +48,11 @@ class Net(torch.nn.Module):
         q, k = (f(n).view(-1, 5, 2, 4).transpose(1, 2) for f in (self.q, self.k))
         y = F.scaled_dot_product_attention(self.q_norm(q), k, k, is_causal=True)
         x = x + self.scale * y.transpose(1, 2).reshape(-1, 5, 8)
-        weights = self.gate(x).softmax(-1)
+        weights, chosen = self.gate(x).softmax(-1).topk(2)
+        z = torch.zeros_like(x)
         for i, expert in enumerate(self.experts):
-            x = x + weights[..., i:i + 1] * expert(x)
+            z = z + (weights * (chosen == i)).sum(-1, keepdim=True) * expert(x)
+        x = x + z
         return F.cross_entropy(self.head(x).reshape(-1, 13), labels.reshape(-1))
 
 
