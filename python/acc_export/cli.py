@@ -36,30 +36,40 @@ def _positive(text):
     return value
 
 
+class _Once(argparse.Action):
+    """One value: of two that differ none wins."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        before = getattr(namespace, self.dest)
+        if before not in (None, values):
+            parser.error(f"expected {option_string} once, found {before} and {values}")
+        setattr(namespace, self.dest, values)
+
+
 def make_parser():
     parser = argparse.ArgumentParser(
         prog="acc-export", description=_DESCRIPTION, epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="MODEL", help="see above")
-    parser.add_argument("-o", dest="dir", metavar="DIR", required=True,
+    parser.add_argument("-o", action=_Once, dest="dir", metavar="DIR", required=True,
                         help="the folder to write, made where it is missing")
-    parser.add_argument("--loss", metavar="KIND",
+    parser.add_argument("--loss", action=_Once, metavar="KIND",
                         help="causal-lm, sequence-classification, mlm, or FILE.py:function, "
                         "called with (outputs, labels), where labels is that argument of the "
                         "model's; without it the model returns the loss itself")
-    parser.add_argument("--text", metavar="FILE",
+    parser.add_argument("--text", action=_Once, metavar="FILE",
                         help="make the sample of this text with the model's tokenizer (lines "
                         "LABEL<tab>TEXT for sequence-classification) instead of random tokens")
-    parser.add_argument("--batch", type=_positive, metavar="N",
+    parser.add_argument("--batch", action=_Once, type=_positive, metavar="N",
                         help="rows of the sample of a model of Hugging Face (default: 8)")
-    parser.add_argument("--sequence", type=_positive, metavar="N",
+    parser.add_argument("--sequence", action=_Once, type=_positive, metavar="N",
                         help="tokens in a row of it (default: 128, or all that the model has)")
     parser.add_argument("--dynamic", action="store_true",
                         help="leave the batch symbolic, for acc-opt --dim batch=N")
     parser.add_argument("--eval", action="store_true",
                         help="a model of Hugging Face without dropout; the default is its "
                         "training mode")
-    parser.add_argument("--opset", type=_positive, metavar="N",
+    parser.add_argument("--opset", action=_Once, type=_positive, metavar="N",
                         help="default: what PyTorch's exporter writes")
     parser.add_argument("--json", action="store_true",
                         help="one JSON object on stdout, of an error too")

@@ -128,6 +128,13 @@ class CommandLine(CommandCase):
                 self.assertEqual(inputs["input"]["shape"], ["batch", 3])
                 self.assertEqual(inputs["labels"]["shape"], ["batch", 4])
 
+    def test_of_two_values_none_wins(self):
+        result = self.run_cli("m.py:net", "--opset", "18", "--opset=20", "-o", "out", code=2)
+        self.assertIn("error: expected --opset once, found 18 and 20", result.stderr)
+        result = self.run_cli("m.py:net", "-o", "out", "-o", "other", code=2)
+        self.assertIn("error: expected -o once, found out and other", result.stderr)
+        self.run_cli("m.py:net", "-o", "out", "-o", "out")
+
     def test_errors_are_one_sentence(self):
         for arguments, words in (
                 (["absent.py"], "cannot open 'absent.py'"),

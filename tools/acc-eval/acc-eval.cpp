@@ -3,6 +3,7 @@
 
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
+#include "lib/Driver/RepeatedFlags.h"
 #include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
@@ -179,6 +180,11 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category); // LLVM's own
   cl::ParseCommandLineOptions(
       argc, argv, "acc-eval: runs a program of any phase by its meaning\n");
+  if (llvm::Error error = driver::checkRepeatedFlags({argv, size_t(argc)})) {
+    llvm::logAllUnhandledErrors(std::move(error), llvm::errs(),
+                                "acc-eval: error: ");
+    return EXIT_FAILURE;
+  }
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);

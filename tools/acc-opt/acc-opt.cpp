@@ -8,6 +8,7 @@
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
 #include "lib/Driver/Passes.h"
+#include "lib/Driver/RepeatedFlags.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -263,6 +264,12 @@ int main(int argc, char **argv) {
   hideForeignOptions();
   CompileOptions options;
   std::tie(options.input, options.output) = parseCLIOptions(argc, argv, header);
+  if (llvm::Error error = checkRepeatedFlags({argv, size_t(argc)})) {
+    llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &one) {
+      (void)usageError(one.message());
+    });
+    return EXIT_FAILURE;
+  }
   if (failed(readOptions(options)))
     return EXIT_FAILURE;
   // Asked for a configuration only, there need not be a model.

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <unistd.h>
 
 using namespace accel::rt;
@@ -241,6 +242,7 @@ ACCEL_RUN_FIRST(guardMemory)
 int main(int argc, char **argv) {
   RunOptions options;
   bool json = false;
+  std::map<std::string, std::string> seen; // options and their values
   guardMemory();
   // A limit on the size of files, and a reader that has gone, are errors to
   // report, not the end.
@@ -297,6 +299,11 @@ int main(int argc, char **argv) {
         return fail("option " + inQuotes(argument) + " expects a value");
       value = argv[i];
     }
+    auto [before, isFirst] = seen.emplace(argument, value);
+    if (!isFirst && before->second != value)
+      return fail("expected " + inQuotes(argument) + " once, found " +
+                  inQuotes(argument + "=" + before->second) + " and " +
+                  inQuotes(argument + "=" + value));
     if (text) {
       if (value.empty())
         return fail("option " + inQuotes(argument) + " expects a value");

@@ -52,7 +52,13 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
     llvm::StringMap<StringRef> batchOf;
     for (const std::string &text : batchDims) {
       auto [input, dim] = StringRef(text).rsplit('=');
-      batchOf[input] = dim;
+      auto [first, isFirst] = batchOf.try_emplace(input, dim);
+      if (!isFirst && first->second != dim) {
+        getOperation().emitError() << "expected one batch dimension of input '"
+                                   << input << "', found '" << input << "="
+                                   << first->second << "' and '" << text << "'";
+        return signalPassFailure();
+      }
     }
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(annotate(*made, function, batchOf)))
