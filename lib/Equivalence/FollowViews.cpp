@@ -25,6 +25,16 @@ std::vector<View> Follower::getViews(Value value) {
   return views;
 }
 
+bool Follower::holdsPartOfEqual(Value value) {
+  return llvm::any_of(at(value).pieces, [&](const Piece &piece) {
+    for (auto [dim, part, whole] :
+         llvm::zip_equal(piece.dims, shapeOf(value), shapeOf(piece.logical)))
+      if (dim.free && part != whole)
+        return true;
+    return false;
+  });
+}
+
 /// What it may be as a piece of any of the views that the logical program has.
 static std::vector<Piece> getPieces(const Logical &logical, const View &view,
                                     Type local, PieceMaker &maker) {
