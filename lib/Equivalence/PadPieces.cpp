@@ -148,7 +148,14 @@ void Follower::followPadding(Operation *op, Known &result) {
     const Known &from = at(padding.getInput());
     if (from.isZero())
       result.splat = from.splat;
-    for (const Piece &piece : from.pieces)
+    std::vector<Piece> pieces = from.pieces;
+    if (from.splat)
+      for (Operation *constant : logical.getSources(OperationName(
+               nn::ConstantOp::getOperationName(), op->getContext())))
+        for (const Piece &piece :
+             hold(padding.getInput(), constant->getResult(0)))
+          insert(pieces, piece);
+    for (const Piece &piece : pieces)
       if (std::optional<Piece> padded = pad(padding, piece))
         insert(result.pieces, *padded);
   }
