@@ -36,13 +36,38 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
   return result;
 }
 
-LogicalResult TaskHomes::refuse(Operation *op, const Twine &why) const {
+/// What there is to do about an op that brings the samples of all micro-batches
+/// together, by what takes them from there.
+static StringRef getWayOut(Operation *collective) {
+  SmallVector<Operation *> work{collective};
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    for (Operation *user : op->getUsers()) {
+      if (isa<nn::SliceOp>(user))
+        return "expected a slice to take rows that a micro-batch has: let "
+               "those of a group follow each other (x.view(-1, n), x[k::n]) "
+               "and a micro-batch hold whole groups, and cut sequences along "
+               "their own dimension (h.chunk(n, 1)), not as rows";
+      if (isa<nn::CumsumOp>(user))
+        return "expected nothing to go by what is chosen in samples before, "
+               "as rows do that a mask gives places in turn: let each sample "
+               "have its own (torch.where, torch.gather along the sequence)";
+      if (TaskHomes::isFree(user))
+        work.push_back(user);
+    }
+  }
+  return {};
+}
+
+LogicalResult TaskHomes::refuse(Operation *op, const Twine &why,
+                                StringRef wayOut) const {
   return op->emitError()
-         << why
-         << "; expected a loss that is a sum over samples, or such a "
-            "sum divided by a count of the data: write it so, or use one "
-            "micro-batch instead of "
-         << microBatches;
+         << why << "; "
+         << (wayOut.empty()
+                 ? "expected a loss that is a sum over samples, or such a "
+                   "sum divided by a count of the data: write it so"
+                 : wayOut)
+         << ", or use one micro-batch instead of " << microBatches;
 }
 
 Home TaskHomes::getHome(Value value) const {
@@ -94,8 +119,10 @@ LogicalResult TaskHomes::findVarying() {
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
     if (collective && collective.getAxes().contains(kMicroBatch)) {
       if (!isa<dist::AllSliceOp, dist::AxisIndexOp>(op))
-        return refuse(&op, "needs the samples of all micro-batches at once, "
-                           "which run one after another");
+        return refuse(&op,
+                      "needs the samples of all micro-batches at once, which "
+                      "run one after another",
+                      getWayOut(&op));
       differs = true;
     }
     if (!differs) {

@@ -119,7 +119,8 @@ public:
 private:
   TaskHomes(mlir::func::FuncOp entry, dist::MeshOp mesh, nn::Chunks chunks)
       : entry(entry), mesh(mesh), chunks(std::move(chunks)) {}
-  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why) const;
+  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why,
+                             llvm::StringRef wayOut = {}) const;
   void findUpdate();
   mlir::LogicalResult findVarying();
   void placeRepeated();

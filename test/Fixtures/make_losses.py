@@ -60,6 +60,22 @@ class Preference(Language):
         return -F.logsigmoid(0.5 * (ratios[:count] - ratios[count:] - reference)).mean()
 
 
+class Pairs(Language):
+    """Chosen and rejected that follow each other: taken by steps, of scores and of what has
+    more dimensions, woven again, and written by steps."""
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        states = torch.tanh(self.hidden(torch.stack([x[0::2], 0.5 * x[1::2]], 1).flatten(0, 1)))
+        written = states.clone()
+        written[1::2] = states[1::2] * states[0::2]
+        logits = self.head(written)
+        scores = logits.sin().mean((1, 2))
+        apart = F.kl_div(*(F.log_softmax(logits[k::2], -1) for k in (0, 1)), log_target=True,
+                         reduction="sum")
+        return apart / ids.numel() - F.logsigmoid(scores[0::2] - scores[1::2]).mean()
+
+
 class LastToken(Language):
     def forward(self, ids, last):
         return self.logits(ids)[torch.arange(ids.shape[0]), last].tanh().pow(2).mean()
@@ -152,6 +168,7 @@ def cases(g):
                                            "labels": ids(g, LENGTH, BATCH)}, second),
         "regularised": (Regularised, {"x": rows}, []),
         "constant_gradient": (ConstantGradient, {"x": rows}, []),
+        "pairs": (Pairs, {"ids": ids(g, 2 * BATCH, LENGTH)}, []),
     }
 
 

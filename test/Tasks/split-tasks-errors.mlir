@@ -43,6 +43,31 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 }
 
 // -----
+// Rows that are cut apart, and what goes by those before.
+dist.mesh @mesh ["mb" = 2]
+nn.state @w : tensor<4xf32> = dense<1.0>
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected a slice to take rows that a micro-batch has: let those of a group follow each other (x.view(-1, n), x[k::n]) and a micro-batch hold whole groups, and cut sequences along their own dimension (h.chunk(n, 1)), not as rows, or use one micro-batch instead of 2}}
+  %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
+  %r = nn.reshape %t : (tensor<8xf32>) -> tensor<2x4xf32>
+  %h = nn.slice %r starts [0, 0] sizes [1, 4] steps [1, 1] : (tensor<2x4xf32>) -> tensor<1x4xf32>
+  %v = nn.reshape %h : (tensor<1x4xf32>) -> tensor<4xf32>
+  %g = nn.gradient %v of @w : tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// -----
+dist.mesh @mesh ["mb" = 2]
+nn.state @w : tensor<8xf32> = dense<1.0>
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected nothing to go by what is chosen in samples before, as rows do that a mask gives places in turn: let each sample have its own (torch.where, torch.gather along the sequence), or use one micro-batch instead of 2}}
+  %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
+  %c = nn.cumsum %t dim 0 {exclusive} : tensor<8xf32>
+  %g = nn.gradient %c of @w : tensor<8xf32>
+  return %g : tensor<8xf32>
+}
+
+// -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<4xf32> = dense<1.0>
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) -> (tensor<4xf32> {dist.layout = #dist.layout<@mesh [4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {

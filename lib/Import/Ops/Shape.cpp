@@ -366,6 +366,36 @@ static Value sliceChosen(Importer &n, Value x, int64_t first, int64_t last,
   return own;
 }
 
+/// A slice. Every n-th of rows that are a multiple of n is one of each group of
+/// n, a view, which ranks and micro-batches split where they split no group:
+/// chosen and rejected, `r[0::2]` and `r[1::2]`. The last dimension of several,
+/// of features, nobody splits so.
+static Value sliceBySteps(Importer &n, Value x, ArrayRef<int64_t> starts,
+                          ArrayRef<int64_t> sizes, ArrayRef<int64_t> steps) {
+  SmallVector<int64_t> apart, from, counts, by;
+  ArrayRef<int64_t> shape = Importer::shape(x);
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    bool isOfGroups = (dim + 1 < shape.size() || dim == 0) && steps[dim] > 1 &&
+                      sizes[dim] > 1 && starts[dim] < steps[dim] &&
+                      sizes[dim] * steps[dim] == size;
+    if (isOfGroups) {
+      apart.append({sizes[dim], steps[dim]});
+      from.append({0, starts[dim]});
+      counts.append({sizes[dim], 1});
+      by.append({1, 1});
+      continue;
+    }
+    apart.push_back(size);
+    from.push_back(starts[dim]);
+    counts.push_back(sizes[dim]);
+    by.push_back(steps[dim]);
+  }
+  Value picked = n.create<nn::SliceOp>(
+      n.reshape(x, apart), {n.named("starts", from), n.named("sizes", counts),
+                            n.named("steps", by)});
+  return n.reshape(picked, sizes);
+}
+
 /// Starts, ends, axes and steps of Slice, brought to sizes per dimension.
 static LogicalResult importSlice(Importer &n) {
   Value x = n.operand(0);
@@ -436,9 +466,7 @@ static LogicalResult importSlice(Importer &n) {
     sizes[dim] = count;
     steps[dim] = count == 0 ? 1 : stride;
   }
-  return n.finish(n.create<nn::SliceOp>(x, {n.named("starts", starts),
-                                            n.named("sizes", sizes),
-                                            n.named("steps", steps)}));
+  return n.finish(sliceBySteps(n, x, starts, sizes, steps));
 }
 
 static LogicalResult importPad(Importer &n) {
