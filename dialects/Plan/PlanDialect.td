@@ -22,6 +22,7 @@ def Plan_Dialect : Dialect {
     buffers as attributes. A kernel's meaning stays in the module as a function
     of nn ops, which the target compiles and the reference evaluator executes.
   }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
   let useDefaultAttributePrinterParser = 1;
 }
 

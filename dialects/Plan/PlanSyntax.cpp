@@ -154,6 +154,7 @@ void plan::printViews(OpAsmPrinter &printer, Operation *, ArrayAttr views) {
 //===----------------------------------------------------------------------===//
 
 ParseResult plan::parsePart(AsmParser &parser, PartAttr &part) {
+  SMLoc place = parser.getCurrentLocation();
   SmallVector<int64_t> shape;
   SmallVector<Attribute> axes;
   auto parseDim = [&] {
@@ -176,9 +177,11 @@ ParseResult plan::parsePart(AsmParser &parser, PartAttr &part) {
       !(interleaved = dyn_cast_or_null<dist::InterleavedAttr>(
             dist::InterleavedAttr::parse(parser, {}))))
     return failure();
-  part = PartAttr::get(parser.getContext(), ArrayRef<int64_t>(shape),
-                       parser.getBuilder().getArrayAttr(axes), interleaved);
-  return success();
+  part =
+      PartAttr::getChecked([&] { return parser.emitError(place); },
+                           parser.getContext(), ArrayRef<int64_t>(shape),
+                           parser.getBuilder().getArrayAttr(axes), interleaved);
+  return success(part != nullptr);
 }
 
 void plan::printPart(AsmPrinter &printer, PartAttr part) {

@@ -286,7 +286,7 @@ LogicalResult Compilation::runPhases() {
       TimingScope printing = root.nest("text of " + name.str());
       std::string text;
       llvm::raw_string_ostream os(text);
-      printPhaseText(*module, os);
+      printKeptText(*module, os);
       phaseTexts.emplace_back(name.str(), std::move(text));
     }
   }

@@ -12,6 +12,8 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -98,8 +100,8 @@ private:
     if (!isArrow && !isComparison) {
       // What does not match is the parser's to refuse.
       size_t matching = brackets.rfind(opening);
-      bool matches = c == '>' ? matching + 1 == brackets.size()
-                              : matching != std::string::npos;
+      bool matches = matching != std::string::npos &&
+                     (c != '>' || matching + 1 == brackets.size());
       if (matches)
         brackets.resize(matching);
       if (affineBegin != StringRef::npos && brackets.size() <= affineDepth) {
@@ -126,8 +128,37 @@ private:
 };
 } // namespace
 
+/// Whether a path is a device that gives more than a person types: it need not
+/// end.
+static bool isEndless(llvm::StringRef path) {
+  namespace fs = llvm::sys::fs;
+  fs::file_status status;
+  if (path == "-" || fs::status(path, status) ||
+      status.type() != fs::file_type::character_file)
+    return false;
+  auto file = fs::openNativeFileForRead(path);
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return false; // who opens it says why not
+  }
+  std::vector<char> some(1 << 20);
+  bool isEndless = false;
+  if (!llvm::sys::Process::FileDescriptorIsDisplayed(*file)) {
+    auto count = fs::readNativeFile(*file, some);
+    isEndless = count && *count == some.size();
+    if (!count)
+      llvm::consumeError(count.takeError());
+  }
+  (void)fs::closeFile(*file);
+  return isEndless;
+}
+
 std::unique_ptr<llvm::MemoryBuffer>
 accel::driver::openText(llvm::StringRef path) {
+  if (isEndless(path)) {
+    llvm::errs() << path << ": error: expected a file, found a device\n";
+    return nullptr;
+  }
   std::string error;
   auto buffer = openInputFile(path, &error);
   if (!buffer) {

@@ -188,10 +188,7 @@ static void printOp(StringRef line, raw_ostream &os) {
        << line.substr(types + 1) << '\n';
 }
 
-void driver::printPhaseText(ModuleOp module, raw_ostream &os) {
-  OpPrintingFlags flags;
-  if (flags.shouldPrintDebugInfo() || flags.shouldPrintGenericOpForm())
-    return module.print(os);
+static void print(ModuleOp module, OpPrintingFlags flags, raw_ostream &os) {
   OwningOpRef<ModuleOp> named = module.clone();
   nameValues(*named);
   std::string text;
@@ -207,4 +204,27 @@ void driver::printPhaseText(ModuleOp module, raw_ostream &os) {
     else
       os << line << '\n';
   }
+}
+
+void driver::printPhaseText(ModuleOp module, raw_ostream &os) {
+  OpPrintingFlags flags;
+  if (flags.shouldPrintDebugInfo() || flags.shouldPrintGenericOpForm())
+    return module.print(os);
+  print(module, flags, os);
+}
+
+void driver::printKeptText(ModuleOp module, raw_ostream &os) {
+  // Each flag that the command line sets is set again, to MLIR's default.
+  constexpr int64_t noLimit = std::numeric_limits<int64_t>::max();
+  OpPrintingFlags flags;
+  flags.enableDebugInfo(false)
+      .printGenericOpForm(false)
+      .skipRegions(false)
+      .useLocalScope(false)
+      .printValueUsers(false)
+      .printUniqueSSAIDs(false)
+      .elideLargeElementsAttrs(noLimit)
+      .elideLargeResourceString(noLimit)
+      .printLargeElementsAttrWithHex();
+  print(module, flags, os);
 }

@@ -13,6 +13,10 @@ namespace accel::driver {
 /// --mlir-print-debuginfo or the generic form it prints what MLIR prints.
 void printPhaseText(mlir::ModuleOp module, llvm::raw_ostream &os);
 
+/// Likewise, whatever flags of MLIR's printer the command line has: what an
+/// executable keeps.
+void printKeptText(mlir::ModuleOp module, llvm::raw_ostream &os);
+
 } // namespace accel::driver
 
 #endif // ACCEL_LIB_DRIVER_PHASETEXT_H

@@ -77,6 +77,9 @@ bool equivalence::agree(Operation *logical, Operation *local) {
   return haveSameAttributes(logical, local);
 }
 
+/// How many ways to read all operands of an op are tried.
+static constexpr size_t kChoices = size_t(1) << 14;
+
 /// The results, each way, of `whole` on each choice of pieces. Zero is a term
 /// of any sum: where `zeros` says so, it takes part in those of its neighbours.
 std::vector<std::vector<Piece>>
@@ -85,6 +88,13 @@ Follower::apply(Operation *whole, const Operands &operands,
   std::optional<OpMap> map = getOpMap(whole, ownRows);
   std::vector<std::vector<Piece>> choices = {{}};
   for (const std::vector<Piece> &each : operands) {
+    if (each.size() == 1) { // as of most: nothing multiplies
+      for (std::vector<Piece> &choice : choices)
+        choice.push_back(each.front());
+      continue;
+    }
+    if (choices.size() * each.size() > kChoices)
+      return {};
     std::vector<std::vector<Piece>> longer;
     for (const std::vector<Piece> &choice : choices)
       for (const Piece &piece : each) {
@@ -120,7 +130,7 @@ void Follower::followOp(Operation *op) {
     const Known &what = at(operand);
     SmallVector<const Logical::Ops *> readers;
     for (const Piece &piece : what.pieces)
-      readers.push_back(&logical.getReaders(piece.logical));
+      readers.push_back(&logical.getReaders(piece.logical, op));
     if (what.splat)
       readers.push_back(&logical.getReaders(what.splat));
     size_t count = 0;

@@ -43,12 +43,22 @@ Operation *Logical::findSame(Operation *op) {
   return nullptr;
 }
 
+/// A number that the ops which are the same function have in common.
+static size_t getKind(Operation *op) {
+  llvm::hash_code hash =
+      llvm::hash_combine(op->getName(), op->getNumOperands());
+  if (auto slice = dyn_cast<nn::SliceOp>(op))
+    hash = llvm::hash_combine(hash, slice.getStarts(), slice.getSteps());
+  return static_cast<size_t>(hash) >> 2;
+}
+
 void Logical::add(Operation *op) {
   if (op->getNumOperands() == 0)
     sources[op->getName()].insert(op);
   for (Value operand : op->getOperands()) {
     Value root = rootOf(operand);
     readers[root].insert(op);
+    readersOfKind[{root, getKind(op)}].insert(op);
     SplatElementsAttr splat;
     if (matchPattern(root, m_Constant(&splat)))
       readersOfElement[splat.getSplatValue<Attribute>()].insert(op);
@@ -122,6 +132,9 @@ static const Logical::Ops &find(const Map &map, Key key) {
 
 const Logical::Ops &Logical::getReaders(Value root) const {
   return find(readers, root);
+}
+const Logical::Ops &Logical::getReaders(Value root, Operation *like) const {
+  return find(readersOfKind, std::pair(root, getKind(like)));
 }
 const Logical::Ops &Logical::getReaders(Attribute element) const {
   return find(readersOfElement, element);

@@ -29,6 +29,9 @@ public:
   mlir::Value rootOf(mlir::Value value) const;
   /// The ops that read a root.
   const Ops &getReaders(mlir::Value root) const;
+  /// Those of them with the name of an op, and of slices its starts and steps:
+  /// all others are other functions.
+  const Ops &getReaders(mlir::Value root, mlir::Operation *like) const;
   /// The ops that read a constant of equal elements.
   const Ops &getReaders(mlir::Attribute element) const;
   /// The ops without operands that have a name.
@@ -87,6 +90,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> roots;
   llvm::DenseMap<size_t, llvm::SmallVector<mlir::Operation *, 1>> hashed;
   llvm::DenseMap<mlir::Value, Ops> readers;
+  llvm::DenseMap<std::pair<mlir::Value, size_t>, Ops> readersOfKind;
   llvm::DenseMap<mlir::Attribute, Ops> readersOfElement;
   llvm::DenseMap<mlir::OperationName, Ops> sources;
   mutable llvm::DenseMap<mlir::Value, View> views;

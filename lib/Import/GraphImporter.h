@@ -46,6 +46,10 @@ public:
       restored;
   /// What NonZero chooses at run time.
   Choices choices;
+  /// Operations on constants that one model may take, some ten seconds of them,
+  /// and how many are left.
+  static constexpr int64_t kMostOperations = int64_t(1) << 28;
+  int64_t room = kMostOperations;
   /// Dropouts in training mode so far.
   int64_t dropouts = 0;
   /// Whether a gradient would have to stop that nothing stops, since the module

@@ -276,7 +276,7 @@ Value NodeImporter::finishCreate(OperationState &state, Type type) {
     op->erase();
     return nullptr;
   }
-  Value result = transforms::foldOrKeep(graph.builder, op);
+  Value result = transforms::foldOrKeep(graph.builder, op, &graph.room);
   failed |= !result;
   if (!result)
     return nullptr;

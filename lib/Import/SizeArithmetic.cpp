@@ -131,7 +131,7 @@ std::optional<SmallVector<Value>> NodeImporter::splitSize(Operation *op) {
         Value value = part < own.size() ? own[part] : Value();
         operand.set(value ? value : splatLike(operand.get(), 0));
       }
-      parts.push_back(transforms::foldOrKeep(graph.builder, twin));
+      parts.push_back(transforms::foldOrKeep(graph.builder, twin, &graph.room));
       if (!parts.back() || !constantOf(parts.back()))
         return std::nullopt;
     }
@@ -187,7 +187,7 @@ Value NodeImporter::finishSize(Operation *op) {
            "with as an integer: divide by a sum of the mask, or take a mean";
     return nullptr;
   }
-  result = transforms::foldOrKeep(graph.builder, op);
+  result = transforms::foldOrKeep(graph.builder, op, &graph.room);
   failed |= !result;
   if (result)
     graph.choices.markSize(result, std::move(*parts));

@@ -217,6 +217,11 @@ FailureOr<std::unique_ptr<OnnxFile>> OnnxFile::load(StringRef path,
   Source source{context, path.str()};
   if (sys::fs::is_directory(path))
     return source.error() << "expected an ONNX model, found a folder";
+  sys::fs::file_status status;
+  if (!sys::fs::status(path, status) &&
+      (status.type() == sys::fs::file_type::character_file ||
+       status.type() == sys::fs::file_type::block_file)) // need not end
+    return source.error() << "expected an ONNX model, found a device";
   auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
   if (!buffer)

@@ -56,16 +56,31 @@ Expected<Choice> parseChoice(StringRef text) {
                            names);
 }
 
-Expected<Schedule> generate(const NamedSchedule &named, Shape shape) {
+Error checkShape(StringRef schedule, Shape shape) {
   const std::pair<const char *, int64_t> sizes[] = {
       {"ranks", shape.ranks},
       {"chunks on a rank", shape.chunksPerRank},
       {"micro-batches", shape.microBatches}};
   for (auto [what, count] : sizes)
     if (count < 1)
-      return createStringError("schedule '" + named.name +
+      return createStringError("schedule '" + schedule +
                                "' expects 1 or more " + what + ", got " +
                                Twine(count));
+  int64_t most = kMostChunksOfBatches;
+  for (auto [what, count] : sizes)
+    most /= count; // each rounds down: the product is more than that or not
+  if (most < 1)
+    return createStringError(
+        "expected a schedule of at most " + Twine(kMostChunksOfBatches) +
+        " micro-batches in all chunks of all ranks, found " +
+        Twine(shape.ranks) + " ranks of " + Twine(shape.chunksPerRank) +
+        " chunks for " + Twine(shape.microBatches) + " micro-batches");
+  return Error::success();
+}
+
+Expected<Schedule> generate(const NamedSchedule &named, Shape shape) {
+  if (Error error = checkShape(named.name, shape))
+    return std::move(error);
   Schedule schedule;
   schedule.placement = named.place(shape.ranks, shape.chunksPerRank);
   schedule.microBatches = shape.microBatches;

@@ -42,8 +42,13 @@ struct Choice {
 /// missing; one behind a name that has none.
 llvm::Expected<Choice> parseChoice(llvm::StringRef text);
 
-/// The schedule of that name, for any number of ranks and micro-batches.
-/// Errors: less than 1 of one of them.
+/// Schedules are lists of tasks: of no more chunks of micro-batches than this.
+inline constexpr int64_t kMostChunksOfBatches = int64_t(1) << 20;
+
+/// Errors: less than 1 of one of them, or so many that no list is so long.
+llvm::Error checkShape(llvm::StringRef schedule, Shape shape);
+
+/// The schedule of that name. Errors: those of `checkShape`.
 llvm::Expected<Schedule> generate(const NamedSchedule &named, Shape shape);
 
 } // namespace accel::pipeline

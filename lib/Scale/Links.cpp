@@ -5,6 +5,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -132,6 +133,10 @@ LogicalResult Reader::read(StringRef text, int64_t ranks, Links &links) {
 FailureOr<Links> readLinks(StringRef path, int64_t ranks,
                            MLIRContext *context) {
   Reader reader(path, context);
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path)) {
+    (void)reader.fail("cannot read: it is no file"); // a device need not end
+    return failure();
+  }
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer) {
     (void)reader.fail("cannot read: " + buffer.getError().message());

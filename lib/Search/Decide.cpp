@@ -33,7 +33,8 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     int64_t stages = 1;
     if (dist::MeshOp mesh = dist::MeshOp::of(module))
       stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
-    if (failed(stages > 1 ? checkOfStages() : checkOfOne(microBatches)))
+    if (failed(stages > 1 ? checkOfStages(stages, microBatches)
+                          : checkOfOne(microBatches)))
       return signalPassFailure();
     Builder builder(&getContext());
     // Only what is not the default: one micro-batch, in sequence.
@@ -47,6 +48,8 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
 
   /// The schedule of a program of one stage.
   LogicalResult checkOfOne(int64_t microBatches) {
+    if (failed(checkSize({/*ranks=*/1, /*chunksPerRank=*/1, microBatches})))
+      return failure();
     auto kind = dist::ScheduleKind::parse(schedule);
     if (!kind)
       return getOperation().emitError()
@@ -62,12 +65,18 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
   }
 
   /// Of several.
-  LogicalResult checkOfStages() {
+  LogicalResult checkOfStages(int64_t stages, int64_t microBatches) {
     if (schedule == dist::ScheduleKind::kDefault)
       schedule = "1f1b";
     auto choice = pipeline::parseChoice(schedule);
     if (!choice)
       return getOperation().emitError() << llvm::toString(choice.takeError());
+    return checkSize({stages, choice->chunksPerRank, microBatches});
+  }
+
+  LogicalResult checkSize(pipeline::Shape shape) {
+    if (llvm::Error error = pipeline::checkShape(schedule, shape))
+      return getOperation().emitError() << llvm::toString(std::move(error));
     return success();
   }
 };

@@ -91,12 +91,14 @@ struct VerifyDecisionsPass
     }
     if (!choice->named) // auto keeps what 1f1b keeps on its first stage
       return SmallVector<int64_t>(stages, stages);
-    pipeline::Schedule order = llvm::cantFail(pipeline::generate(
-        *choice->named, {stages, choice->chunksPerRank, microBatches}));
+    auto order = pipeline::generate(
+        *choice->named, {stages, choice->chunksPerRank, microBatches});
+    if (!order)
+      return getOperation().emitError() << llvm::toString(order.takeError());
     SmallVector<int64_t> most;
-    for (auto [stage, tasks] : llvm::enumerate(order.ranks)) {
-      auto first = llvm::find(order.placement.rankOfChunk, stage);
-      int64_t chunk = first - order.placement.rankOfChunk.begin(), now = 0;
+    for (auto [stage, tasks] : llvm::enumerate(order->ranks)) {
+      auto first = llvm::find(order->placement.rankOfChunk, stage);
+      int64_t chunk = first - order->placement.rankOfChunk.begin(), now = 0;
       int64_t &peak = most.emplace_back(0);
       for (const pipeline::Task &task : tasks)
         if (task.chunk == chunk) {

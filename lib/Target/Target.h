@@ -23,8 +23,9 @@ enum class Epilogue {
 
 /// Up to where ops are fused.
 struct FusionLimits {
-  /// Ops of one kernel.
-  size_t mostMembers;
+  /// Ops of one kernel, and how often its code computes an element of them:
+  /// once for each index at which what reads it wants one.
+  size_t mostMembers, mostElements;
   /// A reduction is kept apart from kernels that would leave it fewer than
   /// `fewRows` rows, if it has at least so many elements: it is worth sharing
   /// between what works at once.

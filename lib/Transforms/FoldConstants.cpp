@@ -3,6 +3,7 @@
 
 #include "FoldConstants.h"
 
+#include "dialects/Interfaces/Cost.h"
 #include "dialects/Interfaces/Evaluate.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -15,6 +16,8 @@ using namespace accel::transforms;
 /// Results with more elements than this stay computed: the compiler's memory
 /// and the file would hold them.
 static constexpr int64_t kLargestConstant = int64_t(1) << 24;
+/// So do those that take more operations: some ten seconds.
+static constexpr int64_t kMostOperations = int64_t(1) << 28;
 
 DenseElementsAttr transforms::getConstantValue(Value value) {
   auto constant = value ? value.getDefiningOp<nn::ConstantOp>() : nullptr;
@@ -111,10 +114,26 @@ static SmallVector<int64_t> narrowShape(ArrayRef<DenseElementsAttr> sources,
   return narrow;
 }
 
+/// Operations that evaluating `op` takes, to a result of `elements`. To read
+/// its operands takes less.
+static int64_t getOperations(Operation *op, int64_t elements) {
+  auto cost = dyn_cast<CostOpInterface>(op);
+  if (op->hasTrait<nn::Elementwise>())
+    return elements;
+  int64_t read = 0;
+  for (Value operand : op->getOperands())
+    read += cast<RankedTensorType>(operand.getType()).getNumElements() / 8;
+  int64_t flops = cost ? cost.getFlops() : 0;
+  return flops < 0 // of large products more than it holds
+             ? std::numeric_limits<int64_t>::max()
+             : std::max({elements, flops, read});
+}
+
 /// The value of `op`, null if it is not known; fails where the op refuses the
 /// values (an index out of range), after an error. An elementwise op may give a
 /// value of fewer elements, which broadcasts to the op's.
-static FailureOr<DenseElementsAttr> foldByEvaluation(Operation *op) {
+static FailureOr<DenseElementsAttr> foldByEvaluation(Operation *op,
+                                                     int64_t *room) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   SmallVector<DenseElementsAttr> sources(
       llvm::map_range(op->getOperands(), knownSource));
@@ -128,8 +147,13 @@ static FailureOr<DenseElementsAttr> foldByEvaluation(Operation *op) {
     llvm::transform(sources, sources.begin(), withoutRepeats);
     shape = narrowShape(sources, shape.size());
   }
-  if (ShapedType::getNumElements(shape) > kLargestConstant)
+  int64_t elements = ShapedType::getNumElements(shape);
+  int64_t operations = getOperations(op, elements);
+  if (elements > kLargestConstant ||
+      operations > (room ? *room : kMostOperations))
     return DenseElementsAttr();
+  if (room)
+    *room -= operations;
 
   SmallVector<Tensor> operands, results;
   for (auto [operand, source] : llvm::zip(op->getOperands(), sources)) {
@@ -181,7 +205,7 @@ static void eraseOp(OpBuilder &builder, Operation *op) {
   op->erase();
 }
 
-Value transforms::foldOrKeep(OpBuilder &builder, Operation *op) {
+Value transforms::foldOrKeep(OpBuilder &builder, Operation *op, int64_t *room) {
   Value result = op->getResult(0);
   SmallVector<OpFoldResult, 1> folded;
   DenseElementsAttr known;
@@ -196,7 +220,7 @@ Value transforms::foldOrKeep(OpBuilder &builder, Operation *op) {
   if (!known)
     known = foldSplatMove(op);
   if (!known) {
-    FailureOr<DenseElementsAttr> evaluated = foldByEvaluation(op);
+    FailureOr<DenseElementsAttr> evaluated = foldByEvaluation(op, room);
     if (failed(evaluated)) {
       eraseOp(builder, op);
       return nullptr;

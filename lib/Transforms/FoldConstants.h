@@ -27,8 +27,10 @@ mlir::DenseElementsAttr withoutRepeats(mlir::DenseElementsAttr value);
 /// many elements: such a result is an `nn.broadcast` of a constant, and
 /// elementwise ops on such operands are evaluated on what is repeated. Null,
 /// after an error, where the op refuses the constants it is given (an index out
-/// of range).
-mlir::Value foldOrKeep(mlir::OpBuilder &builder, mlir::Operation *op);
+/// of range). What takes more operations than `room` has stays an op; what is
+/// evaluated is taken from it.
+mlir::Value foldOrKeep(mlir::OpBuilder &builder, mlir::Operation *op,
+                       int64_t *room = nullptr);
 
 } // namespace accel::transforms
 

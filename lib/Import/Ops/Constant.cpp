@@ -4,6 +4,7 @@
 #include "lib/Import/Tensors.h"
 
 #include <cmath>
+#include <cstring>
 
 using namespace mlir;
 using namespace accel;
@@ -83,11 +84,6 @@ static LogicalResult importConstantOfShape(Importer &n) {
 /// As many positions as no model has; a range is a constant.
 static constexpr int64_t kMostNumbers = 1 << 24;
 
-static LogicalResult tooLong(Importer &n) {
-  return n.error() << "expected a range of at most " << kMostNumbers
-                   << " numbers, found more";
-}
-
 static LogicalResult importRange(Importer &n) {
   DenseElementsAttr bounds[3];
   for (int index = 0; index < 3; ++index) {
@@ -103,9 +99,27 @@ static LogicalResult importRange(Importer &n) {
                        << bounds[index].getType() << " as operand #" << index;
   }
   Type element = bounds[0].getElementType();
-  SmallVector<mlir::Attribute> values;
-  Builder &builder = n.graph.builder;
-  if (isa<FloatType>(element)) {
+  unsigned bits = element.getIntOrFloatBitWidth();
+  // Checks the number of them, then makes the bits of each.
+  auto makeRange = [&](__int128 count, auto bitsOf) -> LogicalResult {
+    if (count > kMostNumbers)
+      return n.error() << "expected a range of at most " << kMostNumbers
+                       << " numbers, found more";
+    if (count > n.graph.room)
+      return n.error() << "expected constants of the whole model that take at "
+                          "most "
+                       << GraphImporter::kMostOperations
+                       << " operations, found more";
+    n.graph.room -= int64_t(count);
+    std::vector<char> bytes(size_t(count) * (bits / 8));
+    for (int64_t index = 0; index < count; ++index) {
+      uint64_t word = bitsOf(index);
+      std::memcpy(bytes.data() + index * (bits / 8), &word, bits / 8);
+    }
+    return n.finish(n.constant(DenseElementsAttr::getFromRawBuffer(
+        RankedTensorType::get(int64_t(count), element), bytes)));
+  };
+  if (auto real = dyn_cast<FloatType>(element)) {
     double number[3];
     for (int index = 0; index < 3; ++index)
       number[index] =
@@ -113,28 +127,29 @@ static LogicalResult importRange(Importer &n) {
     if (number[2] == 0 || std::isnan(number[0] + number[1] + number[2]))
       return n.error() << "expected a step other than 0, found " << number[2];
     double count = std::ceil((number[1] - number[0]) / number[2]);
-    if (!(count <= kMostNumbers))
-      return tooLong(n);
-    for (int64_t index = 0; index < count; ++index)
-      values.push_back(
-          builder.getFloatAttr(element, number[0] + index * number[2]));
-  } else {
-    int64_t number[3];
-    for (int index = 0; index < 3; ++index)
-      number[index] = integerElements(bounds[index])[0];
-    if (number[2] == 0)
-      return n.error() << "expected a step other than 0, found 0";
-    // In 128 bits neither the difference nor the last sum overflows.
-    __int128 step = number[2], end = number[1];
-    if ((end - number[0]) / step > kMostNumbers)
-      return tooLong(n);
-    for (__int128 value = number[0]; step > 0 ? value < end : value > end;
-         value += step)
-      values.push_back(
-          builder.getIntegerAttr(element, static_cast<int64_t>(value)));
+    // What is not finite is too many as well.
+    return makeRange(count <= kMostNumbers
+                         ? std::max<int64_t>(int64_t(count), 0)
+                         : kMostNumbers + 1,
+                     [&](int64_t index) {
+                       APFloat value(number[0] + index * number[2]);
+                       bool losesInfo = false;
+                       value.convert(real.getFloatSemantics(),
+                                     APFloat::rmNearestTiesToEven, &losesInfo);
+                       return value.bitcastToAPInt().getZExtValue();
+                     });
   }
-  auto type = RankedTensorType::get(values.size(), element);
-  return n.finish(n.constant(DenseElementsAttr::get(type, values)));
+  int64_t number[3];
+  for (int index = 0; index < 3; ++index)
+    number[index] = integerElements(bounds[index])[0];
+  if (number[2] == 0)
+    return n.error() << "expected a step other than 0, found 0";
+  // In 128 bits neither the difference nor the last sum overflows.
+  __int128 step = number[2], way = __int128(number[1]) - number[0];
+  __int128 count = (way + step + (step > 0 ? -1 : 1)) / step;
+  return makeRange(std::max<__int128>(count, 0), [&](int64_t index) {
+    return static_cast<uint64_t>(number[0] + index * step);
+  });
 }
 
 ArrayRef<OpRow> accel::import::constantOps() {

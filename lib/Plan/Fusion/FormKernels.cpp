@@ -9,7 +9,6 @@
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <queue>
 
@@ -55,12 +54,43 @@ static void orderAsReady(Block &block) {
 }
 
 namespace {
+/// Kernels are one if they compute the same, whatever they are called and
+/// wherever they are from.
+struct SameKernel : llvm::DenseMapInfo<Operation *> {
+  static unsigned getHashValue(Operation *kernel) {
+    auto function = cast<func::FuncOp>(kernel);
+    llvm::hash_code hash = llvm::hash_combine(function.getFunctionType(),
+                                              kernel->getAttr(kRowsAttr));
+    for (Operation &op : function.front())
+      hash = llvm::hash_combine(hash,
+                                OperationEquivalence::computeHash(
+                                    &op, OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::ignoreHashValue,
+                                    OperationEquivalence::IgnoreLocations));
+    return hash;
+  }
+  static bool isEqual(Operation *lhs, Operation *rhs) {
+    if (lhs == rhs)
+      return true;
+    if (lhs == getEmptyKey() || lhs == getTombstoneKey() ||
+        rhs == getEmptyKey() || rhs == getTombstoneKey())
+      return false;
+    auto one = cast<func::FuncOp>(lhs), other = cast<func::FuncOp>(rhs);
+    return one.getFunctionType() == other.getFunctionType() &&
+           one->getAttr(kRowsAttr) == other->getAttr(kRowsAttr) &&
+           OperationEquivalence::isRegionEquivalentTo(
+               &one.getBody(), &other.getBody(),
+               OperationEquivalence::IgnoreLocations);
+  }
+};
+using Kernels = llvm::DenseSet<Operation *, SameKernel>;
+
 struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
   using Base::Base;
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    llvm::StringMap<func::FuncOp> kernels; // by the text of their bodies
+    Kernels kernels;
     SmallVector<func::FuncOp> tasks;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if ((function->hasAttr(nn::kEntryAttr) ||
@@ -81,7 +111,7 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
   }
 
   void outlineGroups(Block &block, const Target &target, SymbolTable &symbols,
-                     llvm::StringMap<func::FuncOp> &kernels) {
+                     Kernels &kernels) {
     KernelGroups analysis(block, target);
     std::vector<KernelGroup> groups = analysis.take();
     std::vector<SmallVector<Value>> outputs;
@@ -134,7 +164,7 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
   void outline(const KernelGroup &group, const KernelBody &body,
                ArrayRef<Value> outputs,
                SmallVectorImpl<std::pair<Value, Value>> &replacements,
-               SymbolTable &symbols, llvm::StringMap<func::FuncOp> &kernels) {
+               SymbolTable &symbols, Kernels &kernels) {
     if (outputs.empty())
       return; // nothing reads it
     SmallVector<Location> locations;
@@ -148,19 +178,16 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
         [](auto *lhs, auto *rhs) { return lhs->isBeforeInBlock(rhs); });
     OpBuilder builder(last);
     func::FuncOp kernel = createKernel(group, body, outputs, location);
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    kernel->print(stream);
-    func::FuncOp &known = kernels[text];
-    if (known) {
-      kernel->erase();
-    } else {
+    auto [known, isNew] = kernels.insert(kernel);
+    if (isNew) {
       kernel.setName("kernel_" + std::to_string(kernels.size() - 1));
       symbols.insert(kernel);
-      known = kernel;
+    } else {
+      kernel->erase();
     }
-    auto call = func::CallOp::create(builder, location, known,
-                                     body.inputs.getArrayRef());
+    auto call =
+        func::CallOp::create(builder, location, cast<func::FuncOp>(*known),
+                             body.inputs.getArrayRef());
     for (auto [output, result] : llvm::zip_equal(outputs, call.getResults()))
       replacements.push_back({output, result});
   }

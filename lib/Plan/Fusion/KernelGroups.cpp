@@ -76,12 +76,15 @@ bool KernelGroups::isAnchor(Operation *op) const {
 
 void KernelGroups::collectReaders(Value value,
                                   SetVector<Operation *> &found) const {
-  for (Operation *user : value.getUsers()) {
-    if (isCloned(user))
-      collectReaders(user->getResult(0), found);
-    else
-      found.insert(user);
-  }
+  llvm::SmallSetVector<Value, 8> values; // it, and cloned ops' of it
+  values.insert(value);
+  for (size_t next = 0; next < values.size(); ++next)
+    for (Operation *user : values[next].getUsers()) {
+      if (isCloned(user))
+        values.insert(user->getResult(0));
+      else
+        found.insert(user);
+    }
 }
 
 /// Whether `op` would be cut into far fewer rows in a group than alone: the
@@ -192,7 +195,7 @@ std::vector<KernelGroup> KernelGroups::take() { return groups; }
 SmallVector<Value> KernelGroups::getOutputs(const KernelGroup &group) const {
   SmallVector<Value> outputs;
   for (Operation *member : llvm::reverse(group.members))
-    if (llvm::any_of(readers.lookup(member), [&](Operation *reader) {
+    if (llvm::any_of(readers.find(member)->second, [&](Operation *reader) {
           return !group.members.contains(reader);
         }))
       llvm::append_range(outputs, member->getResults());
@@ -237,6 +240,33 @@ bool KernelGroups::chooseRows(KernelGroup &group) const {
   return false;
 }
 
+/// Whether the code that computes `ops`, the last one first, has at most `most`
+/// elements: what moves elements asks for others of what it reads, and two of
+/// `x + transpose(x)` are four of what `x` is such a sum of.
+static bool isShort(ArrayRef<Operation *> ops, size_t most) {
+  llvm::DenseMap<Operation *, llvm::SmallSetVector<uint64_t, 2>> indices;
+  size_t elements = 0;
+  for (Operation *op : ops) {
+    auto &own = indices[op];
+    if (own.empty()) // a result
+      own.insert(hash_value(shapeOf(op->getResult(0))));
+    elements += own.size();
+    if (elements > most)
+      return false;
+    bool isElementwise = cast<KernelSourceOpInterface>(op).getKernelRole() ==
+                         KernelRole::Elementwise;
+    SmallVector<uint64_t> wanted = own.takeVector();
+    for (OpOperand &operand : op->getOpOperands())
+      if (Operation *maker = operand.get().getDefiningOp())
+        for (uint64_t index : wanted)
+          indices[maker].insert(
+              isElementwise ? index
+                            : uint64_t(llvm::hash_combine(
+                                  index, op, operand.getOperandNumber())));
+  }
+  return true;
+}
+
 bool KernelGroups::isLegal(const KernelGroup &group, ValueRange outputs,
                            int64_t rows) const {
   for (Value output : outputs)
@@ -254,6 +284,8 @@ bool KernelGroups::isLegal(const KernelGroup &group, ValueRange outputs,
           order.push_back(op);
   llvm::sort(order,
              [](auto *lhs, auto *rhs) { return rhs->isBeforeInBlock(lhs); });
+  if (group.members.size() > 1 && !isShort(order, limits.mostElements))
+    return false;
   for (Operation *op : order) {
     auto source = cast<KernelSourceOpInterface>(op);
     bool crosses = llvm::any_of(op->getResults(), [&](Value value) {

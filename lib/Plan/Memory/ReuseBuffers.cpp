@@ -50,9 +50,10 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
   int64_t rows = kernel->getAttrOfType<IntegerAttr>(kRowsAttr).getInt();
   if (!hasOneNest(kernel))
     return false;
-  SmallVector<Value> work{argument};
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
+  llvm::SmallSetVector<Value, 8> values; // each once, not once for each path
+  values.insert(argument);
+  for (size_t next = 0; next < values.size(); ++next) {
+    Value value = values[next];
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
       auto source = dyn_cast<KernelSourceOpInterface>(user);
@@ -78,7 +79,7 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
             from.getNumElements() != to.getNumElements())
           return false;
       }
-      work.push_back(user->getResult(0));
+      values.insert(user->getResult(0));
     }
   }
   return true;

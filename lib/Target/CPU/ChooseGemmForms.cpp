@@ -268,12 +268,16 @@ void FormChooser::releaseWeights() {
 static constexpr double kUnnoticed = 1;
 
 void FormChooser::reportMeasured() {
-  auto [products, seconds] = memory.getMeasured();
+  auto [products, seconds, skipped] = memory.getMeasured();
   if (seconds >= kUnnoticed)
     program.emitRemark() << "measured " << products << " products for "
                          << llvm::formatv("{0:F1}", seconds).str()
                          << " s to find the fastest form of each: known now to "
                             "every compilation on this machine";
+  if (skipped > 0)
+    program.emitRemark() << "took the default form of " << skipped
+                         << " products more, for which measuring had no time "
+                            "left: the next compilation measures them";
 }
 
 /// Records a form that gives every thread something to do, and asks for the

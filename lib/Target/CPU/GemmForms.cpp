@@ -19,8 +19,14 @@ using rt::cpu::GemmForm;
 /// Products of fewer multiply-adds take microseconds in any form.
 static constexpr int64_t kWorthMeasuring = 1 << 22;
 /// Rows, columns or inner elements of a product that stand for all of them when
-/// it is measured.
+/// it is measured, and the multiply-adds and bytes of such a part: a run of it
+/// takes some tenths of a second.
 static constexpr int64_t kMeasuredSize = 6144;
+static constexpr double kMeasuredWork = 1LL << 32;
+static constexpr double kMeasuredBytes = 1LL << 31;
+/// Seconds that a compilation may take for measuring. Whatever is new after
+/// them takes the default.
+static constexpr double kMostSeconds = 60;
 /// Widths of chunks whose columns of b stay in the first levels of cache: rows
 /// of a b that is not transposed are often a multiple of a page apart, which
 /// oneDNN's own copy of b suffers from and ours does not.
@@ -33,6 +39,12 @@ static int64_t getBatch(const GemmDesc &desc) {
   return count;
 }
 
+/// Multiply-adds: of sizes that a file may claim, more than an integer holds.
+static double getWork(const GemmDesc &desc) {
+  return double(desc.m) * double(desc.n) * double(desc.k) *
+         double(getBatch(desc));
+}
+
 static int64_t divideUp(int64_t size, int64_t parts, int64_t multiple) {
   int64_t part = (size + parts - 1) / parts;
   return std::min(size, (part + multiple - 1) / multiple * multiple);
@@ -40,7 +52,7 @@ static int64_t divideUp(int64_t size, int64_t parts, int64_t multiple) {
 
 GemmForm cpu::getDefaultForm(const GemmDesc &desc, const GemmUse &use) {
   GemmForm form;
-  bool small = desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring / 64;
+  bool small = getWork(desc) < kWorthMeasuring / 64;
   if (getBatch(desc) < use.threads && !small)
     form.chunkRows = divideUp(desc.m, use.threads, 8);
   return form;
@@ -129,8 +141,10 @@ static double measure(const GemmDesc &desc, const GemmForm &form,
                       rt::cpu::getBytes(desc.outType));
   int64_t packed = (gemm->packedBytes() + 63) / 64 * 64;
   int64_t bias = (desc.n * 8 + 63) / 64 * 64;
-  char *memory =
-      arena.get(a + b + c + packed + bias + gemm->scratchBytes() * threads);
+  int64_t bytes = a + b + c + packed + bias + gemm->scratchBytes() * threads;
+  if (double(bytes) > kMeasuredBytes)
+    return best;
+  char *memory = arena.get(bytes);
   char *atB = memory + a, *atC = atB + b, *atPacked = atC + c,
        *atBias = atPacked + packed, *atScratch = atBias + bias;
   if (form.packed) {
@@ -191,10 +205,30 @@ static int64_t scale(int64_t chunk, int64_t size, int64_t part,
   return divideUp(part, (size + chunk - 1) / chunk, multiple);
 }
 
+/// A part that stands for a very large product: first fewer matrices of a
+/// batch, as long as all threads have some, then fewer rows, columns and inner
+/// elements, of which the most are left out.
+static GemmDesc getMeasuredPart(const GemmDesc &desc, int64_t threads) {
+  GemmDesc part = desc;
+  if (part.batch.empty())
+    for (int64_t *size : {&part.m, &part.n, &part.k})
+      if (*size > 2 * kMeasuredSize)
+        *size = kMeasuredSize;
+  while (getWork(part) > kMeasuredWork) {
+    auto largest = std::max_element(part.batch.begin(), part.batch.end());
+    int64_t *size = std::max({&part.m, &part.n, &part.k},
+                             [](int64_t *x, int64_t *y) { return *x < *y; });
+    if (largest != part.batch.end() && *largest > 1 &&
+        getBatch(part) / 2 >= threads * 4)
+      size = &*largest;
+    *size = (*size + 1) / 2;
+  }
+  return part;
+}
+
 GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
                          FormMemory &memory) {
-  if (desc.type == rt::cpu::GemmType::F64 ||
-      desc.m * desc.n * desc.k * getBatch(desc) < kWorthMeasuring)
+  if (desc.type == rt::cpu::GemmType::F64 || getWork(desc) < kWorthMeasuring)
     return getDefaultForm(desc, use);
   std::string key = getKey(desc, use);
   std::vector<GemmForm> candidates = getCandidates(desc, use);
@@ -205,12 +239,12 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
   };
   if (std::optional<GemmForm> known = memory.find(key, candidates, isLegal))
     return *known;
+  if (memory.getMeasured().seconds > kMostSeconds) {
+    memory.skip();
+    return getDefaultForm(desc, use);
+  }
   // Of a very large product a part is measured, in as many chunks.
-  GemmDesc measured = desc;
-  if (desc.batch.empty())
-    for (int64_t *size : {&measured.m, &measured.n, &measured.k})
-      if (*size > 2 * kMeasuredSize)
-        *size = kMeasuredSize;
+  GemmDesc measured = getMeasuredPart(desc, use.threads);
   auto begin = std::chrono::steady_clock::now();
   Arena arena;
   GemmForm best = candidates.front();
@@ -230,6 +264,8 @@ GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
   }
   std::chrono::duration<double> taken =
       std::chrono::steady_clock::now() - begin;
+  if (std::isinf(bestSeconds)) // none could be, in so much memory
+    return getDefaultForm(desc, use);
   memory.insert(key, best, taken.count());
   return best;
 }

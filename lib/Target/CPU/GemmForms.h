@@ -39,8 +39,10 @@ public:
   struct Measured {
     int64_t products = 0;
     double seconds = 0;
+    int64_t skipped = 0; ///< for lack of time: those took the default
   };
   Measured getMeasured() const { return measured; }
+  void skip() { ++measured.skipped; }
 
 private:
   Measured measured;
@@ -55,7 +57,8 @@ rt::cpu::GemmForm getDefaultForm(const rt::cpu::GemmDesc &desc,
 
 /// The fastest legal form on this machine: remembered, or else measured now, on
 /// as many threads as will run it. Small products are not worth measuring and
-/// take the default. Packing has to be faster by a twentieth: it costs memory.
+/// take the default, and so does what is new when measuring has taken a minute.
+/// Packing has to be faster by a twentieth: it costs memory.
 rt::cpu::GemmForm chooseForm(const rt::cpu::GemmDesc &desc, const GemmUse &use,
                              FormMemory &memory);
 

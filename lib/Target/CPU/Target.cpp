@@ -24,10 +24,10 @@ public:
   FusionLimits getFusionLimits() const override {
     // What LLVM takes for a function grows faster than the function: the global
     // norm of 148 gradients, fused, took it a minute.
-    constexpr size_t mostMembers = 64;
+    constexpr size_t mostMembers = 64, mostElements = 1024;
     // Fewer rows than this leave threads without work.
     constexpr int64_t fewRows = 16;
-    return {mostMembers, /*worthSharing=*/1 << 16, fewRows};
+    return {mostMembers, mostElements, /*worthSharing=*/1 << 16, fewRows};
   }
   bool hasEpilogue(Epilogue) const override { return true; }
   int64_t chooseGrid(func::FuncOp kernel, int64_t rows,

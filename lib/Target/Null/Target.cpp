@@ -17,9 +17,9 @@ public:
   FusionLimits getFusionLimits() const override {
     // Nothing compiles a kernel. But what grows without a bound is slow to
     // grow.
-    constexpr size_t mostMembers = 256;
+    constexpr size_t mostMembers = 256, mostElements = 4096;
     // Nor is anything shared, so that no number of rows is too small.
-    return {mostMembers, /*worthSharing=*/0, /*fewRows=*/0};
+    return {mostMembers, mostElements, /*worthSharing=*/0, /*fewRows=*/0};
   }
   /// A product is a product: its epilogues are kernels that are counted.
   bool hasEpilogue(Epilogue) const override { return false; }

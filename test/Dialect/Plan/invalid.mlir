@@ -477,3 +477,16 @@ plan.program @released stage 0 ranks 1 {
     plan.fill @a[4xf32] with 1.0 releases @b[16xi8]
   }
 }
+
+// -----
+
+// A part has an attribute of dialect dist, which nothing else of the text names.
+// expected-error @below {{expects parent op 'plan.program'}}
+plan.buffer @b : state device at 0, 192 bytes source @b part [96/tp] interleaved <0[32, 32, 32] by 2>
+
+// -----
+
+plan.program @p stage 0 ranks 2 {
+  // expected-error @below {{expected parts of dimension 0 of [-1], found 32, 32, 32}}
+  plan.buffer @b : state device at 0, 192 bytes source @b part [-1/tp] interleaved <0[32, 32, 32] by 2>
+}

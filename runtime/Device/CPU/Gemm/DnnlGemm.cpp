@@ -5,6 +5,8 @@
 
 #include "Device/CPU/Gemm/GemmForms.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <dnnl.h>
 
@@ -384,6 +386,11 @@ private:
 
   Status prepare(Variant &variant, int threads, int64_t rows, int64_t columns) {
     const GemmDesc &desc = grid.desc;
+    // Its blocked product counts in 32 bits, and divides by what wraps to 0.
+    if (int64_t most = std::max({rows, columns, desc.k}); most > INT32_MAX)
+      return Status::error("expected chunks of a product of fewer than 2^31 "
+                           "rows, columns and inner elements, found " +
+                           std::to_string(most));
     int64_t bytes = getBytes(desc.type);
     variant.a = Operand({rows, desc.k, desc.aRow, desc.aCol, bytes});
     variant.b = Operand({desc.k, columns, desc.bRow, desc.bCol, bytes});
