@@ -57,9 +57,8 @@ bool Copies::isCarriedOver(plan::ProgramOp program, const BodySet &users) {
   return false;
 }
 
-Copies::Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches)
-    : terms(terms), microBatches(microBatches),
-      any(getAnyMicroBatch(program.getContext())),
+Copies::Copies(plan::ProgramOp program, Terms &terms)
+    : terms(terms), any(getAnyMicroBatch(program.getContext())),
       memory(std::in_place, terms) {
   Uses uses = readBodies(program);
   std::map<std::vector<const void *>, bool> known; // of sets of users
@@ -228,14 +227,14 @@ std::optional<Copies::Left> Copies::findLeft(ArrayRef<StringAttr> sources,
   return all;
 }
 
-void Copies::beginRun(plan::RunOp run, MicroBatch microBatch, int64_t turns) {
+void Copies::beginRun(plan::RunOp run, MicroBatch microBatch) {
   auto used = ofBody.find(run.getTaskAttr().getAttr());
   inUse = {};
   if (used == ofBody.end())
     return;
   inUse = used->second;
   memory.emplace(terms);
-  Renaming renaming(terms, any, microBatch, turns);
+  Renaming renaming(terms, any, microBatch);
   for (unsigned number : used->second) {
     auto found =
         findLeft(groups[areas[number].group].sources.lookup(run), number);
@@ -254,7 +253,7 @@ LogicalResult Copies::endRun(plan::RunOp run, MicroBatch microBatch) {
   auto used = ofBody.find(body);
   if (used == ofBody.end())
     return success();
-  Renaming renaming(terms, microBatch, any, microBatches);
+  Renaming renaming(terms, microBatch, any);
   for (unsigned number : used->second) {
     CopiedBytes &area = areas[number];
     if (!groups[area.group].asked.contains(body))

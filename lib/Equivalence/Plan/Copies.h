@@ -30,7 +30,7 @@ namespace accel::equivalence {
 /// what a turn finds, it has written itself.
 class Copies {
 public:
-  Copies(plan::ProgramOp program, Terms &terms, int64_t microBatches);
+  Copies(plan::ProgramOp program, Terms &terms);
 
   /// All copies of a buffer; null if it is none of these.
   const CopiedBytes *find(plan::BufferOp buffer) const;
@@ -42,9 +42,8 @@ public:
 
   /// An entry's runs come next: no copy holds anything yet.
   void beginEntry(plan::EntryOp entry);
-  /// Finds what a run on a micro-batch, of a loop with so many turns, begins
-  /// with.
-  void beginRun(plan::RunOp run, MicroBatch microBatch, int64_t turns);
+  /// Finds what a run on a micro-batch begins with.
+  void beginRun(plan::RunOp run, MicroBatch microBatch);
   /// Writes down what it has left; an error if other micro-batches have been
   /// taken to find something else.
   mlir::LogicalResult endRun(plan::RunOp run, MicroBatch microBatch);
@@ -96,7 +95,6 @@ private:
                                unsigned area);
 
   Terms &terms;
-  int64_t microBatches;
   MicroBatch any;
   std::vector<CopiedBytes> areas; ///< by place
   std::vector<int64_t> reaches;   ///< where those up to here end, in a space

@@ -55,12 +55,13 @@ std::pair<int64_t, int64_t> IndexMap::range() const {
 void IndexMap::add(Coordinate coordinate) {
   if (coordinate.size == 1 || coordinate.stride == 0)
     return;
-  auto *at =
-      llvm::lower_bound(coordinates, coordinate,
-                        [](const Coordinate &lhs, const Coordinate &rhs) {
-                          return lhs.axis.getValue() < rhs.axis.getValue();
-                        });
-  if (at == coordinates.end() || at->axis != coordinate.axis) {
+  auto *at = llvm::lower_bound(
+      coordinates, coordinate,
+      [](const Coordinate &lhs, const Coordinate &rhs) {
+        return std::pair(lhs.axis.getValue(), lhs.microBatch) <
+               std::pair(rhs.axis.getValue(), rhs.microBatch);
+      });
+  if (at == coordinates.end() || !at->isOf(coordinate)) {
     coordinates.insert(at, coordinate);
     return;
   }
@@ -77,6 +78,18 @@ IndexMap IndexMap::at(StringAttr axis, int64_t number) const {
   llvm::erase_if(map.coordinates, [&](const Coordinate &coordinate) {
     return coordinate.axis == axis;
   });
+  return map;
+}
+
+IndexMap IndexMap::atNumbers(StringAttr axis) const {
+  IndexMap map = *this;
+  auto isNumber = [&](const Coordinate &coordinate) {
+    return coordinate.axis == axis && coordinate.microBatch;
+  };
+  for (const Coordinate &coordinate : coordinates)
+    if (isNumber(coordinate))
+      map.offset += *coordinate.microBatch * coordinate.stride;
+  llvm::erase_if(map.coordinates, isNumber);
   return map;
 }
 
@@ -204,8 +217,9 @@ std::optional<IndexMap> accel::equivalence::compose(const IndexMap &outer,
     if (!digits.place(coordinate.size, coordinate.stride, placed) ||
         placed.size() != 1)
       return std::nullopt;
-    result.add({coordinate.axis, coordinate.size, placed.front().stride,
-                coordinate.isTurn});
+    Coordinate made = coordinate;
+    made.stride = placed.front().stride;
+    result.add(made);
   }
   if (!digits.fits())
     return std::nullopt;

@@ -23,11 +23,16 @@ struct Step {
 struct Coordinate {
   mlir::StringAttr axis;
   int64_t size, stride;
-  /// Whether it is no rank's number but that of a loop's turn, of which there
-  /// may be many.
-  bool isTurn = false;
+  /// Of a micro-batch, not a rank: its number, or how far it is behind the turn
+  /// that `axis` names. As a symbol it can become another one's, as a place in
+  /// an offset it could not.
+  std::optional<int64_t> microBatch = std::nullopt;
+
+  bool isOf(const Coordinate &other) const {
+    return axis == other.axis && microBatch == other.microBatch;
+  }
   bool operator==(const Coordinate &other) const {
-    return axis == other.axis && stride == other.stride;
+    return isOf(other) && stride == other.stride;
   }
 };
 
@@ -52,10 +57,13 @@ struct IndexMap {
   int64_t count() const;
   /// The range of positions that it may reach, coordinates included.
   std::pair<int64_t, int64_t> range() const;
-  /// Adds a coordinate; those of one axis are one.
+  /// Adds a coordinate; those of one symbol are one.
   void add(Coordinate coordinate);
   /// The same function on the ranks whose number along an axis is `number`.
   IndexMap at(mlir::StringAttr axis, int64_t number) const;
+  /// The same function without the symbols for micro-batches that are numbers
+  /// along an axis.
+  IndexMap atNumbers(mlir::StringAttr axis) const;
   /// Drops digits of size 1 and joins digits that count on, so that equal
   /// functions are equal maps.
   void normalize();

@@ -238,10 +238,7 @@ FailureOr<TermId> LocalValues::getMessage(int64_t number, bool sends,
 }
 
 TermId LocalValues::rename(TermId term, MicroBatch from, MicroBatch to) {
-  bool toAny = to == getAnyMicroBatch(module.getContext());
-  int64_t count = toAny ? meaning.countMicroBatches() : meaning.getTrips();
-  auto [at, isNew] =
-      renamings.try_emplace({from, to}, meaning.terms, from, to, count);
+  auto [at, isNew] = renamings.try_emplace({from, to}, meaning.terms, from, to);
   return at->second.rename(term);
 }
 

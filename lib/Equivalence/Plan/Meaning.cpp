@@ -197,8 +197,7 @@ TermId Meaning::given(Source source, StringAttr name, const PieceKey &piece,
 // Micro-batches and ranks
 //===----------------------------------------------------------------------===//
 
-void Meaning::beginLoop(int64_t count) {
-  trips = count;
+void Meaning::beginLoop() {
   turn = StringAttr::get(mesh.getContext(),
                          "turn of loop " + llvm::Twine(++loops));
 }
@@ -217,9 +216,8 @@ void Meaning::setMicroBatch(int64_t number, bool inLoop) {
 LogicalResult Meaning::addCoordinate(IndexMap &map, StringAttr axis,
                                      int64_t stride, Operation *op) {
   if (axis.getValue() == dist::MeshOp::kMicroBatchAxis) {
-    map.offset += microBatch.number * stride;
-    if (microBatch.turn)
-      map.add({microBatch.turn, trips, stride, /*isTurn=*/true});
+    map.add({microBatch.turn ? microBatch.turn : axis, countMicroBatches(),
+             stride, microBatch.number});
     return success();
   }
   std::optional<int64_t> size =

@@ -125,10 +125,8 @@ public:
   MicroBatch getMicroBatch() const { return microBatch; }
   /// How many micro-batches a step has.
   int64_t countMicroBatches() const;
-  /// Of the last loop.
-  int64_t getTrips() const { return trips; }
   /// The turns from here on are those of another loop.
-  void beginLoop(int64_t trips);
+  void beginLoop();
 
   Terms &terms;
 
@@ -146,7 +144,6 @@ private:
   dist::MeshOp mesh;
   MicroBatch microBatch;
   mlir::StringAttr turn; ///< of the last loop
-  int64_t trips = 0;     ///< of it
   int64_t loops = 0;     ///< so far
   /// Of ops that are met again: bodies of kernels.
   llvm::DenseMap<mlir::Operation *, mlir::Attribute> attributes;

@@ -2,6 +2,8 @@
 
 #include "Renaming.h"
 
+#include "dialects/Dist/Dist.h"
+
 using namespace mlir;
 using namespace accel::equivalence;
 
@@ -101,14 +103,17 @@ IndexMap Renaming::rename(const IndexMap &map) const {
   IndexMap result;
   result.offset = map.offset;
   result.steps = map.steps;
-  for (const Coordinate &coordinate : map.coordinates) {
-    if (!from.turn || coordinate.axis != from.turn) {
-      result.add(coordinate);
-      continue;
+  for (Coordinate coordinate : map.coordinates) {
+    auto getAxis = [&](MicroBatch of) {
+      return of.turn ? of.turn
+                     : StringAttr::get(coordinate.axis.getContext(),
+                                       dist::MeshOp::kMicroBatchAxis);
+    };
+    if (coordinate.microBatch && coordinate.axis == getAxis(from)) {
+      coordinate.axis = getAxis(to);
+      *coordinate.microBatch += to.number - from.number;
     }
-    result.offset += (to.number - from.number) * coordinate.stride;
-    if (to.turn)
-      result.add({to.turn, count, coordinate.stride, /*isTurn=*/true});
+    result.add(coordinate);
   }
   return result;
 }

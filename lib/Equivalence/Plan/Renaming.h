@@ -17,9 +17,8 @@ MicroBatch getAnyMicroBatch(mlir::MLIRContext *context);
 /// stays as it is.
 class Renaming {
 public:
-  /// `count` is how many micro-batches, or turns, there are of `to`.
-  Renaming(Terms &terms, MicroBatch from, MicroBatch to, int64_t count)
-      : terms(terms), from(from), to(to), count(count) {}
+  Renaming(Terms &terms, MicroBatch from, MicroBatch to)
+      : terms(terms), from(from), to(to) {}
 
   TermId rename(TermId term);
   IndexMap rename(const IndexMap &map) const;
@@ -31,7 +30,6 @@ private:
 
   Terms &terms;
   MicroBatch from, to;
-  int64_t count;
   llvm::DenseMap<TermId, TermId> renamed;
   llvm::DenseMap<ValueId, ValueId> values;
 };

@@ -13,8 +13,9 @@ PlanReplay::PlanReplay(ModuleOp module, plan::ProgramOp program,
                        Meaning &meaning,
                        std::map<StringRef, LocalValues> &entries)
     : module(module), program(program), meaning(meaning), terms(meaning.terms),
-      entries(entries), memory(meaning.terms),
-      copies(program, meaning.terms, meaning.countMicroBatches()) {
+      entries(entries), memory(meaning.terms), copies(program, meaning.terms),
+      microBatchAxis(
+          StringAttr::get(module.getContext(), dist::MeshOp::kMicroBatchAxis)) {
   for (auto buffer : program.getOps<plan::BufferOp>())
     buffers[buffer.getSymNameAttr()] = buffer;
   for (auto body : program.getOps<plan::BodyOp>())
@@ -131,7 +132,7 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
       return failure();
     kept.push_back({name, *home});
   }
-  meaning.beginLoop(section.trips);
+  meaning.beginLoop();
   memory.beginRepeated();
   for (auto [name, home] : kept) {
     local->beginTurn(name);
@@ -244,7 +245,7 @@ LogicalResult PlanReplay::runSegment(plan::SegmentOp segment, bool inLoop) {
     if (failed(commands))
       return failure();
     meaning.setMicroBatch(run.getOffset(), inLoop);
-    copies.beginRun(run, meaning.getMicroBatch(), meaning.getTrips());
+    copies.beginRun(run, meaning.getMicroBatch());
     for (plan::CommandOpInterface each : *commands)
       if (failed(execute(each)))
         return failure();
@@ -296,7 +297,7 @@ LogicalResult PlanReplay::execute(plan::CommandOpInterface each) {
 // Views
 //===----------------------------------------------------------------------===//
 
-FailureOr<Place> PlanReplay::locate(plan::ViewAttr view) {
+FailureOr<Place> PlanReplay::locate(plan::ViewAttr view, bool ofNumber) {
   plan::BufferOp buffer = buffers.lookup(view.getBuffer().getAttr());
   if (!buffer)
     return command->emitOpError() << "names no buffer: " << view.getBuffer();
@@ -317,6 +318,8 @@ FailureOr<Place> PlanReplay::locate(plan::ViewAttr view) {
             place.map, name, axis.getBytes() / place.elementBytes, command)))
       return failure();
   }
+  if (ofNumber)
+    place.map = place.map.atNumbers(microBatchAxis);
   // The fixed part of it moves the beginning.
   place.begin =
       place.base + view.getOffset() + place.map.offset * place.elementBytes;
@@ -336,6 +339,15 @@ FailureOr<TermId> PlanReplay::read(plan::ViewAttr view) {
   if (failed(place))
     return failure();
   TermId term = at(*place).read(*place);
+  // What all micro-batches find in the same tensor, each in its own place.
+  FailureOr<Place> anyPlace = locate(view, /*ofNumber=*/false);
+  if (succeeded(anyPlace) && !(anyPlace->map == place->map)) {
+    TermId general = at(*anyPlace).read(*anyPlace);
+    const Term &each = terms.get(general);
+    if (each.isOfValue() &&
+        terms.strided(each.value, each.map.atNumbers(microBatchAxis)) == term)
+      term = general;
+  }
   if (!terms.get(term).defined)
     return refuse(command)
            << "reads bytes of " << view.getBuffer() << " that hold no "

@@ -62,7 +62,9 @@ private:
   ValueId getPacked(mlir::Attribute form, llvm::ArrayRef<int64_t> shape,
                     TermId elements, int64_t bytes, mlir::Operation *op);
 
-  mlir::FailureOr<Place> locate(plan::ViewAttr view);
+  /// Where a view is; with `ofNumber` that of the micro-batch at hand, if that
+  /// is a number, else wherever those of all of them are.
+  mlir::FailureOr<Place> locate(plan::ViewAttr view, bool ofNumber = true);
   mlir::FailureOr<TermId> read(plan::ViewAttr view);
   mlir::LogicalResult write(plan::ViewAttr view, TermId term);
   mlir::LogicalResult overwrite(std::optional<plan::ViewAttr> scratch);
@@ -100,6 +102,7 @@ private:
   LocalValues *local = nullptr; ///< of the entry at hand
   Memory memory;                ///< but for copies
   Copies copies;
+  mlir::StringAttr microBatchAxis;
   llvm::DenseMap<mlir::StringAttr, plan::BufferOp> buffers;
   llvm::DenseMap<mlir::StringAttr, plan::BodyOp> bodies;
   llvm::DenseMap<mlir::StringAttr, mlir::func::FuncOp> functions;

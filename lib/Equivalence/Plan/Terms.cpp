@@ -98,7 +98,10 @@ TermId Terms::strided(ValueId value, IndexMap map) {
   for (Step step : map.steps)
     key.add(step.size).add(step.stride);
   for (const Coordinate &coordinate : map.coordinates)
-    key.add(coordinate.axis.getAsOpaquePointer()).add(coordinate.stride);
+    key.add(coordinate.axis.getAsOpaquePointer())
+        .add(int64_t(coordinate.microBatch.has_value()))
+        .add(coordinate.microBatch.value_or(0))
+        .add(coordinate.stride);
   Term term;
   term.value = value;
   term.count = map.count();
@@ -167,12 +170,12 @@ static constexpr int64_t kChoices = 64;
 std::optional<TermId> Terms::selectByRank(TermId id, const IndexMap &at) {
   int64_t ranks = 1;
   for (const Coordinate &coordinate : at.coordinates)
-    if (!coordinate.isTurn)
+    if (!coordinate.microBatch)
       ranks *= coordinate.size;
   if (ranks > kChoices)
     return std::nullopt;
   for (const Coordinate &coordinate : at.coordinates) {
-    if (coordinate.isTurn)
+    if (coordinate.microBatch)
       continue;
     SmallVector<TermId> choices;
     for (int64_t number = 0; number < coordinate.size; ++number) {
@@ -314,9 +317,11 @@ IndexMap Grid::within(int64_t width, int64_t begin, size_t crossing,
     }
     map.steps.push_back({size, digit.stride * (digit.isRow ? width : 1)});
   }
-  for (auto [coordinate, isRow] : coordinates)
-    map.add({coordinate.axis, coordinate.size,
-             coordinate.stride * (isRow ? width : 1)});
+  for (auto [coordinate, isRow] : coordinates) {
+    Coordinate within = coordinate;
+    within.stride *= isRow ? width : 1;
+    map.add(within);
+  }
   map.normalize();
   return map;
 }

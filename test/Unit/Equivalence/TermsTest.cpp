@@ -79,7 +79,8 @@ protected:
 
   MLIRContext context;
   StringAttr dp = StringAttr::get(&context, "dp"),
-             tp = StringAttr::get(&context, "tp");
+             tp = StringAttr::get(&context, "tp"),
+             mb = StringAttr::get(&context, "mb");
   llvm::DenseMap<StringAttr, int64_t> ranks; ///< the rank that is looked at
   Type f32 = Float32Type::get(&context);
   Terms terms;
@@ -192,7 +193,7 @@ TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
   EXPECT_TRUE(terms.get(terms.select(joined, right)).isOfValue());
   // The turns of a loop are too many to be looked at one by one.
   IndexMap turns = IndexMap::strided(0, {4, 6}, {1, 4});
-  turns.add({dp, 2, 24, /*isTurn=*/true});
+  turns.add({dp, 2, 24, /*microBatch=*/0});
   EXPECT_TRUE(terms.get(terms.select(joined, turns)).isOfValue());
 }
 
@@ -213,8 +214,8 @@ TEST_F(TermsTest, RenamesMicroBatches) {
     sum.add(int64_t(3000)).addPair(given(microBatch), weight);
     TermId one =
         terms.whole(terms.getValue(sum, {ValueKind::Computed, 24, f32}));
-    IndexMap own = IndexMap::strided(3 * microBatch.number, {3}, {1});
-    own.add({microBatch.turn, 8 - microBatch.number, 3});
+    IndexMap own = IndexMap::strided(0, {3}, {1});
+    own.add({microBatch.turn ? microBatch.turn : mb, 8, 3, microBatch.number});
     TermId piece = terms.select(weight, own);
     ValueKey cast;
     cast.add(int64_t(4000)).addTerm(given(before));
@@ -225,19 +226,21 @@ TEST_F(TermsTest, RenamesMicroBatches) {
   // In both orders, as pairs are kept by number.
   TermId ofTurn = make(turn), ofAny = make(any);
   EXPECT_NE(ofTurn, ofAny);
-  EXPECT_EQ(Renaming(terms, turn, any, 8).rename(ofTurn), ofAny);
-  EXPECT_EQ(Renaming(terms, any, turn, 8).rename(ofAny), ofTurn);
+  EXPECT_EQ(Renaming(terms, turn, any).rename(ofTurn), ofAny);
+  EXPECT_EQ(Renaming(terms, any, turn).rename(ofAny), ofTurn);
   MicroBatch later{turn.turn, 5};
-  EXPECT_EQ(Renaming(terms, turn, later, 8).rename(ofTurn), make(later));
-  EXPECT_EQ(Renaming(terms, none, any, 8).rename(ofTurn), ofTurn);
+  EXPECT_EQ(Renaming(terms, turn, later).rename(ofTurn), make(later));
+  EXPECT_EQ(Renaming(terms, none, any).rename(ofTurn), ofTurn);
   // What a cast is of is renamed in the value as in its key.
-  const Term &joined =
-      terms.get(Renaming(terms, turn, later, 8).rename(ofTurn));
+  const Term &joined = terms.get(Renaming(terms, turn, later).rename(ofTurn));
   const Computation &cast = terms.at(terms.get(joined.parts.back().term).value);
   EXPECT_EQ(cast.operand, given({turn.turn, 3}));
-  // A number is a piece's place: there and back is the same.
+  // A number is one as well: there and back is the same.
   MicroBatch four{StringAttr(), 4};
-  Renaming there(terms, any, four, 8);
-  TermId numbered = there.rename(ofAny);
-  EXPECT_EQ(terms.get(terms.get(numbered).parts[1].term).map.offset, 12);
+  TermId numbered = Renaming(terms, any, four).rename(ofAny);
+  EXPECT_EQ(numbered, make(four));
+  EXPECT_EQ(Renaming(terms, four, any).rename(numbered), ofAny);
+  const IndexMap &place = terms.get(terms.get(numbered).parts[1].term).map;
+  EXPECT_EQ(place.offset, 0);
+  EXPECT_EQ(place.atNumbers(mb).offset, 12);
 }
