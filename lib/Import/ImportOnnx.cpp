@@ -248,6 +248,14 @@ LogicalResult ModelImporter::checkTrainable() {
            << "initializers " << quoted(table.undecided)
            << " may be parameters or constants, neither name nor use tells: "
               "say --trainable=PATTERN or --frozen=PATTERN";
+  if (options.forTraining && !table.besideAdapters.empty())
+    return emitError(file.location())
+           << "parameters " << few(table.besideAdapters)
+           << " stand beside low-rank adapters (of '" << table.adaptedModule
+           << "'), and whether they are trained no file of torch.onnx.export "
+              "tells: say --frozen='*' --trainable='*lora_*' to train the "
+              "adapters alone, or --trainable=PATTERN of what else is, or "
+              "export with acc-export, which keeps requires_grad";
   return success();
 }
 

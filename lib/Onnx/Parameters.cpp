@@ -2,7 +2,9 @@
 // some (ParametersByCall.cpp), else by name and use; then what the user adds,
 // and what is no parameter.
 #include "Parameters.h"
+
 #include "AccountForCalls.h"
+#include "Adapters.h"
 #include "DeclaredParameters.h"
 #include "NamePatterns.h"
 #include "ParameterBuilder.h"
@@ -148,10 +150,12 @@ static void settleDoubts(NamePatterns &patterns, bool isOptimized,
   }
 }
 
-/// What training does with each parameter and constant.
+/// What training does with each parameter and constant; `saysTrained`: whether
+/// the file says of its parameters which are trained.
 static LogicalResult applyPatterns(const OnnxFile &file,
                                    const IdentifyOptions &options,
-                                   bool isOptimized, ParameterTable &table) {
+                                   bool isOptimized, bool saysTrained,
+                                   ParameterTable &table) {
   FailureOr<NamePatterns> patterns =
       NamePatterns::compile(options.trainable, options.frozen, file.location());
   if (failed(patterns))
@@ -161,9 +165,19 @@ static LogicalResult applyPatterns(const OnnxFile &file,
     SmallVector<StringRef> names{parameter.name};
     llvm::append_range(names, parameter.aliases);
     llvm::append_range(all, names);
-    parameter.trained = patterns->decide(names).value_or(parameter.trained) &&
+    std::optional<bool> decided = patterns->decide(names);
+    parameter.trained = decided.value_or(parameter.trained) &&
                         parameter.kind != ParameterKind::FoldedAway;
+    if (parameter.trained && !decided && !saysTrained &&
+        llvm::none_of(names, [](StringRef name) {
+          return readAdapterName(name).has_value();
+        }))
+      table.besideAdapters.push_back(parameter.name);
   }
+  if (std::optional<std::string> module = findAdaptedModule(all))
+    table.adaptedModule = *module;
+  else
+    table.besideAdapters.clear();
   std::vector<std::string> wanted;
   for (const auto &[name, reason] : table.constants) {
     all.push_back(name);
@@ -206,7 +220,8 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
              << "expected no --tie: acc-export has declared what is tied";
     FailureOr<ParameterTable> declared = readDeclaredParameters(file);
     if (failed(declared) ||
-        failed(applyPatterns(file, options, /*isOptimized=*/false, *declared)))
+        failed(applyPatterns(file, options, /*isOptimized=*/false,
+                             /*saysTrained=*/true, *declared)))
       return failure();
     return declared;
   }
@@ -250,7 +265,8 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
   });
   table->notes = std::move(notes);
   listConstants(file, signature, *table);
-  if (failed(applyPatterns(file, options, program.isOptimized(), *table)))
+  if (failed(applyPatterns(file, options, program.isOptimized(),
+                           /*saysTrained=*/false, *table)))
     return failure();
   return table;
 }

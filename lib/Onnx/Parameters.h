@@ -132,6 +132,11 @@ struct ParameterTable {
   /// Those of `constants` of which neither metadata nor name nor use tells
   /// whether they are parameters, and no pattern either.
   std::vector<std::string> undecided;
+  /// Parameters that stand beside low-rank adapters, which nothing says are
+  /// trained, and no pattern either: no file of torch.onnx.export keeps
+  /// requires_grad. And a module that has an adapter.
+  std::vector<std::string> besideAdapters;
+  std::string adaptedModule;
   std::vector<RestoredOperand> restored;
   /// Uses in the main graph and its subgraphs, by node and operand number.
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, ParameterUse>
