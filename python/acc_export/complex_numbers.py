@@ -355,8 +355,9 @@ def by_real_numbers(program):
         applies = _APPLIES.get(node.target, lambda *_, **__: True)
         if function is None or not applies(*node.args, **node.kwargs):
             name = node.target.name() if hasattr(node.target, "name") else str(node.target)
-            raise Refused(f"{name.split('::')[-1].split('.')[0]}(){at(line_of_node(node))} computes "
-                          f"with {_describe(found)}, {_WAY_OUT}")
+            name = name.split("::")[-1].split(".")[0]
+            raise Refused(f"{name}(){at(line_of_node(node))} computes with {_describe(found)}, "
+                          f"{_WAY_OUT}")
         node.target = _on_pairs(function, node)
     _hold_pairs(program, {n.name: n for n in program.graph.nodes if n.op == "placeholder"})
     program.graph_module.recompile()

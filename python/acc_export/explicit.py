@@ -128,6 +128,7 @@ ROWS = [
     Row(aten.amax.default, formulas.over_all(torch.amax), _is_over_all),
     Row(aten.amin.default, formulas.over_all(torch.amin), _is_over_all),
     Row(aten.cdist.default, formulas.cdist),
+    Row(aten.masked_select.default, formulas.masked_select),
     Row(aten.trace.default, formulas.trace),
     Row(aten.diagonal.default, formulas.diagonal, _is_square),
 ]

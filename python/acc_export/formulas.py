@@ -171,6 +171,11 @@ def cdist(x1, x2, p=2.0, compute_mode=None):
     return torch.linalg.vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
 
 
+def masked_select(self, mask):
+    self, mask = torch.broadcast_tensors(self, mask)
+    return self[mask]
+
+
 def over_all(reduce):
     """A reduction without dimensions, which the exporter cannot read."""
     def function(self, dim=(), keepdim=False):

@@ -190,6 +190,10 @@ class Rows(ExportCase):
                 # Of a row to itself there is none, and no gradient.
                 self.assert_same(Calls(lambda s, x: torch.cdist(s.a(x), s.a(x), p).sum()), (X,))
 
+    def test_masked_select(self):
+        self.check("Compress", lambda s, z: z.masked_select(z > 0).pow(3))
+        self.check("Compress", lambda s, z: z.masked_select(z[:, :1] > 0).sin())
+
     def test_trace(self):
         self.check("EyeLike", lambda s, z: (z.T @ z).trace() * z.trace())
 
