@@ -6,6 +6,7 @@
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -18,8 +19,9 @@ using namespace accel;
 using namespace accel::fuzz;
 
 static constexpr double kClose = 1e-9;
-/// How far one rank's own results may move when its inputs do by kNudge.
-static constexpr double kNudge = 1e-13, kMoved = 1e-10;
+/// Rounding moves results by less than inputs that are moved by kNudge, many
+/// times their last digit: by no more than kMoved times as far, to be safe.
+static constexpr double kNudge = 1e-13, kMoved = 10;
 static constexpr StringLiteral kFirstProof = "dist-verify-equivalence",
                                kSecondProof = "plan-verify-equivalence";
 
@@ -80,8 +82,9 @@ struct Checker::Run {
   bool isProof() const { return pass == kFirstProof || pass == kSecondProof; }
 };
 
-Checker::Checker(const Program &program, uint64_t inputSeed, Sabotage sabotage)
-    : program(program), inputSeed(inputSeed), sabotage(sabotage) {}
+Checker::Checker(const Program &program, uint64_t inputSeed,
+                 CheckOptions options)
+    : program(program), inputSeed(inputSeed), options(options) {}
 
 Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
                               StringRef phase) {
@@ -93,24 +96,24 @@ Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
           run.said = diagnostic.str();
         return success();
       });
-  driver::RunPhasesPassOptions options;
-  options.to = phase.str();
-  options.train = true;
-  options.loss = "loss";
-  options.optimizer = program.update.optimizer;
-  options.emitGradients = true;
-  options.entries = {"step"};
-  options.settings.assign(program.update.settings.begin(),
-                          program.update.settings.end());
-  llvm::append_range(options.settings, layout.settings);
-  options.mesh = layout.getMesh();
-  options.microBatches = layout.microBatches;
+  driver::RunPhasesPassOptions phases;
+  phases.to = phase.str();
+  phases.train = true;
+  phases.loss = "loss";
+  phases.optimizer = program.update.optimizer;
+  phases.emitGradients = true;
+  phases.entries = {"step"};
+  phases.settings.assign(program.update.settings.begin(),
+                         program.update.settings.end());
+  llvm::append_range(phases.settings, layout.settings);
+  phases.mesh = layout.getMesh();
+  phases.microBatches = layout.microBatches;
   if (!layout.schedule.empty())
-    options.schedule = layout.schedule;
-  options.target = "null";
+    phases.schedule = layout.schedule;
+  phases.target = "null";
   PassManager pm(module.getContext());
   pm.addInstrumentation(std::make_unique<NameFailure>(run.pass));
-  pm.addPass(driver::createRunPhasesPass(options));
+  pm.addPass(driver::createRunPhasesPass(phases));
   run.succeeded = mlir::succeeded(pm.run(module));
   return run;
 }
@@ -200,26 +203,46 @@ findLargest(const evaluate::TensorsByName &found,
   return largest;
 }
 
-bool Checker::isUnstable() {
-  if (unstable)
-    return *unstable;
-  evaluate::TensorsByName moved = inputs, results;
+double Checker::getMoved() {
+  if (moved)
+    return *moved;
+  evaluate::TensorsByName nudged = inputs, results;
   Random random(inputSeed);
   for (auto state : whole->getOps<nn::StateOp>())
     if (auto elements = dyn_cast<ElementsAttr>(state.getInit()))
       if (FailureOr<Tensor> tensor = Tensor::fromElements(elements);
           succeeded(tensor) && tensor->isFloat())
-        moved[("@" + state.getSymName()).str()] = *tensor;
-  for (auto &entry : moved)
+        nudged[("@" + state.getSymName()).str()] = *tensor;
+  for (auto &entry : nudged)
     if (entry.second.isFloat())
       for (double &number : entry.second.mutableFloats())
         number += kNudge * (double(random.below(2001)) / 1000 - 1) *
                   (1 + std::abs(number));
   ScopedDiagnosticHandler quiet(whole->getContext(),
                                 [](Diagnostic &) { return success(); });
-  unstable = failed(evaluate::evaluateModule(*whole, moved, {}, results)) ||
-             !(findLargest(results, expected).second <= kMoved);
-  return *unstable;
+  moved = failed(evaluate::evaluateModule(*whole, nudged, {}, results))
+              ? INFINITY
+              : findLargest(results, expected).second;
+  return *moved;
+}
+
+std::optional<bool> Checker::isOther(ModuleOp mutant) {
+  bool differs = false;
+  ScopedDiagnosticHandler collect(
+      mutant.getContext(), [&](Diagnostic &diagnostic) {
+        std::string said = diagnostic.str();
+        differs |= StringRef(said).starts_with("expected equal copies") ||
+                   StringRef(said).contains("expected 0 after the step");
+        return success();
+      });
+  evaluate::TensorsByName found;
+  if (failed(mlir::verify(mutant)))
+    return std::nullopt;
+  if (failed(evaluate::evaluateModule(mutant, inputs, {}, found)))
+    return differs ? std::optional(true) : std::nullopt;
+  evaluate::sumTerms(mutant, found);
+  double difference = findLargest(found, expected).second;
+  return !(difference <= kClose || difference <= kMoved * getMoved());
 }
 
 Outcome Checker::compare(ModuleOp module, StringRef phase) {
@@ -232,9 +255,10 @@ Outcome Checker::compare(ModuleOp module, StringRef phase) {
                                       said = diagnostic.str();
                                     return success();
                                   });
-  evaluate::InterpreterOptions options;
-  options.interleavings = 1;
-  if (failed(evaluate::evaluateModule(module, inputs, options, found))) {
+  if (failed(evaluate::evaluateModule(module, inputs,
+                                      {EvaluationMode::Float64,
+                                       /*interleavings=*/1},
+                                      found))) {
     outcome.verdict = Verdict::wrong;
     outcome.where = phase.str();
     outcome.what = said;
@@ -243,42 +267,54 @@ Outcome Checker::compare(ModuleOp module, StringRef phase) {
     auto [name, difference] = findLargest(found, expected);
     if (difference <= kClose)
       return outcome;
-    outcome.verdict = Verdict::wrong;
+    outcome.verdict =
+        difference <= kMoved * getMoved() ? Verdict::unstable : Verdict::wrong;
     outcome.where = phase.str();
     outcome.what =
         llvm::formatv("'{0}' differs by {1:e3}", name, difference).str();
   }
-  if (isUnstable())
-    outcome.verdict = Verdict::unstable;
   return outcome;
 }
 
 Outcome Checker::check(const Layout &layout) {
-  OwningOpRef<ModuleOp> module(program.module.get().clone());
+  OwningOpRef<ModuleOp> module(program.module.get().clone()), local;
   Outcome result;
   for (auto [phase, name] :
        {std::pair(Phase::Local, "local"), std::pair(Phase::Plan, "plan")}) {
     Run run = compile(*module, layout, name);
+    if (phase == Phase::Local && run.succeeded &&
+        options.sabotage == Sabotage::refusal)
+      run = {false, kFirstProof.str(), "refuses whatever it is shown"};
     if (!run.succeeded && !run.isProof())
       // What a proof has refused may be more than later passes take.
       return result.verdict == Verdict::right ? refuse(run, layout) : result;
-    // The last pass but for one that changes nothing: its program stands.
+    // A proof changes nothing: its program stands.
     if (!run.succeeded)
       setPhase(*module, phase);
+    if (options.sabotage == Sabotage::program && phase == Phase::Local &&
+        !changeProgram(*module))
+      return result;
     Outcome computed = compare(*module, name);
-    if (run.succeeded || sabotage.ignoreProofs) {
+    if (run.succeeded) {
       if (computed.verdict != Verdict::right)
         return computed;
-      continue;
+    } else {
+      Outcome refused = refuse(run, layout);
+      refused.isRight = computed.verdict == Verdict::right;
+      if (!refused.isRight)
+        refused.what += "\nand it is not right: " + computed.what;
+      if (result.verdict == Verdict::right)
+        result = refused;
+      if (!refused.isRight)
+        return result;
     }
-    Outcome refused = refuse(run, layout);
-    refused.isRight = computed.verdict == Verdict::right;
-    if (!refused.isRight)
-      refused.what += "\nand it is not right: " + computed.what;
-    if (result.verdict == Verdict::right)
-      result = refused;
-    if (!refused.isRight)
-      return result;
+    if (phase == Phase::Local)
+      local = module->clone();
   }
-  return result;
+  if (result.verdict != Verdict::right || options.mutants == 0)
+    return result;
+  OwningOpRef<ModuleOp> logical(program.module.get().clone());
+  if (!compile(*logical, layout, "train").succeeded)
+    return result;
+  return tryMutants(*logical, *local, *module);
 }

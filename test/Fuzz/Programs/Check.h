@@ -13,7 +13,8 @@ enum class Verdict {
   reason,   ///< refused, by a sentence of the table
   refused,  ///< refused, and not by one
   wrong,    ///< computed, and something else
-  unstable, ///< something else, as one rank's is if its inputs change a little
+  unstable, ///< something else, by no more than one rank's own results move
+            ///< when its inputs do by next to nothing
 };
 llvm::StringRef stringify(Verdict verdict);
 
@@ -26,6 +27,8 @@ struct Outcome {
   bool isRight = false;
   /// Of a reason: its row in the table.
   std::string reason;
+  /// Mutants that compute something else.
+  unsigned mutants = 0;
 
   /// What failures of one kind have in common.
   std::string getKind() const;
@@ -34,17 +37,25 @@ struct Outcome {
 /// The pass that runs, for whoever has to say where it has crashed.
 extern const char *currentPass;
 
-/// For tests of this instrument.
-struct Sabotage {
-  /// Changes one thing of each rank's program, by this seed.
-  std::optional<unsigned> changeLocal;
-  /// Takes no proof's word.
-  bool ignoreProofs = false;
+/// For tests of this instrument: what is put out of order.
+enum class Sabotage {
+  none,
+  program,    ///< one thing of each rank's program is changed behind the proof
+  acceptance, ///< both proofs accept whatever mutants they are shown
+  refusal,    ///< the first proof refuses whatever it is shown
+};
+
+struct CheckOptions {
+  /// How many mutants of each rank's program and of each plan are made; those
+  /// that compute something else must be refused.
+  unsigned mutants = 0;
+  Sabotage sabotage = Sabotage::none;
 };
 
 class Checker {
 public:
-  Checker(const Program &program, uint64_t inputSeed, Sabotage sabotage = {});
+  Checker(const Program &program, uint64_t inputSeed,
+          CheckOptions options = {});
 
   /// What one rank computes: false, and an outcome, if it computes nothing.
   bool prepare(Outcome &outcome);
@@ -60,14 +71,21 @@ private:
               llvm::StringRef phase);
   Outcome refuse(const Run &run, const Layout &layout);
   Outcome compare(mlir::ModuleOp module, llvm::StringRef phase);
-  bool isUnstable();
+  /// What a changed program computes: none where it is no program.
+  std::optional<bool> isOther(mlir::ModuleOp mutant);
+  /// An outcome that is not right where a proof accepts what is not.
+  Outcome tryMutants(mlir::ModuleOp logical, mlir::ModuleOp local,
+                     mlir::ModuleOp plan);
+  bool changeProgram(mlir::ModuleOp local);
+  /// How far one rank's own results move when its inputs do by next to nothing.
+  double getMoved();
 
   const Program &program;
   uint64_t inputSeed;
-  Sabotage sabotage;
+  CheckOptions options;
   mlir::OwningOpRef<mlir::ModuleOp> whole; ///< in phase `train`, on one rank
   evaluate::TensorsByName inputs, expected;
-  std::optional<bool> unstable;
+  std::optional<double> moved;
 };
 
 /// Why a sentence is a reason: a row of the table of legitimate refusals. Null

@@ -9,6 +9,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 
 #include <chrono>
 #include <set>
@@ -43,7 +44,7 @@ cl::opt<bool> shrinks("shrink",
                       cl::desc("Make the first failure of each kind "
                                "small"),
                       cl::cat(category));
-cl::opt<unsigned> attempts("attempts", cl::init(600),
+cl::opt<unsigned> attempts("attempts", cl::init(1000),
                            cl::desc("How many smaller programs are tried"),
                            cl::cat(category));
 cl::opt<unsigned> examples("examples", cl::init(1),
@@ -62,6 +63,27 @@ cl::opt<std::string> check("check", cl::value_desc("file.mlir"),
 cl::opt<int64_t> printed("print", cl::init(-1), cl::value_desc("number"),
                          cl::desc("Print this program and its layouts"),
                          cl::cat(category));
+cl::opt<unsigned> mutants("mutants", cl::init(0),
+                          cl::desc("Make so many wrong programs of each rank's "
+                                   "program, and of each plan: the proofs must "
+                                   "refuse them"),
+                          cl::cat(category));
+cl::opt<Sabotage> sabotage(
+    "sabotage", cl::init(Sabotage::none),
+    cl::desc("For tests of this instrument, what is put out of order:"),
+    cl::values(clEnumValN(Sabotage::none, "none", "nothing (default)"),
+               clEnumValN(Sabotage::program, "program",
+                          "each rank's program, behind the proof"),
+               clEnumValN(Sabotage::acceptance, "acceptance",
+                          "the proofs accept all mutants"),
+               clEnumValN(Sabotage::refusal, "refusal",
+                          "the first proof refuses all programs")),
+    cl::cat(category));
+cl::opt<std::string> known("known", cl::value_desc("file"),
+                           cl::desc("Failures that are known: a line each, "
+                                    "PATTERN | why; nothing that is wrong or "
+                                    "crashes can be"),
+                           cl::cat(category));
 cl::opt<std::string> json("json", cl::value_desc("file"),
                           cl::desc("Write the summary as JSON"),
                           cl::cat(category));
@@ -81,7 +103,24 @@ TrialOptions getOptions() {
   options.jobs = std::max(1u, jobs.getValue());
   options.timeout = timeout;
   options.gradientsEvery = gradientsEvery;
+  options.check = {mutants, sabotage};
   return options;
+}
+
+/// The patterns of `--known`.
+std::vector<llvm::Regex> readKnown() {
+  std::vector<llvm::Regex> patterns;
+  if (known.empty())
+    return patterns;
+  auto buffer = llvm::MemoryBuffer::getFile(known);
+  if (!buffer)
+    llvm::report_fatal_error(llvm::Twine("cannot read '") + known + "'");
+  SmallVector<StringRef> lines;
+  (*buffer)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines)
+    if (!line.starts_with("#"))
+      patterns.emplace_back(line.rsplit(" | ").first);
+  return patterns;
 }
 
 std::string slugOf(StringRef kind) {
@@ -214,10 +253,18 @@ int main(int argc, char **argv) {
     printProgram();
     return 0;
   }
+  std::vector<llvm::Regex> patterns = readKnown();
+  auto isKnown = [&](const Result &result) {
+    return result.verdict == "refused" &&
+           llvm::any_of(patterns, [&](llvm::Regex &pattern) {
+             return pattern.match(result.getKind());
+           });
+  };
+  unsigned numKnown = 0, numMutants = 0;
   std::map<std::string, unsigned> verdicts, reasons;
   std::map<std::string, Kind> kinds;
   std::vector<Result> failures; ///< to be written down
-  unsigned tried = 0, rightButRefused = 0, numFindings = 0;
+  unsigned tried = 0, numFailures = 0, rightButRefused = 0, numFindings = 0;
   double longest = 0;
   Result slowest;
   auto start = std::chrono::steady_clock::now();
@@ -232,8 +279,11 @@ int main(int argc, char **argv) {
       longest = result.seconds;
       slowest = result;
     }
+    numMutants += result.outcome.mutants;
     if (!result.isFailure())
       return;
+    numKnown += isKnown(result);
+    numFailures += !isKnown(result);
     rightButRefused += result.outcome.isRight;
     Kind &kind = kinds[result.getKind()];
     kind.right += result.outcome.isRight;
@@ -256,7 +306,12 @@ int main(int argc, char **argv) {
   llvm::outs() << "| verdict | |\n|---|---|\n";
   for (auto &[name, count] : verdicts)
     llvm::outs() << "| " << name << " | " << count << " |\n";
-  llvm::outs() << "| refused though right | " << rightButRefused << " |\n\n";
+  llvm::outs() << "| refused though right | " << rightButRefused << " |\n"
+               << "| refused, and known | " << numKnown << " |\n";
+  if (mutants)
+    llvm::outs() << "| mutants that compute something else | " << numMutants
+                 << " |\n";
+  llvm::outs() << "\n";
   llvm::outs() << "| reason | |\n|---|---|\n";
   for (auto &[name, count] : reasons)
     llvm::outs() << "| " << name << " | " << count << " |\n";
@@ -293,9 +348,11 @@ int main(int argc, char **argv) {
                                    {"seconds", seconds},
                                    {"verdicts", std::move(counts)},
                                    {"refused_though_right", rightButRefused},
+                                   {"known", numKnown},
+                                   {"mutants", numMutants},
                                    {"reasons", std::move(byReason)},
                                    {"failures", std::move(rows)}})
          << "\n";
   }
-  return kinds.empty() ? 0 : 1;
+  return numFailures == 0 ? 0 : 1;
 }

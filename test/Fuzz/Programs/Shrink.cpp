@@ -73,10 +73,10 @@ public:
         kept = all;
     }
     for (bool changed = true; changed && attempts;) {
-      changed = simplifyLayout();
+      changed = simplifyUpdate();
+      changed |= simplifyLayout();
       changed |= dropOps();
       changed |= replaceByInputs();
-      changed |= simplifyUpdate();
     }
   }
 
@@ -172,12 +172,12 @@ private:
     };
     for (Value operand : op->getOperands())
       add(operand);
-    for (Operation *before = op->getPrevNode(); before && values.size() < 4;
+    for (Operation *before = op->getPrevNode(); before && values.size() < 3;
          before = before->getPrevNode())
       if (before->getNumResults())
         add(before->getResult(0));
     for (Value argument : op->getBlock()->getArguments())
-      if (values.size() < 6)
+      if (values.size() < 4)
         add(argument);
     return values;
   }

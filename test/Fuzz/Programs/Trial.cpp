@@ -47,6 +47,7 @@ static std::string toLine(const Result &result) {
                          {"what", llvm::json::fixUTF8(result.outcome.what)},
                          {"right", result.outcome.isRight},
                          {"reason", result.outcome.reason},
+                         {"mutants", result.outcome.mutants},
                          {"seconds", result.seconds}});
   return line + "\n";
 }
@@ -72,6 +73,7 @@ static Result fromLine(StringRef line) {
   result.outcome.what = text("what");
   result.outcome.isRight = object->getBoolean("right").value_or(false);
   result.outcome.reason = text("reason");
+  result.outcome.mutants = object->getInteger("mutants").value_or(0);
   result.seconds = object->getNumber("seconds").value_or(0);
   return result;
 }
@@ -107,7 +109,7 @@ static void tell(int file, Result result,
 static void tryProgram(int file, const Program &program, uint64_t number,
                        ArrayRef<Layout> layouts, const TrialOptions &options,
                        bool checksGradients) {
-  Checker checker(program, options.seed + number, options.sabotage);
+  Checker checker(program, options.seed + number, options.check);
   Result result;
   result.program = number;
   result.layout = -1;

@@ -19,7 +19,7 @@ struct TrialOptions {
   unsigned timeout = 60; ///< seconds for one program in one layout
   /// Each so many programs gradients are held against finite differences.
   unsigned gradientsEvery = 10;
-  Sabotage sabotage;
+  CheckOptions check;
 };
 
 /// What one program in one layout came to. `layout` is -1 where one rank was
