@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 namespace accel::rt {
 namespace {
@@ -41,7 +40,7 @@ struct Lane {
   bool sends;
   Staging::Ring ring;
   int64_t peer;
-  int socket;
+  int socket; ///< -1 until it is used.
   bool isLost = false;
   /// Requests of it, oldest first: a ring of numbers.
   uint8_t queue[Wire::kRequests];
@@ -55,20 +54,13 @@ public:
   LaneCarrier(HostMemory &memory, int64_t rank, size_t stream, Lanes &lanes)
       : memory(memory), bell(memory.wires(rank)[stream].bell), lanes(lanes),
         stream(stream) {}
-  ~LaneCarrier() override {
-    for (Lane &lane : all)
-      if (lane.socket >= 0)
-        close(lane.socket);
-  }
 
   Status connect(bool sends, Staging::Ring ring, int64_t peer) override {
     if (find(sends, ring, peer))
       return Status();
-    int socket = -1;
-    if (sends)
-      ACCEL_RT_RETURN_IF_ERROR(lanes.open(peer, numberOf(ring), socket));
-    all.push_back({sends, ring, peer, socket, false, {}, 0, 0, 0, {}});
-    polled.resize(all.size() + 1);
+    lanes.want(sends, peer, numberOf(ring));
+    all.push_back({sends, ring, peer, -1, false, {}, 0, 0, 0, {}});
+    polled.resize(all.size());
     return Status();
   }
   bool reaches(const char *) const override { return true; }
@@ -78,6 +70,8 @@ public:
     messages[at] = message;
     isDone[at] = false;
     Lane &lane = *find(message.sends, message.ring, message.peer);
+    if (lane.socket < 0) // it stands since all were made
+      lane.socket = lanes.socketOf(lane.sends, lane.peer, numberOf(lane.ring));
     lane.queue[(lane.first + lane.count++) % Wire::kRequests] =
         static_cast<uint8_t>(number);
     if (message.sends) // at once: what has room leaves before all else
@@ -87,9 +81,7 @@ public:
   Status goOn(bool &moved) override {
     moved = false;
     for (Lane &lane : all) {
-      if (lane.socket < 0 && !lane.sends && lane.count)
-        lane.socket = lanes.take(lane.peer, numberOf(lane.ring));
-      while (lane.count && lane.socket >= 0 && !lane.isLost && move(lane))
+      while (lane.count && !lane.isLost && move(lane))
         moved = true;
       if (lane.isLost && lane.count)
         ACCEL_RT_RETURN_IF_ERROR(lose(lane));
@@ -105,18 +97,10 @@ public:
 
   Status wait(uint32_t seen, bool isRung) override {
     size_t count = 0;
-    bool expects = false;
-    for (Lane &lane : all) {
-      if (!lane.count || lane.isLost)
-        continue;
-      if (lane.socket < 0)
-        expects = true;
-      else
+    for (Lane &lane : all)
+      if (lane.count && !lane.isLost)
         polled[count++] = {
             lane.socket, static_cast<short>(lane.sends ? POLLOUT : POLLIN), 0};
-    }
-    if (expects)
-      polled[count++] = {lanes.listener(), POLLIN, 0};
     if (count == 0)
       waitWhile(bell, seen, kSleepMilliseconds);
     else if (isRung)

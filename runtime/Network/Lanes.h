@@ -2,13 +2,18 @@
 // themselves: what collectives move goes on them, so that no other process has
 // to be woken for it. The network proper stays for all else, and for machines
 // that do not reach each other so, or have a better network than TCP.
+//
+// First the machines' leaders find out which addresses lead to each other; then
+// each rank has ports at those by which others reach its machine, and listens
+// there from when it begins until its lanes stand. Each end of each connection
+// proves that it is of the run (Greeting.h).
 
 #ifndef ACCEL_RUNTIME_NETWORK_LANES_H
 #define ACCEL_RUNTIME_NETWORK_LANES_H
 
+#include "Network/Greeter.h"
 #include "Network/Machines.h"
-
-#include <mutex>
+#include "Network/Routes.h"
 
 namespace accel::rt {
 
@@ -16,46 +21,38 @@ class Lanes {
 public:
   /// All processes together, before ranks are forked. Null where a machine does
   /// not reach another, has a network of its own kind (InfiniBand, Slingshot),
-  /// or $ACCEL_MESSAGES is 'mpi'; `why` is set. `run` is a number that no other
-  /// run has. Errors: the network's, another value of $ACCEL_MESSAGES.
-  static Status join(Machines &machines, uint64_t run,
-                     std::unique_ptr<Lanes> &lanes, std::string &why);
-  ~Lanes();
+  /// or $ACCEL_MESSAGES is 'mpi'; `why` is set. Errors: the network's, another
+  /// value of $ACCEL_MESSAGES.
+  static Status join(Machines &machines, std::unique_ptr<Lanes> &lanes,
+                     std::string &why);
   Lanes() = default;
   Lanes(const Lanes &) = delete;
   Lanes &operator=(const Lanes &) = delete;
 
-  /// Makes a connection on which this rank sends to another. They are told
-  /// apart by numbers. Any thread.
-  Status open(int64_t to, uint32_t number, int &socket);
-  /// The one on which another sends to this rank; -1: it has not come yet. Any
-  /// thread, allocates nothing.
-  int take(int64_t from, uint32_t number);
-  /// What changes when one comes.
-  int listener() const { return door; }
+  /// In the rank, before all else that takes time: begins to listen. Lanes
+  /// between two ranks are told apart by numbers below `numbers`.
+  Status serve(uint32_t numbers);
+  /// Wants a connection on which this rank sends to another, or another to it.
+  void want(bool sends, int64_t peer, uint32_t number);
+  /// Waits until all that are wanted stand, and closes the doors. Errors: one
+  /// cannot be made; what `look`, which is asked often, says.
+  Status stand(const std::function<Status()> &look);
+  /// One of them, which stays ours. Any thread, allocates nothing.
+  int socketOf(bool sends, int64_t peer, uint32_t number) const;
 
 private:
-  struct Hello {
-    uint64_t run;
-    int64_t from;
-    uint32_t number;
-    uint32_t unused;
-  };
-  struct Waiting {
-    Hello hello;
-    int socket;
-  };
-  Status listenHere();
-  void acceptAll();
-  std::string findMissing(Machines &machines, Status &status);
+  using Key = std::pair<int64_t, uint32_t>; ///< The other rank, a number.
+  Status takePorts(Machines &machines, const Routes &routes, std::string &why);
 
-  int door = -1;
-  uint64_t run = 0;
+  Secret secret;
   int64_t self = 0;
-  std::vector<uint32_t> addressOf; ///< Of each rank, as IPv4 has it.
-  std::vector<uint16_t> portOf;
-  std::mutex mutex;             ///< Of `waiting`.
-  std::vector<Waiting> waiting; ///< Has room for all that will come.
+  std::vector<bool> isElsewhere; ///< By rank: on another machine.
+  std::vector<Endpoint> placeOf; ///< By rank: where it listens for us.
+  std::vector<Socket> doors;
+  std::unique_ptr<Greeter> greeter;
+  std::map<Key, size_t> attempts; ///< Lanes on which this rank sends.
+  std::vector<Key> expected;      ///< Those on which others do.
+  Greeter::Results made;          ///< Once all stand.
 };
 
 } // namespace accel::rt

@@ -4,9 +4,9 @@
 
 #include "Base/SystemError.h"
 #include "Network/MpiNetwork.h"
+#include "Network/Secret.h"
 
 #include <cerrno>
-#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 #define XXH_INLINE_ALL
@@ -34,15 +34,16 @@ Status Fleet::join(const RunOptions &options, std::unique_ptr<Fleet> &fleet) {
   std::unique_ptr<Machines> machines;
   ACCEL_RT_RETURN_IF_ERROR(Machines::join(std::move(network), here, machines));
   fleet = std::make_unique<Fleet>(std::move(machines));
-  // Names that no other run has, which all processes know.
-  std::random_device device;
-  uint64_t number = uint64_t(device()) << 32 | device();
+  // Names of files, which no other run has. Whoever lists the folder may know
+  // them: nothing else is called so.
+  uint32_t number = 0;
   std::vector<std::string> all;
   ACCEL_RT_RETURN_IF_ERROR(
+      fleet->machines->agree(fillRandom(&number, sizeof number)));
+  ACCEL_RT_RETURN_IF_ERROR(
       fleet->machines->exchange(std::to_string(number), all));
-  fleet->suffix = ".tmp." + all[0];
-  return Lanes::join(*fleet->machines, std::stoull(all[0]), fleet->direct,
-                     fleet->whyNotDirect);
+  fleet->suffix = ".part." + all[0];
+  return Lanes::join(*fleet->machines, fleet->direct, fleet->whyNotDirect);
 }
 
 std::string Fleet::describeLanes() const {

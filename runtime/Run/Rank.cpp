@@ -112,6 +112,10 @@ Status runRank(const Job &job, ControlPlane &control) {
   int64_t rank = control.rank();
   RankControl &self = control.self();
   double begin = now();
+  // Others may be ready before this rank is.
+  if (job.lanes)
+    ACCEL_RT_RETURN_IF_ERROR(job.lanes->serve(
+        static_cast<uint32_t>(job.memory.streams().size() * Staging::kRings)));
   const Program *program = programOf(plan, rank);
   bool executes = job.device.executes;
   uint64_t inherited = job.keeperBell ? residentBytes(0) : 0;
@@ -162,6 +166,13 @@ Status runRank(const Job &job, ControlPlane &control) {
                     job.options.poison ||
                         (executes && job.options.poisonIfExecuted));
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(job.file));
+  if (job.lanes) {
+    self.waiting = true;
+    ACCEL_RT_RETURN_IF_ERROR(job.lanes->stand([&] {
+      return control.isAborted() ? Status::error(kAbortedMessage) : Status();
+    }));
+    self.waiting = false;
+  }
   self.arenaBytes = executor.arenaBytes();
   uint64_t sharedBytes = 0;
   // What the network has taken before the rank was forked is no plan's.

@@ -15,6 +15,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -114,7 +115,7 @@ class Bench:
         expect(code == 0, f"{what}: exit status {code}", err)
         expect(results(out) == lines, f"{what}: other losses", out)
         expect(pathlib.Path(weights).read_bytes() == bytes_, f"{what}: other weights")
-        left = [name for name in os.listdir(self.folder) if ".tmp." in name]
+        left = [name for name in os.listdir(self.folder) if ".part." in name]
         expect(not left, f"{what}: left behind", str(left))
 
 
@@ -343,6 +344,71 @@ def traffic(bench):
                f"{layout} on {ranks}: {measured:.0f} bytes of a step, expected {expected:.0f}")
 
 
+def doors(process):
+    """Addresses and ports at which acc-run listens on the machine of a process. MPI's are not
+    among them: it listens at any address."""
+    found, sockets = set(), set()
+    for other in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if (other / "comm").read_text() == "acc-run\n":
+                sockets |= {os.readlink(file) for file in (other / "fd").iterdir()}
+        except OSError:
+            pass
+    for line in pathlib.Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        address, port = (int(word, 16) for word in words[1].split(":"))
+        if words[3] == "0A" and address and f"socket:[{words[9]}]" in sockets:
+            found.add((socket.inet_ntoa(address.to_bytes(4, "little")), port))
+    return found
+
+
+@check
+def strangers(bench):
+    """A machine of the same network, which knows nothing, tries to be heard from before a run
+    begins until it ends: it says nothing, half of a greeting, what no rank would say, and
+    what it heard."""
+    knocker = str(pathlib.Path(__file__).with_name("stranger.py"))
+    with Machines(2) as machines:
+        machines.add_stranger()
+        anchors = {name: machines.inside(name, ["sleep", "1000"]) for name in "ab"}
+        for turn in range(3):
+            stranger = machines.inside("s", [sys.executable, knocker], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE)
+            process = machines.start({"a": 2, "b": 2}, bench.command("zero3", 200, "--hang-after", "5"))
+            seen, begin = set(), time.monotonic()
+            while process.poll() is None and time.monotonic() - begin < 60:
+                for name, anchor in anchors.items():
+                    for place in doors(anchor.pid) - seen:
+                        seen.add(place)
+                        print(*place, file=stranger.stdin, flush=True)
+                time.sleep(0.002)
+            out, err = process.communicate(timeout=60)
+            heard = stranger.communicate(timeout=60)[0]
+            expect(process.returncode == 0, f"exit status {process.returncode}", err)
+            expect(results(out) == bench.expected("zero3", 200)[0], "other losses", out)
+            expect({address for address, _ in seen} <= {"10.77.0.1", "10.77.0.2"},
+                   "doors at addresses that were not chosen", str(seen))
+            if int(heard.split()[0]) > 100:
+                break
+        expect(int(heard.split()[0]) > 100, "the stranger found no door", heard, str(seen))
+        for anchor in anchors.values():
+            anchor.kill()
+
+
+@check
+def closed(bench):
+    """Once ranks train, nobody can knock any more."""
+    with Machines(2) as machines:
+        process = started(bench, machines, {"a": 2, "b": 2})
+        for name in "ab":
+            found = doors(processes(machines, name)[0])
+            expect(not found, f"{name} still listens", str(found))
+        os.killpg(process.pid, signal.SIGKILL)
+        for name in "ab":
+            machines.kill(name)
+        process.wait(timeout=15)
+
+
 @check
 def folders(bench):
     """What is written to a folder that machines do not share."""
@@ -361,7 +427,7 @@ def folders(bench):
                    f"{option}: no refusal", f"exit status {code}", err)
             # mpirun kills who is still there: that may leave a temporary, and a lock that
             # nobody holds, but nothing that has a name of its own.
-            left = [name for name in os.listdir(own) if ".tmp." not in name and name != ".lock"]
+            left = [name for name in os.listdir(own) if ".part." not in name and name != ".lock"]
             expect(not left, f"{option}: left behind", str(left))
 
 

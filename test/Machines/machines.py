@@ -52,20 +52,24 @@ class Machines:
     def _ip(self, *words, check=True):
         subprocess.run(["ip", *words], check=check, capture_output=not check)
 
+    def _connect(self, name, number):
+        """Makes a machine: a namespace whose cable goes to the bridge."""
+        space, bridge = self.space(name), self.space("x")
+        self._ip("netns", "add", space)
+        self._ip("-n", space, "link", "set", "lo", "up")
+        self._ip("-n", space, "link", "add", "net", "type", "veth",
+                 "peer", "name", f"to-{name}", "netns", bridge)
+        self._ip("-n", bridge, "link", "set", f"to-{name}", "master", "hub", "up")
+        self._ip("-n", space, "addr", "add", f"10.77.0.{number}/24", "dev", "net")
+        self._ip("-n", space, "link", "set", "net", "up")
+
     def __enter__(self):
-        bridge = f"{self.tag}x"
+        bridge = self.space("x")
         self._ip("netns", "add", bridge)
         self._ip("-n", bridge, "link", "add", "hub", "type", "bridge")
         self._ip("-n", bridge, "link", "set", "hub", "up")
         for number, name in enumerate(self.names):
-            space = self.space(name)
-            self._ip("netns", "add", space)
-            self._ip("-n", space, "link", "set", "lo", "up")
-            self._ip("-n", space, "link", "add", "net", "type", "veth",
-                     "peer", "name", f"to-{name}", "netns", bridge)
-            self._ip("-n", bridge, "link", "set", f"to-{name}", "master", "hub", "up")
-            self._ip("-n", space, "addr", "add", f"10.77.0.{number + 1}/24", "dev", "net")
-            self._ip("-n", space, "link", "set", "net", "up")
+            self._connect(name, number + 1)
         self.agent = os.path.join(self.folder, "agent")
         with open(self.agent, "w") as file:
             file.write(textwrap.dedent(f"""\
@@ -108,6 +112,15 @@ class Machines:
     def cut(self, name):
         """Takes the cable out."""
         self._ip("-n", self.space(name), "link", "set", "net", "down")
+
+    def add_stranger(self):
+        """A machine 's' of the same network that is none of the run's."""
+        self.names += "s"
+        self._connect("s", 99)
+
+    def inside(self, name, command, **popen):
+        """Starts what is no part of a run on a machine."""
+        return subprocess.Popen(["ip", "netns", "exec", self.space(name), *command], text=True, **popen)
 
     def slow(self, name, rate):
         """Lets no more than `rate` ('20mbit') leave a machine."""
