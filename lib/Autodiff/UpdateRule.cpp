@@ -146,11 +146,11 @@ static const Key *findKey(StringRef name) {
   return found == std::end(kKeys) ? nullptr : found;
 }
 
-static StringRef nearestKey(StringRef name) {
+static std::string suggestKey(StringRef name) {
   SmallVector<StringRef> names;
   for (const Key &key : kKeys)
     names.push_back(key.name);
-  return accel::nearestName(name, names);
+  return accel::suggestName(name, names);
 }
 
 static std::optional<Optimizer> parseOptimizer(StringRef name) {
@@ -207,8 +207,8 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
       return fail("expected --set key=value, found '" + setting + "'");
     const Key *key = findKey(keyName);
     if (!key)
-      return fail("unknown key '" + keyName + "' of --set, the nearest is '" +
-                  nearestKey(keyName) + "'");
+      return fail("unknown key '" + keyName + "' of --set" +
+                  suggestKey(keyName));
     if (!seen.insert(keyName).second)
       return fail("'" + keyName + "' is set twice");
     if (!(key->optimizers & bitOf(*kind)))

@@ -2,8 +2,11 @@
 // in words that a person can act on: YAML 1.1's readings, misspelt words.
 
 #include "Schema.h"
+#include "lib/Names/Nearest.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
 
@@ -124,14 +127,20 @@ std::optional<std::string> TypeCheck::match(StringRef alternative) {
     return ifThat(scalar && scalar->type == Scalar::Type::Null, "null");
   if (alternative == "auto")
     return ifThat(isString() && node.text == "auto", "auto");
+  // An argument's value is text, whatever it looks like.
   if (alternative == "string")
-    return ifThat(isString(), node.text);
+    return ifThat(isString() || (syntax == Syntax::Arguments && scalar &&
+                                 scalar->type != Scalar::Type::Null),
+                  node.text);
   if (alternative == "list")
     return node.kind == Node::Kind::Sequence ? joinList(node) : std::nullopt;
   if (alternative == "mapping" || alternative.starts_with("%"))
     return ifThat(node.kind == Node::Kind::Mapping,
                   describeMapping(node, syntax));
-  if (alternative == "bool" || alternative == "flag") {
+  if (alternative == "switch" && syntax == Syntax::Arguments)
+    return ifThat(scalar && scalar->type == Scalar::Type::Null, "true");
+  if (alternative == "bool" || alternative == "flag" ||
+      alternative == "switch") {
     if (scalar && scalar->type == Scalar::Type::Bool)
       return scalar->flag ? "true" : "false";
     // As str_to_bool takes them from the environment.
@@ -168,6 +177,10 @@ std::string TypeCheck::expectation() {
     if (alternative == "auto")
       parts.push_back("'auto'");
     else if (alternative == "bool" || alternative == "flag")
+      parts.push_back("true or false");
+    else if (alternative == "switch" && syntax == Syntax::Arguments)
+      parts.push_back("no value");
+    else if (alternative == "switch")
       parts.push_back("true or false");
     else if (alternative == "string")
       parts.push_back("a string");
@@ -222,13 +235,14 @@ Error TypeCheck::complain() {
       StringRef words = alternative.ltrim('~');
       if (!words.contains(','))
         continue;
-      StringRef best;
-      unsigned least = ~0u;
-      for (StringRef word : split(words, ','))
-        if (unsigned far = text.edit_distance_insensitive(word); far < least)
-          best = word, least = far;
-      if (least <= std::max<size_t>(2, best.size() / 3))
-        hint = ", the nearest is '" + best.str() + "'";
+      // Accelerate refuses it too, under any of its names.
+      if (is_contained(split(words, ','), "no") && words.contains("bf16") &&
+          StringSwitch<bool>(text.lower())
+              .Cases({"fp32", "float32", "float", "32", "full"}, true)
+              .Default(false))
+        hint = ": full precision, float32, is 'no'";
+      else
+        hint = accel::suggestName(text, to_vector(split(words, ',')));
     }
   return failAt(node.place, "expected " + expectation() + " as '" + path +
                                 "', found " + found + hint);

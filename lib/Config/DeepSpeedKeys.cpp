@@ -159,8 +159,8 @@ static constexpr Key kActivation[] = {
     later("partition_activations", "bool", "false",
           "sharding activations kept for the backward")
         .unless("false"),
-    later("cpu_checkpointing", "bool", "false", "activations in host memory")
-        .unless("false"),
+    noted("cpu_checkpointing", "bool", "false",
+          "activations are in the memory of the CPU already"),
     noted("contiguous_memory_optimization", "bool", "false",
           "every byte's address is planned"),
     noted("number_checkpoints", "count>=0|null", "null",

@@ -14,12 +14,12 @@ static constexpr Key kKeys[] = {
          "what dp_shard, cp and sp share: 1 moments, 2 and gradients, 3 and "
          "parameters")
         .sets("zero_stage"),
-    later("offload_optimizer_device", "none,cpu,nvme|null", "none",
-          "moments in host memory or on disk")
-        .unless("none|null"),
-    later("offload_param_device", "none,cpu,nvme|null", "none",
-          "parameters in host memory or on disk")
-        .unless("none|null"),
+    noted("offload_optimizer_device", "none,cpu,nvme|null", "none",
+          "moments are in the memory of the CPU already")
+        .only("cpu|none|null"),
+    noted("offload_param_device", "none,cpu,nvme|null", "none",
+          "parameters are in the memory of the CPU already")
+        .only("cpu|none|null"),
     later("offload_optimizer_nvme_path", "string|null", "none",
           "moments on disk")
         .unless("none|null")

@@ -7,18 +7,20 @@
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace accel::config {
 
-/// Where something was said: a line of a file, or a flag (then line is 0).
+/// Where something was said: a line of a file, or a flag (then line is 0). Of
+/// malformed JSON the column, from 1, is known too.
 struct Place {
   std::string file;
-  unsigned line = 0;
+  unsigned line = 0, column = 0;
 
-  /// `FILE:LINE`, or the flag.
+  /// `FILE:LINE`, `FILE:LINE:COLUMN`, or the flag.
   std::string str() const;
   bool isFile() const { return line != 0; }
 };
@@ -49,20 +51,24 @@ struct Node {
   std::vector<std::pair<Node, Node>> entries; ///< of a mapping, in order
 };
 
-/// Of arguments, scalars mean what they mean in JSON.
+/// Of arguments, scalars mean what they mean in JSON; one that has no value is
+/// a scalar without text or quotes.
 enum class Syntax { Yaml, Json, Arguments };
 
 struct Document {
   Syntax syntax = Syntax::Yaml;
   Node root; ///< a mapping
+  /// The first thing of a JSON that JSON itself has not ("a comment"), which
+  /// DeepSpeed reads and Accelerate does not.
+  std::optional<std::pair<Place, std::string>> beyondJson;
 };
 
-/// Parses `text`, which comes from `name`: JSON where it opens with a brace and
-/// all its keys are quoted (which is how `accelerate config default` writes
-/// .yaml files too), YAML else. Refuses, with the line: malformed text, more
-/// than one document, a root that is no mapping, a key that is said twice,
-/// anchors, aliases and tags (neither Accelerate nor DeepSpeed writes them),
-/// nesting deeper than 32, more than 1 MiB.
+/// Parses `text`, which comes from `name`: JSON where its name says so or it
+/// opens with a brace and a quoted key (which is how `accelerate config
+/// default` writes .yaml files too), YAML else. Refuses, with the line:
+/// malformed text, more than one document, a root that is no mapping, a key
+/// that is said twice, anchors, aliases and tags (neither Accelerate nor
+/// DeepSpeed writes them), nesting deeper than 32, more than 1 MiB.
 llvm::Expected<Document> parseDocument(llvm::StringRef text,
                                        llvm::StringRef name);
 

@@ -25,12 +25,12 @@ static constexpr Key kKeys[] = {
          "fsdp_version 1 a strategy")
         .beware("with fsdp_version 1 it is what the questionnaire writes, and "
                 "the launch runs FULL_SHARD whatever it says"),
-    later("fsdp_offload_params", "flag|null", "false",
-          "parameters, gradients and moments in host memory")
-        .unless("false|null"),
-    later("fsdp_cpu_offload", "flag|null", "false",
-          "parameters, gradients and moments in host memory")
-        .unless("false|null")
+    noted("fsdp_offload_params", "flag|null", "false",
+          "parameters, gradients and moments are in the memory of the CPU "
+          "already"),
+    noted("fsdp_cpu_offload", "flag|null", "false",
+          "parameters, gradients and moments are in the memory of the CPU "
+          "already")
         .beware("printed in the guide of transformers; nothing reads it: the "
                 "key is fsdp_offload_params"),
     noted("fsdp_auto_wrap_policy",
@@ -77,9 +77,8 @@ static constexpr Key kKeys[] = {
     later("fsdp_activation_checkpointing", "flag|null", "false",
           "recomputing activations")
         .unless("false|null"),
-    later("fsdp_activation_checkpointing_offload", "flag|null", "false",
-          "activations in host memory")
-        .unless("false|null"),
+    noted("fsdp_activation_checkpointing_offload", "flag|null", "false",
+          "activations are in the memory of the CPU already"),
     later("fsdp_ignored_modules", "string|list|null", "null",
           "leaving some parameters replicated")
         .unless("null|"),

@@ -1,25 +1,10 @@
 // Arguments of Megatron-LM's own scripts (megatron/training/arguments.py), as
-// far as they are about how a model is trained.
+// far as something is decided by them here; the others stand in the files
+// beside (MegatronTrainingKeys.cpp, …ModelKeys, …KernelKeys, …RunKeys).
 
 #include "Schema.h"
 
 using namespace accel::config;
-using llvm::StringLiteral;
-
-/// What the model is made of, which is read from the model.
-static constexpr Key ofGraph(StringLiteral name) {
-  return noted(name, "bool|number|string|list", "", "the graph says it");
-}
-/// What acc-run is told, or nobody needs to say.
-static constexpr Key ofRun(StringLiteral name) {
-  return noted(name, "bool|number|string|list", "",
-               "data, checkpoints and logs are said to acc-run");
-}
-static constexpr Key ofSchedule(StringLiteral name) {
-  return noted(name, "bool|number|string|list", "",
-               "the schedule overlaps and fuses what it can");
-}
-
 static constexpr Key kKeys[] = {
     // How ranks share the work.
     done("--tensor-model-parallel-size", "int>=1", "1", "axis tp of the mesh")
@@ -49,7 +34,7 @@ static constexpr Key kKeys[] = {
          "cp.strategy: allgather, or (p2p) ring; a2a: heads are exchanged for "
          "positions, over axis sp")
         .only("p2p|allgather|a2a"),
-    done("--sequence-parallel", "bool", "false",
+    done("--sequence-parallel", "switch", "false",
          "sequence_parallelism, which is over tp")
         .sets("sequence_parallelism")
         .beware("ignored, with a warning, where tp is 1; here refused"),
@@ -62,14 +47,14 @@ static constexpr Key kKeys[] = {
         .sets("etp")
         .beware("1 beside tp leaves experts whole; here tp splits them, with "
                 "the same result"),
-    done("--use-distributed-optimizer", "bool", "false",
+    done("--use-distributed-optimizer", "switch", "false",
          "zero_stage 1, over dp_shard and cp"),
     done("--data-parallel-sharding-strategy",
          "no_shard,optim,optim_grads,optim_grads_params", "no_shard",
          "zero_stage 0, 1, 2 or 3"),
-    noted("--use-megatron-fsdp", "bool", "false",
+    noted("--use-megatron-fsdp", "switch", "false",
           "--data-parallel-sharding-strategy says what is sharded"),
-    later("--use-torch-fsdp2", "bool", "false",
+    later("--use-torch-fsdp2", "switch", "false",
           "say --data-parallel-sharding-strategy optim_grads_params")
         .unless("false"),
     later("--num-distributed-optimizer-instances", "int>=1", "1",
@@ -83,19 +68,20 @@ static constexpr Key kKeys[] = {
         .sets("train_batch_size"),
     later("--rampup-batch-size", "list", "null",
           "batch sizes that change with the step"),
-    done("--bf16", "bool", "false", "mixed_precision bf16"),
-    later("--fp16", "bool", "false", "mixed precision in fp16")
+    done("--bf16", "switch", "false", "mixed_precision bf16"),
+    later("--fp16", "switch", "false", "mixed precision in fp16")
         .unless("false")
         .orSet("mixed_precision"),
     later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8")
         .orSet("mixed_precision"),
-    noted("--accumulate-allreduce-grads-in-fp32", "bool", "false",
+    noted("--accumulate-allreduce-grads-in-fp32", "switch", "false",
           "gradients are accumulated and reduced in float32 always"),
-    noted("--attention-softmax-in-fp32", "bool", "false",
+    noted("--attention-softmax-in-fp32", "switch", "false",
           "the exponentials of attention are in float32 always"),
-    noted("--calculate-per-token-loss", "bool", "false",
+    noted("--calculate-per-token-loss", "switch", "false",
           "the loss of a step is that of all its rows at once always"),
-    later("--recompute-activations", "bool", "false", "recomputing activations")
+    later("--recompute-activations", "switch", "false",
+          "recomputing activations")
         .unless("false"),
     later("--recompute-granularity", "full,selective", "null",
           "recomputing activations"),
@@ -103,11 +89,12 @@ static constexpr Key kKeys[] = {
           "read where activations are recomputed"),
     noted("--recompute-num-layers", "int>=1", "null",
           "read where activations are recomputed"),
-    later("--optimizer-cpu-offload", "bool", "false", "moments in host memory")
-        .unless("false"),
+    noted("--optimizer-cpu-offload", "switch", "false",
+          "moments are in the memory of the CPU already"),
     // The update.
-    done("--optimizer", "adam,sgd", "adam",
-         "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd")
+    done("--optimizer", "adam,sgd,muon,dist_muon,lion,soap,adaptive_muon",
+         "adam", "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd")
+        .only("adam|sgd")
         .orSet("optimizer.type")
         .beware("adam is AdamW"),
     done("--lr", "number>=0", "null", "optimizer.lr").sets("optimizer.lr"),
@@ -121,7 +108,7 @@ static constexpr Key kKeys[] = {
          "has one dimension (norms), and biases")
         .sets("optimizer.weight_decay")
         .beware("norms and biases are not decayed"),
-    done("--apply-wd-to-qk-layernorm", "bool", "false",
+    done("--apply-wd-to-qk-layernorm", "switch", "false",
          "optimizer.decay qk_norms: norms of queries and keys are decayed all "
          "the same"),
     done("--no-weight-decay-cond-type", "apply_wd_to_qk_layernorm,qwen3_next",
@@ -164,78 +151,8 @@ static constexpr Key kKeys[] = {
     done("--num-layers", "int>=1", "null",
          "read with --num-layers-per-virtual-pipeline-stage; else the graph "
          "says it"),
-    ofGraph("--hidden-size"),
-    ofGraph("--ffn-hidden-size"),
-    ofGraph("--num-attention-heads"),
-    ofGraph("--kv-channels"),
-    ofGraph("--group-query-attention"),
-    ofGraph("--num-query-groups"),
-    ofGraph("--seq-length"),
-    ofGraph("--max-position-embeddings"),
-    ofGraph("--position-embedding-type"),
-    ofGraph("--use-rotary-position-embeddings"),
-    ofGraph("--rotary-base"),
-    ofGraph("--rotary-percent"),
-    ofGraph("--normalization"),
-    ofGraph("--norm-epsilon"),
-    ofGraph("--swiglu"),
-    ofGraph("--squared-relu"),
-    ofGraph("--disable-bias-linear"),
-    ofGraph("--add-qkv-bias"),
-    ofGraph("--qk-layernorm"),
-    ofGraph("--attention-dropout"),
-    ofGraph("--hidden-dropout"),
-    ofGraph("--init-method-std"),
-    ofGraph("--untie-embeddings-and-output-weights"),
-    ofGraph("--make-vocab-size-divisible-by"),
-    ofGraph("--vocab-size"),
-    ofGraph("--use-mcore-models"),
-    ofGraph("--transformer-impl"),
-    ofGraph("--attention-backend"),
-    ofGraph("--use-flash-attn"),
-    // Overlap and fusion.
-    ofSchedule("--overlap-grad-reduce"),
-    ofSchedule("--overlap-param-gather"),
-    ofSchedule("--tp-comm-overlap"),
-    ofSchedule("--ddp-bucket-size"),
-    ofSchedule("--no-async-tensor-model-parallel-allreduce"),
-    ofSchedule("--no-gradient-accumulation-fusion"),
-    ofSchedule("--no-masked-softmax-fusion"),
-    ofSchedule("--no-bias-gelu-fusion"),
-    ofSchedule("--no-bias-swiglu-fusion"),
-    ofSchedule("--no-bias-dropout-fusion"),
-    ofSchedule("--no-rope-fusion"),
-    // Data, checkpoints, logs.
-    ofRun("--data-path"),
-    ofRun("--mock-data"),
-    ofRun("--split"),
-    ofRun("--tokenizer-type"),
-    ofRun("--tokenizer-model"),
-    ofRun("--vocab-file"),
-    ofRun("--merge-file"),
-    ofRun("--num-workers"),
-    ofRun("--data-cache-path"),
-    ofRun("--save"),
-    ofRun("--load"),
-    ofRun("--save-interval"),
-    ofRun("--no-load-optim"),
-    ofRun("--no-load-rng"),
-    ofRun("--no-save-optim"),
-    ofRun("--no-save-rng"),
-    ofRun("--ckpt-format"),
-    ofRun("--use-dist-ckpt"),
-    ofRun("--eval-interval"),
-    ofRun("--eval-iters"),
-    ofRun("--log-interval"),
-    ofRun("--log-throughput"),
-    ofRun("--tensorboard-dir"),
-    ofRun("--wandb-project"),
-    ofRun("--wandb-exp-name"),
-    ofRun("--distributed-backend"),
-    ofRun("--distributed-timeout-minutes"),
-    ofRun("--exit-interval"),
-    ofRun("--exit-duration-in-mins"),
 };
 
 const Section accel::config::kMegatronArgumentsSection = {
-    "megatron", "Megatron-LM: arguments of its scripts", "", kKeys};
+    "megatron", "Megatron-LM: arguments of its scripts", "", kKeys,
+    &kMegatronTrainingSection};

@@ -47,9 +47,8 @@ static constexpr Key kKeys[] = {
           "masking the loss at the ends of documents: labels of -100 say it")
         .unless("false|null")
         .beware("\"false\" is parsed as true"),
-    later("megatron_lm_optimizer_cpu_offload", "flag|null", "false",
-          "moments in host memory")
-        .unless("false|null"),
+    noted("megatron_lm_optimizer_cpu_offload", "flag|null", "false",
+          "moments are in the memory of the CPU already"),
     noted("megatron_lm_overlap_cpu_optimizer_d2h_h2d", "flag|null", "false",
           "read where moments are offloaded"),
     later("megatron_lm_use_precision_aware_optimizer", "flag|null", "false",

@@ -92,11 +92,13 @@ Expected<Document> accel::config::parseArguments(StringRef text,
     assert(isName(word) && "it would be a value of the name before it");
     auto [key, value] = StringRef(word.text).split('=');
     std::vector<Node> values;
-    if (key.size() < word.text.size())
+    if (key.size() < word.text.size()) {
       values.push_back(scalar(word, value));
+      values.back().quoted = value.empty();
+    }
     for (; at < words->size() && !isName((*words)[at]); ++at)
       values.push_back(scalar((*words)[at], (*words)[at].text));
-    Node node = scalar(word, "true"); // an argument without a value is a switch
+    Node node = scalar(word, "");
     if (values.size() == 1) {
       node = std::move(values.front());
     } else if (values.size() > 1) {

@@ -11,7 +11,7 @@ namespace accel::config {
 bool looksLikeArguments(llvm::StringRef text);
 
 /// Requires a text that looks like arguments. Parses `--name VALUE …`,
-/// `--name=VALUE` and switches, whose value is true, into a mapping from names,
+/// `--name=VALUE` and switches, which have no value, into a mapping from names,
 /// dashes included. Refuses, with the line, what only a shell can tell:
 /// variables, and arrays.
 llvm::Expected<Document> parseArguments(llvm::StringRef text,

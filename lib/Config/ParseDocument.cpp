@@ -1,14 +1,13 @@
 // Text to a tree of nodes, by LLVM's YAML parser: it is lazy (depth is ours to
-// bound), reports by SourceMgr, and hands out each scalar's own bytes. JSON is
-// parsed by it too, for the lines, after llvm::json has checked its syntax.
+// bound), reports by SourceMgr, and hands out each scalar's own bytes. JSON has
+// a reader of its own.
 
-#include "Document.h"
+#include "lib/Config/ParseJson.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/YAMLParser.h"
 #include "llvm/Support/raw_ostream.h"
@@ -22,7 +21,10 @@ static constexpr unsigned kDeepest = 32;
 char ConfigError::ID = 0;
 
 std::string Place::str() const {
-  return isFile() ? file + ":" + std::to_string(line) : file;
+  if (!isFile())
+    return file;
+  std::string text = file + ":" + std::to_string(line);
+  return column ? text + ":" + std::to_string(column) : text;
 }
 
 ConfigError::ConfigError(Place place, StringRef text)
@@ -88,7 +90,6 @@ private:
   }
   Node build(yaml::Node *node, unsigned depth, unsigned line);
   void buildMapping(yaml::MappingNode *mapping, unsigned depth, Node &into);
-  bool checkJson();
   bool checkIndentation();
 
   StringRef text, name;
@@ -99,16 +100,6 @@ private:
   std::pair<Place, std::string> failure;
 };
 } // namespace
-
-/// Whether every key of the text is in double quotes, as far as a scan of a
-/// flow mapping tells: what JSON has and hand-written YAML has not.
-static bool looksLikeJson(StringRef text) {
-  StringRef rest = text.ltrim("\xEF\xBB\xBF \t\r\n");
-  if (!rest.consume_front("{"))
-    return false;
-  rest = rest.ltrim();
-  return rest.starts_with("\"") || rest.starts_with("}");
-}
 
 /// Brackets open at once, outside double quotes: what recursion would go down.
 static unsigned deepestBracket(StringRef text) {
@@ -142,22 +133,6 @@ bool Parser::checkIndentation() {
     }
   }
   return true;
-}
-
-bool Parser::checkJson() {
-  Expected<json::Value> value = json::parse(text);
-  if (value)
-    return true;
-  // "[LINE:COLUMN, byte=N]: what"
-  std::string message = toString(value.takeError());
-  StringRef rest = message;
-  unsigned line = 1;
-  rest.consume_front("[");
-  if (rest.consumeInteger(10, line))
-    line = 1;
-  StringRef what = rest.split("]: ").second;
-  fail(line, "malformed JSON: " + Twine(what.lower()));
-  return false;
 }
 
 void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
@@ -234,11 +209,15 @@ Expected<Document> Parser::run() {
                              Twine(text.size()) + " bytes");
   if (text.contains('\0'))
     return failAt(start, "expected text, found a zero byte");
-  if (deepestBracket(text) > kDeepest)
-    return failAt(start, "nested deeper than " + Twine(kDeepest) + " levels");
   Document document;
-  document.syntax = looksLikeJson(text) ? Syntax::Json : Syntax::Yaml;
-  if (document.syntax == Syntax::Yaml ? checkIndentation() : checkJson()) {
+  if (looksLikeJson(text, name)) {
+    Expected<Document> json = parseJson(text, name, kDeepest);
+    if (!json)
+      return json.takeError();
+    document = std::move(*json);
+  } else if (deepestBracket(text) > kDeepest) {
+    return failAt(start, "nested deeper than " + Twine(kDeepest) + " levels");
+  } else if (checkIndentation()) {
     yaml::Stream stream(MemoryBufferRef(text, name), sources,
                         /*ShowColors=*/false);
     yaml::document_iterator at = stream.begin();

@@ -188,12 +188,35 @@ static std::string typeCell(StringRef type) {
   return join(parts, "; ");
 }
 
+/// How many of the keys that `keys` begins with are noted for one reason: where
+/// they are many they are a row of their own.
+static size_t countAlike(ArrayRef<Key> keys) {
+  size_t count = 0;
+  while (count < keys.size() && keys[count].fate == Fate::Noted &&
+         keys[count].harmless.empty() && keys[count].trap.empty() &&
+         keys[count].note == keys.front().note)
+    ++count;
+  return count;
+}
+
 void accel::config::printSchema(raw_ostream &os) {
+  constexpr size_t kMany = 12;
   for (const Section *section : sections()) {
     os << "\n### " << section->title << "\n\n"
        << "| key | type | default | fate | what becomes of it | trap |\n"
        << "|---|---|---|---|---|---|\n";
-    for (const Key &key : section->keys) {
+    for (ArrayRef<Key> rest = section->keys; !rest.empty();) {
+      const Key &key = rest.front();
+      if (size_t alike = countAlike(rest); alike >= kMany) {
+        std::string names;
+        for (const Key &one : rest.take_front(alike))
+          names += (names.empty() ? "`" : ", `") + one.name.str() + "`";
+        os << "| " << names << " | theirs | theirs | noted | " << cell(key.note)
+           << " |  |\n";
+        rest = rest.drop_front(alike);
+        continue;
+      }
+      rest = rest.drop_front();
       std::string fate = stringifyFate(key.fate).str();
       if (!key.harmless.empty())
         fate += key.fate == Fate::Later ? ", save " : ", only ";

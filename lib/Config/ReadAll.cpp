@@ -27,14 +27,13 @@ static Error unknownSet(StringRef name, bool hasFiles) {
   SmallVector<StringRef> names;
   for (const NamedSetting &one : namedSettings())
     names.push_back(one.name);
-  StringRef nearest = accel::nearestName(name, names);
+  std::string suggestion = accel::suggestName(name, names);
   if (!hasFiles && isPath(name))
     return failFlag("'" + name +
                     "' of --set is a key of config files: expected --config, "
-                    "or the setting itself, of which the nearest is '" +
-                    nearest + "'");
-  return failFlag("unknown key '" + name + "' of --set, the nearest is '" +
-                  nearest + "'");
+                    "or a setting itself" +
+                    suggestion);
+  return failFlag("unknown key '" + name + "' of --set" + suggestion);
 }
 
 Error Resolver::readSets() {

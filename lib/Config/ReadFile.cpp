@@ -59,6 +59,11 @@ private:
 };
 } // namespace
 
+/// What a message says of the key that may have been meant.
+static std::string suggest(StringRef nearest) {
+  return nearest.empty() ? "" : ", the nearest is '" + nearest.str() + "'";
+}
+
 Error Reader::unknown(const Node &key, const Section &section,
                       StringRef prefix) {
   std::string path = (prefix + key.text).str();
@@ -75,15 +80,16 @@ Error Reader::unknown(const Node &key, const Section &section,
                                  "' is not supported yet: SageMaker as "
                                  "compute environment");
   // A key of another section, put in the wrong one.
+  StringRef nearest = section.nearest(key.text);
   for (const Section *other : sections())
     if (other != &section && key.text.size() > 4)
       for (const Key &one : other->keys)
         if (one.name == key.text &&
-            section.nearest(key.text).edit_distance_insensitive(key.text) > 2)
+            (nearest.empty() ||
+             nearest.edit_distance_insensitive(key.text) > 2))
           return failAt(key.place, "unknown key '" + path + "': '" + key.text +
                                        "' is a key of '" + other->name + "'");
-  return failAt(key.place, "unknown key '" + path + "', the nearest is '" +
-                               section.nearest(key.text) + "'");
+  return failAt(key.place, "unknown key '" + path + "'" + suggest(nearest));
 }
 
 Error Reader::readKey(const Node &key, const Node &value,
@@ -92,9 +98,6 @@ Error Reader::readKey(const Node &key, const Node &value,
   if (!row)
     return unknown(key, section, prefix);
   std::string path = (prefix + row->name).str();
-  if (const Setting *other = file.find(path))
-    return failAt(key.place, "'" + path + "' is said twice, as '" + key.text +
-                                 "' and in line " + Twine(other->place.line));
   if (options.likeAccelerate && path == "distributed_type" &&
       value.kind == Node::Kind::Scalar &&
       resolveScalar(value, syntax).type == Scalar::Type::Bool) {
@@ -108,6 +111,13 @@ Error Reader::readKey(const Node &key, const Node &value,
   Expected<std::string> checked = checkType(*row, path, value, syntax);
   if (!checked)
     return checked.takeError();
+  if (const Setting *other = file.find(path)) {
+    // A command line may repeat itself; a file must not.
+    if (syntax == Syntax::Arguments && other->value == *checked)
+      return Error::success();
+    return failAt(key.place, "'" + path + "' is said twice, as '" + key.text +
+                                 "' and in line " + Twine(other->place.line));
+  }
   // A value without text, a null, has no place of its own.
   bool placed = value.kind == Node::Kind::Scalar && !value.text.empty();
   file.settings.push_back(
@@ -144,24 +154,39 @@ bool File::isIdle(const Setting &setting) const {
 
 bool accel::config::isRefused(const Setting &setting) {
   bool open = setting.key->fate != Fate::Later && setting.key->harmless.empty();
-  // A list that nothing stands in, or a mapping of its own, is no value.
-  return !open && !isHarmless(setting);
+  // What is null (by --set, where the file may not say it) is not there.
+  return !open && !isHarmless(setting) && setting.value != "null";
 }
 
 /// The error of a value that is not supported yet; success of all others.
 static Error refuseLater(const Setting &setting) {
   if (!isRefused(setting))
     return Error::success();
-  StringRef what = setting.key->note;
-  if (setting.key->fate == Fate::Later)
-    return failAt(setting.place, "'" + setting.path + ": " + setting.value +
-                                     "' is not supported yet: " + what);
+  const Key &key = *setting.key;
+  std::string message =
+      "'" + setting.path + ": " + setting.value + "' is not supported yet";
   std::string taken;
-  for (StringRef one : split(setting.key->harmless, '|'))
-    if (one != "null")
-      taken += (taken.empty() ? "" : ", ") + one.str();
-  return failAt(setting.place, "'" + setting.path + ": " + setting.value +
-                                   "' is not supported yet, only " + taken);
+  StringRef least = "null"; // as if the key were not there
+  for (StringRef one : split(key.harmless, '|')) {
+    if (one.empty() || one == "null" || one.starts_with("{"))
+      continue;
+    if (taken.empty())
+      least = one;
+    taken += (taken.empty() ? "" : ", ") + one.str();
+  }
+  if (key.fate == Fate::Later)
+    return failAt(setting.place, message + ": " + key.note + "; --set " +
+                                     setting.path + "=" + least +
+                                     " goes on without");
+  message += ", only " + taken;
+  if (key.fate == Fate::Noted)
+    message +=
+        "; --set " + setting.path + "=" + least.str() + " goes on without";
+  else
+    message += "; --set " +
+               (key.beatenBy.empty() ? setting.path : key.beatenBy.str()) +
+               "=VALUE decides";
+  return failAt(setting.place, message);
 }
 
 Error accel::config::refuseLater(const File &file) {
@@ -199,13 +224,13 @@ static Expected<File::Kind> tellKind(const Document &document) {
   const Node &key = document.root.entries.front().first;
   StringRef nearest = kAccelerateSection.nearest(key.text);
   StringRef other = kDeepSpeedSection.nearest(key.text);
-  if (other.edit_distance_insensitive(key.text) <
-      nearest.edit_distance_insensitive(key.text))
+  if (nearest.empty() ||
+      (!other.empty() && other.edit_distance_insensitive(key.text) <
+                             nearest.edit_distance_insensitive(key.text)))
     nearest = other;
   return failAt(key.place, "expected a config file of Accelerate or DeepSpeed: "
                            "unknown key '" +
-                               key.text + "', the nearest is '" + nearest +
-                               "'");
+                               key.text + "'" + suggest(nearest));
 }
 
 static const Section &rootOf(File::Kind kind) {
@@ -247,7 +272,10 @@ static Error placeSets(File &file, const ReadOptions &options,
     Node said;
     said.place = {"--set", 0};
     said.text = text;
-    Expected<std::string> value = checkType(*row, path, said, Syntax::Json);
+    // As if the key were not there, where its type has no null too.
+    Expected<std::string> value =
+        text == "null" ? Expected<std::string>(text)
+                       : checkType(*row, path, said, Syntax::Json);
     if (!value) {
       errors = joinErrors(std::move(errors), value.takeError());
       continue;
@@ -272,6 +300,17 @@ static Error readInto(File &file, const Document &document,
   Error errors = Reader(file, document, options, findings)
                      .read(document.root, rootOf(file.kind), "");
   return joinErrors(std::move(errors), placeSets(file, options, findings));
+}
+
+/// Accelerate reads JSON with Python's json, which takes nothing else.
+static void noteBeyondJson(const Document &document, StringRef path,
+                           Findings &findings) {
+  if (document.beyondJson)
+    findings.differences.push_back(
+        {document.beyondJson->first, path.str(), "read", "refused",
+         document.beyondJson->second +
+             ", which DeepSpeed reads, and Accelerate's reader of JSON does "
+             "not"});
 }
 
 /// The DeepSpeed JSON that `outer` names, as a file of its own.
@@ -300,6 +339,7 @@ static Error readNamed(const File &outer, const Document &document,
       return parsed.takeError();
     inner = std::move(*parsed);
   }
+  noteBeyondJson(inner, named.path, findings);
   Error errors = readInto(file, inner, options, findings);
   if (!errors && !file.find("zero_optimization"))
     errors =
@@ -328,6 +368,9 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   File file;
   file.name = opened->first;
   file.kind = *kind;
+  if (*kind == File::Kind::Accelerate &&
+      StringRef(file.name).ends_with(".json"))
+    noteBeyondJson(*document, "all", findings);
   Error errors = readInto(file, *document, options, findings);
   std::optional<Setting> named;
   if (const Setting *found = file.get("deepspeed_config.deepspeed_config_file");

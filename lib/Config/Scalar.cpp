@@ -117,14 +117,20 @@ static Scalar resolveJson(StringRef text) {
   int64_t integer;
   if (!text.getAsInteger(10, integer))
     return {Type::Int, false, integer, static_cast<double>(integer)};
-  if (std::optional<double> number = toDouble(text))
+  if (std::optional<double> number = toDouble(text)) {
+    // DeepSpeed's reader makes an integer of 5e8 and of 8.0.
+    if (*number == std::floor(*number) && std::fabs(*number) < 1e10)
+      return {Type::Int, false, static_cast<int64_t>(*number), *number};
     return {Type::Float, false, 0, *number};
+  }
   return {Type::String};
 }
 
 Scalar accel::config::resolveScalar(const Node &node, Syntax syntax) {
   if (node.quoted)
     return {Scalar::Type::String};
+  if (syntax == Syntax::Arguments && node.text.empty())
+    return {Scalar::Type::Null};
   return syntax == Syntax::Yaml ? resolveYaml(node.text)
                                 : resolveJson(node.text);
 }
@@ -137,7 +143,7 @@ std::string accel::config::describeValue(const Node &node, Syntax syntax) {
   Scalar scalar = resolveScalar(node, syntax);
   switch (scalar.type) {
   case Scalar::Type::Null:
-    return "null";
+    return syntax == Syntax::Arguments ? "none" : "null";
   case Scalar::Type::Bool:
     return scalar.flag ? "the bool true" : "the bool false";
   case Scalar::Type::Int:

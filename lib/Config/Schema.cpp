@@ -53,7 +53,11 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kTensorParallelSizeSection,
                                         &kDataTypesSection,
                                         &kCheckpointSection,
-                                        &kMegatronArgumentsSection};
+                                        &kMegatronArgumentsSection,
+                                        &kMegatronTrainingSection,
+                                        &kMegatronModelSection,
+                                        &kMegatronKernelsSection,
+                                        &kMegatronRunSection};
   return kAll;
 }
 
@@ -65,9 +69,10 @@ const Section &accel::config::getSection(StringRef name) {
 }
 
 const Key *Section::find(StringRef name) const {
-  for (const Key &key : keys)
-    if (key.name == name)
-      return &key;
+  for (const Section *part = this; part; part = part->rest)
+    for (const Key &key : part->keys)
+      if (key.name == name)
+        return &key;
   if (prefix.empty() || name.starts_with(prefix))
     return nullptr;
   std::string prefixed = (prefix + name).str();
@@ -83,14 +88,15 @@ StringRef Section::nearest(StringRef name) const {
                              : (prefix + name).str();
   StringRef best;
   unsigned least = ~0u;
-  for (const Key &key : keys)
-    for (StringRef said : {StringRef(prefixed), name}) {
-      unsigned distance = nameDistance(said, key.name);
-      if (distance < least) {
-        least = distance;
-        best = key.name;
+  for (const Section *part = this; part; part = part->rest)
+    for (const Key &key : part->keys)
+      for (StringRef said : {StringRef(prefixed), name}) {
+        unsigned distance = nameDistance(said, key.name);
+        if (distance < least && isNear(said, key.name)) {
+          least = distance;
+          best = key.name;
+        }
       }
-    }
   return best;
 }
 

@@ -25,6 +25,7 @@ struct Key {
   llvm::StringLiteral name;
   /// Alternatives separated by "|":
   ///   bool     true or false; `flag` takes the words in quotes too
+  ///   switch   an argument without a value; of --set true or false
   ///   int>=N   an integer; `count>=N` takes integral floats (5e8) too
   ///   number>=N, number>0, number   an integer or a float
   ///   string, list, mapping, null, auto, and %SECTION, a mapping of its own
@@ -47,9 +48,9 @@ struct Key {
   /// no value of the key is refused: `setting`, where it has one.
   llvm::StringLiteral beatenBy = "";
 
-  /// The same key, done, of which only these values are taken.
+  /// The same key, done or noted, of which only these values are taken.
   constexpr Key only(llvm::StringLiteral values) const {
-    assert(fate == Fate::Done && "only what is done has values it does not do");
+    assert(fate != Fate::Later && "what is refused has exceptions, `unless`");
     return {name, type, fallback, fate, values, note, trap, setting, beatenBy};
   }
   /// The same key, refused, of which these values are taken all the same.
@@ -98,10 +99,13 @@ struct Section {
   /// spellings are legal; may be empty.
   llvm::StringLiteral prefix;
   llvm::ArrayRef<Key> keys;
+  /// A section whose keys stand in the same mapping, printed as a table of its
+  /// own; null for none.
+  const Section *rest = nullptr;
 
   /// The key called `name`, prefixed or not; null if there is none.
   const Key *find(llvm::StringRef name) const;
-  /// The legal key nearest to `name`, prefixed or not.
+  /// The legal key nearest to `name`, prefixed or not; empty if none is near.
   llvm::StringRef nearest(llvm::StringRef name) const;
 };
 
@@ -126,7 +130,8 @@ extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
     kMegatronSection, kPluginSection;
 extern const Section kHandlersSection, kDdpSection, kPowerSGDSection,
-    kInitGroupSection, kMegatronArgumentsSection;
+    kInitGroupSection, kMegatronArgumentsSection, kMegatronTrainingSection,
+    kMegatronModelSection, kMegatronKernelsSection, kMegatronRunSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
     kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,

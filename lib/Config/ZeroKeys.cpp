@@ -31,22 +31,21 @@ static constexpr Key kZero[] = {
           "the norm is computed where clipping needs it"),
     noted("load_from_fp32_weights", "bool", "true", "weights are float32"),
     noted("elastic_checkpoint", "bool", "false", "any layout loads any layout"),
-    done("offload_param", "%offload_param|null", "null",
-         "parameters in host memory or on disk"),
-    done("offload_optimizer", "%offload_optimizer|null", "null",
-         "moments in host memory or on disk"),
+    noted("offload_param", "%offload_param|null", "null",
+          "parameters are in the memory of the CPU already"),
+    noted("offload_optimizer", "%offload_optimizer|null", "null",
+          "moments are in the memory of the CPU already"),
     later("zenflow", "mapping|null", "null", "ZenFlow").unless("{}|null"),
     noted("sub_group_size", "count>=0", "1000000000",
           "updates are fused by the compiler"),
-    later("cpu_offload", "bool|null", "null", "moments in host memory")
-        .unless("false|null")
+    noted("cpu_offload", "bool|null", "null",
+          "moments are in the memory of the CPU already")
         .beware("deprecated: offload_optimizer"),
-    later("cpu_offload_param", "bool|null", "null", "parameters in host memory")
-        .unless("false|null")
+    noted("cpu_offload_param", "bool|null", "null",
+          "parameters are in the memory of the CPU already")
         .beware("deprecated: offload_param"),
-    later("cpu_offload_params", "bool|null", "null",
-          "parameters in host memory")
-        .unless("false|null")
+    noted("cpu_offload_params", "bool|null", "null",
+          "parameters are in the memory of the CPU already")
         .beware("deprecated: offload_param"),
     noted("cpu_offload_use_pin_memory", "bool|null", "null",
           "read where states are offloaded")
@@ -133,9 +132,9 @@ static constexpr Key kZero[] = {
 };
 
 static constexpr Key kOffloadParam[] = {
-    later("device", "none,cpu,nvme|auto|null", "none",
-          "parameters in host memory or on disk")
-        .unless("none|auto|null"),
+    noted("device", "none,cpu,nvme|auto|null", "none",
+          "parameters are in the memory of the CPU already")
+        .only("cpu|none|auto|null"),
     later("nvme_path", "string|null", "null", "parameters on disk")
         .unless("null|none|auto|/local_nvme")
         .beware("Accelerate never fills auto from its own file"),
@@ -149,9 +148,9 @@ static constexpr Key kOffloadParam[] = {
 };
 
 static constexpr Key kOffloadOptimizer[] = {
-    later("device", "none,cpu,nvme|auto|null", "none",
-          "moments in host memory or on disk")
-        .unless("none|auto|null"),
+    noted("device", "none,cpu,nvme|auto|null", "none",
+          "moments are in the memory of the CPU already")
+        .only("cpu|none|auto|null"),
     later("nvme_path", "string|null", "null", "moments on disk")
         .unless("null|none|auto|/local_nvme")
         .beware("Accelerate never fills auto from its own file"),

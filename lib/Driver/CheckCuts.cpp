@@ -18,12 +18,15 @@ LogicalResult driver::checkCuts(const onnxio::OnnxFile &file, ModuleOp module,
     if (names.contains(cut))
       continue;
     for (const onnx::NodeProto &node : file.graph().node())
-      if (node.name() == cut)
-        return emitError(file.location(node))
-               << "cannot cut the model here: no op of the program stands for "
-                  "this node, which was folded into a constant or left out; "
-                  "the nearest of those that are left is '"
-               << names.nearest(cut) << "'";
+      if (node.name() == cut) {
+        InFlightDiagnostic error =
+            emitError(file.location(node))
+            << "cannot cut the model here: no op of the program stands for "
+               "this node, which was folded into a constant or left out";
+        if (std::string near = names.nearest(cut); !near.empty())
+          error << "; the nearest of those that are left is '" << near << "'";
+        return error;
+      }
   }
   return success();
 }

@@ -45,9 +45,8 @@ LogicalResult import::checkDims(const onnxio::OnnxFile &file,
       diagnostic << ": the inputs of this model have fixed sizes; export it "
                     "with dynamic_shapes to choose them here";
     else
-      diagnostic << ", the nearest is '"
-                 << nearestName(name, names.getArrayRef())
-                 << "'; the inputs have " << listNames(names.getArrayRef());
+      diagnostic << suggestName(name, names.getArrayRef())
+                 << "; the inputs have " << listNames(names.getArrayRef());
   }
   return success(unknown.empty());
 }

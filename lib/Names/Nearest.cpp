@@ -54,18 +54,56 @@ unsigned accel::nameDistance(StringRef said, StringRef legal) {
   return isShortened ? edits / 2 : edits;
 }
 
+/// The letters of a name, or its digits.
+static std::string pick(StringRef name, bool digits) {
+  std::string result;
+  for (char c : name)
+    if (isDigit(c) == digits && isAlnum(c))
+      result += toLower(c);
+  return result;
+}
+
+bool accel::isNear(StringRef said, StringRef legal) {
+  // The dashes of an argument are nobody's letters.
+  said = said.take_front(kLongest).ltrim('-');
+  legal = legal.ltrim('-');
+  std::string from = pick(said, /*digits=*/true);
+  std::string to = pick(legal, /*digits=*/true);
+  constexpr size_t kShort = 4;
+  bool isWord = all_of(said, isAlnum) && all_of(legal, isAlnum);
+  if (isWord && !from.empty() && !to.empty() && from != to &&
+      pick(said, /*digits=*/false).size() <= kShort &&
+      pick(legal, /*digits=*/false).size() <= kShort)
+    return false;
+  return 3 * nameDistance(said, legal) <=
+         2 * std::max(said.size(), legal.size());
+}
+
 StringRef accel::nearestName(StringRef said, ArrayRef<StringRef> legal) {
   auto lastPart = [](StringRef name) { return name.rsplit('.').second; };
+  constexpr unsigned kFar = ~0u;
+  auto near = [](StringRef a, StringRef b) {
+    return isNear(a, b) ? nameDistance(a, b) : kFar;
+  };
   auto distance = [&](StringRef name) {
-    unsigned whole = nameDistance(said, name);
+    unsigned whole = near(said, name);
     if (!said.contains('.') && !name.contains('.'))
       return whole;
     StringRef a = said.contains('.') ? lastPart(said) : said;
     StringRef b = name.contains('.') ? lastPart(name) : name;
-    return std::min(whole, nameDistance(a, b) + 1);
+    unsigned last = near(a, b);
+    return last == kFar ? whole : std::min(whole, last + 1);
   };
   SmallVector<unsigned> distances = map_to_vector(legal, distance);
-  return legal[llvm::min_element(distances) - distances.begin()];
+  auto least = llvm::min_element(distances);
+  if (least == distances.end() || *least == kFar)
+    return "";
+  return legal[least - distances.begin()];
+}
+
+std::string accel::suggestName(StringRef said, ArrayRef<StringRef> legal) {
+  StringRef name = nearestName(said, legal);
+  return name.empty() ? "" : ", the nearest is '" + name.str() + "'";
 }
 
 std::string accel::listNames(ArrayRef<StringRef> names, size_t most) {

@@ -17,11 +17,21 @@ namespace accel {
 /// that is another's by accident.
 unsigned nameDistance(llvm::StringRef said, llvm::StringRef legal);
 
+/// Whether who said `said` may have meant `legal`: no more than a third of the
+/// letters of the longer one is wrong, two thirds where letters are only left
+/// out. A short word with another number is another thing, not a slip: fp32 is
+/// not near fp16.
+bool isNear(llvm::StringRef said, llvm::StringRef legal);
+
 /// The name of `legal` that is nearest to `said`, the first of several; of
 /// dotted names the last part alone counts too, so that 'lr' is near
-/// 'optimizer.lr'. Requires a name.
+/// 'optimizer.lr'. Empty where none is near (`isNear`).
 llvm::StringRef nearestName(llvm::StringRef said,
                             llvm::ArrayRef<llvm::StringRef> legal);
+
+/// ", the nearest is 'x'"; empty where none is near.
+std::string suggestName(llvm::StringRef said,
+                        llvm::ArrayRef<llvm::StringRef> legal);
 
 /// "'a', 'b', 'c'"; of more than `most` names the first ones and ", ...".
 std::string listNames(llvm::ArrayRef<llvm::StringRef> names, size_t most = 12);

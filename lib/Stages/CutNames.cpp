@@ -97,5 +97,5 @@ std::string CutNames::nearest(StringRef name) const {
     names.append(asDeep);
   // Hashing has no order, and of two that are as near the first is told.
   llvm::sort(names);
-  return names.empty() ? "" : nearestName(name, names).str();
+  return nearestName(name, names).str();
 }

@@ -179,10 +179,8 @@ struct PlaceNamedPass : impl::PlaceNamedPassBase<PlaceNamedPass> {
 
   InFlightDiagnostic refuseUnmatched(const Wish &wish) {
     InFlightDiagnostic diagnostic = fail(wish);
-    diagnostic << "no state or input is called so";
-    if (!known.empty())
-      diagnostic << ", the nearest is '"
-                 << nearestName(wish.pattern, known.getArrayRef()) << "'";
+    diagnostic << "no state or input is called so"
+               << suggestName(wish.pattern, known.getArrayRef());
     return diagnostic;
   }
 

@@ -33,6 +33,26 @@ TEST(NearestTest, ComparesTheLastPartOfDottedNames) {
             "zero.stage");
 }
 
+TEST(NearestTest, SuggestsNothingThatSharesNextToNothing) {
+  EXPECT_FALSE(isNear("--rope-scaling-factor", "--lr"));
+  EXPECT_FALSE(isNear("--manual-gc", "--min-lr"));
+  EXPECT_TRUE(isNear("--num-expert", "--num-experts"));
+  EXPECT_TRUE(isNear("hidden", "hidden_size")); // shortened
+  EXPECT_EQ(nearestName("--manual-gc", {"--min-lr", "--lr"}), "");
+  EXPECT_EQ(nearestName("stage", {}), "");
+  EXPECT_EQ(suggestName("--manual-gc", {"--min-lr"}), "");
+  EXPECT_EQ(suggestName("stoge", {"stage"}), ", the nearest is 'stage'");
+}
+
+TEST(NearestTest, AnotherNumberOfAShortWordIsAnotherThing) {
+  EXPECT_FALSE(isNear("fp32", "fp16"));
+  EXPECT_FALSE(isNear("bf32", "bf16"));
+  EXPECT_FALSE(isNear("fp6", "fp8"));
+  EXPECT_TRUE(isNear("bf-16", "bf16"));
+  EXPECT_TRUE(isNear("m.h.2", "m.h.0"));
+  EXPECT_TRUE(isNear("node_matmul_77", "node_matmul_7"));
+}
+
 TEST(NearestTest, ListsNamesUpToALimit) {
   EXPECT_EQ(listNames({}), "");
   EXPECT_EQ(listNames({"a", "b"}), "'a', 'b'");
