@@ -12,8 +12,11 @@ using namespace accel::equivalence;
 namespace {
 /// What an element of a value depends on.
 enum class Reach {
-  None,    ///< nothing of the argument
-  Row,     ///< reductions of its row, known before any result is written
+  None, ///< nothing of the argument
+  /// Numbers that it has in common with its neighbours, or with all of its
+  /// row: a kernel computes them where it reads them, so those of neighbours
+  /// that are written already would be others.
+  Row,
   Element, ///< the argument's element in the same place, and such reductions
   Far      ///< others
 };
@@ -85,17 +88,18 @@ Reach Follower::follow(Operation *op) {
   Value first = op->getOperand(0);
   return llvm::TypeSwitch<Operation *, Reach>(op)
       .Case([&](nn::BroadcastOp op) {
-        // What each row has of its own stays in the row.
-        RankedTensorType from = op.getInput().getType(), to = op.getType();
-        int64_t dim = 0, leading = 1;
-        if (most == Reach::Row && rows == 1)
-          return Reach::Row;
-        if (most != Reach::Row || from.getRank() != to.getRank())
-          return Reach::Far;
-        while (leading < rows && dim < to.getRank() &&
-               from.getDimSize(dim) == to.getDimSize(dim))
-          leading *= to.getDimSize(dim++);
-        return leading == rows ? Reach::Row : Reach::Far;
+        // What elements have in common stays with these: no dimension that it
+        // has is behind one that repeats it.
+        ArrayRef<int64_t> from = op.getInput().getType().getShape(),
+                          to = op.getType().getShape();
+        for (bool hasOwn = false; !to.empty(); to = to.drop_back()) {
+          int64_t size = from.empty() ? 1 : from.back();
+          if (hasOwn && size != to.back())
+            return Reach::Far;
+          hasOwn |= size != 1;
+          from = from.empty() ? from : from.drop_back();
+        }
+        return most == Reach::Row ? Reach::Row : Reach::Far;
       })
       .Case([&](nn::ReduceOp op) {
         int64_t rank = typeOf(first).getRank();

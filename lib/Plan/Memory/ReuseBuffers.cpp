@@ -24,19 +24,53 @@ static bool hasOneNest(func::FuncOp kernel) {
   });
 }
 
-/// Whether what is made of numbers of rows, one of each, uses for a row that
-/// row's own: nothing moves them to other rows.
-static bool staysInRows(Value numbers) {
+/// Whether an op leaves all elements in their row-major order.
+static bool keepsOrder(KernelSourceOpInterface source) {
+  Operation *op = source;
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
+  StridedView view = StridedView::contiguous(from.getShape());
+  return op->getNumOperands() == 1 && succeeded(source.applyToView(view)) &&
+         view.isContiguous() && view.offset == 0 &&
+         from.getNumElements() == to.getNumElements();
+}
+
+/// Whether each element is repeated where it stands: elements that are one
+/// after another come so many times each, one after another.
+static bool repeatsInPlace(Operation *op) {
+  auto broadcast = dyn_cast<nn::BroadcastOp>(op);
+  if (!broadcast)
+    return false;
+  ArrayRef<int64_t> from = broadcast.getInput().getType().getShape(),
+                    to = broadcast.getType().getShape();
+  bool repeats = false;
+  for (size_t dim = 0; dim < to.size(); ++dim) {
+    size_t added = to.size() - from.size();
+    int64_t size = dim < added ? 1 : from[dim - added];
+    if (size != 1 && repeats)
+      return false;
+    repeats |= size != to[dim];
+  }
+  return true;
+}
+
+/// Whether what is made of numbers, each of elements that are one after
+/// another, reads in the place of these elements that number alone, or all of
+/// a row before it is written: a kernel computes a number where it is read.
+static bool staysInRows(Value numbers, int64_t rows) {
   llvm::SmallSetVector<Value, 8> values;
   values.insert(numbers);
   for (size_t next = 0; next < values.size(); ++next)
-    for (Operation *user : values[next].getUsers()) {
+    for (OpOperand &use : values[next].getUses()) {
+      Operation *user = use.getOwner();
       auto source = dyn_cast<KernelSourceOpInterface>(user);
       if (!source) // the return
         continue;
-      if (source.getKernelRole() != KernelRole::Elementwise &&
-          source.getKernelRole() != KernelRole::RowReduction &&
-          user->getNumOperands() != 1)
+      bool stays = source.getKernelRole() == KernelRole::Elementwise ||
+                   (source.getKernelRole() == KernelRole::RowReduction
+                        ? source.readsRowFirst(use.getOperandNumber(), rows)
+                        : keepsOrder(source) || repeatsInPlace(user));
+      if (!stays)
         return false;
       values.insert(user->getResult(0));
     }
@@ -65,19 +99,13 @@ static bool isReadInPlace(func::FuncOp kernel, BlockArgument argument) {
         // Of a row that is combined the values are there before it is written.
         if (cast<RankedTensorType>(value.getType()).getShape() !=
             cast<RankedTensorType>(user->getResult(0).getType()).getShape()) {
-          if (!staysInRows(user->getResult(0)))
+          if (!staysInRows(user->getResult(0), rows))
             return false;
           continue;
         }
-      } else if (source.getKernelRole() != KernelRole::Elementwise) {
-        // A reshape keeps the order; nothing else that moves elements does.
-        auto from = cast<RankedTensorType>(value.getType());
-        auto to = cast<RankedTensorType>(user->getResult(0).getType());
-        StridedView view = StridedView::contiguous(from.getShape());
-        if (user->getNumOperands() != 1 || failed(source.applyToView(view)) ||
-            !view.isContiguous() || view.offset != 0 ||
-            from.getNumElements() != to.getNumElements())
-          return false;
+      } else if (source.getKernelRole() != KernelRole::Elementwise &&
+                 !keepsOrder(source)) {
+        return false;
       }
       values.insert(user->getResult(0));
     }
