@@ -338,3 +338,66 @@ plan.program @rows stage 0 ranks 1 mesh @m {
     }
   }
 }
+
+// -----
+
+// What is made of sums of rows is written over the rows where each sum is read
+// in its own row, or all of them are read before: not where a running sum, or
+// another row, reads a sum of elements that are written by then.
+func.func private @make(%x: tensor<4x6x3xf32>) -> tensor<4x6x3xf32> attributes {plan.kernel, plan.rows = 4 : i64} {
+  %y = nn.neg %x : tensor<4x6x3xf32>
+  return %y : tensor<4x6x3xf32>
+}
+func.func private @make_few(%x: tensor<2x3x3xf32>) -> tensor<2x3x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
+  %y = nn.neg %x : tensor<2x3x3xf32>
+  return %y : tensor<2x3x3xf32>
+}
+func.func private @scale(%x: tensor<4x6x3xf32>) -> tensor<4x6x3xf32> attributes {plan.kernel, plan.rows = 4 : i64} {
+  %n = nn.reduce sum %x dims [2] : (tensor<4x6x3xf32>) -> tensor<4x6xf32>
+  %p = nn.softmax %n dim 1 : tensor<4x6xf32>
+  %c = nn.reshape %p : (tensor<4x6xf32>) -> tensor<4x6x1xf32>
+  %b = nn.broadcast %c : (tensor<4x6x1xf32>) -> tensor<4x6x3xf32>
+  %y = nn.mul %x, %b : tensor<4x6x3xf32>
+  return %y : tensor<4x6x3xf32>
+}
+func.func private @run_of_sums(%x: tensor<4x6x3xf32>) -> tensor<4x6x3xf32> attributes {plan.kernel, plan.rows = 4 : i64} {
+  %n = nn.reduce sum %x dims [2] : (tensor<4x6x3xf32>) -> tensor<4x6xf32>
+  %c = nn.reshape %n : (tensor<4x6xf32>) -> tensor<4x6x1xf32>
+  %b = nn.broadcast %c : (tensor<4x6x1xf32>) -> tensor<4x6x3xf32>
+  %y = nn.cumsum %b dim 1 {reverse} : tensor<4x6x3xf32>
+  return %y : tensor<4x6x3xf32>
+}
+func.func private @sums_of_others(%x: tensor<2x3x3xf32>) -> tensor<2x3x3xf32> attributes {plan.kernel, plan.rows = 2 : i64} {
+  %n = nn.reduce sum %x dims [2] : (tensor<2x3x3xf32>) -> tensor<2x3xf32>
+  %c = nn.reshape %n : (tensor<2x3xf32>) -> tensor<2x1x3xf32>
+  %b = nn.broadcast %c : (tensor<2x1x3xf32>) -> tensor<2x3x3xf32>
+  %y = nn.mul %x, %b : tensor<2x3x3xf32>
+  return %y : tensor<2x3x3xf32>
+}
+// CHECK-LABEL: plan.program @sums
+// CHECK: plan.kernel @make(
+// CHECK-NEXT: plan.kernel @scale(@a[4x6x3xf32]) -> @a[4x6x3xf32] rows 4
+// CHECK-NEXT: plan.kernel @run_of_sums(@a[4x6x3xf32]) -> @c[4x6x3xf32] rows 4
+// CHECK-NEXT: plan.kernel @make_few(
+// CHECK-NEXT: plan.kernel @sums_of_others(@d[2x3x3xf32]) -> @e[2x3x3xf32] rows 2
+plan.program @sums stage 0 ranks 1 {
+  plan.buffer @x : input device 288 bytes
+  plan.buffer @few : input device 72 bytes
+  plan.buffer @a : activation device 288 bytes
+  plan.buffer @b : activation device 288 bytes
+  plan.buffer @c : activation device 288 bytes
+  plan.buffer @d : activation device 72 bytes
+  plan.buffer @e : activation device 72 bytes
+  plan.body @f engine cpu {
+    plan.kernel @make(@x[4x6x3xf32]) -> @a[4x6x3xf32] rows 4
+    plan.kernel @scale(@a[4x6x3xf32]) -> @b[4x6x3xf32] rows 4
+    plan.kernel @run_of_sums(@b[4x6x3xf32]) -> @c[4x6x3xf32] rows 4
+    plan.kernel @make_few(@few[2x3x3xf32]) -> @d[2x3x3xf32] rows 2
+    plan.kernel @sums_of_others(@d[2x3x3xf32]) -> @e[2x3x3xf32] rows 2
+  }
+  plan.entry @forward {
+    plan.segment cpu {
+      plan.run @f
+    }
+  }
+}
