@@ -3,6 +3,7 @@
 
 #include "Check.h"
 
+#include "OnnxForm.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Diagnostics.h"
@@ -125,11 +126,21 @@ bool Checker::prepare(Outcome &outcome) {
     outcome = refuse(run, Layout());
     return false;
   }
-  ScopedDiagnosticHandler collect(whole->getContext(),
-                                  [&](Diagnostic &diagnostic) {
-                                    outcome.what += diagnostic.str();
-                                    return success();
-                                  });
+  ScopedDiagnosticHandler collect(
+      whole->getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error &&
+            outcome.what.empty())
+          outcome.what = diagnostic.str();
+        return success();
+      });
+  source = program.viaOnnx
+               ? importOnnx(writeOnnx(*program.module), *program.module)
+               : OwningOpRef<ModuleOp>(program.module.get().clone());
+  if (!source) {
+    outcome.verdict = Verdict::refused;
+    outcome.where = "import";
+    return false;
+  }
   auto made = evaluate::makeRandomInputs(*whole, inputSeed);
   if (succeeded(made)) {
     inputs = *made;
@@ -277,7 +288,7 @@ Outcome Checker::compare(ModuleOp module, StringRef phase) {
 }
 
 Outcome Checker::check(const Layout &layout) {
-  OwningOpRef<ModuleOp> module(program.module.get().clone()), local;
+  OwningOpRef<ModuleOp> module(source->clone()), local;
   Outcome result;
   for (auto [phase, name] :
        {std::pair(Phase::Local, "local"), std::pair(Phase::Plan, "plan")}) {
@@ -313,7 +324,7 @@ Outcome Checker::check(const Layout &layout) {
   }
   if (result.verdict != Verdict::right || options.mutants == 0)
     return result;
-  OwningOpRef<ModuleOp> logical(program.module.get().clone());
+  OwningOpRef<ModuleOp> logical(source->clone());
   if (!compile(*logical, layout, "train").succeeded)
     return result;
   return tryMutants(*logical, *local, *module);

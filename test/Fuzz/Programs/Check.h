@@ -83,6 +83,8 @@ private:
   const Program &program;
   uint64_t inputSeed;
   CheckOptions options;
+  /// What is compiled, in phase `nn`: the program, or what is imported of it.
+  mlir::OwningOpRef<mlir::ModuleOp> source;
   mlir::OwningOpRef<mlir::ModuleOp> whole; ///< in phase `train`, on one rank
   evaluate::TensorsByName inputs, expected;
   std::optional<double> moved;

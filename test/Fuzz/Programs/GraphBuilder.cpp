@@ -204,9 +204,10 @@ Value GraphBuilder::softmax(Value value, int64_t dim, bool log) {
 }
 Value GraphBuilder::layerNorm(Value value, Value scale, Value bias,
                               int64_t dim) {
+  // A number that files of float32 attributes hold exactly.
   return make<nn::LayerNormOp>(value.getType(), value, scale, bias,
                                b.getI64IntegerAttr(dim),
-                               b.getF64FloatAttr(1e-3));
+                               b.getF64FloatAttr(0x1p-10));
 }
 Value GraphBuilder::gather(Value table, Value indices, int64_t dim,
                            int64_t padding) {

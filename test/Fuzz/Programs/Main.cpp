@@ -1,6 +1,7 @@
 // accel-fuzz-programs: random training steps, each in random layouts, held
 // against one rank. docs/Fuzzing.md says how to read what it prints.
 
+#include "OnnxForm.h"
 #include "Shrink.h"
 #include "Trial.h"
 #include "llvm/Support/CommandLine.h"
@@ -60,6 +61,10 @@ cl::opt<std::string> check("check", cl::value_desc("file.mlir"),
                            cl::desc("Try this program, as --findings wrote "
                                     "it, and nothing else"),
                            cl::cat(category));
+cl::opt<std::string> onnxFile("write-onnx", cl::value_desc("file.onnx"),
+                              cl::desc("Beside --check: write the program as "
+                                       "the model that it is tried as"),
+                              cl::cat(category));
 cl::opt<int64_t> printed("print", cl::init(-1), cl::value_desc("number"),
                          cl::desc("Print this program and its layouts"),
                          cl::cat(category));
@@ -218,6 +223,11 @@ int checkFile() {
   Program program = parse((*buffer)->getBuffer(), layout, context.get());
   if (!program.module)
     return 1;
+  if (!onnxFile.empty()) {
+    std::error_code error;
+    llvm::raw_fd_ostream file(onnxFile, error);
+    file << writeOnnx(*program.module);
+  }
   bool failed = false;
   for (int what : {0, -2}) {
     Result result = tryOne(program, layout, what, getOptions());

@@ -3,6 +3,7 @@
 #include "Program.h"
 
 #include "Model.h"
+#include "OnnxForm.h"
 #include "mlir/Parser/Parser.h"
 
 using namespace mlir;
@@ -10,12 +11,14 @@ using namespace accel;
 using namespace accel::fuzz;
 
 static constexpr StringLiteral kFlags = "// flags: ",
-                               kKeepsRows = "// rows: apart";
+                               kKeepsRows = "// rows: apart",
+                               kViaOnnx = "// form: onnx";
 
 Program Program::clone() const {
   Program copy;
   copy.module = module.get().clone();
   copy.keepsRows = keepsRows;
+  copy.viaOnnx = viaOnnx;
   copy.update = update;
   copy.sizes = sizes;
   return copy;
@@ -31,6 +34,7 @@ Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
   program.module = model.build();
   program.update = makeUpdate(random);
   program.sizes = {model.rows, model.length};
+  program.viaOnnx = random.chance(30) && !writeOnnx(*program.module).empty();
   return program;
 }
 
@@ -57,6 +61,8 @@ std::string fuzz::print(const Program &program, const Layout &layout,
   stream << "\n";
   if (program.keepsRows)
     stream << kKeepsRows << "\n";
+  if (program.viaOnnx)
+    stream << kViaOnnx << "\n";
   OpPrintingFlags flags;
   flags.elideLargeElementsAttrs(1 << 20);
   program.module.get()->print(stream, flags);
@@ -77,6 +83,8 @@ Program fuzz::parse(StringRef text, Layout &layout, MLIRContext *context) {
       }
     } else if (line == kKeepsRows) {
       program.keepsRows = true;
+    } else if (line == kViaOnnx) {
+      program.viaOnnx = true;
     }
   }
   program.module = parseSourceString<ModuleOp>(text, context);

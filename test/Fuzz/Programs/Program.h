@@ -14,6 +14,8 @@ struct Program {
   /// No sample meets another one: the loss is additive, and micro-batches are
   /// not to be refused.
   bool keepsRows = false;
+  /// It is written as an ONNX file, and what is compiled is imported from that.
+  bool viaOnnx = false;
   Update update;
   Sizes sizes;
 
