@@ -65,23 +65,31 @@ static Value findCount(NodeImporter &n, Value value) {
       !NodeImporter::element(value).isInteger(64))
     return nullptr;
   Choices &choices = n.graph.choices;
+  int64_t each = 1; // elements for each place of a mask of rows
   for (Value mask = reduce.getInput(); mask;) {
     std::optional<unsigned> number;
     if (NodeImporter::element(mask).isInteger(1))
       number = choices.findBy(mask);
     ArrayRef<int64_t> shape = NodeImporter::shape(value);
     if (number) {
-      Value places =
-          n.ints(NodeImporter::shape(choices.get(*number).mask).front(), shape);
+      Value places = n.ints(
+          each * NodeImporter::shape(choices.get(*number).mask).front(), shape);
       auto [of, factor] = choices.countOf(*number);
       SmallVector<Value> parts(of + 2);
-      parts.back() = n.ints(factor, shape);
+      parts.back() = n.ints(each * factor, shape);
       choices.markSize(places, std::move(parts));
       return places;
     }
     Operation *op = mask.getDefiningOp();
-    mask = isa_and_nonnull<nn::CastOp, nn::ReshapeOp>(op) ? op->getOperand(0)
-                                                          : Value();
+    if (!isa_and_nonnull<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp>(op))
+      break;
+    auto count = [](Value value) {
+      return ShapedType::getNumElements(NodeImporter::shape(value));
+    };
+    if (count(op->getOperand(0)) == 0)
+      break;
+    each *= count(mask) / count(op->getOperand(0));
+    mask = op->getOperand(0);
   }
   return nullptr;
 }

@@ -1,6 +1,9 @@
-"""Each row of docs/Exporting.md's table "What becomes of what": the modules that it speaks
-of are exported as it says, and trained as in PyTorch or refused in words that ROWS holds. A row
-that is new or changes its first cell is asked for here."""
+"""Each row of docs/Exporting.md's tables. Of "What becomes of what" the modules that a row
+speaks of are exported as it says, and trained as in PyTorch or refused in words that ROWS
+holds; of what acc believes of a file, modules of test/Fixtures/border stand for a row, which
+test/Import/border.test trains or sees refused. A row that is new or changes its first cell is
+asked for here."""
+import copy
 import functools
 import json
 import pathlib
@@ -18,9 +21,11 @@ from torch.utils import checkpoint
 
 from attack import Small
 from common import Refused, operators
-from training import WITHOUT_TOOLS, TrainCase, X
+from acc_export import trace
+from training import WITHOUT_TOOLS, TrainCase, X, train_by_torch
 
-TEXT = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "Exporting.md").read_text()
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "docs" / "Exporting.md").read_text()
 MASK = torch.tensor([[True, False, False, True, True, False]]).T.expand(6, 6)
 LABELS = torch.tensor([0, 4, -100, 2, 2, -100])
 
@@ -410,15 +415,83 @@ ROWS = {
 }
 
 
-class Table(unittest.TestCase):
-    def test_each_row_is_tried(self):
-        cells = first_cells("What becomes of what")
-        self.assertEqual(len(cells), len(ROWS))
-        for cell, beginning in zip(cells, ROWS):
+def by_default(case, function, opset=None, **parts):
+    """A file of torch.onnx.export as it comes is trained as in PyTorch. What acc-opt says."""
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(5, 6)
+            for name, part in parts.items():
+                setattr(self, name, part())
+
+        def forward(self, x):
+            return function(self, self.a(x))
+    module = Layer()
+    with warnings.catch_warnings(), trace.quiet():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(module, (X,), str(case.folder / "model.onnx"), dynamo=True,
+                          opset_version=opset, verbose=False, input_names=["x"], output_names=["loss"])
+    (case.folder / "inputs").mkdir(exist_ok=True)
+    np.save(case.folder / "inputs" / "x.npy", X.numpy())
+    losses, _ = case.train_by_acc()
+    torch.testing.assert_close(losses, train_by_torch(copy.deepcopy(module).double(), X.double(),
+                                                      case.rate), rtol=1e-6, atol=1e-9)
+    return case.said
+
+
+def views_and_factors(case):
+    said = by_default(case, lambda s, h: (h.clone() * (1 + 1e-7)).contiguous().sin().sum())
+    case.assertEqual(said.count("warning"), 1, said)
+
+
+def own_operators(case):
+    def halves(s, h):
+        one, other = F.rms_norm(h, (6,), s.scale).split(3, 1)
+        return (one * other.sin()).sum()
+    by_default(case, halves, opset=23, scale=lambda: nn.Parameter(torch.linspace(1, 2, 6)))
+    case.check_file(holds=["RMSNormalization", "Split"])
+
+
+#: The same of the other table: modules of test/Fixtures/border, of files by default, and
+#: what is tried here. Each module begins with what becomes of it.
+BELIEVED = {
+    "transposed a weight for its product": ["trains BuffersLikeANorm EqualNorms TiedTranspose"],
+    "computed a second copy": ["trains TransposeBesideWeight SliceBesideWeight ScaleAndSquare"],
+    "anything else computed": ["refused Gram Positions AddAlphaAlone"],
+    "merged a literal or buffer": ["trains OnesLikeAWeight LiteralLikeAScalar ExponentLikeAScalar",
+                                   "refused OnesBesideWeight"],
+    "merged two calls": ["refused DetachedTwin DetachedTwinOfOne EqualNormsOfOne"],
+    "merged two draws": ["refused TwoDropouts DropoutOfConstant"],
+    "dropped `detach`": ["refused Detach FactorOfOne Epsilon PenaltyOfZero"],
+    "dropped a copy or view": ["refused CopyOfDetached DetachedClone"],
+    "dropped any other copy": [views_and_factors],
+    "replaced calls by one of its own": [own_operators],
+    "dropped a parameter": ["refused Unused"],
+}
+
+
+class Tables(unittest.TestCase):
+    def check(self, heading, rows):
+        cells = first_cells(heading)
+        self.assertEqual(len(cells), len(rows))
+        for cell, beginning in zip(cells, rows):
             self.assertTrue(cell.startswith(beginning), f"{cell} is not of row {beginning}")
 
+    def test_each_row_is_tried(self):
+        self.check("What becomes of what", ROWS)
+        self.check("What acc believes of a file of torch.onnx.export", BELIEVED)
 
-for _beginning, _check in ROWS.items():
+    def test_modules_of_the_border(self):
+        cases = json.loads((ROOT / "test" / "Fixtures" / "border" / "cases.json").read_text())
+        for row, modules in BELIEVED.items():
+            for text in modules:
+                what, *names = text.split() if isinstance(text, str) else [""]
+                for name in names:
+                    self.assertEqual(cases[name]["default"] == "trains", what == "trains",
+                                     f"{row}: {name}")
+
+
+for _check in [*ROWS.values(), *(f for all in BELIEVED.values() for f in all if callable(f))]:
     setattr(Documented, f"test_{_check.__name__}", lambda self, check=_check: check(self))
 Documented = unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)(Documented)
 

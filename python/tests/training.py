@@ -33,12 +33,15 @@ def train_by_torch(module, x, rate):
 
 class TrainCase(ExportCase):
     rate = 2.0 ** -7
+    said = ""  # what acc-opt warned of
 
     def tool(self, name, *arguments):
         result = subprocess.run([str(TOOLS / name), *map(str, arguments)], text=True,
                                 capture_output=True)
         if result.returncode:
             raise Refused(result.stderr.strip())
+        if name == "acc-opt":
+            self.said = result.stderr
         return result.stdout
 
     def train_by_acc(self):

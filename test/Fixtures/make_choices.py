@@ -152,13 +152,16 @@ class Placed(nn.Module):
         assigned, added = y.clone(), y.clone()
         if self.by_rows:
             assigned[here] = rows
-            added = added.index_put(torch.nonzero(here, as_tuple=True), rows.cos(), accumulate=True)
+            elements = y.clone()
+            elements[here.unsqueeze(-1).expand_as(y)] = rows.sin().flatten()
+            assigned = assigned * elements
+        added = added.index_put(torch.nonzero(here, as_tuple=True), rows.cos(), accumulate=True)
         added[here] = added[here] * 0.5 + rows
         copied = flat.index_copy(0, places, rows.sin())
         # The TorchScript exporter knows of no number of rows but the sample's.
         summed = flat.index_add(0, places, rows) if self.by_rows else flat.cos()
-        return ((assigned * added * x).sum() + (copied.sigmoid() * summed).sum()
-                + F.cross_entropy(flat[places], labels, reduction="sum"))
+        return ((assigned.sin() * torch.tanh(added) * x).mean() + F.cross_entropy(flat[places], labels)
+                + (copied.sigmoid() * summed.sin()).mean())
 
 
 class First(nn.Module):

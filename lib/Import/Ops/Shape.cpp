@@ -84,6 +84,22 @@ static LogicalResult importSize(Importer &n) {
   return n.finish(n.reshape(size, {}));
 }
 
+/// What is of no choice, with one row for each that is chosen, in a shape that
+/// asks for that number of rows; null if it is no such thing.
+static Value reshapeToChosen(Importer &n, Value x, ArrayRef<int64_t> target,
+                             Choices::Chosen chosen) {
+  SmallVector<int64_t> shape(target);
+  int64_t total = ShapedType::getNumElements(Importer::shape(x)), others = 1;
+  for (auto [dim, size] : llvm::enumerate(target))
+    others *= static_cast<int64_t>(dim) == chosen.dim ? 1 : size;
+  if (others < 1 || total % others != 0)
+    return nullptr;
+  shape[chosen.dim] = total / others;
+  Value rows =
+      n.graph.choices.meet(n, n.reshape(x, shape), chosen.dim, chosen.number);
+  return rows && n.graph.choices.find(rows) ? rows : Value();
+}
+
 static LogicalResult importReshape(Importer &n) {
   Value x = n.operand(0);
   auto [target, chosen] = n.constantSizes(1);
@@ -111,6 +127,10 @@ static LogicalResult importReshape(Importer &n) {
       return n.error() << "cannot reshape " << x.getType() << " to [" << target
                        << "]";
   }
+  if (chosen && !own)
+    if (Value rows = reshapeToChosen(n, x, target, *chosen);
+        rows || n.hasFailed())
+      return n.finish(rows);
   if (open >= 0 && known != 0 && total % known == 0)
     target[open] = total / known;
   else if (open >= 0 || known != total)
