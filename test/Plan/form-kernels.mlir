@@ -200,3 +200,27 @@ func.func @blocks(%a: tensor<8x8xf32>, %b: tensor<8x8xf32>) -> (tensor<8x8xbf16>
   %d = nn.cast %b {dist.instance = 2 : i64} : (tensor<8x8xf32>) -> tensor<8x8xbf16>
   return %c, %d : tensor<8x8xbf16>, tensor<8x8xbf16>
 }
+
+// -----
+
+// A counter is made by each kernel that reads it. Where something else does (a
+// rank's piece is cut out of it, it is an output), it is a kernel of its own.
+// CHECK-LABEL: func.func @counters
+// CHECK-NOT: nn.iota
+// CHECK: %[[K:.*]] = call @kernel_0() : () -> tensor<8xi64>
+// CHECK: %[[S:.*]] = dist.all_slice %[[K]]
+// CHECK: call @kernel_1(%[[S]])
+// CHECK: call @kernel_2(%arg0)
+// CHECK: func.func private @kernel_0() -> tensor<8xi64>
+// CHECK-NEXT: nn.iota
+// CHECK: func.func private @kernel_2
+// CHECK: nn.iota
+dist.mesh @c ["cp" = 2]
+func.func @counters(%x: tensor<8xi64> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}, tensor<8xi64> {nn.output = "z"}) attributes {nn.entry} {
+  %i = nn.iota {dim = 0 : i64} : tensor<8xi64>
+  %s = dist.all_slice %i over @c {cp} dim 0 : (tensor<8xi64>) -> tensor<4xi64>
+  %y = nn.cast %s : (tensor<4xi64>) -> tensor<4xf32>
+  %j = nn.iota {dim = 0 : i64} : tensor<8xi64>
+  %z = nn.add %x, %j : tensor<8xi64>
+  return %y, %z : tensor<4xf32>, tensor<8xi64>
+}

@@ -54,8 +54,12 @@ bool KernelGroups::isCloned(Operation *op) const {
     return value.isSplat(); // tables are arguments
   if (op->hasTrait<OpTrait::ConstantLike>())
     return false;
-  if (op->getNumOperands() == 0)
-    return true;
+  if (op->getNumOperands() == 0) {
+    // What no kernel reads has to lie in memory.
+    SetVector<Operation *> all;
+    collectReaders(op->getResult(0), all);
+    return llvm::all_of(all, [&](Operation *each) { return isAnchor(each); });
+  }
   return isView(op) && !isWrittenInPlace(op);
 }
 
