@@ -149,8 +149,8 @@ private:
   void followCutShares(nn::SliceOp op, Known &result);
   void followJoinedShares(nn::ConcatOp op, Known &result);
   void followShares(mlir::Operation *op, Known &result);
-  std::optional<View> applyParts(mlir::Operation *whole,
-                                 mlir::Operation *local);
+  std::optional<View> applyParts(mlir::Operation *whole, mlir::Operation *local,
+                                 const View &view);
   void followTerms(mlir::Operation *op, Known &result);
   /// What is somewhere a value, and zeros where a mask does not hold.
   struct Masked {

@@ -72,8 +72,31 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
   return Parts{view, *located, next};
 }
 
-/// What the local op makes of views, in terms of `whole`'s result.
-std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
+/// Whether operands are alike in all but how many parts they have along `own`.
+static bool areLike(const Parts &lhs, const Parts &rhs, unsigned own) {
+  auto same = [](const auto &lhs, const auto &rhs) {
+    return llvm::equal(lhs, rhs, [](const Located &a, const Located &b) {
+      return a.dim == b.dim && a.digit == b.digit;
+    });
+  };
+  if (lhs.size != rhs.size || lhs.view.partial != rhs.view.partial ||
+      lhs.view.reduction != rhs.view.reduction ||
+      lhs.view.ranks.size() != rhs.view.ranks.size() ||
+      !same(lhs.located.ranks, rhs.located.ranks))
+    return false;
+  for (size_t rank = 0; rank < rhs.view.ranks.size(); ++rank)
+    if (lhs.view.ranks[rank].first != rhs.view.ranks[rank].first)
+      return false;
+  for (size_t dim = 0; dim < rhs.located.dims.size(); ++dim)
+    if (dim != own && !same(lhs.located.dims[dim], rhs.located.dims[dim]))
+      return false;
+  return true;
+}
+
+/// What the local op makes of views, the first of them `view`, in terms of
+/// `whole`'s result.
+std::optional<View> Follower::applyParts(Operation *whole, Operation *local,
+                                         const View &view) {
   std::optional<Change> change = getChange(whole), own = getChange(local);
   if (!change || !own)
     return std::nullopt;
@@ -83,39 +106,24 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local) {
   for (unsigned number = 0; number < tensors; ++number) {
     Value operand = logical.rootOf(whole->getOperand(number));
     View of = logical.getView(operand);
-    std::optional<Parts> parts;
-    for (const View &view : getViews(local->getOperand(number)))
-      if (!parts && view.root == of.root)
-        parts = getParts(view, of, own->dim, change->dim,
-                         shapeOf(operand)[change->dim]);
-    if (!parts)
-      return std::nullopt;
-    // Operands are alike in all but how many parts they have.
-    auto isLike = [&](const Parts &other) {
-      auto same = [](const auto &lhs, const auto &rhs) {
-        return llvm::equal(lhs, rhs, [](const Located &a, const Located &b) {
-          return a.dim == b.dim && a.digit == b.digit;
-        });
-      };
-      if (other.size != parts->size ||
-          other.view.partial != parts->view.partial ||
-          other.view.reduction != parts->view.reduction ||
-          !same(other.located.ranks, parts->located.ranks) ||
-          other.view.ranks.size() != parts->view.ranks.size())
-        return false;
-      for (size_t rank = 0; rank < parts->view.ranks.size(); ++rank)
-        if (other.view.ranks[rank].first != parts->view.ranks[rank].first)
-          return false;
-      for (size_t dim = 0; dim < parts->located.dims.size(); ++dim)
-        if (dim != own->dim &&
-            !same(other.located.dims[dim], parts->located.dims[dim]))
-          return false;
-      return true;
+    auto read = [&](const View &view) -> std::optional<Parts> {
+      if (view.root != of.root)
+        return std::nullopt;
+      std::optional<Parts> parts = getParts(view, of, own->dim, change->dim,
+                                            shapeOf(operand)[change->dim]);
+      return parts && (!first || areLike(*first, *parts, own->dim))
+                 ? parts
+                 : std::nullopt;
     };
-    if (first && !isLike(*first))
+    if (!first) {
+      first = read(view);
+      if (!first)
+        return std::nullopt;
+      continue;
+    }
+    if (llvm::none_of(getViews(local->getOperand(number)),
+                      [&](const View &view) { return read(view).has_value(); }))
       return std::nullopt;
-    if (!first)
-      first = parts;
   }
   if (change->before != own->before * first->size ||
       change->after != own->after * first->size)
@@ -172,8 +180,9 @@ void Follower::followParts(Operation *op, Known &result) {
           candidates.insert(reader);
   }
   for (Operation *candidate : candidates)
-    if (std::optional<View> view = applyParts(candidate, op)) {
-      addPieces(*view, op->getResult(0), result);
-      result.views.push_back(std::move(*view));
-    }
+    for (const View &from : getViews(op->getOperand(0)))
+      if (std::optional<View> view = applyParts(candidate, op, from)) {
+        addPieces(*view, op->getResult(0), result);
+        result.views.push_back(std::move(*view));
+      }
 }

@@ -129,17 +129,16 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys, Value mask,
     shape[kRows] = keys;
     return type.clone(shape);
   };
-  IRMapping mapping;
-  for (Value value : {local.getKey(), local.getValue()})
-    if (!mapping.contains(value))
-      mapping.map(value, block.addArgument(
-                             widen(cast<RankedTensorType>(value.getType())),
-                             local.getLoc()));
-  if (mask)
-    mapping.map(local.getMask(), mask);
   OpBuilder builder(local->getContext());
   builder.setInsertionPointToEnd(&block);
-  auto wide = cast<AttentionLike>(builder.clone(*local, mapping));
+  auto wide = cast<AttentionLike>(builder.clone(*local));
+  // By place: queries may be the same value as keys.
+  for (OpOperand *operand : {&wide.getKeyMutable(), &wide.getValueMutable()})
+    operand->set(block.addArgument(
+        widen(cast<RankedTensorType>(operand->get().getType())),
+        local.getLoc()));
+  if (mask)
+    wide.getMaskMutable().assign(mask);
   wide.removeColumnStepsAttr();
   wide.setTurn(0);
   // Its rows as if they were a range: which of the whole they are, whoever has
@@ -218,6 +217,8 @@ void Follower::followRectangle(AttentionLike local) {
             widenKeys(local, shapeOf(whole.getKey())[kRows],
                       columns ? columns->mask : Value(), block);
         Operands operands;
+        unsigned key = local.getKeyMutable().getOperandNumber(),
+                 value = local.getValueMutable().getOperandNumber();
         for (auto [number, operand] : llvm::enumerate(local->getOperands())) {
           Value root = logical.rootOf(whole->getOperand(number));
           operands.push_back(
@@ -227,9 +228,8 @@ void Follower::followRectangle(AttentionLike local) {
                 grad && operand == grad.getLogSumExp())
               operands.back() =
                   getLeveled(operand, root, logical.rootOf(whole.getMask()));
-          if (operand == local.getKey() || operand == local.getValue()) {
-            operands.back() = {operand == local.getKey() ? keys.piece
-                                                         : values.piece};
+          if (number == key || number == value) {
+            operands.back() = {number == key ? keys.piece : values.piece};
             operands.back().front().dims[kRows] = Dim();
             continue;
           }

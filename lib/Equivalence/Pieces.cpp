@@ -322,8 +322,11 @@ std::vector<Axes> PieceMaker::findSplits(const Axes &used, int64_t whole,
   for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())
     axes.push_back(StringAttr::get(mesh.getContext(), axis.getName()));
   axes = dropUnits(axes);
-  llvm::erase_if(
-      axes, [&](StringAttr axis) { return llvm::is_contained(used, axis); });
+  // Stages have tensors of their own, not pieces of one.
+  llvm::erase_if(axes, [&](StringAttr axis) {
+    return llvm::is_contained(used, axis) ||
+           axis == dist::MeshOp::kPipelineAxis;
+  });
   std::vector<Axes> splits;
   addSplits(axes, whole, part, {}, splits);
   return splits;
