@@ -41,6 +41,17 @@ static constexpr Inert kInert[] = {
      "the launch does not export it"},
 };
 
+/// FSDP's strategies have numbers, from 1, beside their names.
+static StringRef nameStrategy(StringRef value) {
+  return StringSwitch<StringRef>(value)
+      .Case("1", "FULL_SHARD")
+      .Case("2", "SHARD_GRAD_OP")
+      .Case("3", "NO_SHARD")
+      .Case("4", "HYBRID_SHARD")
+      .Case("5", "HYBRID_SHARD_ZERO2")
+      .Default(value);
+}
+
 namespace {
 /// Collects the differences of one file, and makes them so if asked to.
 class Finder {
@@ -56,7 +67,10 @@ private:
     const Setting *setting = file.get(path);
     return setting ? StringRef(setting->value) : "";
   }
+  /// Notes it where both do not come to the same.
   void note(const Setting &setting, StringRef there, StringRef why) {
+    if (nameStrategy(setting.value) == nameStrategy(there))
+      return;
     differences.push_back(
         {setting.place, setting.path, setting.value, there.str(), why.str()});
   }

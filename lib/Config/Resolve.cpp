@@ -289,4 +289,8 @@ void accel::config::compareWithAccelerate(const Request &request,
                                   theirs ? theirs->value : "nothing",
                                   "what it comes to"});
   }
+  for (const Resolved &theirs : there->resolved)
+    if (!config.find(theirs.name))
+      config.differences.push_back({theirs.origin.place, theirs.name, "nothing",
+                                    theirs.value, "what it comes to"});
 }
