@@ -157,7 +157,7 @@ Outcome Checker::refuse(const Run &run, const Layout &layout) {
   outcome.where = run.pass;
   outcome.what = run.said;
   const Reason *reason =
-      run.isProof() ? nullptr : findReason(run.said, program);
+      run.isProof() ? nullptr : findReason(run.pass, run.said, program);
   outcome.verdict = reason ? Verdict::reason : Verdict::refused;
   if (reason)
     outcome.reason = reason->name;

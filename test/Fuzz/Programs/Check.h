@@ -94,12 +94,13 @@ private:
 /// if there is none.
 struct Reason {
   const char *name;
-  const char *pattern; ///< of the sentence
+  const char *pattern; ///< of "PASS: SENTENCE"
   const char *why;
   /// Only for programs in which samples meet.
   bool ofMixedRows;
 };
-const Reason *findReason(llvm::StringRef sentence, const Program &program);
+const Reason *findReason(llvm::StringRef pass, llvm::StringRef said,
+                         const Program &program);
 llvm::ArrayRef<Reason> getReasons();
 
 } // namespace accel::fuzz

@@ -226,6 +226,7 @@ OwningOpRef<ModuleOp> Model::build() {
   addSequences(layers);
   addRows(layers);
   addChoices(layers);
+  addWild(layers);
   Value hidden = embed();
   past.push_back(hidden);
   // Ranks share sequences of what attends alone.

@@ -72,6 +72,7 @@ void addPointwise(llvm::SmallVectorImpl<Layer> &layers);
 void addSequences(llvm::SmallVectorImpl<Layer> &layers);
 void addRows(llvm::SmallVectorImpl<Layer> &layers);
 void addChoices(llvm::SmallVectorImpl<Layer> &layers);
+void addWild(llvm::SmallVectorImpl<Layer> &layers);
 
 /// A scalar out of hidden states.
 using Loss = Family<Value (*)(Model &, Value)>;

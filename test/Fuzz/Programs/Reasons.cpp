@@ -14,6 +14,14 @@ static constexpr Reason kReasons[] = {
      "a micro-batch is computed by itself", true},
     {"loss of all micro-batches", "is not additive over the batch",
      "a loss that is no sum over samples is none over micro-batches", true},
+    {"loss of all micro-batches, of several chunks",
+     "needs its sum over all micro-batches before the backward can begin, of "
+     "what another chunk makes",
+     "a loss that is no sum over samples is none over micro-batches", true},
+    {"keys do not divide",
+     "^dist-exchange-heads: dimension 2 of size [0-9]+ cannot be split",
+     "ranks along sp have as many keys each, which may be more than positions",
+     false},
     {"too few places to cut",
      "expected at least [0-9]+ places to cut the model",
      "no chunk of a pipeline is empty", false},
@@ -29,8 +37,9 @@ static constexpr Reason kReasons[] = {
 
 llvm::ArrayRef<Reason> fuzz::getReasons() { return kReasons; }
 
-const Reason *fuzz::findReason(llvm::StringRef sentence,
+const Reason *fuzz::findReason(llvm::StringRef pass, llvm::StringRef said,
                                const Program &program) {
+  std::string sentence = (pass + ": " + said).str();
   for (const Reason &reason : kReasons)
     if (llvm::Regex(reason.pattern).match(sentence) &&
         !(reason.ofMixedRows && program.keepsRows))
