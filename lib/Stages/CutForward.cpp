@@ -65,6 +65,12 @@ private:
 } // namespace
 
 void Cutter::findSpine() {
+  // What nothing reads is no chunk's work.
+  llvm::DenseSet<Operation *> read = {entry.front().getTerminator()};
+  for (Operation &op : llvm::reverse(entry.front().without_terminator()))
+    if (llvm::any_of(op.getUsers(),
+                     [&](Operation *user) { return read.contains(user); }))
+      read.insert(&op);
   llvm::DenseSet<Value> onInputs;
   for (BlockArgument argument : entry.getArguments())
     (nn::findOwner(argument) ? onStates : onInputs).insert(argument);
@@ -74,10 +80,10 @@ void Cutter::findSpine() {
       input |= onInputs.contains(operand) || isOnSpine(operand);
       state |= onStates.contains(operand) || isOnSpine(operand);
     }
-    if (input && state) {
+    if (input && state && read.contains(&op)) {
       number[&op] = spine.size();
       spine.push_back(&op);
-    } else if (input || state) {
+    } else if (input != state) {
       (input ? onInputs : onStates).insert(op.result_begin(), op.result_end());
     }
   }
@@ -158,14 +164,17 @@ Row Cutter::measure() {
     backward = measureBackward(entry);
   llvm::DenseSet<Value> seen;
   double work = 0, states = 0, kept = 0;
+  std::vector<double> forward; ///< the work without the backward's
   auto add = [&] {
     row.work.push_back(work);
     row.states.push_back(states);
     row.kept.push_back(kept);
   };
+  forward.push_back(0);
   for (Operation *op : spine) {
     add();
     work += getWork(op) + backward.work.lookup(op);
+    forward.push_back(forward.back() + getWork(op));
     for (Value result : op->getResults())
       kept += backward.kept.contains(result) ? getBytes(result) : 0;
     SmallVector<Value> read(op->getOperands());
@@ -184,6 +193,19 @@ Row Cutter::measure() {
     }
   }
   add();
+  // A chunk of views alone would have no task: they are made where they are
+  // read. Between two ops that compute there is one place, the cheapest.
+  std::vector<Row::Place> places;
+  for (const Row::Place &place : row.places) {
+    double before = forward[place.at];
+    if (before == 0 || before == forward.back())
+      continue;
+    if (places.empty() || forward[places.back().at] != before)
+      places.push_back(place);
+    else if (place.sent < places.back().sent)
+      places.back() = place;
+  }
+  row.places = std::move(places);
   return row;
 }
 
