@@ -10,7 +10,7 @@ from faultfixture import RANKS
 from faultprocess import Deviation, Run
 from faultscene import Missed, plain_account
 
-SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
+SIGNALS = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2]
 
 
 def kill_rank(scene):
@@ -105,7 +105,7 @@ def suspend_run(scene):
 
 
 def interrupt(scene):
-    """SIGTERM, Ctrl-C or SIGHUP: the step at hand is finished and saved, and nothing
+    """SIGTERM, Ctrl-C, SIGHUP or what a scheduler sends: the step at hand is finished and saved, and nothing
     more; the exit code is 128 + its number."""
     run, which, group = scene.train(), scene.draw.choice(SIGNALS), scene.draw.random() < 0.5
     moment = scene.moment(run)

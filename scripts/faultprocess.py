@@ -78,7 +78,7 @@ def shared_memory():
 
 def heed_signals():
     """The schedule may run in the background, where signals are ignored."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(one, signal.SIG_DFL)
 
 

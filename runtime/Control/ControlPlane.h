@@ -13,6 +13,7 @@
 #include "Control/Control.h"
 
 #include <functional>
+#include <optional>
 #include <sys/types.h>
 
 namespace accel::rt {
@@ -69,7 +70,12 @@ public:
 struct RankEnd {
   bool bySignal = false;
   int code = 0; ///< The signal, or the exit code.
+  /// It had used up the CPU time that the system grants a process.
+  bool isOutOfTime = false;
 };
+
+/// Collects a process that this one has forked, if it has ended.
+std::optional<RankEnd> collectRank(pid_t process);
 
 /// The side of the process that starts the ranks and oversees them. Of one
 /// thread; nothing here waits.

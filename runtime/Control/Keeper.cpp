@@ -68,14 +68,13 @@ Status Keeper::startRank(const std::function<int(ControlPlane &)> &life) {
 }
 
 std::optional<RankEnd> Keeper::findEnd() {
-  int status = 0;
-  if (child <= 0 || waitpid(child, &status, WNOHANG) != child)
+  std::optional<RankEnd> end = collectRank(child);
+  if (!end)
     return std::nullopt;
   child = 0;
   shared.kept(rank()).process = 0;
-  childEnd = WIFSIGNALED(status) ? RankEnd{true, WTERMSIG(status)}
-                                 : RankEnd{false, WEXITSTATUS(status)};
-  return childEnd;
+  childEnd = end;
+  return end;
 }
 
 void Keeper::killRank() {
@@ -221,7 +220,7 @@ void Keeper::tellEnd() {
     send(0, header, &shared.counts(rank(), entry), sizeof(Counts));
   }
   Header header{Kind::End};
-  header.number = childEnd->bySignal;
+  header.number = childEnd->bySignal + 2 * childEnd->isOutOfTime;
   header.value = childEnd->code;
   send(0, header);
 }

@@ -33,7 +33,8 @@ void NetworkCenter::take(int64_t from, const std::vector<char> &bytes) {
   bool isHere = keeper.places().machineOf(from) == keeper.places().here();
   if (header.kind == Keeper::Kind::End) {
     ends[static_cast<size_t>(from)] =
-        RankEnd{header.number != 0, static_cast<int>(header.value)};
+        RankEnd{(header.number & 1) != 0, static_cast<int>(header.value),
+                (header.number & 2) != 0};
   } else if (isHere) {
     return; // the rank has written it here itself
   } else if (header.kind == Keeper::Kind::Signs) {

@@ -1,12 +1,15 @@
-// What the process that starts the ranks does with SIGINT, SIGTERM and SIGHUP:
-// it notes them, and decides itself how the run ends.
+// What the process that starts the ranks does with the signals by which users,
+// schedulers and the system ask it to end: it notes them, and decides itself
+// how the run ends.
 
 #ifndef ACCEL_RUNTIME_RUN_INTERRUPTS_H
 #define ACCEL_RUNTIME_RUN_INTERRUPTS_H
 
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
+#include <string>
 #include <unistd.h>
 
 namespace accel::rt {
@@ -40,10 +43,11 @@ public:
       sigaction(kSignals[i], &old[i], nullptr);
   }
   /// In a rank that saves a checkpoint first: a terminal interrupts all of
-  /// them, and the parent alone decides.
+  /// them, and the parent alone decides. It is told of the limit of CPU time,
+  /// which is each process's own.
   void ignore() {
     for (int signal : kSignals)
-      std::signal(signal, SIG_IGN);
+      std::signal(signal, signal == SIGXCPU ? tellParent : SIG_IGN);
   }
   void block(bool blocks) {
     sigset_t set;
@@ -57,13 +61,27 @@ public:
   /// How often the user asked: signals of one burst count once, because
   /// timeout(1), shells that are closed and service managers send two.
   static int count() { return signalsSeen; }
+  /// "SIGTERM".
+  static std::string nameOf(int signal) {
+    const char *name = sigabbrev_np(signal);
+    return name ? std::string("SIG") + name
+                : "signal " + std::to_string(signal);
+  }
 
 private:
-  static constexpr int kCount = 3;
-  static constexpr int kSignals[kCount] = {SIGINT, SIGTERM, SIGHUP};
+  static constexpr int kCount = 7;
+  /// SIGUSR1 and SIGUSR2 are what Slurm's --signal and Grid Engine's -notify
+  /// send before a limit; SIGALRM and SIGXCPU say that one is reached.
+  static constexpr int kSignals[kCount] = {SIGINT,  SIGTERM, SIGHUP, SIGUSR1,
+                                           SIGUSR2, SIGALRM, SIGXCPU};
   static constexpr int64_t kBurstMilliseconds = 500;
 
+  static void tellParent(int signal) { kill(getppid(), signal); }
+
   static void note(int signal) {
+    // The system and each rank repeat it every second.
+    if (signal == SIGXCPU && signalsSeen)
+      return;
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     int64_t now = int64_t(time.tv_sec) * 1000 + time.tv_nsec / 1000000;

@@ -399,9 +399,10 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
   }
   if (int64_t at = control.interruptedAt(); at != RankControl::kNever) {
     result.interruptedBy = Interrupts::received();
-    std::string why = result.interruptedBy ? std::string("interrupted by ") +
-                                                 strsignal(result.interruptedBy)
-                                           : supervisor.untold().message();
+    std::string why =
+        result.interruptedBy
+            ? "interrupted by " + Interrupts::nameOf(result.interruptedBy)
+            : supervisor.untold().message();
     return withLast(Status::error(
         why + " after step " + std::to_string(control.firstStep() + at) +
         " of " + std::to_string(control.firstStep() + repeats)));

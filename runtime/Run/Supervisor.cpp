@@ -97,7 +97,7 @@ Status Supervisor::watch() {
   while (running > 0) {
     // A terminal interrupts the ranks, too: what they say then is no news.
     if (int signal = Interrupts::received())
-      stop(Status::error(std::string("interrupted by ") + strsignal(signal)));
+      stop(Status::error("interrupted by " + Interrupts::nameOf(signal)));
     else if (!untoldStep.ok())
       stop(untoldStep);
     reap();
@@ -233,7 +233,11 @@ void Supervisor::reap() {
                          ": ended by signal " + std::to_string(end->code) +
                          " (" + strsignal(end->code) + ")";
       // A SIGKILL of nobody's is the kernel's.
-      if (end->code == SIGKILL)
+      if (end->isOutOfTime)
+        text +=
+            ", as the kernel does where a process has had the CPU time that "
+            "'ulimit -t' grants it";
+      else if (end->code == SIGKILL)
         text += ", as the kernel does where memory runs out";
       fail(Status::error(text));
     } else if (self.state.load() != RankControl::Failed) {

@@ -222,7 +222,7 @@ def cut(bench):
         expect(code != 0, "exit status 0")
         # mpirun may notice first, and end the run: then it is said why.
         expect(re.search(r"acc-run: error: (rank [23]: machine 'b' has given|interrupted by "
-                         r"Terminated; machine 'b' \(rank 2, 3\) gives) no sign of life", err),
+                         r"SIGTERM; machine 'b' \(rank 2, 3\) gives) no sign of life", err),
                "the error names no machine", err)
 
 

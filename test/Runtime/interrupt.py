@@ -1,6 +1,6 @@
 """interrupt.py SIGNALS COMMAND...: starts a run of JSON lines in a group of its
 own, as a terminal does, and when it has told of a step sends it the SIGNALS,
-joined by commas: INT, TERM and HUP go to the whole group, those joined by + in
+joined by commas: INT, TERM, HUP and the like go to the whole group, those joined by + in
 one burst, and the next ones when the run has answered and a burst is over; STOP
 stops a rank, whose step then never ends; SUSPEND stops all for longer than a
 hang may last, and lets the parent go on first. Says how the run ended."""
@@ -12,10 +12,10 @@ import threading
 import time
 
 
-
 def heed():
     """The tests may run where signals are ignored, as in the background."""
-    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
+                signal.SIGXCPU):
         signal.signal(one, signal.SIG_DFL)
 
 

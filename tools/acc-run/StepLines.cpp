@@ -6,9 +6,20 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <unistd.h>
 
 namespace accel::rt {
+namespace {
+
+/// Whether somebody sees lines that are rewritten. mpirun gives rank 0 a
+/// terminal of its own, wherever what is said there goes.
+bool isOnTerminal() {
+  return isatty(STDOUT_FILENO) && !std::getenv("OMPI_COMM_WORLD_RANK") &&
+         !std::getenv("PMIX_RANK");
+}
+
+} // namespace
 
 std::string exactly(double value, DType dtype) {
   if (!std::isfinite(value))
@@ -20,7 +31,7 @@ std::string exactly(double value, DType dtype) {
 }
 
 StepLines::StepLines(bool json)
-    : json(json), terminal(!json && isatty(STDOUT_FILENO)) {}
+    : json(json), terminal(!json && isOnTerminal()) {}
 
 Status StepLines::add(const StepResult &step) {
   if (json) {

@@ -1,6 +1,7 @@
 // The lines of training steps: JSON, one for each; or text for people, which on
-// a terminal rewrites itself for each step, and elsewhere comes once a second
-// and for the first and the last step, so that a log stays readable.
+// a terminal rewrites itself for each step, and elsewhere, under mpirun always,
+// comes once a second and for the first and the last step, so that a log stays
+// readable.
 
 #ifndef ACCEL_TOOLS_ACC_RUN_STEPLINES_H
 #define ACCEL_TOOLS_ACC_RUN_STEPLINES_H

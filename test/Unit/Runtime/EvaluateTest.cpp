@@ -165,7 +165,7 @@ TEST_F(EvaluateData, GivesUpWhereTheRunIsToEnd) {
         raise(SIGTERM);
       return Status();
     };
-    EXPECT_EQ(run(), "interrupted by Terminated after step 2 of " +
+    EXPECT_EQ(run(), "interrupted by SIGTERM after step 2 of " +
                          std::to_string(count) + "; the last checkpoint is '" +
                          options.checkpoint + "/step-00000002'");
     EXPECT_EQ(result.interruptedBy, SIGTERM);

@@ -184,7 +184,7 @@ TEST_F(Supervise, AnInterruptWaitsForNoCheckpointWhileLoading) {
   start();
   kill(launcher, SIGTERM);
   EXPECT_THAT(wait(20),
-              HasSubstr("interrupted by Terminated; no checkpoint was saved"));
+              HasSubstr("interrupted by SIGTERM; no checkpoint was saved"));
   expectNoRanks();
 }
 
@@ -296,7 +296,7 @@ TEST_F(Supervise, WaitsNotForEverForARankThatDoesNotEnd) {
   ASSERT_EQ(ptrace(PTRACE_SEIZE, ranks[1], nullptr, nullptr), 0);
   kill(launcher, SIGTERM);
   EXPECT_THAT(wait(30),
-              HasSubstr("interrupted by Terminated; rank 1 (process " +
+              HasSubstr("interrupted by SIGTERM; rank 1 (process " +
                         std::to_string(ranks[1]) + ", traced by process " +
                         std::to_string(getpid()) + ") did not end by SIGKILL"));
   waitpid(ranks[1], nullptr, __WALL);
