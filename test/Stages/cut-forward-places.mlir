@@ -13,8 +13,9 @@ module attributes {accel.phase = "nn"} {
   // CHECK: nn.matmul
   func.func @main(%x: tensor<8x8xf32> {nn.input = "x"}, %w: tensor<8x8xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
     %a = nn.matmul %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-    %v = nn.slice %a starts [7, 0] sizes [8, 8] steps [-1, 1] : (tensor<8x8xf32>) -> tensor<8x8xf32>
-    %u = nn.transpose %v [1, 0] : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    %v = nn.reshape %a : (tensor<8x8xf32>) -> tensor<4x16xf32>
+    %t = nn.transpose %v [1, 0] : (tensor<4x16xf32>) -> tensor<16x4xf32>
+    %u = nn.reshape %t : (tensor<16x4xf32>) -> tensor<8x8xf32>
     %dead = nn.matmul %u, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
     %deader = nn.matmul %dead, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
     %b = nn.matmul %u, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
