@@ -18,6 +18,9 @@ static constexpr Reason kReasons[] = {
      "needs its sum over all micro-batches before the backward can begin, of "
      "what another chunk makes",
      "a loss that is no sum over samples is none over micro-batches", true},
+    {"sums of sums of all micro-batches",
+     "needs a sum over all micro-batches of what itself needs such a sum",
+     "a loss that is no sum over samples is none over micro-batches", true},
     {"keys do not divide",
      "^dist-exchange-heads: dimension 2 of size [0-9]+ cannot be split",
      "ranks along sp have as many keys each, which may be more than positions",
