@@ -46,10 +46,20 @@ Error Resolver::claimMeshFlag() {
     if (sizes.count(name.str()) || is_contained(kModelAxes, name))
       sizes.try_emplace(name.str(), 1).first->second *= size;
   }
-  ledger.claim("num_processes", std::to_string(all), origin);
-  for (auto &[name, size] : sizes)
+  sizes["num_processes"] = all;
+  Error errors = Error::success();
+  for (auto &[name, size] : sizes) {
+    // The mesh is taken as it is written: nothing beats a part of it.
+    const std::string *set = ledger.findSet(name);
+    if (set && !sameValue(*set, std::to_string(size)))
+      errors = joinErrors(std::move(errors),
+                          failAt(Place{}, "'" + name + "' is " + *set +
+                                              " by --set, but " + Twine(size) +
+                                              " by '--mesh " + request.mesh +
+                                              "': say one of the two"));
     ledger.claim(name, std::to_string(size), origin);
-  return Error::success();
+  }
+  return errors;
 }
 
 void Resolver::derive(StringRef name, int64_t value, const Twine &why) {
