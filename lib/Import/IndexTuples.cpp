@@ -112,3 +112,28 @@ std::optional<Repeats> accel::import::findRepeats(DenseElementsAttr known,
       return std::nullopt;
   return Repeats{static_cast<int64_t>(indices.size()) / round, each};
 }
+
+/// Larger groups nobody means, nor so many of one.
+static constexpr int64_t kLargestGroup = 64;
+
+std::optional<Groups> accel::import::findGroups(ArrayRef<int64_t> indices,
+                                                int64_t size) {
+  int64_t count = indices.size();
+  for (int64_t group = 2; group <= std::min(size / 2, kLargestGroup); ++group) {
+    int64_t groups = size / group;
+    if (size % group != 0 || count == 0 || count % groups != 0 ||
+        count / groups > group)
+      continue;
+    ArrayRef<int64_t> picked = indices.take_front(count / groups);
+    if (llvm::all_of(llvm::enumerate(indices), [&](auto each) {
+          int64_t place = picked[each.index() % picked.size()];
+          return place >= 0 && place < group &&
+                 each.value() ==
+                     static_cast<int64_t>(each.index() / picked.size()) *
+                             group +
+                         place;
+        }))
+      return Groups{group, SmallVector<int64_t>(picked)};
+  }
+  return std::nullopt;
+}

@@ -34,6 +34,17 @@ struct Repeats {
 /// not that, or name each place once.
 std::optional<Repeats> findRepeats(mlir::DenseElementsAttr known, int64_t size);
 
+/// Indices of a dimension that go through it by groups of `size`: of each the
+/// places `picked`, in this order.
+struct Groups {
+  int64_t size;
+  llvm::SmallVector<int64_t> picked;
+};
+
+/// What indices say of a dimension of `size`, by the least groups; nothing
+/// where there is one group, or none that are small.
+std::optional<Groups> findGroups(llvm::ArrayRef<int64_t> indices, int64_t size);
+
 } // namespace accel::import
 
 #endif // ACCEL_LIB_IMPORT_INDEXTUPLES_H

@@ -24,6 +24,33 @@ static bool hasIndices(Importer &n) {
   return false;
 }
 
+/// Rows that are picked group by group (`r[torch.arange(0, n, 2)]`, neighbours
+/// swapped) as a view, of which some are picked, as of slices by steps: it can
+/// be split between groups. Null if they are not.
+static Value importGroups(Importer &n, Value table, int64_t dim,
+                          DenseElementsAttr known,
+                          ArrayRef<int64_t> indicesShape) {
+  ArrayRef<int64_t> shape = Importer::shape(table);
+  bool isOfFeatures = dim > 0 && dim + 1 == Importer::rank(table);
+  std::optional<Groups> groups =
+      known && !isOfFeatures && !Importer::constantOf(table)
+          ? findGroups(integerElements(known), shape[dim])
+          : std::nullopt;
+  if (!groups)
+    return nullptr;
+  SmallVector<int64_t> apart(shape.take_front(dim)), whole(apart);
+  apart.append({shape[dim] / groups->size, groups->size});
+  llvm::append_range(whole, indicesShape);
+  for (auto *list : {&apart, &whole})
+    llvm::append_range(*list, shape.drop_front(dim + 1));
+  Value all = n.reshape(table, apart);
+  SmallVector<Value> picked;
+  for (int64_t place : groups->picked)
+    picked.push_back(n.slice(all, dim + 1, place, 1));
+  return n.reshape(picked.size() == 1 ? picked[0] : n.concat(picked, dim + 1),
+                   whole);
+}
+
 /// What exporters make of repeat_interleave and of tiles, as a broadcast: which
 /// rows it gives does not depend on where they are, so that it can be sharded
 /// and split over micro-batches. Null if it is not that.
@@ -33,7 +60,7 @@ static Value importRepeats(Importer &n, Value table, int64_t dim,
   ArrayRef<int64_t> shape = Importer::shape(table);
   std::optional<Repeats> repeats = findRepeats(known, shape[dim]);
   if (!repeats || Importer::constantOf(table))
-    return nullptr;
+    return importGroups(n, table, dim, known, indicesShape);
   SmallVector<int64_t> before(shape.take_front(dim)),
       behind(shape.drop_front(dim + 1)), narrow(before), wide(before),
       whole(before);

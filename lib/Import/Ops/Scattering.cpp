@@ -79,30 +79,17 @@ static Value writeBox(Importer &n, Value table, Value updates, const Box &box) {
   return n.reshape(updates, shape);
 }
 
-/// How far apart places are that are every n-th of `size`, all of them and from
-/// the first n on; 1 if they are not.
-static int64_t findStep(ArrayRef<int64_t> places, int64_t size) {
-  int64_t count = places.size();
-  if (count < 2 || size % count != 0)
-    return 1;
-  int64_t step = size / count;
-  for (auto [number, place] : llvm::enumerate(places))
-    if (place != places[0] + static_cast<int64_t>(number) * step)
-      return 1;
-  return places[0] < step ? step : 1;
-}
-
 /// The table with the updates where `places` in its first dimensions, `length`
 /// of them, are a box; null if they are not.
 static Value writeKnown(Importer &n, ArrayRef<int64_t> places, size_t length) {
   ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
   // Every n-th line is a box of groups of n (`y[0::2] = x`), as it is read.
-  if (int64_t step = length == 1 ? findStep(places, shape[0]) : 1; step > 1) {
-    int64_t groups = places.size();
-    SmallVector<int64_t> apart{groups, step};
+  auto groups = length == 1 ? findGroups(places, shape[0]) : std::nullopt;
+  if (groups && groups->picked.size() == 1) {
+    SmallVector<int64_t> apart{shape[0] / groups->size, groups->size};
     llvm::append_range(apart, shape.drop_front());
     Box lines{SmallVector<int64_t>(apart.size(), 0), apart};
-    lines.starts[1] = places[0];
+    lines.starts[1] = groups->picked[0];
     lines.sizes[1] = 1;
     Value written = writeBox(n, n.reshape(n.operand(0), apart),
                              n.reshape(n.operand(2), lines.sizes), lines);
