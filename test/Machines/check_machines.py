@@ -283,6 +283,19 @@ def resume(bench):
 
 
 @check
+def notice(bench):
+    """SIGUSR1 to mpirun, which passes it on and kills nobody."""
+    folder = f"{bench.folder}/noticed"
+    with Machines(2) as machines:
+        process = started(bench, machines, {"a": 2, "b": 2}, "--checkpoint", folder)
+        os.kill(processes(machines, "a", "mpirun")[0], signal.SIGUSR1)
+        _, code, err = ended(machines, process, "ab", 20)
+        expect(code == 128 + signal.SIGUSR1 and "interrupted by SIGUSR1 after step" in err and
+               "the last checkpoint is" in err, f"exit status {code}", err)
+        expect(any(name.startswith("step-") for name in os.listdir(folder)), "nothing is saved")
+
+
+@check
 def differences(bench):
     """Another executable, and too few processes."""
     here = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
