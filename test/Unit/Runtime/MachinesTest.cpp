@@ -1,9 +1,12 @@
-// What processes learn of each other's machines when they come together.
+// What processes learn of each other's machines when they come together, and
+// how their ranks reach each other.
 
-#include "Network/Machines.h"
 #include "Conformance/SocketNetwork.h"
+#include "Network/Lanes.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -52,6 +55,78 @@ TEST(Machines, CoresAreThoseThatAnyRankOfTheMachineMayUse) {
 
 TEST(Machines, APlaceSaysWhichCoresItsProcessMayUse) {
   EXPECT_GE(countCores(placeOfThisProcess().cores), 1);
+}
+
+/// What a process of a run of three, of which 1 is on another machine, does
+/// with its lanes: 0, all is well.
+int useLanes(std::unique_ptr<Network> network, const std::string &networks) {
+  setenv("OMPI_MCA_btl_tcp_if_include", networks.c_str(), 1);
+  setenv("ACCEL_MESSAGES", "sockets", 1);
+  int64_t self = network->rank();
+  std::string host = self == 1 ? "b" : "a", why;
+  std::unique_ptr<Machines> machines;
+  std::unique_ptr<Lanes> lanes;
+  if (!Machines::join(std::move(network), {host, host, ""}, machines).ok() ||
+      !Lanes::join(*machines, lanes, why).ok())
+    return 1;
+  if (!lanes)
+    return why == "machine 'b' has no address of IPv4 that may be used" ? 2 : 3;
+  std::vector<int64_t> peers =
+      self == 1 ? std::vector<int64_t>{0, 2} : std::vector<int64_t>{1};
+  if (!lanes->serve(2).ok())
+    return 4;
+  for (int64_t peer : peers)
+    for (uint32_t number : {0, 1})
+      for (bool sends : {false, true})
+        lanes->want(sends, peer, number);
+  int looks = 0;
+  Status status = lanes->stand([&] {
+    return ++looks < 1000 ? Status() : Status::error("they do not stand");
+  });
+  if (!status.ok())
+    return 5;
+  for (int64_t peer : peers)
+    for (uint32_t number : {0, 1}) {
+      int64_t said[] = {self, number};
+      if (send(lanes->socketOf(true, peer, number), said, sizeof said, 0) !=
+          sizeof said)
+        return 6;
+    }
+  for (int64_t peer : peers)
+    for (uint32_t number : {0, 1}) {
+      int64_t heard[2] = {};
+      if (recv(lanes->socketOf(false, peer, number), heard, sizeof heard,
+               MSG_WAITALL) != sizeof heard ||
+          heard[0] != peer || heard[1] != number)
+        return 7;
+    }
+  return machines->agree(Status()).ok() ? 0 : 8; // nobody goes before all have
+}
+
+std::vector<int> lanesOf(const std::string &networks) {
+  conformance::SocketMesh mesh;
+  EXPECT_TRUE(conformance::SocketMesh::create(3, mesh).ok());
+  std::vector<pid_t> all;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    all.push_back(fork());
+    if (all.back() == 0)
+      _exit(useLanes(mesh.join(rank), rank == 1 ? networks : "lo"));
+  }
+  std::vector<int> codes;
+  for (pid_t process : all) {
+    int status = 0;
+    waitpid(process, &status, 0);
+    codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 99);
+  }
+  return codes;
+}
+
+TEST(Machines, RanksOfDifferentOnesHaveLanesBothWays) {
+  EXPECT_EQ(lanesOf("lo"), (std::vector<int>{0, 0, 0}));
+}
+
+TEST(Machines, WithoutANetworkThatMayBeUsedThereAreNoLanes) {
+  EXPECT_EQ(lanesOf("none0"), (std::vector<int>{2, 2, 2}));
 }
 
 } // namespace

@@ -127,7 +127,13 @@ protected:
       for (const std::vector<std::string> &machines : patterns) {
         setenv("ACCEL_MESSAGES", way, 1);
         std::filesystem::remove_all(folder / "out");
+        std::string told;
+        options.progress = [&](const std::string &line) { told += line; };
         ASSERT_EQ(runOn(machines), "");
+        options.progress = nullptr;
+        EXPECT_THAT(told,
+                    HasSubstr(way[0] == 's' ? "they go from rank to rank by TCP"
+                                            : "they go by MPI"));
         std::string names = way;
         for (const std::string &machine : machines)
           names += " " + machine;
