@@ -77,6 +77,8 @@ private:
   Outcome tryMutants(mlir::ModuleOp logical, mlir::ModuleOp local,
                      mlir::ModuleOp plan);
   bool changeProgram(mlir::ModuleOp local);
+  /// What import has found unread is in no layout's outputs: its gradient is 0.
+  void forgetUnread();
   /// How far one rank's own results move when its inputs do by next to nothing.
   double getMoved();
 

@@ -44,10 +44,12 @@ Value GraphBuilder::addArgument(unsigned place, Type type, StringRef attribute,
   return entry.getArgument(place);
 }
 
-Value GraphBuilder::input(StringRef stem, ArrayRef<int64_t> shape,
-                          Type element) {
+Value GraphBuilder::input(StringRef stem, ArrayRef<int64_t> shape, Type element,
+                          StringRef batchDim) {
   StringAttr name =
       b.getStringAttr(stem + (numInputs ? Twine(numInputs) : Twine()));
+  if (!batchDim.empty())
+    batchDims.push_back((name.getValue() + "=" + batchDim).str());
   return addArgument(numInputs++, RankedTensorType::get(shape, element),
                      nn::kInputAttr, name, NameLoc::get(name));
 }

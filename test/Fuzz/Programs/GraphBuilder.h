@@ -8,6 +8,9 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <string>
+#include <vector>
+
 namespace accel::fuzz {
 
 using mlir::Value;
@@ -30,8 +33,9 @@ public:
   mlir::Type f64() { return b.getF64Type(); }
   mlir::Type i64() { return b.getI64Type(); }
 
+  /// The batch is the first dimension, or as `batchDim` says ("1", "none").
   Value input(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,
-              mlir::Type element);
+              mlir::Type element, llvm::StringRef batchDim = "");
   /// A trained state: random numbers around `middle`.
   Value parameter(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,
                   double spread = 0.5, double middle = 0);
@@ -96,6 +100,7 @@ public:
   static Shape join(llvm::ArrayRef<int64_t> x, llvm::ArrayRef<int64_t> y);
 
   Random &random;
+  std::vector<std::string> batchDims; ///< as `--batch-dim` takes them
 
 private:
   Value state(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,

@@ -55,6 +55,8 @@ std::string Layout::getFlags() const {
 
 std::string Update::getFlags() const {
   std::string text = "--optimizer " + optimizer;
+  for (const std::string &dim : batchDims)
+    append(text, "--batch-dim " + dim);
   for (const std::string &setting : settings)
     append(text, "--set " + setting);
   return text;
@@ -156,6 +158,7 @@ Layout fuzz::makeLayout(Random &random, Sizes sizes) {
 llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
                                      Layout &layout) {
   update.settings.clear();
+  update.batchDims.clear();
   layout = Layout();
   llvm::SmallVector<StringRef> words;
   llvm::SplitString(text, words);
@@ -176,6 +179,8 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
         return llvm::failure();
     } else if (flag == "--schedule") {
       layout.schedule = value.str();
+    } else if (flag == "--batch-dim") {
+      update.batchDims.push_back(value.str());
     } else if (flag == "--optimizer") {
       update.optimizer = value.str();
     } else if (flag == "--set") {

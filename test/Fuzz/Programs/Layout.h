@@ -42,10 +42,12 @@ struct Sizes {
 /// sizes do not fit.
 Layout makeLayout(Random &random, Sizes sizes);
 
-/// A step's optimizer, by flags.
+/// What a program says in all layouts, by flags: the step's optimizer, and
+/// where the batch is in its inputs.
 struct Update {
   std::string optimizer = "sgd";
   std::vector<std::string> settings = {"optimizer.lr=1"};
+  std::vector<std::string> batchDims;
 
   std::string getFlags() const;
 };

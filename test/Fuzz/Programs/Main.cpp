@@ -4,6 +4,8 @@
 #include "OnnxForm.h"
 #include "Shrink.h"
 #include "Trial.h"
+#include "dialects/Interfaces/Differentiable.h"
+#include "dialects/NN/NN.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -65,6 +67,10 @@ cl::opt<std::string> onnxFile("write-onnx", cl::value_desc("file.onnx"),
                               cl::desc("Beside --check: write the program as "
                                        "the model that it is tried as"),
                               cl::cat(category));
+cl::opt<bool> coverage("coverage",
+                       cl::desc("Count in how many programs each op that has a "
+                                "gradient stands, and try none"),
+                       cl::cat(category));
 cl::opt<int64_t> printed("print", cl::init(-1), cl::value_desc("number"),
                          cl::desc("Print this program and its layouts"),
                          cl::cat(category));
@@ -242,6 +248,35 @@ int checkFile() {
   return failed;
 }
 
+/// Fails unless every op that has a gradient, and stands in forward programs,
+/// is in some program.
+int countOps() {
+  auto context = makeContext();
+  std::map<std::string, unsigned> counts;
+  for (RegisteredOperationName name : context->getRegisteredOperations())
+    // A cut is what pipelines put in.
+    if (name.getDialectNamespace() == nn::NNDialect::getDialectNamespace() &&
+        name.hasInterface<DifferentiableOpInterface>() &&
+        name.getStringRef() != nn::CutOp::getOperationName())
+      counts[name.getStringRef().str()];
+  for (uint64_t number = first; number < first + programs; ++number) {
+    Program program = makeProgram(context.get(), seed, number);
+    std::set<std::string> ops;
+    program.module.get()->walk(
+        [&](Operation *op) { ops.insert(op->getName().getStringRef().str()); });
+    for (const std::string &op : ops)
+      if (auto it = counts.find(op); it != counts.end())
+        ++it->second;
+    counts["written as ONNX"] += program.viaOnnx;
+  }
+  unsigned missing = 0;
+  for (auto &[name, count] : counts) {
+    llvm::outs() << llvm::formatv("{0,6} {1}\n", count, name);
+    missing += count == 0;
+  }
+  return missing != 0;
+}
+
 void printProgram() {
   auto context = makeContext();
   Program program = makeProgram(context.get(), seed, printed);
@@ -259,6 +294,8 @@ int main(int argc, char **argv) {
       "layouts, held against one rank\n");
   if (!check.empty())
     return checkFile();
+  if (coverage)
+    return countOps();
   if (printed >= 0) {
     printProgram();
     return 0;
@@ -307,7 +344,8 @@ int main(int argc, char **argv) {
           .count();
   std::set<std::string> signatures;
   for (const Result &failure : failures)
-    writeFinding(failure, numFindings, signatures);
+    if (failure.outcome.where != "generation") // there is no program
+      writeFinding(failure, numFindings, signatures);
   llvm::outs() << llvm::formatv(
       "seed {0}: {1} programs from {2} on, {3} layouts tried, {4:f1} s "
       "({5:f1} ms each), the longest {6:f2} s (program {7})\n\n",

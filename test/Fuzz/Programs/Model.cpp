@@ -172,7 +172,11 @@ Value Model::newRows(ArrayRef<int64_t> shape) {
 
 Value Model::embed() {
   switch (random.below(5)) {
-  case 0: // features
+  case 0: // features, seldom with the sequence first
+    if (random.chance(20))
+      return b.transpose(
+          b.input("x", {length, rows, width}, b.f64(), /*batchDim=*/"1"),
+          {1, 0, 2});
     return b.input("x", {rows, length, width}, b.f64());
   case 1:
     return linear(b.input("x", {rows, length, width}, b.f64()), width, true);
@@ -180,11 +184,16 @@ Value Model::embed() {
     Value x = b.gather(table(), ids(), 0, random.chance(15) ? 1 : -1);
     if (random.chance(60)) {
       Value places = b.parameter("places", {length, width});
-      if (random.chance(30)) // by position, as exporters write it
-        places = b.gather(places,
-                          random.chance(50) ? b.iota({length}, 0)
-                                            : b.iota({1, length}, 1),
-                          0);
+      if (random.chance(30)) { // by position, as exporters write it
+        Value position;
+        if (random.chance(20)) // or as the data says, for all samples alike
+          position = b.input("positions", {length}, b.i64(), "none");
+        else if (random.chance(50))
+          position = b.iota({length}, 0);
+        else
+          position = b.iota({1, length}, 1);
+        places = b.gather(places, position, 0);
+      }
       x = b.add(x, places);
     }
     return x;

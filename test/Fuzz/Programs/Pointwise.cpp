@@ -62,7 +62,7 @@ static Value apply(Model &m, Value x) {
 }
 
 static Value makeFunctions(Model &m, Value x) {
-  int64_t count = m.random.between(1, 3);
+  int64_t count = m.random.between(1, 4);
   for (int64_t number = 0; number < count; ++number)
     x = apply(m, x);
   return x;
@@ -144,7 +144,7 @@ static Value makeResidual(Model &m, Value x) {
 }
 
 void fuzz::addPointwise(SmallVectorImpl<Layer> &layers) {
-  layers.append({{"functions", 6, false, makeFunctions},
+  layers.append({{"functions", 9, false, makeFunctions},
                  {"affine", 4, false, makeAffine},
                  {"norm", 5, false, makeNorm},
                  {"rms norm", 2, false, makeRmsNorm},

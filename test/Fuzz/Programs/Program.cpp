@@ -33,6 +33,7 @@ Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
   Model model(builder, program.keepsRows);
   program.module = model.build();
   program.update = makeUpdate(random);
+  program.update.batchDims = builder.batchDims;
   program.sizes = {model.rows, model.length};
   program.viaOnnx = random.chance(30) && !writeOnnx(*program.module).empty();
   return program;

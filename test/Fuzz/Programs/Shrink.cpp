@@ -131,10 +131,13 @@ private:
   }
 
   bool simplifyUpdate() {
-    if (!attempts || program.update.getFlags() == Update().getFlags())
+    if (!attempts)
       return false;
     Program simpler = program.clone();
     simpler.update = Update();
+    simpler.update.batchDims = program.update.batchDims;
+    if (program.update.getFlags() == simpler.update.getFlags())
+      return false;
     return keep(std::move(simpler));
   }
 

@@ -37,7 +37,7 @@ private:
   Value step() {
     int64_t dim = pickDim();
     if (dim < 0)
-      return b.mul(b.unsqueeze(value, 1), 1.5);
+      return b.mul(b.unsqueeze(value, rank()), 1.5);
     int64_t size = shape()[dim], last = rank() - 1;
     switch (m.random.below(19)) {
     case 0:
