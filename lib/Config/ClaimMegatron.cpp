@@ -5,6 +5,8 @@
 
 #include "llvm/ADT/StringSwitch.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
@@ -68,6 +70,8 @@ public:
   Error schedule();
 
 private:
+  /// What `--lr-warmup-fraction` of so many steps says.
+  Error claimFraction(const Setting &fraction, const Setting *length);
   void claimOr(StringRef name, StringRef argument, StringRef fallback) {
     if (const Setting *said = file.get(argument))
       ledger.claim(name, *said);
@@ -120,7 +124,7 @@ void Claims::update() {
   bool sgd = set ? *set == "sgd" : type && type->value == "sgd";
   if (type)
     ledger.claim("optimizer.type", *type,
-                 type->value == "sgd" ? "sgd" : "adamw");
+                 type->value == "adam" ? "adamw" : type->value);
   else
     ledger.suggest("optimizer.type", "adamw", Kind::Default,
                    "adam, which is Megatron-LM's");
@@ -143,6 +147,33 @@ void Claims::update() {
     ledger.claim("optimizer.betas", first ? *first : *second, betas);
 }
 
+Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
+  if (const Setting *steps = file.get("--lr-warmup-iters"))
+    if (steps->value != "0")
+      return failAt(fraction.place,
+                    "'--lr-warmup-fraction' cannot stand beside "
+                    "'--lr-warmup-iters'");
+  if (!length)
+    return failAt(fraction.place, "expected '--train-iters' or "
+                                  "'--lr-decay-iters' with "
+                                  "'--lr-warmup-fraction'");
+  double part = 0, whole = 0;
+  (void)StringRef(fraction.value).getAsDouble(part);
+  (void)StringRef(length->value).getAsDouble(whole);
+  double steps = std::round(part * whole);
+  if (part > 1 || std::abs(part * whole - steps) > 1e-9 * whole)
+    return failAt(fraction.place, "expected a part of the " + length->value +
+                                      " of '" + length->path +
+                                      "' that is a whole number of steps as "
+                                      "'--lr-warmup-fraction', found " +
+                                      fraction.value +
+                                      ": say --lr-warmup-iters");
+  if (steps > 0)
+    ledger.claim("scheduler.warmup_steps", fraction,
+                 std::to_string(int64_t(steps)));
+  return Error::success();
+}
+
 Error Claims::schedule() {
   const Setting *style = file.get("--lr-decay-style");
   const Setting *length = file.get("--lr-decay-iters");
@@ -150,10 +181,12 @@ Error Claims::schedule() {
     length = file.get("--train-iters");
   const Setting *warmup = file.get("--lr-warmup-iters");
   const Setting *least = file.get("--min-lr");
-  const Setting *any = style    ? style
-                       : length ? length
-                       : warmup ? warmup
-                                : least;
+  const Setting *fraction = file.get("--lr-warmup-fraction");
+  const Setting *any = style      ? style
+                       : length   ? length
+                       : warmup   ? warmup
+                       : fraction ? fraction
+                                  : least;
   if (!any)
     return Error::success(); // nothing is said of the rate's course
   const std::string *set = ledger.findSet("scheduler.type");
@@ -172,9 +205,12 @@ Error Claims::schedule() {
     ledger.claim("scheduler.type", *any, "linear");
   if (!constant && length)
     ledger.claim("scheduler.total_steps", *length);
-  bool rises = warmup && warmup->value != "0";
-  if (rises)
+  if (fraction)
+    if (Error error = claimFraction(*fraction, length))
+      return error;
+  if (warmup && warmup->value != "0")
     ledger.claim("scheduler.warmup_steps", *warmup);
+  bool rises = ledger.isClaimed("scheduler.warmup_steps");
   for (Setting &setting : file.settings) {
     if (setting.path == "--min-lr" && constant)
       setting.idle = "the rate is constant";

@@ -33,7 +33,8 @@ static constexpr Key kKeys[] = {
     done("--cp-comm-type", "p2p,a2a,allgather,a2a+p2p|list", "p2p",
          "cp.strategy: allgather, or (p2p) ring; a2a: heads are exchanged for "
          "positions, over axis sp")
-        .only("p2p|allgather|a2a"),
+        .only("p2p|allgather|a2a")
+        .orSet("cp.strategy"),
     done("--sequence-parallel", "switch", "false",
          "sequence_parallelism, which is over tp")
         .sets("sequence_parallelism")
@@ -135,8 +136,9 @@ static constexpr Key kKeys[] = {
     later("--lr-warmup-samples", "int>=0", "0",
           "a length in samples: say --lr-warmup-iters")
         .unless("0"),
-    later("--lr-warmup-fraction", "number>=0", "null",
-          "a part of the whole: say --lr-warmup-iters"),
+    done("--lr-warmup-fraction", "number>=0", "null",
+         "scheduler.warmup_steps: that part of --lr-decay-iters, in whole "
+         "steps"),
     done("--lr-warmup-init", "number>=0", "0",
          "scheduler.warmup_min_lr: the rate that the warmup begins at"),
     later("--weight-decay-incr-style", "constant,linear,cosine", "constant",

@@ -53,7 +53,7 @@ unsupported = {message.split(":")[0].strip("'") for message in refused}
 read = run([line for line in lines if line.split()[0] not in unsupported
             and line.split()[0] not in (  # they contradict each other, or need others
                 "--sequence-parallel", "--lr-decay-iters", "--min-lr", "--lr-decay-style",
-                "--lr-warmup-init", "--lr-warmup-iters",
+                "--lr-warmup-init", "--lr-warmup-iters", "--lr-warmup-fraction",
                 "--num-layers-per-virtual-pipeline-stage", "--num-virtual-stages-per-pipeline-rank", "--decoder-seq-length")])
 if read.returncode:
     report(read.stderr)
