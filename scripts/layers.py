@@ -169,7 +169,7 @@ class Layer:
         together, with what they are of; those of other places are counted."""
         left = {}
         for number, row in enumerate(self.collectives):
-            left.setdefault((row["task"] == "forward", row["node"]), []).append(number)
+            left.setdefault((row["task_kind"] == "forward", row["node"]), []).append(number)
         for forward, rows in ((True, self.forward), (False, self.backward)):
             # An exchange has its own row, unless it is of an op itself.
             for row in sorted(rows, key=lambda row: row.label is not None):
@@ -180,7 +180,7 @@ class Layer:
             state = node.removeprefix("gradient of ")
             for number in numbers:
                 row = self.collectives[number]
-                kind = row["task"], row["kind"], row["axes"], row["count"]
+                kind = row["task_kind"], row["kind"], row["axes"], row["count"]
                 if state in self.own:
                     of = self.weights if state == node else self.gradients
                     of.setdefault(kind, []).append(number)

@@ -104,11 +104,13 @@ Value Reverse::getGradient(Value value) {
       others.push_back(joined);
       list = others;
     }
+    // For the node that made the value. Where a gradient goes through to what
+    // a node reads, as along a residual stream, the terms' own locations have
+    // those of all layers behind it.
+    Location location = autodiff::gradientLoc(value);
     Value sum = list.front();
     for (Value term : ArrayRef(list).drop_front())
-      sum = nn::AddOp::create(
-          builder, builder.getFusedLoc({sum.getLoc(), term.getLoc()}), sum,
-          term);
+      sum = nn::AddOp::create(builder, location, sum, term);
     list = {sum};
   }
   return list.front();

@@ -19,11 +19,18 @@ Value NNBuilder::splat(RankedTensorType type, double value) const {
                                 DenseElementsAttr::get(type, element));
 }
 
-Location autodiff::gradientLoc(Operation *op) {
-  MLIRContext *context = op->getContext();
+static Location gradientLoc(Location location) {
+  MLIRContext *context = location.getContext();
   return FusedLoc::get(
-      context,
-      {op->getLoc(), NameLoc::get(StringAttr::get(context, "gradient"))});
+      context, {location, NameLoc::get(StringAttr::get(context, "gradient"))});
+}
+
+Location autodiff::gradientLoc(Operation *op) {
+  return ::gradientLoc(op->getLoc());
+}
+
+Location autodiff::gradientLoc(Value value) {
+  return ::gradientLoc(value.getLoc());
 }
 
 Value NNBuilder::iota(ArrayRef<int64_t> shape, int64_t dim) const {

@@ -12,6 +12,8 @@ namespace accel::autodiff {
 
 /// The location of what is built for the gradient of `op`: its own, marked.
 mlir::Location gradientLoc(mlir::Operation *op);
+/// Of a value: of the op that makes it, or of the argument.
+mlir::Location gradientLoc(mlir::Value value);
 
 /// Builds at `builder`, every op at `loc`. Operands are of one type; a scalar
 /// is a tensor of rank 0.

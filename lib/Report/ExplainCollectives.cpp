@@ -15,16 +15,19 @@ using namespace accel;
 namespace {
 /// One collective of a task.
 struct Row {
-  std::string task, kind, axes, dtype, node, pass;
+  std::string task, taskKind, kind, axes, dtype, node, pass;
   int64_t ranks = 1, bytes = 0, count = 1;
   std::vector<std::string> reasons; ///< one for each axis
 };
 } // namespace
 
-static Row describe(dist::CollectiveOpInterface op, StringRef task,
+static Row describe(dist::CollectiveOpInterface op, func::FuncOp task,
                     int64_t count) {
   Row row;
-  row.task = task.str();
+  row.task = task.getSymName().str();
+  // A task may have another name: those of chunks and other entries are taken.
+  if (auto what = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr))
+    row.taskKind = dist::stringifyTaskKind(what.getKind()).str();
   row.count = count;
   row.kind = op->getName().stripDialect().str();
   auto type = cast<RankedTensorType>(op->getOperand(0).getType());
@@ -63,11 +66,11 @@ static std::vector<Row> collect(ModuleOp module, dist::ScheduleOp schedule) {
         run.getTrips();
   });
   for (auto &[task, count] : runs)
-    func::FuncOp(task).walk([&, &task = task,
-                             &count = count](dist::CollectiveOpInterface op) {
-      if (op.communicates() && op->getNumOperands() > 0)
-        rows.push_back(describe(op, func::FuncOp(task).getSymName(), count));
-    });
+    func::FuncOp(task).walk(
+        [&, &task = task, &count = count](dist::CollectiveOpInterface op) {
+          if (op.communicates() && op->getNumOperands() > 0)
+            rows.push_back(describe(op, task, count));
+        });
   return rows;
 }
 
@@ -98,6 +101,7 @@ printJson(ArrayRef<std::pair<std::string, std::vector<Row>>> entries,
         out.object([&, &entry = entry] {
           out.attribute("entry", entry);
           out.attribute("task", row.task);
+          out.attribute("task_kind", row.taskKind);
           out.attribute("kind", row.kind);
           out.attribute("axes", row.axes);
           out.attribute("ranks", row.ranks);
