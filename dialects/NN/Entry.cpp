@@ -27,6 +27,34 @@ SmallVector<func::FuncOp> nn::getEntries(ModuleOp module) {
       [](func::FuncOp function) { return function->hasAttr(kEntryAttr); });
 }
 
+FailureOr<SmallVector<func::FuncOp>> nn::requireEntries(ModuleOp module) {
+  SmallVector<func::FuncOp> entries = getEntries(module);
+  for (func::FuncOp entry : entries)
+    if (entry.isExternal())
+      return entry.emitError()
+             << "expected an entry with a body, found a declaration: phase "
+                "'local' has dealt it out to tasks";
+  return entries;
+}
+
+LogicalResult nn::requireTypes(func::FuncOp function, bool placed) {
+  auto check = [&](Location location, TypeRange types) -> LogicalResult {
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && bool(tensor.getEncoding()) != placed)
+        return emitError(location)
+               << "expected tensors " << (placed ? "with" : "without")
+               << " shardings, found " << tensor;
+    return success();
+  };
+  if (failed(check(function.getLoc(), function.getArgumentTypes())))
+    return failure();
+  WalkResult walked = function.walk([&](Operation *op) {
+    return WalkResult(check(op->getLoc(), op->getResultTypes()));
+  });
+  return failure(walked.wasInterrupted());
+}
+
 func::FuncOp nn::findEntry(ModuleOp module, EntryKind kind) {
   for (auto function : module.getOps<func::FuncOp>())
     if (getEntryKind(function) == kind)

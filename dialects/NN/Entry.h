@@ -21,6 +21,16 @@ void setEntryKind(mlir::func::FuncOp function, EntryKind kind);
 /// The entries of a module, in their order.
 llvm::SmallVector<mlir::func::FuncOp> getEntries(mlir::ModuleOp module);
 
+/// The same, each with a body. Fails, after an error, where one is declared
+/// only: phase `local` has dealt it out to tasks, and no pass of an earlier
+/// phase has anything to do.
+mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>>
+requireEntries(mlir::ModuleOp module);
+
+/// Fails, after an error, unless all tensors of a function are `placed`, as
+/// from phase `dist` on, or none is, as before it and on one rank.
+mlir::LogicalResult requireTypes(mlir::func::FuncOp function, bool placed);
+
 /// The entry of a kind; null if there is none.
 mlir::func::FuncOp findEntry(mlir::ModuleOp module, EntryKind kind);
 

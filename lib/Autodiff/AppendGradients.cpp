@@ -3,6 +3,7 @@
 
 #include "Differentiate.h"
 #include "Passes.h"
+#include "dialects/NN/Entry.h"
 #include "lib/Autodiff/Models/Group.h"
 
 using namespace mlir;
@@ -18,6 +19,8 @@ struct AppendGradientsPass
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    if (failed(nn::requireTypes(function, /*placed=*/false)))
+      return signalPassFailure();
     Operation *exit = function.front().getTerminator();
     if (exit->getNumOperands() == 0 || !isFloat(exit->getOperand(0)) ||
         NNBuilder::typeOf(exit->getOperand(0)).getNumElements() != 1) {

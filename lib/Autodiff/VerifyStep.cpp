@@ -193,9 +193,11 @@ struct VerifyStepPass : impl::VerifyStepPassBase<VerifyStepPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    for (auto entry : getOperation().getOps<func::FuncOp>())
-      if (entry->hasAttr(nn::kEntryAttr) &&
-          !Verifier(getOperation(), entry).verify())
+    auto entries = nn::requireEntries(getOperation());
+    if (failed(entries))
+      return signalPassFailure();
+    for (func::FuncOp entry : *entries)
+      if (!Verifier(getOperation(), entry).verify())
         signalPassFailure();
   }
 };

@@ -2,6 +2,8 @@
 
 #include "Diagnostics.h"
 
+#include "llvm/Support/ConvertUTF.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -102,15 +104,77 @@ std::string accel::driver::describeLocation(Location location) {
   return text;
 }
 
+/// Bytes of a message that are printed. A name may be as long as its file.
+static constexpr size_t kMostBytes = 4096, kLastBytes = 512;
+
+namespace {
+/// The first character of a text; hostile is one that a terminal obeys, or that
+/// is no UTF-8.
+struct Character {
+  explicit Character(StringRef text);
+  size_t length = 1;
+  bool isHostile;
+};
+} // namespace
+
+Character::Character(StringRef text) {
+  unsigned char first = text.front();
+  if (first < 0x80) {
+    isHostile = first < 0x20 || first == 0x7f;
+    return;
+  }
+  size_t bytes = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(text.data());
+  isHostile =
+      text.size() < bytes || !llvm::isLegalUTF8Sequence(begin, begin + bytes);
+  if (isHostile)
+    return;
+  length = bytes;
+  text = text.take_front(bytes);
+  // Controls; what turns the direction of writing, and ends of lines: U+061C,
+  // U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069.
+  isHostile = (first == 0xc2 && uint8_t(text[1]) < 0xa0) ||
+              text == "\xd8\x9c" || text == "\xe2\x80\x8e" ||
+              text == "\xe2\x80\x8f" ||
+              (text >= "\xe2\x80\xa8" && text <= "\xe2\x80\xae") ||
+              (text >= "\xe2\x81\xa6" && text <= "\xe2\x81\xa9");
+}
+
+std::string accel::driver::makePrintable(StringRef text, bool keepsLines) {
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  auto print = [&](StringRef part) {
+    while (!part.empty()) {
+      Character next(part);
+      if (next.isHostile && !(keepsLines && part.front() == '\n'))
+        for (char byte : part.take_front(next.length))
+          os << "\\x" << llvm::format_hex_no_prefix(uint8_t(byte), 2);
+      else
+        os << part.take_front(next.length);
+      part = part.drop_front(next.length);
+    }
+  };
+  if (text.size() <= kMostBytes) {
+    print(text);
+    return result;
+  }
+  print(text.take_front(kMostBytes - kLastBytes));
+  os << " … " << text.size() - kMostBytes << " bytes … ";
+  print(text.take_back(kLastBytes));
+  return result;
+}
+
 DiagnosticPrinter::DiagnosticPrinter(MLIRContext *context)
     : ScopedDiagnosticHandler(context) {
   setHandler([](Diagnostic &diagnostic) {
     static constexpr StringLiteral kSeverities[] = {"note", "warning", "error",
                                                     "remark"};
     auto print = [](Diagnostic &one) {
-      llvm::errs() << describeLocation(one.getLocation()) << ": "
-                   << kSeverities[static_cast<int>(one.getSeverity())] << ": "
-                   << one.str() << "\n";
+      // Ops that notes show are of many lines.
+      bool isNote = one.getSeverity() == DiagnosticSeverity::Note;
+      llvm::errs() << makePrintable(describeLocation(one.getLocation()), false)
+                   << ": " << kSeverities[static_cast<int>(one.getSeverity())]
+                   << ": " << makePrintable(one.str(), isNote) << "\n";
     };
     print(diagnostic);
     for (Diagnostic &note : diagnostic.getNotes())

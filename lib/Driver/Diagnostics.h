@@ -14,6 +14,12 @@ namespace accel::driver {
 /// `node 'h.0/attn/MatMul_3' (transformer.h.0.attn, model.py:42)`.
 std::string describeLocation(mlir::Location location);
 
+/// A text as one line that a terminal obeys nothing of: names of a model, which
+/// are whatever its file says, cannot look like another message. Control
+/// characters and bytes that are no UTF-8 become `\\xNN`, and of a very long
+/// text the middle is left out. `keepsLines`: line breaks stay.
+std::string makePrintable(llvm::StringRef text, bool keepsLines);
+
 /// While it lives, prints every diagnostic of the context on stderr as
 /// `<where>: error: <what>`, notes after it.
 class DiagnosticPrinter : public mlir::ScopedDiagnosticHandler {

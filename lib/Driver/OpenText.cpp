@@ -128,6 +128,19 @@ private:
 };
 } // namespace
 
+std::optional<driver::TooDeep> driver::findTooDeep(llvm::StringRef text) {
+  size_t place = NestingCheck(text).findTooDeep();
+  if (place == StringRef::npos)
+    return std::nullopt;
+  StringRef before = text.take_front(place);
+  return TooDeep{before.count('\n') + 1, place - (before.rfind('\n') + 1) + 1,
+                 ("expected IR that nests at most " + Twine(kMostNesting) +
+                  " brackets, and affine maps of at most " +
+                  Twine(kMostAffineBytes) +
+                  " bytes, found more: the parser could not hold it")
+                     .str()};
+}
+
 /// Whether a path is a device that gives more than a person types: it need not
 /// end.
 static bool isEndless(llvm::StringRef path) {
@@ -168,15 +181,11 @@ accel::driver::openText(llvm::StringRef path) {
   StringRef text = buffer->getBuffer();
   if (text.starts_with("ML\xefR"))
     return buffer; // bytecode
-  size_t place = NestingCheck(text).findTooDeep();
-  if (place == StringRef::npos)
+  std::optional<TooDeep> found = findTooDeep(text);
+  if (!found)
     return buffer;
-  StringRef before = text.take_front(place);
-  llvm::errs() << path << ":" << before.count('\n') + 1 << ":"
-               << place - (before.rfind('\n') + 1) + 1
-               << ": error: expected IR that nests at most " << kMostNesting
-               << " brackets, and affine maps of at most " << kMostAffineBytes
-               << " bytes, found more: the parser could not hold it\n";
+  llvm::errs() << path << ":" << found->line << ":" << found->column
+               << ": error: " << found->message << "\n";
   return nullptr;
 }
 

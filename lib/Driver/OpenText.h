@@ -9,8 +9,17 @@
 #include "llvm/Support/MemoryBuffer.h"
 
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace accel::driver {
+
+/// Where a text nests deeper than MLIR's parser can hold.
+struct TooDeep {
+  size_t line, column; ///< from 1
+  std::string message;
+};
+std::optional<TooDeep> findTooDeep(llvm::StringRef text);
 
 /// Opens IR as text or bytecode; "-" is the standard input. Null after an
 /// error, which is printed: there is no such file, or its text nests too deep.

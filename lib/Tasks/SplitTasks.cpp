@@ -360,7 +360,9 @@ struct SplitTasksPass : impl::SplitTasksPassBase<SplitTasksPass> {
       return signalPassFailure();
     SymbolTable symbols(module);
     for (func::FuncOp entry : nn::getEntries(module))
-      if (!entry.isExternal() && failed(split(entry, *mesh, symbols)))
+      if (!entry.isExternal() &&
+          (failed(nn::requireTypes(entry, /*placed=*/false)) ||
+           failed(split(entry, *mesh, symbols))))
         return signalPassFailure();
   }
 

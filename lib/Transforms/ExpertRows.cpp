@@ -199,13 +199,16 @@ static bool countsColumns(Value value) {
 /// What tells of which experts alone a weight is not zero, `places` of them
 /// for each row; null if nothing does. `column`: of a table of all experts,
 /// along the last dimension, instead of one term's.
+/// `tried`: where nothing was found, for which places and along which
+/// dimension.
+using Tried = llvm::DenseSet<std::pair<Value, int64_t>>;
 static Value findChoice(const AlikeTerms &terms, Value weight, int64_t &places,
-                        bool column) {
+                        bool column, Tried &tried) {
   Operation *op = weight.getDefiningOp();
-  if (!op)
-    return nullptr;
+  if (!op || !tried.insert({weight, 2 * places + column}).second)
+    return nullptr; // what is found at first ends the search
   auto look = [&](Value value) {
-    return findChoice(terms, value, places, column);
+    return findChoice(terms, value, places, column, tried);
   };
   if (auto compare = dyn_cast<nn::CompareOp>(op)) {
     if (compare.getPredicate() == nn::ComparePredicate::ne &&
@@ -250,7 +253,7 @@ static Value findChoice(const AlikeTerms &terms, Value weight, int64_t &places,
     return look(reduce.getInput());
   }
   if (auto slice = dyn_cast<nn::SliceOp>(op); slice && !column)
-    return findChoice(terms, slice.getInput(), places, /*column=*/true);
+    return findChoice(terms, slice.getInput(), places, /*column=*/true, tried);
   return nullptr;
 }
 
@@ -258,7 +261,8 @@ Value ExpertRows::chosenBy(Value weight, int64_t &places) {
   if (auto wide = weight.getDefiningOp<nn::BroadcastOp>())
     weight = wide.getInput();
   places = 1;
-  return findChoice(terms, weight, places, /*column=*/false);
+  Tried tried;
+  return findChoice(terms, weight, places, /*column=*/false, tried);
 }
 
 /// Settles which experts each row has: those that `index` names, or all.

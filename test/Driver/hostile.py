@@ -2,10 +2,14 @@
 compiler could make of it. Chains of N steps: silu, twice, tanh (each value is read
 twice), halves (turned round by slices and a concat), rotate (x + x transposed). join:
 one concat of N operands; split: one Split into N; ranges: N constants of 2^24 numbers;
-products: a constant product of N^3."""
+products: a constant product of N^3. named: a node of no operator that
+is called N; long: by N letters."""
 import sys
 
-kind, n = sys.argv[1], int(sys.argv[2])
+kind, n = sys.argv[1], sys.argv[2]
+n = n if kind == "named" else int(n)
+if kind == "long":
+    kind, n = "named", "n" * n
 F, I = 1, 7
 
 
@@ -77,6 +81,9 @@ graph = {
         tensor("s", [2], I, [n, n]),
         node("ConstantOfShape", ["s"], ["a"]), node("Exp", ["a"], ["b"]),
         node("MatMul", ["b", "b"], ["y"]), value("output", "y", [n, n])],
+    "named": lambda: [
+        value("input", "x", [1]), node("NoSuchOp", ["x"], ["y"], f'name: "{n}"'),
+        value("output", "y", [1])],
     "product": lambda: [
         value("input", "a", [n, n]), value("input", "b", [n, n]),
         node("MatMul", ["a", "b"], ["y"]), value("output", "y", [n, n])],

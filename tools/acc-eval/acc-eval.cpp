@@ -7,9 +7,17 @@
 #include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
+#include <cstring>
+#include <cxxabi.h>
+#include <exception>
+#include <new>
+#include <sys/resource.h>
+#include <typeinfo>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace accel;
@@ -176,7 +184,41 @@ LogicalResult run(MLIRContext *context) {
 }
 } // namespace
 
+/// Allocates nothing.
+[[noreturn]] static void endWithoutMemory() {
+  static constexpr char message[] =
+      "acc-eval: error: cannot allocate memory: expected a program whose "
+      "tensors, of all ranks, fit into this machine's, as float64\n";
+  ssize_t written = write(STDERR_FILENO, message, sizeof(message) - 1);
+  _exit(written < 0 ? 2 : EXIT_FAILURE);
+}
+
+/// A text may say tensors of any size. More than the machine has ends as an
+/// error, before the kernel ends processes.
+static void guardMemory() {
+#if !__has_feature(address_sanitizer) // which maps more than there is
+  rlimit limit{};
+  long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
+  if (pages > 0 && bytes > 0 && getrlimit(RLIMIT_AS, &limit) == 0) {
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_cur, rlim_t(pages) * bytes);
+    (void)setrlimit(RLIMIT_AS, &limit);
+  }
+#endif
+  std::set_new_handler(endWithoutMemory);
+  llvm::install_bad_alloc_error_handler(
+      [](void *, const char *, bool) { endWithoutMemory(); });
+  std::set_terminate([] {
+    // Of more elements than a vector can count.
+    const std::type_info *type = abi::__cxa_current_exception_type();
+    if (type && (std::strcmp(type->name(), "St12length_error") == 0 ||
+                 std::strcmp(type->name(), "St9bad_alloc") == 0))
+      endWithoutMemory();
+    abort();
+  });
+}
+
 int main(int argc, char **argv) {
+  guardMemory();
   cl::HideUnrelatedOptions(category); // LLVM's own
   cl::ParseCommandLineOptions(
       argc, argv, "acc-eval: runs a program of any phase by its meaning\n");

@@ -2,6 +2,7 @@
 // starts it on .mlir files shows errors of parser and verifiers as one types,
 // and where values and symbols are defined and used (docs/Editors.md).
 
+#include "CheckNesting.h"
 #include "lib/Driver/InitAll.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
@@ -14,5 +15,11 @@ int main(int argc, char **argv) {
   llvm::cl::HideUnrelatedOptions(none);
   mlir::DialectRegistry registry;
   accel::registerAllDialects(registry);
+  auto arguments = llvm::ArrayRef(argv, argc);
+  checkNestingOfInput(registry,
+                      llvm::any_of(arguments, [](llvm::StringRef argument) {
+                        return argument.ends_with("-lit-test") ||
+                               argument.ends_with("-input-style=delimited");
+                      }));
   return failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

@@ -181,15 +181,24 @@ static LogicalResult readOptions(CompileOptions &options) {
   LogicalResult words = readWords(options);
   options.phases.place.annotate.mesh = mesh;
   if (llvm::Error error = readTrainFlags(options)) {
+    // A file may have as many as it has lines; nobody reads them.
+    constexpr size_t mostErrors = 100;
+    size_t count = 0;
     llvm::handleAllErrors(
         std::move(error),
-        [](const accel::config::ConfigError &located) {
+        [&](const accel::config::ConfigError &located) {
+          if (++count > mostErrors)
+            return;
           located.log(llvm::errs());
           llvm::errs() << "\n";
         },
-        [](const llvm::ErrorInfoBase &other) {
-          (void)usageError(other.message());
+        [&](const llvm::ErrorInfoBase &other) {
+          if (++count <= mostErrors)
+            (void)usageError(other.message());
         });
+    if (count > mostErrors)
+      (void)usageError("and " + llvm::Twine(count - mostErrors) +
+                       " errors more");
     return failure();
   }
   if (failed(words))

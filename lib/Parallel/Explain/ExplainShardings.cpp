@@ -96,7 +96,10 @@ struct ExplainShardingsPass
   void runOnOperation() override {
     markAllAnalysesPreserved();
     Origins origins(getOperation());
-    for (func::FuncOp entry : nn::getEntries(getOperation())) {
+    auto entries = nn::requireEntries(getOperation());
+    if (failed(entries))
+      return signalPassFailure();
+    for (func::FuncOp entry : *entries) {
       Tracer tracer(entry, getChildAnalysis<Propagation>(entry), origins);
       for (BlockArgument argument : entry.getArguments())
         tracer.explain(argument,

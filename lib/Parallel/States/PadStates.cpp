@@ -296,11 +296,14 @@ struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
     int64_t tensorRanks = countTensorRanks(mesh);
     if (ranks == 1)
       return;
-    for (func::FuncOp entry : nn::getEntries(module))
+    auto entries = nn::requireEntries(module);
+    if (failed(entries))
+      return signalPassFailure();
+    for (func::FuncOp entry : *entries)
       if (nn::getEntryKind(entry) == nn::EntryKind::step &&
           failed(StatePadder(entry, ranks, tensorRanks).run()))
         return signalPassFailure();
-    for (func::FuncOp entry : nn::getEntries(module))
+    for (func::FuncOp entry : *entries)
       if (nn::getEntryKind(entry) != nn::EntryKind::step)
         cutPadding(entry);
   }

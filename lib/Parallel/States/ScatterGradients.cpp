@@ -4,6 +4,7 @@
 #include "GatherUnits.h"
 #include "GradientOps.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/StringMap.h"
@@ -202,8 +203,11 @@ struct ScatterGradientsPass
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
+      if (function->hasAttr(nn::kEntryAttr) && !function.isExternal()) {
+        if (failed(nn::requireTypes(function, /*placed=*/true)))
+          return signalPassFailure();
         GradientScatterer(function).run();
+      }
   }
 };
 } // namespace

@@ -172,8 +172,11 @@ struct InterleavePartsPass
     if (countTensorRanks(mesh) == 1)
       return;
     int64_t sharers = stage > 0 ? countSharers(mesh) : 1;
+    auto functions = nn::requireEntries(module);
+    if (failed(functions))
+      return signalPassFailure();
     std::vector<std::unique_ptr<Interleaver>> entries;
-    for (func::FuncOp entry : nn::getEntries(module))
+    for (func::FuncOp entry : *functions)
       entries.push_back(std::make_unique<Interleaver>(entry, mesh, sharers));
     // A state comes in one order to all entries.
     llvm::DenseSet<Attribute> kept;

@@ -66,7 +66,10 @@ struct JoinTermsPass : impl::JoinTermsPassBase<JoinTermsPass> {
     StringRef axis = dist::MeshOp::kTensorAxis;
     if (!mesh || mesh.findAxisSize(axis).value_or(1) == 1)
       return;
-    for (func::FuncOp entry : nn::getEntries(module))
+    auto entries = nn::requireEntries(module);
+    if (failed(entries))
+      return signalPassFailure();
+    for (func::FuncOp entry : *entries)
       joinTerms(entry, AxisTerms(entry, mesh, axis));
   }
 };

@@ -24,7 +24,10 @@ struct PadDimsPass : impl::PadDimsPassBase<PadDimsPass> {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     int64_t ranks = countTensorRanks(mesh);
-    SmallVector<func::FuncOp> entries = nn::getEntries(module);
+    auto found = nn::requireEntries(module);
+    if (failed(found))
+      return signalPassFailure();
+    SmallVector<func::FuncOp> entries = std::move(*found);
     func::FuncOp chosenOn = nn::findEntry(module, nn::EntryKind::step);
     if (!chosenOn && !entries.empty())
       chosenOn = entries.front();

@@ -64,7 +64,10 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       return;
     // A step reads all that others read, and has the most to split.
     func::FuncOp chosenOn = nn::findEntry(module, nn::EntryKind::step);
-    SmallVector<func::FuncOp> entries = nn::getEntries(module);
+    auto found = nn::requireEntries(module);
+    if (failed(found))
+      return signalPassFailure();
+    SmallVector<func::FuncOp> entries = std::move(*found);
     if (!chosenOn && !entries.empty())
       chosenOn = entries.front();
     if (!chosenOn)
