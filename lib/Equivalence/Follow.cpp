@@ -42,9 +42,7 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
     if (piece.logical == wanted)
       held.push_back(piece);
   // Of one rank: the dimensions of an op on it say which they are by number.
-  SplatElementsAttr whole;
-  if (held.empty() && what.splat && matchPattern(wanted, m_Constant(&whole)) &&
-      whole.getSplatValue<Attribute>() == what.splat &&
+  if (held.empty() && what.splat && logical.getSplat(wanted) == what.splat &&
       shapeOf(wanted).size() == shapeOf(value).size())
     held.push_back(makeFree(wanted));
   return held;
@@ -360,6 +358,9 @@ LogicalResult Follower::follow(Operation *op) {
   // A reshape that is followed has taken equal elements for split in one way.
   else if (isa<nn::ReshapeOp>(op) && holdsPartOfEqual(op->getOperand(0)))
     followView(op, at(op->getResult(0)));
+  // What is cut before it is reshaped may be cut behind, too.
+  else if (op->getNumResults() == 1)
+    followParts(op, at(op->getResult(0)));
   followDealt(op);
   if (!isFollowed())
     followRing(op);

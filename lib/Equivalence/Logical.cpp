@@ -52,6 +52,21 @@ static size_t getKind(Operation *op) {
   return static_cast<size_t>(hash) >> 2;
 }
 
+/// What only moves equal elements, or puts the same beside them, makes such.
+void Logical::noteSplat(Operation *op) {
+  SplatElementsAttr splat;
+  if (matchPattern(op, m_Constant(&splat)))
+    splats[op->getResult(0)] = splat.getSplatValue<Attribute>();
+  if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
+           nn::ConcatOp, nn::PadOp>(op))
+    return;
+  Attribute element = getSplat(rootOf(op->getOperand(0)));
+  if (element && llvm::all_of(op->getOperands(), [&](Value operand) {
+        return getSplat(rootOf(operand)) == element;
+      }))
+    splats[op->getResult(0)] = element;
+}
+
 void Logical::add(Operation *op) {
   if (op->getNumOperands() == 0)
     sources[op->getName()].insert(op);
@@ -59,10 +74,10 @@ void Logical::add(Operation *op) {
     Value root = rootOf(operand);
     readers[root].insert(op);
     readersOfKind[{root, getKind(op)}].insert(op);
-    SplatElementsAttr splat;
-    if (matchPattern(root, m_Constant(&splat)))
-      readersOfElement[splat.getSplatValue<Attribute>()].insert(op);
+    if (Attribute splat = getSplat(root))
+      readersOfElement[splat].insert(op);
   }
+  noteSplat(op);
   if (isa<nn::AddOp>(op))
     added.push_back(op->getResult(0));
   if (!isa<nn::ReshapeOp, nn::TransposeOp>(op))

@@ -32,8 +32,13 @@ public:
   /// Those of them with the name of an op, and of slices its starts and steps:
   /// all others are other functions.
   const Ops &getReaders(mlir::Value root, mlir::Operation *like) const;
-  /// The ops that read a constant of equal elements.
+  /// The ops that read what is equal elements, each of them this.
   const Ops &getReaders(mlir::Attribute element) const;
+  /// What all elements of a root are; null where they are not known to be
+  /// equal.
+  mlir::Attribute getSplat(mlir::Value root) const {
+    return splats.lookup(root);
+  }
   /// The ops without operands that have a name.
   const Ops &getSources(mlir::OperationName name) const;
 
@@ -80,6 +85,7 @@ public:
 
 private:
   void add(mlir::Operation *op);
+  void noteSplat(mlir::Operation *op);
   /// Writes what an op is by its definition, if that is one of other ops.
   void define(mlir::Operation *op);
   mlir::Operation *findSame(mlir::Operation *op);
@@ -92,6 +98,7 @@ private:
   llvm::DenseMap<mlir::Value, Ops> readers;
   llvm::DenseMap<std::pair<mlir::Value, size_t>, Ops> readersOfKind;
   llvm::DenseMap<mlir::Attribute, Ops> readersOfElement;
+  llvm::DenseMap<mlir::Value, mlir::Attribute> splats;
   llvm::DenseMap<mlir::OperationName, Ops> sources;
   mutable llvm::DenseMap<mlir::Value, View> views;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> viewsOf;

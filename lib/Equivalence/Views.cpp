@@ -477,7 +477,22 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
                           [&](const auto &rank) { return rank.first == axis; });
     });
   };
+  auto complete = [&](dist::Reduction kind) {
+    for (StringAttr axis : axes)
+      if (!llvm::is_contained(view.partial, axis) || kind != view.reduction)
+        return false;
+    llvm::erase_if(view.partial, [&](StringAttr axis) {
+      return llvm::is_contained(axes, axis);
+    });
+    return true;
+  };
   return llvm::TypeSwitch<Operation *, bool>(op.getOperation())
+      .Case(
+          [&](dist::AllReduceOp reduce) { return complete(reduce.getKind()); })
+      .Case([&](dist::ReduceScatterOp reduce) {
+        return complete(reduce.getKind()) &&
+               split(view, reduce.getDim(), axes, maker);
+      })
       .Case([&](dist::AllGatherOp all) {
         return gather(view, all.getDim(), axes);
       })

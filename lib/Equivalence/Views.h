@@ -67,8 +67,8 @@ std::optional<LocatedView> locate(const View &view, const View &whole);
 /// none if its dimensions are others.
 std::optional<Piece> getPiece(View view, mlir::Value value, const View &whole);
 
-/// What a collective that only moves elements makes of a view; false if that is
-/// none.
+/// What a collective that moves elements, or adds terms up, makes of a view;
+/// false if that is none.
 bool moveView(View &view, dist::CollectiveOpInterface op, PieceMaker &maker);
 
 } // namespace accel::equivalence
