@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 
@@ -156,13 +157,19 @@ bool Checker::prepare(Outcome &outcome) {
 }
 
 void Checker::forgetUnread() {
-  SymbolTable symbols(*source);
+  llvm::StringSet<> read;
+  for (auto entry : source->getOps<func::FuncOp>())
+    for (BlockArgument argument : entry.getArguments())
+      if (auto state = entry.getArgAttrOfType<FlatSymbolRefAttr>(
+              argument.getArgNumber(), nn::kStateAttr);
+          state && !argument.use_empty())
+        read.insert(state.getValue());
   for (auto state : whole->getOps<nn::StateOp>()) {
     // A moment is called after what it belongs to.
     StringRef name = state.getSymName().rsplit('/').second;
     name = name.empty() ? state.getSymName() : name;
     auto gradient = expected.find((name + ".grad").str());
-    if (symbols.lookup(name) || gradient == expected.end())
+    if (read.contains(name) || gradient == expected.end())
       continue;
     const Tensor &numbers = gradient->second;
     bool isZero = true;
