@@ -42,7 +42,7 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
     if (piece.logical == wanted)
       held.push_back(piece);
   // Of one rank: the dimensions of an op on it say which they are by number.
-  if (held.empty() && what.splat && logical.getSplat(wanted) == what.splat &&
+  if (what.splat && logical.getSplat(wanted) == what.splat &&
       shapeOf(wanted).size() == shapeOf(value).size())
     held.push_back(makeFree(wanted));
   return held;

@@ -47,14 +47,15 @@ public:
   /// The roots that are views of the root of a view.
   llvm::ArrayRef<mlir::Value> getViews(mlir::Value root) const;
 
-  /// What an op that is linear in an operand makes of a sum is the sum of what
-  /// it makes of the terms: writes the program's `op`, whose `operand` is a sum
-  /// in which `term` is, that way too. The op of `term` can be looked up then,
-  /// and the sum of it and the others' is known as the result of `op`.
+  /// What an op that is linear in an operand makes of a sum, or a difference,
+  /// is that of what it makes of the terms: writes the program's `op`, whose
+  /// `operand` is a sum in which `term` is, that way too. The op of `term` can
+  /// be looked up then, and the sum of it and the others' is known as the
+  /// result of `op`.
   void distribute(mlir::Operation *op, unsigned operand, mlir::Value term);
-  /// Whether a value is a root, or a sum in which it is.
+  /// Whether a value is a root, or made of it by sums and differences.
   bool isSumOf(mlir::Value sum, mlir::Value term) const;
-  /// The ops with a name that read a sum in which `term` is.
+  /// The ops with a name that read a sum, or difference, in which `term` is.
   llvm::SmallVector<mlir::Operation *>
   findReadersOfSums(mlir::OperationName name, mlir::Value term) const;
   /// The two values of which a root is the sum; none if it is none.
@@ -91,6 +92,7 @@ private:
   mlir::Operation *findSame(mlir::Operation *op);
   uint64_t numberLeaves(mlir::Value root);
   void noteSum(mlir::Value root, mlir::Operation *add);
+  mlir::Operation *getCombination(mlir::Value root) const;
   mlir::Operation *make(mlir::Operation *like, mlir::ValueRange operands);
 
   llvm::DenseMap<mlir::Value, mlir::Value> roots;
@@ -106,6 +108,7 @@ private:
   mlir::Block written;
   llvm::DenseMap<mlir::Value, mlir::Value> sums; ///< written, and what it is
   llvm::DenseMap<mlir::Value, mlir::Operation *> addedFrom; ///< the reverse
+  llvm::DenseMap<mlir::Value, mlir::Operation *> subtractedFrom; ///< likewise
   /// The roots that are sums; of the first `numbered` of them, by a number of
   /// their leaves.
   std::vector<mlir::Value> added;

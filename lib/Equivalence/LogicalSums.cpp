@@ -29,7 +29,7 @@ SmallVector<Operation *> Logical::findReadersOfSums(OperationName name,
   added.insert(term);
   for (size_t next = 0; next < added.size() && next < kSums; ++next)
     for (Operation *reader : getReaders(added[next])) {
-      if (isa<nn::AddOp>(reader)) {
+      if (isa<nn::AddOp, nn::SubOp>(reader)) {
         Value sum = reader->getResult(0);
         added.insert(sum);
         if (Value is = getSumOf(sum))
@@ -103,16 +103,25 @@ void Logical::noteSum(Value root, Operation *add) {
   numbered = 0;
 }
 
+/// What adds or subtracts two values to give a root; null if it is neither.
+Operation *Logical::getCombination(Value root) const {
+  if (Operation *op = addedFrom.lookup(root))
+    return op;
+  if (Operation *op = subtractedFrom.lookup(root))
+    return op;
+  Operation *op = root.getDefiningOp();
+  return isa_and_present<nn::AddOp, nn::SubOp>(op) ? op : nullptr;
+}
+
 bool Logical::isSumOf(Value sum, Value term) const {
   llvm::SmallSetVector<Value, 8> parts;
   parts.insert(rootOf(sum));
   for (size_t next = 0; next < parts.size() && next < kSums; ++next) {
     if (parts[next] == term)
       return true;
-    if (auto terms = getTerms(parts[next])) {
-      parts.insert(terms->first);
-      parts.insert(terms->second);
-    }
+    if (Operation *op = getCombination(parts[next]))
+      for (Value part : op->getOperands())
+        parts.insert(rootOf(part));
   }
   return false;
 }
@@ -126,27 +135,35 @@ void Logical::distribute(Operation *op, unsigned operand, Value term) {
     return make(op, operands);
   };
   for (size_t depth = 0; sum != term && depth < kSums; ++depth) {
-    auto terms = getTerms(sum);
-    if (!terms)
+    Operation *combination = getCombination(sum);
+    if (!combination)
       return;
-    Operation *first = makeOf(terms->first), *second = makeOf(terms->second);
+    Value lhs = rootOf(combination->getOperand(0)),
+          rhs = rootOf(combination->getOperand(1));
+    Operation *first = makeOf(lhs), *second = makeOf(rhs);
     OpBuilder builder(op->getContext());
-    auto add =
-        nn::AddOp::create(builder, op->getLoc(), first->getResult(0).getType(),
-                          first->getResult(0), second->getResult(0));
-    Value whole = rootOf(op->getResult(0));
-    if (Operation *same = findSame(add)) {
-      add->destroy();
-      sums.try_emplace(same->getResult(0), whole);
-      noteSum(whole, same);
+    Value whole = rootOf(op->getResult(0)), left = first->getResult(0),
+          right = second->getResult(0);
+    bool isSum = isa<nn::AddOp>(combination);
+    Operation *made =
+        isSum ? nn::AddOp::create(builder, op->getLoc(), left, right)
+              : nn::SubOp::create(builder, op->getLoc(), left, right)
+                    .getOperation();
+    if (Operation *same = findSame(made)) {
+      made->destroy();
+      made = same;
+      sums.try_emplace(made->getResult(0), whole);
     } else {
-      written.push_back(add);
-      this->add(add);
-      sums[add.getResult()] = whole;
-      noteSum(whole, add);
+      written.push_back(made);
+      add(made);
+      sums[made->getResult(0)] = whole;
     }
-    bool inFirst = isSumOf(terms->first, term);
-    sum = inFirst ? terms->first : terms->second;
+    if (isSum)
+      noteSum(whole, made);
+    else
+      subtractedFrom.try_emplace(whole, made);
+    bool inFirst = isSumOf(lhs, term);
+    sum = inFirst ? lhs : rhs;
     op = inFirst ? first : second;
   }
 }
