@@ -227,6 +227,26 @@ TermId Terms::choose(StringAttr axis, ArrayRef<TermId> choices) {
     return choices.front();
   if (std::optional<TermId> one = findStride(axis, choices))
     return *one;
+  // Parts of the same widths on all ranks are chosen one by one.
+  const Term &first = get(choices.front());
+  auto haveLikeParts = [&](TermId id) {
+    const Term &term = get(id);
+    return term.rows == first.rows &&
+           llvm::equal(term.parts, first.parts,
+                       [](Term::Part lhs, Term::Part rhs) {
+                         return lhs.width == rhs.width;
+                       });
+  };
+  if (!first.parts.empty() && llvm::all_of(choices, haveLikeParts)) {
+    SmallVector<Term::Part> parts;
+    for (size_t number = 0; number < first.parts.size(); ++number) {
+      SmallVector<TermId> each;
+      for (TermId choice : choices)
+        each.push_back(get(choice).parts[number].term);
+      parts.push_back({first.parts[number].width, choose(axis, each)});
+    }
+    return join(first.rows, parts);
+  }
   Term term;
   term.axis = axis;
   term.choices.append(choices.begin(), choices.end());

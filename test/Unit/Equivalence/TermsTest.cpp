@@ -187,6 +187,17 @@ TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
   IndexMap shifted = IndexMap::strided(24, {4, 6}, {1, 4});
   shifted.add({dp, 2, -24});
   EXPECT_NE(piece, terms.select(joined, shifted));
+  // Of parts that lie alike on all ranks each has its own piece.
+  TermId heads = terms.join(
+      2, {{12, terms.whole(makeValue(24))}, {24, terms.whole(makeValue(48))}});
+  IndexMap apart = IndexMap::strided(0, {2, 4, 9, 1}, {36, 1, 4, 1});
+  IndexMap ownHeads = IndexMap::strided(0, {2, 2, 9}, {36, 9, 1});
+  ownHeads.add({dp, 2, 18});
+  IndexMap atOnce = IndexMap::strided(0, {2, 2, 9}, {36, 1, 4});
+  atOnce.add({dp, 2, 2});
+  TermId head = terms.select(terms.select(heads, apart), ownHeads);
+  EXPECT_EQ(head, terms.select(heads, atOnce));
+  EXPECT_EQ(terms.get(head).parts.size(), 2u);
   // What is one piece on each rank is no choice.
   IndexMap right = IndexMap::strided(12, {3, 4}, {4, 1});
   right.add({dp, 2, 12});
