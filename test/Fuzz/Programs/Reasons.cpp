@@ -8,18 +8,24 @@ using namespace accel;
 using namespace accel::fuzz;
 
 static constexpr Reason kReasons[] = {
-    {"batch does not divide", "dimension 0 of size [0-9]+ cannot be split",
+    {"batch does not divide",
+     "^dist-annotate: .*dimension [0-9]+ of size [0-9]+ cannot be split",
      "ranks and micro-batches have as many samples each", false},
     {"samples meet in micro-batches", "needs the samples of all micro-batches",
      "a micro-batch is computed by itself", true},
     {"loss of all micro-batches", "is not additive over the batch",
      "a loss that is no sum over samples is none over micro-batches", true},
     {"loss of all micro-batches, of several chunks",
-     "needs its sum over all micro-batches before the backward can begin, of "
+     "needs its [a-z]+ over all micro-batches before the backward can begin, "
+     "of "
      "what another chunk makes",
      "a loss that is no sum over samples is none over micro-batches", true},
     {"sums of sums of all micro-batches",
      "needs a sum over all micro-batches of what itself needs such a sum",
+     "a loss that is no sum over samples is none over micro-batches", true},
+    {"the update reads one micro-batch",
+     "is of a single micro-batch, and the update, which runs once for all, "
+     "reads it",
      "a loss that is no sum over samples is none over micro-batches", true},
     {"keys do not divide",
      "^dist-exchange-heads: dimension 2 of size [0-9]+ cannot be split",
