@@ -1,6 +1,7 @@
 // The table of what a module may say of itself, and its verification.
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/SeparateRows.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -39,6 +40,19 @@ static bool isListOfParameters(Attribute attribute) {
          });
 }
 
+static bool isSeparateRows(Attribute attribute) {
+  auto rows = dyn_cast<DictionaryAttr>(attribute);
+  auto equal = rows ? rows.getAs<ArrayAttr>("equal") : nullptr;
+  auto inputs = rows ? rows.getAs<ArrayAttr>("inputs") : nullptr;
+  return equal && inputs && rows.getAs<DenseI64ArrayAttr>("ignored") &&
+         rows.size() == 3 && llvm::all_of(inputs, llvm::IsaPred<StringAttr>) &&
+         llvm::all_of(equal, [](Attribute one) {
+           auto pair = dyn_cast<DictionaryAttr>(one);
+           return pair && pair.size() == 2 && pair.getAs<StringAttr>("input") &&
+                  pair.getAs<IntegerAttr>("dim");
+         });
+}
+
 namespace {
 struct Row {
   StringLiteral name;
@@ -63,6 +77,10 @@ static constexpr Row kRows[] = {
      "a list of {name = \"NAME\", shape = array<i64: …>}", isListOfParameters},
     {kUnshiftedLabelsAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
+    {kSeparateRowsAttr,
+     "{equal = [{dim = K, input = \"NAME\"}], ignored = array<i64: …>, "
+     "inputs = [\"NAME\"]}",
+     isSeparateRows},
     {kUntrainableAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
     {kGradientWireAttr, "f16 or bf16",

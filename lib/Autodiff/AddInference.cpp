@@ -2,7 +2,9 @@
 // a model between steps and after them.
 
 #include "Passes.h"
+#include "SeparateRows.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/SeparateRows.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Autodiff/BuildStep.h"
 
@@ -136,7 +138,12 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
     giveResults(entry, results);
     dropTraining(entry);
     after = entry;
-    return prune(entry);
+    if (failed(prune(entry)))
+      return failure();
+    if (evaluates)
+      if (DictionaryAttr rows = findSeparateRows(entry))
+        getOperation()->setAttr(kSeparateRowsAttr, rows);
+    return success();
   }
 
   func::FuncOp after; ///< the entry that the next one follows

@@ -18,6 +18,10 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
       where the loss is the only output, and an output that is called as what a
       step reports (`loss`, `grad_norm`, `lr`) is left out, with a warning.
 
+    Where the loss of `@eval` is known to be a mean of what each row of the batch
+    comes to by itself, `accel.separate_rows` says so: `acc-run` then counts the
+    rows that make no whole batch, too.
+
     Dropout gives what it is given. Inputs and states that the results do not
     need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.
 

@@ -7,6 +7,7 @@
 #include "FixedBatch.h"
 #include "InitAll.h"
 #include "OpenText.h"
+#include "OutputFile.h"
 #include "Overview.h"
 #include "PhaseText.h"
 #include "Progress.h"
@@ -18,9 +19,10 @@
 #include "lib/Report/Reports.h"
 #include "lib/Target/TargetTable.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/AttrTypeSubElements.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/Support/ToolOutputFile.h"
+#include <set>
 
 using namespace mlir;
 using namespace accel;
@@ -50,6 +52,7 @@ private:
             train.allowFolded};
   }
   LogicalResult load();
+  LogicalResult checkWeights();
   LogicalResult applyConfig();
   LogicalResult runPhases();
   LogicalResult runPipeline(ModuleOp on, StringRef name,
@@ -95,7 +98,8 @@ Compilation::Compilation(const CompileOptions &options)
 LogicalResult Compilation::run() {
   if (options.report == "parameters")
     return reportParameters();
-  if (failed(load()) || failed(applyConfig()) || failed(runPhases()))
+  if (failed(load()) || failed(checkWeights()) || failed(applyConfig()) ||
+      failed(runPhases()))
     return failure();
   if (wantsExecutable())
     return emitExecutable();
@@ -164,6 +168,21 @@ LogicalResult Compilation::load() {
       })))
     return failure();
   return checkCuts(**file, *module, options.phases.cut.cuts);
+}
+
+/// Weights are read by the run, from where they are now.
+LogicalResult Compilation::checkWeights() {
+  std::set<std::string> files;
+  AttrTypeWalker walker;
+  walker.addWalk(
+      [&](nn::FileAttr file) { files.insert(file.getPath().str()); });
+  module->walk(
+      [&](nn::StateOp state) { walker.walk(state->getAttrDictionary()); });
+  std::string why =
+      whyNotWrite(options.output, wantsExecutable(),
+                  SmallVector<std::string>(files.begin(), files.end()));
+  return why.empty() ? success()
+                     : fail(context, options.output, "cannot write: " + why);
 }
 
 /// Config files become part of the module, and are held against the model.
@@ -333,11 +352,8 @@ Compilation::writeText(function_ref<LogicalResult(llvm::raw_ostream &)> write) {
     return fail(context, options.output, error);
   if (failed(write(output->os())))
     return failure();
-  output->os().flush();
-  if (output->os().has_error())
-    return fail(context, options.output,
-                "cannot write: " + output->os().error().message());
-  output->keep();
+  if (std::string why = keepOutput(*output); !why.empty())
+    return fail(context, options.output, "cannot write: " + why);
   return success();
 }
 

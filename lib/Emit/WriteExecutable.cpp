@@ -5,6 +5,7 @@
 
 #include "ConvertCommands.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/SeparateRows.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/StringSet.h"
@@ -120,6 +121,16 @@ LogicalResult Emitter::addModuleAttributes() {
     executable.seed = seed.getInt();
   if (auto labels = module->getAttrOfType<StringAttr>(kUnshiftedLabelsAttr))
     executable.unshiftedLabels = labels.str();
+  if (auto rows = module->getAttrOfType<DictionaryAttr>(kSeparateRowsAttr)) {
+    rt::SeparateRows &separate = executable.separateRows.emplace();
+    for (auto input : rows.getAs<ArrayAttr>("inputs").getAsRange<StringAttr>())
+      separate.inputs.push_back(input.str());
+    for (auto one : rows.getAs<ArrayAttr>("equal").getAsRange<DictionaryAttr>())
+      separate.equal.push_back({one.getAs<StringAttr>("input").str(),
+                                one.getAs<IntegerAttr>("dim").getInt()});
+    separate.ignored =
+        rows.getAs<DenseI64ArrayAttr>("ignored").asArrayRef().vec();
+  }
   auto folded = module->getAttrOfType<ArrayAttr>(kFoldedParametersAttr);
   if (!folded)
     return success();

@@ -35,7 +35,7 @@ Status AtomicFile::fail(int error) const {
 }
 
 Status AtomicFile::join(const SharedName &shared, uint64_t bytes) {
-  std::string name = finalPath + shared.suffix;
+  std::string name = nameBeside(folderOf(finalPath), finalPath, shared.suffix);
   file = FileHandle(::open(name.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC));
   struct stat info;
   if (file && fstat(file.get(), &info) == 0 &&
@@ -52,11 +52,15 @@ Status AtomicFile::create(const std::string &path, uint64_t bytes,
   finalPath = path;
   if (shared.isOthers)
     return join(shared, bytes);
-  // A device or a folder cannot be renamed over.
+  // A device or a folder cannot be renamed over. A name that cannot be looked
+  // up cannot be given either, and the temporary would not show it.
   struct stat info;
-  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+  bool isThere = stat(path.c_str(), &info) == 0;
+  if (isThere && !S_ISREG(info.st_mode))
     return Status::error("cannot write " + inQuotes(path) +
                          ": expected a regular file");
+  if (!isThere && errno != ENOENT)
+    return fail(errno);
   if (shared.suffix.empty())
     file = FileHandle(
         ::open(folderOf(path).c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0666));
@@ -64,7 +68,7 @@ Status AtomicFile::create(const std::string &path, uint64_t bytes,
             (!shared.suffix.empty() || errno == EOPNOTSUPP || errno == EISDIR);
   int error = errno;
   if (!shared.suffix.empty()) {
-    temporary = path + shared.suffix;
+    temporary = nameBeside(folderOf(path), path, shared.suffix);
     file = makeNew(temporary);
     error = errno;
   } else if (hasName)

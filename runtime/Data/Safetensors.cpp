@@ -54,6 +54,21 @@ bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
          end - entry.begin == entry.bytes;
 }
 
+/// Two entries that share bytes; null if none do.
+std::pair<const SafetensorsEntry *, const SafetensorsEntry *>
+findOverlap(const std::vector<SafetensorsEntry> &entries) {
+  std::vector<const SafetensorsEntry *> sorted;
+  for (const SafetensorsEntry &entry : entries)
+    if (entry.bytes > 0)
+      sorted.push_back(&entry);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto *a, const auto *b) { return a->begin < b->begin; });
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (sorted[i]->begin < sorted[i - 1]->begin + sorted[i - 1]->bytes)
+      return {sorted[i - 1], sorted[i]};
+  return {};
+}
+
 } // namespace
 
 std::string safetensorsHeader(std::vector<SafetensorsEntry> &entries) {
@@ -113,6 +128,10 @@ Status readSafetensors(int fd, const std::string &path,
     end = std::max(end, entry.begin + entry.bytes);
     entries.push_back(std::move(entry));
   }
+  if (const auto [one, other] = findOverlap(entries); one)
+    return refused("expected each tensor in a range of its own, found " +
+                   inQuotes(one->name) + " and " + inQuotes(other->name) +
+                   " in the same bytes");
   if (end != size - start)
     return refused("expected " + std::to_string(start + end) +
                    " bytes, as its header says, found " + std::to_string(size));

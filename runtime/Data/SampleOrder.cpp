@@ -3,6 +3,8 @@
 
 #include "Data/SampleOrder.h"
 
+#include <algorithm>
+
 namespace accel::rt {
 namespace {
 
@@ -37,7 +39,7 @@ uint64_t permuteIndex(uint64_t count, uint64_t key, uint64_t index) {
 uint64_t SampleOrder::sampleAt(uint64_t finishedSteps, uint64_t g) const {
   uint64_t number = finishedSteps * batch + g, epoch = number / samples;
   if (!isShuffled)
-    return number % samples;
+    return std::min(number, samples - 1);
   return permuteIndex(samples, mix(seed) + mix(~epoch), number % samples);
 }
 

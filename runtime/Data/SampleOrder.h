@@ -22,7 +22,9 @@ struct SampleOrder {
   uint64_t samples = 1; ///< In the data; at least 1.
   uint64_t batch = 1;   ///< Of them in one step.
   uint64_t seed = 0;
-  bool isShuffled = true; ///< Else each epoch is as the data lie.
+  /// Else they come as the data lie, and behind them the last one again: what
+  /// fills up the last batch of an evaluation.
+  bool isShuffled = true;
 
   /// Which sample of the data is number `g` of the global batch, after
   /// `finishedSteps` steps. Epochs follow each other without a gap: a batch may

@@ -20,6 +20,7 @@ public:
   Status open(const std::string &path, const std::string &rawType,
               int64_t length);
 
+  int descriptor() const { return file.get(); }
   /// A stream's last tokens, less than a sample, are never read.
   int64_t numSamples() const { return samples; }
 

@@ -109,14 +109,14 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
     if (!isIndex(input.dtype) || input.shape.size() != 2 ||
         contains(input.name, {"position", "type", "segment"}))
       continue;
-    Content content = contains(input.name, {"label", "target"})
-                          ? (next ? Content::NextTokens : Content::Tokens)
+    bool isLabel = contains(input.name, {"label", "target"});
+    Content content = isLabel ? (next ? Content::NextTokens : Content::Tokens)
                       : contains(input.name, {"mask"}) ? Content::Ones
                                                        : Content::Tokens;
     if (shape.empty())
       shape = input.shape;
     if (input.shape == shape)
-      inputs.push_back({input.name, content});
+      inputs.push_back({input.name, content, isLabel});
   }
   if (inputs.empty())
     return Status::error("expected an input of integers [batch, length] for "
@@ -154,6 +154,60 @@ Status DataFeed::getCursor(bool hashed, const RunOptions &options,
 bool DataFeed::feeds(const std::string &input) const {
   return std::any_of(inputs.begin(), inputs.end(),
                      [&](const Input &fed) { return fed.name == input; });
+}
+
+Status DataFeed::findAny(const std::vector<int64_t> &values, bool &isFound,
+                         int64_t &found) const {
+  isFound = false;
+  auto look = [&](int64_t value) {
+    isFound = std::find(values.begin(), values.end(), value) != values.end();
+    if (isFound)
+      found = value;
+    return isFound;
+  };
+  bool givesOnes =
+      std::any_of(inputs.begin(), inputs.end(), [](const Input &fed) {
+        return fed.content == Content::Ones;
+      });
+  if (values.empty() || (givesOnes && look(1)))
+    return Status();
+  int64_t room[TokenFile::kMaxRead];
+  for (int64_t sample = 0; sample < numSamples(); ++sample)
+    for (int64_t begin = 0; begin < shape[1]; begin += TokenFile::kMaxRead) {
+      int64_t count = std::min(TokenFile::kMaxRead, shape[1] - begin);
+      ACCEL_RT_RETURN_IF_ERROR(tokens.read(sample, begin, count, room));
+      if (std::any_of(room, room + count, look))
+        return Status();
+    }
+  return Status();
+}
+
+bool DataFeed::feedsLabels() const {
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const Input &fed) { return fed.isLabel; });
+}
+
+bool DataFeed::feedsAll(const std::vector<TensorPlan> &wanted) const {
+  return std::all_of(wanted.begin(), wanted.end(),
+                     [&](const TensorPlan &each) { return feeds(each.name); });
+}
+
+Status DataFeed::refuseFiles(const std::vector<std::string> &names,
+                             const std::string &folder) const {
+  std::string list;
+  for (size_t i = 0; i < names.size(); ++i)
+    list += (i == 0                  ? ""
+             : i + 1 == names.size() ? " and "
+                                     : ", ") +
+            inQuotes(names[i]);
+  bool one = names.size() == 1;
+  return Status::error(
+      std::string("expected each input from one place, found ") + list +
+      " in " + inQuotes(path) + " and in " + inQuotes(folder) +
+      ": to use the data, " + "give a folder without " +
+      (one ? "its file" : "their files") +
+      ", that has the inputs which the data do not feed alone; to use the " +
+      (one ? "file" : "files") + ", leave out the data");
 }
 
 std::string DataFeed::whyNot(const std::string &input) const {

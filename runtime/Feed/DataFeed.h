@@ -33,12 +33,30 @@ public:
     return static_cast<int64_t>(order.samples / order.batch);
   }
 
+  int64_t numSamples() const { return static_cast<int64_t>(order.samples); }
+  int64_t batchSize() const { return static_cast<int64_t>(order.batch); }
+  /// The file's samples that make no whole batch.
+  int64_t numLeft() const { return numSamples() % batchSize(); }
+  /// Whether an input gets one of `values` somewhere, and which. Reads the
+  /// file, if there are any.
+  Status findAny(const std::vector<int64_t> &values, bool &isFound,
+                 int64_t &found) const;
+  int descriptor() const { return tokens.descriptor(); }
+
   /// What a checkpoint says of the data. With `hashed` the file is read once,
   /// to tell it from others; `options.progress` hears of it where that takes
   /// time.
   Status getCursor(bool hashed, const RunOptions &options,
                    DataCursor &cursor) const;
   bool feeds(const std::string &input) const;
+  /// Whether an input gets labels, which --data-labels says more of.
+  bool feedsLabels() const;
+  /// Whether it feeds all of `wanted`, so that no file is read beside it.
+  bool feedsAll(const std::vector<TensorPlan> &wanted) const;
+  /// The error of inputs that are fed, and are files in `folder` as well:
+  /// neither of the two may be left unread in silence.
+  Status refuseFiles(const std::vector<std::string> &names,
+                     const std::string &folder) const;
   /// Why an input is not fed: a clause.
   std::string whyNot(const std::string &input) const;
   /// A sentence for whoever may take it that labels are shifted, as exported
@@ -62,6 +80,7 @@ private:
   struct Input {
     std::string name;
     Content content;
+    bool isLabel;
   };
   std::vector<Input> inputs;
   std::string path;

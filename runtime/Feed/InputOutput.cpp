@@ -74,6 +74,7 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
     files.push_back(std::move(file));
     files.push_back(std::move(memory));
   }
+  std::vector<std::string> twice; // given by a file, and by the data
   for (const TensorPlan &input : wanted) {
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
@@ -103,6 +104,10 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
           inQuotes("input_" + std::to_string(numbers.at(input.name)) + ".pb") +
           " in " + inQuotes(folder) + ", found neither");
     }
+    if (data && data->feeds(input.name)) {
+      twice.push_back(input.name);
+      continue;
+    }
     if (tensor.range.dtype != input.dtype || tensor.range.shape != input.shape)
       return Status::error("expected " + typeText(input.dtype, input.shape) +
                            " for input " + inQuotes(input.name) + ", found " +
@@ -110,7 +115,7 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
                            " in " + inQuotes(tensor.range.path));
     tensors.push_back(std::move(tensor));
   }
-  return Status();
+  return twice.empty() ? Status() : data->refuseFiles(twice, folder);
 }
 
 Status Inputs::hash(uint64_t &hash) const {

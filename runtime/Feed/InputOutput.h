@@ -42,6 +42,8 @@ public:
                 const std::vector<TensorPlan> &wanted,
                 const std::string &folder, const SharedName &shared = {});
   const TensorRange *find(const std::string &name) const;
+  /// What they will be called, other names included.
+  std::vector<std::string> paths() const;
   /// Brings what this process has written to storage, for another to finish.
   Status synchronise();
   /// Synchronises and renames.

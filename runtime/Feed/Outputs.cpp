@@ -107,6 +107,15 @@ const TensorRange *Outputs::find(const std::string &name) const {
   return nullptr;
 }
 
+std::vector<std::string> Outputs::paths() const {
+  std::vector<std::string> all;
+  for (const AtomicFile &file : files)
+    all.push_back(file.path());
+  for (const auto &[file, other] : links)
+    all.push_back(other);
+  return all;
+}
+
 Status Outputs::synchronise() {
   for (AtomicFile &file : files)
     ACCEL_RT_RETURN_IF_ERROR(file.synchronise());

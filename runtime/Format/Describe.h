@@ -137,6 +137,15 @@ template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("dtype", tensor.dtype);
   io.field("shape", tensor.shape);
 }
+template <class IO> void describe(IO &io, EqualRows &rows) {
+  io.field("input", rows.input);
+  io.field("dim", rows.dim);
+}
+template <class IO> void describe(IO &io, SeparateRows &rows) {
+  io.field("inputs", rows.inputs);
+  io.field("equal", rows.equal);
+  io.field("ignored", rows.ignored);
+}
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);
   io.field("features", executable.features);
@@ -146,6 +155,7 @@ template <class IO> void describe(IO &io, Executable &executable) {
   io.field("inputs", executable.inputs);
   io.field("outputs", executable.outputs);
   io.field("unshifted_labels", executable.unshiftedLabels);
+  io.field("separate_rows", executable.separateRows);
   io.field("states", executable.states);
   io.field("folded", executable.folded);
   io.field("kernels", executable.kernels);

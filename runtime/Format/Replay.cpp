@@ -3,6 +3,7 @@
 
 #include "Format/Replay.h"
 
+#include "Format/Overlap.h"
 #include "Format/Runs.h"
 #include "Format/Views.h"
 
@@ -38,6 +39,9 @@ struct Step {
   int64_t waitsFor = -1; ///< The body that records, where it is another.
   bool records = false, waits = false, isCollective = false;
   std::vector<Touch> touches, releases;
+  /// Pairs of touches whose places differ from each other's by the micro-batch,
+  /// and may meet on one: numbers of `touches`, the second of which writes.
+  std::vector<std::pair<size_t, size_t>> moving;
 };
 
 /// A range of an arena with one history.
@@ -180,7 +184,80 @@ private:
     });
     for (const View &view : command.releases)
       step.releases.push_back(touch(view, format::Access::Write));
+    return compareTouches(step);
+  }
+
+  /// What a command writes overlaps nothing else of it: what it reads would be
+  /// read when it is no longer there, and of two values one would be lost. By
+  /// their order in memory, so that what lies apart is not compared.
+  Status compareTouches(Step &step) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < step.touches.size(); ++i)
+      if (step.touches[i].begin < step.touches[i].end)
+        order.push_back(i);
+    auto reach = [&](size_t i) { // on any micro-batch
+      const Touch &touch = step.touches[i];
+      return touch.end + (touch.slots - 1) * touch.slotStride;
+    };
+    std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+      return std::pair(step.touches[i].arena, step.touches[i].begin) <
+             std::pair(step.touches[j].arena, step.touches[j].begin);
+    });
+    int64_t left = static_cast<int64_t>(order.size()) * kWorkPerAccess +
+                   kWorkToStart; // comparisons
+    for (size_t at = 0; at < order.size(); ++at)
+      for (size_t next = at + 1; next < order.size(); ++next) {
+        const Touch &a = step.touches[order[at]],
+                    &b = step.touches[order[next]];
+        if (a.arena != b.arena || b.begin >= reach(order[at]))
+          break;
+        if (--left < 0)
+          return tooManyPieces();
+        if (a.how == format::Access::Read && b.how == format::Access::Read)
+          continue;
+        bool secondWrites = b.how != format::Access::Read;
+        auto [first, second] = secondWrites ? std::pair(order[at], order[next])
+                                            : std::pair(order[next], order[at]);
+        if (a.slots == b.slots && a.slotStride == b.slotStride)
+          ACCEL_RT_RETURN_IF_ERROR(checkApart(step, first, second, 0));
+        else
+          step.moving.push_back({first, second});
+      }
     return Status();
+  }
+
+  Status checkApart(const Step &step, size_t first, size_t second,
+                    int64_t microBatch) const {
+    const Touch &other = step.touches[first], &written = step.touches[second];
+    auto shift = [&](const Touch &touch) {
+      return microBatch % touch.slots * touch.slotStride;
+    };
+    int64_t at = other.begin + shift(other),
+            to = written.begin + shift(written);
+    if (at + (other.end - other.begin) <= to ||
+        to + (written.end - written.begin) <= at)
+      return Status();
+    // Where a rank's own piece is depends on which rank it is.
+    const View &a = *other.view, &b = *written.view;
+    bool isAlike = std::equal(a.axes.begin(), a.axes.end(), b.axes.begin(),
+                              b.axes.end(), [](auto &x, auto &y) {
+                                return x.axis == y.axis && x.bytes == y.bytes;
+                              });
+    if (isAlike && !a.axes.empty())
+      at += a.offset, to += b.offset;
+    if (isAlike && !format::shareBytes(at, a, to, b))
+      return Status();
+    if (other.how == format::Access::Read &&
+        format::mayShareBytes(*step.command, a, b, isAlike && at == to))
+      return Status();
+    return Status::error(
+        "expected what it writes of buffer " +
+        inQuotes(program.buffers[b.buffer].name) +
+        " to overlap nothing else of it, found bytes that are also in its " +
+        (other.how == format::Access::Read ? "operand" : "result or scratch") +
+        " of buffer " + inQuotes(program.buffers[a.buffer].name) + ", in a " +
+        commandKind(*step.command) + " for node " +
+        inQuotes(step.command->node));
   }
 
   Touch touch(const View &view, format::Access how) const {
@@ -322,6 +399,8 @@ private:
                              "the ranks of its group in another order");
       lastCollective = {step.stream, lengths[step.stream]};
     }
+    for (auto [first, second] : step.moving)
+      ACCEL_RT_RETURN_IF_ERROR(checkApart(step, first, second, microBatch));
     // All reads come first: what is written in place was read before.
     for (const Touch &touch : step.touches)
       if (touch.how != format::Access::Write)
@@ -379,10 +458,12 @@ private:
         cut(arenas[touch.arena], touch.begin + shift, touch.end + shift);
     for (work -= kWorkPerAccess; first != last; ++first, ++work)
       ACCEL_RT_RETURN_IF_ERROR(f(first->first, first->second));
-    return work <= kWorkToStart
-               ? Status()
-               : Status::error("expected a plan whose commands touch whole "
-                               "ranges of bytes, found too many pieces");
+    return work <= kWorkToStart ? Status() : tooManyPieces();
+  }
+
+  static Status tooManyPieces() {
+    return Status::error("expected a plan whose commands touch whole ranges of "
+                         "bytes, found too many pieces");
   }
 
   Status races(const Touch &touch) const {

@@ -2,6 +2,7 @@
 // whose numbers were changed (and whose hash was made to fit) is refused here,
 // so that the runtime can trust every index and address.
 
+#include "Base/Text.h"
 #include "Format/EntryTensors.h"
 #include "Format/Runs.h"
 #include "Format/Tables.h"
@@ -42,6 +43,7 @@ public:
     for (const auto *list : {&executable.inputs, &executable.outputs}) {
       names.clear();
       for (const TensorPlan &tensor : *list) {
+        ACCEL_RT_RETURN_IF_ERROR(checkName(tensor.name));
         std::string what = "input or output " + inQuotes(tensor.name);
         if (!names.insert(tensor.name).second)
           return Status::error("found two of " + what);
@@ -56,6 +58,7 @@ public:
       return Status::error("expected the input of labels " +
                            inQuotes(executable.unshiftedLabels) +
                            ", found none of that name");
+    ACCEL_RT_RETURN_IF_ERROR(checkSeparateRows());
     if (executable.programs.empty())
       return Status::error("expected at least one program, found none");
     if (executable.isTraining())
@@ -105,6 +108,14 @@ private:
       begin = end + 1;
     }
     return down;
+  }
+
+  /// What tensors are called becomes names of files, and is looked up in them.
+  static Status checkName(const std::string &name) {
+    return isText(name) ? Status()
+                        : Status::error("expected a name in UTF-8, without "
+                                        "NUL, found " +
+                                        inQuotes(name));
   }
 
   Status checkState(const StatePlan &state) {
@@ -167,9 +178,13 @@ private:
       return Status::error("expected " + std::to_string(bytes) +
                            " bytes of first value, found " +
                            std::to_string(first.bytes) + " for " + what);
-    if (!first.path.empty() &&
-        (!isPlainPath(first.path) || first.offset > kLimit))
-      return Status::error("expected a relative path without detours, found " +
+    if (!first.path.empty() && (!isPlainPath(first.path) ||
+                                !isText(first.path) || first.offset > kLimit))
+      return Status::error(
+          "expected a relative path without detours, found " +
+          inQuotes(first.path) + " for " + what);
+    if (!isText(first.path))
+      return Status::error("expected a path in UTF-8, found " +
                            inQuotes(first.path) + " for " + what);
     if (!first.section.empty()) {
       const Section *section = tables.section(first.section);
@@ -223,6 +238,28 @@ private:
       if (*rows.rbegin() != static_cast<int64_t>(rows.size()) - 1)
         return Status::error("expected all rows before the last of the stack " +
                              inQuotes(std::string(stack)));
+    return Status();
+  }
+
+  Status checkSeparateRows() {
+    if (!executable.separateRows)
+      return Status();
+    if (!executable.hasEntry("eval"))
+      return Status::error("expected an entry 'eval' whose rows are separate, "
+                           "found none");
+    auto hasDim = [&](const std::string &name, int64_t dim) {
+      const TensorPlan *input = tables.input(name);
+      return input && inRange(dim, 0, input->shape.size());
+    };
+    for (const std::string &name : executable.separateRows->inputs)
+      if (!hasDim(name, 0))
+        return Status::error("expected an input of rows, found " +
+                             inQuotes(name));
+    for (const EqualRows &rows : executable.separateRows->equal)
+      if (!hasDim(rows.input, rows.dim))
+        return Status::error("expected an input with a dimension " +
+                             std::to_string(rows.dim) + ", found " +
+                             inQuotes(rows.input));
     return Status();
   }
 
@@ -297,6 +334,7 @@ private:
   Status checkStateNames() {
     std::set<std::string> names;
     auto add = [&](const std::string &name) {
+      ACCEL_RT_RETURN_IF_ERROR(checkName(name));
       return names.insert(name).second
                  ? Status()
                  : Status::error("found two states called " + inQuotes(name));

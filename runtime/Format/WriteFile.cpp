@@ -57,6 +57,22 @@ bool pad(int fd, uint64_t from) {
   return writeAll(fd, zeros, alignUp(from) - from);
 }
 
+/// The JSON string that has a NUL in it, as it is written; empty: none has.
+std::string findNul(const std::string &json) {
+  const std::string nul = "\\u0000";
+  for (size_t at = json.find(nul); at != std::string::npos;
+       at = json.find(nul, at + 1)) {
+    size_t slashes = 0;
+    while (slashes < at && json[at - slashes - 1] == '\\')
+      ++slashes;
+    if (slashes % 2 == 0) { // else a backslash stands before a u
+      size_t begin = json.rfind('"', at), end = json.find('"', at);
+      return inQuotes(json.substr(begin + 1, end - begin - 1));
+    }
+  }
+  return "";
+}
+
 /// Notes each way in which a command calls a kernel, once.
 void signKernels(Executable &executable) {
   std::set<std::pair<std::string, uint64_t>> known;
@@ -88,6 +104,11 @@ Status writeExecutableFile(Executable executable,
     return Status::error("cannot write " + inQuotes(path) + ": " +
                          status.message());
   std::string header = format::toJson(executable);
+  if (std::string text = findNul(header); !text.empty())
+    return Status::error("cannot write " + inQuotes(path) +
+                         ": expected names without NUL, which no reader takes, "
+                         "found " +
+                         text);
   uint64_t length = header.size(), hash = hashBytes(header.data(), length);
 
   // A device or pipe cannot be renamed over; nobody means to replace one.

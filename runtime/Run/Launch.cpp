@@ -1,10 +1,12 @@
 // The parent: opens and checks everything, lets the Supervisor run the ranks,
 // and finishes what they have written.
 
+#include "Base/UniqueName.h"
 #include "Control/NetworkCenter.h"
 #include "Control/SharedControl.h"
-#include "Feed/DataFeed.h"
+#include "Feed/SeparateRows.h"
 #include "Run/CheckOptions.h"
+#include "Run/FilesInUse.h"
 #include "Run/Fleet.h"
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
@@ -69,18 +71,36 @@ void collect(const Job &job, RunResult &result) {
 /// Opens what an entry is called on: files of a folder (none if its name is
 /// empty), or tokens and files.
 Status openCall(const Executable &plan, const std::string &folder,
-                const DataSource &source, bool executes, Call &call) {
+                const DataSource &source, bool executes,
+                const std::function<void(const std::string &)> &warn,
+                Call &call) {
   call.tensors = tensorsOf(plan, call.entry);
   call.hasData = !source.path.empty();
   if (call.hasData)
     ACCEL_RT_RETURN_IF_ERROR(call.data.open(call.tensors.inputs, source));
-  if (call.entry == "eval" && call.numBatches() < 1)
+  if (executes)
+    ACCEL_RT_RETURN_IF_ERROR(
+        call.inputs.open(plan.inputs, call.tensors.inputs, folder,
+                         call.hasData ? &call.data : nullptr));
+  if (call.entry != "eval" || !call.hasData)
+    return Status();
+  std::string why;
+  if (executes && call.data.numLeft())
+    ACCEL_RT_RETURN_IF_ERROR(
+        whyNotSeparate(plan, call.tensors.inputs, call.inputs, call.data, why));
+  call.countsRest = executes && why.empty();
+  if (call.numBatches() < 1 && !call.numRest())
     return Status::error("expected at least one batch of samples to evaluate "
                          "on in " +
-                         inQuotes(source.path) + ", found less");
-  return executes ? call.inputs.open(plan.inputs, call.tensors.inputs, folder,
-                                     call.hasData ? &call.data : nullptr)
-                  : Status();
+                         inQuotes(source.path) + ", found less" +
+                         (why.empty() ? "" : ": " + why));
+  if (!why.empty() && warn)
+    warn("the evaluation leaves out the last " +
+         std::to_string(call.data.numLeft()) + " of the " +
+         std::to_string(call.data.numSamples()) + " rows of " +
+         inQuotes(source.path) + ", which make no whole batch of " +
+         std::to_string(call.data.batchSize()) + ": " + why);
+  return Status();
 }
 
 /// What a process opens of a run, and makes for it. On one machine there is one
@@ -108,6 +128,8 @@ public:
   Status follow(RunResult &result);
 
 private:
+  Status checkDataOptions() const;
+  Status checkTargets() const;
   Status finish(const Job &job, const Supervisor &supervisor, Status ended,
                 RunResult &result);
   Status makeFiles();
@@ -172,14 +194,15 @@ Status Launch::open() {
   hasData = !options.data.empty();
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
-               source, executes, call));
+               source, executes, options.warn, call));
   evaluates = options.evalEvery > 0;
   eval.entry = "eval";
   if (evaluates)
     ACCEL_RT_RETURN_IF_ERROR(
         openCall(plan, options.evalInputs,
                  {options.evalData, options.dataType, options.dataLabels, {}},
-                 executes, eval));
+                 executes, options.warn, eval));
+  ACCEL_RT_RETURN_IF_ERROR(checkDataOptions());
   checkpointed = !options.checkpoint.empty();
   saves = !options.saveWeights.empty();
   if (hasData)
@@ -221,6 +244,26 @@ Status Launch::open() {
   return Status();
 }
 
+/// What is said of data and files must be read by some call.
+Status Launch::checkDataOptions() const {
+  for (auto [name, folder, one] :
+       {std::tuple("--inputs", &options.inputs, &call),
+        std::tuple("--eval-inputs", &options.evalInputs, &eval)})
+    if (!folder->empty() && one->hasData &&
+        one->data.feedsAll(one->tensors.inputs))
+      return Status::error(std::string("cannot use option '") + name +
+                           "' with data that feed all inputs of the entry " +
+                           inQuotes(one->entry) + ": nothing is read from " +
+                           inQuotes(*folder));
+  if (!options.dataLabels.empty() &&
+      !(call.hasData && call.data.feedsLabels()) &&
+      !(eval.hasData && eval.data.feedsLabels()))
+    return Status::error("option '--data-labels' expects an input that is "
+                         "called *label* or *target* and gets its tokens from "
+                         "the data, found none");
+  return Status();
+}
+
 Status Launch::identify(Identity &identity) const {
   auto add = [&](const char *name, std::string value) {
     std::replace(value.begin(), value.end(), '\n', ' ');
@@ -246,6 +289,10 @@ Status Launch::identify(Identity &identity) const {
   add("--data-labels", options.dataLabels);
   addCount("--seed", options.seed.value_or(-1));
   addCount("data (how many samples)", cursor.samples);
+  for (const Call *each : {&call, &eval})
+    if (each->hasData && each->entry == "eval")
+      addCount("data of the evaluation (how many samples count)",
+               each->numBatches() * each->data.batchSize() + each->numRest());
   addCount("data (their hash)", static_cast<int64_t>(cursor.hash.value_or(0)));
   for (auto [name, one] :
        {std::pair("inputs (their hash)", &call.inputs),
@@ -264,6 +311,38 @@ Status Launch::identify(Identity &identity) const {
   return Status();
 }
 
+/// Nothing that is written takes the place of what is read.
+Status Launch::checkTargets() const {
+  FilesInUse files;
+  files.reads(file->descriptor(), "the executable");
+  for (const Call *each : {&call, &eval}) {
+    if (each->hasData)
+      files.reads(each->data.descriptor(), "data");
+    for (const TensorPlan &input : each->tensors.inputs)
+      if (const TensorRange *range = each->inputs.find(input.name))
+        files.reads(range->fd, "input " + inQuotes(input.name));
+  }
+  for (const OpenTensor &value : weights.values())
+    files.reads(value.range.fd, "weights");
+  std::string folder = folderOf(options.executable);
+  for (const StatePlan &state : file->plan().states)
+    if (!state.first.path.empty())
+      files.reads((folder == "." ? "" : folder) + state.first.path,
+                  "weights of the executable");
+  for (const std::string *given : {&options.weights, &options.originalWeights})
+    if (!given->empty())
+      files.reads(*given, "weights");
+  if (resumes)
+    files.reads(resume.path() + "/" + kManifestFile, "a checkpoint");
+  for (const std::string &path : outputs.paths())
+    ACCEL_RT_RETURN_IF_ERROR(files.writes(path, "--outputs"));
+  for (auto [path, option] : {std::pair(&options.saveWeights, "--save-weights"),
+                              std::pair(&options.trace, "--trace")})
+    if (!path->empty())
+      ACCEL_RT_RETURN_IF_ERROR(files.writes(*path, option));
+  return Status();
+}
+
 /// Of a fleet rank 0's process makes files, and the others open them.
 Status Launch::makeFiles() {
   const Executable &plan = file->plan();
@@ -277,6 +356,7 @@ Status Launch::makeFiles() {
                                           shared));
   if (!options.trace.empty())
     ACCEL_RT_RETURN_IF_ERROR(trace.create(options.trace, plan.numRanks()));
+  ACCEL_RT_RETURN_IF_ERROR(checkTargets());
   if (!checkpointed)
     return Status();
   using Writers = Checkpoints::Writers;

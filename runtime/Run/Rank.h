@@ -27,8 +27,14 @@ struct Call {
   DataFeed data;
   bool hasData = false; ///< Else the inputs are files alone.
 
-  /// What a whole evaluation goes through.
+  /// Whether an evaluation counts the samples that make no whole batch, too
+  /// (Feed/SeparateRows.h).
+  bool countsRest = false;
+
+  /// The whole batches of an evaluation, and the samples behind them that it
+  /// counts.
   int64_t numBatches() const { return hasData ? data.numBatches() : 1; }
+  int64_t numRest() const { return countsRest ? data.numLeft() : 0; }
 };
 
 /// What the parent has opened and every rank inherits.

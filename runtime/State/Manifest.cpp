@@ -45,12 +45,12 @@ bool parseHex(const Json &json, uint64_t &value) {
   return true;
 }
 
-/// Reads a field that must be a whole number.
+/// Reads a field that must be a whole number, of 64 bits with its sign.
 bool getNumber(const Json &json, const char *key, int64_t &value) {
   if (!json.contains(key) || !json[key].is_number_integer())
     return false;
   value = json[key].get<int64_t>();
-  return true;
+  return !json[key].is_number_unsigned() || value >= 0;
 }
 
 bool getText(const Json &json, const char *key, std::string &value) {

@@ -3,6 +3,7 @@
 
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
+#include "lib/Driver/OutputFile.h"
 #include "lib/Driver/RepeatedFlags.h"
 #include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/AsmState.h"
@@ -152,6 +153,17 @@ LogicalResult run(MLIRContext *context) {
     if (std::error_code error = llvm::sys::fs::create_directories(outputs))
       return module->emitError()
              << "cannot create '" << outputs << "': " << error.message();
+    // Before any is written: what is read later must not be what was written.
+    for (const auto &[name, tensor] : results) {
+      std::string path = getTensorPath(outputs, name), why;
+      std::vector<std::string> read = {inputFile, compare};
+      for (const std::string &folder : {inputs.getValue(), expect.getValue()})
+        if (!folder.empty())
+          read.push_back(getTensorPath(folder, name));
+      why = driver::whyNotWrite(path, /*replaces=*/false, read);
+      if (!why.empty())
+        return module->emitError() << "cannot write '" << path << "': " << why;
+    }
     for (const auto &[name, tensor] : results)
       if (failed(writeNpy(getTensorPath(outputs, name), tensor,
                           mode == EvaluationMode::Float64, context)))

@@ -35,6 +35,8 @@ static llvm::Error fail(const llvm::Twine &message) {
   return failAt(Place{}, message);
 }
 
+std::vector<std::string> configFiles() { return {files.begin(), files.end()}; }
+
 bool hasConfigFiles() { return !files.empty(); }
 bool printsConfig() { return printsSettings || diffs || printsKeys; }
 

@@ -10,8 +10,9 @@
 llvm::Expected<accel::config::Config>
 readConfigFlags(accel::config::Request request, bool json);
 
-/// Whether files were given.
+/// Whether files were given, and which.
 bool hasConfigFiles();
+std::vector<std::string> configFiles();
 
 /// Whether something was printed, so that there need not be a model.
 bool printsConfig();

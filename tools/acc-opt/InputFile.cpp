@@ -2,11 +2,12 @@
 
 #include "InputFile.h"
 
+#include "lib/Driver/OutputFile.h"
+
 #include "accel-rt/PlanFormat.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace accel;
@@ -86,10 +87,6 @@ LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
   if (!output)
     return fail(options.output, error);
   output->os() << text << "\n";
-  output->os().flush();
-  if (output->os().has_error())
-    return fail(options.output,
-                "cannot write: " + output->os().error().message());
-  output->keep();
-  return success();
+  std::string why = keepOutput(*output);
+  return why.empty() ? success() : fail(options.output, "cannot write: " + why);
 }

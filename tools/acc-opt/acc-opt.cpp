@@ -7,6 +7,7 @@
 #include "lib/Driver/Compile.h"
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
+#include "lib/Driver/OutputFile.h"
 #include "lib/Driver/Passes.h"
 #include "lib/Driver/RepeatedFlags.h"
 #include "mlir/Support/FileUtilities.h"
@@ -15,7 +16,6 @@
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace accel::driver;
@@ -241,10 +241,31 @@ static LogicalResult runPasses(const CompileOptions &options,
   auto output = openOutputFile(options.output, &error);
   if (!output)
     return usageError(error);
-  if (failed(MlirOptMain(output->os(), std::move(input), registry, config)))
+  LogicalResult result =
+      MlirOptMain(output->os(), std::move(input), registry, config);
+  if (failed(result)) {
+    output->os().clear_error();
     return failure();
-  output->keep();
-  return success();
+  }
+  std::string why = keepOutput(*output);
+  return why.empty()
+             ? success()
+             : usageError("cannot write '" + options.output + "': " + why);
+}
+
+/// Before anything is done: whether its result can be written, and replaces
+/// nothing that it is made of.
+static LogicalResult checkOutput(const CompileOptions &options) {
+  std::vector<std::string> inputs = configFiles();
+  inputs.push_back(options.input);
+  inputs.push_back(options.links);
+  inputs.insert(inputs.end(), options.provedAgainst.begin(),
+                options.provedAgainst.end());
+  std::string why = whyNotWrite(
+      options.output, StringRef(options.output).ends_with(".accx"), inputs);
+  return why.empty()
+             ? success()
+             : usageError("cannot write '" + options.output + "': " + why);
 }
 
 /// Leaves to --help what belongs to acc-opt; LLVM's several hundred options are
@@ -284,6 +305,8 @@ int main(int argc, char **argv) {
   // Asked for a configuration only, there need not be a model.
   if (printsConfig() && options.output == "-")
     return EXIT_SUCCESS;
+  if (failed(checkOutput(options)))
+    return EXIT_FAILURE;
   auto config = MlirOptMainConfig::createFromCLOptions();
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);

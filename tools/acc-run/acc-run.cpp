@@ -40,8 +40,8 @@ take it only from where you would take a program.
                   input_K.pb as in ONNX test sets (default: .)
   --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
   --entry NAME    what is called: step (training; the default if the file has
-                  it), eval (its loss on --inputs or on all whole batches of
-                  --data, without dropout) or forward (the model's outputs)
+                  it), eval (its loss on --inputs or over all rows of --data,
+                  without dropout) or forward (the model's outputs)
   --weights PATH  begin with these parameters and buffers instead of those that
                   the model was exported with: F.safetensors (--save-weights'
                   or the model's own), a checkpoint, or a folder of checkpoints,
@@ -52,9 +52,9 @@ take it only from where you would take a program.
   --data FILE     tokens to train on instead: .npy, [samples, length] or one
                   stream, or raw integers. Inputs of integers [batch, length]
                   get tokens, those called *label* or *target* the same tokens,
-                  those called *mask* ones; all others, and those that are
-                  files in --inputs, are read from there. Every epoch has an
-                  order of its own, which ranks and micro-batches do not change
+                  those called *mask* ones; all others are read from --inputs,
+                  which must have no file of these. Every epoch has an order of
+                  its own, which ranks and micro-batches do not change
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
                   label is the token after its own, -100 for the last
@@ -64,7 +64,9 @@ take it only from where you would take a program.
                   folder of its inputs, as --inputs
   --eval-data FILE
                   its tokens, as --data, in the order of the file: eval_loss is
-                  the mean over all whole batches
+                  the mean over all rows, also of those that make no whole
+                  batch; where the loss does not tell these apart, a line on
+                  stderr says how many are left out
   --seed S        of the order of the data (default: the one compiled in)
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
@@ -104,7 +106,7 @@ SIGINT and 143 after SIGTERM.
 )";
 
 int fail(const std::string &message) {
-  std::fprintf(stderr, "acc-run: error: %s\n", message.c_str());
+  std::fprintf(stderr, "acc-run: error: %s\n", printable(message).c_str());
   return 1;
 }
 
@@ -329,10 +331,10 @@ int main(int argc, char **argv) {
   options.progress = [](const std::string &line) {
     // Nobody waits for a reader of what is over in two seconds.
     if (takesLine(STDERR_FILENO))
-      std::fprintf(stderr, "acc-run: %s\n", line.c_str());
+      std::fprintf(stderr, "acc-run: %s\n", printable(line).c_str());
   };
   options.warn = [](const std::string &line) {
-    std::fprintf(stderr, "acc-run: warning: %s\n", line.c_str());
+    std::fprintf(stderr, "acc-run: warning: %s\n", printable(line).c_str());
   };
   StepLines lines(json);
   options.step = [&](const StepResult &step) { return lines.add(step); };

@@ -10,6 +10,7 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/SHA256.h"
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -37,10 +38,12 @@ std::string accel::cpu::getCacheFolder() {
   };
   if (std::string given = get("ACCEL_CACHE"); !given.empty())
     return given;
+  // The XDG Base Directory Specification: a relative path is to be ignored.
+  auto isPlace = [](StringRef path) { return sys::path::is_absolute(path); };
   SmallString<128> folder(get("XDG_CACHE_HOME"));
-  if (folder.empty()) {
+  if (!isPlace(folder)) {
     folder = get("HOME");
-    if (folder.empty())
+    if (!isPlace(folder))
       return "";
     sys::path::append(folder, ".cache");
   }
@@ -88,14 +91,18 @@ bool Cache::open(bool create) {
   };
   int opened = tryOpen();
   if (opened < 0 && errno == ENOENT && create) {
-    (void)sys::fs::create_directories(sys::path::parent_path(folder),
-                                      /*IgnoreExisting=*/true,
-                                      sys::fs::owner_all);
-    ::mkdir(folder.c_str(), 0700);
+    std::error_code made = sys::fs::create_directories(
+        sys::path::parent_path(folder), /*IgnoreExisting=*/true,
+        sys::fs::owner_all);
+    int error = ::mkdir(folder.c_str(), 0700) != 0 ? errno : 0;
     opened = tryOpen();
+    if (opened < 0 && errno == ENOENT) {
+      errno = made ? made.value() : error;
+      return false;
+    }
   }
   if (opened < 0 && errno == ENOENT)
-    return false; // nothing was kept, and nowhere can anything be
+    return false; // nothing was kept
   std::string found;
   struct stat status;
   if (opened < 0)
@@ -213,11 +220,20 @@ static bool writeFile(int file, StringRef bytes) {
   return ::fsync(file) == 0;
 }
 
-void Cache::insert(StringRef inputs, StringRef content) {
+bool Cache::fail(int error) const {
+  static std::atomic_flag isTold = ATOMIC_FLAG_INIT; // of all kinds of things
+  if (!folder.empty() && !isTold.test_and_set())
+    warn(Twine(what) + " are not kept: cannot write to '" + folder + "': " +
+         std::strerror(error) + "; name a folder of your own in ACCEL_CACHE");
+  return false;
+}
+
+bool Cache::insert(StringRef inputs, StringRef content) {
   uint64_t random;
-  if (!open(/*create=*/true) ||
-      ::getrandom(&random, sizeof(random), 0) != sizeof(random))
-    return;
+  if (!open(/*create=*/true))
+    return !refused && fail(errno);
+  if (::getrandom(&random, sizeof(random), 0) != sizeof(random))
+    return fail(errno);
   removeAbandoned();
   std::string id = identify(inputs);
   std::string unfinished =
@@ -226,14 +242,25 @@ void Cache::insert(StringRef inputs, StringRef content) {
       ::openat(descriptor, unfinished.c_str(),
                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0)
-    return;
+    return fail(errno);
+  errno = 0;
   bool good = writeFile(file, getHeader(id, content) + content.str());
-  good &= ::close(file) == 0;
-  if (!good || ::renameat(descriptor, unfinished.c_str(), descriptor,
-                          (id + "." + kind).c_str()) != 0)
+  int error = errno;
+  if (::close(file) != 0 && good) {
+    good = false;
+    error = errno;
+  }
+  if (good && ::renameat(descriptor, unfinished.c_str(), descriptor,
+                         (id + "." + kind).c_str()) != 0) {
+    good = false;
+    error = errno;
+  }
+  if (!good) {
     ::unlinkat(descriptor, unfinished.c_str(), 0);
-  else
-    ::fsync(descriptor); // or else the name may be lost, which costs time only
+    return fail(error);
+  }
+  ::fsync(descriptor); // or else the name may be lost, which costs time only
+  return true;
 }
 
 /// Whoever is killed while writing leaves an unfinished file behind.

@@ -47,8 +47,10 @@ public:
   /// what was checked. None where nothing was kept; where what is there cannot
   /// be believed it is discarded.
   std::optional<std::string> find(llvm::StringRef inputs);
-  /// Keeps bytes: on the disk before they have a name.
-  void insert(llvm::StringRef inputs, llvm::StringRef content);
+  /// Keeps bytes: on the disk before they have a name. Whether they are kept:
+  /// where a folder was named and nothing can be written there, a process says
+  /// so once.
+  bool insert(llvm::StringRef inputs, llvm::StringRef content);
   /// Removes what is kept for these inputs, and warns that it was not
   /// `expected`, but `found`.
   void discard(llvm::StringRef inputs, const llvm::Twine &expected,
@@ -56,6 +58,7 @@ public:
 
 private:
   bool open(bool create);
+  bool fail(int error) const;
   std::string identify(llvm::StringRef inputs) const;
   void removeAbandoned() const;
 

@@ -268,12 +268,15 @@ void FormChooser::releaseWeights() {
 static constexpr double kUnnoticed = 1;
 
 void FormChooser::reportMeasured() {
-  auto [products, seconds, skipped] = memory.getMeasured();
+  auto [products, seconds, kept, skipped] = memory.getMeasured();
   if (seconds >= kUnnoticed)
     program.emitRemark() << "measured " << products << " products for "
                          << llvm::formatv("{0:F1}", seconds).str()
-                         << " s to find the fastest form of each: known now to "
-                            "every compilation on this machine";
+                         << " s to find the fastest form of each: "
+                         << (kept ? "known now to every compilation on this "
+                                    "machine"
+                                  : "kept nowhere, so that the next "
+                                    "compilation measures them again");
   if (skipped > 0)
     program.emitRemark() << "took the default form of " << skipped
                          << " products more, for which measuring had no time "

@@ -46,5 +46,5 @@ void FormMemory::insert(StringRef key, const GemmForm &form, double seconds) {
   ++measured.products;
   measured.seconds += seconds;
   known[key] = form;
-  cache.insert(key, write(key, form));
+  measured.kept &= cache.insert(key, write(key, form));
 }

@@ -39,6 +39,7 @@ public:
   struct Measured {
     int64_t products = 0;
     double seconds = 0;
+    bool kept = true;    ///< All of it, for later compilations.
     int64_t skipped = 0; ///< for lack of time: those took the default
   };
   Measured getMeasured() const { return measured; }

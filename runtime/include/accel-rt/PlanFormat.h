@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 13;
+inline constexpr int64_t kFormatVersion = 14;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -181,6 +181,23 @@ struct Section {
 /// The outputs by which a training step says how it went: numbers.
 inline constexpr const char *kStepReports[] = {"loss", "grad_norm", "lr"};
 
+/// An input whose rows along a dimension must be equal.
+struct EqualRows {
+  std::string input;
+  int64_t dim = 0;
+};
+
+/// That the loss of the entry eval is a mean of what each row of a batch comes
+/// to by itself: that of fewer rows then follows from those of whole batches.
+struct SeparateRows {
+  /// Inputs [batch, …] of which each row belongs to one sample.
+  std::vector<std::string> inputs;
+  /// What it takes: rows of these are equal …
+  std::vector<EqualRows> equal;
+  /// … and no element of `inputs` is one of these, which a loss does not count.
+  std::vector<int64_t> ignored;
+};
+
 /// Everything in the header.
 struct Executable {
   /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
@@ -201,6 +218,8 @@ struct Executable {
   /// The input of labels that `--loss cross_entropy:` added, which the program
   /// compares with the logits of the same place; empty: none was added.
   std::string unshiftedLabels;
+  /// Of the entry eval; absent: rows are known to be separate in no such way.
+  std::optional<SeparateRows> separateRows = std::nullopt;
   /// Filled by the writer and the reader.
   std::vector<Section> sections;
 

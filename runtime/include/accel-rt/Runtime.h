@@ -62,8 +62,8 @@ struct RunOptions {
   std::string data, dataType, dataLabels;
   std::optional<int64_t> seed;
   /// Between steps, after each whose number `evalEvery` divides (0: never), the
-  /// entry eval is called, on inputs from a folder, or on all whole batches of
-  /// a file of tokens, which is of the type and has the labels of `data`.
+  /// entry eval is called, on inputs from a folder, or on a file of tokens,
+  /// which is of the type and has the labels of `data`.
   int64_t evalEvery = 0;
   std::string evalInputs, evalData;
   /// Weights to begin with: a safetensors file, or a checkpoint. Empty: those

@@ -30,10 +30,15 @@ private:
 /// What a rank that ends because another did reports.
 inline constexpr const char *kAbortedMessage = "another rank ended";
 
-/// `'text'`, as names and values stand in messages.
-inline std::string inQuotes(const std::string &text) {
-  return "'" + text + "'";
-}
+/// `text` without what a terminal or a reader of lines would obey: control
+/// characters, breaks of lines, marks that turn the direction of writing, and
+/// bytes that are no UTF-8 are written as `\n`, `\x1b` and `\u202e`. What is
+/// so written is left alone when it is written again.
+std::string printable(const std::string &text);
+
+/// `'text'`, as names and values stand in messages: printable, and of one that
+/// is longer than any path its start and its length.
+std::string inQuotes(const std::string &text);
 
 } // namespace accel::rt
 

@@ -4,6 +4,7 @@
 // CHECK-SAME: accel.decisions = {micro_batches = 2 : i64},
 // CHECK-SAME: accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
 // CHECK-SAME: accel.gradient_wire = bf16, accel.phase = "decided", accel.seed = 7 : i64,
+// CHECK-SAME: accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"]},
 // CHECK-SAME: accel.unshifted_labels = "labels", accel.untrainable = "its bias is not in it"}
 module attributes {
   accel.phase = "decided",
@@ -11,6 +12,7 @@ module attributes {
   accel.config = {zero_stage = "2 (a.yaml:3 zero_stage)", keys = ["a.yaml:1: debug = true"]},
   accel.gradient_wire = bf16,
   accel.seed = 7 : i64,
+  accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"]},
   accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
   accel.unshifted_labels = "labels",
   accel.untrainable = "its bias is not in it"

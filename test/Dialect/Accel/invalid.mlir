@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -62,3 +62,8 @@ module attributes {accel.untrainable = true} {}
 
 // expected-error @below {{expected 'accel.gradient_wire' to be f16 or bf16, found f64}}
 module attributes {accel.gradient_wire = f64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"]}, found {inputs = ["x"]}}}
+module attributes {accel.separate_rows = {inputs = ["x"]}} {}

@@ -126,6 +126,7 @@ class EvaluateData : public Evaluate {
 protected:
   void writeTokens(uintmax_t batches) {
     writeTraining(tinyEvaluation(1, 1, 8));
+    options.evalInputs.clear(); // which the data would leave unread
     options.data = folder / "d.bin";
     options.evalData = folder / "e.bin";
     options.dataLabels = "same";

@@ -81,6 +81,7 @@ TEST(Manifest, BelievesNoFieldForItsSeal) {
       {"\"step\"", "\"sttp\"", fields},
       {"\"seed\": 0,", "", fields},
       {"\"seed\": 0,", "\"seed\": 0.5,", fields},
+      {"\"seed\": 0,", "\"seed\": 9223372036854775808,", fields},
       {"\"files\"", "\"filez\"", fields},
       {"\"files\": {", "\"files\": 5, \"f\": {", fields},
       {"\"states\"", "\"statez\"", fields},

@@ -154,4 +154,20 @@ TEST(Safetensors, BelievesNoLengthThatTheFileHasNot) {
               HasSubstr("cannot use 'n': expected a regular file"));
 }
 
+/// As the format's own reader: of two tensors in one range one would be wrong.
+TEST(Safetensors, RefusesTensorsThatShareBytes) {
+  auto header = [](const char *second) {
+    return std::string(
+               R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
+               R"("none":{"dtype":"F32","shape":[0],"data_offsets":[4,4]},)"
+               R"("b":{"dtype":"F32","shape":[2],"data_offsets":)") +
+           second + "}}";
+  };
+  EXPECT_EQ(error(file(header("[8,16]"), 16)), "");
+  EXPECT_THAT(error(file(header("[4,12]"), 12)),
+              HasSubstr("expected each tensor in a range of its own, found 'a' "
+                        "and 'b' in the same bytes"));
+  EXPECT_THAT(error(file(header("[0,8]"), 8)), HasSubstr("in the same bytes"));
+}
+
 } // namespace

@@ -196,7 +196,9 @@ TEST(Validate, ReadsOfWhatWasWritten) {
                     commandsOf(p).begin() + 1,
                     command(FillCommand{{0, 0, 0, 0}, y}, "Fill"));
               }),
-              HasSubstr("in buffer 'x', which buffer 'y' has overwritten,"));
+              HasSubstr("expected what it writes of buffer 'y' to overlap "
+                        "nothing else of it, found bytes that are also in its "
+                        "operand of buffer 'x'"));
 }
 
 TEST(Validate, StreamsAndEvents) {
