@@ -178,11 +178,10 @@ private:
       return Status::error("expected " + std::to_string(bytes) +
                            " bytes of first value, found " +
                            std::to_string(first.bytes) + " for " + what);
-    if (!first.path.empty() && (!isPlainPath(first.path) ||
-                                !isText(first.path) || first.offset > kLimit))
-      return Status::error(
-          "expected a relative path without detours, found " +
-          inQuotes(first.path) + " for " + what);
+    if (!first.path.empty() &&
+        (!isPlainPath(first.path) || first.offset > kLimit))
+      return Status::error("expected a relative path without detours, found " +
+                           inQuotes(first.path) + " for " + what);
     if (!isText(first.path))
       return Status::error("expected a path in UTF-8, found " +
                            inQuotes(first.path) + " for " + what);
