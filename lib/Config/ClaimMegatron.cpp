@@ -231,6 +231,13 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
                  bf16->value == "true" ? "bf16" : "no");
   claimClipping(file.get("--clip-grad"), ledger);
   layout.openRanks = Place{file.name, 1};
+  int64_t ranks = 0, machines = 1;
+  const Setting *started = file.get("nproc_per_node");
+  const Setting *over = file.get("nnodes");
+  if (started && !StringRef(started->value).getAsInteger(10, ranks) &&
+      (!over || !StringRef(over->value).getAsInteger(10, machines)) &&
+      machines < (1 << 20) && ranks < (1 << 20))
+    ledger.claim("num_processes", *started, std::to_string(ranks * machines));
   layout.virtualStages =
       copy(file.get("--num-virtual-stages-per-pipeline-rank"));
   layout.layersOfChunk =

@@ -6,6 +6,11 @@
 
 using namespace accel::config;
 static constexpr Key kKeys[] = {
+    // What torchrun has in front of the script.
+    done("nproc_per_node", "int>=1", "null",
+         "num_processes, times nnodes: of torchrun, in a script"),
+    done("nnodes", "int>=1", "1",
+         "num_processes, times nproc_per_node: of torchrun, in a script"),
     // How ranks share the work.
     done("--tensor-model-parallel-size", "int>=1", "1", "axis tp of the mesh")
         .sets("tp"),

@@ -4,6 +4,7 @@
 
 #include "lib/Config/ParseArguments.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace llvm;
@@ -72,11 +73,7 @@ bool accel::config::looksLikeArguments(StringRef text) {
   return false;
 }
 
-Expected<Document> accel::config::parseArguments(StringRef text,
-                                                 StringRef name) {
-  Expected<std::vector<Word>> words = splitWords(text, name);
-  if (!words)
-    return words.takeError();
+static Document build(ArrayRef<Word> words, StringRef name) {
   Document document;
   document.syntax = Syntax::Arguments;
   document.root.kind = Node::Kind::Mapping;
@@ -87,8 +84,8 @@ Expected<Document> accel::config::parseArguments(StringRef text,
     node.place = Place{name.str(), word.line};
     return node;
   };
-  for (size_t at = 0; at < words->size();) {
-    const Word &word = (*words)[at++];
+  for (size_t at = 0; at < words.size();) {
+    const Word &word = words[at++];
     assert(isName(word) && "it would be a value of the name before it");
     auto [key, value] = StringRef(word.text).split('=');
     std::vector<Node> values;
@@ -96,8 +93,8 @@ Expected<Document> accel::config::parseArguments(StringRef text,
       values.push_back(scalar(word, value));
       values.back().quoted = value.empty();
     }
-    for (; at < words->size() && !isName((*words)[at]); ++at)
-      values.push_back(scalar((*words)[at], (*words)[at].text));
+    for (; at < words.size() && !isName(words[at]); ++at)
+      values.push_back(scalar(words[at], words[at].text));
     Node node = scalar(word, "");
     if (values.size() == 1) {
       node = std::move(values.front());
@@ -108,4 +105,25 @@ Expected<Document> accel::config::parseArguments(StringRef text,
     document.root.entries.emplace_back(scalar(word, key), std::move(node));
   }
   return document;
+}
+
+Expected<Document> accel::config::parseArguments(StringRef text,
+                                                 StringRef name) {
+  Expected<std::vector<Word>> words = splitWords(text, name);
+  if (!words)
+    return words.takeError();
+  return build(*words, name);
+}
+
+Expected<Document>
+accel::config::documentOfArguments(ArrayRef<std::string> words,
+                                   ArrayRef<unsigned> lines, StringRef name) {
+  std::vector<Word> result;
+  for (auto [word, line] : zip_equal(words, lines))
+    result.push_back({word, line, /*quoted=*/false});
+  if (!result.empty() && !isName(result.front()))
+    return failAt(Place{name.str(), result.front().line},
+                  "expected an argument, --name, found '" +
+                      result.front().text + "'");
+  return build(result, name);
 }

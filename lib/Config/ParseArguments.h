@@ -4,6 +4,7 @@
 #define ACCEL_LIB_CONFIG_PARSEARGUMENTS_H
 
 #include "Document.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace accel::config {
 
@@ -16,6 +17,11 @@ bool looksLikeArguments(llvm::StringRef text);
 /// variables, and arrays.
 llvm::Expected<Document> parseArguments(llvm::StringRef text,
                                         llvm::StringRef name);
+
+/// The same of words that a shell has split, each of which has a line.
+llvm::Expected<Document> documentOfArguments(llvm::ArrayRef<std::string> words,
+                                             llvm::ArrayRef<unsigned> lines,
+                                             llvm::StringRef name);
 
 } // namespace accel::config
 

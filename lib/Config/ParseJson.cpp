@@ -265,13 +265,15 @@ Node Parser::word() {
     return node;
   }
   size_t begin = at;
-  for (;; ++at) {
+  for (bool isFirst = true;; ++at) {
     bool ends = at == text.size() || text[at] == '\n' || text[at] == '\r';
     if (!ends && !StringRef(",}]").contains(text[at]) && !startsComment(at))
       continue;
     StringRef said = text.slice(begin, at).rtrim();
-    bool isWord = said == "null" || said == "true" || said == "false" ||
-                  kNumber.match(said);
+    // What goes on behind punctuation is neither.
+    bool isWord = isFirst && (said == "null" || said == "true" ||
+                              said == "false" || kNumber.match(said));
+    isFirst = false;
     if (!isWord && !ends)
       continue;
     node.text = said.str();

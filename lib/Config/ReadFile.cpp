@@ -3,6 +3,7 @@
 
 #include "lib/Config/ReadFile.h"
 #include "lib/Config/ParseArguments.h"
+#include "lib/Config/ReadScript.h"
 #include "lib/Config/Source.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -359,6 +360,8 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   Expected<Document> document =
       looksLikeArguments(opened->second)
           ? parseArguments(opened->second, opened->first)
+      : looksLikeScript(opened->second, opened->first)
+          ? readScript(opened->second, opened->first)
           : parseDocument(opened->second, opened->first);
   if (!document)
     return document.takeError();
