@@ -345,6 +345,13 @@ LogicalResult Follower::follow(Operation *op) {
   // Otherwise it is said in other words.
   if (!isFollowed() && distribute(op))
     followOp(op);
+  // What its operands are cut out of before it is reshaped may be cut behind,
+  // too: asked where it matters, as of each there may be very many.
+  if (!isFollowed())
+    for (Value operand : op->getOperands())
+      if (Operation *maker = operand.getDefiningOp();
+          maker && maker->getNumResults() == 1 && cut.insert(maker).second)
+        followParts(maker, at(operand));
   if (!isFollowed() && addViews(op))
     followOp(op);
   if (!isFollowed() && op->getNumResults() == 1) {
@@ -358,9 +365,6 @@ LogicalResult Follower::follow(Operation *op) {
   // A reshape that is followed has taken equal elements for split in one way.
   else if (isa<nn::ReshapeOp>(op) && holdsPartOfEqual(op->getOperand(0)))
     followView(op, at(op->getResult(0)));
-  // What is cut before it is reshaped may be cut behind, too.
-  else if (op->getNumResults() == 1)
-    followParts(op, at(op->getResult(0)));
   followDealt(op);
   if (!isFollowed())
     followRing(op);

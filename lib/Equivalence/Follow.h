@@ -249,6 +249,7 @@ private:
   /// References to what is known stay good.
   llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   llvm::DenseMap<mlir::Operation *, Dealing> dealings;
+  llvm::DenseSet<mlir::Operation *> cut; ///< whose parts are known
   std::string why; ///< the last thing that kept an op from following
 };
 
