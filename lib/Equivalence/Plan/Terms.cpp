@@ -222,7 +222,42 @@ std::optional<TermId> Terms::findStride(StringAttr axis,
   return strided(first.value, std::move(map));
 }
 
-TermId Terms::choose(StringAttr axis, ArrayRef<TermId> choices) {
+TermId Terms::choose(StringAttr axis, ArrayRef<TermId> given) {
+  // Choices along several axes are nested in the order of their names,
+  // whichever was made first.
+  auto take = [&](TermId id, StringAttr along, size_t number) {
+    const Term &term = get(id);
+    return term.axis == along ? term.choices[number] : id;
+  };
+  SmallVector<TermId> choices;
+  for (auto [number, choice] : llvm::enumerate(given))
+    choices.push_back(take(choice, axis, number));
+  auto turnOver = [&](StringAttr outer, size_t count) {
+    SmallVector<TermId> all;
+    for (size_t number = 0; number < count; ++number) {
+      SmallVector<TermId> inner;
+      for (TermId choice : choices)
+        inner.push_back(take(choice, outer, number));
+      all.push_back(choose(axis, inner));
+    }
+    return all;
+  };
+  // Where each of the other axis' ranks has a piece of one value, this is none.
+  if (const Term &term = get(choices.front()); term.axis) {
+    SmallVector<TermId> all = turnOver(term.axis, term.choices.size());
+    if (llvm::none_of(all, [&](TermId id) { return get(id).axis == axis; }))
+      return choose(term.axis, all);
+  }
+  StringAttr outer = axis;
+  size_t count = 0;
+  for (TermId choice : choices)
+    if (const Term &term = get(choice);
+        term.axis && term.axis.getValue() < outer.getValue()) {
+      outer = term.axis;
+      count = term.choices.size();
+    }
+  if (outer != axis)
+    return choose(outer, turnOver(outer, count));
   if (llvm::all_equal(choices))
     return choices.front();
   if (std::optional<TermId> one = findStride(axis, choices))

@@ -198,6 +198,18 @@ TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
   TermId head = terms.select(terms.select(heads, apart), ownHeads);
   EXPECT_EQ(head, terms.select(heads, atOnce));
   EXPECT_EQ(terms.get(head).parts.size(), 2u);
+  // Halves along one axis and quarters along another, at once or one by one.
+  TermId two = terms.join(
+      4, {{6, terms.whole(makeValue(24))}, {6, terms.whole(makeValue(24))}});
+  IndexMap half = IndexMap::strided(0, {4, 6}, {12, 1}), third,
+           both = IndexMap::strided(0, {4, 2}, {12, 1});
+  half.add({tp, 2, 6});
+  third = IndexMap::strided(0, {4, 2}, {6, 1});
+  third.add({dp, 3, 2});
+  both.add({tp, 2, 6});
+  both.add({dp, 3, 2});
+  EXPECT_EQ(terms.select(terms.select(two, half), third),
+            terms.select(two, both));
   // What is one piece on each rank is no choice.
   IndexMap right = IndexMap::strided(12, {3, 4}, {4, 1});
   right.add({dp, 2, 12});
