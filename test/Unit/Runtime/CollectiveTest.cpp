@@ -329,15 +329,22 @@ TEST_P(Collectives, SendsAndReceivesInAGroup) {
       write->part = {{8}, {{"pp"}}};
   }
   View x = contiguousView(0, {4}), y = contiguousView(2, {4});
+  auto half = [](View view, int64_t number) {
+    view.shape = {2};
+    view.offset += number * 2 * dtypeBytes(view.dtype);
+    return view;
+  };
   Program second = program;
   second.name = "second";
   second.stage = 1;
-  program.bodies[1].commands[1] = command(
-      GroupCommand{{{x, "pp", 1, 5}, {x, "pp", 1, 6}}, {{y, "pp", 1, 7}}},
-      "Swap");
+  program.bodies[1].commands[1] =
+      command(GroupCommand{{{half(x, 0), "pp", 1, 5}, {half(x, 1), "pp", 1, 6}},
+                           {{y, "pp", 1, 7}}},
+              "Swap");
   second.bodies[1].commands[1] = command(
       // Tags, not the order, say which letter is which.
-      GroupCommand{{{x, "pp", -1, 7}}, {{y, "pp", -1, 6}, {y, "pp", -1, 5}}},
+      GroupCommand{{{x, "pp", -1, 7}},
+                   {{half(y, 1), "pp", -1, 6}, {half(y, 0), "pp", -1, 5}}},
       "Swap");
   executable.programs.push_back(second);
   write(executable);
