@@ -218,14 +218,18 @@ def distance(found, expected):
 
 
 def folded_flags(model):
-    """--allow-folded where the references beside a model hold constant what its
-    exporter folded away: the record says so, or (of our own) the static export."""
+    """What holds constant what the references beside a model do, because its exporter
+    folded it away: --allow-folded, and --frozen for what can be undone and trained (the
+    record says which). Of our own it is the static export."""
     record = model.parent / "parameters.json"
     held = model.parent.name == "default_static"
+    names = []
     if record.exists():
         said = json.loads(record.read_text())
-        held = any(values for key, values in said.items() if key.startswith("folded away"))
-    return ["--allow-folded"] if held else []
+        names = [name for key, values in said.items() if key.startswith("folded away")
+                 for name in values]
+    flags = [part for name in names for part in ("--frozen", name)]
+    return [*flags, "--allow-folded"] if held or names else []
 
 
 def graph_values(model):

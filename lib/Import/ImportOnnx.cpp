@@ -93,6 +93,24 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
   return type;
 }
 
+/// What was before a step of those that are undone: a reshape of the whole
+/// parameter, or an addition.
+static DenseElementsAttr undo(const onnxio::ParameterStep &step,
+                              DenseElementsAttr value,
+                              ArrayRef<int64_t> shape) {
+  if (step.kind == onnxio::ParameterStep::Reshape)
+    return value.reshape(RankedTensorType::get(shape, value.getElementType()));
+  assert(step.kind == onnxio::ParameterStep::Offset && "no other is undone");
+  return cast<DenseFPElementsAttr>(value).mapValues(
+      value.getElementType(), [&](const APFloat &sum) {
+        APFloat number(step.number);
+        bool lossy;
+        number.convert(sum.getSemantics(), APFloat::rmNearestTiesToEven,
+                       &lossy);
+        return (sum - number).bitcastToAPInt();
+      });
+}
+
 FailureOr<nn::StateOp>
 ModelImporter::declareState(const onnxio::Parameter &parameter) {
   Location loc = nameLoc(parameter.name);
@@ -133,7 +151,11 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
              << "', which holds parameter '" << parameter.name << "'";
     const onnxio::Payload &payload = file.payload(*tensor);
     bool identity = llvm::is_sorted(source->permutation);
-    if (payload.byReference) {
+    bool isComputed =
+        llvm::any_of(parameter.steps, [](const onnxio::ParameterStep &step) {
+          return step.kind != onnxio::ParameterStep::Reshape;
+        });
+    if (payload.byReference && !isComputed) {
       std::optional<uint64_t> hash;
       if (options.hashWeights || !payload.isExternal)
         hash = onnxio::hashBytes(file.values(*tensor));
@@ -149,6 +171,8 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
       if (!value)
         return failure();
       init = identity ? value : transposeBack(value, source->permutation);
+      for (const onnxio::ParameterStep &step : llvm::reverse(parameter.steps))
+        init = undo(step, cast<DenseElementsAttr>(init), parameter.shape);
     }
   }
   SmallVector<StringRef> aliases(parameter.aliases.begin(),

@@ -32,7 +32,9 @@ Value NodeImporter::repeat(const onnxio::ParameterStep &step, Value value) {
   case Step::Reshape:
     return reshape(value, step.values);
   case Step::Scale:
-    return create<nn::MulOp>({value, splatLike(value, step.factor)});
+    return create<nn::MulOp>({value, splatLike(value, step.number)});
+  case Step::Offset:
+    return create<nn::AddOp>({value, splatLike(value, step.number)});
   case Step::Square:
     return create<nn::MulOp>({value, value});
   }

@@ -37,13 +37,81 @@ bool speaksOfDetaching(const onnx::NodeProto &node) {
   return nodeProperty(node, "pkg.torch.onnx.stack_trace").contains(".detach(");
 }
 
+static bool isNamePart(char each) { return isAlnum(each) || each == '_'; }
+
+/// Places behind `.attribute` in the text.
+static SmallVector<size_t> placesBehind(StringRef text, StringRef attribute) {
+  SmallVector<size_t> places;
+  std::string wanted = "." + attribute.str();
+  for (size_t at = text.find(wanted); at != StringRef::npos;
+       at = text.find(wanted, at + 1)) {
+    size_t end = at + wanted.size();
+    if (end == text.size() || !isNamePart(text[end]))
+      places.push_back(end);
+  }
+  return places;
+}
+
+static StringRef attributeOf(StringRef parameter) {
+  return parameter.contains('.') ? parameter.rsplit('.').second : parameter;
+}
+
+size_t countMentions(const onnx::NodeProto &node, StringRef parameter) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  return frames.empty()
+             ? 0
+             : placesBehind(frames.back().text, attributeOf(parameter)).size();
+}
+
+std::optional<double> addedTo(const onnx::NodeProto &node,
+                              StringRef parameter) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  StringRef attribute = attributeOf(parameter);
+  std::string module = modulePath(node);
+  if (frames.empty() ||
+      parameter != (module.empty() ? "" : module + ".") + attribute.str())
+    return std::nullopt;
+  StringRef text = frames.back().text;
+  SmallVector<size_t> places = placesBehind(text, attribute);
+  if (places.size() != 1)
+    return std::nullopt;
+  StringRef before = text.take_front(places.front() - attribute.size() - 1);
+  StringRef after = text.drop_front(places.front());
+  if (!before.consume_back("self"))
+    return std::nullopt;
+  after.consume_front(".float()");
+  before = before.rtrim();
+  after = after.ltrim();
+  StringRef number;
+  auto isOfNumber = [](char each) { return isAlnum(each) || each == '.'; };
+  if (before.consume_back("+")) {
+    before = before.rtrim();
+    size_t start = before.size();
+    while (start > 0 && isOfNumber(before[start - 1]))
+      --start;
+    number = before.drop_front(start);
+    before = before.take_front(start).rtrim();
+  } else if (after.consume_front("+")) {
+    after = after.ltrim();
+    number = after.take_while(isOfNumber);
+    after = after.drop_front(number.size()).ltrim();
+  }
+  double value;
+  bool isOperand =
+      (before.ends_with("(") || before.ends_with(",") ||
+       before.ends_with("=")) &&
+      (after.empty() || after.starts_with(")") || after.starts_with(","));
+  if (!isOperand || number.empty() || number.getAsDouble(value))
+    return std::nullopt;
+  return value;
+}
+
 bool speaksOfSum(const onnx::NodeProto &node) {
   std::vector<SourceLine> frames = stackFrames(node);
   StringRef text = frames.empty() ? StringRef() : frames.back().text;
   for (size_t at = text.find("sum("); at != StringRef::npos;
        at = text.find("sum(", at + 1))
-    if (at == 0 ||
-        !(isAlnum(text[at - 1]) || text[at - 1] == '_' || text[at - 1] == '.'))
+    if (at == 0 || !(isNamePart(text[at - 1]) || text[at - 1] == '.'))
       return true;
   return false;
 }

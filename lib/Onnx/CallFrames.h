@@ -26,6 +26,16 @@ bool speaksOfDetaching(const onnx::NodeProto &node);
 /// Whether the line that made the node calls Python's own `sum`.
 bool speaksOfSum(const onnx::NodeProto &node);
 
+/// How often the line that made the node names the parameter by its attribute:
+/// `.weight` of `model.norm.weight`.
+size_t countMentions(const onnx::NodeProto &node, llvm::StringRef parameter);
+
+/// The number that the line that made the node adds to the parameter of its own
+/// module, within brackets or as an operand of its own: `(1.0 + self.weight)`.
+/// Nothing where it names the parameter more than once.
+std::optional<double> addedTo(const onnx::NodeProto &node,
+                              llvm::StringRef parameter);
+
 } // namespace accel::onnxio
 
 #endif // ACCEL_LIB_ONNX_CALLFRAMES_H

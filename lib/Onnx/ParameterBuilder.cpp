@@ -183,6 +183,39 @@ void ParameterBuilder::derive(unsigned parameter, const InitializerUse &use,
   drafts[representative(parameter)].derived.push_back({use, std::move(steps)});
 }
 
+bool ParameterBuilder::unfold(unsigned parameter, const InitializerUse &use,
+                              const FoldedParameter &undone, std::string why) {
+  Draft &draft = drafts[representative(parameter)];
+  if (undone.steps.empty() ||
+      undone.steps.front().kind == ParameterStep::Permute) {
+    if (draft.folded)
+      return false;
+    claim(parameter, use,
+          undone.steps.empty() ? identityPermutation(undone.shape.size())
+                               : undone.steps.front().values,
+          std::move(why));
+    return true;
+  }
+  if (!draft.claims.empty() || (draft.folded && draft.folded != use.tensor))
+    return false;
+  draft.folded = use.tensor;
+  draft.undone = undone;
+  if (draft.why.empty())
+    draft.why = std::move(why);
+  draft.derived.push_back({use, undone.steps});
+  return true;
+}
+
+const InitializerUse *
+ParameterBuilder::firstClaim(unsigned parameter,
+                             SmallVectorImpl<int64_t> &permutation) const {
+  const Draft &draft = drafts[representative(parameter)];
+  if (draft.claims.empty())
+    return nullptr;
+  permutation.assign(draft.claims.front().permutation);
+  return &draft.claims.front().use;
+}
+
 void ParameterBuilder::forEachClaim(
     unsigned parameter,
     llvm::function_ref<void(const InitializerUse &)> visit) const {
@@ -215,6 +248,10 @@ unsigned ParameterBuilder::tie(unsigned a, unsigned b, std::string why) {
   llvm::append_range(into.aliases, from.aliases);
   llvm::append_range(into.claims, from.claims);
   llvm::append_range(into.derived, from.derived);
+  if (!into.folded) {
+    into.folded = from.folded;
+    into.undone = from.undone;
+  }
   if (into.why.empty())
     into.why = from.why;
   into.why += (into.why.empty() ? "" : "; ") + why;
@@ -309,9 +346,13 @@ FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
       for (const Claim &claim : draft.claims)
         table.uses[{claim.use.node, claim.use.operand}] = {number,
                                                            claim.permutation};
-      for (const Derived &derived : draft.derived)
-        table.uses[{derived.use.node, derived.use.operand}] = {
-            number, {}, derived.steps};
+    } else if (draft.folded) {
+      parameter.kind = ParameterKind::Unfolded;
+      parameter.shape = draft.undone.shape;
+      parameter.hasShape = true;
+      parameter.dtype = draft.folded->data_type();
+      parameter.initializers.push_back({draft.folded->name(), {}});
+      parameter.steps = draft.undone.steps;
     } else if (draft.removed) {
       parameter.kind = ParameterKind::Removed;
       parameter.shape = draft.removedShape;
@@ -320,6 +361,10 @@ FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
     } else {
       parameter.kind = ParameterKind::FoldedAway;
     }
+    if (parameter.kind != ParameterKind::FoldedAway)
+      for (const Derived &derived : draft.derived)
+        table.uses[{derived.use.node, derived.use.operand}] = {
+            number, {}, derived.steps};
     table.parameters.push_back(std::move(parameter));
   }
   for (Parameter &parameter : table.parameters)

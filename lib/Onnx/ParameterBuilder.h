@@ -33,6 +33,16 @@ bool holdSame(const OnnxFile &file, const onnx::TensorProto &a,
               llvm::ArrayRef<int64_t> pa, const onnx::TensorProto &b,
               llvm::ArrayRef<int64_t> pb);
 
+/// A parameter of which the file holds only what was computed from it.
+struct FoldedParameter {
+  llvm::SmallVector<int64_t, 4> shape;
+  /// From the parameter to what is in the file: a transposition of a matrix, or
+  /// a reshape and an addition.
+  std::vector<ParameterStep> steps;
+  /// Whether names leave another shape possible.
+  bool isShapeGuessed = false;
+};
+
 class ParameterBuilder {
 public:
   explicit ParameterBuilder(const OnnxFile &file) : file(file) {}
@@ -41,6 +51,13 @@ public:
   unsigned size() const { return drafts.size(); }
   llvm::StringRef nameOf(unsigned parameter) const {
     return drafts[parameter].name;
+  }
+  /// Calls `visit` with its name and those tied to it.
+  void forEachName(unsigned parameter,
+                   llvm::function_ref<void(llvm::StringRef)> visit) const {
+    visit(drafts[parameter].name);
+    for (const std::string &alias : drafts[parameter].aliases)
+      visit(alias);
   }
   /// The parameter of that name or alias.
   std::optional<unsigned> find(llvm::StringRef name) const;
@@ -51,9 +68,17 @@ public:
   /// The operand of `use` was computed from the parameter by `steps`.
   void derive(unsigned parameter, const InitializerUse &use,
               std::vector<ParameterStep> steps);
+  /// The operand of `use` was computed from the parameter, of which the file
+  /// holds nothing else. False where it holds something else.
+  bool unfold(unsigned parameter, const InitializerUse &use,
+              const FoldedParameter &undone, std::string why);
   bool isClaimed(unsigned parameter) const {
-    return !drafts[parameter].claims.empty();
+    return !drafts[parameter].claims.empty() || drafts[parameter].folded;
   }
+  /// An operand that is the parameter, transposed; null where there is none.
+  const InitializerUse *
+  firstClaim(unsigned parameter,
+             llvm::SmallVectorImpl<int64_t> &permutation) const;
   /// Every use that a parameter claims, as it is or derived from it.
   void
   forEachClaim(unsigned parameter,
@@ -91,6 +116,9 @@ private:
     std::vector<std::string> aliases;
     std::vector<Claim> claims;
     std::vector<Derived> derived;
+    /// What is in the file in the parameter's place, and how it was made.
+    const onnx::TensorProto *folded = nullptr;
+    FoldedParameter undone;
     std::string why;
     int tiedTo = -1;
     bool omitted = false;

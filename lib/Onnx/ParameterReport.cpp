@@ -54,6 +54,7 @@ static std::string describe(const Parameter &parameter) {
     return "(a zero that was removed)";
   case ParameterKind::FoldedAway:
     return "(folded away)";
+  case ParameterKind::Unfolded:
   case ParameterKind::Merged:
   case ParameterKind::Parameter:
     break;
@@ -68,6 +69,8 @@ static std::string describe(const Parameter &parameter) {
                    ",") +
               ")";
   }
+  if (parameter.kind == ParameterKind::Unfolded)
+    return text + " (computed from it)";
   return parameter.kind == ParameterKind::Merged ? text + " (merged)" : text;
 }
 

@@ -20,6 +20,8 @@ enum class Layout {
   GemmBSwapped,
   /// Gemm's A: transposed if transA is 1.
   GemmA,
+  /// What is indexed: the dimensions with an index come first.
+  Indexed,
 };
 
 struct Row {
@@ -60,6 +62,7 @@ static const Row rows[] = {
     {"bmm", "MatMul", 0, 0, "", Layout::Same, 3},
     {"bmm", "MatMul", 1, 1, "mat2", Layout::Same, 3},
     {"embedding", "Gather", 0, 0, "weight", Layout::Same, 2},
+    {"index", "GatherND", 0, 0, "", Layout::Indexed, 0},
     {"layer_norm", "LayerNormalization", 1, 2, "weight", Layout::Same, 0},
     {"layer_norm", "LayerNormalization", 2, 3, "bias", Layout::Same, 0, true},
     {"layer_norm", "Mul", -1, 2, "weight", Layout::Same, 0},
@@ -110,6 +113,7 @@ static bool isSet(const onnx::NodeProto &node, StringRef attribute) {
 static bool isSwapped(Layout layout, const onnx::NodeProto &node) {
   switch (layout) {
   case Layout::Same:
+  case Layout::Indexed:
     return false;
   case Layout::Swapped:
     return true;
@@ -121,6 +125,27 @@ static bool isSwapped(Layout layout, const onnx::NodeProto &node) {
     return !isSet(node, "transB");
   }
   llvm_unreachable("no such layout");
+}
+
+/// The order of the dimensions of `x[:, i]`, `[None, %i]` of it; nothing where
+/// it depends on what the indices are: masks of several dimensions are moved
+/// otherwise.
+static std::optional<SmallVector<int64_t, 4>>
+indexedOrder(const TracedCall &call, unsigned rank) {
+  const TracedArgument *indices = call.argument(1, "indices");
+  StringRef text = indices ? StringRef(indices->text) : StringRef();
+  if (!text.consume_front("[") || !text.consume_back("]"))
+    return std::nullopt;
+  SmallVector<StringRef> items;
+  text.split(items, ',');
+  auto isNone = [](StringRef item) { return item.trim() == "None"; };
+  SmallVector<int64_t, 4> first, last;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    (dim < items.size() && !isNone(items[dim]) ? first : last).push_back(dim);
+  append_range(first, last);
+  if (items.size() > rank || (!is_sorted(first) && rank > 2))
+    return std::nullopt;
+  return first;
 }
 
 std::optional<OperandRole> operandRole(const TracedCall &call,
@@ -135,6 +160,12 @@ std::optional<OperandRole> operandRole(const TracedCall &call,
     if (!argument || (row.rank && row.rank != rank))
       return std::nullopt;
     OperandRole role{argument, identityPermutation(rank)};
+    if (row.layout == Layout::Indexed) {
+      std::optional<SmallVector<int64_t, 4>> order = indexedOrder(call, rank);
+      if (!order)
+        return std::nullopt;
+      role.permutation = *order;
+    }
     if (isSwapped(row.layout, node))
       std::swap(role.permutation[0], role.permutation[1]);
     return role;

@@ -31,11 +31,29 @@ enum class ParameterKind {
   /// Its initializer also stands for other parameters of equal value; its uses
   /// tell them apart.
   Merged,
+  /// In the file only as what an optimizer computed from it, which is undone:
+  /// its initializer = `steps` of it.
+  Unfolded,
   /// All zero, and removed from the graph: see ParameterTable::restored.
   Removed,
   /// Folded into other constants (or never used): no initializer holds it,
   /// nothing can train it. What holds its value cannot always be told.
   FoldedAway,
+};
+
+/// One thing that an exporter did to a parameter before it stored the result,
+/// to be done again at run time.
+struct ParameterStep {
+  enum Kind {
+    Permute, ///< `values`: the permutation, as in numpy
+    Slice,   ///< `values`: dimension, start, size
+    Reshape, ///< `values`: the shape
+    Scale,   ///< times `number`
+    Offset,  ///< plus `number`
+    Square,
+  } kind;
+  llvm::SmallVector<int64_t, 4> values;
+  double number = 0;
 };
 
 struct Parameter {
@@ -55,25 +73,13 @@ struct Parameter {
   /// merged parameter: the initializer it shares. Empty for Removed
   /// and FoldedAway.
   std::vector<ParameterInitializer> initializers;
+  /// Of an unfolded parameter: a reshape, an addition.
+  std::vector<ParameterStep> steps;
   /// Whether training changes it: unless it was folded away, or a pattern says
   /// otherwise.
   bool trained = true;
   /// One sentence: how it was found.
   std::string why;
-};
-
-/// One thing that an exporter did to a parameter before it stored the result,
-/// to be done again at run time.
-struct ParameterStep {
-  enum Kind {
-    Permute, ///< `values`: the permutation, as in numpy
-    Slice,   ///< `values`: dimension, start, size
-    Reshape, ///< `values`: the shape
-    Scale,   ///< times `factor`
-    Square,
-  } kind;
-  llvm::SmallVector<int64_t, 4> values;
-  double factor = 1;
 };
 
 /// One operand that is a parameter, operand = transpose(parameter,

@@ -7,12 +7,14 @@
 //   an elementwise operand, says; where neither does, to that of the same name;
 // - what was folded from one parameter that the file still holds is computed
 //   from it again, where its value shows how (RestoreFolded.h) and the call
-//   takes that and nothing equal to it;
+//   takes that and nothing equal to it; of one that is nowhere else it is
+//   undone (UndoFolds.cpp);
 // - a parameter that no call names is another name of the one used at its
 //   module path, or was folded away;
 // - a bias argument whose operand is missing was zero and removed;
 // - an initializer claimed by several parameters was merged.
 // What the rules leave open is refused in training: AccountForCalls.h.
+#include "CallFrames.h"
 #include "NodeInfo.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
@@ -47,10 +49,14 @@ private:
     return input.kind != SignatureInput::User &&
            !file.findInitializer(input.target);
   }
+  bool isMadeHere(const InitializerUse &use, StringRef parameter) const;
   bool isViewOfAnother(const onnx::TensorProto &tensor,
                        const FoldedSteps &allowed) const;
+  void restoreFolded(std::vector<std::string> &notes);
   void restoreBiases();
   void tieUnnamed(std::vector<std::string> &notes);
+  void tieShared(std::vector<std::string> &notes);
+  bool isSharedBeside(unsigned table, StringRef name) const;
   std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
     return parameterOf(argument.value());
   }
@@ -65,6 +71,14 @@ private:
   ParameterBuilder &builder;
   llvm::StringMap<unsigned> byPlaceholder;
   std::vector<InitializerUse> uses;
+  llvm::StringMap<std::vector<const InitializerUse *>> usesByLine;
+  /// Uses of what was computed from parameters that are nowhere as they are.
+  struct FoldedUse {
+    const Call *call;
+    const InitializerUse *use;
+    unsigned parameter;
+  };
+  std::vector<FoldedUse> foldedUses;
   /// Parameters that some call in the graph names.
   SmallVector<bool> named;
 };
@@ -208,6 +222,34 @@ bool Identifier::isViewOfAnother(const onnx::TensorProto &tensor,
   });
 }
 
+/// Whether the optimizer made the tensor of a value within a call.
+static bool isInternal(const onnx::TensorProto &tensor) {
+  return StringRef(tensor.name()).starts_with("val_");
+}
+
+/// The line that made the node, as a key; empty where the file does not say.
+static std::string lineOf(const onnx::NodeProto &node) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  return frames.empty()
+             ? ""
+             : frames.back().file + ":" + std::to_string(frames.back().line);
+}
+
+/// Whether the line that made the node names the parameter as often as it uses
+/// tensors that are made of it: calls that are gone may have been made on
+/// another line, in a region without gradients.
+bool Identifier::isMadeHere(const InitializerUse &use,
+                            StringRef parameter) const {
+  llvm::StringSet<> tensors;
+  for (const InitializerUse *each : usesByLine.lookup(lineOf(*use.node))) {
+    const std::string &name = each->tensor->name();
+    if (name == parameter ||
+        is_contained(program.foldedParameters(name), parameter))
+      tensors.insert(name);
+  }
+  return countMentions(*use.node, parameter) >= tensors.size();
+}
+
 /// What an optimizer computed from a parameter that is still there.
 void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
                                 const TracedArgument *argument) {
@@ -232,15 +274,59 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
     return;
   const onnx::TensorProto *source = file.findInitializer(sources.front());
   std::optional<unsigned> parameter = builder.find(sources.front());
-  if (!source || !parameter ||
+  if (!parameter ||
       (!isItself && !isComputedHere(call, argument, tensor, *parameter)))
     return;
+  if (!source) {
+    foldedUses.push_back({&call, &use, *parameter});
+    return;
+  }
   std::optional<FoldedSteps> allowed = stepsOfNames(program, call, tensor);
-  if (!allowed || (isItself && isViewOfAnother(tensor, *allowed)))
+  if (!allowed || (isItself && isViewOfAnother(tensor, *allowed)) ||
+      !(isInternal(tensor) || lineOf(*use.node).empty() ||
+        isMadeHere(use, sources.front())))
     return;
   if (std::optional<std::vector<ParameterStep>> steps =
           deriveFrom(file, *source, tensor, *allowed))
     builder.derive(*parameter, use, std::move(*steps));
+}
+
+/// What was computed from parameters that the file holds under no name of their
+/// own: from one that is transposed elsewhere it is computed again, and of one
+/// that is nowhere else it is undone.
+void Identifier::restoreFolded(std::vector<std::string> &notes) {
+  for (const auto &[call, use, parameter] : foldedUses) {
+    const onnx::TensorProto &tensor = *use->tensor;
+    std::string name = builder.nameOf(parameter).str();
+    SmallVector<int64_t, 4> permutation;
+    if (const InitializerUse *held =
+            builder.firstClaim(parameter, permutation)) {
+      std::optional<FoldedSteps> allowed = stepsOfNames(program, *call, tensor);
+      std::optional<std::vector<ParameterStep>> steps =
+          allowed && (isInternal(tensor) || isMadeHere(*use, name))
+              ? deriveFrom(file, *held->tensor, tensor, *allowed)
+              : std::nullopt;
+      if (!steps)
+        continue;
+      if (!is_sorted(permutation))
+        steps->insert(steps->begin(), {ParameterStep::Permute, permutation});
+      builder.derive(parameter, *use, std::move(*steps));
+      continue;
+    }
+    std::optional<FoldedParameter> undone;
+    if (isMadeHere(*use, name))
+      undone = undoFolds(program, *use->node, tensor, name);
+    if (undone &&
+        builder.unfold(parameter, *use, *undone,
+                       "initializer '" + tensor.name() +
+                           "' was computed from it alone, which is "
+                           "undone") &&
+        undone->isShapeGuessed)
+      notes.push_back("the file does not hold the shape of parameter '" + name +
+                      "', of which it has '" + tensor.name() +
+                      "' alone: it is saved as a vector; export with "
+                      "acc-export if it is none");
+  }
 }
 
 /// The length of the bias that `node` would take: its result's last dimension,
@@ -373,6 +459,53 @@ void Identifier::tieUnnamed(std::vector<std::string> &notes) {
   }
 }
 
+/// Whether modules of one name and of several parents, within the module that
+/// `name` is two levels below, use the table: `model.encoder.embed_tokens` and
+/// `model.decoder.embed_tokens`, of `model.shared.weight`.
+bool Identifier::isSharedBeside(unsigned table, StringRef name) const {
+  // Not a structured binding: lambdas cannot capture those in C++17.
+  StringRef leaf = moduleAndLeaf(name).second;
+  StringRef parent = moduleAndLeaf(moduleAndLeaf(name).first).first;
+  llvm::StringMap<unsigned> parents;
+  bool isShared = false;
+  builder.forEachName(table, [&](StringRef other) {
+    auto [otherModule, otherLeaf] = moduleAndLeaf(other);
+    if (otherLeaf == leaf && otherModule.contains('.') &&
+        (parent.empty() || other.starts_with((parent + ".").str())))
+      isShared |= ++parents[otherModule.rsplit('.').second] > 1;
+  });
+  return isShared;
+}
+
+/// The table of an encoder and a decoder is a parameter of the module around
+/// them, too, which calls it by no name.
+void Identifier::tieShared(std::vector<std::string> &notes) {
+  llvm::StringSet<> folded;
+  for (const InitializerUse &use : uses)
+    for (const std::string &name : program.foldedParameters(use.tensor->name()))
+      folded.insert(name);
+  for (unsigned i = 0; i < builder.size(); ++i) {
+    if (named[i] || builder.isClaimed(i) || builder.representative(i) != i ||
+        folded.contains(builder.nameOf(i)))
+      continue;
+    std::string name = builder.nameOf(i).str();
+    SmallVector<unsigned> tables;
+    for (unsigned other = 0; other < builder.size(); ++other)
+      if (builder.isClaimed(other) && isSharedBeside(other, name))
+        tables.push_back(other);
+    if (tables.size() != 1)
+      continue;
+    std::string table = builder.nameOf(tables.front()).str();
+    builder.tie(i, tables.front(),
+                "'" + builder.nameOf(std::max(i, tables.front())).str() +
+                    "' is the same: modules beside '" + name +
+                    "' share the table");
+    notes.push_back("no call names parameter '" + name +
+                    "': it is taken for another name of '" + table +
+                    "', which modules beside it share");
+  }
+}
+
 void Identifier::run(std::vector<std::string> &notes) {
   for (const SignatureInput &input : program.signature())
     if (input.kind == SignatureInput::Parameter)
@@ -384,9 +517,13 @@ void Identifier::run(std::vector<std::string> &notes) {
         named[*parameter] = true;
   uses = initializerUses(file);
   for (const InitializerUse &use : uses)
+    usesByLine[lineOf(*use.node)].push_back(&use);
+  for (const InitializerUse &use : uses)
     identifyUse(use);
+  restoreFolded(notes);
   restoreBiases();
   tieUnnamed(notes);
+  tieShared(notes);
 }
 
 void identifyByCall(const TracedProgram &program, ParameterBuilder &builder,

@@ -5,7 +5,7 @@
 #ifndef ACCEL_LIB_ONNX_RESTOREFOLDED_H
 #define ACCEL_LIB_ONNX_RESTOREFOLDED_H
 
-#include "Parameters.h"
+#include "ParameterBuilder.h"
 #include "TracedProgram.h"
 
 namespace accel::onnxio {
@@ -35,6 +35,16 @@ deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
 /// Whether any of the allowed steps make `folded` of `source`.
 bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
                const onnx::TensorProto &folded, const FoldedSteps &allowed);
+
+/// How the parameter called `parameter` comes out of `folded`, the only thing
+/// in the file that was computed from it, and an operand of `node`. The names
+/// of the calls that are gone must say what was done, and leave one inverse;
+/// the line that made `node` must say what was added, and adding must be exact
+/// to the last bit when it is done again.
+std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
+                                         const onnx::NodeProto &node,
+                                         const onnx::TensorProto &folded,
+                                         llvm::StringRef parameter);
 
 } // namespace accel::onnxio
 

@@ -223,7 +223,7 @@ class AddAlphaAlone(WithParameter):
         return torch.add(self.k(x), self.w, alpha=2).tanh().pow(2).mean()
 
 
-@case("from parameter 'w', " + FOLLOW, (CLASSES,))
+@case("trains", (CLASSES,))
 class Column(WithParameter):
     def __init__(self):
         super().__init__(floats(5, 5))
@@ -585,6 +585,85 @@ class FunctionInHook(Linear):
 
     def forward(self, x):
         return (self.k(x) * x).pow(2).mean()
+
+
+# What is nowhere but folded, and undone.
+
+@case("trains", (X,))
+class OneAndWeight(WithParameter):
+    """Gemma's norms."""
+    def __init__(self):
+        super().__init__(floats(5))
+
+    def forward(self, x):
+        return (self.k(x) * (1.0 + self.w.float())).tanh().pow(2).mean()
+
+
+@case(f"from parameter 'w', {FOLLOW}", (X,))
+class NumberOnAnotherLine(WithParameter):
+    def __init__(self):
+        super().__init__(floats(5))
+
+    def forward(self, x):
+        scale = self.w + 0.5
+        return (self.k(x) * scale).tanh().pow(2).mean()
+
+
+@case("trains", (X,))
+class TransposeAlone(WithParameter):
+    def __init__(self):
+        super().__init__(floats(7, 5))
+
+    def forward(self, x):
+        return (self.k(x).tanh() @ self.w.T).pow(2).mean()
+
+
+@case("trains", (SEQUENCE,))
+class WholeTable(nn.Module):
+    """Positions of a fixed length, without a call that looks them up."""
+    def __init__(self):
+        super().__init__()
+        self.k, self.p = nn.Linear(6, 6), nn.Parameter(floats(4, 6))
+
+    def forward(self, x):
+        return (self.k(x) + self.p.unsqueeze(0)).tanh().pow(2).mean()
+
+
+@case(f"from parameter 'w', {FOLLOW}", (X,), raw="was made in a region")
+class TransposeWithoutGradient(WithParameter):
+    """Of the region nothing is left."""
+    def __init__(self):
+        super().__init__(0.3 * floats(7, 5))
+
+    def forward(self, x):
+        with torch.no_grad():
+            w = self.w.T
+        return ((x @ w).pow(2) + F.linear(self.k(x), self.w)).pow(2).mean()
+
+
+class Half(nn.Module):
+    def __init__(self, table):
+        super().__init__()
+        self.table = table
+
+    def forward(self, ids):
+        return self.table(ids)
+
+
+@case("trains", (IDS,))
+class SharedTable(nn.Module):
+    """The table of an encoder and a decoder, which the file calls by another name."""
+    def __init__(self):
+        super().__init__()
+        self.shared = nn.Embedding(11, 6)
+        self.encoder, self.decoder = Half(nn.Embedding(11, 6)), Half(nn.Embedding(11, 6))
+        self.k, self.head = nn.Linear(6, 6), nn.Linear(6, 11, bias=False)
+        for table in (self.encoder.table, self.decoder.table, self.head):
+            table.weight = self.shared.weight
+
+    def forward(self, ids):
+        scores = self.head(self.k(self.encoder(ids)).tanh() * self.decoder(10 - ids))
+        return F.cross_entropy(scores.flatten(0, 1), ids.flatten())
 
 
 def own_lines(proto):

@@ -12,7 +12,9 @@ may be folded, and the weights that acc trained from a file of acc-export, put b
 acc_export.load, must give PyTorch's logits. A default export in which calls were merged
 may be refused altogether, naming the calls, parameters and the remedy. Run it with the
 versions of test/Fixtures/requirements.txt and the tools built (scripts/setup); arguments
-name architectures, none all of them. Takes some forty minutes."""
+name architectures, none all of them. Then every head for a task of many families
+(`bert:tokens`), with its loss in its forward, by its default export, by one with
+optimize=False and by acc-export. Takes some two hours."""
 import argparse
 import copy
 import json
@@ -32,6 +34,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 import acc_export  # noqa: E402
+import heads  # noqa: E402
 
 VOCABULARY, BATCH, SEQUENCE, STEPS, RATE = 99, 4, 10, 3, 0.1
 WAYS = ("dynamic", "static", "raw", "acc-export")
@@ -169,7 +172,8 @@ class Refused(Exception):
 def run(*command):
     result = subprocess.run([str(c) for c in command], text=True, capture_output=True)
     if result.returncode:
-        raise Refused(result.stderr.strip().splitlines()[-1])
+        lines = result.stderr.strip().splitlines()
+        raise Refused(next((line for line in lines if "error: " in line), lines[-1]))
     return result.stdout
 
 
@@ -320,23 +324,43 @@ def check(architecture, way, tools, work):
     return loss_error, parameter_error, held
 
 
+def check_head(name, way, tools, work):
+    """The head of a family, with its loss in its forward."""
+    model, inputs = heads.make(name)
+    dims = heads.export(model, inputs, way, work)
+    losses, trained = heads.train(model, inputs, STEPS, RATE)
+    loss_error = parameter_error = 0.0
+    for layout in ("1 rank", "2 ranks, 2 micro-batches"):
+        program, saved = work / "train.accx", work / "weights.safetensors"
+        run(tools / "acc-opt", work / "model.onnx", *dims, "--train", "--loss", "loss", "--optimizer",
+            "sgd", "--set", f"optimizer.lr={RATE}", *LAYOUTS[layout], "-o", program)
+        lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", work / "inputs",
+                    "--json", "--save-weights", saved).splitlines()
+        for line, expected in zip(lines, losses):
+            loss_error = max(loss_error, abs(json.loads(line)["loss"] - expected) / expected)
+        parameter_error = max(parameter_error, compare(
+            model, trained, safetensors.torch.load_file(saved), ()))
+    return loss_error, parameter_error, ()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
-                        help=", ".join(ARCHITECTURES))
-    parser.add_argument("--ways", default=",".join(WAYS), metavar="WAY,...",
-                        help="default: all of them")
+                        help=", ".join([*ARCHITECTURES, *heads.names()]))
+    parser.add_argument("--ways", metavar="WAY,...", help=f"default: {', '.join(WAYS)}, of heads "
+                        f"{', '.join(heads.WAYS)}")
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "bin")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     failed = 0
-    for architecture in arguments.architectures or ARCHITECTURES:
-        for way in arguments.ways.split(","):
+    for architecture in arguments.architectures or [*ARCHITECTURES, *heads.names()]:
+        ways, one = (heads.WAYS, check_head) if ":" in architecture else (WAYS, check)
+        for way in arguments.ways.split(",") if arguments.ways else ways:
             with tempfile.TemporaryDirectory() as work:
                 try:
-                    found = check(architecture, way, arguments.tools, pathlib.Path(work))
+                    found = one(architecture, way, arguments.tools, pathlib.Path(work))
                     if found is None:
                         print(f"{architecture:12} {way:10} refused by name", flush=True)
                         continue
@@ -345,7 +369,7 @@ def main():
                     text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
                     if held:
                         text += f"; refused, and with {len(held)} parameters held as said"
-                except (Refused, acc_export.Refused) as problem:
+                except (Refused, acc_export.Refused, torch.onnx.OnnxExporterError) as problem:
                     wrong, text = True, str(problem)
             failed += wrong
             print(f"{architecture:12} {way:10} {'WRONG: ' if wrong else ''}{text}", flush=True)

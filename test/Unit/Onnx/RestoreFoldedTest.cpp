@@ -62,7 +62,7 @@ protected:
       EXPECT_THAT(step.values, testing::ElementsAre(0, 1, 1));
     } else if (kind == "scale") {
       EXPECT_EQ(step.kind, ParameterStep::Scale);
-      EXPECT_EQ(step.factor, 3);
+      EXPECT_EQ(step.number, 3);
     } else {
       EXPECT_EQ(step.kind, ParameterStep::Square);
     }

@@ -194,6 +194,31 @@ TEST_F(RolesTest, whatCannotBeTheArgumentIsNot) {
 }
 
 /// Only the second operand of an elementwise call has a keyword.
+/// What is indexed is stored with the indexed dimensions first.
+TEST_F(RolesTest, whatIsIndexedIsTheFirstArgument) {
+  const struct {
+    const char *indices;
+    unsigned rank;
+    const char *role;
+  } indexed[] = {
+      {"[%i]", 3, "012"},
+      {"[%i, %j]", 3, "012"},
+      {"[%i, None]", 3, "012"},
+      {"[None, %i]", 2, "10"},
+      // A mask of two dimensions would be moved to another place.
+      {"[None, %i]", 3, "none"},
+      {"[%i, %i, %i]", 2, "none"},
+      {"%i", 3, "none"},
+  };
+  for (const auto &line : indexed) {
+    SCOPED_TRACE(line.indices);
+    TracedModel traced({"w"});
+    addReader(traced, "GatherND", 0, line.rank,
+              call("r", "aten.index", std::string("%p_w, ") + line.indices));
+    EXPECT_EQ(roleOf(traced, 0), line.role);
+  }
+}
+
 TEST_F(RolesTest, theFirstTermIsNotTheOther) {
   for (int operand : {0, 1}) {
     TracedModel traced({"w"});

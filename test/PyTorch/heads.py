@@ -1,0 +1,193 @@
+"""Small random models of many families with every head for a task that `transformers` has
+for them. The loss is made within `forward`, by the module that the head makes there
+(`CrossEntropyLoss()(…)`), so that a file has its labels as inputs and one output."""
+import copy
+
+import numpy as np
+import torch
+import transformers as hf
+
+import acc_export
+
+VOCABULARY, BATCH, SEQUENCE, CLASSES, CHOICES = 61, 4, 8, 3, 2
+WAYS = ("default", "raw", "acc-export")
+
+ENCODER = dict(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+               intermediate_size=24, max_position_embeddings=16, hidden_dropout_prob=0,
+               attention_probs_dropout_prob=0)
+DECODER = dict(vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+               num_key_value_heads=1, intermediate_size=24, max_position_embeddings=16,
+               pad_token_id=0, attention_dropout=0)
+GPT = dict(vocab_size=VOCABULARY, n_embd=16, n_layer=2, n_head=2, n_positions=16, resid_pdrop=0,
+           embd_pdrop=0, attn_pdrop=0, summary_first_dropout=0, pad_token_id=0)
+PAIR = dict(vocab_size=VOCABULARY, d_model=16, encoder_layers=2, decoder_layers=2,
+            encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=24,
+            decoder_ffn_dim=24, max_position_embeddings=16, dropout=0, pad_token_id=0,
+            eos_token_id=2, decoder_start_token_id=1)
+
+# The beginning of the classes' names, the configuration, sizes.
+FAMILIES = {
+    "albert": ("Albert", hf.AlbertConfig, dict(
+        ENCODER, embedding_size=8, classifier_dropout_prob=0)),
+    "bart": ("Bart", hf.BartConfig, PAIR),
+    "bert": ("Bert", hf.BertConfig, ENCODER),
+    "bloom": ("Bloom", hf.BloomConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=2, pad_token_id=0)),
+    "deberta_v2": ("DebertaV2", hf.DebertaV2Config, dict(ENCODER, pooler_dropout=0)),
+    "distilbert": ("DistilBert", hf.DistilBertConfig, dict(
+        vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=24,
+        max_position_embeddings=16, dropout=0, attention_dropout=0, seq_classif_dropout=0,
+        qa_dropout=0)),
+    "electra": ("Electra", hf.ElectraConfig, dict(ENCODER, embedding_size=8)),
+    "gemma": ("Gemma", hf.GemmaConfig, dict(DECODER, head_dim=8)),
+    "gpt2": ("GPT2", hf.GPT2Config, GPT),
+    "gpt_neox": ("GPTNeoX", hf.GPTNeoXConfig, dict(ENCODER, pad_token_id=0)),
+    "llama": ("Llama", hf.LlamaConfig, DECODER),
+    "mistral": ("Mistral", hf.MistralConfig, dict(DECODER, sliding_window=4)),
+    "mixtral": ("Mixtral", hf.MixtralConfig, dict(
+        DECODER, num_local_experts=4, num_experts_per_tok=2)),
+    "opt": ("OPT", hf.OPTConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        ffn_dim=24, max_position_embeddings=16, word_embed_proj_dim=16, pad_token_id=0,
+        dropout=0)),
+    "phi3": ("Phi3", hf.Phi3Config, DECODER),
+    "qwen2": ("Qwen2", hf.Qwen2Config, DECODER),
+    "qwen3": ("Qwen3", hf.Qwen3Config, dict(DECODER, head_dim=8)),
+    "roberta": ("Roberta", hf.RobertaConfig, dict(ENCODER, max_position_embeddings=24)),
+    "t5": ("T5", hf.T5Config, dict(
+        vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2,
+        dropout_rate=0, classifier_dropout=0, pad_token_id=0, eos_token_id=2,
+        decoder_start_token_id=0, attn_implementation="eager")),
+}
+
+
+def numbers(high, *shape, low=0):
+    return torch.randint(low, high, shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def words(*shape):
+    """Ids of words: no padding, and what ends a sequence at its end."""
+    ids = numbers(VOCABULARY, *shape, low=3)
+    ids[..., -1] = 2
+    return ids
+
+
+def some_ignored(labels):
+    labels[0, :3] = -100
+    labels[2, 5:] = -100
+    return labels
+
+
+# The end of the classes' names, what else the configuration says, the labels.
+HEADS = {
+    "one class": (["ForSequenceClassification"], dict(num_labels=CLASSES),
+                  lambda: {"labels": numbers(CLASSES, BATCH)}),
+    "many classes": (["ForSequenceClassification"], dict(
+        num_labels=CLASSES, problem_type="multi_label_classification"),
+                     lambda: {"labels": numbers(2, BATCH, CLASSES).float()}),
+    "regression": (["ForSequenceClassification"], dict(
+        num_labels=1, problem_type="regression"),
+                   lambda: {"labels": numbers(9, BATCH) / 4 - 1}),
+    "tokens": (["ForTokenClassification"], dict(num_labels=CLASSES),
+               lambda: {"labels": some_ignored(numbers(CLASSES, BATCH, SEQUENCE))}),
+    "question": (["ForQuestionAnswering"], {},
+                 lambda: {"start_positions": numbers(SEQUENCE, BATCH),
+                          "end_positions": numbers(SEQUENCE, BATCH)}),
+    "choice": (["ForMultipleChoice"], {},
+               lambda: {"input_ids": words(BATCH, CHOICES, SEQUENCE),
+                        "labels": numbers(CHOICES, BATCH)}),
+    "masked": (["ForMaskedLM"], {},
+               lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
+    "causal": (["ForCausalLM", "LMHeadModel"], {},
+               lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
+    "conditional": (["ForConditionalGeneration"], {},
+                    lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
+}
+
+
+def class_of(name):
+    """The class of `transformers` with that head, or None."""
+    family, head = name.split(":")
+    prefix = FAMILIES[family][0]
+    # BART's decoder alone is another model.
+    if (family, head) == ("bart", "causal"):
+        return None
+    return next((getattr(hf, prefix + end) for end in HEADS[head][0] if hasattr(hf, prefix + end)),
+                None)
+
+
+def names():
+    return [name for family in FAMILIES for head in HEADS if class_of(name := f"{family}:{head}")]
+
+
+def make(name):
+    """The model, which returns its loss, and its inputs by name; no dropout, parameters all
+    different."""
+    family, head = name.split(":")
+    _, config, sizes = FAMILIES[family]
+    _, more, make_labels = HEADS[head]
+    kind = class_of(name)
+    inputs = {"input_ids": words(BATCH, SEQUENCE), **make_labels()}
+    arguments = ", ".join(inputs)
+    scope = {"kind": kind}
+    # Exporters name a file's inputs by the arguments of forward, and the library finds a
+    # head's loss by the name of its class.
+    exec(f"class {kind.__name__}(kind):\n"
+         f"    def forward(self, {arguments}):\n"
+         f"        return kind.forward(self, {', '.join(f'{n}={n}' for n in inputs)}).loss\n",
+         scope)
+    torch.manual_seed(5)
+    model = scope[kind.__name__](config(**sizes, **more)).eval()
+    if hasattr(model.config, "use_cache"):
+        model.config.use_cache = False
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.05 * torch.randn(parameter.shape, generator=generator))
+    return model, inputs
+
+
+def dynamic_shapes(inputs):
+    """Batch and sequence are symbols: of a fixed sequence the exporter folds tables of
+    positions. The exporter cannot write a loss that ignores the label `sequence`, as that of
+    questions does."""
+    batch, sequence = torch.export.Dim("batch"), torch.export.Dim("sequence", min=2, max=16)
+    fixed = "start_positions" in inputs
+    return {name: {place: batch if place == 0 else sequence
+                   for place, size in enumerate(value.shape)
+                   if place == 0 or (size == SEQUENCE and not fixed)}
+            for name, value in inputs.items()}
+
+
+def export(model, inputs, way, work):
+    """Writes work/model.onnx and work/inputs. Returns the dimensions, as acc-opt takes them."""
+    if way == "acc-export":
+        acc_export.export(model, (), inputs, dir=work)
+        return []
+    if hasattr(model.config, "num_experts_per_tok"):
+        model.config._experts_implementation = "batched_mm"
+    shapes = dynamic_shapes(inputs)
+    torch.onnx.export(model, tuple(inputs.values()), str(work / "model.onnx"), dynamo=True,
+                      verbose=False, optimize=way == "default", input_names=list(inputs),
+                      output_names=["loss"], dynamic_shapes=shapes)
+    (work / "inputs").mkdir()
+    for name, value in inputs.items():
+        np.save(work / "inputs" / f"{name}.npy", value.numpy())
+    open_dims = {dim.__name__ for sizes in shapes.values() for dim in sizes.values()}
+    return [part for name, size in (("batch", BATCH), ("sequence", SEQUENCE))
+            if name in open_dims for part in ("--dim", f"{name}={size}")]
+
+
+def train(model, inputs, steps, rate, held=()):
+    """float64's losses and the model after the steps of SGD; names in `held` stay."""
+    model = copy.deepcopy(model).double()
+    inputs = {n: v.double() if v.is_floating_point() else v for n, v in inputs.items()}
+    optimizer = torch.optim.SGD([p for n, p in model.named_parameters() if n not in held], lr=rate)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = model(**inputs)
+        losses.append(loss.item())
+        loss.backward()
+        optimizer.step()
+    return losses, model
