@@ -70,19 +70,20 @@ func.func @update(%w: tensor<4x8xf32> {nn.state = @w}, %g: tensor<4x8xf32>) -> (
 }
 
 // -----
-// A constant is made for each reader, where that works.
+// A constant is made for each reader, where that works, and for a result: the
+// gradient of what nothing reads is all of its zeros.
 dist.mesh @m ["dp" = 2]
 // CHECK-LABEL: @constant(
 // CHECK-NOT: dist.reshard
 // CHECK: nn.mul %arg0, %{{.*}}tensor<4x8xf32, #dp-all>
 // CHECK-NEXT: nn.mul %arg1, %{{.*}}tensor<4x8xf32, #all-all>
-// CHECK-NEXT: return
-func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+// CHECK-NEXT: return {{.*}} : tensor<4x8xf32, #dp-all>, tensor<4x8xf32, #all-all>, tensor<4x8xf32, #all-all>
+func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
   %0 = dist.constraint %x to <@m, [{dp}, {}]> : tensor<4x8xf32>
   %1 = nn.constant dense<2.0> : tensor<4x8xf32>
   %2 = nn.mul %0, %1 : tensor<4x8xf32>
   %3 = nn.mul %w, %1 : tensor<4x8xf32>
-  return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+  return %2, %3, %1 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
 
 // -----

@@ -357,6 +357,11 @@ LogicalResult Materializer::rewriteReturn(func::ReturnOp op) {
         function.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
     if (BlockArgument argument = states.lookup(state))
       target = dist::ShardingAttr::of(argument.getType());
+    // As any reader of a constant, a result makes its own: of no rank's part of
+    // the batch, nor of a micro-batch's, whatever others need of it.
+    else if (isMadeOfNothing(operand.get()))
+      target =
+          dist::ShardingAttr::getReplicated(symbol, sharding.getDims().size());
     if (target.isPartial() && sharding != target)
       return op.emitError() << "expected a term of the new value of " << state
                             << " from each data-parallel rank, which has one "
