@@ -14,8 +14,7 @@ namespace {
 /// One JSON against the ledger.
 class Claims {
 public:
-  Claims(File &file, bool inPlugin, Ledger &ledger)
-      : file(file), inPlugin(inPlugin), ledger(ledger) {}
+  Claims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
 
   Error zero();
   Error precision();
@@ -57,7 +56,6 @@ private:
   }
 
   File &file;
-  bool inPlugin;
   Ledger &ledger;
 };
 } // namespace
@@ -236,9 +234,6 @@ Error Claims::scheduler() {
       return failAt(any->place, "expected 'scheduler.type' with 'scheduler'");
     return Error::success();
   }
-  if (!said("optimizer.type") && !inPlugin && !ledger.findSet("optimizer.type"))
-    return failAt(type->place, "expected 'optimizer' with 'scheduler': its "
-                               "rate is that of the optimizer");
   if (runsOwnSchedule())
     if (Error error = checkSchedule(*type))
       return error;
@@ -271,9 +266,9 @@ Error Claims::scheduler() {
   return Error::success();
 }
 
-Error accel::config::claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger) {
+Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
   claimRows(file, ledger, [](const Setting &) { return true; });
-  Claims claims(file, inPlugin, ledger);
+  Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();
   claims.clipping();

@@ -31,10 +31,9 @@ void claimRows(const File &file, Ledger &ledger,
 void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
                      Layout &layout);
 
-/// `inPlugin`: Accelerate reads it, and fills `auto`. Marks the keys that
-/// others keep from being read. Fails where keys that are well each do not make
-/// sense together.
-llvm::Error claimDeepSpeed(File &file, bool inPlugin, Ledger &ledger);
+/// Marks the keys that others keep from being read. Fails where keys that are
+/// well each do not make sense together.
+llvm::Error claimDeepSpeed(File &file, Ledger &ledger);
 
 /// Requires a file whose distributed_type is MEGATRON_LM.
 void claimMegatronPlugin(const File &file, Ledger &ledger, Layout &layout);

@@ -70,6 +70,9 @@ public:
   Error schedule();
 
 private:
+  /// A length that is said in steps, or in samples, which are steps of
+  /// --global-batch-size each; none where neither is.
+  Expected<std::optional<Setting>> length(StringRef what);
   /// What `--lr-warmup-fraction` of so many steps says.
   Error claimFraction(const Setting &fraction, const Setting *length);
   void claimOr(StringRef name, StringRef argument, StringRef fallback) {
@@ -111,9 +114,10 @@ void Claims::zero() {
                      .str());
     return;
   }
+  const Setting *engine = file.get("--deepspeed");
   if (shared && shared->value == "true")
     ledger.claim("zero_stage", *shared, "1");
-  else
+  else if (!engine || engine->value != "true")
     ledger.suggest("zero_stage", "0", Kind::Default,
                    "no distributed optimizer, where nothing says it");
 }
@@ -148,15 +152,16 @@ void Claims::update() {
 }
 
 Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
-  if (const Setting *steps = file.get("--lr-warmup-iters"))
-    if (steps->value != "0")
-      return failAt(fraction.place,
-                    "'--lr-warmup-fraction' cannot stand beside "
-                    "'--lr-warmup-iters'");
+  for (StringRef other : {"--lr-warmup-iters", "--lr-warmup-samples"})
+    if (const Setting *steps = file.get(other))
+      if (steps->value != "0")
+        return failAt(fraction.place, "'--lr-warmup-fraction' cannot stand "
+                                      "beside '" +
+                                          other + "'");
   if (!length)
-    return failAt(fraction.place, "expected '--train-iters' or "
-                                  "'--lr-decay-iters' with "
-                                  "'--lr-warmup-fraction'");
+    return failAt(fraction.place, "expected '--train-iters', "
+                                  "'--lr-decay-iters' or the same in samples "
+                                  "with '--lr-warmup-fraction'");
   double part = 0, whole = 0;
   (void)StringRef(fraction.value).getAsDouble(part);
   (void)StringRef(length->value).getAsDouble(whole);
@@ -174,12 +179,55 @@ Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
   return Error::success();
 }
 
+Expected<std::optional<Setting>> Claims::length(StringRef what) {
+  auto get = [&](StringRef unit) { return file.get((what + unit).str()); };
+  const Setting *steps = get("-iters"), *samples = get("-samples");
+  if (!samples || samples->value == "0")
+    return copy(steps);
+  if (steps && steps->value != "0")
+    return failAt(samples->place, "'" + samples->path +
+                                      "' cannot stand beside '" + steps->path +
+                                      "'");
+  // Megatron-LM counts all lengths in one unit.
+  for (StringRef other : {"--train-iters", "--lr-decay-iters"})
+    if (const Setting *foreign = file.get(other))
+      return failAt(samples->place, "'" + samples->path +
+                                        "' cannot stand beside '" + other +
+                                        "', whose unit is another");
+  const Setting *rows = file.get("--global-batch-size");
+  if (!rows)
+    return failAt(samples->place, "expected '--global-batch-size' with '" +
+                                      samples->path + "'");
+  int64_t all = 0, each = 1;
+  (void)StringRef(samples->value).getAsInteger(10, all);
+  (void)StringRef(rows->value).getAsInteger(10, each);
+  StringRef setting = what == "--lr-warmup" ? "scheduler.warmup_steps"
+                                            : "scheduler.total_steps";
+  if (all % each != 0 && !ledger.findSet(setting))
+    return failAt(
+        samples->place,
+        "expected a multiple of '--global-batch-size' = " + Twine(each) +
+            " as '" + samples->path + "', found " + Twine(all) + ": --set " +
+            setting + "=" + Twine(std::max<int64_t>(all / each, 1)) +
+            " says a whole number of steps");
+  Setting result = *samples;
+  result.value = std::to_string(std::max<int64_t>(all / each, 1));
+  return result;
+}
+
 Error Claims::schedule() {
   const Setting *style = file.get("--lr-decay-style");
-  const Setting *length = file.get("--lr-decay-iters");
-  if (!length)
-    length = file.get("--train-iters");
-  const Setting *warmup = file.get("--lr-warmup-iters");
+  Expected<std::optional<Setting>> decay = this->length("--lr-decay");
+  if (!decay)
+    return decay.takeError();
+  Expected<std::optional<Setting>> training = this->length("--train");
+  if (!training)
+    return training.takeError();
+  Expected<std::optional<Setting>> rise = this->length("--lr-warmup");
+  if (!rise)
+    return rise.takeError();
+  const Setting *length = *decay ? &**decay : *training ? &**training : nullptr;
+  const Setting *warmup = *rise ? &**rise : nullptr;
   const Setting *least = file.get("--min-lr");
   const Setting *fraction = file.get("--lr-warmup-fraction");
   const Setting *any = style      ? style
@@ -193,8 +241,9 @@ Error Claims::schedule() {
   bool constant =
       set ? *set == "constant" : style && style->value == "constant";
   if (!constant && !length && !ledger.findSet("scheduler.total_steps"))
-    return failAt(any->place, "expected '--train-iters' or '--lr-decay-iters' "
-                              "with a rate that falls" +
+    return failAt(any->place, "expected '--train-iters' or '--lr-decay-iters', "
+                              "or the same in samples, with a rate that "
+                              "falls" +
                                   Twine(style ? ""
                                               : " linearly, as it does where "
                                                 "'--lr-decay-style' says "
@@ -229,7 +278,14 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   if (const Setting *bf16 = file.get("--bf16"))
     ledger.claim("mixed_precision", *bf16,
                  bf16->value == "true" ? "bf16" : "no");
-  claimClipping(file.get("--clip-grad"), ledger);
+  const Setting *engine = file.get("--deepspeed");
+  bool byDeepSpeed = engine && engine->value == "true" &&
+                     file.get("--deepspeed_config") != nullptr;
+  for (Setting &setting : file.settings)
+    if (byDeepSpeed && setting.path == "--clip-grad")
+      setting.idle = "DeepSpeed clips, by its gradient_clipping";
+  if (!byDeepSpeed)
+    claimClipping(file.get("--clip-grad"), ledger);
   layout.openRanks = Place{file.name, 1};
   int64_t ranks = 0, machines = 1;
   const Setting *started = file.get("nproc_per_node");

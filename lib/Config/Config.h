@@ -54,6 +54,7 @@ struct Request {
   /// `--config`: paths; a JSON's own text, or its text in URL-safe base64.
   std::vector<std::string> files;
   std::vector<std::string> sets;             ///< `--set`: "key=value"
+  std::vector<std::string> variables;        ///< `--set-var`: "NAME=VALUE"
   std::string mesh;                          ///< `--mesh`; empty: not given
   std::optional<int64_t> microBatches;       ///< `--micro-batches`
   std::optional<std::string> schedule;       ///< `--schedule`

@@ -33,6 +33,8 @@ public:
   ConfigError(Place place, llvm::StringRef text);
   void log(llvm::raw_ostream &os) const override;
   std::error_code convertToErrorCode() const override;
+  const Place &where() const { return place; }
+  llvm::StringRef text() const { return message; }
 
 private:
   Place place;
@@ -46,6 +48,8 @@ struct Node {
   Kind kind = Kind::Scalar;
   std::string text;    ///< of a scalar, its quotes and escapes undone
   bool quoted = false; ///< a quoted or a block scalar: never but a string
+  /// Of a scalar that only a shell knows: why, and the way out, for messages.
+  std::string unknown;
   Place place;
   std::vector<Node> items;                    ///< of a sequence
   std::vector<std::pair<Node, Node>> entries; ///< of a mapping, in order
@@ -61,6 +65,8 @@ struct Document {
   /// The first thing of a JSON that JSON itself has not ("a comment"), which
   /// DeepSpeed reads and Accelerate does not.
   std::optional<std::pair<Place, std::string>> beyondJson;
+  /// Names and texts of files that a script writes before it launches.
+  std::vector<std::pair<std::string, std::string>> written;
 };
 
 /// Parses `text`, which comes from `name`: JSON where its name says so or it

@@ -11,6 +11,22 @@ static constexpr Key kKeys[] = {
          "num_processes, times nnodes: of torchrun, in a script"),
     done("nnodes", "int>=1", "1",
          "num_processes, times nproc_per_node: of torchrun, in a script"),
+    // What DeepSpeed adds, and its branch of Megatron-LM.
+    done("--deepspeed", "switch", "false",
+         "--deepspeed_config is read as a DeepSpeed JSON"),
+    done("--deepspeed_config", "string", "null",
+         "a DeepSpeed JSON, also one that the script writes; its "
+         "gradient_clipping is the one, and --clip-grad is not read"),
+    done("--zero-stage", "0,1,2,3", "null", "zero_stage").sets("zero_stage"),
+    noted("--deepspeed_mpi", "switch", "false", "how ranks find each other"),
+    noted("--no-pipeline-parallel", "switch", "false",
+          "--pipeline-model-parallel-size says how many stages there are"),
+    later("--deepspeed-activation-checkpointing", "switch", "false",
+          "recomputing activations")
+        .unless("false"),
+    done("--ds-sequence-parallel-size", "int>=1", "1",
+         "axis sp of the mesh: heads are exchanged for positions")
+        .sets("sp"),
     // How ranks share the work.
     done("--tensor-model-parallel-size", "int>=1", "1", "axis tp of the mesh")
         .sets("tp"),
@@ -133,14 +149,13 @@ static constexpr Key kKeys[] = {
          "scheduler.total_steps"),
     done("--train-iters", "int>=1", "null",
          "scheduler.total_steps; how long training is, acc-run is told"),
-    later("--train-samples", "int>=1", "null",
-          "a length in samples: say --train-iters"),
-    later("--lr-decay-samples", "int>=1", "null",
-          "a length in samples: say --lr-decay-iters"),
+    done("--train-samples", "int>=1", "null",
+         "scheduler.total_steps, times --global-batch-size"),
+    done("--lr-decay-samples", "int>=1", "--train-samples",
+         "scheduler.total_steps, times --global-batch-size"),
     done("--lr-warmup-iters", "int>=0", "0", "scheduler.warmup_steps"),
-    later("--lr-warmup-samples", "int>=0", "0",
-          "a length in samples: say --lr-warmup-iters")
-        .unless("0"),
+    done("--lr-warmup-samples", "int>=0", "0",
+         "scheduler.warmup_steps, times --global-batch-size"),
     done("--lr-warmup-fraction", "number>=0", "null",
          "scheduler.warmup_steps: that part of --lr-decay-iters, in whole "
          "steps"),

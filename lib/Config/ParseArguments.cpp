@@ -15,6 +15,7 @@ struct Word {
   std::string text;
   unsigned line;
   bool quoted;
+  std::string unknown = {};
 };
 } // namespace
 
@@ -82,6 +83,7 @@ static Document build(ArrayRef<Word> words, StringRef name) {
     Node node;
     node.text = value.str();
     node.place = Place{name.str(), word.line};
+    node.unknown = word.unknown;
     return node;
   };
   for (size_t at = 0; at < words.size();) {
@@ -115,12 +117,11 @@ Expected<Document> accel::config::parseArguments(StringRef text,
   return build(*words, name);
 }
 
-Expected<Document>
-accel::config::documentOfArguments(ArrayRef<std::string> words,
-                                   ArrayRef<unsigned> lines, StringRef name) {
+Expected<Document> accel::config::documentOfArguments(ArrayRef<Argument> words,
+                                                      StringRef name) {
   std::vector<Word> result;
-  for (auto [word, line] : zip_equal(words, lines))
-    result.push_back({word, line, /*quoted=*/false});
+  for (const Argument &word : words)
+    result.push_back({word.text, word.line, /*quoted=*/false, word.unknown});
   if (!result.empty() && !isName(result.front()))
     return failAt(Place{name.str(), result.front().line},
                   "expected an argument, --name, found '" +

@@ -18,9 +18,15 @@ bool looksLikeArguments(llvm::StringRef text);
 llvm::Expected<Document> parseArguments(llvm::StringRef text,
                                         llvm::StringRef name);
 
-/// The same of words that a shell has split, each of which has a line.
-llvm::Expected<Document> documentOfArguments(llvm::ArrayRef<std::string> words,
-                                             llvm::ArrayRef<unsigned> lines,
+/// A word that a shell has split.
+struct Argument {
+  std::string text;
+  unsigned line = 0;
+  std::string unknown; ///< why its text is not known; empty: it is
+};
+
+/// The same of such words.
+llvm::Expected<Document> documentOfArguments(llvm::ArrayRef<Argument> words,
                                              llvm::StringRef name);
 
 } // namespace accel::config

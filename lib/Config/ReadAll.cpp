@@ -5,6 +5,7 @@
 #include "lib/Names/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <set>
 
@@ -83,11 +84,38 @@ void Resolver::beatRefused(File &file) {
   }
 }
 
+/// What `--set-var` says, by name.
+static Error readVariables(ArrayRef<std::string> variables,
+                           std::map<std::string, std::string> &into) {
+  Error errors = Error::success();
+  for (StringRef one : variables) {
+    auto [name, value] = one.split('=');
+    bool isName = !name.empty() && !all_of(name, isDigit) &&
+                  all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
+    unsigned number = 0;
+    bool isArgument =
+        !name.getAsInteger(10, number) && number > 0 && number <= 1000;
+    if (!one.contains('=') || (!isName && !isArgument))
+      errors =
+          joinErrors(std::move(errors),
+                     failFlag("expected --set-var NAME=VALUE, or a number "
+                              "from 1 as the name of an argument, found '" +
+                              one + "'"));
+    else if (!into.emplace(name, value).second)
+      errors =
+          joinErrors(std::move(errors),
+                     failFlag("'" + name + "' of --set-var is said twice"));
+  }
+  return errors;
+}
+
 Error Resolver::readAll() {
   Error errors = readSets();
   claimSets();
   Findings findings;
-  ReadOptions options{pathSets, request.likeAccelerate};
+  ReadOptions options{pathSets, request.likeAccelerate, {}};
+  errors = joinErrors(std::move(errors),
+                      readVariables(request.variables, options.variables));
   for (const std::string &source : request.files)
     errors = joinErrors(std::move(errors),
                         readFiles(source, options, files, findings));
@@ -124,8 +152,7 @@ Error Resolver::readAll() {
     if (file.kind == File::Kind::Accelerate)
       claimAccelerate(file, named, ledger, layout);
     else if (file.kind == File::Kind::DeepSpeed)
-      errors = joinErrors(std::move(errors),
-                          claimDeepSpeed(file, file.parent.isFile(), ledger));
+      errors = joinErrors(std::move(errors), claimDeepSpeed(file, ledger));
     else if (file.kind == File::Kind::Megatron)
       errors =
           joinErrors(std::move(errors), claimMegatron(file, ledger, layout));

@@ -352,6 +352,39 @@ static Error readNamed(const File &outer, const Document &document,
   return errors;
 }
 
+/// The DeepSpeed JSON that arguments of a script name, which the script itself
+/// may write.
+static Error readOfScript(const File &outer, const Document &document,
+                          const ReadOptions &options, std::vector<File> &into,
+                          Findings &findings) {
+  const Setting *uses = outer.get("--deepspeed");
+  const Setting *named = outer.get("--deepspeed_config");
+  if (!uses || uses->value != "true" || !named)
+    return Error::success();
+  File file;
+  file.kind = File::Kind::DeepSpeed;
+  std::string text;
+  auto written = find_if(document.written, [&](const auto &one) {
+    return one.first == named->value;
+  });
+  if (written != document.written.end()) {
+    file.name = outer.name + "(" + named->value + ")";
+    text = written->second;
+  } else {
+    auto opened = openSource(named->value, named->place);
+    if (!opened)
+      return opened.takeError();
+    std::tie(file.name, text) = *opened;
+  }
+  Expected<Document> inner = parseDocument(text, file.name);
+  if (!inner)
+    return inner.takeError();
+  noteBeyondJson(*inner, named->path, findings);
+  Error errors = readInto(file, *inner, options, findings);
+  into.push_back(std::move(file));
+  return errors;
+}
+
 Error accel::config::readFiles(StringRef source, const ReadOptions &options,
                                std::vector<File> &into, Findings &findings) {
   auto opened = openSource(source, Place{});
@@ -361,7 +394,7 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
       looksLikeArguments(opened->second)
           ? parseArguments(opened->second, opened->first)
       : looksLikeScript(opened->second, opened->first)
-          ? readScript(opened->second, opened->first)
+          ? readScript(opened->second, opened->first, options.variables)
           : parseDocument(opened->second, opened->first);
   if (!document)
     return document.takeError();
@@ -381,9 +414,12 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
       file.get("distributed_type")->value == "DEEPSPEED")
     named = *found;
   into.push_back(std::move(file));
+  File outer = into.back(); // `into` grows
+  if (*kind == File::Kind::Megatron)
+    return joinErrors(std::move(errors),
+                      readOfScript(outer, *document, options, into, findings));
   if (!named)
     return errors;
-  File outer = into.back(); // `into` grows
   return joinErrors(std::move(errors), readNamed(outer, *document, *named,
                                                  options, into, findings));
 }

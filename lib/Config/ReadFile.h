@@ -5,6 +5,8 @@
 
 #include "Config.h"
 
+#include <map>
+
 namespace accel::config {
 
 struct File {
@@ -33,6 +35,8 @@ struct ReadOptions {
   /// Keys by their path in a file, and the values that `--set` puts there.
   llvm::ArrayRef<std::pair<std::string, std::string>> sets;
   bool likeAccelerate = false; ///< drop what Accelerate drops
+  /// `--set-var`: what scripts get from outside.
+  std::map<std::string, std::string> variables;
 };
 
 /// What reading leaves beside the settings.

@@ -5,22 +5,25 @@
 
 #include "Document.h"
 
+#include <map>
+
 namespace accel::config {
 
 /// Whether `text`, which comes from `name`, is a shell script, or a command of
-/// Python's or torchrun's.
+/// Python's or a launcher's.
 bool looksLikeScript(llvm::StringRef text, llvm::StringRef name);
 
-/// Expands a script as a shell does, as far as it consists of assignments,
-/// arrays and commands: quotes, comments, `$NAME`, `${NAME}`, `${NAME[@]}`,
-/// `${NAME:-VALUE}`, `NAME+=`, `$((…))`. What only the shell knows ($1, unknown
-/// names, $(…)) stays as it is written, to be refused where it is a number. The
-/// result is the mapping that `parseArguments` makes of what stands behind the
-/// name of the script, FILE.py, with `nproc_per_node` and `nnodes` where
-/// torchrun has them. Refuses, with the line: no such command, or several;
-/// arguments that an `if`, a loop, `&&` or `||` decides; ranks of torchrun's
-/// that are no number.
-llvm::Expected<Document> readScript(llvm::StringRef text, llvm::StringRef name);
+/// Runs a script as Bash does, as far as it needs nothing of the machine
+/// (docs/Config.md, "Scripts"), with variables and arguments (by their numbers)
+/// that are `given`. What only the machine knows ($1, names that are not set,
+/// $(…)) stays as it is written, to be refused where it is a number. The result
+/// is the mapping that `parseArguments` makes of what stands behind the name of
+/// the script, FILE.py, with `nproc_per_node` and `nnodes` where the launcher
+/// has them. Refuses, with the line: no such command, or several; arguments
+/// that something decides which is not known; ranks that are no number.
+llvm::Expected<Document>
+readScript(llvm::StringRef text, llvm::StringRef name,
+           const std::map<std::string, std::string> &given);
 
 } // namespace accel::config
 

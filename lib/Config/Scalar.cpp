@@ -152,7 +152,8 @@ std::string accel::config::describeValue(const Node &node, Syntax syntax) {
   case Scalar::Type::String:
     break;
   }
-  return "the string '" + StringRef(node.text).take_front(80).str() + "'";
+  return "the string '" + StringRef(node.text).take_front(80).str() + "'" +
+         (node.unknown.empty() ? "" : ": " + node.unknown);
 }
 
 bool accel::config::looksLikeNumber(StringRef text) {

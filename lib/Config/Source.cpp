@@ -36,16 +36,36 @@ static std::optional<std::string> decodeText(StringRef source) {
   return text;
 }
 
+/// `source` as a path: from the working folder, else beside the file that names
+/// it.
+static std::string findBeside(StringRef source, const Place &saidAt) {
+  if (saidAt.isFile() && !sys::fs::exists(source) &&
+      sys::path::is_relative(source)) {
+    SmallString<128> beside(sys::path::parent_path(saidAt.file));
+    sys::path::append(beside, source);
+    if (sys::fs::exists(beside))
+      return beside.str().str();
+  }
+  return source.str();
+}
+
+Expected<std::pair<std::string, std::string>>
+accel::config::openPath(StringRef source, const Place &saidAt) {
+  std::string path = findBeside(source, saidAt);
+  uint64_t size = 0;
+  if (source.size() >= 4096 || !sys::fs::is_regular_file(path) ||
+      sys::fs::file_size(path, size) || size > (1 << 20))
+    return failAt(saidAt, "cannot read '" + source.take_front(120) + "'");
+  auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return failAt(saidAt,
+                  "cannot read '" + path + "': " + buffer.getError().message());
+  return std::pair(path, (*buffer)->getBuffer().str());
+}
+
 Expected<std::pair<std::string, std::string>>
 accel::config::openSource(StringRef source, const Place &saidAt) {
-  std::string path = source.str();
-  if (saidAt.isFile() && !sys::fs::exists(path) &&
-      sys::path::is_relative(path)) {
-    SmallString<128> beside(sys::path::parent_path(saidAt.file));
-    sys::path::append(beside, path);
-    if (sys::fs::exists(beside))
-      path = beside.str().str();
-  }
+  std::string path = findBeside(source, saidAt);
   if (source.size() < 4096 && sys::fs::is_regular_file(path)) {
     auto buffer = MemoryBuffer::getFile(path, /*IsText=*/true);
     if (!buffer)

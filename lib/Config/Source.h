@@ -15,6 +15,11 @@ namespace accel::config {
 llvm::Expected<std::pair<std::string, std::string>>
 openSource(llvm::StringRef source, const Place &saidAt);
 
+/// The same of a path alone, of a file that `saidAt` names. Refuses what is no
+/// regular file, and more than 1 MiB.
+llvm::Expected<std::pair<std::string, std::string>>
+openPath(llvm::StringRef path, const Place &saidAt);
+
 } // namespace accel::config
 
 #endif // ACCEL_LIB_CONFIG_SOURCE_H

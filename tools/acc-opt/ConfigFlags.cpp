@@ -9,11 +9,16 @@ namespace cl = llvm::cl;
 
 static cl::list<std::string> files(
     "config",
-    cl::desc(
-        "Accelerate's default_config.yaml, a DeepSpeed JSON or arguments of "
-        "Megatron-LM's scripts, told apart "
-        "by content; repeatable"),
+    cl::desc("Accelerate's default_config.yaml, a DeepSpeed JSON, arguments of "
+             "Megatron-LM's or a shell script that launches it, told apart "
+             "by content; repeatable"),
     cl::value_desc("file"), cl::cat(category));
+static cl::list<std::string> variables(
+    "set-var",
+    cl::desc("A variable of the shell script of --config, or by its number an "
+             "argument of it (1=VALUE); beats what the script assigns; "
+             "repeatable"),
+    cl::value_desc("NAME=VALUE"), cl::cat(category));
 static cl::opt<bool> printsSettings(
     "print-config",
     cl::desc("Print every setting and where it comes from; with -o compile "
@@ -47,7 +52,10 @@ llvm::Expected<Config> readConfigFlags(Request request, bool json) {
        {static_cast<cl::Option *>(&compat), static_cast<cl::Option *>(&diffs)})
     if (option->getNumOccurrences() && files.empty())
       return fail("expected --config with '--" + option->ArgStr + "'");
+  if (!variables.empty() && files.empty())
+    return fail("expected --config with '--set-var'");
   request.files.assign(files.begin(), files.end());
+  request.variables.assign(variables.begin(), variables.end());
   request.likeAccelerate = false;
   if (printsKeys)
     printSchema(llvm::outs());
