@@ -4,7 +4,6 @@
 #include "lib/Config/ClaimFile.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 using namespace accel::config;
@@ -20,17 +19,6 @@ static int64_t numberOf(const File &file, StringRef path, int64_t fallback) {
     if (StringRef(setting->value).getAsInteger(10, value))
       return fallback;
   return value;
-}
-
-/// FSDP's strategies by number, as torch counts them.
-static StringRef strategyName(StringRef value) {
-  return StringSwitch<StringRef>(value)
-      .Case("1", "FULL_SHARD")
-      .Case("2", "SHARD_GRAD_OP")
-      .Case("3", "NO_SHARD")
-      .Case("4", "HYBRID_SHARD")
-      .Case("5", "HYBRID_SHARD_ZERO2")
-      .Default(value);
 }
 
 /// A section of another distributed_type than the file's: nothing would read
@@ -72,7 +60,7 @@ static Error checkFsdp(const File &file) {
                         reshard->value);
   }
   if (strategy && second) {
-    StringRef name = strategyName(strategy->value);
+    StringRef name = nameStrategy(strategy->value);
     if (name != "FULL_SHARD" && name != "SHARD_GRAD_OP")
       return failAt(strategy->place,
                     "'" + strategy->path + ": " + name +
@@ -83,10 +71,10 @@ static Error checkFsdp(const File &file) {
                                "parallelism_config_dp_shard_size"));
   }
   if (strategy && reshard) {
-    StringRef first = strategyName(strategy->value);
+    StringRef first = nameStrategy(strategy->value);
     StringRef other =
         second ? (reshard->value == "true" ? "FULL_SHARD" : "SHARD_GRAD_OP")
-               : strategyName(reshard->value);
+               : nameStrategy(reshard->value);
     if (first != other)
       return failAt(std::max(strategy->place.line, reshard->place.line) ==
                             strategy->place.line
@@ -248,7 +236,7 @@ static void claimFsdp(const File &file, Ledger &ledger, Layout &layout) {
   }
   StringRef strategy = said->value == "true"    ? "FULL_SHARD"
                        : said->value == "false" ? "SHARD_GRAD_OP"
-                                                : strategyName(said->value);
+                                                : nameStrategy(said->value);
   ledger.claim("zero_stage", *said, strategy == "NO_SHARD" ? "0" : "3");
   if (strategy != "NO_SHARD")
     ledger.claim("zero.gather_once", *said,

@@ -41,17 +41,6 @@ static constexpr Inert kInert[] = {
      "the launch does not export it"},
 };
 
-/// FSDP's strategies have numbers, from 1, beside their names.
-static StringRef nameStrategy(StringRef value) {
-  return StringSwitch<StringRef>(value)
-      .Case("1", "FULL_SHARD")
-      .Case("2", "SHARD_GRAD_OP")
-      .Case("3", "NO_SHARD")
-      .Case("4", "HYBRID_SHARD")
-      .Case("5", "HYBRID_SHARD_ZERO2")
-      .Default(value);
-}
-
 namespace {
 /// Collects the differences of one file, and makes them so if asked to.
 class Finder {

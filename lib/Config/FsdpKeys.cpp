@@ -1,7 +1,9 @@
 // Accelerate's fsdp_config (FullyShardedDataParallelPlugin, and the flags
 // --fsdp_* of accelerate launch), for FSDP 1 and 2.
 
-#include "Schema.h"
+#include "lib/Config/ReadFile.h"
+
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace accel::config;
 
@@ -86,3 +88,13 @@ static constexpr Key kKeys[] = {
 
 const Section accel::config::kFsdpSection = {
     "fsdp_config", "Accelerate: fsdp_config", "fsdp_", kKeys};
+
+llvm::StringRef accel::config::nameStrategy(llvm::StringRef value) {
+  return llvm::StringSwitch<llvm::StringRef>(value)
+      .Case("1", "FULL_SHARD")
+      .Case("2", "SHARD_GRAD_OP")
+      .Case("3", "NO_SHARD")
+      .Case("4", "HYBRID_SHARD")
+      .Case("5", "HYBRID_SHARD_ZERO2")
+      .Default(value);
+}

@@ -56,6 +56,9 @@ const Key *findByPath(File::Kind kind, llvm::StringRef path);
 llvm::Error readFiles(llvm::StringRef source, const ReadOptions &options,
                       std::vector<File> &into, Findings &findings);
 
+/// The name of an FSDP strategy, which may be said by its number, from 1.
+llvm::StringRef nameStrategy(llvm::StringRef value);
+
 /// Finds out where Accelerate does not do what `file` says, and with `apply`
 /// makes the file say what it does.
 void findDifferences(File &file, bool apply,

@@ -193,6 +193,11 @@ std::vector<View> equivalence::readAsSplit(const View &view,
   auto isPart = [](const ViewDigit &digit) {
     return digit.held != 0 && digit.held != digit.size;
   };
+  // What no digit of it is read as is the view itself.
+  if (llvm::none_of(view.dims, [&](const auto &digits) {
+        return llvm::any_of(digits, isPart);
+      }))
+    return {};
   std::vector<View> made = {view};
   for (size_t dim = 0; dim < view.dims.size(); ++dim)
     for (size_t number = 0; number < view.dims[dim].size(); ++number) {
@@ -227,11 +232,6 @@ std::vector<View> equivalence::readAsSplit(const View &view,
       }
       made = std::move(more);
     }
-  // What no digit of it is read as is the view itself.
-  if (llvm::none_of(view.dims, [&](const auto &digits) {
-        return llvm::any_of(digits, isPart);
-      }))
-    made.clear();
   return made;
 }
 

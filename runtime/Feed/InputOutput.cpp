@@ -75,15 +75,23 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
     files.push_back(std::move(memory));
   }
   std::vector<std::string> twice; // given by a file, and by the data
+  std::unordered_map<std::string, std::string> readers; // of a file
   for (const TensorPlan &input : wanted) {
     std::string path = folder + "/" + fileNameOf(input.name) + ".npy";
     OpenTensor tensor;
     tensor.name = input.name;
     FileHandle file = folder.empty() ? FileHandle() : openForReading(path);
     if (file) {
+      auto [reader, isFirst] = readers.emplace(path, input.name);
+      if (!isFirst) // 'a/b' and 'a%2Fb'
+        return Status::error("expected a file of its own for each input, found "
+                             "that " +
+                             inQuotes(reader->second) + " and " +
+                             inQuotes(input.name) + " both read " +
+                             inQuotes(path) + ": give them as input_K.pb");
       ACCEL_RT_RETURN_IF_ERROR(openNpy(file.get(), path, tensor.range));
       files.push_back(std::move(file));
-    } else if (!folder.empty() && errno != ENOENT) {
+    } else if (!folder.empty() && errno != ENOENT && errno != ENAMETOOLONG) {
       return Status::error("cannot open " + inQuotes(path) + ": " +
                            systemError(errno));
     } else if (const TensorRange *found = findTensor(numbered, input.name)) {

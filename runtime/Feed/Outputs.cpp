@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unordered_map>
 
 namespace accel::rt {
 
@@ -70,9 +71,41 @@ static Status makeFolder(std::string folder) {
                : Status();
 }
 
+/// Refuses names of outputs that no file can have, or that two would have: a
+/// second name is given to a file when the work is done.
+static Status checkNames(const Executable &executable,
+                         const std::vector<TensorPlan> &wanted) {
+  constexpr size_t kLongest = 255; // of Linux's file systems
+  std::unordered_map<std::string, std::string> names;
+  for (const TensorPlan &tensor : wanted) {
+    if (isStepReport(executable, tensor.name))
+      continue;
+    std::vector<std::string> all = otherNames(executable, tensor.name);
+    all.insert(all.begin(), tensor.name);
+    for (const std::string &name : all) {
+      std::string file = fileNameOf(name) + ".npy";
+      if (file.size() > kLongest)
+        return Status::error(
+            "cannot write output " + inQuotes(name.substr(0, 40) + "…") +
+            ": its file's name takes " + std::to_string(file.size()) +
+            " bytes, and has " + std::to_string(kLongest) +
+            " at most: export the model with a shorter name of it, or run it "
+            "without --outputs");
+      auto [other, isFirst] = names.emplace(file, name);
+      if (!isFirst && other->second != name)
+        return Status::error("cannot write outputs " + inQuotes(other->second) +
+                             " and " + inQuotes(name) + ": both are " +
+                             inQuotes(file) +
+                             ": export the model with other names of them");
+    }
+  }
+  return Status();
+}
+
 Status Outputs::create(const Executable &executable,
                        const std::vector<TensorPlan> &wanted,
                        const std::string &folder, const SharedName &shared) {
+  ACCEL_RT_RETURN_IF_ERROR(checkNames(executable, wanted));
   if (!shared.isOthers)
     ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
   for (const TensorPlan &tensor : wanted) {
