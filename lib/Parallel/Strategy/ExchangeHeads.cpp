@@ -89,7 +89,12 @@ void HeadExchanger::exchange(AttentionLike op) {
     if (result.use_empty())
       continue;
     AxisLists dims = rows;
-    dims.resize(cast<RankedTensorType>(result.getType()).getRank());
+    auto type = cast<RankedTensorType>(result.getType());
+    dims.resize(type.getRank());
+    // Gradients of keys that do not divide are whole, as the keys are.
+    if (type.getRank() > kRows &&
+        type.getDimSize(kRows) % countRanks(dims[kRows]) != 0)
+      dims[kRows].clear();
     Value back = place(builder, result, dims);
     result.replaceAllUsesExcept(back, back.getDefiningOp());
   }

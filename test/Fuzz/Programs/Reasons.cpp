@@ -27,10 +27,6 @@ static constexpr Reason kReasons[] = {
      "is of a single micro-batch, and the update, which runs once for all, "
      "reads it",
      "a loss that is no sum over samples is none over micro-batches", true},
-    {"keys do not divide",
-     "^dist-exchange-heads: dimension 2 of size [0-9]+ cannot be split",
-     "ranks along sp have as many keys each, which may be more than positions",
-     false},
     {"too few places to cut",
      "expected at least [0-9]+ places to cut the model",
      "no chunk of a pipeline is empty", false},
