@@ -306,6 +306,16 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   return checkWire(op, result);
 }
 
+/// Whether an operand holds pieces of more than one value.
+bool Follower::readsSeveral(Operation *op) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    const std::vector<Piece> &pieces = at(operand).pieces;
+    return llvm::any_of(pieces, [&](const Piece &piece) {
+      return piece.logical != pieces.front().logical;
+    });
+  });
+}
+
 LogicalResult Follower::follow(Operation *op) {
   why = "no op of it computes this from what the operands hold";
   if (op->getNumOperands() == 0 && !isa<dist::AxisIndexOp>(op)) {
@@ -337,13 +347,20 @@ LogicalResult Follower::follow(Operation *op) {
     }
     at(op->getResult(0)) = std::move(result);
   }
+  size_t known = op->getNumResults() ? at(op->getResult(0)).pieces.size() : 0;
   followOp(op);
   auto isFollowed = [&] {
     return llvm::any_of(op->getResults(),
                         [&](Value result) { return !at(result).isNothing(); });
   };
-  // Otherwise it is said in other words.
-  if (!isFollowed() && distribute(op))
+  // Otherwise it is said in other words. What puts zeros behind elements, or
+  // takes them off, may be done to each term of a sum as well; so may anything
+  // that is done to what is two values of the program.
+  bool isOfProgram =
+      op->getNumResults() && at(op->getResult(0)).pieces.size() > known;
+  if ((!isFollowed() || isa<nn::PadOp>(op) ||
+       (isa<nn::SliceOp>(op) && !isOfProgram) || readsSeveral(op)) &&
+      distribute(op))
     followOp(op);
   // What its operands are cut out of before it is reshaped may be cut behind,
   // too: asked where it matters, as of each there may be very many.

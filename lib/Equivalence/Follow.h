@@ -133,6 +133,7 @@ private:
   mlir::LogicalResult followCollective(dist::CollectiveOpInterface op);
   mlir::LogicalResult checkWire(dist::CollectiveOpInterface op,
                                 const Known &result);
+  bool readsSeveral(mlir::Operation *op);
   void followSource(mlir::Operation *op);
   bool followOffset(mlir::Operation *op, Known &result);
   bool followSum(mlir::Operation *op, Known &result);

@@ -160,29 +160,41 @@ bool Follower::collectTerms(Operation *op, Terms &terms) {
   return !term.empty();
 }
 
+/// How many ways to read all terms of a sum are tried.
+static constexpr size_t kReadings = 64;
+
 /// Sums that the logical program makes of all terms, in whatever order.
 std::vector<Piece> Follower::findSum(const Terms &terms) {
-  std::vector<Piece> sums;
-  for (Piece sum : terms.front()) {
-    if (!sum.isSum())
-      continue;
-    std::vector<Value> values = {sum.logical};
-    for (const std::vector<Piece> &term : ArrayRef(terms).drop_front())
+  struct Reading {
+    Piece sum;
+    std::vector<Value> values;
+  };
+  std::vector<Reading> readings;
+  for (const Piece &piece : terms.front())
+    if (piece.isSum())
+      readings.push_back({piece, {piece.logical}});
+  for (const std::vector<Piece> &term : ArrayRef(terms).drop_front()) {
+    std::vector<Reading> longer;
+    for (const Reading &reading : readings)
       for (const Piece &piece : term) {
-        auto dims = joinDims(sum.dims, piece.dims, sum.logical, maker);
-        if (!dims || sum.partial != piece.partial || !piece.isSum())
+        auto dims =
+            joinDims(reading.sum.dims, piece.dims, reading.sum.logical, maker);
+        if (!dims || reading.sum.partial != piece.partial || !piece.isSum() ||
+            longer.size() == kReadings)
           continue;
-        sum.dims = *dims;
-        values.push_back(piece.logical);
-        break;
+        longer.push_back(reading);
+        longer.back().sum.dims = *dims;
+        longer.back().values.push_back(piece.logical);
       }
-    if (values.size() != terms.size())
-      continue;
-    for (Value whole : logical.findSums(logical.getLeaves(std::move(values)))) {
-      sum.logical = whole;
-      insertSum(sums, sum);
-    }
+    readings = std::move(longer);
   }
+  std::vector<Piece> sums;
+  for (Reading &reading : readings)
+    for (Value whole :
+         logical.findSums(logical.getLeaves(std::move(reading.values)))) {
+      reading.sum.logical = whole;
+      insertSum(sums, reading.sum);
+    }
   return sums;
 }
 

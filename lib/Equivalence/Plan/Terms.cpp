@@ -162,33 +162,6 @@ std::optional<TermId> Terms::selectInDigits(TermId id, const IndexMap &at) {
   return selectByRank(id, at);
 }
 
-/// How many ranks are looked at one by one.
-static constexpr int64_t kChoices = 64;
-
-/// What a map picks, rank by rank: where parts lie differently to each rank's
-/// piece of what they make together.
-std::optional<TermId> Terms::selectByRank(TermId id, const IndexMap &at) {
-  int64_t ranks = 1;
-  for (const Coordinate &coordinate : at.coordinates)
-    if (!coordinate.microBatch)
-      ranks *= coordinate.size;
-  if (ranks > kChoices)
-    return std::nullopt;
-  for (const Coordinate &coordinate : at.coordinates) {
-    if (coordinate.microBatch)
-      continue;
-    SmallVector<TermId> choices;
-    for (int64_t number = 0; number < coordinate.size; ++number) {
-      auto selected = selectInDigits(id, at.at(coordinate.axis, number));
-      if (!selected)
-        return std::nullopt;
-      choices.push_back(*selected);
-    }
-    return choose(coordinate.axis, choices);
-  }
-  return std::nullopt;
-}
-
 TermId Terms::select(TermId id, const IndexMap &at) {
   if (std::optional<TermId> selected = selectInDigits(id, at))
     return *selected;
@@ -200,101 +173,6 @@ TermId Terms::select(TermId id, const IndexMap &at) {
   key.add(int64_t(ValueKind::Materialized)).addTerm(id);
   Computation value{ValueKind::Materialized, term.count, term.element, id};
   return strided(getValue(key, value), at);
-}
-
-/// Elements of one value that lie as far apart from rank to rank.
-std::optional<TermId> Terms::findStride(StringAttr axis,
-                                        ArrayRef<TermId> choices) {
-  const Term &first = get(choices[0]), &second = get(choices[1]);
-  if (!first.isOfValue() || !second.isOfValue())
-    return std::nullopt;
-  int64_t stride = second.map.offset - first.map.offset;
-  for (auto [number, choice] : llvm::enumerate(choices)) {
-    const Term &term = get(choice);
-    if (!term.isOfValue() || term.value != first.value ||
-        term.map.steps != first.map.steps ||
-        term.map.coordinates != first.map.coordinates ||
-        term.map.offset != first.map.offset + int64_t(number) * stride)
-      return std::nullopt;
-  }
-  IndexMap map = first.map;
-  map.add({axis, int64_t(choices.size()), stride});
-  return strided(first.value, std::move(map));
-}
-
-TermId Terms::choose(StringAttr axis, ArrayRef<TermId> given) {
-  // Choices along several axes are nested in the order of their names,
-  // whichever was made first.
-  auto take = [&](TermId id, StringAttr along, size_t number) {
-    const Term &term = get(id);
-    return term.axis == along ? term.choices[number] : id;
-  };
-  SmallVector<TermId> choices;
-  for (auto [number, choice] : llvm::enumerate(given))
-    choices.push_back(take(choice, axis, number));
-  auto turnOver = [&](StringAttr outer, size_t count) {
-    SmallVector<TermId> all;
-    for (size_t number = 0; number < count; ++number) {
-      SmallVector<TermId> inner;
-      for (TermId choice : choices)
-        inner.push_back(take(choice, outer, number));
-      all.push_back(choose(axis, inner));
-    }
-    return all;
-  };
-  // Where each of the other axis' ranks has a piece of one value, this is none.
-  if (const Term &term = get(choices.front()); term.axis) {
-    SmallVector<TermId> all = turnOver(term.axis, term.choices.size());
-    if (llvm::none_of(all, [&](TermId id) { return get(id).axis == axis; }))
-      return choose(term.axis, all);
-  }
-  StringAttr outer = axis;
-  size_t count = 0;
-  for (TermId choice : choices)
-    if (const Term &term = get(choice);
-        term.axis && term.axis.getValue() < outer.getValue()) {
-      outer = term.axis;
-      count = term.choices.size();
-    }
-  if (outer != axis)
-    return choose(outer, turnOver(outer, count));
-  if (llvm::all_equal(choices))
-    return choices.front();
-  if (std::optional<TermId> one = findStride(axis, choices))
-    return *one;
-  // Parts of the same widths on all ranks are chosen one by one.
-  const Term &first = get(choices.front());
-  auto haveLikeParts = [&](TermId id) {
-    const Term &term = get(id);
-    return term.rows == first.rows &&
-           llvm::equal(term.parts, first.parts,
-                       [](Term::Part lhs, Term::Part rhs) {
-                         return lhs.width == rhs.width;
-                       });
-  };
-  if (!first.parts.empty() && llvm::all_of(choices, haveLikeParts)) {
-    SmallVector<Term::Part> parts;
-    for (size_t number = 0; number < first.parts.size(); ++number) {
-      SmallVector<TermId> each;
-      for (TermId choice : choices)
-        each.push_back(get(choice).parts[number].term);
-      parts.push_back({first.parts[number].width, choose(axis, each)});
-    }
-    return join(first.rows, parts);
-  }
-  Term term;
-  term.axis = axis;
-  term.choices.append(choices.begin(), choices.end());
-  term.count = get(choices.front()).count;
-  term.element = get(choices.front()).element;
-  term.defined = true;
-  ValueKey key;
-  key.add(int64_t(3)).add(axis.getAsOpaquePointer());
-  for (TermId choice : choices) {
-    term.defined &= get(choice).defined;
-    key.add(int64_t(choice));
-  }
-  return intern(std::move(term), key);
 }
 
 namespace {

@@ -9,6 +9,8 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/Support/Allocator.h"
 
+#include <map>
+
 namespace accel::equivalence {
 
 /// The number of something computed, or given from outside.
@@ -149,8 +151,20 @@ private:
   std::optional<TermId> selectInDigits(TermId term, const IndexMap &at);
   std::optional<TermId> selectJoined(TermId term, const IndexMap &at);
   std::optional<TermId> selectByRank(TermId term, const IndexMap &at);
-  std::optional<TermId> findStride(mlir::StringAttr axis,
-                                   llvm::ArrayRef<TermId> choices);
+  std::optional<int64_t> findStride(llvm::ArrayRef<TermId> choices) const;
+  /// An axis of the mesh, and how many ranks are along it.
+  struct Ranks {
+    mlir::StringAttr axis;
+    int64_t count;
+  };
+  using Axes = std::map<llvm::StringRef, Ranks>;
+  TermId at(TermId id, mlir::StringAttr axis, int64_t number);
+  void collectAxes(TermId id, mlir::StringAttr except, Axes &axes) const;
+  std::optional<TermId>
+  chooseParts(llvm::ArrayRef<TermId> choices,
+              llvm::function_ref<TermId(llvm::ArrayRef<TermId>)> chooseOne);
+  TermId tabulate(llvm::ArrayRef<Ranks> axes, llvm::ArrayRef<TermId> table);
+  TermId nest(llvm::ArrayRef<Ranks> axes, llvm::ArrayRef<TermId> table);
   std::optional<TermId> merge(int64_t rows, Term::Part lhs, Term::Part rhs);
   TermId intern(Term term, const ValueKey &key);
   /// The id of a key; `next` if it is new.

@@ -220,6 +220,33 @@ TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
   EXPECT_TRUE(terms.get(terms.select(joined, turns)).isOfValue());
 }
 
+TEST_F(TermsTest, NamesPiecesAlongTwoAxesAlikeWhicheverWasCutFirst) {
+  // Quarters that lie in another order.
+  TermId rows = terms.whole(makeValue(8));
+  auto quarter = [&](int64_t number) {
+    return terms.select(rows, IndexMap::strided(2 * number, {2}, {1}));
+  };
+  TermId moved = terms.join(
+      1, {{2, quarter(3)}, {2, quarter(0)}, {2, quarter(2)}, {2, quarter(1)}});
+  IndexMap major = IndexMap::dense(4), minor = IndexMap::dense(2), cut = minor;
+  major.add({dp, 2, 4});
+  minor.add({tp, 2, 2});
+  cut.add({dp, 2, 4});
+  cut.add({tp, 2, 2});
+  TermId own = terms.select(moved, cut);
+  EXPECT_EQ(terms.select(terms.select(moved, major), minor), own);
+  EXPECT_NE(terms.select(rows, cut), own);
+  for (ranks[dp] = 0; ranks[dp] < 2; ++ranks[dp])
+    for (ranks[tp] = 0; ranks[tp] < 2; ++ranks[tp])
+      EXPECT_EQ(get(own, 0), get(moved, 4 * ranks[dp] + 2 * ranks[tp]));
+  // Of quarters in their own order they are one piece.
+  TermId pieces =
+      terms.choose(tp, {terms.choose(dp, {quarter(0), quarter(2)}),
+                        terms.choose(dp, {quarter(1), quarter(3)})});
+  EXPECT_EQ(terms.select(rows, cut), pieces);
+  EXPECT_TRUE(terms.get(pieces).isOfValue());
+}
+
 TEST_F(TermsTest, RenamesMicroBatches) {
   MicroBatch any = getAnyMicroBatch(&context), none,
              turn{StringAttr::get(&context, "turn"), 2};
