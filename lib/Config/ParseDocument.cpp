@@ -29,7 +29,16 @@ std::string Place::str() const {
 
 ConfigError::ConfigError(Place place, StringRef text)
     : place(std::move(place)) {
-  // A message is one line, whatever a file has for a key.
+  // A message is one line, whatever a file has for a key, and no page: of a
+  // long one the middle is left out, since its way out stands at the end.
+  constexpr size_t kLongest = 2000, kTail = 500;
+  std::string shortened;
+  if (text.size() > kLongest) {
+    shortened =
+        (text.take_front(kLongest - kTail) + " … " + text.take_back(kTail))
+            .str();
+    text = shortened;
+  }
   for (char c : text) {
     if (c == '\n')
       message += "\\n";

@@ -57,8 +57,12 @@ private:
   Syntax syntax;
   const ReadOptions &options;
   Findings &findings;
+  size_t refused = 0; ///< keys, so far
 };
 } // namespace
+
+/// Each is compared with every known key, to name the nearest.
+static constexpr size_t kMostRefused = 100;
 
 /// What a message says of the key that may have been meant.
 static std::string suggest(StringRef nearest) {
@@ -132,9 +136,17 @@ Error Reader::readKey(const Node &key, const Node &value,
 Error Reader::read(const Node &mapping, const Section &section,
                    StringRef prefix) {
   Error errors = Error::success();
-  for (auto &[key, value] : mapping.entries)
-    errors =
-        joinErrors(std::move(errors), readKey(key, value, section, prefix));
+  for (auto &[key, value] : mapping.entries) {
+    Error error = readKey(key, value, section, prefix);
+    if (!error)
+      continue;
+    errors = joinErrors(std::move(errors), std::move(error));
+    if (++refused == kMostRefused)
+      return joinErrors(std::move(errors),
+                        failAt(key.place, "expected keys that are known, found "
+                                          "so many others that the rest is "
+                                          "not read"));
+  }
   return errors;
 }
 

@@ -1,6 +1,6 @@
 """hostile.py KIND N: the textproto of a small ONNX model of which N says how much a
 compiler could make of it. Chains of N steps: silu, twice, tanh (each value is read
-twice), halves (turned round by slices and a concat), rotate (x + x transposed). join:
+twice), halves (turned round by slices and a concat), rotate (x + x transposed), double (x beside itself). join:
 one concat of N operands; split: one Split into N; ranges: N constants of 2^24 numbers;
 products: a constant product of N^3. named: a node of no operator that
 is called N; long: by N letters."""
@@ -61,6 +61,10 @@ graph = {
     "halves": lambda: chain(halves, extra=numbers),
     "rotate": lambda: chain(lambda x, y, t: [
         node("Transpose", [x], [t]), node("Add", [x, t], [y])], (8, 8)),
+    "double": lambda: [
+        value("input", "h0", [1]),
+        *(node("Concat", [f"h{i}"] * 2, [f"h{i + 1}"], integer("axis", 0)) for i in range(n)),
+        value("output", f"h{n}", [2 ** n])],
     "neg": lambda: chain(lambda x, y, t: [node("Neg", [x], [y])]),
     "join": lambda: [
         value("input", "x", [1]), node("Concat", ["x"] * n, ["y"], integer("axis", 0)),

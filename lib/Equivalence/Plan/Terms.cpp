@@ -363,6 +363,10 @@ std::optional<TermId> Terms::merge(int64_t rows, Term::Part lhs,
   return strided(left.value, std::move(map));
 }
 
+/// Parts that joins of joins are flattened to: a chain of `concat x, x` doubles
+/// them with each op. What has more is a join of joins.
+static constexpr size_t kMostParts = 1 << 15;
+
 TermId Terms::join(int64_t rows, ArrayRef<Term::Part> parts) {
   SmallVector<Term::Part> flat;
   auto add = [&](Term::Part part) {
@@ -377,7 +381,8 @@ TermId Terms::join(int64_t rows, ArrayRef<Term::Part> parts) {
     const Term &term = get(part.term);
     if (part.width == 0)
       continue;
-    if (!term.parts.empty() && term.rows == rows)
+    if (!term.parts.empty() && term.rows == rows &&
+        flat.size() + term.parts.size() <= kMostParts)
       for (Term::Part inner : term.parts)
         add(inner);
     else
