@@ -212,6 +212,45 @@ static LogicalResult applyTies(const OnnxFile &file,
   return success();
 }
 
+static void collectReads(const onnx::GraphProto &graph,
+                         llvm::StringSet<> &reads) {
+  for (const onnx::ValueInfoProto &output : graph.output())
+    reads.insert(output.name());
+  for (const onnx::NodeProto &node : graph.node()) {
+    for (const std::string &input : node.input())
+      reads.insert(input);
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectReads(attribute.g(), reads);
+      for (const onnx::GraphProto &inner : attribute.graphs())
+        collectReads(inner, reads);
+    }
+  }
+}
+
+/// torch.export takes a tensor that it is given as two inputs (labels=ids) for
+/// one of them, and nothing in the file tells that from an unused input.
+static void noteUnread(const OnnxFile &file, std::vector<std::string> &notes) {
+  llvm::StringSet<> reads;
+  collectReads(file.graph(), reads);
+  auto isInput = [&](const onnx::ValueInfoProto &input) {
+    return !file.findInitializer(input.name());
+  };
+  for (const onnx::ValueInfoProto &input : file.graph().input())
+    if (isInput(input) && !reads.contains(input.name()))
+      for (const onnx::ValueInfoProto &other : file.graph().input())
+        if (isInput(other) && reads.contains(other.name()) &&
+            other.type().SerializeAsString() ==
+                input.type().SerializeAsString()) {
+          notes.push_back("nothing reads input '" + input.name() + "', and '" +
+                          other.name() +
+                          "' is of its type: if the sample gave one tensor as "
+                          "both, the exporter took one for the other; export "
+                          "with a copy of it (clone()), or with acc-export");
+          break;
+        }
+}
+
 FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
                                              const IdentifyOptions &options) {
   if (hasDeclaredParameters(file)) {
@@ -245,6 +284,7 @@ FailureOr<ParameterTable> identifyParameters(const OnnxFile &file,
   if (!signature.empty()) {
     table->doubts = accountForCalls(program, builder);
     table->remarks = remarkCalls(program, builder);
+    noteUnread(file, notes);
   }
   for (Parameter &parameter : table->parameters)
     if (parameter.kind == ParameterKind::FoldedAway) {

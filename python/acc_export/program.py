@@ -11,6 +11,7 @@ import time
 
 import torch
 from torch.export.graph_signature import TensorArgument
+from torch.utils import _pytree as pytree
 
 from . import agreement, complex_numbers, explicit, losses, signature, state, stops, trace, write
 from .errors import Refused
@@ -46,6 +47,21 @@ def step(progress, name):
 
 def _as_tuple(args):
     return (args,) if isinstance(args, torch.Tensor) else tuple(args)
+
+
+def _apart(args, kwargs):
+    """Of a tensor that is given as several inputs (labels=ids) copies: torch.export would
+    let one input stand for all of them, whatever they are fed in training."""
+    seen = set()
+
+    def own(value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        is_new = id(value) not in seen
+        seen.add(id(value))
+        return value if is_new else value.detach().clone().requires_grad_(value.requires_grad)
+
+    return pytree.tree_map(own, (args, kwargs))
 
 
 def _check_inputs(module, args, kwargs, loss):
@@ -134,7 +150,7 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
     if (path is None) == (dir is None):
         raise Refused("say where to write: one of path= (a file) and dir= (a folder)")
     module = signature.unwrapped(module)
-    args, kwargs = _as_tuple(args), dict(kwargs or {})
+    args, kwargs = _apart(_as_tuple(args), dict(kwargs or {}))
     _check_inputs(module, args, kwargs, loss)
     entries = signature.entries_of(module)
     signature.check(module, entries)

@@ -125,6 +125,17 @@ class Signature(ExportCase):
         self.assertEqual(list(summary.inputs), ["a/b"])
         np.testing.assert_array_equal(np.load(self.folder / "inputs" / "a%2Fb.npy"), X.numpy())
 
+    def test_one_tensor_as_two_inputs(self):
+        x = X.clone()
+        _, model = self.export(Calls(lambda s, x, y: (s.a(x) - y.sum()).sum()), (x, x),
+                               input_names=["x", "y"])
+        read = {name for node in model.graph.node for name in node.input}
+        self.assertLessEqual({"x", "y"}, read)
+        _, model = self.export(Calls(lambda s, x: s.a(x)), (x,), {"labels": x},
+                               loss=lambda y, labels: (y.sum() - labels.mean()) ** 2)
+        read = {name for node in model.graph.node for name in node.input}
+        self.assertLessEqual({"args_0", "labels"}, read)
+
     def test_outputs_are_named(self):
         for function, names in ((lambda s, x: s.a(x).sum(), ["loss"]),
                                 (lambda s, x: s.a(x), ["output"]),

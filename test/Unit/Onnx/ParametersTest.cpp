@@ -232,6 +232,35 @@ TEST_F(ParametersTest, foldedParametersAndBuffersAreNotTrained) {
   EXPECT_TRUE(table->uses.empty());
 }
 
+TEST_F(ParametersTest, anInputThatNothingReadsMayBeAnother) {
+  TracedModel traced({"w"});
+  traced.use("w");
+  *traced.graph().add_input() = traced.graph().input(0);
+  traced.graph().mutable_input(1)->set_name("labels");
+  mlir::FailureOr<ParameterTable> table = identify(traced.model);
+  ASSERT_TRUE(succeeded(table));
+  ASSERT_EQ(table->notes.size(), 1u);
+  EXPECT_THAT(table->notes[0],
+              HasSubstr("nothing reads input 'labels', and 'x' is of its "
+                        "type"));
+  // One of another type is none of them.
+  traced.graph()
+      .mutable_input(1)
+      ->mutable_type()
+      ->mutable_tensor_type()
+      ->set_elem_type(onnx::TensorProto::INT64);
+  table = identify(traced.model);
+  ASSERT_TRUE(succeeded(table));
+  EXPECT_TRUE(table->notes.empty());
+  // One that is read is none.
+  *traced.graph().mutable_input(1)->mutable_type() =
+      traced.graph().input(0).type();
+  traced.add("Neg", {"labels"}, call("neg", "aten.neg", "%labels"));
+  table = identify(traced.model);
+  ASSERT_TRUE(succeeded(table));
+  EXPECT_TRUE(table->notes.empty());
+}
+
 TEST_F(ParametersTest, tiesThatNoMetadataTellsAreAskedFor) {
   onnx::ModelProto model =
       traced(parameter("m.bias") + parameter("m.decoder.bias"));
