@@ -51,6 +51,7 @@ private:
     return {options.ties, copy(train.step.trainable), copy(train.step.frozen),
             train.allowFolded};
   }
+  FailureOr<std::unique_ptr<onnxio::OnnxFile>> readModel();
   LogicalResult load();
   LogicalResult checkWeights();
   LogicalResult applyConfig();
@@ -132,6 +133,15 @@ LogicalResult Compilation::run() {
   });
 }
 
+/// The model, and what else is known of its parameters.
+FailureOr<std::unique_ptr<onnxio::OnnxFile>> Compilation::readModel() {
+  auto file = onnxio::OnnxFile::load(options.input, &context);
+  if (succeeded(file) && !options.originalWeights.empty() &&
+      failed((*file)->readOriginals(options.originalWeights)))
+    return failure();
+  return file;
+}
+
 LogicalResult Compilation::load() {
   TimingScope reading = begin("reading " + options.input);
   if (!isModel()) {
@@ -142,7 +152,7 @@ LogicalResult Compilation::load() {
     return fail(context, options.input,
                 "cannot use '--proved-against' with a model: all that is made "
                 "of it is proved");
-  auto file = onnxio::OnnxFile::load(options.input, &context);
+  auto file = readModel();
   if (failed(file))
     return failure();
   if (failed(checkFixedBatch(**file, options.phases)))
@@ -156,6 +166,7 @@ LogicalResult Compilation::load() {
   importOptions.dims = options.dims;
   importOptions.f64 = options.f64;
   importOptions.hashWeights = options.hashWeights;
+  importOptions.batchParts = countBatchParts(options.phases).value_or(1);
   importOptions.forTraining = options.phases.train.enabled;
   importOptions.allowFolded = options.phases.train.allowFolded;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
@@ -332,7 +343,7 @@ LogicalResult Compilation::reportParameters() {
   if (!isModel())
     return fail(context, options.input,
                 "expected an .onnx model for --report=parameters");
-  auto file = onnxio::OnnxFile::load(options.input, &context);
+  auto file = readModel();
   if (failed(file))
     return failure();
   auto parameters = onnxio::identifyParameters(**file, identifyOptions());

@@ -35,12 +35,20 @@ static std::optional<int64_t> countBatchRanks(StringRef mesh) {
   return ranks;
 }
 
+std::optional<int64_t> driver::countBatchParts(const PhaseOptions &options) {
+  std::optional<int64_t> ranks = countBatchRanks(options.place.annotate.mesh);
+  int64_t parts;
+  if (!ranks || options.place.annotate.microBatches < 1 ||
+      llvm::MulOverflow(*ranks, options.place.annotate.microBatches, parts))
+    return std::nullopt;
+  return parts;
+}
+
 LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
                                       const PhaseOptions &options) {
-  std::optional<int64_t> ranks = countBatchRanks(options.place.annotate.mesh);
-  if (!ranks || options.place.annotate.microBatches < 1)
+  std::optional<int64_t> parts = countBatchParts(options);
+  if (!parts)
     return success();
-  int64_t parts = *ranks * options.place.annotate.microBatches;
   for (const onnx::ValueInfoProto *input : file.inputs()) {
     std::optional<unsigned> batch =
         batchDimOf(input->name(), options.place.annotate.batchDims);
@@ -49,11 +57,12 @@ LogicalResult driver::checkFixedBatch(const onnxio::OnnxFile &file,
       continue;
     const auto &dim = shape.dim(*batch);
     if (!dim.has_dim_value() || dim.dim_value() < 1 ||
-        dim.dim_value() % parts == 0)
+        dim.dim_value() % *parts == 0)
       continue;
     return emitError(file.location())
            << "expected the batch of input '" << input->name()
-           << "' to be a multiple of " << *ranks << " ranks x "
+           << "' to be a multiple of "
+           << *parts / options.place.annotate.microBatches << " ranks x "
            << options.place.annotate.microBatches
            << " micro-batches, found dimension " << *batch << " fixed at "
            << dim.dim_value()

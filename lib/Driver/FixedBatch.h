@@ -14,6 +14,10 @@ namespace accel::driver {
 std::optional<unsigned> batchDimOf(llvm::StringRef input,
                                    llvm::ArrayRef<std::string> batchDims);
 
+/// Parts of the batch that run by themselves: ranks x micro-batches; none if
+/// the mesh is malformed, or their number.
+std::optional<int64_t> countBatchParts(const PhaseOptions &options);
+
 /// Refuses a model whose batch has a size in the file that the ranks and
 /// micro-batches of `options` do not divide, and says how to export it. A mesh
 /// that is malformed is left to the pass that reads it.

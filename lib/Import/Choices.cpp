@@ -192,6 +192,8 @@ FailureOr<Choices::Followed> Choices::follow(Importer &n, Operation *op) {
   Followed followed;
   auto &results = followed.results;
   results.resize(op->getNumResults());
+  if (failed(checkGrouped(n, op->getOperands())))
+    return failure();
   std::optional<Chosen> chosen;
   for (Value operand : op->getOperands())
     if (std::optional<Chosen> own = find(operand); own && !chosen)

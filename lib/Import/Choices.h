@@ -64,6 +64,25 @@ public:
                        llvm::ArrayRef<int64_t> shape);
   /// Of rows that are chosen their elements, `factor` for each.
   unsigned flatten(NodeImporter &n, unsigned number, int64_t factor);
+  /// What is chosen, in the first dimension of a value, by samples (see
+  /// GroupedChoices.cpp): `target` has the first dimensions of the chooser, as
+  /// many as `open`, then what is not known, then those of an element; null if
+  /// it is no such view.
+  mlir::Value group(NodeImporter &n, mlir::Value value,
+                    llvm::ArrayRef<int64_t> target, int64_t open);
+  /// The dimension of such a view that is not known; none of another value.
+  std::optional<int64_t> findGrouped(mlir::Value value) const {
+    auto known = grouped.find(value);
+    return known == grouped.end() ? std::nullopt
+                                  : std::optional(known->second.second);
+  }
+  /// Of each sample the one with that index, from the end where it is negative:
+  /// the run stops where a sample has none, or the samples that run at once
+  /// have not equally many.
+  mlir::Value takeOfEach(NodeImporter &n, mlir::Value value, int64_t index);
+  /// Emits an error and fails if one of the values is such a view.
+  mlir::LogicalResult checkGrouped(NodeImporter &n,
+                                   mlir::ValueRange operands) const;
   /// Of what is chosen, in the order in which NonZero names it, those from
   /// `first` on, before `last`.
   unsigned takeRange(NodeImporter &n, unsigned number, int64_t first,
@@ -191,6 +210,8 @@ private:
   /// What listRowPlaces has made, of which shape and how many dimensions.
   llvm::DenseMap<mlir::Value, std::pair<llvm::SmallVector<int64_t>, size_t>>
       rowPlaces;
+  /// By `group`: the chooser's mask, i1 [samples, places], and the dimension.
+  llvm::DenseMap<mlir::Value, std::pair<mlir::Value, int64_t>> grouped;
   /// Floats that are made of what is of a choice and what is not.
   llvm::SetVector<mlir::Value> entrances;
 };

@@ -28,6 +28,9 @@ struct ImportOptions {
   /// Parameters of which a use was folded are held constant, as the table says
   /// (`IdentifyOptions::allowFolded`), instead of being an error.
   bool allowFolded = false;
+  /// Parts of the batch, one after another in it, that run by themselves:
+  /// micro-batches of ranks.
+  int64_t batchParts = 1;
   /// Takes hashes of weights in files of external data, too, which reads them.
   /// Those in the model file have been read, and always have one.
   bool hashWeights = false;

@@ -436,6 +436,7 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
       return nullptr;
     }
     if (importer.choices.find(value->tensor) ||
+        importer.choices.findGrouped(value->tensor) ||
         importer.choices.isSize(value->tensor)) {
       emitError(file.location())
           << "expected output '" << output.name()

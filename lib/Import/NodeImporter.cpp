@@ -29,6 +29,10 @@ Value NodeImporter::repeat(const onnxio::ParameterStep &step, Value value) {
     return transpose(value, step.values);
   case Step::Slice:
     return slice(value, step.values[0], step.values[1], step.values[2]);
+  case Step::Rows:
+    return create<nn::GatherOp>(
+        {value, ints(step.values, int64_t(step.values.size()))},
+        {named("dim", int64_t(0))});
   case Step::Reshape:
     return reshape(value, step.values);
   case Step::Scale:

@@ -45,6 +45,15 @@ public:
   load(std::unique_ptr<llvm::MemoryBuffer> model, llvm::StringRef path,
        mlir::MLIRContext *context);
 
+  /// Reads, of the safetensors file at `path`, the parameters of the graph
+  /// signature that the model does not hold under their names: then they are
+  /// initializers that no node uses. Emits an error and fails where the file is
+  /// malformed, holds none of them, or others than the model.
+  mlir::LogicalResult readOriginals(llvm::StringRef path);
+
+  /// Whether the initializer is one of those.
+  bool isOriginal(const onnx::TensorProto &tensor) const;
+
   ~OnnxFile();
   OnnxFile(const OnnxFile &) = delete;
   OnnxFile &operator=(const OnnxFile &) = delete;
@@ -103,6 +112,7 @@ private:
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> externalFiles;
   std::vector<std::unique_ptr<std::vector<char>>> decoded;
+  std::vector<std::unique_ptr<onnx::TensorProto>> originals;
   llvm::DenseMap<const onnx::TensorProto *, Payload> payloads;
   llvm::StringMap<const onnx::TensorProto *> initializersByName;
   std::vector<const onnx::ValueInfoProto *> realInputs;

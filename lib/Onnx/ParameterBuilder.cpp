@@ -322,6 +322,17 @@ LogicalResult ParameterBuilder::collectInitializers(const Draft &draft,
   return success();
 }
 
+const onnx::TensorProto *
+ParameterBuilder::findOriginal(const Draft &draft) const {
+  SmallVector<StringRef> names{draft.name};
+  llvm::append_range(names, draft.aliases);
+  for (StringRef name : names)
+    if (const onnx::TensorProto *tensor = file.findInitializer(name);
+        tensor && file.isOriginal(*tensor))
+      return tensor;
+  return nullptr;
+}
+
 FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
   ParameterTable table;
   table.exportRemedy = remedy;
@@ -340,12 +351,32 @@ FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
     if (!draft.claims.empty()) {
       if (failed(collectInitializers(draft, remedy, parameter)))
         return failure();
+      const onnx::TensorProto *original = findOriginal(draft);
+      const Claim &claim = draft.claims.front();
+      if (original &&
+          !holdSame(file, *original, identityPermutation(original->dims_size()),
+                    *claim.use.tensor, claim.permutation))
+        return emitError(file.location(*claim.use.node))
+               << "initializer '" << claim.use.tensor->name()
+               << "' stands for parameter '" << draft.name
+               << "', which has other values in --original-weights: expected "
+                  "those that the model was exported with";
       for (const ParameterInitializer &held : parameter.initializers)
         if (!llvm::is_contained(owners[held.initializer], number))
           owners[held.initializer].push_back(number);
       for (const Claim &claim : draft.claims)
         table.uses[{claim.use.node, claim.use.operand}] = {number,
                                                            claim.permutation};
+    } else if (const onnx::TensorProto *original =
+                   draft.derived.empty() ? nullptr : findOriginal(draft)) {
+      SmallVector<int64_t, 4> same = identityPermutation(original->dims_size());
+      parameter.initializers.push_back({original->name(), same});
+      parameter.shape.assign(original->dims().begin(), original->dims().end());
+      parameter.hasShape = true;
+      parameter.dtype = original->data_type();
+      if (parameter.why.empty())
+        parameter.why = "its value is among --original-weights, and what the "
+                        "exporter folded is made of it bit by bit";
     } else if (draft.folded) {
       parameter.kind = ParameterKind::Unfolded;
       parameter.shape = draft.undone.shape;

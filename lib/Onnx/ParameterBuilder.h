@@ -135,6 +135,9 @@ private:
                                           llvm::StringRef remedy,
                                           Parameter &into);
 
+  /// What --original-weights says of a draft, by any of its names, or null.
+  const onnx::TensorProto *findOriginal(const Draft &draft) const;
+
   const OnnxFile &file;
   std::vector<Draft> drafts;
   llvm::StringMap<unsigned> byName;

@@ -47,6 +47,7 @@ struct ParameterStep {
   enum Kind {
     Permute, ///< `values`: the permutation, as in numpy
     Slice,   ///< `values`: dimension, start, size
+    Rows,    ///< `values`: which of dimension 0, in turn
     Reshape, ///< `values`: the shape
     Scale,   ///< times `number`
     Offset,  ///< plus `number`

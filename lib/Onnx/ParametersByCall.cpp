@@ -52,10 +52,15 @@ private:
   bool isMadeHere(const InitializerUse &use, StringRef parameter) const;
   bool isViewOfAnother(const onnx::TensorProto &tensor,
                        const FoldedSteps &allowed) const;
+  bool restoreOriginal(const Call &call, const InitializerUse &use,
+                       const onnx::TensorProto &original, unsigned parameter);
   void restoreFolded(std::vector<std::string> &notes);
   void restoreBiases();
+  llvm::StringSet<> foldedNames() const;
   void tieUnnamed(std::vector<std::string> &notes);
   void tieShared(std::vector<std::string> &notes);
+  void tieOriginals(std::vector<std::string> &notes);
+  void noteLookups(std::vector<std::string> &notes) const;
   bool isSharedBeside(unsigned table, StringRef name) const;
   std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
     return parameterOf(argument.value());
@@ -79,6 +84,8 @@ private:
     unsigned parameter;
   };
   std::vector<FoldedUse> foldedUses;
+  /// Tables of which a module looked rows up once, in the order of their uses.
+  std::vector<std::string> lookedUp;
   /// Parameters that some call in the graph names.
   SmallVector<bool> named;
 };
@@ -235,6 +242,22 @@ static std::string lineOf(const onnx::NodeProto &node) {
              : frames.back().file + ":" + std::to_string(frames.back().line);
 }
 
+/// Whether rows of a table may have been looked up for the tensor: by a module,
+/// whose line is not the user's, or, `here`, on the line that uses it.
+static bool isLookup(const TracedProgram &program,
+                     const onnx::TensorProto &tensor, bool here) {
+  auto isOne = [&](StringRef name) {
+    StringRef op = operatorOfName(name);
+    return op == "embedding" ||
+           (here && (op == "index" || op == "index_select"));
+  };
+  return isOne(tensor.name()) ||
+         any_of(*program.foldedFrom(tensor.name()),
+                [&](const std::string &each) {
+                  return !program.target(each) && isOne(each);
+                });
+}
+
 /// Whether the line that made the node names the parameter as often as it uses
 /// tensors that are made of it: calls that are gone may have been made on
 /// another line, in a region without gradients.
@@ -281,6 +304,11 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
     foldedUses.push_back({&call, &use, *parameter});
     return;
   }
+  if (file.isOriginal(*source)) {
+    if (!restoreOriginal(call, use, *source, *parameter))
+      foldedUses.push_back({&call, &use, *parameter});
+    return;
+  }
   std::optional<FoldedSteps> allowed = stepsOfNames(program, call, tensor);
   if (!allowed || (isItself && isViewOfAnother(tensor, *allowed)) ||
       !(isInternal(tensor) || lineOf(*use.node).empty() ||
@@ -289,6 +317,40 @@ void Identifier::restoreDerived(const Call &call, const InitializerUse &use,
   if (std::optional<std::vector<ParameterStep>> steps =
           deriveFrom(file, *source, tensor, *allowed))
     builder.derive(*parameter, use, std::move(*steps));
+}
+
+/// What an optimizer computed from a parameter that --original-weights holds:
+/// steps that make it of that bit by bit, and no others.
+bool Identifier::restoreOriginal(const Call &call, const InitializerUse &use,
+                                 const onnx::TensorProto &original,
+                                 unsigned parameter) {
+  const onnx::TensorProto &tensor = *use.tensor;
+  std::string name = original.name();
+  std::optional<std::vector<ParameterStep>> steps;
+  bool isWithinCall =
+      isInternal(tensor) &&
+      all_of(*program.foldedFrom(tensor.name()), [&](const std::string &each) {
+        return program.target(each) || StringRef(each).starts_with("val_");
+      });
+  bool isHere = isWithinCall || isMadeHere(use, name);
+  if (isHere) {
+    if (std::optional<FoldedSteps> allowed =
+            stepsOfNames(program, call, tensor))
+      steps = deriveFrom(file, original, tensor, *allowed);
+    if (std::optional<FoldedParameter> undone =
+            steps ? std::nullopt : undoFolds(program, *use.node, tensor, name);
+        undone && makeFolded(file, original, tensor, undone->steps))
+      steps = undone->steps;
+  }
+  if (!steps && isLookup(program, tensor, isHere)) {
+    steps = deriveRows(file, original, tensor);
+    if (steps && !isHere && !is_contained(lookedUp, name))
+      lookedUp.push_back(name);
+  }
+  if (!steps)
+    return false;
+  builder.derive(parameter, use, std::move(*steps));
+  return true;
 }
 
 /// What was computed from parameters that the file holds under no name of their
@@ -314,7 +376,7 @@ void Identifier::restoreFolded(std::vector<std::string> &notes) {
       continue;
     }
     std::optional<FoldedParameter> undone;
-    if (isMadeHere(*use, name))
+    if (!file.findInitializer(name) && isMadeHere(*use, name))
       undone = undoFolds(program, *use->node, tensor, name);
     if (undone &&
         builder.unfold(parameter, *use, *undone,
@@ -406,9 +468,19 @@ static std::pair<StringRef, StringRef> moduleAndLeaf(StringRef name) {
                             : std::pair<StringRef, StringRef>("", name);
 }
 
+/// Parameters that something in the file was computed from.
+llvm::StringSet<> Identifier::foldedNames() const {
+  llvm::StringSet<> names;
+  for (const InitializerUse &use : uses)
+    for (const std::string &name : program.foldedParameters(use.tensor->name()))
+      names.insert(name);
+  return names;
+}
+
 /// A tie shows as one placeholder in the calls; the other names are those of
 /// the modules that the calls were made in.
 void Identifier::tieUnnamed(std::vector<std::string> &notes) {
+  llvm::StringSet<> folded = foldedNames();
   SmallVector<unsigned> unnamed;
   for (unsigned i = 0; i < builder.size(); ++i)
     if (!named[i] && !builder.isClaimed(i))
@@ -439,7 +511,7 @@ void Identifier::tieUnnamed(std::vector<std::string> &notes) {
                   "'" + builder.nameOf(std::max(i, users.front())).str() +
                       "' is the same: module '" + module.str() + "' uses '" +
                       name + "'");
-    } else if (!inside.empty()) {
+    } else if (!inside.empty() && !folded.contains(builder.nameOf(i))) {
       // Nothing proves a tie here (BERT's cls.predictions.bias), nor that the
       // parameter was folded away: only the user can say.
       builder.omit(i);
@@ -480,10 +552,7 @@ bool Identifier::isSharedBeside(unsigned table, StringRef name) const {
 /// The table of an encoder and a decoder is a parameter of the module around
 /// them, too, which calls it by no name.
 void Identifier::tieShared(std::vector<std::string> &notes) {
-  llvm::StringSet<> folded;
-  for (const InitializerUse &use : uses)
-    for (const std::string &name : program.foldedParameters(use.tensor->name()))
-      folded.insert(name);
+  llvm::StringSet<> folded = foldedNames();
   for (unsigned i = 0; i < builder.size(); ++i) {
     if (named[i] || builder.isClaimed(i) || builder.representative(i) != i ||
         folded.contains(builder.nameOf(i)))
@@ -506,6 +575,48 @@ void Identifier::tieShared(std::vector<std::string> &notes) {
   }
 }
 
+/// Parameters that no call names and --original-weights holds, which are equal
+/// to one that is used.
+void Identifier::tieOriginals(std::vector<std::string> &notes) {
+  for (unsigned i = 0; i < builder.size(); ++i) {
+    std::string name = builder.nameOf(i).str();
+    const onnx::TensorProto *original = file.findInitializer(name);
+    if (named[i] || builder.isClaimed(i) || builder.representative(i) != i ||
+        !original || !file.isOriginal(*original) || isUniform(file, *original))
+      continue;
+    SmallVector<unsigned> equal;
+    for (unsigned other = 0; other < builder.size(); ++other) {
+      SmallVector<int64_t, 4> permutation;
+      const InitializerUse *held = builder.representative(other) == other
+                                       ? builder.firstClaim(other, permutation)
+                                       : nullptr;
+      if (held &&
+          holdSame(file, *original, identityPermutation(original->dims_size()),
+                   *held->tensor, permutation))
+        equal.push_back(other);
+    }
+    if (equal.size() != 1)
+      continue;
+    std::string table = builder.nameOf(equal.front()).str();
+    builder.tie(i, equal.front(),
+                "'" + builder.nameOf(std::max(i, equal.front())).str() +
+                    "' is equal to it in --original-weights, and no call "
+                    "names both");
+    notes.push_back("no call names parameter '" + name +
+                    "': it is taken for another name of '" + table +
+                    "', to which it is equal in --original-weights");
+  }
+}
+
+/// What no file tells of lookups that a module made.
+void Identifier::noteLookups(std::vector<std::string> &notes) const {
+  for (const std::string &name : lookedUp)
+    notes.push_back("rows of parameter '" + name +
+                    "' that the exporter looked up are trained: if that was "
+                    "under no_grad, or one of them is a padding_idx, export "
+                    "with acc-export");
+}
+
 void Identifier::run(std::vector<std::string> &notes) {
   for (const SignatureInput &input : program.signature())
     if (input.kind == SignatureInput::Parameter)
@@ -524,6 +635,8 @@ void Identifier::run(std::vector<std::string> &notes) {
   restoreBiases();
   tieUnnamed(notes);
   tieShared(notes);
+  tieOriginals(notes);
+  noteLookups(notes);
 }
 
 void identifyByCall(const TracedProgram &program, ParameterBuilder &builder,

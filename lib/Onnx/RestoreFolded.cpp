@@ -4,6 +4,7 @@
 #include "RestoreFolded.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 #include <cstring>
@@ -303,6 +304,74 @@ std::optional<std::vector<ParameterStep>>
 deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
            const onnx::TensorProto &folded, const FoldedSteps &allowed) {
   return Derivation(file, parameter, folded, allowed).run();
+}
+
+std::optional<std::vector<ParameterStep>>
+deriveRows(const OnnxFile &file, const onnx::TensorProto &table,
+           const onnx::TensorProto &folded) {
+  size_t elementSize = bitsOfElementType(table.data_type()).value_or(0) / 8;
+  ArrayRef<char> source = file.values(table), target = file.values(folded);
+  if (table.dims_size() != 2 || table.data_type() != folded.data_type() ||
+      elementSize == 0 || source.empty() || target.empty())
+    return std::nullopt;
+  int64_t width = table.dims(1), rank = folded.dims_size();
+  size_t rowSize = width * elementSize;
+  // Of rows that are equal, -1.
+  llvm::StringMap<int64_t> numbers;
+  for (int64_t row = 0; row < table.dims(0); ++row) {
+    auto [known, isNew] = numbers.try_emplace(
+        StringRef(source.data() + row * rowSize, rowSize), row);
+    if (!isNew)
+      known->second = -1;
+  }
+  std::optional<std::vector<ParameterStep>> steps;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    if (folded.dims(int(dim)) != width)
+      continue;
+    int64_t behind = 1;
+    for (int64_t later = dim + 1; later < rank; ++later)
+      behind *= folded.dims(int(later));
+    SmallVector<int64_t, 4> rows;
+    int64_t count = int64_t(target.size() / rowSize);
+    std::string row(rowSize, 0);
+    for (int64_t at = 0; at < count; ++at) {
+      const char *first =
+          target.data() +
+          (at / behind * behind * width + at % behind) * elementSize;
+      for (int64_t i = 0; i < width; ++i)
+        std::memcpy(row.data() + i * elementSize,
+                    first + i * behind * elementSize, elementSize);
+      auto found = numbers.find(row);
+      if (found == numbers.end() || found->second < 0 ||
+          all_of(row, [](char byte) { return byte == 0; }))
+        break;
+      rows.push_back(found->second);
+    }
+    if (int64_t(rows.size()) != count)
+      continue;
+    if (steps)
+      return std::nullopt;
+    SmallVector<int64_t, 4> apart, permutation;
+    for (int64_t each = 0; each < rank; ++each) {
+      if (each != dim)
+        apart.push_back(folded.dims(int(each)));
+      permutation.push_back(each == dim ? rank - 1
+                                        : each - (each > dim ? 1 : 0));
+    }
+    apart.push_back(width);
+    bool countsUp = true;
+    for (auto [i, number] : enumerate(rows))
+      countsUp &= number == rows[0] + int64_t(i);
+    steps.emplace();
+    if (countsUp)
+      steps->push_back({ParameterStep::Slice, {0, rows[0], count}});
+    else
+      steps->push_back({ParameterStep::Rows, rows});
+    steps->push_back({ParameterStep::Reshape, apart});
+    if (!is_sorted(permutation))
+      steps->push_back({ParameterStep::Permute, permutation});
+  }
+  return steps;
 }
 
 bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,

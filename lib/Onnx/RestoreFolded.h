@@ -32,6 +32,20 @@ std::optional<std::vector<ParameterStep>>
 deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
            const onnx::TensorProto &folded, const FoldedSteps &allowed);
 
+/// Steps from `table`, a matrix, to `folded`, whose elements along one
+/// dimension are rows of it. Nothing where rows that are looked up are equal,
+/// so that either may be meant, or zero, as the row of a padding is, which is
+/// not trained.
+std::optional<std::vector<ParameterStep>>
+deriveRows(const OnnxFile &file, const onnx::TensorProto &table,
+           const onnx::TensorProto &folded);
+
+/// Whether the steps, which `undoFolds` has found, make `folded` of `parameter`
+/// bit for bit.
+bool makeFolded(const OnnxFile &file, const onnx::TensorProto &parameter,
+                const onnx::TensorProto &folded,
+                llvm::ArrayRef<ParameterStep> steps);
+
 /// Whether any of the allowed steps make `folded` of `source`.
 bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
                const onnx::TensorProto &folded, const FoldedSteps &allowed);

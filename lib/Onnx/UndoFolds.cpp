@@ -4,6 +4,7 @@
 #include "CallFrames.h"
 #include "NodeInfo.h"
 #include "OperatorKinds.h"
+#include "ParameterRoles.h"
 #include "RestoreFolded.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cstring>
@@ -107,6 +108,34 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
     undone.steps.push_back({ParameterStep::Offset, {}, *number});
   }
   return undone;
+}
+
+bool makeFolded(const OnnxFile &file, const onnx::TensorProto &parameter,
+                const onnx::TensorProto &folded,
+                ArrayRef<ParameterStep> steps) {
+  ArrayRef<char> from = file.values(parameter), to = file.values(folded);
+  if (parameter.data_type() != folded.data_type() || from.size() != to.size())
+    return false;
+  double offset = 0;
+  for (const ParameterStep &step : steps) {
+    if (step.kind == ParameterStep::Permute)
+      return holdSame(file, parameter,
+                      identityPermutation(parameter.dims_size()), folded,
+                      step.values);
+    if (step.kind == ParameterStep::Offset)
+      offset = step.number;
+  }
+  if (offset == 0)
+    return from == to;
+  for (size_t at = 0; at < from.size(); at += sizeof(float)) {
+    float value, sum;
+    std::memcpy(&value, from.data() + at, sizeof(float));
+    std::memcpy(&sum, to.data() + at, sizeof(float));
+    volatile float again = value + float(offset);
+    if (again != sum)
+      return false;
+  }
+  return folded.data_type() == onnx::TensorProto::FLOAT;
 }
 
 } // namespace accel::onnxio

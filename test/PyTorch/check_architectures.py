@@ -325,15 +325,32 @@ def check(architecture, way, tools, work):
 
 
 def check_head(name, way, tools, work):
-    """The head of a family, with its loss in its forward."""
+    """The head of a family, with its loss in its forward, in float64: a bias of which the loss
+    does not depend moves by what rounds. What a default export folded is undone by the weights
+    that it was made with."""
     model, inputs = heads.make(name)
     dims = heads.export(model, inputs, way, work)
     losses, trained = heads.train(model, inputs, STEPS, RATE)
+    for path in (work / "inputs").glob("*.npy"):
+        value = np.load(path)
+        if value.dtype == np.float32:
+            np.save(path, value.astype(np.float64))
+    originals = []
     loss_error = parameter_error = 0.0
     for layout in ("1 rank", "2 ranks, 2 micro-batches"):
         program, saved = work / "train.accx", work / "weights.safetensors"
-        run(tools / "acc-opt", work / "model.onnx", *dims, "--train", "--loss", "loss", "--optimizer",
-            "sgd", "--set", f"optimizer.lr={RATE}", *LAYOUTS[layout], "-o", program)
+        command = [tools / "acc-opt", work / "model.onnx", *dims, "--train", "--loss", "loss",
+                   "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", "--dtype=f64",
+                   *LAYOUTS[layout], "-o", program]
+        try:
+            run(*command, *originals)
+        except Refused as problem:
+            if way != "default" or originals or "exporter" not in str(problem):
+                raise
+            path = work / "original.safetensors"
+            safetensors.torch.save_file({n: v.clone() for n, v in model.state_dict().items()}, path)
+            originals = ["--original-weights", path]
+            run(*command, *originals)
         lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", work / "inputs",
                     "--json", "--save-weights", saved).splitlines()
         for line, expected in zip(lines, losses):

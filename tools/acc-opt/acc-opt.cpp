@@ -57,6 +57,12 @@ static cl::list<std::string>
          cl::desc("Two names of one parameter, where the model does not say "
                   "so; repeatable"),
          cl::value_desc("A=B"), cl::cat(category));
+static cl::opt<std::string> originalWeights(
+    "original-weights",
+    cl::desc("The parameters that the model was exported with, of which a "
+             "default export holds some only folded: what was folded is held "
+             "to them bit by bit, and undone"),
+    cl::value_desc("F.safetensors"), cl::cat(category));
 static cl::opt<std::string>
     dtype("dtype",
           cl::desc("f64: compute in float64; a float32 model still rounds "
@@ -134,6 +140,7 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
+  options.originalWeights = originalWeights;
   static constexpr StringLiteral reports[] = {
       "parameters", "memory", "sharding", "collectives",
       "commands",   "scale",  "stages",   "schedule"};
@@ -218,6 +225,7 @@ static LogicalResult readOptions(CompileOptions &options) {
                             {std::addressof(ties), Phase::NN},
                             {std::addressof(dtype), Phase::NN},
                             {std::addressof(hashWeights), Phase::NN},
+                            {std::addressof(originalWeights), Phase::NN},
                             {std::addressof(cuts), Phase::Train},
                             {std::addressof(mesh), Phase::Dist},
                             {std::addressof(batchDims), Phase::Dist},

@@ -107,6 +107,15 @@ static LogicalResult importGather(Importer &n) {
   if (n.graph.options.forTraining)
     padding = onnxio::getPaddingIndex(n.node);
   DenseElementsAttr known = Importer::constantOf(indices);
+  if (known && known.getNumElements() == 1 &&
+      n.graph.choices.findGrouped(table) == dim) {
+    SmallVector<int64_t> shape(Importer::shape(table).take_front(dim));
+    llvm::append_range(shape, Importer::shape(indices));
+    llvm::append_range(shape, Importer::shape(table).drop_front(dim + 1));
+    Value picked =
+        n.graph.choices.takeOfEach(n, table, integerElements(known)[0]);
+    return n.finish(n.reshape(picked, shape));
+  }
   // A slice would train the row of the padding.
   if (known && known.getNumElements() == 1 && !Importer::constantOf(table) &&
       integerElements(known)[0] != padding) {

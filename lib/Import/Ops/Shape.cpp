@@ -20,6 +20,8 @@ makeSizes(Importer &n, ArrayRef<int64_t> sizes, int64_t first,
     return n.ints(made, static_cast<int64_t>(made.size()));
   };
   Choices &choices = n.graph.choices;
+  if (failed(choices.checkGrouped(n, n.operand(0))))
+    return nullptr;
   Value result = build(sizes);
   auto chosen = choices.find(n.operand(0));
   int64_t dim = chosen ? chosen->dim - first : -1;
@@ -136,6 +138,10 @@ static LogicalResult importReshape(Importer &n) {
   else if (open >= 0 || known != total)
     return n.error() << "cannot reshape " << x.getType() << " to [" << target
                      << "]";
+  if (own && !chosen && open >= 0)
+    if (Value grouped = n.graph.choices.group(n, x, target, open);
+        grouped || n.hasFailed())
+      return n.finish(grouped);
   Value result = n.reshape(x, target);
   if (!result || (!own && !chosen))
     return n.finish(result);
@@ -445,6 +451,9 @@ static LogicalResult importSlice(Importer &n) {
       return failure();
     if (step == 0)
       return n.error() << "expected steps other than 0";
+    if (n.graph.choices.findGrouped(x) && start == 0 && step == 1 &&
+        end >= shape[dim])
+      continue; // all that there are
     auto chosen = n.graph.choices.find(x);
     bool isCounted = upTo && &to[upTo->dim] == &end;
     if (isCounted || (chosen && chosen->dim == dim)) {
@@ -486,6 +495,8 @@ static LogicalResult importSlice(Importer &n) {
     sizes[dim] = count;
     steps[dim] = count == 0 ? 1 : stride;
   }
+  if (n.graph.choices.findGrouped(x) && sizes == shape)
+    return n.finish(x);
   return n.finish(sliceBySteps(n, x, starts, sizes, steps));
 }
 
