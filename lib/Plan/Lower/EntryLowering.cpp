@@ -74,17 +74,30 @@ BodyOp EntryLowering::createBody(StringRef name) {
   return shared.createBody(entry.getLoc(), (prefix + name).str());
 }
 
+static bool isOfOneMicroBatch(Attribute layoutAttr) {
+  auto layout = dyn_cast_or_null<dist::LayoutAttr>(layoutAttr);
+  return layout && llvm::any_of(layout.getDims(), [](dist::AxesAttr axes) {
+           return llvm::any_of(axes.getNames(), [](StringAttr axis) {
+             return axis.getValue() == dist::MeshOp::kMicroBatchAxis;
+           });
+         });
+}
+
 LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
   if (task.isExternal() || !task.getBody().hasOneBlock())
     return task.emitOpError() << "expected a function of one block";
   auto kind = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
   TaskBodies &bodies = tasks[task.getSymNameAttr()];
   // Reading comes first in the text as well.
-  for (unsigned index = 0; index < task.getNumArguments(); ++index)
-    if (task.getArgAttr(index, nn::kInputAttr)) {
-      bodies.read = createBody("read_inputs");
-      break;
-    }
+  for (unsigned index = 0; index < task.getNumArguments(); ++index) {
+    auto input = task.getArgAttrOfType<StringAttr>(index, nn::kInputAttr);
+    if (!input)
+      continue;
+    bool isSplit = isOfOneMicroBatch(task.getArgAttr(index, dist::kLayoutAttr));
+    BodyOp &read = isSplit ? bodies.read : bodies.readOnce;
+    if (!read && (isSplit || !inputs.contains(input)))
+      read = createBody("read_inputs");
+  }
   std::string name = "forward";
   if (kind)
     name = dist::stringifyTaskKind(kind.getKind()).str();
@@ -170,14 +183,20 @@ LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
     return success();
   }
   BufferOp &buffer = inputs[input];
-  if (!buffer) {
+  bool isNew = !buffer;
+  if (isNew) {
     buffer = shared.lowering.createBuffer(argument.getLoc(), input, Role::input,
                                           Space::device, type);
     buffer.setPartAttr(part);
   }
   shared.lowering.setPlace(argument, buffer);
-  bodies.inputs.push_back(input);
-  OpBuilder builder = OpBuilder::atBlockEnd(&bodies.read.getBody().front());
+  bool isSplit = isOfOneMicroBatch(task.getArgAttr(number, dist::kLayoutAttr));
+  if (!isSplit && !isNew)
+    return success();
+  if (isSplit)
+    bodies.inputs.push_back(input);
+  BodyOp read = isSplit ? bodies.read : bodies.readOnce;
+  OpBuilder builder = OpBuilder::atBlockEnd(&read.getBody().front());
   ReadOp::create(builder, argument.getLoc(), Source::input, input, part,
                  Lowering::getView(shared.lowering.getPlace(argument)),
                  "compute");
@@ -294,10 +313,35 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
   return success();
 }
 
+void EntryLowering::findReaders() {
+  llvm::StringMap<int64_t> current; // the micro-batch that a buffer has
+  auto runTask = [&](dist::RunOp run, int64_t turn) {
+    TaskBodies &bodies = tasks[run.getTaskAttr().getAttr()];
+    int64_t microBatch = static_cast<int64_t>(run.getOffset()) + turn;
+    for (StringRef input : bodies.inputs) {
+      auto [found, isNew] = current.try_emplace(input, microBatch);
+      bodies.reads |= !bodies.kept.contains(input) &&
+                      (isNew || found->second != microBatch);
+      found->second = microBatch;
+    }
+  };
+  for (Operation &op : stage.getBody().front()) {
+    if (auto run = dyn_cast<dist::RunOp>(op))
+      runTask(run, 0);
+    else if (auto loop = dyn_cast<dist::LoopOp>(op))
+      for (int64_t turn = 0; turn < static_cast<int64_t>(loop.getTrips());
+           ++turn)
+        for (auto run : loop.getOps<dist::RunOp>())
+          runTask(run, turn);
+  }
+}
+
 LogicalResult EntryLowering::writeRunList(EntryOp call) {
   RunListWriter list(call, shared.target.getEngine());
   if (!schedule) {
-    list.run(tasks.front().second, 0);
+    TaskBodies &bodies = tasks.front().second;
+    bodies.reads = true;
+    list.run(bodies, 0);
     return success();
   }
   stage.walk([&](dist::RunOp run) {
@@ -311,6 +355,7 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
     if ((from.runs > 1) == (to.runs > 1))
       to.kept.insert_range(from.inputs);
   }
+  findReaders();
   LogicalResult result = success();
   auto runTask = [&](dist::RunOp run) {
     if (succeeded(result))
@@ -323,6 +368,8 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
       runTask(run);
     } else if (auto loop = dyn_cast<dist::LoopOp>(op)) {
       transfers.goOnTo(*loop.getOps<dist::RunOp>().begin(), list);
+      for (auto run : loop.getOps<dist::RunOp>())
+        list.readOnce(tasks[run.getTaskAttr().getAttr()]);
       list.loop(loop.getTrips(),
                 [&] { llvm::for_each(loop.getOps<dist::RunOp>(), runTask); });
     }

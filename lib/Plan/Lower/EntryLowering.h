@@ -37,6 +37,8 @@ private:
                                     mlir::BlockArgument argument);
   bool isOwn(mlir::FlatSymbolRefAttr task);
   void keepOldStates(mlir::func::FuncOp task);
+  /// Sets `reads` of the stage's tasks.
+  void findReaders();
   mlir::LogicalResult writeRunList(EntryOp call);
 
   SharedProgram &shared;

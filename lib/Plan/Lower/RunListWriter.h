@@ -19,12 +19,16 @@ Op createContainer(mlir::OpBuilder &builder, mlir::Location loc,
 
 /// The blocks of commands of one task.
 struct TaskBodies {
-  BodyOp read, body, write; ///< null where there is nothing to do
-  llvm::SmallVector<llvm::StringRef> inputs;
+  /// Null where there is nothing to do. `readOnce` reads what all micro-batches
+  /// share, where no task before reads it; `read` what each has of its own.
+  BodyOp readOnce, read, body, write;
+  llvm::SmallVector<llvm::StringRef> inputs; ///< that `read` reads
   /// Inputs that a task has read which gives it values of the same micro-batch:
   /// their buffers keep them as long.
   llvm::StringSet<> kept;
   unsigned runs = 0; ///< a loop's counts twice
+  /// Whether buffers have another micro-batch's inputs before one of its runs.
+  bool reads = false;
 };
 
 /// Segments and loops, one run after the other: reading and writing files
@@ -37,9 +41,13 @@ public:
   /// Nothing for a null body.
   void run(BodyOp body, int64_t offset, bool capturable);
 
-  /// A task's bodies; inputs are read where their buffers have those of another
-  /// micro-batch.
+  /// A task's bodies. It reads its inputs in all of its runs or in none: what
+  /// is split over micro-batches is read once of each.
   void run(TaskBodies &bodies, int64_t offset);
+
+  /// What all micro-batches share stands in its buffer until the entry ends, so
+  /// that it is read before the first task that wants it, and before loops.
+  void readOnce(TaskBodies &bodies);
 
   /// What `runs` adds repeats.
   void loop(int64_t trips, llvm::function_ref<void()> runs);
@@ -49,8 +57,6 @@ private:
   Engine engine;
   mlir::Region *list; ///< the entry's, or that of the loop at hand
   SegmentOp segment;  ///< that is still open
-  /// The micro-batch that an input's buffer has; in a loop, beyond the turn.
-  llvm::StringMap<int64_t> current;
 };
 
 } // namespace accel::plan
