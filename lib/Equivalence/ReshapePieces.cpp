@@ -43,7 +43,10 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
           describe(operand);
     return failure();
   };
-  if (!llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
+  // Equal elements say nothing of the shape that they are given.
+  if (shapeOf(local->getResult(0)).size() !=
+          shapeOf(logical->getResult(0)).size() ||
+      !llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
     return fail();
   std::vector<RankDigit> digits =
       getDigits(mesh, operand, shapeOf(logical->getOperand(0)),

@@ -2,6 +2,7 @@
 // each rank, and are not refused.
 //
 // RUN: accel-fuzz-programs --seed 1 --check %s | FileCheck %s
+// RUN: sed 's/sp=4/sp=2,cp=2 --set zero_stage=3/' %s > %t.mlir && accel-fuzz-programs --seed 1 --check %t.mlir | FileCheck %s
 // flags: --optimizer sgd --set optimizer.lr=1 --mesh sp=4
 // CHECK: layout: right
 // CHECK: gradients: right

@@ -27,7 +27,9 @@ struct ReshapeRule
     rule.linearGroups = {{0}};
     ArrayRef<int64_t> in = shapeOf(op->getOperand(0));
     ArrayRef<int64_t> out = shapeOf(op->getResult(0));
-    if (llvm::is_contained(in, 0))
+    // Nothing is known of an op whose operand has just been padded.
+    if (llvm::is_contained(in, 0) ||
+        ShapedType::getNumElements(in) != ShapedType::getNumElements(out))
       return rule;
     size_t i = 0, j = 0;
     int64_t inRest = in.empty() ? 1 : in[0];

@@ -64,6 +64,16 @@ void HeadExchanger::exchange(AttentionLike op) {
                       << " ranks cannot share " << groups << " key heads";
     return;
   }
+  // Gradients of such keys would be parts of sums over the other axes, whole
+  // over this one.
+  if (int64_t keys = op.getKey().getType().getDimSize(kRows),
+      ranks = countRanks(rows[kRows]);
+      keys % ranks != 0 && rows[kRows].size() > 1) {
+    if (isa<nn::AttentionOp>(op))
+      op.emitRemark() << "keys and values are gathered: " << ranks
+                      << " ranks cannot share " << keys << " keys";
+    return;
+  }
   AxisLists heads = rows;
   heads[kHeads].push_back(axis);
   llvm::erase(heads[kRows], axis);
