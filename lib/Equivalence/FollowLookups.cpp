@@ -92,7 +92,7 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
           own = shapeOf(local->getOperand(0))[dim];
   Value indices = logical.rootOf(whole->getOperand(1));
   auto look = [&](Value value) -> const Known & { return at(value); };
-  IndexRanges ranges(indices, maker, look);
+  IndexRanges ranges(indices, logical.getSplat(indices), maker, look);
   std::vector<Piece> results;
   if (own == 0 ||
       !ranges.areOwn(local->getOperand(1), mask, size, own, countsFromEnd)) {

@@ -5,7 +5,6 @@
 
 #include "Follow.h"
 #include "dialects/NN/NN.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -132,8 +131,6 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
                          bool countsFromEnd) {
   unsigned bits = getElementTypeOrSelf(indices).getIntOrFloatBitWidth();
   int64_t least = llvm::minIntN(bits), most = llvm::maxIntN(bits);
-  SplatElementsAttr constant;
-  bool areEqual = matchPattern(indices, m_Constant(&constant));
   for (rank = 0; rank * ownSize < size; ++rank) {
     int64_t begin = rank * ownSize, end = begin + ownSize;
     // Where the lookup itself changes from one expression to another.
@@ -146,8 +143,8 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
       ranges.push_back({starts[next], next + 1 < starts.size()
                                           ? starts[next + 1] - 1
                                           : most});
-    if (areEqual) {
-      int64_t index = constant.getSplatValue<APInt>().getSExtValue();
+    if (constant) {
+      int64_t index = constant.getValue().getSExtValue();
       ranges = {{index, index}};
     }
     for (size_t tried = 0; !ranges.empty(); ++tried) {
@@ -181,5 +178,5 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
     }
   }
   // Each range is some rank's.
-  return (base || areEqual) && !axes.empty() && maker.countRanks(axes) >= rank;
+  return (base || constant) && !axes.empty() && maker.countRanks(axes) >= rank;
 }

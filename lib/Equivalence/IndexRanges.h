@@ -14,10 +14,13 @@ struct Known;
 /// which each value is one expression: few, however many indices there are.
 class IndexRanges {
 public:
-  /// `indices` are of the logical program; `at` says what is known of a value.
-  IndexRanges(mlir::Value indices, PieceMaker &maker,
+  /// `indices` are of the logical program, each of them `splat` where that is
+  /// not null; `at` says what is known of a value.
+  IndexRanges(mlir::Value indices, mlir::Attribute splat, PieceMaker &maker,
               llvm::function_ref<const Known &(mlir::Value)> at)
-      : indices(indices), maker(maker), at(at) {}
+      : indices(indices),
+        constant(llvm::dyn_cast_if_present<mlir::IntegerAttr>(splat)),
+        maker(maker), at(at) {}
 
   /// Whether, on each rank, `own` holds for exactly the indices that point into
   /// its range of `size` rows, and `row` is for these the row in the range;
@@ -27,7 +30,7 @@ public:
               bool countsFromEnd);
 
   /// What holds the indices that the values are computed of, null where they
-  /// are a constant, all equal, and the axes along which the rank has its
+  /// all are equal to a constant, and the axes along which the rank has its
   /// number.
   mlir::Value base;
   Axes axes;
@@ -47,6 +50,7 @@ private:
   std::optional<int64_t> getAt(Line line, int64_t index);
 
   mlir::Value indices;
+  mlir::IntegerAttr constant; ///< That all are equal to; null: they are not.
   PieceMaker &maker;
   llvm::function_ref<const Known &(mlir::Value)> at;
   int64_t rank = 0;
