@@ -77,8 +77,9 @@ private:
   Outcome tryMutants(mlir::ModuleOp logical, mlir::ModuleOp local,
                      mlir::ModuleOp plan);
   bool changeProgram(mlir::ModuleOp local);
-  /// What import has found unread is in no layout's outputs: its gradient is 0.
-  void forgetUnread();
+  /// What the loss does not depend on, as import has found, is in no layout's
+  /// outputs: its gradient is 0.
+  void forgetUntrained();
   /// How far one rank's own results move when its inputs do by next to nothing.
   double getMoved();
 
