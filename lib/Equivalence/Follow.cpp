@@ -364,13 +364,19 @@ LogicalResult Follower::follow(Operation *op) {
     followOp(op);
   // What its operands are cut out of before it is reshaped may be cut behind,
   // too: asked where it matters, as of each there may be very many.
-  if (!isFollowed())
+  if (!isFollowed()) {
+    bool isMore = false;
     for (Value operand : op->getOperands())
       if (Operation *maker = operand.getDefiningOp();
-          maker && maker->getNumResults() == 1 && cut.insert(maker).second)
+          maker && maker->getNumResults() == 1 && cut.insert(maker).second) {
+        size_t before = at(operand).pieces.size();
         followParts(maker, at(operand));
-  if (!isFollowed() && addViews(op))
-    followOp(op);
+        isMore |= at(operand).pieces.size() > before;
+      }
+    isMore |= addViews(op);
+    if (isMore)
+      followOp(op);
+  }
   if (!isFollowed() && op->getNumResults() == 1) {
     Known result;
     followView(op, result);

@@ -108,6 +108,15 @@ bool isGuard(mlir::Operation *op);
 /// Adds what is not there yet.
 void insert(std::vector<Piece> &pieces, const Piece &piece);
 
+/// The dimensions of two pieces of tensors of `whole`'s shape whose elements
+/// stand side by side: where one's are equal, those of the other. None if they
+/// are split differently, or one by rows and the other by columns over the same
+/// ranks: each has a block of the diagonal, of which no collective makes rows
+/// or columns.
+std::optional<std::vector<Dim>> joinDims(llvm::ArrayRef<Dim> lhs,
+                                         llvm::ArrayRef<Dim> rhs,
+                                         mlir::Value whole, PieceMaker &maker);
+
 /// Follows one rank's ops in order.
 class Follower {
 public:
@@ -233,6 +242,7 @@ private:
   std::vector<Piece> applyScatter(mlir::Operation *whole,
                                   mlir::Operation *local);
   using Terms = std::vector<std::vector<Piece>>;
+  std::vector<Piece> getEqualTerms(mlir::Value value);
   bool collectTerms(mlir::Operation *op, Terms &terms);
   Terms join(Terms terms);
   std::vector<Piece> findSum(const Terms &terms);

@@ -107,15 +107,20 @@ void Follower::followJoinedShares(nn::ConcatOp op, Known &result) {
       bool isFound = false;
       for (const Piece &piece : hold(input, wanted)) {
         const Dim &part = piece.dims[at];
-        bool isLike = isShare(part, by, maker) && part.axes == dim.axes &&
-                      piece.partial == made.partial &&
-                      piece.reduction == made.reduction;
-        for (size_t other = 0; isLike && other < made.dims.size(); ++other)
-          isLike =
-              other == at || (!piece.dims[other].free &&
-                              piece.dims[other].isSplitLike(made.dims[other]));
-        if (!isLike)
+        if (!isShare(part, by, maker) || part.axes != dim.axes ||
+            piece.partial != made.partial || piece.reduction != made.reduction)
           continue;
+        // Beside the parts they are alike, or equal elements, of which any are
+        // as good.
+        std::vector<Dim> mine = made.dims, theirs = piece.dims;
+        mine[at] = theirs[at] = {dim.axes, false};
+        std::optional<std::vector<Dim>> joined =
+            joinDims(mine, theirs, wanted, maker);
+        if (!joined)
+          continue;
+        for (size_t other = 0; other < made.dims.size(); ++other)
+          if (other != at)
+            made.dims[other] = (*joined)[other];
         if (part.parts.empty())
           dim.parts.sizes.push_back(shapeOf(wanted)[at]);
         else

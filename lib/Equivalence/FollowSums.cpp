@@ -65,16 +65,14 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   return terms;
 }
 
-/// The dimensions of two pieces that are added element by element: where one's
-/// elements are equal, those of the other. None if they are split differently,
-/// or one by rows and the other by columns over the same ranks: each has a
-/// block of the diagonal, of which no collective makes rows or columns.
-static std::optional<std::vector<Dim>>
-joinDims(ArrayRef<Dim> lhs, ArrayRef<Dim> rhs, Value sum, PieceMaker &maker) {
+std::optional<std::vector<Dim>> equivalence::joinDims(ArrayRef<Dim> lhs,
+                                                      ArrayRef<Dim> rhs,
+                                                      Value whole,
+                                                      PieceMaker &maker) {
   if (lhs.size() != rhs.size())
     return std::nullopt;
   std::vector<Dim> joined;
-  for (auto [a, b, size] : llvm::zip_equal(lhs, rhs, shapeOf(sum))) {
+  for (auto [a, b, size] : llvm::zip_equal(lhs, rhs, shapeOf(whole))) {
     // Axes may split the same in two orders.
     if (!a.free && !b.free && !a.isSplitLike(b) &&
         !maker.inMeshOrder(a, size).isSplitLike(maker.inMeshOrder(b, size)))
@@ -138,14 +136,32 @@ void Follower::followMerged(Operation *op, Known &result) {
   }
 }
 
+/// Equal elements as each of the values that the logical program adds or
+/// subtracts.
+std::vector<Piece> Follower::getEqualTerms(Value value) {
+  std::vector<Piece> pieces;
+  if (Attribute element = at(value).splat)
+    for (Operation *reader : logical.getReaders(element))
+      if (isa<nn::AddOp, nn::SubOp>(reader))
+        for (Value operand : reader->getOperands())
+          if (Value root = logical.rootOf(operand);
+              logical.getSplat(root) == element)
+            for (const Piece &piece : hold(value, root))
+              insert(pieces, piece);
+  return pieces;
+}
+
 /// What an op adds, each as what it may be; false if that is unknown.
 bool Follower::collectTerms(Operation *op, Terms &terms) {
   auto collect = [&](Value value) {
     const Known &what = at(value);
     terms.insert(terms.end(), what.terms.begin(), what.terms.end());
-    if (!what.pieces.empty())
-      terms.push_back(what.pieces);
-    return what.sum || !what.terms.empty() || !what.pieces.empty();
+    std::vector<Piece> term =
+        what.pieces.empty() ? getEqualTerms(value) : what.pieces;
+    bool isKnown = what.sum || !what.terms.empty() || !term.empty();
+    if (!term.empty())
+      terms.push_back(std::move(term));
+    return isKnown;
   };
   if (isa<nn::AddOp>(op))
     return collect(op->getOperand(0)) && collect(op->getOperand(1));
@@ -265,7 +281,9 @@ bool Follower::distribute(Operation *op) {
   bool found = false;
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
-    const std::vector<Piece> pieces = at(operand.get()).pieces;
+    std::vector<Piece> pieces = at(operand.get()).pieces;
+    if (pieces.empty())
+      pieces = getEqualTerms(operand.get());
     for (const Piece &piece : pieces)
       for (Operation *reader :
            logical.findReadersOfSums(op->getName(), piece.logical)) {
