@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import torch
 import torch.nn.functional as F
+from safetensors.torch import save_file
 from torch import nn
 from torch.utils import checkpoint
 
@@ -426,7 +427,11 @@ def by_default(case, function, opset=None, **parts):
 
         def forward(self, x):
             return function(self, self.a(x))
-    module = Layer()
+    return train_default(case, Layer(), opset)
+
+
+def train_default(case, module, opset=None):
+    """The same of a module."""
     with warnings.catch_warnings(), trace.quiet():
         warnings.simplefilter("ignore")
         torch.onnx.export(module, (X,), str(case.folder / "model.onnx"), dynamo=True,
@@ -452,11 +457,35 @@ def own_operators(case):
     case.check_file(holds=["RMSNormalization", "Split"])
 
 
+class CutRows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Linear(5, 6)
+        self.rows = nn.Parameter(torch.linspace(1, 2, 60).reshape(10, 6).sin())
+
+    def forward(self, x):
+        return (self.a(x) + self.rows[2:8]).sin().sum()
+
+
+def original_weights(case):
+    module = CutRows()
+    with case.assertRaisesRegex(Refused, "computed by the exporter from parameter 'rows'"):
+        train_default(case, module)
+    given = case.folder / "given.safetensors"
+    save_file({name: value.detach() for name, value in module.named_parameters()}, given)
+    case.flags = ("--original-weights", given)
+    train_default(case, module)
+
+
 #: The same of the other table: modules of test/Fixtures/border, of files by default, and
 #: what is tried here. Each module begins with what becomes of it.
 BELIEVED = {
     "transposed a weight for its product": ["trains BuffersLikeANorm EqualNorms TiedTranspose"],
     "computed a second copy": ["trains TransposeBesideWeight SliceBesideWeight ScaleAndSquare"],
+    "kept of a parameter only": ["trains TransposeAlone OneAndWeight WholeTable",
+                                 "refused NumberOnAnotherLine TransposeWithoutGradient"],
+    "the same, and `--original-weights": [original_weights],
+    "left a table of an encoder": ["trains SharedTable"],
     "anything else computed": ["refused Gram Positions AddAlphaAlone"],
     "merged a literal or buffer": ["trains OnesLikeAWeight LiteralLikeAScalar ExponentLikeAScalar",
                                    "refused OnesBesideWeight"],
