@@ -18,7 +18,7 @@ SEES = {
 
     "lib/Names": "",
     "lib/Pipeline": "",
-    "lib/Onnx": "lib/Names",
+    "lib/Onnx": "lib/Names runtime/include",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
     "lib/Import": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
