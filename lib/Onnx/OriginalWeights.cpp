@@ -1,6 +1,7 @@
 // `--original-weights`: the parameters that an exporter kept only folded, from
 // a safetensors file that has them as they were. What the file holds under its
 // own name must be the same there, or the weights are another model's.
+
 #include "DeclaredParameters.h"
 #include "Internal.h"
 #include "NodeInfo.h"

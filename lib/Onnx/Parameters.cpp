@@ -6,6 +6,7 @@
 #include "AccountForCalls.h"
 #include "Adapters.h"
 #include "DeclaredParameters.h"
+#include "Internal.h"
 #include "NamePatterns.h"
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
@@ -212,27 +213,17 @@ static LogicalResult applyTies(const OnnxFile &file,
   return success();
 }
 
-static void collectReads(const onnx::GraphProto &graph,
-                         llvm::StringSet<> &reads) {
-  for (const onnx::ValueInfoProto &output : graph.output())
-    reads.insert(output.name());
-  for (const onnx::NodeProto &node : graph.node()) {
-    for (const std::string &input : node.input())
-      reads.insert(input);
-    for (const onnx::AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectReads(attribute.g(), reads);
-      for (const onnx::GraphProto &inner : attribute.graphs())
-        collectReads(inner, reads);
-    }
-  }
-}
-
 /// torch.export takes a tensor that it is given as two inputs (labels=ids) for
 /// one of them, and nothing in the file tells that from an unused input.
 static void noteUnread(const OnnxFile &file, std::vector<std::string> &notes) {
   llvm::StringSet<> reads;
-  collectReads(file.graph(), reads);
+  forEachGraph(file.graph(), [&](const onnx::GraphProto &graph) {
+    for (const onnx::ValueInfoProto &output : graph.output())
+      reads.insert(output.name());
+    for (const onnx::NodeProto &node : graph.node())
+      for (const std::string &input : node.input())
+        reads.insert(input);
+  });
   auto isInput = [&](const onnx::ValueInfoProto &input) {
     return !file.findInitializer(input.name());
   };

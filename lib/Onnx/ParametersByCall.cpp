@@ -9,8 +9,8 @@
 //   from it again, where its value shows how (RestoreFolded.h) and the call
 //   takes that and nothing equal to it; of one that is nowhere else it is
 //   undone (UndoFolds.cpp);
-// - a parameter that no call names is another name of the one used at its
-//   module path, or was folded away;
+// - a parameter that no call names is another name of one that is used
+//   (TieParameters.h), or was folded away;
 // - a bias argument whose operand is missing was zero and removed;
 // - an initializer claimed by several parameters was merged.
 // What the rules leave open is refused in training: AccountForCalls.h.
@@ -19,6 +19,7 @@
 #include "ParameterBuilder.h"
 #include "ParameterRoles.h"
 #include "RestoreFolded.h"
+#include "TieParameters.h"
 #include "TracedProgram.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -57,11 +58,7 @@ private:
   void restoreFolded(std::vector<std::string> &notes);
   void restoreBiases();
   llvm::StringSet<> foldedNames() const;
-  void tieUnnamed(std::vector<std::string> &notes);
-  void tieShared(std::vector<std::string> &notes);
-  void tieOriginals(std::vector<std::string> &notes);
   void noteLookups(std::vector<std::string> &notes) const;
-  bool isSharedBeside(unsigned table, StringRef name) const;
   std::optional<unsigned> parameterOf(const TracedArgument &argument) const {
     return parameterOf(argument.value());
   }
@@ -339,7 +336,7 @@ bool Identifier::restoreOriginal(const Call &call, const InitializerUse &use,
       steps = deriveFrom(file, original, tensor, *allowed);
     if (std::optional<FoldedParameter> undone =
             steps ? std::nullopt : undoFolds(program, *use.node, tensor, name);
-        undone && makeFolded(file, original, tensor, undone->steps))
+        undone && isFoldedBy(file, original, tensor, undone->steps))
       steps = undone->steps;
   }
   if (!steps && isLookup(program, tensor, isHere)) {
@@ -463,11 +460,6 @@ void Identifier::restoreBiases() {
     }
 }
 
-static std::pair<StringRef, StringRef> moduleAndLeaf(StringRef name) {
-  return name.contains('.') ? name.rsplit('.')
-                            : std::pair<StringRef, StringRef>("", name);
-}
-
 /// Parameters that something in the file was computed from.
 llvm::StringSet<> Identifier::foldedNames() const {
   llvm::StringSet<> names;
@@ -475,137 +467,6 @@ llvm::StringSet<> Identifier::foldedNames() const {
     for (const std::string &name : program.foldedParameters(use.tensor->name()))
       names.insert(name);
   return names;
-}
-
-/// A tie shows as one placeholder in the calls; the other names are those of
-/// the modules that the calls were made in.
-void Identifier::tieUnnamed(std::vector<std::string> &notes) {
-  llvm::StringSet<> folded = foldedNames();
-  SmallVector<unsigned> unnamed;
-  for (unsigned i = 0; i < builder.size(); ++i)
-    if (!named[i] && !builder.isClaimed(i))
-      unnamed.push_back(i);
-  for (unsigned i : unnamed) {
-    // Not a structured binding: lambdas cannot capture those in C++17.
-    StringRef module = moduleAndLeaf(builder.nameOf(i)).first;
-    StringRef leaf = moduleAndLeaf(builder.nameOf(i)).second;
-    SmallVector<unsigned> users, inside;
-    for (unsigned other = 0; other < builder.size(); ++other) {
-      if (is_contained(unnamed, other) || !builder.isClaimed(other))
-        continue;
-      auto [otherModule, otherLeaf] = moduleAndLeaf(builder.nameOf(other));
-      if (otherLeaf != leaf)
-        continue;
-      bool usedHere = false;
-      builder.forEachClaim(other, [&](const InitializerUse &use) {
-        usedHere |= StringRef(modulePath(*use.node)) == module;
-      });
-      if (usedHere)
-        users.push_back(other);
-      if (moduleAndLeaf(otherModule).first == module)
-        inside.push_back(other);
-    }
-    if (users.size() == 1) {
-      std::string name = builder.nameOf(users.front()).str();
-      builder.tie(i, users.front(),
-                  "'" + builder.nameOf(std::max(i, users.front())).str() +
-                      "' is the same: module '" + module.str() + "' uses '" +
-                      name + "'");
-    } else if (!inside.empty() && !folded.contains(builder.nameOf(i))) {
-      // Nothing proves a tie here (BERT's cls.predictions.bias), nor that the
-      // parameter was folded away: only the user can say.
-      builder.omit(i);
-      std::string names = llvm::join(
-          llvm::map_range(inside,
-                          [&](unsigned other) {
-                            return "'" + builder.nameOf(other).str() + "'";
-                          }),
-          ", ");
-      notes.push_back(
-          "no call names parameter '" + builder.nameOf(i).str() +
-          "': if it is another name of " +
-          (inside.size() > 1 ? "one of " : "") + names + ", say --tie " +
-          builder.nameOf(i).str() + "=" +
-          (inside.size() > 1 ? "NAME" : builder.nameOf(inside[0]).str()));
-    }
-  }
-}
-
-/// Whether modules of one name and of several parents, within the module that
-/// `name` is two levels below, use the table: `model.encoder.embed_tokens` and
-/// `model.decoder.embed_tokens`, of `model.shared.weight`.
-bool Identifier::isSharedBeside(unsigned table, StringRef name) const {
-  // Not a structured binding: lambdas cannot capture those in C++17.
-  StringRef leaf = moduleAndLeaf(name).second;
-  StringRef parent = moduleAndLeaf(moduleAndLeaf(name).first).first;
-  llvm::StringMap<unsigned> parents;
-  bool isShared = false;
-  builder.forEachName(table, [&](StringRef other) {
-    auto [otherModule, otherLeaf] = moduleAndLeaf(other);
-    if (otherLeaf == leaf && otherModule.contains('.') &&
-        (parent.empty() || other.starts_with((parent + ".").str())))
-      isShared |= ++parents[otherModule.rsplit('.').second] > 1;
-  });
-  return isShared;
-}
-
-/// The table of an encoder and a decoder is a parameter of the module around
-/// them, too, which calls it by no name.
-void Identifier::tieShared(std::vector<std::string> &notes) {
-  llvm::StringSet<> folded = foldedNames();
-  for (unsigned i = 0; i < builder.size(); ++i) {
-    if (named[i] || builder.isClaimed(i) || builder.representative(i) != i ||
-        folded.contains(builder.nameOf(i)))
-      continue;
-    std::string name = builder.nameOf(i).str();
-    SmallVector<unsigned> tables;
-    for (unsigned other = 0; other < builder.size(); ++other)
-      if (builder.isClaimed(other) && isSharedBeside(other, name))
-        tables.push_back(other);
-    if (tables.size() != 1)
-      continue;
-    std::string table = builder.nameOf(tables.front()).str();
-    builder.tie(i, tables.front(),
-                "'" + builder.nameOf(std::max(i, tables.front())).str() +
-                    "' is the same: modules beside '" + name +
-                    "' share the table");
-    notes.push_back("no call names parameter '" + name +
-                    "': it is taken for another name of '" + table +
-                    "', which modules beside it share");
-  }
-}
-
-/// Parameters that no call names and --original-weights holds, which are equal
-/// to one that is used.
-void Identifier::tieOriginals(std::vector<std::string> &notes) {
-  for (unsigned i = 0; i < builder.size(); ++i) {
-    std::string name = builder.nameOf(i).str();
-    const onnx::TensorProto *original = file.findInitializer(name);
-    if (named[i] || builder.isClaimed(i) || builder.representative(i) != i ||
-        !original || !file.isOriginal(*original) || isUniform(file, *original))
-      continue;
-    SmallVector<unsigned> equal;
-    for (unsigned other = 0; other < builder.size(); ++other) {
-      SmallVector<int64_t, 4> permutation;
-      const InitializerUse *held = builder.representative(other) == other
-                                       ? builder.firstClaim(other, permutation)
-                                       : nullptr;
-      if (held &&
-          holdSame(file, *original, identityPermutation(original->dims_size()),
-                   *held->tensor, permutation))
-        equal.push_back(other);
-    }
-    if (equal.size() != 1)
-      continue;
-    std::string table = builder.nameOf(equal.front()).str();
-    builder.tie(i, equal.front(),
-                "'" + builder.nameOf(std::max(i, equal.front())).str() +
-                    "' is equal to it in --original-weights, and no call "
-                    "names both");
-    notes.push_back("no call names parameter '" + name +
-                    "': it is taken for another name of '" + table +
-                    "', to which it is equal in --original-weights");
-  }
 }
 
 /// What no file tells of lookups that a module made.
@@ -633,9 +494,7 @@ void Identifier::run(std::vector<std::string> &notes) {
     identifyUse(use);
   restoreFolded(notes);
   restoreBiases();
-  tieUnnamed(notes);
-  tieShared(notes);
-  tieOriginals(notes);
+  tieUnnamedParameters(file, builder, named, foldedNames(), notes);
   noteLookups(notes);
 }
 

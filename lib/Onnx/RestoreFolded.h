@@ -42,7 +42,7 @@ deriveRows(const OnnxFile &file, const onnx::TensorProto &table,
 
 /// Whether the steps, which `undoFolds` has found, make `folded` of `parameter`
 /// bit for bit.
-bool makeFolded(const OnnxFile &file, const onnx::TensorProto &parameter,
+bool isFoldedBy(const OnnxFile &file, const onnx::TensorProto &parameter,
                 const onnx::TensorProto &folded,
                 llvm::ArrayRef<ParameterStep> steps);
 

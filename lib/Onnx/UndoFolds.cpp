@@ -1,6 +1,7 @@
 // What a parameter was of which the file holds only a folded copy: the names of
 // the calls that are gone say what was done to it, and the line that uses the
 // copy what was added.
+
 #include "CallFrames.h"
 #include "NodeInfo.h"
 #include "OperatorKinds.h"
@@ -16,15 +17,12 @@ namespace accel::onnxio {
 namespace {
 /// How many calls of each kind are gone.
 struct GoneCalls {
-  unsigned copies = 0, swaps = 0, unsqueezes = 0, views = 0, additions = 0,
-           numbers = 0;
+  unsigned swaps = 0, unsqueezes = 0, views = 0, additions = 0, numbers = 0;
   bool isKnown = true;
+  bool hasAlias = false; ///< what a decomposition writes for a detach
 
   void count(StringRef op) {
-    if (op == "clone" || op == "contiguous" || op == "alias")
-      ++copies;
-    else if (op == "permute" || op == "transpose" || op == "t" ||
-             op == "numpy_t")
+    if (op == "permute" || op == "transpose" || op == "t" || op == "numpy_t")
       ++swaps;
     else if (op == "unsqueeze")
       ++unsqueezes;
@@ -34,12 +32,11 @@ struct GoneCalls {
       ++additions;
     else if (op == "scalar_tensor_default") // a number of another type
       ++numbers;
-    else
+    else if (op == "alias")
+      hasAlias = true;
+    else if (op != "clone" && op != "contiguous")
       isKnown = false;
-    // What a decomposition writes for a detach.
-    hasAlias |= op == "alias";
   }
-  bool hasAlias = false;
 };
 } // namespace
 
@@ -110,7 +107,7 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
   return undone;
 }
 
-bool makeFolded(const OnnxFile &file, const onnx::TensorProto &parameter,
+bool isFoldedBy(const OnnxFile &file, const onnx::TensorProto &parameter,
                 const onnx::TensorProto &folded,
                 ArrayRef<ParameterStep> steps) {
   ArrayRef<char> from = file.values(parameter), to = file.values(folded);
