@@ -11,8 +11,6 @@ using namespace llvm;
 using namespace accel::config::shell;
 using Value = std::optional<int64_t>;
 
-static constexpr unsigned kDeepest = 32;
-
 namespace {
 class Evaluator {
 public:

@@ -9,8 +9,6 @@ using namespace llvm;
 using namespace accel::config;
 using namespace accel::config::shell;
 
-static constexpr unsigned kDeepest = 32;
-
 namespace accel::config::shell {
 /// An expression by recursive descent: `||` and -o, `&&` and -a, `!`, brackets,
 /// an operator between two words or before one.

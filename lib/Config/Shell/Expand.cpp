@@ -10,8 +10,6 @@ using namespace llvm;
 using namespace accel::config;
 using namespace accel::config::shell;
 
-static constexpr unsigned kDeepest = 64;
-
 namespace accel::config::shell {
 /// The fields of one word.
 class Expander {
@@ -407,8 +405,9 @@ size_t Expander::expandDollar(StringRef rest, bool isQuoted) {
 }
 
 void Expander::expand(StringRef raw, bool isQuoted) {
-  if (++runner.depth > kDeepest)
-    runner.fail(line, "expansions are nested deeper than " + Twine(kDeepest));
+  if (++runner.depth > kDeepestRun)
+    runner.fail(line,
+                "expansions are nested deeper than " + Twine(kDeepestRun));
   for (size_t at = 0; at < raw.size() && !runner.failure;) {
     char c = raw[at];
     StringRef rest = raw.substr(at);
@@ -545,8 +544,8 @@ Text Runner::compute(StringRef inner, unsigned line, StringRef raw) {
 }
 
 Text Runner::capture(StringRef inner, unsigned line, StringRef raw) {
-  if (++depth > kDeepest) {
-    fail(line, "expansions are nested deeper than " + Twine(kDeepest));
+  if (++depth > kDeepestRun) {
+    fail(line, "expansions are nested deeper than " + Twine(kDeepestRun));
     return {};
   }
   Text printed{"", line, {}};

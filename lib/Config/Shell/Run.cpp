@@ -16,7 +16,6 @@ using Flow = Runner::Flow;
 static constexpr size_t kMostSteps = 100000;
 static constexpr size_t kMostExpanded = 1 << 20;
 static constexpr size_t kMostCopied = 1 << 26;
-static constexpr unsigned kDeepest = 64;
 
 Reason Runner::makeReason(unsigned line, const Twine &what, const Twine &wayOut,
                           bool isUndecided) {
@@ -175,8 +174,8 @@ Flow Runner::runIf(const Command &command, size_t number) {
     if (failure || flow != Flow::Next)
       return flow;
     if (!status.ok) {
-      if (++depth > kDeepest)
-        fail(command.line, "more than " + Twine(kDeepest) +
+      if (++depth > kDeepestRun)
+        fail(command.line, "more than " + Twine(kDeepestRun) +
                                " conditions after each other are not known");
       llvm::scope_exit leave([&] { --depth; });
       std::function<Flow()> yes = [&] { return runList(one.body); };
@@ -338,8 +337,8 @@ Flow Runner::runWhile(const Command &command) {
 Flow Runner::runCommand(const Command &command) {
   if (++steps > kMostSteps)
     fail(command.line, "expected at most 100,000 commands, found more");
-  if (++depth > kDeepest)
-    fail(command.line, "calls are nested deeper than " + Twine(kDeepest));
+  if (++depth > kDeepestRun)
+    fail(command.line, "calls are nested deeper than " + Twine(kDeepestRun));
   llvm::scope_exit leave([&] { --depth; });
   if (failure)
     return Flow::Exit;

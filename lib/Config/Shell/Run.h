@@ -12,6 +12,11 @@
 
 namespace accel::config::shell {
 
+/// How deep calls, expansions and loops in them may be.
+inline constexpr unsigned kDeepestRun = 64;
+/// Items of an array, and numbers of `seq`.
+inline constexpr int64_t kMostItems = 4096;
+
 /// A command that starts FILE.py.
 struct Launch {
   std::vector<Text> words;
@@ -102,12 +107,6 @@ private:
   Flow runSource(llvm::ArrayRef<Text> words, unsigned line);
   Flow runShell(std::vector<Text> words, size_t shell, bool &isShell);
   bool runBuiltin(const Command &command, std::vector<Text> &words, Flow &flow);
-  void declare(const Command &command, llvm::ArrayRef<Text> words);
-  void runSet(llvm::ArrayRef<Text> words);
-  void assign(const Assignment &assignment, bool exports);
-  void setVariable(const std::string &variable, Variable value);
-  void forget(llvm::ArrayRef<Text> names, unsigned line,
-              llvm::StringRef command);
   Text compute(llvm::StringRef command, llvm::ArrayRef<Text> words,
                unsigned line);
   Text cutPath(llvm::StringRef command, llvm::ArrayRef<Text> words,
@@ -115,6 +114,14 @@ private:
   void print(const Command &command, Text text);
   void redirect(const Command &command);
   void noteLaunch(std::vector<Text> words, unsigned line);
+
+  // Variables.cpp
+  void declare(const Command &command, llvm::ArrayRef<Text> words);
+  void runSet(llvm::ArrayRef<Text> words);
+  void assign(const Assignment &assignment, bool exports);
+  void setVariable(const std::string &variable, Variable value);
+  void forget(llvm::ArrayRef<Text> names, unsigned line,
+              llvm::StringRef command);
 
   // Expand.cpp
   std::vector<Text> expandWords(llvm::ArrayRef<Word> words);

@@ -10,6 +10,9 @@
 
 namespace accel::config::shell {
 
+/// How deep commands, quotes, numbers and conditions may nest.
+inline constexpr unsigned kDeepest = 32;
+
 struct Word {
   std::string text;
   unsigned line = 0;
@@ -87,7 +90,8 @@ struct AndOr {
 
 /// Parses `text`, whose first line is `line` of `name`; with `isOneLine` all of
 /// it is (what `eval` gets). Refuses, with the line, what Bash does not take:
-/// quotes, brackets and commands that are not closed; nesting deeper than 32.
+/// quotes, brackets and commands that are not closed; nesting deeper than
+/// kDeepest.
 llvm::Expected<List> parse(llvm::StringRef text, llvm::StringRef name,
                            unsigned line = 1, bool isOneLine = false);
 
