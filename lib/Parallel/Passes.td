@@ -272,8 +272,10 @@ def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
     exchanged for heads of all positions, and behind it results for positions
     (`all_to_all`), in the gradient likewise (Jacobs et al., DeepSpeed Ulysses, 2023).
     Heads that the ranks do not divide, key heads above all, are not exchanged, with
-    a remark: keys and values are gathered then, as those of `cp` are. Comes after
-    `dist-split-weights`, which splits heads before.
+    a remark: keys and values are gathered then, as those of `cp` are. So are keys of
+    a number that the ranks of `sp` and `cp` together do not divide; of `sp` alone
+    heads are exchanged all the same, and the gradients of such keys are whole, as
+    the keys are. Comes after `dist-split-weights`, which splits heads before.
 
     ```mlir
     %y, %l = nn.attention %q, %k, %v {causal, scale = 0.125}
