@@ -2,6 +2,7 @@
 // that is refused of them is told at once.
 
 #include "lib/Config/Resolver.h"
+#include "lib/Config/Shell/Syntax.h"
 #include "lib/Names/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -91,7 +92,7 @@ static Error readVariables(ArrayRef<std::string> variables,
   for (StringRef one : variables) {
     auto [name, value] = one.split('=');
     bool isName = !name.empty() && !all_of(name, isDigit) &&
-                  all_of(name, [](char c) { return isAlnum(c) || c == '_'; });
+                  all_of(name, shell::isNameLetter);
     unsigned number = 0;
     bool isArgument =
         !name.getAsInteger(10, number) && number > 0 && number <= 1000;
@@ -131,6 +132,11 @@ Error Resolver::readAll() {
       errors = joinErrors(std::move(errors),
                           failFlag("no file of --config has a place for '" +
                                    path + "' of --set"));
+  for (const auto &[variable, value] : options.variables)
+    if (isRead && !findings.variables.count(variable))
+      errors = joinErrors(std::move(errors),
+                          failFlag("no script of --config has a place for '" +
+                                   variable + "' of --set-var"));
   findHookDifferences(files, request.likeAccelerate, config.differences);
   for (size_t i = 0; i < files.size(); ++i) {
     File &file = files[i];

@@ -402,12 +402,17 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   auto opened = openSource(source, Place{});
   if (!opened)
     return opened.takeError();
+  bool isScript = !looksLikeArguments(opened->second) &&
+                  looksLikeScript(opened->second, opened->first);
+  if (isScript)
+    for (const auto &[variable, value] : options.variables)
+      if (hasPlaceFor(variable, opened->second))
+        findings.variables.insert(variable);
   Expected<Document> document =
       looksLikeArguments(opened->second)
           ? parseArguments(opened->second, opened->first)
-      : looksLikeScript(opened->second, opened->first)
-          ? readScript(opened->second, opened->first, options.variables)
-          : parseDocument(opened->second, opened->first);
+      : isScript ? readScript(opened->second, opened->first, options.variables)
+                 : parseDocument(opened->second, opened->first);
   if (!document)
     return document.takeError();
   Expected<File::Kind> kind = tellKind(*document);

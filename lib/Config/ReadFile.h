@@ -6,6 +6,7 @@
 #include "Config.h"
 
 #include <map>
+#include <set>
 
 namespace accel::config {
 
@@ -43,6 +44,8 @@ struct ReadOptions {
 struct Findings {
   std::vector<Difference> differences;
   std::vector<Override> overrides;
+  /// Names of `--set-var` that a script may read.
+  std::set<std::string> variables;
 };
 
 /// The row of a key by its path from the root of a file of that kind; null if

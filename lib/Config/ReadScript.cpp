@@ -126,3 +126,29 @@ bool accel::config::looksLikeScript(StringRef text, StringRef name) {
   }
   return false;
 }
+
+/// Whether `name` stands in the text, not as a part of a longer one.
+static bool namesWord(StringRef text, StringRef name) {
+  for (size_t at = text.find(name); at != StringRef::npos;
+       at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !shell::isNameLetter(text[at - 1])) &&
+        (end == text.size() || !shell::isNameLetter(text[end])))
+      return true;
+  }
+  return false;
+}
+
+bool accel::config::hasPlaceFor(StringRef variable, StringRef text) {
+  if (namesWord(text, "source") || text.starts_with(". ") ||
+      text.contains("\n. "))
+    return true;
+  if (!all_of(variable, isDigit))
+    return namesWord(text, variable);
+  for (StringRef all : {"$@", "$*", "$#", "${@", "${*", "${#"})
+    if (text.contains(all))
+      return true;
+  return namesWord(text, "shift") || namesWord(text, "getopts") ||
+         text.contains(("$" + variable).str()) ||
+         text.contains(("${" + variable).str());
+}

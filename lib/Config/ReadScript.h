@@ -13,6 +13,10 @@ namespace accel::config {
 /// Python's or a launcher's.
 bool looksLikeScript(llvm::StringRef text, llvm::StringRef name);
 
+/// Whether the script has a place for the variable, or the argument of that
+/// number: it names it, or takes all arguments, or sources what may name it.
+bool hasPlaceFor(llvm::StringRef variable, llvm::StringRef text);
+
 /// Runs a script as Bash does, as far as it needs nothing of the machine
 /// (docs/Config.md, "Scripts"), with variables and arguments (by their numbers)
 /// that are `given`. What only the machine knows ($1, names that are not set,
