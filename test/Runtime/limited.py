@@ -50,10 +50,10 @@ bad = []
 for limit in sorted(limits):
     end = run(limit, capture_output=True, text=True)
     seen.add(end.returncode)
-    # The dynamic loader has two ways to say the last.
+    # The dynamic loader has its own ways to say the last.
     named = any(word in end.stderr for word in
                 ["'ulimit -v'", "loading shared libraries", "shared object", "Out of memory",
-                 "out of memory"])
+                 "out of memory", "cannot allocate TLS"])
     if end.returncode not in (0, 1, 127) or (end.returncode and not named):
         bad.append((limit, end.returncode, end.stderr[-200:]))
 if not bad and seen == {0, 1, 127}:
