@@ -322,7 +322,7 @@ bool Identifier::restoreOriginal(const Call &call, const InitializerUse &use,
                                  const onnx::TensorProto &original,
                                  unsigned parameter) {
   const onnx::TensorProto &tensor = *use.tensor;
-  std::string name = original.name();
+  const std::string &name = original.name();
   std::optional<std::vector<ParameterStep>> steps;
   bool isWithinCall =
       isInternal(tensor) &&
