@@ -424,7 +424,8 @@ def SliceGradientsPass : Pass<"dist-slice-gradients", "::mlir::ModuleOp"> {
     reads pieces. Here the cut goes through the addition, and whatever else stands
     between: the sum becomes a scatter, and of the penalty each rank computes its
     piece, from its piece of the weight. What pads a sum, or widens it, is done to
-    its terms. A cut stops where an op needs its operands whole; nothing is computed
+    its terms, and in front of an `nn.cut`: what another chunk has summed comes in
+    pieces. A cut stops where an op needs its operands whole; nothing is computed
     twice but elementwise, in pieces. Comes before `dist-order-reductions`.
 
     ```mlir

@@ -75,8 +75,8 @@ public:
   Place getPlace(mlir::Operation *op, int64_t chunk) const;
 
   /// The chunk of a value; of one that any chunk may compute, of those that
-  /// read it the lowest. A sum over micro-batches is that one's, and others get
-  /// it from there.
+  /// read it the lowest, or that of the sum that it is made of, if none does. A
+  /// sum over micro-batches is that one's, and others get it from there.
   int64_t getChunk(mlir::Value value) const;
 
   /// The chunk that gives a result of the entry: its value's own; of one that
@@ -134,6 +134,7 @@ private:
   /// The chunk of a value; of one that any may compute, those that read it.
   std::set<int64_t> findChunks(mlir::Value value) const;
   std::optional<int64_t> findTaker(mlir::OpOperand &result) const;
+  mlir::Value findSum(mlir::Value value) const;
 
   mlir::func::FuncOp entry;
   dist::MeshOp mesh;

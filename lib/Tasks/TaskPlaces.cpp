@@ -37,10 +37,31 @@ std::set<int64_t> TaskHomes::findChunks(Value value) const {
   return readers;
 }
 
+/// The sum over micro-batches that a value which no chunk has is made of; the
+/// value itself if there is none.
+Value TaskHomes::findSum(Value value) const {
+  SmallVector<Value> work{value};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value next = work.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!op || !seen.insert(next).second)
+      continue;
+    if (reductions.count(op))
+      return next;
+    llvm::append_range(work, op->getOperands());
+  }
+  return value;
+}
+
 int64_t TaskHomes::getChunk(Value value) const {
   if (chunks.count() == 1)
     return 0;
   std::set<int64_t> own = findChunks(value);
+  // An output of inputs alone, as a gradient without its padding, is made where
+  // they are summed.
+  if (own.empty())
+    own = findChunks(findSum(value));
   return own.empty() ? 0 : *own.begin();
 }
 

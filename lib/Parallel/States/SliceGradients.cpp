@@ -50,9 +50,11 @@ static dist::ReshardOp getSum(Value value) {
 }
 
 /// Whether what an op makes of a sum is the sum of what it makes of its terms,
-/// for no more work than that.
+/// for no more work than that. Of a cut it would be more: of a sum, one message
+/// goes to the other chunk, of terms one for each, in each micro-batch.
 static bool isLinear(Operation *op) {
-  if (op->getNumOperands() != 1 && !isa<nn::PadOp>(op))
+  if (isa<nn::CutOp>(op) ||
+      (op->getNumOperands() != 1 && !isa<nn::PadOp>(op)))
     return false;
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   return shardable && op->getNumResults() == 1 &&
@@ -170,8 +172,10 @@ Value GradientSlicer::sliceOp(Operation *op, dist::ShardingAttr target) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable || op->getNumResults() != 1)
     return nullptr;
-  // Twice the work of anything else would not be free.
-  if (!op->hasOneUse() && !op->hasTrait<nn::Elementwise>() && !isView(op))
+  // Twice the work of anything else would not be free. What was just made has no
+  // reader yet.
+  if (!op->use_empty() && !op->hasOneUse() &&
+      !op->hasTrait<nn::Elementwise>() && !isView(op))
     return nullptr;
   // Terms are summed in the type of the sum, not in that of rounded ones, and
   // before what pads the whole.
@@ -234,7 +238,10 @@ Value GradientSlicer::spread(Value value) {
     return made;
   }
   Operation *added = input.getDefiningOp();
-  if (!added || !isSumOfTwo(added) || !ops.backward.contains(added))
+  if (!added || !ops.backward.contains(added))
+    return value;
+  // Of what another chunk has summed, there: pieces are less to send.
+  if (!isSumOfTwo(added) && !isa<nn::CutOp>(added))
     return value;
   Operation *made = builder.clone(*added);
   for (OpOperand &operand : made->getOpOperands())
