@@ -22,9 +22,13 @@ public:
   explicit StepCutter(func::FuncOp entry) : entry(entry) {}
 
   void run() {
-    for (BlockArgument argument : entry.getArguments())
+    for (BlockArgument argument : entry.getArguments()) {
       if (auto owner = nn::findOwner(argument))
         chunks[argument] = *owner;
+      if (nn::StateOp state = nn::findState(argument);
+          state && state.getRole() == nn::StateRole::counter)
+        ofCounters.insert(argument);
+    }
     for (Operation &op :
          llvm::make_early_inc_range(entry.front().without_terminator()))
       place(&op);
@@ -58,31 +62,42 @@ private:
     return getElements(value) == 1 || ofScalars.contains(value);
   }
 
+  /// How much would go to another chunk: numbers of the step (a mask of
+  /// dropout) are anybody's, and go before a scalar of the data, as that of one
+  /// sample.
+  int64_t weigh(Value value) const {
+    if (ofCounters.contains(value))
+      return 0;
+    return isOfScalars(value) ? 1 : getElements(value);
+  }
+
   void place(Operation *op) {
     std::optional<int64_t> chunk;
     int64_t largest = 0;
-    bool made = op->getNumOperands() > 0;
+    bool made = op->getNumOperands() > 0, counted = made;
     for (Value operand : op->getOperands()) {
       std::optional<int64_t> found = find(operand);
-      made &= !found || isOfScalars(operand);
       if (!found)
         continue;
-      int64_t size = isOfScalars(operand) ? 1 : getElements(operand);
+      made &= isOfScalars(operand);
+      counted &= ofCounters.contains(operand);
+      int64_t size = weigh(operand);
       if (!chunk || size > largest || (size == largest && *found < *chunk)) {
         chunk = found;
         largest = size;
       }
     }
     auto cut = dyn_cast<nn::CutOp>(op);
-    if (!chunk) {
-      // The gradient of a sum is no chunk's: whoever reads it makes it.
-      if (cut) {
-        cut.replaceAllUsesWith(cut.getInput());
-        cut.erase();
-      }
+    OpBuilder builder(op);
+    // The gradient of a sum is no chunk's: whoever reads it makes it. So is one
+    // of which dropout leaves a part.
+    if (cut && chunk != int64_t(cut.getFrom())) {
+      cut.replaceAllUsesWith(bring(cut.getInput(), cut.getTo(), builder));
+      cut.erase();
       return;
     }
-    OpBuilder builder(op);
+    if (!chunk)
+      return;
     if (!cut)
       for (OpOperand &operand : op->getOpOperands())
         operand.set(bring(operand.get(), *chunk, builder));
@@ -90,6 +105,8 @@ private:
       chunks[result] = cut ? int64_t(cut.getTo()) : *chunk;
       if (made && !cut)
         ofScalars.insert(result);
+      if (counted && !cut)
+        ofCounters.insert(result);
     }
   }
 
@@ -109,6 +126,8 @@ private:
       made = builder.clone(*op, mapping)
                  ->getResult(cast<OpResult>(value).getResultNumber());
       ofScalars.insert(made);
+      if (ofCounters.contains(value))
+        ofCounters.insert(made);
     } else {
       made = nn::CutOp::create(builder, value.getLoc(), value, *from, to);
     }
@@ -120,6 +139,7 @@ private:
   func::FuncOp entry;
   llvm::DenseMap<Value, int64_t> chunks;
   llvm::DenseSet<Value> ofScalars;
+  llvm::DenseSet<Value> ofCounters; ///< of these alone, with what no chunk has
   llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;
 };
 

@@ -64,10 +64,11 @@ def CutStepPass : Pass<"nn-cut-step", "::mlir::ModuleOp"> {
     skipped are read by chunks that do not make them. An op that reads values of
     several chunks belongs to the one of its largest operand, of scalars to the
     lowest; the others are cut. What is made of scalars alone (a broadcast, a
-    mask of dropout) is made again behind the cut of those.
+    mask of dropout) is made again behind the cut of those, and what is made of the
+    number of the step alone goes to where a scalar of the data is.
 
-    A cut of what is made of inputs and constants alone (the gradient of a sum)
-    goes: each chunk makes it for itself.
+    A cut of what is made of inputs and constants alone (the gradient of a sum, or
+    what dropout leaves of it) goes: each chunk makes it for itself.
 
     The numbers by which a step reports (`loss`, `grad_norm`, `lr`) are taken to
     chunk 0.
