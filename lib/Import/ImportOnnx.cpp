@@ -8,6 +8,7 @@
 #include "Tensors.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/NN.h"
+#include "lib/Onnx/DoubtGroups.h"
 #include "lib/Onnx/Payload.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -192,15 +193,6 @@ static std::string quoted(ArrayRef<std::string> names) {
   return text;
 }
 
-/// The first of them, and how many others there are.
-static std::string few(ArrayRef<std::string> names) {
-  constexpr size_t most = 3;
-  std::string text = quoted(names.take_front(most));
-  if (names.size() > most)
-    text += " and " + std::to_string(names.size() - most) + " others";
-  return text;
-}
-
 LogicalResult ModelImporter::declareStates(ModuleOp module) {
   builder.setInsertionPointToEnd(module.getBody());
   llvm::SmallDenseSet<unsigned> used;
@@ -222,44 +214,39 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
   return success();
 }
 
-/// One error for each place where the file does not tell what the user wrote.
+/// One error for each way in which the file does not tell what the user wrote.
 LogicalResult ModelImporter::reportDoubts() {
-  constexpr unsigned most = 8;
-  unsigned errors = 0;
-  for (const onnxio::Doubt &doubt : table.doubts) {
+  bool isRefused = false;
+  for (const onnxio::DoubtGroup &group : onnxio::groupDoubts(table.doubts)) {
+    const onnxio::Doubt &doubt = *group.first;
     bool isFolded = doubt.kind == onnxio::Doubt::Folded;
     Location loc = doubt.node ? file.location(*doubt.node) : file.location();
     if (doubt.kind == onnxio::Doubt::Possible) {
-      emitWarning(loc) << doubt.message << ": " << table.exportRemedy
+      emitWarning(loc) << group.message() << ": " << table.exportRemedy
                        << " to be sure";
       continue;
     }
     if (isFolded && options.allowFolded) {
       // What has names is told with them once all is imported.
-      if (doubt.parameters.empty())
-        emitWarning(loc) << doubt.message
+      if (group.parameters.empty())
+        emitWarning(loc) << group.message()
                          << "; it is held constant: " << table.exportRemedy
                          << " to train it";
       continue;
     }
-    if (errors++ >= most)
-      continue;
-    InFlightDiagnostic error = emitError(loc) << doubt.message;
-    if (!isFolded && !doubt.parameters.empty())
-      error << ", and gradients of " << few(doubt.parameters)
+    isRefused = true;
+    InFlightDiagnostic error = emitError(loc) << group.message();
+    if (!isFolded && !group.parameters.empty())
+      error << ", and gradients of " << onnxio::quoteFew(group.parameters)
             << " depend on it";
     error << "; "
           << (doubt.remedy.empty() ? table.exportRemedy
                                    : StringRef(doubt.remedy));
-    if (isFolded && !doubt.parameters.empty())
-      error << ", or hold " << quoted(doubt.parameters)
+    if (isFolded && !group.parameters.empty())
+      error << ", or hold " << onnxio::quoteFew(group.parameters)
             << " constant with --allow-folded";
   }
-  if (errors > most)
-    emitError(file.location()) << errors - most
-                               << " more places do not tell what the user "
-                                  "wrote: see --report=parameters";
-  return success(errors == 0);
+  return failure(isRefused);
 }
 
 /// Refuses to guess what is a parameter, and to train something else than the
@@ -274,7 +261,7 @@ LogicalResult ModelImporter::checkTrainable() {
               "say --trainable=PATTERN or --frozen=PATTERN";
   if (options.forTraining && !table.besideAdapters.empty())
     return emitError(file.location())
-           << "parameters " << few(table.besideAdapters)
+           << "parameters " << onnxio::quoteFew(table.besideAdapters)
            << " stand beside low-rank adapters (of '" << table.adaptedModule
            << "'), and whether they are trained no file of torch.onnx.export "
               "tells: say --frozen='*' --trainable='*lora_*' to train the "

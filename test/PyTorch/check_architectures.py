@@ -173,7 +173,9 @@ def run(*command):
     result = subprocess.run([str(c) for c in command], text=True, capture_output=True)
     if result.returncode:
         lines = result.stderr.strip().splitlines()
-        raise Refused(next((line for line in lines if "error: " in line), lines[-1]))
+        errors = [line for line in lines if "error: " in line]
+        more = f" (and {len(errors) - 1} more errors)" if len(errors) > 1 else ""
+        raise Refused((errors or lines[-1:])[0] + more)
     return result.stdout
 
 
@@ -321,7 +323,8 @@ def check(architecture, way, tools, work):
             model, trained, safetensors.torch.load_file(saved), held))
         if way == "acc-export":
             check_loaded(model, trained, saved)
-    return loss_error, parameter_error, held
+    said = f"; refused, and with {len(held)} parameters held as said" if held else ""
+    return loss_error, parameter_error, said
 
 
 def check_head(name, way, tools, work):
@@ -357,7 +360,7 @@ def check_head(name, way, tools, work):
             loss_error = max(loss_error, abs(json.loads(line)["loss"] - expected) / expected)
         parameter_error = max(parameter_error, compare(
             model, trained, safetensors.torch.load_file(saved), ()))
-    return loss_error, parameter_error, ()
+    return loss_error, parameter_error, "; by --original-weights" if originals else ""
 
 
 def main():
@@ -381,11 +384,9 @@ def main():
                     if found is None:
                         print(f"{architecture:12} {way:10} refused by name", flush=True)
                         continue
-                    loss, parameter, held = found
+                    loss, parameter, said = found
                     wrong = not (loss <= LOSS_LIMIT and parameter <= PARAMETER_LIMIT)
-                    text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
-                    if held:
-                        text += f"; refused, and with {len(held)} parameters held as said"
+                    text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves{said}"
                 except (Refused, acc_export.Refused, torch.onnx.OnnxExporterError) as problem:
                     wrong, text = True, str(problem)
             failed += wrong

@@ -2,6 +2,7 @@
 for them. The loss is made within `forward`, by the module that the head makes there
 (`CrossEntropyLoss()(…)`), so that a file has its labels as inputs and one output."""
 import copy
+import inspect
 
 import numpy as np
 import torch
@@ -34,26 +35,53 @@ FAMILIES = {
     "bloom": ("Bloom", hf.BloomConfig, dict(
         vocab_size=VOCABULARY, hidden_size=16, n_layer=2, n_head=2, pad_token_id=0)),
     "deberta_v2": ("DebertaV2", hf.DebertaV2Config, dict(ENCODER, pooler_dropout=0)),
+    "deepseek_v3": ("DeepseekV3", hf.DeepseekV3Config, dict(
+        DECODER, num_key_value_heads=2, moe_intermediate_size=12, num_experts_per_tok=2,
+        n_routed_experts=4, n_group=2, topk_group=1, q_lora_rank=8, kv_lora_rank=8,
+        qk_rope_head_dim=4, qk_nope_head_dim=4, v_head_dim=8, first_k_dense_replace=1)),
     "distilbert": ("DistilBert", hf.DistilBertConfig, dict(
         vocab_size=VOCABULARY, dim=16, n_layers=2, n_heads=2, hidden_dim=24,
         max_position_embeddings=16, dropout=0, attention_dropout=0, seq_classif_dropout=0,
         qa_dropout=0)),
     "electra": ("Electra", hf.ElectraConfig, dict(ENCODER, embedding_size=8)),
+    "falcon": ("Falcon", hf.FalconConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        num_kv_heads=1, new_decoder_architecture=True, alibi=False, pad_token_id=0)),
     "gemma": ("Gemma", hf.GemmaConfig, dict(DECODER, head_dim=8)),
+    "gemma2": ("Gemma2", hf.Gemma2Config, dict(DECODER, head_dim=8, sliding_window=4)),
+    "gemma3": ("Gemma3", hf.Gemma3TextConfig, dict(DECODER, head_dim=8, sliding_window=4)),
     "gpt2": ("GPT2", hf.GPT2Config, GPT),
+    "gpt_neo": ("GPTNeo", hf.GPTNeoConfig, dict(
+        vocab_size=VOCABULARY, hidden_size=16, num_layers=2, num_heads=2, window_size=4,
+        attention_types=[[["global", "local"], 1]], max_position_embeddings=16,
+        pad_token_id=0, resid_dropout=0, embed_dropout=0, attention_dropout=0,
+        classifier_dropout=0)),
     "gpt_neox": ("GPTNeoX", hf.GPTNeoXConfig, dict(ENCODER, pad_token_id=0)),
+    "gpt_oss": ("GptOss", hf.GptOssConfig, dict(
+        DECODER, head_dim=8, sliding_window=4, num_local_experts=4, num_experts_per_tok=2)),
+    "gptj": ("GPTJ", hf.GPTJConfig, dict(GPT, rotary_dim=4)),
     "llama": ("Llama", hf.LlamaConfig, DECODER),
     "mistral": ("Mistral", hf.MistralConfig, dict(DECODER, sliding_window=4)),
     "mixtral": ("Mixtral", hf.MixtralConfig, dict(
         DECODER, num_local_experts=4, num_experts_per_tok=2)),
+    "mobilebert": ("MobileBert", hf.MobileBertConfig, dict(
+        ENCODER, embedding_size=8, intra_bottleneck_size=16, pad_token_id=0)),
+    "modernbert": ("ModernBert", hf.ModernBertConfig, dict(
+        ENCODER, pad_token_id=0, global_attn_every_n_layers=2, local_attention=4)),
     "opt": ("OPT", hf.OPTConfig, dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
         ffn_dim=24, max_position_embeddings=16, word_embed_proj_dim=16, pad_token_id=0,
         dropout=0)),
+    "phi": ("Phi", hf.PhiConfig, DECODER),
     "phi3": ("Phi3", hf.Phi3Config, DECODER),
     "qwen2": ("Qwen2", hf.Qwen2Config, DECODER),
     "qwen3": ("Qwen3", hf.Qwen3Config, dict(DECODER, head_dim=8)),
+    "qwen3_moe": ("Qwen3Moe", hf.Qwen3MoeConfig, dict(
+        DECODER, head_dim=8, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12)),
     "roberta": ("Roberta", hf.RobertaConfig, dict(ENCODER, max_position_embeddings=24)),
+    "stablelm": ("StableLm", hf.StableLmConfig, DECODER),
+    "starcoder2": ("Starcoder2", hf.Starcoder2Config, dict(
+        DECODER, residual_dropout=0, embedding_dropout=0)),
     "t5": ("T5", hf.T5Config, dict(
         vocab_size=VOCABULARY, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2,
         dropout_rate=0, classifier_dropout=0, pad_token_id=0, eos_token_id=2,
@@ -78,14 +106,16 @@ def some_ignored(labels):
     return labels
 
 
+CLASSIFIERS = ["ForSequenceClassification", "TextForSequenceClassification"]
+
 # The end of the classes' names, what else the configuration says, the labels.
 HEADS = {
-    "one class": (["ForSequenceClassification"], dict(num_labels=CLASSES),
+    "one class": (CLASSIFIERS, dict(num_labels=CLASSES),
                   lambda: {"labels": numbers(CLASSES, BATCH)}),
-    "many classes": (["ForSequenceClassification"], dict(
+    "many classes": (CLASSIFIERS, dict(
         num_labels=CLASSES, problem_type="multi_label_classification"),
                      lambda: {"labels": numbers(2, BATCH, CLASSES).float()}),
-    "regression": (["ForSequenceClassification"], dict(
+    "regression": (CLASSIFIERS, dict(
         num_labels=1, problem_type="regression"),
                    lambda: {"labels": numbers(9, BATCH) / 4 - 1}),
     "tokens": (["ForTokenClassification"], dict(num_labels=CLASSES),
@@ -98,22 +128,43 @@ HEADS = {
                         "labels": numbers(CHOICES, BATCH)}),
     "masked": (["ForMaskedLM"], {},
                lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
+    "next sentence": (["ForNextSentencePrediction"], {},
+                      lambda: {"labels": numbers(2, BATCH)}),
+    "both": (["ForPreTraining"], {},
+             lambda: {"labels": some_ignored(words(BATCH, SEQUENCE)),
+                      "next_sentence_label": numbers(2, BATCH)}),
+    "order": (["ForPreTraining"], {},
+              lambda: {"labels": some_ignored(words(BATCH, SEQUENCE)),
+                       "sentence_order_label": numbers(2, BATCH)}),
+    "replaced": (["ForPreTraining"], {},
+                 lambda: {"labels": numbers(2, BATCH, SEQUENCE)}),
     "causal": (["ForCausalLM", "LMHeadModel"], {},
                lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
     "conditional": (["ForConditionalGeneration"], {},
                     lambda: {"labels": some_ignored(words(BATCH, SEQUENCE))}),
+    "two": (["DoubleHeadsModel"], dict(num_labels=1),
+            lambda: {"input_ids": words(BATCH, CHOICES, SEQUENCE),
+                     "mc_token_ids": numbers(SEQUENCE, BATCH, CHOICES),
+                     "labels": words(BATCH, CHOICES, SEQUENCE),
+                     "mc_labels": numbers(CHOICES, BATCH)}),
 }
 
 
 def class_of(name):
-    """The class of `transformers` with that head, or None."""
+    """The class of `transformers` with that head, or None: of the family's configuration (some
+    have another for images as well), with the head's labels among its arguments."""
     family, head = name.split(":")
-    prefix = FAMILIES[family][0]
-    # BART's decoder alone is another model.
-    if (family, head) == ("bart", "causal"):
+    prefix, config, _ = FAMILIES[family]
+    kinds = (getattr(hf, prefix + end, None) for end in HEADS[head][0])
+    kind = next((kind for kind in kinds if kind and kind.config_class is config), None)
+    if kind is None:
         return None
-    return next((getattr(hf, prefix + end) for end in HEADS[head][0] if hasattr(hf, prefix + end)),
-                None)
+    takes = inspect.signature(kind.forward).parameters
+    if not all(label in takes for label in HEADS[head][2]()):
+        return None
+    # A loss that asks for more than this head's labels is another head's.
+    both = "next_sentence_label" in takes or "sentence_order_label" in takes
+    return None if head == "replaced" and both else kind
 
 
 def names():
