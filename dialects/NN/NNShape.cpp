@@ -126,8 +126,13 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *context,
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
+  // Of one element no step is taken.
   bool whole = getInput().getType() == getType() &&
-               llvm::all_of(getSteps(), [](int64_t s) { return s == 1; });
+               llvm::all_of(llvm::zip_equal(getSizes(), getSteps()),
+                            [](std::tuple<int64_t, int64_t> dim) {
+                              auto [size, step] = dim;
+                              return size == 1 || step == 1;
+                            });
   return whole ? OpFoldResult(getInput()) : OpFoldResult();
 }
 

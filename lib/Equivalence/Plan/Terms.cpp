@@ -151,6 +151,8 @@ std::optional<TermId> Terms::selectInDigits(TermId id, const IndexMap &at) {
   if (!term.parts.empty()) {
     if (std::optional<TermId> selected = selectJoined(id, at))
       return selected;
+    if (std::optional<TermId> selected = selectByRows(id, at))
+      return selected;
   } else if (std::optional<IndexMap> map = compose(term.map, at)) {
     // Of an order that no digits say they may say a part.
     const Computation &of = this->at(term.value);
@@ -311,6 +313,49 @@ std::optional<TermId> Terms::selectJoined(TermId id, const IndexMap &at) {
   }
   if (next != across.size)
     return std::nullopt;
+  return join(rows, parts);
+}
+
+/// The digit that counts farthest begins within a row, or ends there: what is
+/// left of the first one, the whole ones, and what is left of the last one.
+std::optional<TermId> Terms::selectByRows(TermId id, const IndexMap &at) {
+  const Term &from = get(id);
+  int64_t period = from.count / from.rows;
+  if (!at.coordinates.empty() || at.offset < 0)
+    return std::nullopt;
+  size_t crossing = at.steps.size();
+  int64_t rows = 1, minor = 1, most = 0;
+  for (auto [number, step] : llvm::enumerate(at.steps))
+    if (step.stride % period != 0 && step.stride > most) {
+      crossing = number;
+      most = step.stride;
+    }
+  if (crossing == at.steps.size() || period % most != 0)
+    return std::nullopt;
+  for (auto [number, step] : llvm::enumerate(at.steps))
+    if (number != crossing)
+      (number < crossing ? rows : minor) *= step.size;
+  int64_t size = at.steps[crossing].size, columns = period / most,
+          before = at.offset % period / most;
+  int64_t first = std::min(before == 0 ? 0 : columns - before, size);
+  int64_t last = (size - first) % columns;
+  SmallVector<Term::Part> parts;
+  int64_t begin = 0;
+  for (int64_t count : {first, size - first - last, last}) {
+    if (count == size)
+      return std::nullopt; // there is nothing to divide
+    if (count == 0)
+      continue;
+    IndexMap piece = at;
+    piece.offset += begin * most;
+    piece.steps[crossing].size = count;
+    piece.normalize();
+    std::optional<TermId> selected = selectInDigits(id, piece);
+    if (!selected)
+      return std::nullopt;
+    parts.push_back({count * minor, *selected});
+    begin += count;
+  }
   return join(rows, parts);
 }
 

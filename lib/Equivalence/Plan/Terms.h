@@ -150,6 +150,7 @@ public:
 private:
   std::optional<TermId> selectInDigits(TermId term, const IndexMap &at);
   std::optional<TermId> selectJoined(TermId term, const IndexMap &at);
+  std::optional<TermId> selectByRows(TermId term, const IndexMap &at);
   std::optional<TermId> selectByRank(TermId term, const IndexMap &at);
   std::optional<int64_t> findStride(llvm::ArrayRef<TermId> choices) const;
   /// An axis of the mesh, and how many ranks are along it.

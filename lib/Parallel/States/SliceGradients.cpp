@@ -53,8 +53,7 @@ static dist::ReshardOp getSum(Value value) {
 /// for no more work than that. Of a cut it would be more: of a sum, one message
 /// goes to the other chunk, of terms one for each, in each micro-batch.
 static bool isLinear(Operation *op) {
-  if (isa<nn::CutOp>(op) ||
-      (op->getNumOperands() != 1 && !isa<nn::PadOp>(op)))
+  if (isa<nn::CutOp>(op) || (op->getNumOperands() != 1 && !isa<nn::PadOp>(op)))
     return false;
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   return shardable && op->getNumResults() == 1 &&
@@ -172,8 +171,8 @@ Value GradientSlicer::sliceOp(Operation *op, dist::ShardingAttr target) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
   if (!shardable || op->getNumResults() != 1)
     return nullptr;
-  // Twice the work of anything else would not be free. What was just made has no
-  // reader yet.
+  // Twice the work of anything else would not be free. What was just made has
+  // no reader yet.
   if (!op->use_empty() && !op->hasOneUse() &&
       !op->hasTrait<nn::Elementwise>() && !isView(op))
     return nullptr;

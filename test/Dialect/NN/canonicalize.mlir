@@ -149,6 +149,15 @@ func.func @slices(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// Every n-th of one element is that one.
+// CHECK-LABEL: @slice_of_one(
+// CHECK-SAME: %[[X:.*]]: tensor<1x4xf32>
+// CHECK-NEXT: return %[[X]]
+func.func @slice_of_one(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %0 = nn.slice %x starts [0, 0] sizes [1, 4] steps [2, 1] : (tensor<1x4xf32>) -> tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+
 // CHECK-LABEL: @concat(
 // CHECK-SAME: %[[X:.*]]: tensor<4xf32>
 // CHECK-NEXT: return %[[X]]

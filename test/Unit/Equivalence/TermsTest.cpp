@@ -220,6 +220,40 @@ TEST_F(TermsTest, LooksAtRanksOneByOneWherePartsLieDifferentlyToEach) {
   EXPECT_TRUE(terms.get(terms.select(joined, turns)).isOfValue());
 }
 
+TEST_F(TermsTest, CutsWhatStraddlesTwoRanks) {
+  // Pairs of rows, each of another value, of which four ranks have three rows
+  // each: cut out of all heads' rows, and out of their bytes.
+  TermId pairs = terms.join(
+      6, {{4, terms.whole(makeValue(24))}, {4, terms.whole(makeValue(24))}});
+  IndexMap heads = IndexMap::strided(0, {2, 12, 2}, {2, 4, 1}),
+           rows = IndexMap::strided(0, {2, 3, 2}, {24, 2, 1}),
+           bytes = IndexMap::strided(0, {2, 3, 2}, {2, 4, 1}),
+           others = IndexMap::strided(36, {2, 3, 2}, {2, 4, 1});
+  rows.add({dp, 4, 6});
+  bytes.add({dp, 4, 12});
+  others.add({dp, 4, -12});
+  TermId own = terms.select(terms.select(pairs, heads), rows);
+  EXPECT_EQ(own, terms.select(pairs, bytes));
+  EXPECT_NE(own, terms.select(pairs, others));
+  ranks[tp] = 0;
+  for (ranks[dp] = 0; ranks[dp] < 4; ++ranks[dp])
+    for (int64_t index = 0; index < 12; ++index)
+      EXPECT_EQ(get(own, index), get(pairs, apply(bytes, index)));
+  // Rows of one rank, from the second of a pair to the first of another, in
+  // whichever order they were cut.
+  IndexMap middle = IndexMap::strided(4, {2, 6, 2}, {2, 4, 1}),
+           left = IndexMap::strided(2, {2, 6, 2}, {24, 2, 1});
+  TermId six = terms.select(pairs, middle);
+  EXPECT_EQ(six, terms.select(terms.select(pairs, heads), left));
+  for (int64_t index = 0; index < 24; ++index)
+    EXPECT_EQ(get(six, index), get(pairs, apply(middle, index)));
+  EXPECT_EQ(terms.get(six).parts.size(), 3u);
+  // No number of rows that pairs are made of.
+  EXPECT_TRUE(
+      terms.get(terms.select(pairs, IndexMap::strided(0, {6, 2}, {7, 3})))
+          .isOfValue());
+}
+
 TEST_F(TermsTest, NamesPiecesAlongTwoAxesAlikeWhicheverWasCutFirst) {
   // Quarters that lie in another order.
   TermId rows = terms.whole(makeValue(8));
