@@ -586,7 +586,8 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     end. What comes first stays: closed constraints before wishes (constraints whose
     lists are all open), what an op keeps apart before what it adds up. Where values
     disagree on a factor, one that a constraint stands on wins, then what is no
-    wish, then the larger tensor. Constants beside other operands have no say: each
+    wish, then the larger tensor. Constants beside other operands have no say, nor
+    has what is made of constants and places element by element (a causal mask): each
     reader makes its own.
 
     `print-origins` remarks on every value how it is sharded, and through which
@@ -605,8 +606,8 @@ def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
     makes the results partial. Partial sums pass through ops that are linear in
     them, and are reduced in front of all others and of returns; several that an op
     adds up are added before. What has been moved already is not moved again as a
-    view of itself. Constraints
-    become reshards or nothing. Types of `nn.state`s follow those of the
+    view of itself. What is made of constants and places alone is made again as it is
+    wanted. Constraints become reshards or nothing. Types of `nn.state`s follow those of the
     arguments.
 
     Refuses ops without a sharding rule and functions of several blocks; with

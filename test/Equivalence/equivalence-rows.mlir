@@ -14,7 +14,7 @@
 // CHECK: error: {{.*(does not follow from the logical program|found something else)}}
 
 // Positions that are left in the order of the step.
-// REDEFINE: %{edit} = s/nn.transpose \(.*\) .1, 0, 2. : (tensor<2x4x2xf64>)/nn.reshape \1 : (tensor<2x4x2xf64>)/
+// REDEFINE: %{edit} = s/nn.transpose \(.*\) .1, 0, 2. : (tensor<2x2x2xf64>)/nn.reshape \1 : (tensor<2x2x2xf64>)/
 // RUN: %{refused}
 // The other half, or halves exchanged.
 // REDEFINE: %{edit} = s/starts .0, 1, 0./starts [0, 0, 0]/

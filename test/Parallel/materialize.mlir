@@ -87,6 +87,89 @@ func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32
 }
 
 // -----
+// Places that two readers share are those of the batch to one and of sequences
+// to the other: who wants what is made of them in another way makes its own, and
+// no rank asks another for it.
+dist.mesh @mesh ["dp" = 2]
+// CHECK-LABEL: @places(
+// CHECK-NOT: dist.reshard
+// CHECK: %[[L:.*]] = nn.compare ge %{{.*}} : tensor<8x8xi64, #dp-all>
+// CHECK: nn.select %[[L]], %arg0
+// CHECK: %[[B:.*]] = nn.broadcast %[[C:[^ ]*]] : (tensor<8x8xi1, #all-all>) -> tensor<8x1x8x8xi1, #dp-all-all-all>
+// CHECK-NEXT: nn.select %[[B]], %arg1
+// CHECK-NEXT: return
+func.func @places(%x: tensor<8x8xf32>, %scores: tensor<8x1x8x8xf32>) -> (tensor<8x8xf32>, tensor<8x1x8x8xf32>) {
+  %0 = dist.constraint %x to <@mesh, [{dp}, {}]> : tensor<8x8xf32>
+  %1 = dist.constraint %scores to <@mesh, [{dp}, {}, {}, {}]> : tensor<8x1x8x8xf32>
+  %rows = nn.iota {dim = 0} : tensor<8x8xi64>
+  %columns = nn.iota {dim = 1} : tensor<8x8xi64>
+  %three = nn.constant dense<3> : tensor<8x8xi64>
+  %zero = nn.constant dense<0.0> : tensor<8x8xf32>
+  %zeros = nn.constant dense<0.0> : tensor<8x1x8x8xf32>
+  %late = nn.compare ge %columns, %three : tensor<8x8xi64>
+  %2 = nn.select %late, %0, %zero : tensor<8x8xf32>
+  %causal = nn.compare ge %rows, %columns : tensor<8x8xi64>
+  %mask = nn.broadcast %causal : (tensor<8x8xi1>) -> tensor<8x1x8x8xi1>
+  %3 = nn.select %mask, %1, %zeros : tensor<8x1x8x8xf32>
+  return %2, %3 : tensor<8x8xf32>, tensor<8x1x8x8xf32>
+}
+
+// Of what comes from an input each rank has its part.
+// CHECK-LABEL: @others(
+// CHECK: %[[K:.*]] = nn.compare ge %arg0
+// CHECK: dist.reshard %[[K]] {{.*}}tensor<8x8xi1, #dp-all> -> tensor<8x8xi1, #all-all>
+func.func @others(%x: tensor<8x8xi64>, %scores: tensor<8x1x8x8xf32>) -> tensor<8x1x8x8xf32> {
+  %0 = dist.constraint %x to <@mesh, [{dp}, {}]> : tensor<8x8xi64>
+  %1 = dist.constraint %scores to <@mesh, [{dp}, {}, {}, {}]> : tensor<8x1x8x8xf32>
+  %columns = nn.iota {dim = 1} : tensor<8x8xi64>
+  %zeros = nn.constant dense<0.0> : tensor<8x1x8x8xf32>
+  %kept = nn.compare ge %0, %columns : tensor<8x8xi64>
+  %mask = nn.broadcast %kept : (tensor<8x8xi1>) -> tensor<8x1x8x8xi1>
+  %2 = nn.select %mask, %1, %zeros : tensor<8x1x8x8xf32>
+  return %2 : tensor<8x1x8x8xf32>
+}
+
+// Of a number that is still a sum of terms nobody makes his own.
+// CHECK-LABEL: @spread(
+// CHECK: %[[P:.*]] = nn.reduce sum %arg0 {{.*}} -> tensor<f32, #scalar-sum_over_dp>
+// CHECK-NEXT: %[[B:.*]] = nn.broadcast %[[P]] {{.*}} -> tensor<4xf32, #all-sum_over_dp>
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[B]] {{.*}} -> tensor<4xf32, #all>
+// CHECK-NEXT: nn.exp %[[S]]
+func.func @spread(%x: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = dist.constraint %x to <@mesh, [{dp}]> : tensor<8xf32>
+  %sum = nn.reduce sum %0 dims [0] : (tensor<8xf32>) -> tensor<f32>
+  %each = nn.broadcast %sum : (tensor<f32>) -> tensor<4xf32>
+  %1 = nn.exp %each : tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// So are views of such: the gradient of a mean, of rows that are counted place by
+// place. Where a view cannot be split as its reader wants, that takes a part of it.
+// CHECK-LABEL: @views(
+// CHECK: %[[T:.*]] = nn.transpose %{{.*}} [1, 0] : (tensor<8x4xf32, #all-all>) -> tensor<4x8xf32, #all-all>
+// CHECK: %[[R:.*]] = nn.reshape %[[T]] {{.*}} -> tensor<32xf32, #all>
+// CHECK-NEXT: nn.mul %arg1, %[[R]]
+// CHECK: %[[V:.*]] = nn.reshape %{{.*}}tensor<32xi64, #all>) -> tensor<8x4xi64, #all-all>
+// CHECK-NEXT: dist.reshard %[[V]] {{.*}} -> tensor<8x4xi64, #all-dp>
+// CHECK-NOT: dist.reshard
+func.func @views(%x: tensor<8x4xf32>, %w: tensor<32xf32>, %y: tensor<8x4xi64>) -> (tensor<8x4xf32>, tensor<32xf32>, tensor<8x4xi64>) {
+  %0 = dist.constraint %x to <@mesh, [{dp}, {}]> : tensor<8x4xf32>
+  %1 = dist.constraint %w to <@mesh, [{}]> : tensor<32xf32>
+  %2 = dist.constraint %y to <@mesh, [{}, {dp}]> : tensor<8x4xi64>
+  %half = nn.constant dense<0.5> : tensor<f32>
+  %g = nn.broadcast %half : (tensor<f32>) -> tensor<8x4xf32>
+  %e = nn.exp %g : tensor<8x4xf32>
+  %3 = nn.mul %0, %e : tensor<8x4xf32>
+  %t = nn.transpose %e [1, 0] : (tensor<8x4xf32>) -> tensor<4x8xf32>
+  %r = nn.reshape %t : (tensor<4x8xf32>) -> tensor<32xf32>
+  %4 = nn.mul %1, %r : tensor<32xf32>
+  %places = nn.iota {dim = 0} : tensor<32xi64>
+  %v = nn.reshape %places : (tensor<32xi64>) -> tensor<8x4xi64>
+  %5 = nn.add %2, %v : tensor<8x4xi64>
+  return %3, %4, %5 : tensor<8x4xf32>, tensor<32xf32>, tensor<8x4xi64>
+}
+
+// -----
 // What is chosen from partial sums and zeros is partial: zeros are so on every
 // rank. From anything else it is not.
 dist.mesh @m ["dp" = 2]

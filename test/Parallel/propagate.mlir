@@ -94,3 +94,27 @@ func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32
   %4 = nn.exp %1 : tensor<4x8xf32>
   return %2, %3, %4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+dist.mesh @mesh ["dp" = 2]
+// Places have no say, nor has a mask that is made of them: that the batch splits
+// some says nothing of the scores that others are held beside.
+// expected-remark @below {{argument 0: [{dp}, {}]}}
+// expected-remark @below {{argument 1: [{}, {}, {}]}}
+func.func @places(%x: tensor<8x8xi64>, %scores: tensor<3x8x8xf32>) -> (tensor<8x8xi64>, tensor<3x8x8xf32>) {
+  // expected-remark @below {{[{dp}, {}]; 'dp' through dist.constraint}}
+  %0 = dist.constraint %x to <@mesh, [{dp}, {?}]> : tensor<8x8xi64>
+  // expected-remark @below {{[{dp}, {}]}}
+  %rows = nn.iota {dim = 0} : tensor<8x8xi64>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.add}}
+  %columns = nn.iota {dim = 1} : tensor<8x8xi64>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.add}}
+  %1 = nn.add %0, %columns : tensor<8x8xi64>
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.compare}}
+  %causal = nn.compare ge %rows, %columns : tensor<8x8xi64>
+  // expected-remark @below {{[{}, {dp}, {}]; 'dp' through nn.broadcast}}
+  %mask = nn.broadcast %causal : (tensor<8x8xi1>) -> tensor<3x8x8xi1>
+  // expected-remark @below {{[{}, {}, {}]}}
+  %2 = nn.select %mask, %scores, %scores : tensor<3x8x8xf32>
+  return %1, %2 : tensor<8x8xi64>, tensor<3x8x8xf32>
+}

@@ -37,6 +37,39 @@ AxisList parallel::joinFactors(const ShardingRule::Dim &dim,
   return axes;
 }
 
+std::optional<SmallVector<AxisLists>>
+parallel::findOperandAxes(dist::MeshOp mesh, const ShardingRule &rule,
+                          ArrayRef<AxisList> result) {
+  SmallVector<AxisList> factorAxes(rule.factors.size());
+  // How many axes of a tensor's dimensions its factors have a place for.
+  auto spread = [&](const ShardingRule::Tensor &dims, ArrayRef<AxisList> axes,
+                    MutableArrayRef<AxisList> factors) {
+    return llvm::all_of(llvm::zip(dims, axes), [&](auto each) {
+      auto &[dim, own] = each;
+      return splitOverFactors(mesh, rule, dim, own,
+                              [&](unsigned factor, StringAttr axis) {
+                                factors[factor].push_back(axis);
+                              }) == own.size();
+    });
+  };
+  if (!spread(rule.results[0], result, factorAxes))
+    return std::nullopt;
+  SmallVector<AxisLists> operands;
+  for (const ShardingRule::Tensor &dims : rule.operands) {
+    AxisLists &axes = operands.emplace_back();
+    for (const ShardingRule::Dim &dim : dims)
+      axes.push_back(joinFactors(dim, factorAxes));
+    // Of several factors the minor ones are cut last.
+    SmallVector<AxisList> again(rule.factors.size());
+    if (!spread(dims, axes, again))
+      return std::nullopt;
+    for (auto [own, all] : llvm::zip(again, factorAxes))
+      if (!own.empty() && own != all)
+        return std::nullopt;
+  }
+  return operands;
+}
+
 /// What the axes of a factor are to be: of one tensor, or of several.
 namespace {
 struct Claim {
@@ -179,11 +212,32 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
   return chosen;
 }
 
+/// Masks and angles of positions are made by a dozen; it is asked of each
+/// operand of long chains.
+static constexpr size_t kMostMakers = 64;
+
+llvm::SetVector<Operation *> parallel::findMakers(Value value) {
+  llvm::SetVector<Operation *> makers;
+  SmallVector<Value> values{value};
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (!op || makers.size() == kMostMakers)
+      return {};
+    if (!makers.insert(op) || op->getNumOperands() == 0)
+      continue;
+    auto spread = dyn_cast<nn::BroadcastOp>(op);
+    if (spread && spread.getInput().getType().getRank() == 0)
+      continue;
+    if (!spread && !op->hasTrait<nn::Elementwise>() &&
+        !isa<nn::ReshapeOp, nn::TransposeOp>(op))
+      return {};
+    llvm::append_range(values, op->getOperands());
+  }
+  return makers;
+}
+
 bool parallel::isMadeOfNothing(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op))
-    return spread.getInput().getType().getRank() == 0;
-  return op && op->getNumOperands() == 0;
+  return !findMakers(value).empty();
 }
 
 bool parallel::isSilent(Operation *op, Value operand) {

@@ -6,6 +6,7 @@
 
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace accel::parallel {
 
@@ -37,6 +38,13 @@ splitOverFactors(dist::MeshOp mesh, const ShardingRule &rule,
 AxisList joinFactors(const ShardingRule::Dim &dim,
                      llvm::ArrayRef<AxisList> factorAxes);
 
+/// The axes of the operands' dimensions with which a view, or an op that works
+/// element by element, has this result; none if its operands cannot be split
+/// so.
+std::optional<llvm::SmallVector<AxisLists>>
+findOperandAxes(dist::MeshOp mesh, const ShardingRule &rule,
+                llvm::ArrayRef<AxisList> result);
+
 /// Axes for every factor of an op, given the axes of its operands and results
 /// (in this order). Every axis goes to one factor; conflicts go to fixed
 /// tensors, from wishes to what is none, then to the larger. The choice is one
@@ -46,9 +54,13 @@ AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
                            const ShardingRule &rule,
                            llvm::ArrayRef<TensorAxes> tensors);
 
-/// Whether a value is made of nothing, or of a number that is the same
-/// everywhere: constants, and what equal elements are broadcast to. It is made
-/// where it is wanted, by ops of its own where it is wanted in several ways.
+/// The ops that make a value of nothing, or of numbers that are the same
+/// everywhere, its own first: constants, what equal elements are broadcast to,
+/// and what is made of such element by element. Empty if it is made of anything
+/// else, or by very many. It is made where it is wanted, by ops of its own
+/// where it is wanted in several ways: places that a mask is made of are those
+/// of sequences to one reader, and those of the batch to another.
+llvm::SetVector<mlir::Operation *> findMakers(mlir::Value value);
 bool isMadeOfNothing(mlir::Value value);
 
 /// Whether where an operand is has no say in where the op works: a constant

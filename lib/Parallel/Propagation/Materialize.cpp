@@ -16,6 +16,16 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_MATERIALIZEPASS
 #include "lib/Parallel/Passes.h.inc"
 
+/// Whether a value is made of nothing, and of no number that is still a sum.
+static bool canRemake(Value value) {
+  llvm::SetVector<Operation *> makers = findMakers(value);
+  return !makers.empty() && llvm::none_of(makers, [](Operation *op) {
+    return llvm::any_of(op->getOperandTypes(), [](Type type) {
+      return dist::ShardingAttr::of(type).isPartial();
+    });
+  });
+}
+
 namespace {
 /// One function.
 class Materializer {
@@ -43,22 +53,22 @@ private:
     if (source == target)
       return value;
     Value known = findMoved(value, target, user);
-    if (!known && isMadeOfNothing(value) &&
-        llvm::all_of(value.getDefiningOp()->getOperandTypes(), isWhole)) {
-      OpBuilder builder(value.getDefiningOp());
-      known = builder.clone(*value.getDefiningOp())->getResult(0);
-      known.setType(withSharding(value.getType(), target));
-    } else if (!known) {
-      OpBuilder builder(user);
-      known =
-          dist::ReshardOp::create(builder, user->getLoc(),
-                                  withSharding(value.getType(), target), value);
-      known.getDefiningOp()->setAttr(dist::kInsertedByAttr,
-                                     builder.getStringAttr("dist-materialize"));
-    }
+    if (!known && canRemake(value))
+      return remake(value, target);
+    if (!known)
+      known = createReshard(value, target, user);
     resharded[{value, target}] = known;
     return known;
   }
+  Value createReshard(Value value, dist::ShardingAttr target, Operation *user) {
+    OpBuilder builder(user);
+    auto op = dist::ReshardOp::create(
+        builder, user->getLoc(), withSharding(value.getType(), target), value);
+    op->setAttr(dist::kInsertedByAttr,
+                builder.getStringAttr("dist-materialize"));
+    return op;
+  }
+  Value remake(Value value, dist::ShardingAttr target);
   Value findMoved(Value value, dist::ShardingAttr target, Operation *user);
   AxisList findTerms(BlockArgument argument);
   LogicalResult rewriteOp(ShardingRuleOpInterface op);
@@ -123,6 +133,32 @@ LogicalResult Materializer::run() {
   return success();
 }
 
+/// What is made of nothing, by ops of its own under another sharding.
+Value Materializer::remake(Value value, dist::ShardingAttr target) {
+  if (dist::ShardingAttr::of(value.getType()) == target)
+    return value;
+  if (Value known = resharded.lookup({value, target}))
+    return known;
+  Operation *op = value.getDefiningOp();
+  OpBuilder builder(op);
+  auto operands =
+      findOperandAxes(mesh, cast<ShardingRuleOpInterface>(op).getShardingRule(),
+                      getAxisLists(target));
+  Value made;
+  if (operands) {
+    IRMapping mapping;
+    for (auto [operand, dims] : llvm::zip_equal(op->getOperands(), *operands))
+      mapping.map(operand, remake(operand, getSharding(symbol, dims)));
+    made = builder.clone(*op, mapping)->getResult(0);
+    made.setType(withSharding(value.getType(), target));
+  } else { // a view that is not split so: a part of it
+    auto whole =
+        dist::ShardingAttr::getReplicated(symbol, target.getDims().size());
+    made = createReshard(remake(value, whole), target, op->getNextNode());
+  }
+  return resharded[{value, target}] = made;
+}
+
 /// The value under a sharding that it, or what it is a view of, has been given
 /// already; null if there is none.
 Value Materializer::findMoved(Value value, dist::ShardingAttr target,
@@ -132,18 +168,14 @@ Value Materializer::findMoved(Value value, dist::ShardingAttr target,
   Operation *view = value.getDefiningOp();
   if (!isa_and_nonnull<nn::ReshapeOp, nn::TransposeOp>(view))
     return {};
-  ShardingRule rule = cast<ShardingRuleOpInterface>(view).getShardingRule();
-  AxisLists factorAxes(rule.factors.size()), dims;
-  for (auto [dim, axes] : llvm::zip(rule.results[0], getAxisLists(target)))
-    if (splitOverFactors(mesh, rule, dim, axes,
-                         [&](unsigned factor, StringAttr axis) {
-                           factorAxes[factor].push_back(axis);
-                         }) != axes.size())
-      return {};
-  for (const ShardingRule::Dim &dim : rule.operands[0])
-    dims.push_back(joinFactors(dim, factorAxes));
-  auto before = getSharding(symbol, dims, target.getPartial().getNames(),
-                            target.getReduction());
+  auto operands = findOperandAxes(
+      mesh, cast<ShardingRuleOpInterface>(view).getShardingRule(),
+      getAxisLists(target));
+  if (!operands)
+    return {};
+  auto before =
+      getSharding(symbol, operands->front(), target.getPartial().getNames(),
+                  target.getReduction());
   Value operand = view->getOperand(0);
   if (dist::ShardingAttr::of(operand.getType()) == before)
     return {};
