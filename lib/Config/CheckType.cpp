@@ -2,6 +2,7 @@
 // in words that a person can act on: YAML 1.1's readings, misspelt words.
 
 #include "Schema.h"
+#include "lib/Config/Copied.h"
 #include "lib/Names/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -30,6 +31,7 @@ private:
   std::optional<std::string> matchWord(StringRef words);
   Error complain();
   std::string expectation();
+  std::string quotesWord(StringRef text, bool flag);
   /// An integer of YAML 1.1 that is none to people: 010, 1:30.
   bool isOddlyRead() const {
     StringRef digits = StringRef(node.text).ltrim("+-");
@@ -198,6 +200,23 @@ std::string TypeCheck::expectation() {
   return join(parts, " or ");
 }
 
+/// What to write for an unquoted word that YAML reads as a bool: itself in
+/// quotes, where that is legal, or the word that says no.
+std::string TypeCheck::quotesWord(StringRef text, bool flag) {
+  for (StringRef alternative : split(key.type, '|')) {
+    if (alternative == "string")
+      return ": write '" + text.str() + "' in quotes";
+    for (StringRef word : split(alternative.ltrim('~'), ',')) {
+      bool isItself = word.equals_insensitive(text);
+      if (isItself && alternative.starts_with("~"))
+        word = text; // in the user's letters
+      if (isItself || (!flag && word.equals_insensitive("no")))
+        return ": write '" + word.str() + "' in quotes";
+    }
+  }
+  return "";
+}
+
 Error TypeCheck::complain() {
   std::string found = describeValue(node, syntax);
   StringRef text = node.text;
@@ -207,7 +226,7 @@ Error TypeCheck::complain() {
     if (scalar->type == Scalar::Type::Bool && takesWords)
       found = "unquoted " + text.str() + ", which YAML 1.1 reads as the bool " +
               (scalar->flag ? "true" : "false"),
-      hint = ": write '" + text.str() + "' in quotes";
+      hint = quotesWord(text, scalar->flag);
     else if (isOddlyRead() && !takesWords)
       found = text.str() + ", which YAML 1.1 reads as the " +
               (text.contains(':') ? "base-60 " : "octal ") +
@@ -229,6 +248,13 @@ Error TypeCheck::complain() {
       scalar->number == std::floor(scalar->number) &&
       std::fabs(scalar->number) < 9e15 && key.type.contains("int"))
     hint = ": write " + std::to_string(static_cast<int64_t>(scalar->number));
+  if (isString())
+    hint += describeTypeset(text);
+  // Python's words, with the comma that a string without quotes takes along.
+  StringRef word = text.rtrim(',');
+  if (syntax == Syntax::Json && scalar && isString() &&
+      (word == "True" || word == "False" || word == "None"))
+    hint = ": JSON writes " + (word == "None" ? "null" : word.lower());
   // A misspelt word of a few.
   if (hint.empty() && isString())
     for (StringRef alternative : split(key.type, '|')) {

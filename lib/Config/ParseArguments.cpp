@@ -3,6 +3,7 @@
 // lines that end with a backslash or not; `#` begins a comment.
 
 #include "lib/Config/ParseArguments.h"
+#include "lib/Config/Copied.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -40,6 +41,8 @@ static Expected<std::vector<Word>> splitWords(StringRef text, StringRef name) {
       at = text.find('\n', at);
       continue;
     }
+    if (isParted(text.substr(at)))
+      return failAt(Place{name.str(), line}, kParted);
     Word word{"", line, c == '"' || c == '\''};
     while (at < text.size() && !isSpace(text[at])) {
       c = text[at++];
@@ -74,7 +77,15 @@ bool accel::config::looksLikeArguments(StringRef text) {
   return false;
 }
 
-static Document build(ArrayRef<Word> words, StringRef name) {
+static Expected<Document> build(ArrayRef<Word> words, StringRef name) {
+  // A dash of typesetting would be a value of the argument before it.
+  for (const Word &word : words)
+    if (!word.quoted && !StringRef(word.text).starts_with("--") &&
+        StringRef(word.text).ltrim('-').starts_with("\xE2\x80"))
+      if (std::string typeset = describeTypeset(word.text); !typeset.empty())
+        return failAt(Place{name.str(), word.line},
+                      "expected an argument, --name, found '" + word.text +
+                          "'" + typeset);
   Document document;
   document.syntax = Syntax::Arguments;
   document.root.kind = Node::Kind::Mapping;
@@ -106,7 +117,7 @@ static Document build(ArrayRef<Word> words, StringRef name) {
     }
     document.root.entries.emplace_back(scalar(word, key), std::move(node));
   }
-  return document;
+  return std::move(document);
 }
 
 Expected<Document> accel::config::parseArguments(StringRef text,
@@ -125,6 +136,7 @@ Expected<Document> accel::config::documentOfArguments(ArrayRef<Argument> words,
   if (!result.empty() && !isName(result.front()))
     return failAt(Place{name.str(), result.front().line},
                   "expected an argument, --name, found '" +
-                      result.front().text + "'");
+                      result.front().text + "'" +
+                      describeTypeset(result.front().text));
   return build(result, name);
 }

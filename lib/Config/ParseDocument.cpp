@@ -2,6 +2,7 @@
 // bound), reports by SourceMgr, and hands out each scalar's own bytes. JSON has
 // a reader of its own.
 
+#include "lib/Config/Copied.h"
 #include "lib/Config/ParseJson.h"
 
 #include "llvm/ADT/SmallString.h"
@@ -250,7 +251,7 @@ Expected<Document> Parser::run() {
                       ? "an empty file"
                       : "the text '" +
                             StringRef(document.root.text).take_front(40).str() +
-                            "'"));
+                            "'" + describeTypeset(document.root.text)));
   return document;
 }
 

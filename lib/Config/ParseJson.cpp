@@ -2,6 +2,7 @@
 // here but what its syntax says: whether it is a string.
 
 #include "lib/Config/ParseJson.h"
+#include "lib/Config/Copied.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -32,6 +33,8 @@ private:
   void fail(size_t where, const Twine &message);
   /// "'x'", or "the end".
   std::string found() const;
+  /// What may have taken the bracket that is missed; empty where nothing has.
+  std::string describeTaken() const;
   void beyond(size_t where, StringRef what);
   /// Passes over spaces and comments.
   void skip();
@@ -54,6 +57,8 @@ private:
   unsigned line = 1;
   bool failed = false;
   std::pair<Place, std::string> failure;
+  /// The last text without quotes that has punctuation, and its line.
+  std::pair<unsigned, StringRef> taken;
   Document document;
 };
 } // namespace
@@ -91,6 +96,18 @@ void Parser::fail(size_t where, const Twine &message) {
 std::string Parser::found() const {
   return at < text.size() ? "found '" + text.substr(at, 1).str() + "'"
                           : "found the end";
+}
+
+std::string Parser::describeTaken() const {
+  if (taken.second.empty())
+    return "";
+  if (std::string typeset = describeTypeset(taken.second); !typeset.empty())
+    return ": of '" + taken.second.take_front(80).str() + "' in line " +
+           std::to_string(taken.first) + typeset;
+  return ": what has no quotes goes on to the end of its line, so that '" +
+         taken.second.take_front(80).str() + "' of line " +
+         std::to_string(taken.first) +
+         " is one text, as DeepSpeed reads it: write it as JSON";
 }
 
 void Parser::beyond(size_t where, StringRef what) {
@@ -278,8 +295,11 @@ Node Parser::word() {
       continue;
     node.text = said.str();
     node.quoted = !isWord;
-    if (!isWord)
-      beyond(begin, "a string without quotes");
+    if (isWord)
+      return node;
+    beyond(begin, "a string without quotes");
+    if (said.find_first_of(",]}") != StringRef::npos)
+      taken = {node.place.line, said};
     return node;
   }
 }
@@ -291,7 +311,8 @@ void Parser::members(Node &into, unsigned depth, bool braced) {
   while (!failed && (braced ? peek() != '}' : at < text.size())) {
     if (at == text.size())
       return fail(at, "expected '}' at the end of the object of line " +
-                          Twine(into.place.line) + ", found the end");
+                          Twine(into.place.line) + ", found the end" +
+                          describeTaken());
     size_t begin = at;
     Node name = key();
     skip();
@@ -326,7 +347,8 @@ void Parser::items(Node &into, unsigned depth) {
   while (!failed && peek() != ']') {
     if (at == text.size())
       return fail(at, "expected ']' at the end of the list of line " +
-                          Twine(into.place.line) + ", found the end");
+                          Twine(into.place.line) + ", found the end" +
+                          describeTaken());
     into.items.push_back(value(depth));
     if (!failed)
       skipComma(']');
@@ -371,8 +393,11 @@ Expected<Document> Parser::run() {
       fail(at, "expected the end of the file, " + found());
   } else {
     document.root = start(at);
-    if (at < text.size())
-      beyond(at, "no braces around all");
+    if (at == text.size())
+      return failAt(placeOf(0),
+                    "expected a mapping of keys to values, found an "
+                    "empty file");
+    beyond(at, "no braces around all");
     members(document.root, 1, false);
   }
   if (failed)

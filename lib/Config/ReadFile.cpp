@@ -2,6 +2,7 @@
 // them along the schema.
 
 #include "lib/Config/ReadFile.h"
+#include "lib/Config/Copied.h"
 #include "lib/Config/ParseArguments.h"
 #include "lib/Config/ReadScript.h"
 #include "lib/Config/Source.h"
@@ -94,7 +95,9 @@ Error Reader::unknown(const Node &key, const Section &section,
              nearest.edit_distance_insensitive(key.text) > 2))
           return failAt(key.place, "unknown key '" + path + "': '" + key.text +
                                        "' is a key of '" + other->name + "'");
-  return failAt(key.place, "unknown key '" + path + "'" + suggest(nearest));
+  std::string typeset = describeTypeset(key.text);
+  return failAt(key.place, "unknown key '" + path + "'" +
+                               (typeset.empty() ? suggest(nearest) : typeset));
 }
 
 Error Reader::readKey(const Node &key, const Node &value,
@@ -241,9 +244,11 @@ static Expected<File::Kind> tellKind(const Document &document) {
       (!other.empty() && other.edit_distance_insensitive(key.text) <
                              nearest.edit_distance_insensitive(key.text)))
     nearest = other;
+  std::string typeset = describeTypeset(key.text);
   return failAt(key.place, "expected a config file of Accelerate or DeepSpeed: "
                            "unknown key '" +
-                               key.text + "'" + suggest(nearest));
+                               key.text + "'" +
+                               (typeset.empty() ? suggest(nearest) : typeset));
 }
 
 static const Section &rootOf(File::Kind kind) {
@@ -402,6 +407,8 @@ Error accel::config::readFiles(StringRef source, const ReadOptions &options,
   auto opened = openSource(source, Place{});
   if (!opened)
     return opened.takeError();
+  if (Error error = refuseCopied(opened->second, opened->first))
+    return error;
   bool isScript = !looksLikeArguments(opened->second) &&
                   looksLikeScript(opened->second, opened->first);
   if (isScript)

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 
 using namespace llvm;
 using namespace accel::config;
@@ -49,7 +50,36 @@ static Expected<shell::Launch> pickLaunch(shell::Ran ran, StringRef name) {
                     (why ? ", and which of them is started depends on more "
                            "than is known: " +
                                describe(*why)
-                         : std::string()));
+                         : "; one is compiled: leave out the others"));
+}
+
+/// Refuses what another library's launcher or trainer takes from elsewhere.
+static Error refuseOthers(const shell::Launch &launch, StringRef name) {
+  ArrayRef<shell::Text> words = launch.words;
+  Place place{name.str(), launch.line};
+  ArrayRef<shell::Text> front = words.take_front(launch.script);
+  auto isAccelerate = [](const shell::Text &word) {
+    return sys::path::filename(word.text) == "accelerate";
+  };
+  if (any_of(front, isAccelerate)) {
+    std::string file = shell::valueOf(front, {"--config_file"}).text;
+    return failAt(place, "accelerate launch takes the run from " +
+                             (file.empty() ? std::string("its own flags")
+                                           : "'" + file + "'") +
+                             ": give --config " +
+                             (file.empty() ? "the file that `accelerate "
+                                             "config` writes of them"
+                                           : file) +
+                             " in the place of the script");
+  }
+  std::string file =
+      shell::valueOf(words.drop_front(launch.script + 1), {"--deepspeed"}).text;
+  if (StringRef(file).ends_with(".json"))
+    return failAt(place, "a script that takes --deepspeed " + file +
+                             " is no Megatron-LM: give --config " + file +
+                             " in its place, and by --set what its other "
+                             "arguments say");
+  return Error::success();
 }
 
 Expected<Document> accel::config::readScript(StringRef text, StringRef name,
@@ -64,6 +94,8 @@ Expected<Document> accel::config::readScript(StringRef text, StringRef name,
   Expected<shell::Launch> launch = pickLaunch(std::move(*ran), name);
   if (!launch)
     return launch.takeError();
+  if (Error error = refuseOthers(*launch, name))
+    return std::move(error);
   std::vector<Argument> arguments;
   ArrayRef<shell::Text> words = launch->words;
   for (auto [i, word] : enumerate(words)) {

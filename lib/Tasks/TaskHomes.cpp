@@ -36,9 +36,25 @@ FailureOr<TaskHomes> TaskHomes::compute(func::FuncOp entry, dist::MeshOp mesh) {
   return result;
 }
 
+/// How many rows of what is gathered a view makes one of; 1 where it leaves
+/// them as they are.
+static int64_t countGroup(dist::AllGatherOp gather, nn::ReshapeOp view) {
+  ArrayRef<int64_t> from = gather.getType().getShape();
+  ArrayRef<int64_t> to = view.getType().getShape();
+  int64_t dim = gather.getDim(), rows = from[dim];
+  int64_t outer = ShapedType::getNumElements(from.take_front(dim)), before = 1;
+  for (int64_t size : to) {
+    if (before == outer && size != 1)
+      return size != 0 && rows % size == 0 ? rows / size : 1;
+    before *= size;
+  }
+  return 1;
+}
+
 /// What there is to do about an op that brings the samples of all micro-batches
 /// together, by what takes them from there.
-static StringRef getWayOut(Operation *collective) {
+static std::string getWayOut(Operation *collective) {
+  auto gather = dyn_cast<dist::AllGatherOp>(collective);
   SmallVector<Operation *> work{collective};
   while (!work.empty()) {
     Operation *op = work.pop_back_val();
@@ -52,6 +68,21 @@ static StringRef getWayOut(Operation *collective) {
         return "expected nothing to go by what is chosen in samples before, "
                "as rows do that a mask gives places in turn: let each sample "
                "have its own (torch.where, torch.gather along the sequence)";
+      if (isa<nn::ConcatOp>(user))
+        return "expected rows that are joined to follow each other in each "
+               "micro-batch: write torch.stack((a, b), 1).flatten(0, 1) in the "
+               "place of torch.cat((a, b)), and take them apart by x[0::2], "
+               "x[1::2]";
+      auto view = dyn_cast<nn::ReshapeOp>(user);
+      int64_t group =
+          view && op == collective && gather ? countGroup(gather, view) : 1;
+      if (group > 1 && llvm::none_of(view->getUsers(), [](Operation *taker) {
+            return isa<nn::SliceOp>(taker);
+          }))
+        return ("expected the rows of a micro-batch on a rank to be whole "
+                "groups: " +
+                Twine(group) + " that follow each other, or a multiple")
+            .str();
       if (TaskHomes::isFree(user))
         work.push_back(user);
     }

@@ -57,6 +57,30 @@ func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 }
 
 // -----
+// Rows that are joined behind each other.
+dist.mesh @mesh ["mb" = 2]
+nn.state @w : tensor<16xf32> = dense<1.0>
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<16xf32> {dist.layout = #dist.layout<@mesh [16]>, nn.state = @w}) -> (tensor<16xf32> {dist.layout = #dist.layout<@mesh [16]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected rows that are joined to follow each other in each micro-batch: write torch.stack((a, b), 1).flatten(0, 1) in the place of torch.cat((a, b)), and take them apart by x[0::2], x[1::2], or use one micro-batch instead of 2}}
+  %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
+  %c = nn.concat %t, %t dim 0 : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %g = nn.gradient %c of @w : tensor<16xf32>
+  return %g : tensor<16xf32>
+}
+
+// -----
+// Groups of rows that micro-batches cut.
+dist.mesh @mesh ["mb" = 4]
+nn.state @w : tensor<2x4xf32> = dense<1.0>
+func.func @step(%x: tensor<2xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<2x4xf32> {dist.layout = #dist.layout<@mesh [2, 4]>, nn.state = @w}) -> (tensor<2x4xf32> {dist.layout = #dist.layout<@mesh [2, 4]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected the rows of a micro-batch on a rank to be whole groups: 4 that follow each other, or a multiple, or use one micro-batch instead of 4}}
+  %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<2xf32>) -> tensor<8xf32>
+  %r = nn.reshape %t : (tensor<8xf32>) -> tensor<2x4xf32>
+  %g = nn.gradient %r of @w : tensor<2x4xf32>
+  return %g : tensor<2x4xf32>
+}
+
+// -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<8xf32> = dense<1.0>
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {

@@ -9,9 +9,8 @@
 using namespace llvm;
 using namespace accel::config::shell;
 
-/// The value of the first of `flags` that stands in `words`: `--flag VALUE` or
-/// `--flag=VALUE`, of which '-' and '_' are the same.
-static Text valueOf(ArrayRef<Text> words, ArrayRef<StringRef> flags) {
+Text accel::config::shell::valueOf(ArrayRef<Text> words,
+                                   ArrayRef<StringRef> flags) {
   for (auto [i, word] : enumerate(words)) {
     auto [flag, value] = StringRef(word.text).split('=');
     bool hasValue = flag.size() < word.text.size();

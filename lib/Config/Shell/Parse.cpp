@@ -1,6 +1,7 @@
 // The grammar of a shell by recursive descent, as far as commands are told
 // apart; the inside of a word is skipped with its quotes.
 
+#include "lib/Config/Copied.h"
 #include "lib/Config/Shell/Syntax.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -137,6 +138,8 @@ Word Parser::readWord() {
     if (c == '\\') {
       if (text.substr(at + 1).ltrim('\r').starts_with("\n"))
         break;
+      if (isParted(text.substr(at)))
+        fail(line, kParted);
       advance(2);
     } else if (opens) {
       size_t length = lengthOfQuoted(text.substr(at));
@@ -226,6 +229,17 @@ bool Parser::readAssignment(Command &command) {
   return true;
 }
 
+/// What to do where `<a path>` stands for something: redirections, to a shell.
+static std::string describePlaceholder(StringRef before) {
+  StringRef line = before.substr(before.rfind('\n') + 1);
+  size_t begin = line.rfind('<');
+  if (begin == StringRef::npos)
+    return "";
+  return ": '" + line.substr(begin).rtrim().take_front(80).str() +
+         "' stands for something, and a shell reads '<' and '>' as files: "
+         "write what it stands for";
+}
+
 bool Parser::readRedirection(Command &command) {
   StringRef rest = text.substr(at), digits = rest.take_while(isDigit);
   rest = rest.drop_front(digits.size());
@@ -248,7 +262,8 @@ bool Parser::readRedirection(Command &command) {
   else
     made.target = readWord();
   if (made.target.text.empty())
-    fail(begin, "expected a file after '" + made.op + "'");
+    fail(begin, "expected a file after '" + made.op + "'" +
+                    describePlaceholder(text.take_front(at)));
   if (made.op == "<<" || made.op == "<<-") {
     made.here = std::make_shared<Here>();
     std::string end;

@@ -35,6 +35,10 @@ struct Ran {
 /// What Slurm's variables are by the `#SBATCH` lines at the script's head.
 std::map<std::string, std::string> variablesOfSlurm(llvm::StringRef text);
 
+/// The value of the first of `flags` that stands in `words`: `--flag VALUE` or
+/// `--flag=VALUE`, of which '-' and '_' are the same; empty where none does.
+Text valueOf(llvm::ArrayRef<Text> words, llvm::ArrayRef<llvm::StringRef> flags);
+
 /// How many ranks a command starts.
 struct Ranks {
   Text ofMachine, machines; ///< an empty text where nothing says it
