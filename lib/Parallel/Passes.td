@@ -58,7 +58,8 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
     (a `concat` of chosen and rejected answers) are such rows, too.
 
     Where `cp` or `sp` split sequences, rows [b, s] are next put in the order of
-    ranks, (batch parts, sequence parts, rest), for the same reason.
+    ranks, (batch parts, sequence parts, rest), for the same reason. Gradients
+    come back to the program's order, which states are kept and updated in.
 
     Comes after `dist-annotate`, whose constraints on inputs say where the batch
     is. Without one that splits, nothing changes. Refuses nothing: what needs the

@@ -80,8 +80,10 @@ void BatchLeader::visit(Operation *op) {
   if (llvm::none_of(op->getOperands(),
                     [&](Value operand) { return placeOf(operand); }))
     return;
+  // A state keeps its rows in the program's order, and its update takes them
+  // so.
   OpBuilder builder(op);
-  if (!lead(op, builder))
+  if (isa<nn::GradientOp>(op) || !lead(op, builder))
     restore(op);
 }
 
