@@ -297,7 +297,9 @@ def MarkRingsPass : Pass<"dist-mark-rings", "::mlir::ModuleOp"> {
     axis, gets `dist.ring`: `dist-ring-attention` makes it turn by turn. It stays as it
     is, with a warning, where its gradients are not scattered at once, where it is
     causal and has a mask of numbers, and where its mask gets a gradient, which is made
-    of all keys. Comes after `dist-materialize`, which says what is gathered.
+    of all keys. Keys that are terms of sums over other axes are summed before they
+    are gathered, by a reshard of their own: as one the sums would be scattered along
+    the keys. Comes after `dist-materialize`, which says what is gathered.
 
     ```mlir
     %k = dist.reshard %key : [{}, {}, {cp}, {} ] -> [{}, {}, {}, {} ]

@@ -7,6 +7,11 @@
 // RUN: acc-opt %t/obstacles.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: sed 's/"cp"/"sp"/; s/{cp}/{sp}/' %t/ring.mlir > %t/no-cp.mlir
 // RUN: not acc-opt %t/no-cp.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=AXIS
+// Keys that are terms of sums over another axis are summed before they go round.
+// RUN: acc-opt %t/terms.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled | FileCheck %s --check-prefix=TERMS
+// RUN: acc-opt %t/terms.mlir --accel-run-phases="to=local set=cp.strategy=ring" -o %t/local.mlir
+// RUN: FileCheck %s --check-prefix=TURNS < %t/local.mlir
+// RUN: acc-eval %t/local.mlir --compare %t/terms.mlir --tolerance 1e-14
 
 // CHECK: dist.reshard {{.*}} #all-all-cp-all> -> {{.*}} #all-all-all-all>
 // CHECK: nn.attention %{{.*}} {causal, dist.ring, scale
@@ -19,6 +24,12 @@
 // LEFT: warning: 'cp.strategy' is 'ring', but keys and values of this attention are gathered: its first rows see no key
 // LEFT-NOT: dist.ring
 // AXIS: error: expected an axis 'cp' of several ranks on the mesh with 'cp.strategy=ring'
+// TERMS: %[[SUM:.*]] = dist.reshard %{{.*}} {dist.inserted_by = "dist-mark-rings"} : {{.*}}#all-all-cp-all-sum_over_tp> -> {{.*}}#all-all-cp-all>
+// TERMS-NEXT: %[[KEYS:.*]] = dist.reshard %[[SUM]] {{.*}}#all-all-cp-all> -> {{.*}}#all-all-all-all>
+// TERMS: nn.attention %{{[^,]*}}, %[[KEYS]], %[[KEYS]] {dist.ring, scale
+// TURNS: dist.all_reduce sum %{{.*}} over @mesh {tp}
+// TURNS-NOT: dist.all_gather
+// TURNS: dist.permute
 
 //--- ring.mlir
 module attributes {accel.phase = "train"} {
@@ -51,5 +62,18 @@ module attributes {accel.phase = "train"} {
     %e = nn.matmul %0, %2 {transpose_rhs} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> tensor<1x2x8x8xf64>
     %b, %n = nn.attention %0, %1, %1 {causal, column_offset = 1 : i64, scale = 0.5} : (tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>) -> (tensor<1x2x8x4xf64>, tensor<1x2x8xf64>)
     return %a, %b, %c, %l, %d, %e : tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8xf64>, tensor<1x2x8x4xf64>, tensor<1x2x8x8xf64>
+  }
+}
+
+//--- terms.mlir
+module attributes {accel.phase = "train"} {
+  dist.mesh @mesh ["cp" = 2, "tp" = 2]
+  func.func @main(%q: tensor<1x1x8x4xf64> {nn.input = "q"}, %x: tensor<1x1x8x6xf64> {nn.input = "x"}, %w: tensor<6x4xf64> {nn.input = "w"}) -> (tensor<1x1x8x4xf64> {nn.output = "o"}) attributes {nn.entry} {
+    %0 = dist.constraint %q to <@mesh, [{}, {}, {cp}, {}]> : tensor<1x1x8x4xf64>
+    %1 = dist.constraint %x to <@mesh, [{}, {}, {cp}, {tp}]> : tensor<1x1x8x6xf64>
+    %2 = dist.constraint %w to <@mesh, [{tp}, {}]> : tensor<6x4xf64>
+    %k = nn.matmul %1, %2 : (tensor<1x1x8x6xf64>, tensor<6x4xf64>) -> tensor<1x1x8x4xf64>
+    %o, %l = nn.attention %0, %k, %k {scale = 0.5} : (tensor<1x1x8x4xf64>, tensor<1x1x8x4xf64>, tensor<1x1x8x4xf64>) -> (tensor<1x1x8x4xf64>, tensor<1x1x8xf64>)
+    return %o : tensor<1x1x8x4xf64>
   }
 }

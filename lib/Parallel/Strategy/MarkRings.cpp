@@ -36,6 +36,29 @@ static StringAttr findAxis(Value keys) {
                 : StringAttr();
 }
 
+/// Adds up first what is gathered as terms of sums over other axes: planned as
+/// one, the sums would be scattered along the keys, and these gathered over all
+/// the axes at once.
+static void sumFirst(Value keys) {
+  auto gather = keys.getDefiningOp<dist::ReshardOp>();
+  auto from = dist::ShardingAttr::of(gather.getInput().getType()),
+       to = dist::ShardingAttr::of(gather.getType());
+  if (from.getPartial() == to.getPartial())
+    return;
+  OpBuilder builder(gather);
+  auto type = cast<RankedTensorType>(gather.getInput().getType());
+  auto sum = dist::ReshardOp::create(
+      builder, gather.getLoc(),
+      RankedTensorType::get(
+          type.getShape(), type.getElementType(),
+          dist::ShardingAttr::get(builder.getContext(), from.getMesh(),
+                                  from.getDims(), to.getPartial(),
+                                  to.getReduction())),
+      gather.getInput());
+  sum->setAttr(dist::kInsertedByAttr, builder.getStringAttr("dist-mark-rings"));
+  gather.getInputMutable().assign(sum);
+}
+
 /// Whether something else than attention reads keys or values of all ranks:
 /// what a mask's gradient is made of.
 static bool isReadOtherwise(Value keys) {
@@ -155,12 +178,18 @@ struct MarkRingsPass : impl::MarkRingsPassBase<MarkRingsPass> {
     });
     joinLevels(obstacles);
     for (auto [op, obstacle] : obstacles)
-      if (obstacle.empty())
+      if (obstacle.empty()) {
         op->setAttr(dist::kRingAttr, UnitAttr::get(op->getContext()));
-      else
+        llvm::TypeSwitch<Operation *>(op)
+            .Case<nn::AttentionOp, nn::AttentionGradOp>([](auto attention) {
+              sumFirst(attention.getKey());
+              sumFirst(attention.getValue());
+            });
+      } else {
         op->emitWarning() << "'cp.strategy' is 'ring', but keys and values of "
                              "this attention are gathered: "
                           << obstacle;
+      }
   }
 };
 } // namespace
