@@ -5,7 +5,7 @@ module attributes {accel.decisions = {schedule = "gpipe"}} {
   dist.mesh @mesh ["pp" = 2]
   nn.state @w : tensor<4xf32> = dense<0.5>
   // expected-error @below {{expected the model cut into the 2 chunks that schedule gpipe has on 2 stages, found 1}}
-  func.func @main(%w: tensor<4xf32> {nn.state = @w}) -> (tensor<4xf32> {nn.output = "y"}) attributes {nn.entry} {
+  func.func @main(%w: tensor<4xf32> {nn.state = @w}) -> (tensor<4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
     %0 = nn.exp %w : tensor<4xf32>
     return %0 : tensor<4xf32>
   }
@@ -30,6 +30,19 @@ module attributes {accel.decisions = {schedule = "interleaved:2"}} {
   dist.mesh @mesh ["pp" = 2]
   nn.state @w : tensor<4xf32> = dense<0.5> {chunk = 1 : i64}
   // expected-error @below {{expected the model cut into the 4 chunks that schedule interleaved:2 has on 2 stages, found 2}}
+  func.func @main(%w: tensor<4xf32> {nn.state = @w}) -> (tensor<4xf32> {nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+    %0 = nn.exp %w : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+
+// -----
+
+// What asks for outputs alone may need fewer, and no more.
+module attributes {accel.decisions = {schedule = "gpipe"}} {
+  dist.mesh @mesh ["pp" = 2]
+  nn.state @w : tensor<4xf32> = dense<0.5> {chunk = 2 : i64}
+  // expected-error @below {{expected the model cut into the 2 chunks that schedule gpipe has on 2 stages, found 3}}
   func.func @main(%w: tensor<4xf32> {nn.state = @w}) -> (tensor<4xf32> {nn.output = "y"}) attributes {nn.entry} {
     %0 = nn.exp %w : tensor<4xf32>
     return %0 : tensor<4xf32>
