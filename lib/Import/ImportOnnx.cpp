@@ -95,20 +95,24 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
 }
 
 /// What was before a step of those that are undone: a reshape of the whole
-/// parameter, or an addition.
+/// parameter, an addition, a product.
 static DenseElementsAttr undo(const onnxio::ParameterStep &step,
                               DenseElementsAttr value,
                               ArrayRef<int64_t> shape) {
-  if (step.kind == onnxio::ParameterStep::Reshape)
+  using Step = onnxio::ParameterStep;
+  if (step.kind == Step::Reshape)
     return value.reshape(RankedTensorType::get(shape, value.getElementType()));
-  assert(step.kind == onnxio::ParameterStep::Offset && "no other is undone");
+  assert((step.kind == Step::Offset || step.kind == Step::Scale) &&
+         "no other is undone");
   return cast<DenseFPElementsAttr>(value).mapValues(
-      value.getElementType(), [&](const APFloat &sum) {
+      value.getElementType(), [&](const APFloat &result) {
         APFloat number(step.number);
         bool lossy;
-        number.convert(sum.getSemantics(), APFloat::rmNearestTiesToEven,
+        number.convert(result.getSemantics(), APFloat::rmNearestTiesToEven,
                        &lossy);
-        return (sum - number).bitcastToAPInt();
+        APFloat before =
+            step.kind == Step::Scale ? result / number : result - number;
+        return before.bitcastToAPInt();
       });
 }
 

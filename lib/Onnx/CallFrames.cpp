@@ -63,8 +63,8 @@ size_t countMentions(const onnx::NodeProto &node, StringRef parameter) {
              : placesBehind(frames.back().text, attributeOf(parameter)).size();
 }
 
-std::optional<double> addedTo(const onnx::NodeProto &node,
-                              StringRef parameter) {
+std::optional<Arithmetic> arithmeticWith(const onnx::NodeProto &node,
+                                         StringRef parameter) {
   std::vector<SourceLine> frames = stackFrames(node);
   StringRef attribute = attributeOf(parameter);
   std::string module = modulePath(node);
@@ -83,16 +83,19 @@ std::optional<double> addedTo(const onnx::NodeProto &node,
   before = before.rtrim();
   after = after.ltrim();
   StringRef number;
+  char op = 0;
   auto isOfNumber = [](char each) { return isAlnum(each) || each == '.'; };
-  if (before.consume_back("+")) {
-    before = before.rtrim();
+  if (before.ends_with("+") || before.ends_with("*")) {
+    op = before.back();
+    before = before.drop_back().rtrim();
     size_t start = before.size();
     while (start > 0 && isOfNumber(before[start - 1]))
       --start;
     number = before.drop_front(start);
     before = before.take_front(start).rtrim();
-  } else if (after.consume_front("+")) {
-    after = after.ltrim();
+  } else if (!after.empty() && StringRef("+*/").contains(after.front())) {
+    op = after.front();
+    after = after.drop_front().ltrim();
     number = after.take_while(isOfNumber);
     after = after.drop_front(number.size()).ltrim();
   }
@@ -103,7 +106,7 @@ std::optional<double> addedTo(const onnx::NodeProto &node,
       (after.empty() || after.starts_with(")") || after.starts_with(","));
   if (!isOperand || number.empty() || number.getAsDouble(value))
     return std::nullopt;
-  return value;
+  return Arithmetic{op, value};
 }
 
 bool speaksOfSum(const onnx::NodeProto &node) {

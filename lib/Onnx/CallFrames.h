@@ -30,11 +30,17 @@ bool speaksOfSum(const onnx::NodeProto &node);
 /// `.weight` of `model.norm.weight`.
 size_t countMentions(const onnx::NodeProto &node, llvm::StringRef parameter);
 
-/// The number that the line that made the node adds to the parameter of its own
-/// module, within brackets or as an operand of its own: `(1.0 + self.weight)`.
-/// Nothing where it names the parameter more than once.
-std::optional<double> addedTo(const onnx::NodeProto &node,
-                              llvm::StringRef parameter);
+/// `op` (`+`, `*`, `/`) with a number as its other operand.
+struct Arithmetic {
+  char op;
+  double number;
+};
+
+/// What the line that made the node does to the parameter of its own module,
+/// within brackets or as an operand of its own: `(1.0 + self.weight)`. Nothing
+/// where it names the parameter more than once, or divides by it.
+std::optional<Arithmetic> arithmeticWith(const onnx::NodeProto &node,
+                                         llvm::StringRef parameter);
 
 } // namespace accel::onnxio
 

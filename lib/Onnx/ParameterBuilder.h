@@ -37,7 +37,7 @@ bool holdSame(const OnnxFile &file, const onnx::TensorProto &a,
 struct FoldedParameter {
   llvm::SmallVector<int64_t, 4> shape;
   /// From the parameter to what is in the file: a transposition of a matrix, or
-  /// a reshape and an addition.
+  /// a reshape and arithmetic with a number.
   std::vector<ParameterStep> steps;
   /// Whether names leave another shape possible.
   bool isShapeGuessed = false;

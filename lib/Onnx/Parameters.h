@@ -74,7 +74,7 @@ struct Parameter {
   /// merged parameter: the initializer it shares. Empty for Removed
   /// and FoldedAway.
   std::vector<ParameterInitializer> initializers;
-  /// Of an unfolded parameter: a reshape, an addition.
+  /// Of an unfolded parameter: a reshape, an addition or a product.
   std::vector<ParameterStep> steps;
   /// Whether training changes it: unless it was folded away, or a pattern says
   /// otherwise.

@@ -53,8 +53,8 @@ bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
 /// How the parameter called `parameter` comes out of `folded`, the only thing
 /// in the file that was computed from it, and an operand of `node`. The names
 /// of the calls that are gone must say what was done, and leave one inverse;
-/// the line that made `node` must say what was added, and adding must be exact
-/// to the last bit when it is done again.
+/// the line that made `node` must say what was added, or by what it was
+/// multiplied, and that must be exact to the last bit when it is done again.
 std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
                                          const onnx::NodeProto &node,
                                          const onnx::TensorProto &folded,

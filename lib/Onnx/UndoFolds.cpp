@@ -1,6 +1,6 @@
 // What a parameter was of which the file holds only a folded copy: the names of
 // the calls that are gone say what was done to it, and the line that uses the
-// copy what was added.
+// copy what was added, or by which number it was multiplied.
 
 #include "CallFrames.h"
 #include "NodeInfo.h"
@@ -8,6 +8,7 @@
 #include "ParameterRoles.h"
 #include "RestoreFolded.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cmath>
 #include <cstring>
 
 using namespace llvm;
@@ -17,7 +18,9 @@ namespace accel::onnxio {
 namespace {
 /// How many calls of each kind are gone.
 struct GoneCalls {
-  unsigned swaps = 0, unsqueezes = 0, views = 0, additions = 0, numbers = 0;
+  unsigned swaps = 0, unsqueezes = 0, views = 0, numbers = 0;
+  /// Additions of a number, products, quotients: `+`, `*`, `/`.
+  std::string arithmetic;
   bool isKnown = true;
   bool hasAlias = false; ///< what a decomposition writes for a detach
 
@@ -28,8 +31,8 @@ struct GoneCalls {
       ++unsqueezes;
     else if (op == "view" || op == "_unsafe_view" || op == "reshape")
       ++views;
-    else if (op == "add")
-      ++additions;
+    else if (op == "add" || op == "mul" || op == "div")
+      arithmetic += op == "add" ? '+' : op == "mul" ? '*' : '/';
     else if (op == "scalar_tensor_default") // a number of another type
       ++numbers;
     else if (op == "alias")
@@ -54,18 +57,47 @@ static GoneCalls goneCalls(const TracedProgram &program,
   return gone;
 }
 
-static bool addsExactly(const OnnxFile &file, const onnx::TensorProto &folded,
-                        float number) {
+/// The step that is arithmetic with a number; nothing where it takes more than
+/// one rounding.
+static std::optional<ParameterStep> stepOf(const Arithmetic &arithmetic) {
+  double number = arithmetic.number;
+  if (arithmetic.op == '+')
+    return ParameterStep{ParameterStep::Offset, {}, number};
+  if (arithmetic.op == '/') {
+    int exponent;
+    if (std::abs(std::frexp(number, &exponent)) != 0.5)
+      return std::nullopt;
+    number = 1 / number;
+  }
+  return ParameterStep{ParameterStep::Scale, {}, number};
+}
+
+/// Whether what the step is undone to, or `parameter` if it is known, gives the
+/// same bits when it is done again.
+static bool isExact(const OnnxFile &file, const onnx::TensorProto &folded,
+                    const ParameterStep &step,
+                    const onnx::TensorProto *parameter = nullptr) {
   ArrayRef<char> data = file.values(folded);
+  ArrayRef<char> known = parameter ? file.values(*parameter) : data;
+  bool isSum = step.kind == ParameterStep::Offset;
+  float number = float(step.number);
+  if (folded.data_type() != onnx::TensorProto::FLOAT ||
+      known.size() != data.size() || !std::isfinite(number) || number == 0)
+    return false;
   for (size_t at = 0; at < data.size(); at += sizeof(float)) {
-    float sum;
-    std::memcpy(&sum, data.data() + at, sizeof(float));
-    // Volatile keeps a wider register from holding the difference.
-    volatile float parameter = sum - number;
-    if (parameter + number != sum)
+    float result, value;
+    std::memcpy(&result, data.data() + at, sizeof(float));
+    std::memcpy(&value, known.data() + at, sizeof(float));
+    // Volatile keeps a wider register from holding what is not rounded.
+    volatile float before = parameter ? value
+                            : isSum   ? result - number
+                                      : result / number;
+    volatile float again = isSum ? before + number : before * number;
+    // An infinite product is of any large number.
+    if (again != result || !std::isfinite(result))
       return false;
   }
-  return folded.data_type() == onnx::TensorProto::FLOAT;
+  return true;
 }
 
 std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
@@ -73,8 +105,8 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
                                          const onnx::TensorProto &folded,
                                          StringRef parameter) {
   GoneCalls gone = goneCalls(program, folded, parameter);
-  if (!gone.isKnown || gone.additions > 1 || gone.swaps > 1 ||
-      gone.numbers > gone.additions ||
+  if (!gone.isKnown || gone.arithmetic.size() > 1 || gone.swaps > 1 ||
+      gone.numbers > gone.arithmetic.size() ||
       (gone.hasAlias && none_of(program.calls(), [](const Call &each) {
          return isComposite(each.text.op);
        })))
@@ -84,7 +116,8 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
   undone.shape = shape;
   auto isOne = [](int64_t size) { return size == 1; };
   if (gone.swaps) {
-    if (shape.size() != 2 || gone.unsqueezes || gone.views || gone.additions)
+    if (shape.size() != 2 || gone.unsqueezes || gone.views ||
+        !gone.arithmetic.empty())
       return std::nullopt;
     std::swap(undone.shape[0], undone.shape[1]);
     undone.steps.push_back({ParameterStep::Permute, {1, 0}});
@@ -98,11 +131,13 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
       return std::nullopt;
     undone.steps.push_back({ParameterStep::Reshape, shape});
   }
-  if (gone.additions) {
-    std::optional<double> number = addedTo(node, parameter);
-    if (!number || !addsExactly(program.file, folded, float(*number)))
+  if (!gone.arithmetic.empty()) {
+    std::optional<Arithmetic> said = arithmeticWith(node, parameter);
+    std::optional<ParameterStep> step =
+        said && gone.arithmetic[0] == said->op ? stepOf(*said) : std::nullopt;
+    if (!step || !isExact(program.file, folded, *step))
       return std::nullopt;
-    undone.steps.push_back({ParameterStep::Offset, {}, *number});
+    undone.steps.push_back(*step);
   }
   return undone;
 }
@@ -113,26 +148,17 @@ bool isFoldedBy(const OnnxFile &file, const onnx::TensorProto &parameter,
   ArrayRef<char> from = file.values(parameter), to = file.values(folded);
   if (parameter.data_type() != folded.data_type() || from.size() != to.size())
     return false;
-  double offset = 0;
+  const ParameterStep *arithmetic = nullptr;
   for (const ParameterStep &step : steps) {
     if (step.kind == ParameterStep::Permute)
       return holdSame(file, parameter,
                       identityPermutation(parameter.dims_size()), folded,
                       step.values);
-    if (step.kind == ParameterStep::Offset)
-      offset = step.number;
+    if (step.kind != ParameterStep::Reshape)
+      arithmetic = &step;
   }
-  if (offset == 0)
-    return from == to;
-  for (size_t at = 0; at < from.size(); at += sizeof(float)) {
-    float value, sum;
-    std::memcpy(&value, from.data() + at, sizeof(float));
-    std::memcpy(&sum, to.data() + at, sizeof(float));
-    volatile float again = value + float(offset);
-    if (again != sum)
-      return false;
-  }
-  return folded.data_type() == onnx::TensorProto::FLOAT;
+  return arithmetic ? isExact(file, folded, *arithmetic, &parameter)
+                    : from == to;
 }
 
 } // namespace accel::onnxio

@@ -45,6 +45,27 @@ class WithoutGradient(nn.Module):
         return (self.words(ids) @ still).square().mean()
 
 
+class Scaled(nn.Module):
+    """Scales of which the file alone tells what they were."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 6)
+        self.words.weight = values(9, 6)
+        self.scale, self.shift = values(6, seed=2), values(6, seed=3)
+
+    def forward(self, ids):
+        h = self.words(ids) * (self.scale * 0.5)
+        return (h.tanh() - (self.shift / 4)).square().mean()
+
+
+class ScaledWithoutGradient(Scaled):
+    def forward(self, ids):
+        with torch.no_grad():
+            half = self.scale * 0.5
+        return (self.words(ids) * half + self.shift).square().mean()
+
+
 class LastOfSample(nn.Module):
     """As BART and T5 classify: the last of those of each sample that a mask chooses."""
 
@@ -99,6 +120,11 @@ class Originals(TrainCase):
             self.train(module, IDS)
         self.assert_right(module, IDS, *self.save(module))
         self.assertIn("rows of parameter 'places.weight'", self.said)
+
+    def test_a_scale_on_its_line_is_undone_without_them(self):
+        self.assert_right(Scaled(), IDS)
+        with self.assertRaisesRegex(Refused, "from parameter 'scale'"):
+            self.train(ScaledWithoutGradient(), IDS)
 
     def test_other_weights_are_refused(self):
         module = Table()

@@ -7,6 +7,7 @@ import inspect
 import numpy as np
 import torch
 import transformers as hf
+from torch.overrides import TorchFunctionMode
 
 import acc_export
 
@@ -185,7 +186,8 @@ def make(name):
     # head's loss by the name of its class.
     exec(f"class {kind.__name__}(kind):\n"
          f"    def forward(self, {arguments}):\n"
-         f"        return kind.forward(self, {', '.join(f'{n}={n}' for n in inputs)}).loss\n",
+         f"        found = kind.forward(self, {', '.join(f'{n}={n}' for n in inputs)})\n"
+         f"        return found.loss{' + found.mc_loss' if 'mc_labels' in inputs else ''}\n",
          scope)
     torch.manual_seed(5)
     model = scope[kind.__name__](config(**sizes, **more)).eval()
@@ -229,6 +231,18 @@ def export(model, inputs, way, work):
             if name in open_dims for part in ("--dim", f"{name}={size}")]
 
 
+class Wide(TorchFunctionMode):
+    """Models cast to float32 where they need no less (softmax, norms, angles): in float64
+    that would round."""
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        def widened(value):
+            return torch.float64 if value is torch.float32 else value
+        function = torch.Tensor.double if function is torch.Tensor.float else function
+        return function(*map(widened, args),
+                        **{name: widened(value) for name, value in (kwargs or {}).items()})
+
+
 def train(model, inputs, steps, rate, held=()):
     """float64's losses and the model after the steps of SGD; names in `held` stay."""
     model = copy.deepcopy(model).double()
@@ -237,7 +251,8 @@ def train(model, inputs, steps, rate, held=()):
     losses = []
     for _ in range(steps):
         optimizer.zero_grad()
-        loss = model(**inputs)
+        with Wide():
+            loss = model(**inputs)
         losses.append(loss.item())
         loss.backward()
         optimizer.step()

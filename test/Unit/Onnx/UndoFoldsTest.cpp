@@ -66,6 +66,7 @@ protected:
 
 constexpr auto kReshape = ParameterStep::Reshape;
 constexpr auto kOffset = ParameterStep::Offset;
+constexpr auto kScale = ParameterStep::Scale;
 
 TEST_F(UndoFoldsTest, copiesAndTranspositions) {
   expectUndone({"clone", {}, {2, 3}}, {2, 3}, {});
@@ -78,7 +79,7 @@ TEST_F(UndoFoldsTest, copiesAndTranspositions) {
   // Of more dimensions any order is possible.
   expectRefused({"permute", {}, {2, 3, 4}});
   expectRefused({"permute", {"t"}, {2, 3}});
-  for (const char *name : {"detach", "mul", "slice_1", "expand", "relu"})
+  for (const char *name : {"detach", "mul_1", "slice_1", "expand", "relu"})
     expectRefused({name, {}, {2, 3}});
   expectRefused({"clone", {"detach"}, {2, 3}});
 }
@@ -119,6 +120,38 @@ TEST_F(UndoFoldsTest, whatTheLineAdds) {
   expectUndone({"add", {"val_0"}, {4}, "return x * (1.0 + self.w)", "norm"},
                {4}, {kOffset}, 1);
   expectRefused({"add", {"val_0", "add_1"}, {4}, "return x * (1.0 + self.w)"});
+}
+
+TEST_F(UndoFoldsTest, byWhatTheLineMultiplies) {
+  const auto product = [](const char *line, const char *name = "mul_1") {
+    return Fold{name, {"val_0"}, {4}, line};
+  };
+  expectUndone(product("return x * (self.w * 0.5)"), {4}, {kScale}, 0.5);
+  expectUndone(product("return f(x, 0.1 * self.w)"), {4}, {kScale}, 0.1);
+  expectUndone(product("return x * (self.w / 8)", "div"), {4}, {kScale}, 0.125);
+  expectUndone({"view", {"mul_1", "val_0"}, {1, 4, 1}, "return f(self.w * 4)"},
+               {4}, {kReshape, kScale}, 4);
+  for (const char *line :
+       {"return x * self.w", "return x * (h * self.w)",
+        "return x * (self.w ** 2)", "return x * (self.w + 0.5)",
+        "return x * (self.w * 0.5 * h)", "return x * (2 * 0.5 * self.w)",
+        // The quotient of 1.5 does not give it again, and a zero nothing.
+        "return x * (self.w * 1.7)", "return x * (self.w * 0)",
+        "return x * (self.w / 8)"})
+    expectRefused(product(line));
+  // A quotient by 3 is no product.
+  for (const char *line :
+       {"return x * (self.w / 3)", "return x * (8 / self.w)",
+        "return x * (self.w // 8)", "return x * (self.w * 0.125)"})
+    expectRefused(product(line, "div"));
+  expectRefused({"mul_1", {"add", "val_0"}, {4}, "return x * (self.w * 0.5)"});
+  // Any large number may have become infinite.
+  TracedModel infinite = fold(product("return x * (self.w * 2)"));
+  infinite.hold("mul_1", {4}, {1, 2, HUGE_VALF, 3});
+  infinite.graph().mutable_initializer()->DeleteSubrange(0, 1);
+  mlir::FailureOr<ParameterTable> table = identify(infinite.model);
+  ASSERT_TRUE(succeeded(table));
+  EXPECT_EQ(table->doubts.size(), 1u);
 }
 
 TEST_F(UndoFoldsTest, theLineNamesTheParameterForEachOfItsTensors) {
