@@ -133,10 +133,14 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
                       f"{text}") from error
 
 
+#: What tracing again makes of views that change numbers (`z.conj().imag`), and no exporter knows.
+_COMPUTED_VIEWS = {torch.ops.aten._neg_view.default: torch.neg}
+
+
 def decomposed(program):
     """`program` traced again, which takes apart what is not in ATen."""
     try:
-        return program.run_decompositions({})
+        return program.run_decompositions(dict(_COMPUTED_VIEWS))
     except Exception as error:
         text = first_sentence(error)
         if "mutated in the forward" in text:

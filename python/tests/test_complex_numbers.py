@@ -77,7 +77,8 @@ class Rows(ExportCase):
     def test_products(self):
         self.check(lambda s, z: z @ z.transpose(1, 2), lambda s, z: z[0] @ z[1].t(),
                    lambda s, z: torch.bmm(z, z.conj().transpose(1, 2)),
-                   lambda s, z: torch.mm(z[0], z[1].T),
+                   lambda s, z: torch.mm(z[0], z[1].T) + torch.dot(z[0, 0], z[1, 1]),
+                   lambda s, z: torch.vdot(z[2, 0], z[1, 3]) * z.conj_physical(),
                    lambda s, z: torch.einsum("blk,bmk->lm", z, z) + torch.einsum("blk->l", z))
 
     def test_sums(self):
@@ -107,6 +108,7 @@ class Rows(ExportCase):
         self.check(lambda s, z: torch.complex(z.imag, z.real) + torch.polar(z.abs(), z.real),
                    lambda s, z: z * torch.full((3,), 1 + 2j) + torch.zeros(3, dtype=z.dtype),
                    lambda s, z: z * torch.ones(6, 1, dtype=z.dtype) + z.real.to(z.dtype),
+                   lambda s, z: z.conj().imag * z.real + torch.imag(z[:, 1:2].conj()).resolve_neg(),
                    lambda s, z: z.detach() * z + z.to(torch.complex128).clone().to(z.dtype),
                    lambda s, z: z * torch.tensor([1j, 2, 3 - 1j]) + z.resolve_conj())
 
