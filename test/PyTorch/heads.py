@@ -150,6 +150,19 @@ HEADS = {
                      "mc_labels": numbers(CHOICES, BATCH)}),
 }
 
+# Of which default exports do not tell all that training needs, and a part of what acc says: a
+# value that has other uses may have been detached, equal calls may have been of another value,
+# what is in no initializer may be unused or folded.
+NOT_TOLD = {
+    "bart:causal": "the exporter folded it into constants, or nothing uses it",
+    "bert:both": "or of its detached value",
+    "gpt_oss": "was computed by the exporter from parameter",
+}
+
+
+def not_told(name):
+    return NOT_TOLD.get(name) or NOT_TOLD.get(name.split(":")[0])
+
 
 def class_of(name):
     """The class of `transformers` with that head, or None: of the family's configuration (some
