@@ -19,7 +19,8 @@ namespace {
 /// A sum over micro-batches.
 struct Accumulator {
   nn::StateOp state;
-  std::vector<Piece> term; ///< what each micro-batch adds, as it may be read
+  /// What each micro-batch adds: terms, as they may be read.
+  std::vector<std::vector<Piece>> terms;
   dist::Reduction combines = dist::Reduction::sum; ///< how
   func::FuncOp adds;                               ///< the task that does
   bool reset = false;
@@ -431,21 +432,28 @@ LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
   if (failed(checkLayout(argument.getLoc(), "state", name, layout)))
     return failure();
   PieceMaker &maker = follower.getMaker();
-  std::vector<Piece> &pieces = follower.at(argument).pieces;
-  std::string found;
-  for (Piece piece : accumulator.term) {
-    llvm::erase(piece.partial, microBatch);
-    bool same =
-        piece.partial == maker.dropUnits(layout.getPartial().getNames());
-    for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
-      same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
-    if (same)
-      pieces.push_back(piece);
-    found = maker.describe(piece);
+  std::vector<std::vector<Piece>> terms;
+  for (const std::vector<Piece> &term : accumulator.terms) {
+    std::vector<Piece> &pieces = terms.emplace_back();
+    std::string found;
+    for (Piece piece : term) {
+      llvm::erase(piece.partial, microBatch);
+      bool same =
+          piece.partial == maker.dropUnits(layout.getPartial().getNames());
+      for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
+        same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
+      if (same)
+        pieces.push_back(piece);
+      found = maker.describe(piece);
+    }
+    if (pieces.empty())
+      return emitError(argument.getLoc()) << "expected @" << name << " to be "
+                                          << layout << ", found " << found;
   }
-  if (pieces.empty())
-    return emitError(argument.getLoc()) << "expected @" << name << " to be "
-                                        << layout << ", found " << found;
+  if (terms.size() == 1)
+    follower.at(argument).pieces = std::move(terms.front());
+  else
+    follower.at(argument).terms = std::move(terms);
   return success();
 }
 
@@ -497,8 +505,8 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
            << "@" << task.getSymName() << " leaves in @" << name
            << " something else than " << expected;
   };
-  if (what.sum != accumulator.state.getSymNameAttr() || what.terms.size() != 1)
-    return fail("the sum so far and one term of the logical program");
+  if (what.sum != accumulator.state.getSymNameAttr() || what.terms.empty())
+    return fail("the sum so far and terms of the logical program");
   Known init;
   if (auto splat =
           dyn_cast_if_present<SplatElementsAttr>(accumulator.state.getInit()))
@@ -507,13 +515,17 @@ LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
     return accumulator.state.emitOpError()
            << "expected an accumulator to begin with what changes nothing";
   accumulator.combines = what.combines;
-  for (const Piece &piece : what.terms.front())
-    if (llvm::is_contained(piece.partial, microBatch) &&
-        piece.reduction == what.combines)
-      accumulator.term.push_back(piece);
-  if (accumulator.term.empty() || accumulator.adds ||
-      (microBatches > 1 && !isInLoop(task)))
-    return fail("one micro-batch's term, once for each");
+  bool areOfEach = true;
+  for (std::vector<Piece> term : what.terms) {
+    llvm::erase_if(term, [&](const Piece &piece) {
+      return !llvm::is_contained(piece.partial, microBatch) ||
+             piece.reduction != what.combines;
+    });
+    areOfEach &= !term.empty();
+    accumulator.terms.push_back(std::move(term));
+  }
+  if (!areOfEach || accumulator.adds || (microBatches > 1 && !isInLoop(task)))
+    return fail("one micro-batch's terms, once for each");
   accumulator.adds = task;
   return success();
 }

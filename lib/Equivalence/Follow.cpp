@@ -45,6 +45,10 @@ std::vector<Piece> Follower::hold(Value value, Value wanted) {
   if (what.splat && logical.getSplat(wanted) == what.splat &&
       shapeOf(wanted).size() == shapeOf(value).size())
     held.push_back(makeFree(wanted));
+  // What has no elements is any other such tensor.
+  if (!hasElements(value) && !hasElements(wanted) &&
+      shapeOf(wanted).size() == shapeOf(value).size())
+    held.push_back(makeFree(wanted));
   return held;
 }
 
@@ -112,8 +116,11 @@ Follower::apply(Operation *whole, const Operands &operands,
               choice[number].partial = choice[other].partial;
     for (auto &reading : maker.getReadings(whole, choice, local))
       if (auto pieces = maker.applyOp(whole, reading, local, why, ownRows);
-          succeeded(pieces))
-        results.push_back(*pieces);
+          succeeded(pieces)) {
+        for (Piece &piece : *pieces)
+          piece.logical = logical.rootOf(piece.logical);
+        results.push_back(std::move(*pieces));
+      }
   }
   return results;
 }
@@ -126,6 +133,9 @@ void Follower::followOp(Operation *op) {
   SmallVector<bool> zeros;
   for (Value operand : op->getOperands()) {
     const Known &what = at(operand);
+    zeros.push_back(what.isZero() || !hasElements(operand));
+    if (!hasElements(operand))
+      continue; // it says nothing of the op
     SmallVector<const Logical::Ops *> readers;
     for (const Piece &piece : what.pieces)
       readers.push_back(&logical.getReaders(piece.logical, op));
@@ -139,7 +149,6 @@ void Follower::followOp(Operation *op) {
       fewest = std::move(readers);
       fewestReaders = count;
     }
-    zeros.push_back(what.isZero());
   }
   Logical::Ops candidates;
   for (const Logical::Ops *readers : fewest)
@@ -300,7 +309,7 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   });
   if (isMaskPart(op) || isDealt)
     result.formula = op->getResult(0);
-  if (result.isNothing())
+  if (result.isNothing() && hasElements(op->getResult(0)))
     return op.emitError() << "does not follow from the logical program: "
                           << why;
   return checkWire(op, result);
@@ -316,6 +325,35 @@ bool Follower::readsSeveral(Operation *op) {
   });
 }
 
+/// What else a value is. What it is cut out of before it is reshaped may be cut
+/// behind, too, and what has only been moved on its way may have been moved as
+/// a term of a sum. Asked where it matters, once: of each there may be very
+/// many.
+bool Follower::readFurther(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumResults() != 1 || !furtherRead.insert(op).second)
+    return false;
+  Known &what = at(value);
+  size_t before = what.pieces.size();
+  bool isMore = false;
+  if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+      collective && op->getNumOperands() == 1) {
+    if (readFurther(op->getOperand(0)))
+      for (const Piece &piece : at(op->getOperand(0)).pieces)
+        if (auto made = maker.applyCollective(collective, piece, why);
+            succeeded(made))
+          insert(what.pieces, *made);
+  } else if (isa<nn::ReshapeOp, nn::TransposeOp, nn::BroadcastOp, nn::SliceOp>(
+                 op)) {
+    isMore = readFurther(op->getOperand(0));
+    isMore |= distribute(op);
+    if (isMore)
+      followOp(op);
+  }
+  followParts(op, what);
+  return isMore || what.pieces.size() > before;
+}
+
 LogicalResult Follower::follow(Operation *op) {
   why = "no op of it computes this from what the operands hold";
   if (op->getNumOperands() == 0 && !isa<dist::AxisIndexOp>(op)) {
@@ -328,8 +366,10 @@ LogicalResult Follower::follow(Operation *op) {
     return followCollective(collective);
   if (auto deal = dyn_cast<nn::DealRowsOp>(op))
     return followDeal(deal);
-  if (isa<nn::GradientOp, nn::CutOp>(op)) {
-    Known what = at(op->getOperand(0));
+  Value same = isa<nn::GradientOp, nn::CutOp>(op) ? op->getOperand(0)
+                                                  : getOnlyJoined(op);
+  if (same) {
+    Known what = at(same);
     at(op->getResult(0)) = std::move(what);
     return success();
   }
@@ -342,8 +382,9 @@ LogicalResult Follower::follow(Operation *op) {
       followLookup(op, result);
       followOwnScatter(op, result);
       // What does nothing but move equal elements leaves them equal.
-      if (isa<nn::BroadcastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp>(op))
-        result.splat = at(op->getOperand(0)).splat;
+      if (!result.splat)
+        result.splat =
+            moveEqual(op, [&](Value operand) { return at(operand).splat; });
     }
     at(op->getResult(0)) = std::move(result);
   }
@@ -362,20 +403,15 @@ LogicalResult Follower::follow(Operation *op) {
        (isa<nn::SliceOp>(op) && !isOfProgram) || readsSeveral(op)) &&
       distribute(op))
     followOp(op);
-  // What its operands are cut out of before it is reshaped may be cut behind,
-  // too: asked where it matters, as of each there may be very many.
   if (!isFollowed()) {
     bool isMore = false;
     for (Value operand : op->getOperands())
-      if (Operation *maker = operand.getDefiningOp();
-          maker && maker->getNumResults() == 1 && cut.insert(maker).second) {
-        size_t before = at(operand).pieces.size();
-        followParts(maker, at(operand));
-        isMore |= at(operand).pieces.size() > before;
-      }
+      isMore |= readFurther(operand);
     isMore |= addViews(op);
-    if (isMore)
+    if (isMore) {
+      distribute(op);
       followOp(op);
+    }
   }
   if (!isFollowed() && op->getNumResults() == 1) {
     Known result;
@@ -393,7 +429,8 @@ LogicalResult Follower::follow(Operation *op) {
     followRing(op);
   if (op->getNumResults() == 1 && (isFormula(op) || isMaskPart(op)))
     at(op->getResult(0)).formula = op->getResult(0);
-  if (isFollowed() || isGuard(op))
+  if (isFollowed() || isGuard(op) ||
+      llvm::none_of(op->getResults(), hasElements))
     return success();
   return op->emitError() << "does not follow from the logical program: " << why;
 }

@@ -143,6 +143,7 @@ private:
   mlir::LogicalResult checkWire(dist::CollectiveOpInterface op,
                                 const Known &result);
   bool readsSeveral(mlir::Operation *op);
+  bool readFurther(mlir::Value value);
   void followSource(mlir::Operation *op);
   bool followOffset(mlir::Operation *op, Known &result);
   bool followSum(mlir::Operation *op, Known &result);
@@ -260,7 +261,7 @@ private:
   /// References to what is known stay good.
   llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   llvm::DenseMap<mlir::Operation *, Dealing> dealings;
-  llvm::DenseSet<mlir::Operation *> cut; ///< whose parts are known
+  llvm::DenseSet<mlir::Operation *> furtherRead;
   std::string why; ///< the last thing that kept an op from following
 };
 

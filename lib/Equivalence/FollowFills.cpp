@@ -143,7 +143,7 @@ void Follower::padReshape(nn::ReshapeOp op, Known &result) {
         if (out[to] != in[*from] || countElements(out.take_front(to)) !=
                                         countElements(in.take_front(*from)))
           continue;
-        Piece made = makeAll(whole->getResult(0));
+        Piece made = makeAll(logical.rootOf(whole->getResult(0)));
         made.dims[to] = piece.dims[*from];
         if (maker.fits(made, op.getType()))
           insert(result.pieces, made);

@@ -94,7 +94,7 @@ bool Follower::areSamePiece(Value lhs, Value rhs) {
            return piece.partial.empty() &&
                   llvm::is_contained(at(rhs).pieces, piece) &&
                   llvm::all_of(piece.dims,
-                               [](const Dim &dim) { return dim.isPlain(); });
+                               [](const Dim &dim) { return dim.padding == 0; });
          });
 }
 

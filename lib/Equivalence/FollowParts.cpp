@@ -98,7 +98,7 @@ static bool areLike(const Parts &lhs, const Parts &rhs, unsigned own) {
 std::optional<View> Follower::applyParts(Operation *whole, Operation *local,
                                          const View &view) {
   std::optional<Change> change = getChange(whole), own = getChange(local);
-  if (!change || !own)
+  if (!change || !own || getOnlyJoined(whole))
     return std::nullopt;
   bool isConcat = isa<nn::ConcatOp>(whole);
   std::optional<Parts> first;
@@ -138,8 +138,9 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local,
   }
   // The same positions in the result, whose parts are more or fewer.
   Value made = whole->getResult(0);
-  View root = View::of(made), result;
-  result.root = made;
+  View result;
+  // A slice may be one of others in another shape: with the same positions.
+  result.root = logical.getView(logical.rootOf(made)).root;
   result.partial = first->view.partial;
   result.reduction = first->view.reduction;
   SmallVector<int64_t> strides(shapeOf(made).size(), 1);

@@ -84,7 +84,7 @@ void Follower::followCutShares(nn::SliceOp op, Known &result) {
           logicalCut.after != whole.after)
         continue;
       Piece made = piece;
-      made.logical = slice;
+      made.logical = logical.rootOf(slice);
       if (maker.fits(made, op.getType()))
         insert(result.pieces, made);
     }
@@ -95,7 +95,7 @@ void Follower::followJoinedShares(nn::ConcatOp op, Known &result) {
   unsigned at = op.getDim();
   auto join = [&](nn::ConcatOp whole, const Piece &first) {
     Piece made = first;
-    made.logical = whole;
+    made.logical = logical.rootOf(whole);
     Dim &dim = made.dims[at];
     dim.zeros = false;
     int64_t by = 1;

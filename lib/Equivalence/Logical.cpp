@@ -57,13 +57,8 @@ void Logical::noteSplat(Operation *op) {
   SplatElementsAttr splat;
   if (matchPattern(op, m_Constant(&splat)))
     splats[op->getResult(0)] = splat.getSplatValue<Attribute>();
-  if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-           nn::ConcatOp, nn::PadOp>(op))
-    return;
-  Attribute element = getSplat(rootOf(op->getOperand(0)));
-  if (element && llvm::all_of(op->getOperands(), [&](Value operand) {
-        return getSplat(rootOf(operand)) == element;
-      }))
+  else if (Attribute element = moveEqual(
+               op, [&](Value operand) { return getSplat(rootOf(operand)); }))
     splats[op->getResult(0)] = element;
 }
 
@@ -80,18 +75,8 @@ void Logical::add(Operation *op) {
   noteSplat(op);
   if (isa<nn::AddOp>(op))
     added.push_back(op->getResult(0));
-  if (!isa<nn::ReshapeOp, nn::TransposeOp>(op))
-    return;
-  View view = getView(rootOf(op->getOperand(0)));
-  if (auto transpose = dyn_cast<nn::TransposeOp>(op))
-    view.transpose(transpose.getPermutation());
-  else if (!view.reshape(shapeOf(op->getResult(0))))
-    return; // a root of its own
-  auto &family = viewsOf[view.root];
-  if (family.empty())
-    family.push_back(view.root);
-  family.push_back(op->getResult(0));
-  views[op->getResult(0)] = std::move(view);
+  if (Value equal = findEqual(op))
+    roots[op->getResult(0)] = equal;
 }
 
 Logical::Logical(func::FuncOp entry) {

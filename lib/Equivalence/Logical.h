@@ -4,6 +4,7 @@
 #define ACCEL_LIB_EQUIVALENCE_LOGICAL_H
 
 #include "Views.h"
+#include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -90,6 +91,11 @@ private:
   /// Writes what an op is by its definition, if that is one of other ops.
   void define(mlir::Operation *op);
   mlir::Operation *findSame(mlir::Operation *op);
+  /// The root that an op's result is though the op reads other values; null if
+  /// there is none.
+  mlir::Value findEqual(mlir::Operation *op);
+  mlir::Value findCut(nn::SliceOp op);
+  mlir::Value addView(mlir::Value value, View view);
   uint64_t numberLeaves(mlir::Value root);
   void noteSum(mlir::Value root, mlir::Operation *add);
   mlir::Operation *getCombination(mlir::Value root) const;
@@ -100,6 +106,17 @@ private:
   llvm::DenseMap<mlir::Value, Ops> readers;
   llvm::DenseMap<std::pair<mlir::Value, size_t>, Ops> readersOfKind;
   llvm::DenseMap<mlir::Attribute, Ops> readersOfElement;
+  /// What a slice of a view takes of its root's elements: from the first of
+  /// them on, by digits.
+  struct Cut {
+    int64_t first;
+    std::vector<Digit> digits;
+    mlir::Value value;
+  };
+  llvm::DenseMap<mlir::Value, std::vector<Cut>> cuts; ///< by that root
+  /// By the root of the view that they read: one of those that are one.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *, 1>>
+      reductions;
   llvm::DenseMap<mlir::Value, mlir::Attribute> splats;
   llvm::DenseMap<mlir::OperationName, Ops> sources;
   mutable llvm::DenseMap<mlir::Value, View> views;

@@ -142,8 +142,8 @@ void Logical::distribute(Operation *op, unsigned operand, Value term) {
           rhs = rootOf(combination->getOperand(1));
     Operation *first = makeOf(lhs), *second = makeOf(rhs);
     OpBuilder builder(op->getContext());
-    Value whole = rootOf(op->getResult(0)), left = first->getResult(0),
-          right = second->getResult(0);
+    Value whole = rootOf(op->getResult(0)), left = rootOf(first->getResult(0)),
+          right = rootOf(second->getResult(0));
     bool isSum = isa<nn::AddOp>(combination);
     Operation *made =
         isSum ? nn::AddOp::create(builder, op->getLoc(), left, right)

@@ -19,6 +19,30 @@ Value equivalence::skipPlacement(Value value) {
   return value;
 }
 
+Value equivalence::getOnlyJoined(Operation *op) {
+  if (!isa<nn::ConcatOp>(op) ||
+      llvm::count_if(op->getOperands(), hasElements) != 1)
+    return {};
+  return *llvm::find_if(op->getOperands(), hasElements);
+}
+
+Attribute
+equivalence::moveEqual(Operation *op,
+                       llvm::function_ref<Attribute(Value)> getElement) {
+  if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
+           nn::ConcatOp, nn::PadOp>(op))
+    return {};
+  Attribute element;
+  for (Value operand :
+       llvm::make_filter_range(op->getOperands(), hasElements)) {
+    Attribute own = getElement(operand);
+    if (!own || (element && own != element))
+      return {};
+    element = own;
+  }
+  return element;
+}
+
 /// Whether a discardable attribute says what an op computes. Those of other
 /// dialects say where it comes from.
 static bool matters(NamedAttribute attribute) {

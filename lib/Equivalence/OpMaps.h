@@ -18,6 +18,20 @@ inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
 /// update begins.
 mlir::Value skipPlacement(mlir::Value value);
 
+inline bool hasElements(mlir::Value value) {
+  return !llvm::is_contained(shapeOf(value), 0);
+}
+
+/// The one operand with elements of a concatenation, which the others add
+/// nothing to; null if there are several, and for other ops.
+mlir::Value getOnlyJoined(mlir::Operation *op);
+
+/// What all elements of an op's result are, as it only moves equal elements, or
+/// puts the same beside them; null if it is anything else.
+mlir::Attribute
+moveEqual(mlir::Operation *op,
+          llvm::function_ref<mlir::Attribute(mlir::Value)> getElement);
+
 /// Whether two ops of one name are the same function.
 bool haveSameAttributes(mlir::Operation *lhs, mlir::Operation *rhs);
 

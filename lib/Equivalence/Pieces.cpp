@@ -293,6 +293,8 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
       made = held;
     }
     normalize(piece.partial);
+    if (piece.partial.empty())
+      piece.reduction = dist::Reduction::sum;
     if (!fits(piece, local->getResult(number).getType()))
       return fail("expected one rank's shape of " + describe(piece));
   }
@@ -338,10 +340,13 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
   using Places = SmallVector<std::pair<size_t, size_t>>;
   std::vector<Places> undecided; ///< each to be read as split alike
   bool isReshape = isa<nn::ReshapeOp>(logical);
-  if (isReshape)
+  if (isReshape) {
+    llvm::SmallBitVector equal = getStayingEqual(logical, operands[0], local);
     for (size_t dim = 0; dim < operands[0].dims.size(); ++dim)
-      undecided.push_back({{0, dim}});
-  else if (std::optional<OpMap> map = getOpMap(logical))
+      if (!equal[dim])
+        undecided.push_back({{0, dim}});
+  }
+  if (std::optional<OpMap> map = getOpMap(logical))
     for (int index : map->reduced) {
       Places &places = undecided.emplace_back();
       for (auto [number, dims] : llvm::enumerate(map->operands))
@@ -463,6 +468,8 @@ FailureOr<Piece> PieceMaker::applyCollective(dist::CollectiveOpInterface op,
         return false;
       llvm::erase(piece.partial, axis);
     }
+    if (piece.partial.empty())
+      piece.reduction = dist::Reduction::sum;
     return true;
   };
   auto areFree = [&] {

@@ -5,6 +5,7 @@
 
 #include "OpMaps.h"
 #include "dialects/Dist/Dist.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace accel::equivalence {
 
@@ -165,6 +166,12 @@ private:
 
   dist::MeshOp mesh;
 };
+
+/// The dimensions of a reshape's operand along which elements are equal and
+/// stay so, whatever shape they are given: a bit each.
+llvm::SmallBitVector getStayingEqual(mlir::Operation *logical,
+                                     const Piece &operand,
+                                     mlir::Operation *local);
 
 } // namespace accel::equivalence
 

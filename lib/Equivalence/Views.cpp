@@ -484,6 +484,8 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
     llvm::erase_if(view.partial, [&](StringAttr axis) {
       return llvm::is_contained(axes, axis);
     });
+    if (view.partial.empty())
+      view.reduction = dist::Reduction::sum;
     return true;
   };
   return llvm::TypeSwitch<Operation *, bool>(op.getOperation())

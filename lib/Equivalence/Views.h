@@ -13,6 +13,10 @@ struct ViewDigit : Digit {
   bool free = false; ///< elements along it are equal
   /// Of these a rank holds so many, where it does not hold all.
   int64_t held = 0;
+
+  bool operator==(const ViewDigit &other) const {
+    return Digit::operator==(other) && free == other.free && held == other.held;
+  }
 };
 
 /// A tensor each element of which is one of `root`'s, in row-major order: along
