@@ -41,7 +41,9 @@ parallel::findGradientSums(nn::GradientOp gradient) {
   for (size_t next = 0; next < work.size(); ++next) {
     Operation *op = work[next].getDefiningOp();
     if (auto sum = dyn_cast_if_present<dist::ReshardOp>(op)) {
-      if (dist::ShardingAttr::of(sum.getInput().getType()).isPartial())
+      // The smallest numbers of a sequence are combined on the way, too.
+      auto from = dist::ShardingAttr::of(sum.getInput().getType());
+      if (from.isPartial() && from.getReduction() == dist::Reduction::sum)
         sums.push_back(sum);
     } else if (op && !isWhole(work[next].getType())) {
       work.insert(op->operand_begin(), op->operand_end());

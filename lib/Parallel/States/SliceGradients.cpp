@@ -39,12 +39,23 @@ private:
 };
 } // namespace
 
-/// A sum over ranks that each of them has whole.
-static dist::ReshardOp getSum(Value value) {
+/// What ranks have combined, a sum or a largest or smallest number, and each of
+/// them has whole.
+static dist::ReshardOp getCombined(Value value) {
   auto reshard = value.getDefiningOp<dist::ReshardOp>();
   if (!reshard ||
       !dist::ShardingAttr::of(reshard.getInput().getType()).isPartial() ||
       dist::ShardingAttr::of(reshard.getType()).isPartial())
+    return nullptr;
+  return reshard;
+}
+
+/// A sum over ranks that each of them has whole.
+static dist::ReshardOp getSum(Value value) {
+  dist::ReshardOp reshard = getCombined(value);
+  if (!reshard ||
+      dist::ShardingAttr::of(reshard.getInput().getType()).getReduction() !=
+          dist::Reduction::sum)
     return nullptr;
   return reshard;
 }
@@ -144,7 +155,8 @@ Value GradientSlicer::slice(Value whole, dist::ShardingAttr target) {
     made = builder.clone(*op)->getResult(0);
     made.setType(withSharding(whole.getType(), target));
   } else if (auto gather = dyn_cast_if_present<dist::ReshardOp>(op);
-             gather && (!getSum(whole) || ops.backward.contains(op))) {
+             gather && (!getCombined(whole) ||
+                        (getSum(whole) && ops.backward.contains(op)))) {
     // Of a sum, a scatter, but of what the forward has summed whole; of what
     // was gathered, what it was gathered from.
     made = gather.getInput();
