@@ -77,8 +77,11 @@ void Follower::followView(Operation *op, Known &result) {
   for (View view : getViews(op->getOperand(0))) {
     if (auto transpose = dyn_cast<nn::TransposeOp>(op))
       view.transpose(transpose.getPermutation());
-    else if (!view.reshape(shapeOf(op->getResult(0))))
-      continue;
+    else if (!view.reshape(shapeOf(op->getResult(0)))) {
+      view.orderEqual();
+      if (!view.reshape(shapeOf(op->getResult(0))))
+        continue;
+    }
     addPieces(view, op->getResult(0), result);
     result.views.push_back(std::move(view));
   }

@@ -87,6 +87,12 @@ bool View::reshape(ArrayRef<int64_t> shape) {
   return true;
 }
 
+void View::orderEqual() {
+  for (auto &digits : dims)
+    for (ViewDigit &digit : digits)
+      digit.free &= digit.held != 0;
+}
+
 void View::transpose(ArrayRef<int64_t> permutation) {
   std::vector<std::vector<ViewDigit>> made;
   for (int64_t source : permutation)
@@ -232,6 +238,11 @@ std::vector<View> equivalence::readAsSplit(const View &view,
       }
       made = std::move(more);
     }
+  // One element is no digit, as in the view of a tensor.
+  for (View &split : made)
+    for (auto &digits : split.dims)
+      llvm::erase_if(digits,
+                     [](const ViewDigit &digit) { return digit.size == 1; });
   return made;
 }
 

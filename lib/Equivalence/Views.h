@@ -37,6 +37,9 @@ struct View {
   /// What a reshape to `shape`, or a transpose, makes of it; false if digits
   /// would have to be cut where they have no boundary.
   bool reshape(llvm::ArrayRef<int64_t> shape);
+  /// Reads equal elements, where a rank holds all of them, in the order that
+  /// they have: digits that may be cut and joined with others as such.
+  void orderEqual();
   void transpose(llvm::ArrayRef<int64_t> permutation);
   /// Digits of the root for a range of the positions along a dimension, major
   /// to minor.
