@@ -20,6 +20,7 @@ inline constexpr llvm::StringLiteral kFoldedParametersAttr =
     "accel.folded_parameters";
 inline constexpr llvm::StringLiteral kUnshiftedLabelsAttr =
     "accel.unshifted_labels";
+inline constexpr llvm::StringLiteral kBatchDimsAttr = "accel.batch_dims";
 inline constexpr llvm::StringLiteral kUntrainableAttr = "accel.untrainable";
 inline constexpr llvm::StringLiteral kGradientWireAttr = "accel.gradient_wire";
 

@@ -40,6 +40,15 @@ static bool isListOfParameters(Attribute attribute) {
          });
 }
 
+static bool isBatchDims(Attribute attribute) {
+  auto dims = dyn_cast<DictionaryAttr>(attribute);
+  return dims && llvm::all_of(dims, [](NamedAttribute one) {
+           auto dim = dyn_cast<IntegerAttr>(one.getValue());
+           return dim && dim.getType().isSignlessInteger(64) &&
+                  dim.getInt() >= -1;
+         });
+}
+
 static bool isSeparateRows(Attribute attribute) {
   auto rows = dyn_cast<DictionaryAttr>(attribute);
   auto equal = rows ? rows.getAs<ArrayAttr>("equal") : nullptr;
@@ -81,6 +90,8 @@ static constexpr Row kRows[] = {
      "{equal = [{dim = K, input = \"NAME\"}], ignored = array<i64: …>, "
      "inputs = [\"NAME\"]}",
      isSeparateRows},
+    {kBatchDimsAttr, "{NAME = K : i64}, a dimension or -1 by each input's name",
+     isBatchDims},
     {kUntrainableAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
     {kGradientWireAttr, "f16 or bf16",

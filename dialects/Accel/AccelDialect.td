@@ -23,6 +23,7 @@ def Accel_Dialect : Dialect {
     | `accel.folded_parameters` | parameters of the user's program that the exporter folded away: a list of `{name = "wte.weight", shape = array<i64: 96, 32>}`, without a shape where it is unknown | import |
     | `accel.unshifted_labels` | the name of the input of labels that `--loss cross_entropy:` added, which is not shifted against the logits | `nn-build-step` |
     | `accel.separate_rows` | that the loss of `@eval` is a mean of what each row of its batch comes to by itself: `inputs` have these rows, provided that inputs in `equal` have the same along a dimension, and that no element of `inputs` is one of `ignored` | `nn-add-inference` |
+    | `accel.batch_dims` | the dimension of inputs along which the samples of a batch lie, where it is not the first: a dictionary of i64 by the input's name, -1 for an input of which every batch has the same | `dist-annotate` |
     | `accel.gradient_wire` | the type, f16 or bf16, that terms of gradients may be rounded to on their way between data-parallel ranks, and their sums with them: a rounding that the step declares; none where it is not there | `train-declare-wire` |
     | `accel.untrainable` | a sentence that says what the module lacks for training, as it was imported for inference | import |
 

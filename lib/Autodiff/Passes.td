@@ -39,6 +39,7 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
     Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
     ListOption<"entries", "entries", "std::string", "eval, forward; step says nothing here">,
     ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
+    ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::nn::NNDialect"];
 }

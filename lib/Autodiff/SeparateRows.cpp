@@ -49,7 +49,8 @@ bool isInteger(Value value) {
 
 class RowFinder {
 public:
-  explicit RowFinder(func::FuncOp entry) : entry(entry) {}
+  RowFinder(func::FuncOp entry, const llvm::StringMap<int64_t> &batchDims)
+      : entry(entry), batchDims(batchDims) {}
 
   DictionaryAttr run() {
     if (!findInputs())
@@ -78,21 +79,34 @@ public:
   }
 
 private:
-  /// Inputs of integers [batch, length] of the batch that most of them have.
+  /// The dimension of an input along which rows are, if it has one.
+  std::optional<size_t> batchDimOf(BlockArgument argument) {
+    StringAttr name = nameOf(argument);
+    if (!name)
+      return std::nullopt;
+    auto said = batchDims.find(name);
+    int64_t dim = said == batchDims.end() ? 0 : said->second;
+    if (dim < 0 || dim >= int64_t(shapeOf(argument).size()))
+      return std::nullopt;
+    return dim;
+  }
+
+  /// Inputs of the batch that most of them have.
   bool findInputs() {
-    llvm::MapVector<int64_t, SmallVector<BlockArgument>> byBatch;
+    llvm::MapVector<int64_t, SmallVector<std::pair<BlockArgument, size_t>>>
+        byBatch;
     for (BlockArgument argument : entry.getArguments())
-      if (nameOf(argument) && isInteger(argument) &&
-          shapeOf(argument).size() == 2 && shapeOf(argument)[0] > 1)
-        byBatch[shapeOf(argument)[0]].push_back(argument);
-    ArrayRef<BlockArgument> most;
+      if (std::optional<size_t> dim = batchDimOf(argument))
+        if (int64_t size = shapeOf(argument)[*dim]; size > 1)
+          byBatch[size].emplace_back(argument, *dim);
+    ArrayRef<std::pair<BlockArgument, size_t>> most;
     for (auto &[size, arguments] : byBatch)
       if (arguments.size() > most.size()) {
         most = arguments;
         batch = size;
       }
-    for (BlockArgument argument : most) {
-      states[argument] = {Kind::Rows, 0, 1};
+    for (auto [argument, dim] : most) {
+      states[argument] = {Kind::Rows, dim, 1};
       inputs.push_back(nameOf(argument));
     }
     return !most.empty();
@@ -310,6 +324,9 @@ private:
   }
 
   func::FuncOp entry;
+  /// Of inputs whose rows are not along the first dimension; -1: they have
+  /// none.
+  const llvm::StringMap<int64_t> &batchDims;
   int64_t batch = 1;
   llvm::DenseMap<Value, State> states; ///< Of all that is not free.
   SmallVector<Attribute> inputs;
@@ -319,6 +336,8 @@ private:
 
 } // namespace
 
-DictionaryAttr autodiff::findSeparateRows(func::FuncOp entry) {
-  return RowFinder(entry).run();
+DictionaryAttr
+autodiff::findSeparateRows(func::FuncOp entry,
+                           const llvm::StringMap<int64_t> &batchDims) {
+  return RowFinder(entry, batchDims).run();
 }

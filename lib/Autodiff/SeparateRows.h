@@ -6,13 +6,16 @@
 #define ACCEL_LIB_AUTODIFF_SEPARATEROWS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace accel::autodiff {
 
 /// The value of `accel.separate_rows` for an entry whose first result is its
-/// loss; null where that is not known to be such a mean. Rows are those of the
-/// inputs of integers [batch, …], as files of tokens feed them.
-mlir::DictionaryAttr findSeparateRows(mlir::func::FuncOp entry);
+/// loss; null where that is not known to be such a mean. Rows are along the
+/// first dimension of inputs, or as `batchDims` says (-1: an input has none).
+mlir::DictionaryAttr
+findSeparateRows(mlir::func::FuncOp entry,
+                 const llvm::StringMap<int64_t> &batchDims);
 
 } // namespace accel::autodiff
 

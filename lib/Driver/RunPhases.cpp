@@ -76,6 +76,8 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.inference.entries = llvm::to_vector_of<std::string>(entries);
     options.train.inference.evalOutputs =
         llvm::to_vector_of<std::string>(evalOutputs);
+    options.train.inference.batchDims =
+        llvm::to_vector_of<std::string>(batchDims);
     options.train.mixedPrecision = mixedPrecision;
     options.cut.cuts.assign(cuts.begin(), cuts.end());
     options.place.annotate.mesh = mesh;

@@ -328,6 +328,12 @@ LogicalResult Emitter::addTransfer(Operation *op, const rt::Command &command) {
       return share(op, *read);
     tensors = &executable.inputs;
     tensor = {read->name, read->target.dtype, read->part.shape};
+    if (!tensor.shape.empty())
+      tensor.batchDim = 0;
+    auto dims = module->getAttrOfType<DictionaryAttr>(kBatchDimsAttr);
+    if (auto dim = dims ? dims.getAs<IntegerAttr>(read->name) : nullptr)
+      tensor.batchDim =
+          dim.getInt() < 0 ? std::nullopt : std::optional(dim.getInt());
   } else if (auto *write = std::get_if<rt::WriteCommand>(&command.what)) {
     tensors = &executable.outputs;
     tensor = {write->name, write->view.dtype, write->part.shape};

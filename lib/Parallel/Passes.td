@@ -17,7 +17,8 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
     sequences is split, which is the first behind the batch as long as those that
     attend to each other (`nn.attention`); one that they do not divide stays whole,
     with a warning. Axes of size 1 split nothing and are
-    left out of constraints. With `micro-batches` above 1 the axis `mb` of that
+    left out of constraints. A batch dimension that is not the first is also left to
+    the executable, in `accel.batch_dims`. With `micro-batches` above 1 the axis `mb` of that
     size comes first, and the batch is split over it before all others. A module
     that has a mesh already keeps it, and only an empty `mesh` is accepted.
 

@@ -37,9 +37,12 @@ uint64_t permuteIndex(uint64_t count, uint64_t key, uint64_t index) {
 }
 
 uint64_t SampleOrder::sampleAt(uint64_t finishedSteps, uint64_t g) const {
-  uint64_t number = finishedSteps * batch + g, epoch = number / samples;
-  if (!isShuffled)
+  uint64_t number = (finishedSteps - firstStep) * batch + g,
+           epoch = number / samples;
+  if (kind == Once)
     return std::min(number, samples - 1);
+  if (kind == InFile)
+    return number % samples;
   return permuteIndex(samples, mix(seed) + mix(~epoch), number % samples);
 }
 

@@ -1,6 +1,6 @@
-// In which order training reads its samples: a new permutation every epoch, a
-// pure function of the seed, the step and the sample's number in the global
-// batch, so that neither ranks nor micro-batches change it.
+// In which order samples are read: a pure function of the seed, the step and
+// the sample's number in the global batch, so that neither ranks nor
+// micro-batches change it.
 
 #ifndef ACCEL_RUNTIME_DATA_SAMPLEORDER_H
 #define ACCEL_RUNTIME_DATA_SAMPLEORDER_H
@@ -19,16 +19,23 @@ namespace accel::rt {
 uint64_t permuteIndex(uint64_t count, uint64_t key, uint64_t index);
 
 struct SampleOrder {
+  enum Kind {
+    Shuffled, ///< A new permutation every epoch.
+    InFile,   ///< As they lie in the data, epoch after epoch.
+    /// As they lie in the data, and behind them the last one again: what fills
+    /// up the last batch of an evaluation.
+    Once
+  };
   uint64_t samples = 1; ///< In the data; at least 1.
   uint64_t batch = 1;   ///< Of them in one step.
   uint64_t seed = 0;
-  /// Else they come as the data lie, and behind them the last one again: what
-  /// fills up the last batch of an evaluation.
-  bool isShuffled = true;
+  Kind kind = Shuffled;
+  uint64_t firstStep = 0; ///< Steps that were finished when the data began.
 
   /// Which sample of the data is number `g` of the global batch, after
   /// `finishedSteps` steps. Epochs follow each other without a gap: a batch may
-  /// hold the end of one and the start of the next.
+  /// hold the end of one and the start of the next. Requires finishedSteps >=
+  /// firstStep.
   uint64_t sampleAt(uint64_t finishedSteps, uint64_t g) const;
 };
 
@@ -36,10 +43,14 @@ struct SampleOrder {
 /// was if all of it is the same.
 struct DataCursor {
   int64_t samples = 0; ///< In the data.
-  int64_t length = 0;  ///< Tokens of a sample.
-  int64_t batch = 0;   ///< Samples of a step.
+  /// Tokens of a sample; 0 where inputs have files of their own.
+  int64_t length = 0;
+  int64_t batch = 0; ///< Samples of a step.
   int64_t seed = 0;
-  /// XXH3-64 of the tokens that can be read; absent where nobody compares.
+  bool isShuffled = true; ///< Else in the order of the file.
+  /// Steps that were finished when these data began.
+  int64_t firstStep = 0;
+  /// XXH3-64 of what can be read; absent where nobody compares.
   std::optional<uint64_t> hash = std::nullopt;
   std::string file = ""; ///< That has them; for messages.
 };

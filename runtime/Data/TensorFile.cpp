@@ -4,6 +4,7 @@
 #include "Data/TensorFile.h"
 
 #include "Base/SystemError.h"
+#include "Data/ConvertElements.h"
 #include "Data/RangeDigest.h"
 
 #include <cerrno>
@@ -25,15 +26,6 @@ char *hostPointer(Address address) {
   return reinterpret_cast<char *>(address.value);
 }
 
-/// Turns the `count` f32 at the start of `buffer` into f64, from the last on.
-void widen(char *buffer, int64_t count) {
-  while (count-- > 0) {
-    float narrow;
-    std::memcpy(&narrow, buffer + count * 4, 4);
-    double wide = narrow;
-    std::memcpy(buffer + count * 8, &wide, 8);
-  }
-}
 } // namespace
 
 FileHandle::~FileHandle() {
@@ -110,6 +102,7 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
                        const View &view, const Coordinates &coordinates,
                        Memory *memory, std::vector<char> *room)
     : memory(memory), fd(range.fd), path(range.path), fill(range.fill),
+      inFile(range.dtype), inMemory(view.dtype),
       elementBytes(dtypeBytes(view.dtype)), fileBytes(dtypeBytes(range.dtype)),
       origin(range.offset), room(room) {
   size_t rank = view.shape.size();
@@ -155,7 +148,8 @@ PieceMover::PieceMover(const TensorRange &range, const Part &part,
   for (const Block &block : blocks)
     if (!block.direct)
       bytes = std::max(
-          bytes, std::min(kBounceBytes, block.runElements * elementBytes));
+          bytes, std::min(kBounceBytes, block.runElements *
+                                            std::max(elementBytes, fileBytes)));
   if (fill.empty() && !room)
     bounce.resize(static_cast<size_t>(bytes));
 }
@@ -196,7 +190,8 @@ void PieceMover::addBlock(const TensorRange &range, const View &view,
   block.run =
       PairLayout(slice(shape, true), slice(file, true), slice(strides, true));
   // Widening works in place: the elements arrive at the start of their room.
-  block.direct = isReached() && block.run.contiguousRuns() &&
+  block.direct = isReached() && fileBytes <= elementBytes &&
+                 block.run.contiguousRuns() &&
                  block.run.runLength() == block.run.elements();
   blocks.push_back(block);
 }
@@ -223,11 +218,12 @@ Status PieceMover::moveBlock(const Block &block, Address view,
                              int64_t microBatch, std::atomic<uint64_t> *counter,
                              RangeDigest *digest) {
   const auto &[start, inView, outer, runElements, run, direct] = block;
-  uint64_t base = start + static_cast<uint64_t>(microBatch * microBatchBytes);
+  uint64_t base =
+      start + behind + static_cast<uint64_t>(microBatch * microBatchBytes);
   std::vector<char> &staging = room ? *room : bounce;
   int64_t step =
       (direct ? kBounceBytes : static_cast<int64_t>(staging.size())) /
-      elementBytes;
+      std::max(elementBytes, fileBytes);
   Status status;
   auto moveRun = [&, runElements = runElements, direct = direct,
                   &run = run](int64_t fileOffset, int64_t memoryOffset) {
@@ -262,8 +258,8 @@ Status PieceMover::moveBlock(const Block &block, Address view,
         status = readRange(fd, path, at, buffer, bytes);
         if (digest && status.ok())
           digest->add(at - origin, buffer, bytes);
-        if (fileBytes != elementBytes)
-          widen(buffer, end - begin);
+        if (inFile != inMemory && status.ok())
+          status = convertElements(inFile, inMemory, buffer, end - begin);
         if (!direct && status.ok())
           shift(/*gather=*/false);
       }
@@ -345,6 +341,14 @@ Status PieceMover::read(Address view, int64_t microBatch,
 
 Status PieceMover::write(Address view, int64_t microBatch) {
   return move<true>(view, microBatch, nullptr, nullptr);
+}
+
+Status PieceMover::readBehind(uint64_t bytes, Address view,
+                              int64_t microBatch) {
+  behind = bytes;
+  Status status = read(view, microBatch);
+  behind = 0;
+  return status;
 }
 
 Status PieceMover::read(void *view, int64_t microBatch,

@@ -74,7 +74,7 @@ public:
   /// Requires the shapes to fit (format::validate). Where the part is larger
   /// than the range, it is padded at the end of its dimensions: reading gives
   /// zeros there, writing skips them. Reading converts where the file has
-  /// elements of another type: f32 to f64.
+  /// elements of another type (Data/ConvertElements.h).
   /// Pieces that are scattered in memory, or where the host cannot reach, move
   /// through `room`, which several movers may share, or through a buffer of
   /// their own. `memory` is what the view is in; null: the host's own.
@@ -90,6 +90,9 @@ public:
   Status read(Address view, int64_t microBatch,
               std::atomic<uint64_t> *counter = nullptr,
               RangeDigest *digest = nullptr);
+  /// Reads what lies `bytes` behind the piece in the file, as if the range
+  /// began there.
+  Status readBehind(uint64_t bytes, Address view, int64_t microBatch);
   Status write(Address view, int64_t microBatch);
   /// The same of the host's own memory.
   Status read(void *view, int64_t microBatch,
@@ -132,10 +135,12 @@ private:
   int fd;
   std::string path;
   std::vector<char> fill;
+  DType inFile, inMemory;      ///< Types of elements.
   int64_t elementBytes;        ///< In memory.
   int64_t fileBytes;           ///< Of an element in the file.
   uint64_t origin;             ///< Byte of the tensor's first element.
   int64_t microBatchBytes = 0; ///< Bytes between micro-batches.
+  uint64_t behind = 0;         ///< Bytes that a read begins later.
   std::vector<Block> blocks;   ///< Of the piece; several: it is interleaved.
   PairLayout all;              ///< The whole view (A), padding included.
   bool isPadded = false;       ///< Some of the view is not in the file.

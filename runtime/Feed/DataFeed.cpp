@@ -1,18 +1,15 @@
-// Which inputs get what, and the task that fills them.
+// Which inputs get what, and what is said of the data.
 
 #include "Feed/DataFeed.h"
 
+#include "Feed/FeedArray.h"
 #include "Feed/InputOutput.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 namespace accel::rt {
 namespace {
-
-/// What a label is that a loss does not count.
-constexpr int64_t kIgnored = -100;
 
 bool isIndex(DType dtype) { return dtype == DType::I32 || dtype == DType::I64; }
 
@@ -28,114 +25,112 @@ bool contains(const std::string &name,
 
 } // namespace
 
-/// Fills one rank's piece for one micro-batch.
-class DataFeed::FeedTask : public HostTask {
-public:
-  FeedTask(const DataFeed &feed, Content content, const ReadCommand &read,
-           Coordinates coordinates, Memory &memory,
-           const int64_t &finishedSteps)
-      : feed(feed), content(content), read(read), memory(memory),
-        first(pieceStart(read.part, read.target.shape, coordinates, 0)),
-        second(pieceStart(read.part, read.target.shape, coordinates, 1)),
-        finishedSteps(finishedSteps) {}
-
-  Status run(const Address *views, int64_t microBatch) override {
-    const View &view = read.target;
-    auto start = [&](int dim) {
-      return first[dim] + microBatch * (second[dim] - first[dim]);
-    };
-    for (int64_t row = 0; row < view.shape[0]; ++row) {
-      auto sample = static_cast<int64_t>(
-          feed.order.sampleAt(static_cast<uint64_t>(finishedSteps),
-                              static_cast<uint64_t>(start(0) + row)));
-      for (int64_t column = 0; column < view.shape[1];) {
-        int64_t count = std::min(TokenFile::kMaxRead, view.shape[1] - column);
-        int64_t values[TokenFile::kMaxRead];
-        ACCEL_RT_RETURN_IF_ERROR(get(sample, start(1) + column, count, values));
-        ACCEL_RT_RETURN_IF_ERROR(
-            store(views[0], row * view.strides[0] + column * view.strides[1],
-                  values, count));
-        column += count;
-      }
-    }
-    return Status();
-  }
-
-private:
-  Status get(int64_t sample, int64_t begin, int64_t count, int64_t *values) {
-    if (content == Content::Ones) {
-      std::fill_n(values, count, 1);
-      return Status();
-    }
-    if (content == Content::Tokens)
-      return feed.tokens.read(sample, begin, count, values);
-    int64_t known = std::min(count, feed.shape[1] - begin - 1);
-    std::fill(values + known, values + count, kIgnored);
-    return feed.tokens.read(sample, begin + 1, known, values);
-  }
-  /// Stores values of a row from the element `offset` of the view on.
-  Status store(Address base, int64_t offset, const int64_t *values,
-               int64_t count) const {
-    int64_t stride = read.target.strides[1];
-    if (read.target.dtype == DType::I64)
-      return memory.upload(base + offset * 8, values,
-                           Rows::ofElements(8, count, stride, 1));
-    // Out of range for the model, and so refused by its kernels.
-    int32_t narrow[TokenFile::kMaxRead];
-    std::transform(values, values + count, narrow, [](int64_t value) {
-      return static_cast<int32_t>(
-          std::clamp<int64_t>(value, INT32_MIN, INT32_MAX));
-    });
-    return memory.upload(base + offset * 4, narrow,
-                         Rows::ofElements(4, count, stride, 1));
-  }
-
-  const DataFeed &feed;
-  Content content;
-  const ReadCommand &read;
-  Memory &memory;
-  std::vector<int64_t> first, second;
-  const int64_t &finishedSteps;
-};
-
 Status DataFeed::open(const std::vector<TensorPlan> &wanted,
                       const DataSource &source) {
-  path = source.path;
+  path = source.text;
+  std::vector<InputFile> files;
+  ACCEL_RT_RETURN_IF_ERROR(filesOf(path, wanted, files));
+  hasTokens = files.empty();
+  ACCEL_RT_RETURN_IF_ERROR(hasTokens ? openTokens(wanted, source)
+                                     : openArrays(wanted, files));
+  order.kind = source.order;
+  order.seed = source.seed;
+  order.firstStep = static_cast<uint64_t>(source.firstStep);
+  return Status();
+}
+
+Status DataFeed::openArrays(const std::vector<TensorPlan> &wanted,
+                            const std::vector<InputFile> &files) {
+  const InputFile *first = nullptr;
+  for (const InputFile &file : files) {
+    auto input =
+        std::find_if(wanted.begin(), wanted.end(), [&](const TensorPlan &each) {
+          return each.name == file.input;
+        });
+    Input &fed = inputs.emplace_back();
+    fed.name = file.input;
+    ACCEL_RT_RETURN_IF_ERROR(fed.array.emplace().open(file.path, *input));
+    fed.dim = static_cast<size_t>(*input->batchDim);
+    auto samples = static_cast<uint64_t>(fed.array->numSamples()),
+         batch = static_cast<uint64_t>(input->shape[fed.dim]);
+    if (!first) {
+      first = &file;
+      order.samples = samples;
+      order.batch = batch;
+    }
+    auto differ = [&](const char *of, uint64_t expected, uint64_t found) {
+      return Status::error(
+          "expected as many " + std::string(of) + " input " +
+          inQuotes(file.input) + " as of " + inQuotes(first->input) + " (" +
+          std::to_string(expected) + "), found " + std::to_string(found));
+    };
+    if (batch != order.batch)
+      return differ("rows in a batch of", order.batch, batch);
+    if (samples != order.samples)
+      return differ(("samples in " + inQuotes(file.path) + " of").c_str(),
+                    order.samples, samples);
+  }
+  return order.batch ? Status()
+                     : Status::error("expected at least one row in a batch of "
+                                     "input " +
+                                     inQuotes(first->input) + ", found none");
+}
+
+Status DataFeed::openTokens(const std::vector<TensorPlan> &wanted,
+                            const DataSource &source) {
   bool next = source.labels == "next";
   if (!source.labels.empty() && !next && source.labels != "same")
     return Status::error("expected same or next as --data-labels, found " +
                          inQuotes(source.labels));
   for (const TensorPlan &input : wanted) {
     if (!isIndex(input.dtype) || input.shape.size() != 2 ||
+        input.batchDim != 0 ||
         contains(input.name, {"position", "type", "segment"}))
       continue;
     bool isLabel = contains(input.name, {"label", "target"});
-    Content content = isLabel ? (next ? Content::NextTokens : Content::Tokens)
-                      : contains(input.name, {"mask"}) ? Content::Ones
-                                                       : Content::Tokens;
+    TokenContent content =
+        isLabel ? (next ? TokenContent::NextTokens : TokenContent::Tokens)
+        : contains(input.name, {"mask"}) ? TokenContent::Ones
+                                         : TokenContent::Tokens;
     if (shape.empty())
       shape = input.shape;
-    if (input.shape == shape)
-      inputs.push_back({input.name, content, isLabel});
+    if (input.shape == shape) {
+      Input &fed = inputs.emplace_back();
+      fed.name = input.name;
+      fed.content = content;
+      fed.isLabel = isLabel;
+    }
   }
   if (inputs.empty())
     return Status::error("expected an input of integers [batch, length] for "
                          "the tokens of " +
-                         inQuotes(path) + ", found none");
+                         inQuotes(path) +
+                         ", found none: give inputs files of their own, as "
+                         "INPUT=FILE,INPUT=FILE");
   ACCEL_RT_RETURN_IF_ERROR(tokens.open(path, source.type, shape[1]));
   order.samples = static_cast<uint64_t>(tokens.numSamples());
   order.batch = static_cast<uint64_t>(shape[0]);
-  order.isShuffled = source.seed.has_value();
-  order.seed = static_cast<uint64_t>(source.seed.value_or(0));
   return Status();
+}
+
+std::vector<int> DataFeed::descriptors() const {
+  std::vector<int> all;
+  if (hasTokens)
+    all.push_back(tokens.descriptor());
+  for (const Input &input : inputs)
+    if (input.array)
+      all.push_back(input.array->descriptor());
+  return all;
 }
 
 Status DataFeed::getCursor(bool hashed, const RunOptions &options,
                            DataCursor &cursor) const {
   cursor.samples = static_cast<int64_t>(order.samples);
-  cursor.length = shape[1];
+  cursor.length = hasTokens ? shape[1] : 0;
   cursor.batch = static_cast<int64_t>(order.batch);
+  cursor.isShuffled = order.kind == SampleOrder::Shuffled;
   cursor.seed = static_cast<int64_t>(order.seed);
+  cursor.firstStep = static_cast<int64_t>(order.firstStep);
   cursor.file = path;
   if (!hashed)
     return Status();
@@ -148,12 +143,32 @@ Status DataFeed::getCursor(bool hashed, const RunOptions &options,
     options.progress("loading: hashed " + std::to_string(done >> 20) + " of " +
                      std::to_string(bytes >> 20) + " MiB of data");
   };
-  return tokens.hash(tell, cursor.hash.emplace());
+  if (hasTokens)
+    return tokens.hash(tell, cursor.hash.emplace());
+  uint64_t done = 0, all = 0;
+  for (const Input &input : inputs)
+    all += input.array->bytes();
+  std::string text;
+  for (const Input &input : inputs) {
+    uint64_t hash;
+    ACCEL_RT_RETURN_IF_ERROR(input.array->hash(
+        [&](uint64_t bytes) { tell(done + bytes, all); }, hash));
+    done += input.array->bytes();
+    text += input.name + '\0' + std::to_string(hash) + '\0';
+  }
+  cursor.hash = hashBytes(text.data(), text.size());
+  return Status();
+}
+
+const DataFeed::Input *DataFeed::find(const std::string &name) const {
+  for (const Input &input : inputs)
+    if (input.name == name)
+      return &input;
+  return nullptr;
 }
 
 bool DataFeed::feeds(const std::string &input) const {
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [&](const Input &fed) { return fed.name == input; });
+  return find(input) != nullptr;
 }
 
 Status DataFeed::findAny(const std::vector<int64_t> &values, bool &isFound,
@@ -167,9 +182,14 @@ Status DataFeed::findAny(const std::vector<int64_t> &values, bool &isFound,
   };
   bool givesOnes =
       std::any_of(inputs.begin(), inputs.end(), [](const Input &fed) {
-        return fed.content == Content::Ones;
+        return fed.content == TokenContent::Ones;
       });
   if (values.empty() || (givesOnes && look(1)))
+    return Status();
+  for (const Input &input : inputs)
+    if (input.array)
+      ACCEL_RT_RETURN_IF_ERROR(input.array->forEachNumber(look));
+  if (isFound || !hasTokens)
     return Status();
   int64_t room[TokenFile::kMaxRead];
   for (int64_t sample = 0; sample < numSamples(); ++sample)
@@ -211,6 +231,9 @@ Status DataFeed::refuseFiles(const std::vector<std::string> &names,
 }
 
 std::string DataFeed::whyNot(const std::string &input) const {
+  if (!hasTokens)
+    return "the data " + inQuotes(path) + " have no file for it: add " +
+           inQuotes(input + "=FILE");
   return inQuotes(path) + " feeds integers [" + std::to_string(shape[0]) +
          ", " + std::to_string(shape[1]) +
          "] that are tokens, labels or a mask, and " + inQuotes(input) +
@@ -221,7 +244,8 @@ std::string DataFeed::labelWarning(const Executable &executable,
                                    const RunOptions &options,
                                    const Inputs &files) const {
   const std::string &labels = executable.unshiftedLabels;
-  if (!options.dataLabels.empty() || !feeds(labels) || files.find(labels))
+  const Input *fed = find(labels);
+  if (!options.dataLabels.empty() || !fed || fed->array || files.find(labels))
     return "";
   return "input " + inQuotes(labels) +
          " gets the same tokens as the model, because cross_entropy does not "
@@ -232,11 +256,12 @@ std::string DataFeed::labelWarning(const Executable &executable,
 std::unique_ptr<HostTask>
 DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
                   Memory &memory, const int64_t &finishedSteps) const {
-  auto fed = std::find_if(inputs.begin(), inputs.end(), [&](const Input &each) {
-    return each.name == read.name;
-  });
-  return std::make_unique<FeedTask>(*this, fed->content, read, coordinates,
-                                    memory, finishedSteps);
+  const Input &fed = *find(read.name);
+  if (fed.array)
+    return feedArray(*fed.array, fed.dim, order, read, coordinates, memory,
+                     finishedSteps);
+  return feedTokens(tokens, shape[1], fed.content, order, read, coordinates,
+                    memory, finishedSteps);
 }
 
 } // namespace accel::rt

@@ -1,55 +1,50 @@
-// What --data feeds: the integer inputs [batch, length] of a training program,
-// from one file of tokens, in the order of Data/SampleOrder.h. Sample g of a
-// step's batch goes to rank d, micro-batch m, row i with
-// g = (m·dp + d)·b + i: the piece of the input says which.
+// What --data feeds: the inputs of a program, each from a file of its own, or
+// the integer inputs [batch, length] from one file of tokens, in the order of
+// Data/SampleOrder.h. Sample g of a step's batch goes to rank d, micro-batch m,
+// row i with g = (m·dp + d)·b + i: the piece of the input says which.
 
 #ifndef ACCEL_RUNTIME_FEED_DATAFEED_H
 #define ACCEL_RUNTIME_FEED_DATAFEED_H
 
-#include "Data/SampleOrder.h"
-#include "Data/TokenFile.h"
-#include "accel-rt/Device.h"
+#include "Data/SampleArray.h"
+#include "Feed/DataSource.h"
+#include "Feed/FeedTokens.h"
 #include "accel-rt/Runtime.h"
 
 namespace accel::rt {
 
 class Inputs;
 
-/// A file of tokens, and how it is read.
-struct DataSource {
-  std::string path;
-  std::string type;   ///< Of a raw file's integers (Data/TokenFile.h).
-  std::string labels; ///< "same" as the tokens (or empty), or the "next" one.
-  /// Of the order of the samples; nothing: as they lie in the file.
-  std::optional<int64_t> seed;
-};
-
 class DataFeed {
 public:
-  /// Errors: those of TokenFile, and none of `wanted` that tokens can feed.
+  /// Errors: those of filesOf, TokenFile and SampleArray, files of different
+  /// numbers of samples, and none of `wanted` that tokens can feed.
   Status open(const std::vector<TensorPlan> &wanted, const DataSource &source);
-  /// How many whole batches the file has.
+  /// How many whole batches the data have.
   int64_t numBatches() const {
     return static_cast<int64_t>(order.samples / order.batch);
   }
 
   int64_t numSamples() const { return static_cast<int64_t>(order.samples); }
   int64_t batchSize() const { return static_cast<int64_t>(order.batch); }
-  /// The file's samples that make no whole batch.
+  /// The samples that make no whole batch.
   int64_t numLeft() const { return numSamples() % batchSize(); }
-  /// Whether an input gets one of `values` somewhere, and which. Reads the
-  /// file, if there are any.
+  /// Whether an input of integers gets one of `values` somewhere, and which.
+  /// Reads the files, if there are any values.
   Status findAny(const std::vector<int64_t> &values, bool &isFound,
                  int64_t &found) const;
-  int descriptor() const { return tokens.descriptor(); }
+  /// Of all files.
+  std::vector<int> descriptors() const;
+  /// Whether it is one file of tokens.
+  bool readsTokens() const { return hasTokens; }
 
-  /// What a checkpoint says of the data. With `hashed` the file is read once,
-  /// to tell it from others; `options.progress` hears of it where that takes
+  /// What a checkpoint says of the data. With `hashed` the files are read once,
+  /// to tell them from others; `options.progress` hears of it where that takes
   /// time.
   Status getCursor(bool hashed, const RunOptions &options,
                    DataCursor &cursor) const;
   bool feeds(const std::string &input) const;
-  /// Whether an input gets labels, which --data-labels says more of.
+  /// Whether tokens become labels, which --data-labels says more of.
   bool feedsLabels() const;
   /// Whether it feeds all of `wanted`, so that no file is read beside it.
   bool feedsAll(const std::vector<TensorPlan> &wanted) const;
@@ -75,17 +70,25 @@ public:
                                     const int64_t &finishedSteps) const;
 
 private:
-  enum class Content { Tokens, NextTokens, Ones };
-  class FeedTask;
   struct Input {
     std::string name;
-    Content content;
-    bool isLabel;
+    TokenContent content = TokenContent::Tokens;
+    bool isLabel = false;
+    /// Where it has a file of its own, along whose dimension `dim` samples lie.
+    std::optional<SampleArray> array = std::nullopt;
+    size_t dim = 0;
   };
+  Status openArrays(const std::vector<TensorPlan> &wanted,
+                    const std::vector<InputFile> &files);
+  Status openTokens(const std::vector<TensorPlan> &wanted,
+                    const DataSource &source);
+  const Input *find(const std::string &name) const;
+
   std::vector<Input> inputs;
   std::string path;
-  std::vector<int64_t> shape; ///< [batch, length] of the inputs that are fed.
+  std::vector<int64_t> shape; ///< [batch, length] of what tokens feed.
   TokenFile tokens;
+  bool hasTokens = false;
   SampleOrder order;
 };
 

@@ -57,7 +57,7 @@ Status whyNotSeparate(const Executable &executable,
       return Status();
     }
     if (!data.feeds(input.name) && isRow(input.name))
-      equal.push_back({input.name, 0});
+      equal.push_back({input.name, input.batchDim.value_or(0)});
   }
   for (const EqualRows &each : equal) {
     const TensorRange *range = files.find(each.input);

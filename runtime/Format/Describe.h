@@ -136,6 +136,7 @@ template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("name", tensor.name);
   io.field("dtype", tensor.dtype);
   io.field("shape", tensor.shape);
+  io.field("batch_dim", tensor.batchDim);
 }
 template <class IO> void describe(IO &io, EqualRows &rows) {
   io.field("input", rows.input);

@@ -51,6 +51,13 @@ public:
           return Status::error("expected a shape, found sizes out of range "
                                "for " +
                                what);
+        if (tensor.batchDim &&
+            !inRange(*tensor.batchDim, 0,
+                     static_cast<int64_t>(tensor.shape.size())))
+          return Status::error("expected a dimension along which the samples "
+                               "of " +
+                               what + " lie, found " +
+                               std::to_string(*tensor.batchDim));
       }
     }
     if (!executable.unshiftedLabels.empty() &&
@@ -138,6 +145,10 @@ private:
                              what);
       bytes = boundedProduct(state.logicalShape, dtypeBytes(state.dtype));
     }
+    if (!state.axes.empty() && state.axes.size() != state.shape.size())
+      return Status::error("expected axes for each dimension of " + what +
+                           ", found " + std::to_string(state.axes.size()) +
+                           " for " + std::to_string(state.shape.size()));
     if (!state.axes.empty() || state.interleaved)
       ACCEL_RT_RETURN_IF_ERROR(tables.checkPart(state.part(), what));
     if (state.interleaved &&
@@ -251,7 +262,7 @@ private:
       return input && inRange(dim, 0, input->shape.size());
     };
     for (const std::string &name : executable.separateRows->inputs)
-      if (!hasDim(name, 0))
+      if (!hasDim(name, 0) || !tables.input(name)->batchDim)
         return Status::error("expected an input of rows, found " +
                              inQuotes(name));
     for (const EqualRows &rows : executable.separateRows->equal)

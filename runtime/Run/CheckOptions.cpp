@@ -17,6 +17,7 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
   } rows[] = {
       {"--steps", options.steps > 0, true, false, false},
       {"--data", !options.data.empty(), true, true, false},
+      {"--data-order", !options.dataOrder.empty(), true, false, false},
       {"--seed", options.seed.has_value(), true, false, false},
       {"--save-weights", !options.saveWeights.empty(), true, false, false},
       {"--checkpoint", !options.checkpoint.empty(), true, false, false},
@@ -66,9 +67,21 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
   for (auto [name, given] :
        {std::pair("--data-type", !options.dataType.empty() && !hasData),
         std::pair("--data-labels", !options.dataLabels.empty() && !hasData),
+        std::pair("--data-order",
+                  !options.dataOrder.empty() && options.data.empty()),
+        std::pair("--new-data", options.newData && options.data.empty()),
         std::pair("--seed", options.seed.has_value() && options.data.empty())})
     if (given)
       return Status::error(std::string("option '") + name + "' expects --data");
+  if (!options.dataOrder.empty() && options.dataOrder != "shuffled" &&
+      options.dataOrder != "file")
+    return Status::error("expected shuffled or file as --data-order, found " +
+                         inQuotes(options.dataOrder));
+  if (options.dataOrder == "file" && options.seed)
+    return Status::error("cannot use option '--seed' with --data-order=file: "
+                         "nothing is shuffled");
+  if (options.newData && options.resume.empty())
+    return Status::error("option '--new-data' expects --resume");
   if (!options.originalWeights.empty() && options.saveWeights.empty())
     return Status::error("option '--original-weights' expects --save-weights");
   if (options.saveEvery && options.checkpoint.empty())

@@ -75,7 +75,7 @@ Status openCall(const Executable &plan, const std::string &folder,
                 const std::function<void(const std::string &)> &warn,
                 Call &call) {
   call.tensors = tensorsOf(plan, call.entry);
-  call.hasData = !source.path.empty();
+  call.hasData = !source.text.empty();
   if (call.hasData)
     ACCEL_RT_RETURN_IF_ERROR(call.data.open(call.tensors.inputs, source));
   if (executes)
@@ -92,13 +92,13 @@ Status openCall(const Executable &plan, const std::string &folder,
   if (call.numBatches() < 1 && !call.numRest())
     return Status::error("expected at least one batch of samples to evaluate "
                          "on in " +
-                         inQuotes(source.path) + ", found less" +
+                         inQuotes(source.text) + ", found less" +
                          (why.empty() ? "" : ": " + why));
   if (!why.empty() && warn)
     warn("the evaluation leaves out the last " +
          std::to_string(call.data.numLeft()) + " of the " +
          std::to_string(call.data.numSamples()) + " rows of " +
-         inQuotes(source.path) + ", which make no whole batch of " +
+         inQuotes(source.text) + ", which make no whole batch of " +
          std::to_string(call.data.batchSize()) + ": " + why);
   return Status();
 }
@@ -128,6 +128,7 @@ public:
   Status follow(RunResult &result);
 
 private:
+  void orderData(const Executable &plan, DataSource &source);
   Status checkDataOptions() const;
   Status checkTargets() const;
   Status finish(const Job &job, const Supervisor &supervisor, Status ended,
@@ -184,12 +185,9 @@ Status Launch::open() {
         resume.open(options.resume, plan, Resume::Wanted::All, options.warn));
   ACCEL_RT_RETURN_IF_ERROR(
       countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
-  // The data go on in the order in which they began.
-  if (resumes && !options.seed && resume.manifest().data)
-    options.seed = resume.manifest().data->seed;
-  DataSource source{options.data, options.dataType, options.dataLabels, {}};
+  DataSource source{options.data, options.dataType, options.dataLabels};
   if (call.entry == "step")
-    source.seed = options.seed.value_or(plan.seed);
+    orderData(plan, source);
   bool executes = device->executes;
   hasData = !options.data.empty();
   ACCEL_RT_RETURN_IF_ERROR(
@@ -200,7 +198,7 @@ Status Launch::open() {
   if (evaluates)
     ACCEL_RT_RETURN_IF_ERROR(
         openCall(plan, options.evalInputs,
-                 {options.evalData, options.dataType, options.dataLabels, {}},
+                 {options.evalData, options.dataType, options.dataLabels},
                  executes, options.warn, eval));
   ACCEL_RT_RETURN_IF_ERROR(checkDataOptions());
   checkpointed = !options.checkpoint.empty();
@@ -208,7 +206,7 @@ Status Launch::open() {
   if (hasData)
     ACCEL_RT_RETURN_IF_ERROR(
         call.data.getCursor(checkpointed || resumes || fleet, options, cursor));
-  if (resumes)
+  if (resumes && !options.newData)
     ACCEL_RT_RETURN_IF_ERROR(
         resume.checkData(hasData ? &cursor : nullptr, options.warn));
   if (!executes)
@@ -244,6 +242,25 @@ Status Launch::open() {
   return Status();
 }
 
+/// In which order training reads its samples: as it is told, or else as a
+/// checkpoint's data began.
+void Launch::orderData(const Executable &plan, DataSource &source) {
+  const DataCursor *saved = nullptr;
+  if (resumes && !options.newData && resume.manifest().data)
+    saved = &*resume.manifest().data;
+  if (saved && options.dataOrder.empty())
+    options.dataOrder = saved->isShuffled ? "shuffled" : "file";
+  if (saved && !options.seed)
+    options.seed = saved->seed;
+  source.order =
+      options.dataOrder == "file" ? SampleOrder::InFile : SampleOrder::Shuffled;
+  source.seed = static_cast<uint64_t>(options.seed.value_or(plan.seed));
+  if (resumes)
+    source.firstStep = saved             ? saved->firstStep
+                       : options.newData ? resume.step()
+                                         : 0;
+}
+
 /// What is said of data and files must be read by some call.
 Status Launch::checkDataOptions() const {
   for (auto [name, folder, one] :
@@ -261,6 +278,10 @@ Status Launch::checkDataOptions() const {
     return Status::error("option '--data-labels' expects an input that is "
                          "called *label* or *target* and gets its tokens from "
                          "the data, found none");
+  for (const Call *each : {&call, &eval})
+    if (!options.dataType.empty() && each->hasData && !each->data.readsTokens())
+      return Status::error("option '--data-type' is for one file of tokens: "
+                           "files of inputs say their type themselves");
   return Status();
 }
 
@@ -287,6 +308,8 @@ Status Launch::identify(Identity &identity) const {
   add("--outputs", options.outputs);
   add("--save-weights", options.saveWeights);
   add("--data-labels", options.dataLabels);
+  add("--data-order", options.dataOrder);
+  addCount("--new-data", options.newData);
   addCount("--seed", options.seed.value_or(-1));
   addCount("data (how many samples)", cursor.samples);
   for (const Call *each : {&call, &eval})
@@ -316,8 +339,9 @@ Status Launch::checkTargets() const {
   FilesInUse files;
   files.reads(file->descriptor(), "the executable");
   for (const Call *each : {&call, &eval}) {
-    if (each->hasData)
-      files.reads(each->data.descriptor(), "data");
+    for (int data :
+         each->hasData ? each->data.descriptors() : std::vector<int>())
+      files.reads(data, "data");
     for (const TensorPlan &input : each->tensors.inputs)
       if (const TensorRange *range = each->inputs.find(input.name))
         files.reads(range->fd, "input " + inQuotes(input.name));

@@ -103,6 +103,14 @@ bool readFields(const Json &json, int64_t version, Manifest &manifest) {
         !getNumber(data, "batch", cursor.batch) ||
         !getNumber(data, "seed", cursor.seed))
       return false;
+    std::string order;
+    if (version > 2 &&
+        (!getText(data, "order", order) ||
+         (order != "shuffled" && order != "file") ||
+         !getNumber(data, "first_step", cursor.firstStep) ||
+         cursor.firstStep < 0 || cursor.firstStep > manifest.step))
+      return false;
+    cursor.isShuffled = order != "file";
     if (version > 1 &&
         (!getText(data, "file", cursor.file) || !data.contains("hash") ||
          !parseHex(data["hash"], cursor.hash.emplace())))
@@ -141,10 +149,13 @@ void ManifestText::prepare(const Manifest &manifest) {
   batch = 0;
   if (const auto &data = manifest.data) {
     batch = data->batch;
+    firstStep = data->firstStep;
     content += ",\n \"data\": {\"samples\": " + std::to_string(data->samples) +
                ", \"length\": " + std::to_string(data->length) +
                ", \"batch\": " + std::to_string(data->batch) +
-               ", \"seed\": " + std::to_string(data->seed) +
+               ", \"seed\": " + std::to_string(data->seed) + ", \"order\": \"" +
+               (data->isShuffled ? "shuffled" : "file") +
+               "\", \"first_step\": " + std::to_string(firstStep) +
                ", \"file\": " + quoted(data->file) + ", \"hash\": \"" +
                hexOf(*data->hash) + "\", \"read\": ";
     readAt = content.size();
@@ -192,7 +203,7 @@ static void put(std::string &text, size_t at, const char *format, int64_t n) {
 void ManifestText::setStep(int64_t step) {
   put(content, stepAt, "%20lld", step);
   if (batch)
-    put(content, readAt, "%20lld", step * batch);
+    put(content, readAt, "%20lld", (step - firstStep) * batch);
 }
 
 void ManifestText::setHash(size_t state, uint64_t hash) {

@@ -10,8 +10,9 @@
 
 namespace accel::rt {
 
-/// Version 1 did not tell which data there were; it is still read.
-inline constexpr int64_t kCheckpointVersion = 2;
+/// Version 1 did not tell which data there were, and version 2 knew one order
+/// of them, from the first step on; both are still read.
+inline constexpr int64_t kCheckpointVersion = 3;
 
 /// More steps than any run makes: what is added to them does not overflow.
 inline constexpr int64_t kMaxSteps = int64_t(1) << 40;
@@ -19,7 +20,7 @@ inline constexpr int64_t kMaxSteps = int64_t(1) << 40;
 struct Manifest {
   int64_t step = 0; ///< Finished steps.
   int64_t seed = 0; ///< Compiled into the program.
-  /// How many samples were read follows from the step.
+  /// How many samples were read follows from the step and the first one.
   std::optional<DataCursor> data;
   /// For people: the layout of the run that wrote it.
   std::vector<Axis> mesh;
@@ -49,7 +50,7 @@ public:
 
 private:
   std::string content;
-  int64_t batch = 0;
+  int64_t batch = 0, firstStep = 0; ///< Of the data.
   size_t stepAt = 0, readAt = 0, sealAt = 0;
   std::vector<size_t> hashesAt;
 };

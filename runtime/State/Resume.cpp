@@ -222,6 +222,11 @@ void Resume::dropCompression(const Executable &executable, const Warn &warn) {
                  " has none, or that of other ranks or factors");
 }
 
+/// The end of an error about other data.
+static constexpr const char *kNewData =
+    ": the data would not go on where they were; to begin these at their first "
+    "sample, say --new-data";
+
 Status Resume::checkData(const DataCursor *cursor, const Warn &warn) const {
   if (!cursor || !contents.data)
     return Status();
@@ -238,18 +243,23 @@ Status Resume::checkData(const DataCursor *cursor, const Warn &warn) const {
       return Status::error("expected " + std::to_string(row.expected) + " " +
                            row.name + ", as the checkpoint " +
                            inQuotes(folder) + " had, found " +
-                           std::to_string(row.found) +
-                           ": the data would not go on where they were");
+                           std::to_string(row.found) + kNewData);
+  if (saved.isShuffled != cursor->isShuffled)
+    return Status::error(
+        std::string("expected data that are ") +
+        (saved.isShuffled ? "shuffled" : "in the order of the file") +
+        ", as the checkpoint " + inQuotes(folder) + " had them, found them " +
+        (saved.isShuffled ? "in the order of the file" : "shuffled") +
+        kNewData);
   if (!saved.hash && warn)
     warn("the checkpoint " + inQuotes(folder) +
          " of an earlier version does not tell which data it had: " +
          inQuotes(cursor->file) + " is taken for the same");
   if (saved.hash && *saved.hash != *cursor->hash)
-    return Status::error("expected the tokens of " + inQuotes(saved.file) +
+    return Status::error("expected the data of " + inQuotes(saved.file) +
                          " as the checkpoint " + inQuotes(folder) +
                          " had them, found others in " +
-                         inQuotes(cursor->file) +
-                         ": the data would not go on where they were");
+                         inQuotes(cursor->file) + kNewData);
   return Status();
 }
 

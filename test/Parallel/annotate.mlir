@@ -37,6 +37,8 @@
 // OWN: error: expected a mesh axis (dp_replicate, dp_shard, cp, sp, tp, ep, pp, or dp for dp_replicate), found 'dp_groups'
 // AGAIN: error: the module has a mesh already, found 'dp=4' for another
 
+// The executable learns where samples are.
+// CHECK: accel.batch_dims = {past = 1 : i64, table = -1 : i64}
 // Axes stand in the order in which ranks are numbered, whatever the option's.
 // CHECK: dist.mesh @mesh ["dp_replicate" = 4, "dp_shard" = 1, "tp" = 2]
 // ONE: dist.mesh @mesh []

@@ -210,6 +210,8 @@ static LogicalResult readOptions(CompileOptions &options) {
   }
   if (failed(words))
     return failure();
+  options.phases.train.inference.batchDims.assign(batchDims.begin(),
+                                                  batchDims.end());
   options.phases.place.annotate.batchDims.assign(batchDims.begin(),
                                                  batchDims.end());
   options.phases.place.placeNamed.shard.assign(shards.begin(), shards.end());

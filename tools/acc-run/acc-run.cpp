@@ -49,12 +49,20 @@ take it only from where you would take a program.
   --repeat K      call eval or forward K times (default: 1)
   --steps N       train for N steps (default: 1); inputs are the global batch,
                   the same in each step; outputs are those of the last one
-  --data FILE     tokens to train on instead: .npy, [samples, length] or one
-                  stream, or raw integers. Inputs of integers [batch, length]
-                  get tokens, those called *label* or *target* the same tokens,
-                  those called *mask* ones; all others are read from --inputs,
-                  which must have no file of these. Every epoch has an order of
-                  its own, which ranks and micro-batches do not change
+  --data INPUT=FILE,INPUT=FILE
+                  samples to train on instead: .npy, of the input's shape with
+                  any number of samples in the place of its batch, and of its
+                  type, another width of whole numbers, or a narrower one of
+                  floating point. Inputs without a file are read from --inputs,
+                  which must have no file of the others
+  --data FILE     one file of tokens: .npy, [samples, length] or one stream, or
+                  raw integers. Inputs of integers [batch, length] get tokens,
+                  those called *label* or *target* the same tokens, those called
+                  *mask* ones
+  --data-order O  shuffled (default): every epoch has an order of its own, which
+                  ranks and micro-batches do not change; file: as samples lie in
+                  the data. Where an epoch ends in the middle of a batch, the
+                  next one begins there
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
                   label is the token after its own, -100 for the last
@@ -62,8 +70,8 @@ take it only from where you would take a program.
                   two options below name, and print its eval_loss
   --eval-inputs DIR
                   folder of its inputs, as --inputs
-  --eval-data FILE
-                  its tokens, as --data, in the order of the file: eval_loss is
+  --eval-data DATA
+                  its samples, as --data, in the order of the file: eval_loss is
                   the mean over all rows, also of those that make no whole
                   batch; where the loss does not tell these apart, a line on
                   stderr says how many are left out
@@ -82,7 +90,10 @@ take it only from where you would take a program.
                   starts (nohup, &) stay ignored
   --save-every K  and after every step whose number K divides
   --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
-                  layout saved it; --steps N counts the steps before it, too
+                  layout saved it; --steps N counts the steps before it, too.
+                  The data go on where they were
+  --new-data      with --resume: --data begin at their first sample instead, and
+                  may be others than the checkpoint's
   --original-weights F.safetensors
                   where --save-weights finds parameters that the exporter folded
                   away; nothing else is read from it
@@ -139,6 +150,7 @@ std::string *textOption(RunOptions &options, const std::string &name) {
       {"--eval-inputs", &options.evalInputs},
       {"--eval-data", &options.evalData},
       {"--data", &options.data},
+      {"--data-order", &options.dataOrder},
       {"--data-type", &options.dataType},
       {"--data-labels", &options.dataLabels},
       {"--save-weights", &options.saveWeights},
@@ -269,7 +281,7 @@ int main(int argc, char **argv) {
     }
     bool help = argument == "--help" || argument == "-h";
     bool flag = help || argument == "--version" || argument == "--json" ||
-                argument == "--poison";
+                argument == "--poison" || argument == "--new-data";
     if (flag && attached)
       return fail("option " + inQuotes(argument) + " takes no value");
     if (help) {
@@ -282,7 +294,9 @@ int main(int argc, char **argv) {
       return finishOutput("");
     }
     if (flag) {
-      (argument == "--json" ? json : options.poison) = true;
+      (argument == "--json"       ? json
+       : argument == "--new-data" ? options.newData
+                                  : options.poison) = true;
       continue;
     }
     int64_t *count = argument == "-n"             ? &options.ranks

@@ -1,6 +1,7 @@
 // Makes the mesh from its description, and asks that the batch be split over
 // it, and sequences.
 
+#include "dialects/Accel/Accel.h"
 #include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
@@ -70,6 +71,21 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
             << dim << "' gives the batch dimension";
         return signalPassFailure();
       }
+    tellBatchDims(batchOf);
+  }
+
+  /// Leaves to the executable what it feeds samples along.
+  void tellBatchDims(const llvm::StringMap<StringRef> &batchOf) {
+    Builder builder(&getContext());
+    NamedAttrList dims;
+    for (auto &[input, text] : batchOf) {
+      int64_t dim = -1;
+      if (text == "none" || (!text.getAsInteger(10, dim) && dim != 0))
+        dims.set(input, builder.getI64IntegerAttr(dim));
+    }
+    if (!dims.empty())
+      getOperation()->setAttr(kBatchDimsAttr,
+                              dims.getDictionary(&getContext()));
   }
 
   FailureOr<dist::MeshOp> makeMesh() {

@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 14;
+inline constexpr int64_t kFormatVersion = 15;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -169,6 +169,9 @@ struct TensorPlan {
   std::string name;
   DType dtype = DType::F32;
   std::vector<int64_t> shape;
+  /// Of an input: the dimension along which the samples of a batch lie; absent:
+  /// every batch has the same.
+  std::optional<int64_t> batchDim = std::nullopt;
 };
 
 struct Section {

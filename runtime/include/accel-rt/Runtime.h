@@ -56,14 +56,20 @@ struct RunOptions {
   std::string entry;
   int64_t repeats = 0; ///< Calls of eval or forward; 0: 1.
   int64_t steps = 0;   ///< Calls of step; 0: 1. See `resume`.
-  /// File of tokens that feed a training program (Feed/DataFeed.h), their type
-  /// if it is raw, what labels are ("same" as the tokens, or the "next" one),
-  /// and the seed of their order; absent: the file's.
+  /// What feeds a training program (Feed/DataFeed.h): a file for each of some
+  /// inputs, INPUT=FILE,INPUT=FILE, or one file of tokens, with their type if
+  /// it is raw, and what labels are ("same" as the tokens, or the "next" one).
   std::string data, dataType, dataLabels;
+  /// The order of samples, "shuffled" or as they lie in the "file", and its
+  /// seed; empty and absent: as in the checkpoint of `resume`, else shuffled by
+  /// the seed of the executable.
+  std::string dataOrder;
   std::optional<int64_t> seed;
+  /// With `resume`: the data begin anew, whatever the checkpoint had of them.
+  bool newData = false;
   /// Between steps, after each whose number `evalEvery` divides (0: never), the
-  /// entry eval is called, on inputs from a folder, or on a file of tokens,
-  /// which is of the type and has the labels of `data`.
+  /// entry eval is called, on inputs from a folder, or on data as `data` says
+  /// them, of the same type and labels, in the order of their files.
   int64_t evalEvery = 0;
   std::string evalInputs, evalData;
   /// Weights to begin with: a safetensors file, or a checkpoint. Empty: those

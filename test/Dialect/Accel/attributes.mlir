@@ -1,6 +1,7 @@
 // RUN: acc-opt %s --verify-roundtrip | FileCheck %s
 
-// CHECK: module attributes {accel.config = {keys = ["a.yaml:1: debug = true"], zero_stage = "2 (a.yaml:3 zero_stage)"},
+// CHECK: module attributes {accel.batch_dims = {shared = -1 : i64, x = 1 : i64},
+// CHECK-SAME: accel.config = {keys = ["a.yaml:1: debug = true"], zero_stage = "2 (a.yaml:3 zero_stage)"},
 // CHECK-SAME: accel.decisions = {micro_batches = 2 : i64},
 // CHECK-SAME: accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
 // CHECK-SAME: accel.gradient_wire = bf16, accel.phase = "decided", accel.seed = 7 : i64,
@@ -15,5 +16,6 @@ module attributes {
   accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"]},
   accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
   accel.unshifted_labels = "labels",
+  accel.batch_dims = {x = 1 : i64, shared = -1 : i64},
   accel.untrainable = "its bias is not in it"
 } {}

@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -57,6 +57,11 @@ module attributes {accel.unshifted_labels} {}
 
 // expected-error @below {{expected 'accel.untrainable' to be a string, found true}}
 module attributes {accel.untrainable = true} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.batch_dims' to be {NAME = K : i64}, a dimension or -1 by each input's name, found {x = -2 : i64}}}
+module attributes {accel.batch_dims = {x = -2 : i64}} {}
 
 // -----
 

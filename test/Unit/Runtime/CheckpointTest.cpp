@@ -507,7 +507,7 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
   spill(folder / "e.bin", other);
   options.data = folder / "e.bin";
   EXPECT_THAT(lastBatch(1, 6, "c", ""),
-              HasSubstr("expected the tokens of '" + (folder / "d.bin") +
+              HasSubstr("expected the data of '" + (folder / "d.bin") +
                         "' as the checkpoint '" + (folder / "c") +
                         "/step-00000003' had them, found others in '" +
                         (folder / "e.bin") + "'"));
@@ -520,7 +520,7 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
               text = slurp(path);
   size_t from = text.find(", \"file\""), to = text.find(", \"read\"");
   text.erase(from, to - from);
-  text.replace(text.find("\"version\": 2"), 12, "\"version\": 1");
+  text.replace(text.find("\"version\": 3"), 12, "\"version\": 1");
   spill(path, sealed(text));
   EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
   EXPECT_THAT(warning, HasSubstr("does not tell which data it had"));

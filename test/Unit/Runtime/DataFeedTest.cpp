@@ -31,12 +31,12 @@ protected:
                 std::vector<int64_t> shape = {1, 1200}) {
     Part part{shape, {}};
     part.axes.resize(shape.size());
-    executable.inputs.push_back({name, dtype, part.shape});
+    executable.inputs.push_back({name, dtype, part.shape, 0});
   }
   std::string open() {
-    Status status = feed.open(
-        executable.inputs, {options.data, options.dataType, options.dataLabels,
-                            options.seed.value_or(executable.seed)});
+    Status status = feed.open(executable.inputs,
+                              {options.data, options.dataType,
+                               options.dataLabels, SampleOrder::Shuffled});
     return status.ok() ? "" : status.message();
   }
   /// The second half of the columns of an input.
@@ -71,6 +71,8 @@ TEST_F(Feed, KnowsInputsByNameTypeAndShape) {
   addInput("floats", DType::F32);
   addInput("bytes", DType::UI8);
   addInput("other_length", DType::I64, {1, 600});
+  addInput("of_all_samples");
+  executable.inputs.back().batchDim.reset();
   ASSERT_EQ(open(), "");
   for (const TensorPlan &input : executable.inputs) {
     auto number = &input - executable.inputs.data();
@@ -109,6 +111,113 @@ TEST_F(Feed, DoesNotWrapTokensThatAreTooLarge) {
   ASSERT_TRUE(feed.prepare(read, {}, memory, finished)->run(&address, 0).ok());
   EXPECT_EQ(values[6], 6);
   EXPECT_EQ(values[7], INT32_MAX); // a kernel refuses it, as it must
+}
+
+/// Three samples [4, 2] of i32 that lie along dimension 1 of a file: element
+/// (row, sample, column) is 100·sample + 10·row + column.
+class ArrayFeed : public Feed {
+protected:
+  ArrayFeed() {
+    std::vector<int32_t> values;
+    for (int32_t row = 0; row < 4; ++row)
+      for (int32_t sample = 0; sample < 3; ++sample)
+        for (int32_t column = 0; column < 2; ++column)
+          values.push_back(100 * sample + 10 * row + column);
+    std::ofstream file(folder / "a.npy", std::ios::binary);
+    file << npyHeader(DType::I32, {4, 3, 2});
+    file.write(reinterpret_cast<char *>(values.data()),
+               static_cast<std::streamsize>(values.size() * 4));
+    executable.inputs = {{"x", DType::I64, {4, 2, 2}, 1}};
+    executable.mesh = {{"cp", 2}};
+  }
+  /// The lower rows of an input of a batch of 2, at stride 8 in memory.
+  std::vector<int64_t> lowerRows(const std::string &order) {
+    Status status =
+        feed.open(executable.inputs,
+                  {"x=" + (folder / "a.npy"), "", "",
+                   order == "file" ? SampleOrder::InFile : SampleOrder::Once});
+    EXPECT_TRUE(status.ok()) << status.message();
+    ReadCommand read{"input",
+                     "x",
+                     {{4, 2, 2}, {{"cp"}, {}, {}}},
+                     contiguousView(0, {2, 2, 2}, DType::I64)};
+    read.target.strides = {8, 2, 1};
+    std::vector<int64_t> values(16, -1);
+    Address address = PlainMemory::of(values.data());
+    Status ran = feed.prepare(read, {executable.mesh, {1}}, memory, finished)
+                     ->run(&address, 0);
+    EXPECT_TRUE(ran.ok()) << ran.message();
+    return values;
+  }
+};
+
+TEST_F(ArrayFeed, GivesEveryRankItsPieceOfEachSample) {
+  finished = 1; // samples 2 and, of the next epoch, 0
+  EXPECT_EQ(lowerRows("file"),
+            (std::vector<int64_t>{220, 221, 20, 21, -1, -1, -1, -1, 230, 231,
+                                  30, 31, -1, -1, -1, -1}));
+}
+
+TEST_F(ArrayFeed, FillsUpTheLastBatchOfAnEvaluation) {
+  finished = 1; // sample 2, and that again
+  EXPECT_EQ(lowerRows("once"),
+            (std::vector<int64_t>{220, 221, 220, 221, -1, -1, -1, -1, 230, 231,
+                                  230, 231, -1, -1, -1, -1}));
+}
+
+TEST_F(ArrayFeed, FindsNumbersInFiles) {
+  lowerRows("file");
+  bool isFound = false;
+  int64_t found = 0;
+  ASSERT_TRUE(feed.findAny({-100, 231}, isFound, found).ok());
+  EXPECT_TRUE(isFound);
+  EXPECT_EQ(found, 231);
+  ASSERT_TRUE(feed.findAny({-100, 300}, isFound, found).ok());
+  EXPECT_FALSE(isFound);
+}
+
+TEST_F(ArrayFeed, TellsDataFromOthers) {
+  lowerRows("file");
+  DataCursor cursor, same, other;
+  ASSERT_TRUE(feed.getCursor(true, options, cursor).ok());
+  EXPECT_EQ(cursor.samples, 3);
+  EXPECT_EQ(cursor.batch, 2);
+  EXPECT_FALSE(cursor.isShuffled);
+  ASSERT_TRUE(feed.getCursor(true, options, same).ok());
+  EXPECT_EQ(cursor.hash, same.hash);
+  std::fstream(folder / "a.npy", std::ios::in | std::ios::out)
+      .seekp(-1, std::ios::end)
+      .put(1);
+  ASSERT_TRUE(feed.getCursor(true, options, other).ok());
+  EXPECT_NE(cursor.hash, other.hash);
+}
+
+TEST_F(ArrayFeed, NamesTheFileThatBecameShort) {
+  lowerRows("file");
+  std::filesystem::resize_file(folder / "a.npy", 150);
+  ReadCommand read{"input",
+                   "x",
+                   {{4, 2, 2}, {{}, {}, {}}},
+                   contiguousView(0, {4, 2, 2}, DType::I64)};
+  std::vector<int64_t> values(16);
+  Address address = PlainMemory::of(values.data());
+  Status status = feed.prepare(read, {{{"cp", 1}}, {0}}, memory, finished)
+                      ->run(&address, 0);
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(),
+              HasSubstr("sample 0 of '" + (folder / "a.npy")));
+  EXPECT_THAT(status.message(), HasSubstr("found its end"));
+}
+
+TEST_F(ArrayFeed, WantsSamples) {
+  executable.inputs[0].batchDim.reset();
+  Status status =
+      feed.open(executable.inputs, {"x=" + (folder / "a.npy"), "", ""});
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(),
+              HasSubstr("as data of input 'x': every batch has the same of it, "
+                        "so that it has no samples: give it as a file of "
+                        "--inputs"));
 }
 
 TEST_F(Feed, SaysWhenNothingFits) {

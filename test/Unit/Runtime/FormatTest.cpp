@@ -154,11 +154,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"14\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"15\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"14\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"15\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"14\"", "\"version\":14", "expected format version 14"},
+      {"\"version\":\"15\"", "\"version\":15", "expected format version 15"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -263,8 +263,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"14\"", "\"version\":\"15\"",
-       "expected format version 14, found 15"},
+      {"\"version\":\"15\"", "\"version\":\"16\"",
+       "expected format version 15, found 16"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

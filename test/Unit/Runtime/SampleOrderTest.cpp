@@ -57,6 +57,24 @@ TEST(SampleOrder, Mixes) {
   EXPECT_NEAR(late, 1024, 100);
 }
 
+TEST(SampleOrder, GoesThroughTheFile) {
+  SampleOrder order;
+  order.samples = 5;
+  order.batch = 3;
+  order.firstStep = 10;
+  auto steps = [&](SampleOrder::Kind kind) {
+    order.kind = kind;
+    std::vector<uint64_t> samples;
+    for (uint64_t n = 0; n < 9; ++n)
+      samples.push_back(order.sampleAt(10 + n / 3, n % 3));
+    return samples;
+  };
+  EXPECT_EQ(steps(SampleOrder::InFile),
+            (std::vector<uint64_t>{0, 1, 2, 3, 4, 0, 1, 2, 3}));
+  EXPECT_EQ(steps(SampleOrder::Once),
+            (std::vector<uint64_t>{0, 1, 2, 3, 4, 4, 4, 4, 4}));
+}
+
 TEST(SampleOrder, GivesEveryEpochAndSeedItsOwn) {
   SampleOrder order{10, 4, 1}, other{10, 4, 2};
   auto epoch = [](const SampleOrder &order, uint64_t epoch) {

@@ -107,7 +107,7 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
                    View view) {
     Part part{shape, {both}};
     part.axes.resize(shape.size());
-    executable.inputs.push_back({name, dtype, part.shape});
+    executable.inputs.push_back({name, dtype, part.shape, 0});
     forward.commands.push_back(
         command(ReadCommand{"input", name, part, view}, name));
   };

@@ -117,6 +117,17 @@ TEST(Validate, WhatIsDeclaredIsUsed) {
   EXPECT_THAT(check(executable),
               HasSubstr("expected a run that writes output 'z', found none"));
   executable = tinyExecutable();
+  executable.states[0].axes = {{}, {}, {"dp"}};
+  EXPECT_THAT(
+      check(executable),
+      HasSubstr("expected axes for each dimension of state 'w', found 3 "
+                "for 2"));
+  executable = tinyExecutable();
+  executable.inputs[0].batchDim = 1;
+  EXPECT_THAT(check(executable),
+              HasSubstr("expected a dimension along which the samples of input "
+                        "or output 'x' lie, found 1"));
+  executable.inputs[0].batchDim = 0;
   executable.inputs.push_back(executable.inputs[0]);
   executable.inputs[1].name = "z";
   EXPECT_THAT(check(executable),

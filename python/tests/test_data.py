@@ -1,0 +1,221 @@
+"""Training on samples from files, one for each input, in float64 beside a loop in PyTorch:
+the losses of every step, the loss of all rows of an evaluation, and the weights, whichever
+ranks and micro-batches there are, in the order of the files and shuffled; and a run that is
+killed between two epochs and goes on in another layout. Needs the tools, whose folder
+ACC_BIN names."""
+import json
+import unittest
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+from common import acc_export
+from training import WITHOUT_TOOLS, Refused, TrainCase
+
+BATCH, ROWS, LENGTH, WORDS, WIDTH, FEATURES, CLASSES = 4, 11, 6, 20, 8, 3, 5
+STEPS, RATE = 9, 0.25  # more than three epochs
+LAYOUTS = ("", "--mesh dp=2 --micro-batches=2", "--mesh dp=4 --set zero_stage=3", "--mesh tp=2",
+           "--mesh pp=2 --micro-batches=2")
+
+
+class Net(torch.nn.Module):
+    """A classifier of padded sentences with some features beside them, which come with the
+    samples along their second dimension."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(7)
+        self.words = torch.nn.Embedding(WORDS, WIDTH)
+        self.hidden = torch.nn.Linear(WIDTH, WIDTH)
+        self.head = torch.nn.Linear(WIDTH + FEATURES, CLASSES)
+
+    def forward(self, ids, mask, features, labels):
+        x = torch.tanh(self.hidden(self.words(ids)))
+        weights = mask.to(x.dtype)[:, :, None]
+        mean = (x * weights).sum(1) / weights.sum(1)
+        return F.cross_entropy(self.head(torch.cat([mean, features.T], 1)), labels)
+
+
+def samples(rows, seed):
+    draw = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(1, LENGTH + 1, (rows,), generator=draw)
+    return {"ids": torch.randint(0, WORDS, (rows, LENGTH), generator=draw),
+            "mask": (torch.arange(LENGTH) < lengths[:, None]).long(),
+            "features": torch.randn(FEATURES, rows, generator=draw).double(),
+            "labels": torch.randint(0, CLASSES, (rows,), generator=draw)}
+
+
+def take(data, rows):
+    return [value[:, rows] if name == "features" else value[rows] for name, value in data.items()]
+
+
+def mix(value):
+    """The finisher of splitmix64."""
+    most = 2 ** 64 - 1
+    value = value + 0x9E3779B97F4A7C15 & most
+    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & most
+    value = (value ^ value >> 27) * 0x94D049BB133111EB & most
+    return value ^ value >> 31
+
+
+def permuted(count, key, index):
+    """Written anew from docs/Executable.md: a Feistel network of 8 rounds over the next
+    power of four, walked until it leads below `count`."""
+    half = 1
+    while 4 ** half < count:
+        half += 1
+    while True:
+        left, right = index >> half, index & 2 ** half - 1
+        for step in range(8):
+            left, right = right, left ^ mix(right ^ mix(key + step)) & 2 ** half - 1
+        index = left << half | right
+        if index < count:
+            return index
+
+
+def order_of(steps, seed=None):
+    """The rows of each step."""
+    rows = []
+    for number in range(steps * BATCH):
+        epoch, index = divmod(number, ROWS)
+        if seed is not None:
+            key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
+            index = permuted(ROWS, key, index)
+        rows.append(index)
+    return [rows[at:at + BATCH] for at in range(0, len(rows), BATCH)]
+
+
+def train(data, order, held):
+    """(losses, the loss of `held`, parameters)"""
+    module = Net().double()
+    optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
+    losses = []
+    for rows in order:
+        optimizer.zero_grad()
+        loss = module(*take(data, rows))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    with torch.no_grad():
+        evaluated = module(*take(held, list(range(ROWS)))).item()
+    return losses, evaluated, dict(module.named_parameters())
+
+
+@unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
+class Data(TrainCase):
+    def setUp(self):
+        super().setUp()
+        self.held = samples(ROWS, 5)
+        self.data = samples(ROWS, 3)
+        self.text = self.write(self.data, "train")
+        self.held_text = self.write(self.held, "held")
+        acc_export.export(Net(), tuple(
+            value.float() if value.is_floating_point() else value
+            for value in take(self.data, list(range(BATCH)))), dir=str(self.folder))
+
+    def write(self, data, prefix):
+        """Files of other types than the program's, where that keeps every number."""
+        kinds = {"ids": np.uint16, "mask": np.bool_, "labels": np.int32}
+        parts = []
+        for name, value in data.items():
+            file = self.folder / f"{prefix}-{name}.npy"
+            np.save(file, value.numpy().astype(kinds.get(name, np.float64)))
+            parts.append(f"{name}={file}")
+        return ",".join(parts)
+
+    def compile(self, layout, name="m"):
+        program = self.folder / f"{name}.accx"
+        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+                  "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", "--batch-dim", "features=1",
+                  "--entries", "step,eval", *layout.split(), "-o", program)
+        return program
+
+    def run_steps(self, program, *words, steps=STEPS):
+        lines = self.tool("acc-run", program, "--json", "--steps", steps, "--data", self.text,
+                          "--save-weights", self.folder / "w.safetensors", *words).splitlines()
+        return [json.loads(line) for line in lines if '"loss"' in line]
+
+    def assert_trained(self, lines, expected, first=0):
+        losses, evaluated, parameters = expected
+        torch.testing.assert_close([line["loss"] for line in lines], losses[first:], rtol=1e-9,
+                                   atol=1e-12)
+        if "eval_loss" in lines[-1]:
+            torch.testing.assert_close(lines[-1]["eval_loss"], evaluated, rtol=1e-9, atol=1e-12)
+        weights = load_file(self.folder / "w.safetensors")
+        for name, parameter in parameters.items():
+            torch.testing.assert_close(weights[name], parameter.detach(), rtol=1e-9, atol=1e-12)
+
+    def test_every_layout_trains_as_pytorch_does(self):
+        in_file, shuffled = (train(self.data, order_of(STEPS, seed), self.held)
+                             for seed in (None, 11))
+        for layout in LAYOUTS:
+            program = self.compile(layout)
+            evaluated = ("--eval-every", STEPS, "--eval-data", self.held_text)
+            with self.subTest(layout=layout):
+                self.assert_trained(self.run_steps(program, "--data-order=file", *evaluated), in_file)
+                self.assert_trained(self.run_steps(program, "--seed=11", *evaluated), shuffled)
+
+    def test_a_run_goes_on_in_the_middle_of_an_epoch_in_another_layout(self):
+        one, four = self.compile(""), self.compile("--mesh dp=4 --set zero_stage=3", "four")
+        saved = self.folder / "saved"
+        for words, seed in ((("--data-order=file",), None), (("--seed=11",), 11)):
+            with self.subTest(words):
+                expected = train(self.data, order_of(STEPS, seed), self.held)
+                checkpoint = saved / words[0]
+                saved.mkdir(exist_ok=True)
+                self.run_steps(one, *words, "--checkpoint", checkpoint, steps=4)
+                self.assert_trained(self.run_steps(four, "--resume", checkpoint), expected, first=4)
+
+    def test_other_data_begin_at_their_first_sample(self):
+        program, saved = self.compile("--mesh dp=2"), self.folder / "saved"
+        self.run_steps(program, "--data-order=file", "--checkpoint", saved, steps=2)
+        first, self.text = self.text, self.held_text
+        with self.assertRaisesRegex(Refused, "the data would not go on where they were; to begin "
+                                             "these at their first sample, say --new-data"):
+            self.run_steps(program, "--resume", saved)
+        module = Net().double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
+        losses = []
+        for data, orders in ((self.data, order_of(2)), (self.held, order_of(STEPS - 2))):
+            for rows in orders:
+                optimizer.zero_grad()
+                loss = module(*take(data, rows))
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        lines = self.run_steps(program, "--resume", saved, "--new-data", "--data-order=file",
+                               "--checkpoint", self.folder / "next", steps=6)
+        torch.testing.assert_close([line["loss"] for line in lines], losses[2:6], rtol=1e-9,
+                                   atol=1e-12)
+        # The checkpoint knows where these began.
+        lines = self.run_steps(program, "--resume", self.folder / "next")
+        self.assert_trained(lines, (losses, 0, dict(module.named_parameters())), first=6)
+        self.text = first
+
+    def test_what_cannot_be_read_is_refused_by_name(self):
+        program = self.compile("")
+        files = dict(part.split("=", 1) for part in self.text.split(","))
+        bad = self.folder / "bad.npy"
+
+        def refused(name, value, words):
+            np.save(bad, value)
+            self.text = ",".join(f"{key}={bad if key == name else file}"
+                                 for key, file in files.items())
+            with self.subTest(words), self.assertRaisesRegex(Refused, words):
+                self.run_steps(program)
+
+        refused("ids", np.zeros((ROWS, LENGTH + 1), np.int64),
+                r"as data of input 'ids': expected i64 \[samples, 6\], found i64 \[11, 7\]")
+        refused("features", np.zeros((ROWS, FEATURES)),
+                r"expected f64 \[3, samples\], found f64 \[11, 3\]")
+        refused("ids", np.zeros((ROWS, LENGTH)), r"expected i64 \[samples, 6\], found f64 \[11, 6\]")
+        refused("labels", np.zeros(ROWS - 1, np.int64),
+                "expected as many samples in '.*bad.npy' of input 'labels' as of 'ids' "
+                r"\(11\), found 10")
+        refused("labels", np.zeros(0, np.int64), "expected at least one sample, found none")
+        self.text = ",".join(f"{key}={file}" for key, file in files.items() if key != "mask")
+        with self.assertRaisesRegex(Refused, "expected input 'mask' .* have no file for it: add "
+                                             "'mask=FILE'"):
+            self.run_steps(program)

@@ -1,0 +1,163 @@
+// One loop for each pair of types; what becomes smaller goes forward through
+// the buffer, what becomes larger backward, so that nothing is overwritten
+// before it is read.
+
+#include "Data/ConvertElements.h"
+
+#include <cstring>
+#include <limits>
+
+namespace accel::rt {
+namespace {
+
+bool isWhole(DType dtype) { return dtype <= DType::UI64; }
+
+/// IEEE 754 binary16 as binary32, which has all of its values.
+struct Half {
+  uint16_t bits;
+  explicit operator float() const {
+    uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
+             fraction = bits & 0x3ff;
+    float value;
+    if (exponent == 0) { // a multiple of 2^-24
+      value = static_cast<float>(fraction) * 0x1p-24f;
+      return sign ? -value : value;
+    }
+    uint32_t wide =
+        sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
+    std::memcpy(&value, &wide, sizeof value);
+    return value;
+  }
+};
+
+struct BFloat {
+  uint16_t bits;
+  explicit operator float() const {
+    uint32_t wide = uint32_t(bits) << 16;
+    float value;
+    std::memcpy(&value, &wide, sizeof value);
+    return value;
+  }
+};
+
+/// A truth value: a byte.
+struct Bit {
+  uint8_t value;
+};
+
+template <class From, class To> bool convert(From from, To &to) {
+  if constexpr (std::is_same_v<From, Bit>) {
+    to = static_cast<To>(from.value != 0);
+  } else if constexpr (std::is_same_v<To, Bit>) {
+    to.value = from == 1;
+    return from == 0 || from == 1;
+  } else if constexpr (std::is_integral_v<From>) {
+    to = static_cast<To>(from);
+    // Back again it is the same, and on the same side of zero.
+    return static_cast<From>(to) == from && (to < 0) == (from < 0);
+  } else {
+    to = static_cast<To>(static_cast<float>(from));
+  }
+  return true;
+}
+
+template <class From, class To> Status run(char *buffer, int64_t count) {
+  constexpr bool grows = sizeof(To) > sizeof(From);
+  for (int64_t k = 0; k < count; ++k) {
+    int64_t i = grows ? count - 1 - k : k;
+    From from;
+    To to;
+    std::memcpy(&from, buffer + i * int64_t(sizeof(From)), sizeof from);
+    bool fits = convert(from, to);
+    if constexpr (std::is_integral_v<From>)
+      if (!fits)
+        return Status::error(std::to_string(from));
+    std::memcpy(buffer + i * int64_t(sizeof(To)), &to, sizeof to);
+  }
+  return Status();
+}
+
+template <class From> Status toWhole(DType to, char *buffer, int64_t count) {
+  switch (to) {
+  case DType::I1:
+    if constexpr (std::is_same_v<From, Bit>)
+      return Status();
+    else
+      return run<From, Bit>(buffer, count);
+  case DType::I8:
+    return run<From, int8_t>(buffer, count);
+  case DType::I16:
+    return run<From, int16_t>(buffer, count);
+  case DType::I32:
+    return run<From, int32_t>(buffer, count);
+  case DType::I64:
+    return run<From, int64_t>(buffer, count);
+  case DType::UI8:
+    return run<From, uint8_t>(buffer, count);
+  case DType::UI16:
+    return run<From, uint16_t>(buffer, count);
+  case DType::UI32:
+    return run<From, uint32_t>(buffer, count);
+  default:
+    return run<From, uint64_t>(buffer, count);
+  }
+}
+
+template <class From> Status toFloating(DType to, char *buffer, int64_t count) {
+  return to == DType::F32 ? run<From, float>(buffer, count)
+                          : run<From, double>(buffer, count);
+}
+
+Status convertAny(DType from, DType to, char *buffer, int64_t count) {
+  switch (from) {
+  case DType::I1:
+    return toWhole<Bit>(to, buffer, count);
+  case DType::I8:
+    return toWhole<int8_t>(to, buffer, count);
+  case DType::I16:
+    return toWhole<int16_t>(to, buffer, count);
+  case DType::I32:
+    return toWhole<int32_t>(to, buffer, count);
+  case DType::I64:
+    return toWhole<int64_t>(to, buffer, count);
+  case DType::UI8:
+    return toWhole<uint8_t>(to, buffer, count);
+  case DType::UI16:
+    return toWhole<uint16_t>(to, buffer, count);
+  case DType::UI32:
+    return toWhole<uint32_t>(to, buffer, count);
+  case DType::UI64:
+    return toWhole<uint64_t>(to, buffer, count);
+  case DType::F16:
+    return toFloating<Half>(to, buffer, count);
+  case DType::BF16:
+    return toFloating<BFloat>(to, buffer, count);
+  default:
+    return toFloating<float>(to, buffer, count);
+  }
+}
+
+} // namespace
+
+bool canConvert(DType from, DType to) {
+  if (from == to)
+    return true;
+  if (isWhole(from))
+    return isWhole(to);
+  bool isHalf = from == DType::F16 || from == DType::BF16;
+  return (to == DType::F32 && isHalf) ||
+         (to == DType::F64 && (isHalf || from == DType::F32));
+}
+
+Status convertElements(DType from, DType to, char *buffer, int64_t count) {
+  if (from == to)
+    return Status();
+  Status status = convertAny(from, to, buffer, count);
+  if (!status.ok())
+    return Status::error("expected whole numbers that fit " +
+                         std::string(dtypeName(to)) + ", found " +
+                         status.message());
+  return Status();
+}
+
+} // namespace accel::rt

@@ -1,0 +1,26 @@
+// The task that fills an input [batch, length] of integers from a file of
+// tokens: with the tokens, with the next ones, or with ones for a mask.
+
+#ifndef ACCEL_RUNTIME_FEED_FEEDTOKENS_H
+#define ACCEL_RUNTIME_FEED_FEEDTOKENS_H
+
+#include "Data/SampleOrder.h"
+#include "Data/TokenFile.h"
+#include "accel-rt/Device.h"
+
+namespace accel::rt {
+
+enum class TokenContent { Tokens, NextTokens, Ones };
+
+/// Fills the piece of `read` at `coordinates` with samples of `length` tokens.
+/// Before each step, `finishedSteps` says how many were finished; all
+/// references must outlive the task.
+std::unique_ptr<HostTask>
+feedTokens(const TokenFile &tokens, int64_t length, TokenContent content,
+           const SampleOrder &order, const ReadCommand &read,
+           const Coordinates &coordinates, Memory &memory,
+           const int64_t &finishedSteps);
+
+} // namespace accel::rt
+
+#endif // ACCEL_RUNTIME_FEED_FEEDTOKENS_H
