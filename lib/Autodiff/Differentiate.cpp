@@ -3,6 +3,7 @@
 #include "Differentiate.h"
 
 #include "dialects/Interfaces/Differentiable.h"
+#include "dialects/NN/Concat.h"
 #include "dialects/NN/NN.h"
 #include "lib/Autodiff/Models/Group.h"
 #include "mlir/IR/Matchers.h"
@@ -80,8 +81,10 @@ static Value joinPads(OpBuilder &builder, SmallVector<nn::PadOp> pads) {
   }
   if (end != pads.front().getType().getDimSize(*along))
     return {};
-  return nn::ConcatOp::create(builder, builder.getFusedLoc(locations), inputs,
-                              *along);
+  Location location = builder.getFusedLoc(locations);
+  return nn::joinInParts(inputs, [&](ArrayRef<Value> some) -> Value {
+    return nn::ConcatOp::create(builder, location, some, *along);
+  });
 }
 
 /// The sum of what has been found of a value's gradient; null if nothing.

@@ -3,6 +3,7 @@
 #include "NodeImporter.h"
 
 #include "Tensors.h"
+#include "dialects/NN/Concat.h"
 #include "lib/Onnx/NodeInfo.h"
 #include "lib/Transforms/FoldConstants.h"
 #include "mlir/IR/Verifier.h"
@@ -394,7 +395,9 @@ Value NodeImporter::slice(Value value, int64_t dim, int64_t start,
 }
 
 Value NodeImporter::concat(ArrayRef<Value> values, int64_t dim) {
-  return create<nn::ConcatOp>(values, named("dim", dim));
+  return nn::joinInParts(values, [&](ArrayRef<Value> some) {
+    return create<nn::ConcatOp>(some, named("dim", dim));
+  });
 }
 
 Value NodeImporter::compare(nn::ComparePredicate predicate, Value lhs,

@@ -254,7 +254,9 @@ static bool isShort(ArrayRef<Operation *> ops, size_t most) {
     auto &own = indices[op];
     if (own.empty()) // a result
       own.insert(hash_value(shapeOf(op->getResult(0))));
-    elements += own.size();
+    // Of many operands each is asked for its element, and for its place.
+    size_t operands = op->getNumOperands();
+    elements += own.size() * std::max<size_t>(1, operands * operands / 16);
     if (elements > most)
       return false;
     bool isElementwise = cast<KernelSourceOpInterface>(op).getKernelRole() ==
