@@ -422,7 +422,7 @@ LogicalResult Follower::follow(Operation *op) {
     at(op->getResult(0)) = std::move(result);
   }
   // A reshape that is followed has taken equal elements for split in one way.
-  else if (isa<nn::ReshapeOp>(op) && holdsPartOfEqual(op->getOperand(0)))
+  else if (isa<nn::ReshapeOp>(op) && holdsSeveralWays(op->getOperand(0)))
     followView(op, at(op->getResult(0)));
   followDealt(op);
   if (!isFollowed())

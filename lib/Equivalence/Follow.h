@@ -249,8 +249,9 @@ private:
   std::vector<Piece> findSum(const Terms &terms);
   void insertSum(std::vector<Piece> &pieces, const Piece &piece);
   std::vector<View> getViews(mlir::Value value);
-  /// Whether it is a part of equal elements, of which any is as good.
-  bool holdsPartOfEqual(mlir::Value value);
+  /// Whether it is a part of equal elements, of which any is as good, or was
+  /// one and is read in another order now.
+  bool holdsSeveralWays(mlir::Value value);
   void addPieces(const View &view, mlir::Value value, Known &result);
   std::vector<Piece> addTerms(llvm::ArrayRef<Piece> lhs,
                               llvm::ArrayRef<Piece> rhs);

@@ -25,11 +25,11 @@ std::vector<View> Follower::getViews(Value value) {
   return views;
 }
 
-bool Follower::holdsPartOfEqual(Value value) {
+bool Follower::holdsSeveralWays(Value value) {
   return llvm::any_of(at(value).pieces, [&](const Piece &piece) {
     for (auto [dim, part, whole] :
          llvm::zip_equal(piece.dims, shapeOf(value), shapeOf(piece.logical)))
-      if (dim.free && part != whole)
+      if ((dim.free && part != whole) || !dim.order.empty())
         return true;
     return false;
   });

@@ -24,6 +24,11 @@
 // RUN: %{refused}
 // REDEFINE: %{edit} = s/return %y, %e, %whole/return %y, %e, %own/
 // RUN: %{refused}
+// What was equal along rows, and has been read in both orders since, is so in another shape.
+// RUN: acc-opt %t/both-local.mlir --dist-verify-equivalence=logical=%t/both-train.mlir -o /dev/null
+// REDEFINE: %{edit} = s/%h3 = nn.reshape %h2 : (tensor<4x6xf64>)/%h9 = nn.reshape %h2 : (tensor<4x6xf64>) -> tensor<6x4xf64> %h8 = nn.transpose %h9 [1, 0] : (tensor<6x4xf64>) -> tensor<4x6xf64> %h3 = nn.reshape %h8 : (tensor<4x6xf64>)/
+// RUN: sed '%{edit}' %t/both-local.mlir > %t/m.mlir && not cmp -s %t/both-local.mlir %t/m.mlir
+// RUN: not acc-opt %t/m.mlir --dist-verify-equivalence=logical=%t/both-train.mlir -o /dev/null 2>&1 | FileCheck %s
 
 //--- train.mlir
 module attributes {accel.phase = "train"} {
@@ -65,6 +70,38 @@ module attributes {accel.phase = "local"} {
     %own = nn.reduce sum %4 dims [1] : (tensor<4x2xf64>) -> tensor<4xf64>
     %whole = dist.all_reduce sum %own over @mesh {cp} : tensor<4xf64>
     return %y, %e, %whole : tensor<2x4x6xf64>, tensor<2x4x1x6xf64>, tensor<4xf64>
+  }
+  dist.schedule @main_schedule entry @main micro_batches 1 {
+    dist.stage 0 {
+      dist.run @main[0]
+    }
+  }
+}
+
+//--- both-train.mlir
+module attributes {accel.phase = "train"} {
+  func.func @main(%x: tensor<2x8x6xf64> {nn.input = "x"}, %h: tensor<2x6xf64> {nn.input = "h"}) -> (tensor<2x8x6xf64> {nn.output = "y"}) attributes {nn.entry} {
+    %h0 = nn.reshape %h : (tensor<2x6xf64>) -> tensor<2x1x6xf64>
+    %h1 = nn.broadcast %h0 : (tensor<2x1x6xf64>) -> tensor<2x8x6xf64>
+    %0 = nn.reshape %h1 : (tensor<2x8x6xf64>) -> tensor<16x6xf64>
+    %h2 = nn.exp %0 : tensor<16x6xf64>
+    %h3 = nn.reshape %h2 : (tensor<16x6xf64>) -> tensor<2x8x6xf64>
+    %y = nn.mul %x, %h3 : tensor<2x8x6xf64>
+    return %y : tensor<2x8x6xf64>
+  }
+}
+//--- both-local.mlir
+module attributes {accel.phase = "local"} {
+  dist.mesh @mesh ["dp" = 2, "cp" = 2]
+  func.func @main(%x: tensor<1x4x6xf64> {dist.layout = #dist.layout<@mesh [2 by {dp}, 8 by {cp}, 6], interleaved = <1[2] times 4 by 2>>, nn.input = "x"}, %h: tensor<1x6xf64> {dist.layout = #dist.layout<@mesh [2 by {dp}, 6]>, nn.input = "h"})
+      -> (tensor<1x4x6xf64> {dist.layout = #dist.layout<@mesh [2 by {dp}, 8 by {cp}, 6], interleaved = <1[2] times 4 by 2>>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+    %h0 = nn.reshape %h : (tensor<1x6xf64>) -> tensor<1x1x6xf64>
+    %h1 = nn.broadcast %h0 : (tensor<1x1x6xf64>) -> tensor<1x4x6xf64>
+    %0 = nn.reshape %h1 : (tensor<1x4x6xf64>) -> tensor<4x6xf64>
+    %h2 = nn.exp %0 : tensor<4x6xf64>
+    %h3 = nn.reshape %h2 : (tensor<4x6xf64>) -> tensor<1x4x6xf64>
+    %y = nn.mul %x, %h3 : tensor<1x4x6xf64>
+    return %y : tensor<1x4x6xf64>
   }
   dist.schedule @main_schedule entry @main micro_batches 1 {
     dist.stage 0 {

@@ -88,11 +88,22 @@ dist::LayoutAttr Striper::interleave(dist::LayoutAttr layout, unsigned dim) {
                                layout.getPartial(), order);
 }
 
-/// Whoever reads all rows, but for rings, reads them in their order.
+/// Whether an attention reads it as its mask, the columns of which it puts in
+/// stripes itself.
+static bool isMask(OpOperand &use) {
+  return llvm::TypeSwitch<Operation *, bool>(use.getOwner())
+      .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto attention) {
+        auto mask = attention.getMaskMutable();
+        return !mask.empty() && &mask[0] == &use;
+      })
+      .Default([](Operation *) { return false; });
+}
+
+/// Whoever reads all rows, but for rings' keys, reads them in their order.
 void Striper::gather(Operation *op, AllRows all) {
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : op->getUses())
-    if (!attentions.contains(use.getOwner()))
+    if (!attentions.contains(use.getOwner()) || isMask(use))
       uses.push_back(&use);
   if (uses.empty())
     return;
