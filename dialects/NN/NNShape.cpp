@@ -126,6 +126,9 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *context,
 }
 
 OpFoldResult SliceOp::fold(FoldAdaptor) {
+  // Nothing is read of what it cuts nothing out of.
+  if (llvm::is_contained(getSizes(), 0))
+    return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
   // Of one element no step is taken.
   bool whole = getInput().getType() == getType() &&
                llvm::all_of(llvm::zip_equal(getSizes(), getSteps()),

@@ -1,6 +1,7 @@
 // One program's places: arenas hold their buffers, buffers their views for
 // every coordinate and slot, and entries name bodies that there are.
 
+#include "Format/Layout.h"
 #include "Format/Replay.h"
 #include "Format/Runs.h"
 #include "Format/Tables.h"
@@ -131,7 +132,11 @@ private:
       return Status::error("found a view of no buffer");
     const BufferPlan &buffer = program.buffers[view.buffer];
     int64_t bytes = dtypeBytes(view.dtype);
-    if (view.shape.size() != view.strides.size() || view.shape.size() > 8 ||
+    if (view.shape.size() > kMaxRank)
+      return Status::error(
+          "expected tensors of at most " + std::to_string(kMaxRank) +
+          " dimensions, found one of " + std::to_string(view.shape.size()));
+    if (view.shape.size() != view.strides.size() ||
         boundedProduct(view.shape, bytes) < 0)
       return Status::error("found a view of impossible shape");
     __int128 last = 0;

@@ -182,6 +182,9 @@ LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
     shared.lowering.setPlace(argument, *source);
     return success();
   }
+  // What the model makes nothing of is not asked for.
+  if (argument.use_empty())
+    return success();
   BufferOp &buffer = inputs[input];
   bool isNew = !buffer;
   if (isNew) {
