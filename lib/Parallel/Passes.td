@@ -611,7 +611,9 @@ def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
     them, and are reduced in front of all others and of returns; several that an op
     adds up are added before. What has been moved already is not moved again as a
     view of itself. What is made of constants and places alone is made again as it is
-    wanted. Constraints become reshards or nothing. Types of `nn.state`s follow those of the
+    wanted. Integers that are made of inputs alone, element by element, and needed of
+    all micro-batches at once, as places counted in the order in which a mask chooses
+    them, are made of inputs that each of them then holds whole. Constraints become reshards or nothing. Types of `nn.state`s follow those of the
     arguments.
 
     Refuses ops without a sharding rule and functions of several blocks; with

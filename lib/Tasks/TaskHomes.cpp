@@ -51,6 +51,30 @@ static int64_t countGroup(dist::AllGatherOp gather, nn::ReshapeOp view) {
   return 1;
 }
 
+/// The input of micro-batches that a value is made of, its name; empty if there
+/// are several.
+static StringRef findInput(Value value) {
+  llvm::SetVector<Value> values;
+  values.insert(value);
+  StringRef name;
+  for (size_t next = 0; next < values.size(); ++next) {
+    if (Operation *op = values[next].getDefiningOp()) {
+      values.insert_range(op->getOperands());
+      continue;
+    }
+    auto argument = cast<BlockArgument>(values[next]);
+    auto entry = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto input = entry.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                    nn::kInputAttr);
+    if (!input)
+      continue;
+    if (!name.empty())
+      return {};
+    name = input;
+  }
+  return name;
+}
+
 /// What there is to do about an op that brings the samples of all micro-batches
 /// together, by what takes them from there.
 static std::string getWayOut(Operation *collective) {
@@ -64,6 +88,14 @@ static std::string getWayOut(Operation *collective) {
                "those of a group follow each other (x.view(-1, n), x[k::n]) "
                "and a micro-batch hold whole groups, and cut sequences along "
                "their own dimension (h.chunk(n, 1)), not as rows";
+      auto lookup = dyn_cast<nn::GatherOp>(user);
+      if (lookup && lookup.getTable().getDefiningOp() == op)
+        if (StringRef input = findInput(lookup.getTable()); !input.empty())
+          return ("expected rows that are looked up to be there for all "
+                  "samples: --batch-dim " +
+                  input + "=none, if the rows of input '" + input +
+                  "' are no samples")
+              .str();
       if (isa<nn::CumsumOp>(user))
         return "expected nothing to go by what is chosen in samples before, "
                "as rows do that a mask gives places in turn: let each sample "

@@ -3,7 +3,7 @@
 losses, gradient norms and final parameters with PyTorch's, and those of each layout
 with the first one's.
 
-  run_losses.py --work DIR [--fixture losses] [--modules A,B] [--layouts A,B]
+  run_losses.py --work DIR [--fixture losses] [--modules A,B] [--layouts A,B] [--flags=…]
 
 Prints each comparison."""
 import argparse
@@ -50,12 +50,12 @@ def compare(found, steps, parameters):
     return worst
 
 
-def check(fixture, name, expected, work, place, first):
+def check(fixture, name, expected, work, place, first, flags):
     """Returns what was trained."""
     work.mkdir(parents=True, exist_ok=True)
     executable, weights = work / f"{name}-{place}.accx", work / f"{name}-{place}.safetensors"
     run("acc-opt", fixture / name / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-        *expected["flags"], *LAYOUTS[place], "-o", executable)
+        *expected["flags"], *flags, *LAYOUTS[place], "-o", executable)
     lines, _ = run("acc-run", executable, "--steps", len(expected["steps"]), "--inputs",
                    fixture / name / "inputs", "--json", "--save-weights", weights)
     saved = tensorfiles.read_safetensors(weights)
@@ -79,6 +79,7 @@ if __name__ == "__main__":
     parser.add_argument("--fixture", default="losses")
     parser.add_argument("--modules")
     parser.add_argument("--layouts", default=",".join(LAYOUTS))
+    parser.add_argument("--flags", default="", help="more of acc-opt's")
     options = parser.parse_args()
     fixture = FIXTURES / options.fixture
     expected = json.loads((fixture / "expected.json").read_text())
@@ -86,7 +87,8 @@ if __name__ == "__main__":
         for name in options.modules.split(",") if options.modules else expected:
             first = None
             for place in options.layouts.split(","):
-                found = check(fixture, name, expected[name], options.work, place, first)
+                found = check(fixture, name, expected[name], options.work, place, first,
+                              options.flags.split())
                 first = first or found
     except Failed as problem:
         sys.exit(f"run_losses.py: {problem}")

@@ -170,6 +170,71 @@ func.func @views(%x: tensor<8x4xf32>, %w: tensor<32xf32>, %y: tensor<8x4xi64>) -
 }
 
 // -----
+// What counts the places of all samples in the order in which a mask chooses them is made
+// of masks that each micro-batch holds whole, and so is their number: none waits for
+// another one.
+dist.mesh @mesh ["mb" = 2, "dp" = 2]
+// CHECK-LABEL: @chosen(
+// CHECK-SAME: %[[MASK:.*]]: tensor<8x3xf32, #all-all>
+// CHECK-NEXT: %[[PART:.*]] = dist.reshard %[[MASK]] {{.*}} -> tensor<8x3xf32, #mb_dp-all>
+// CHECK-NOT: dist.reshard
+// CHECK: %[[ALL:.*]] = nn.cast %{{.*}} -> tensor<24xi64, #all>
+// CHECK: nn.cumsum %[[ALL]] dim 0
+// CHECK-NOT: dist.reshard
+// CHECK: %[[COUNT:.*]] = nn.reduce sum %[[ALL]] dims [0] {{.*}} -> tensor<i64, #scalar>
+// CHECK: nn.compare eq %[[COUNT]]
+// CHECK-NEXT: nn.exp %[[PART]]
+func.func @chosen(%mask: tensor<8x3xf32> {nn.input = "mask"}) -> (tensor<24xi64>, tensor<i1>, tensor<8x3xf32>) {
+  %0 = dist.constraint %mask to <@mesh, [{mb, dp}, {}]> : tensor<8x3xf32>
+  %half = nn.constant dense<0.5> : tensor<8x3xf32>
+  %1 = nn.compare gt %0, %half : tensor<8x3xf32>
+  %2 = nn.reshape %1 : (tensor<8x3xi1>) -> tensor<24xi1>
+  %3 = nn.cast %2 : (tensor<24xi1>) -> tensor<24xi64>
+  %4 = nn.cumsum %3 dim 0 {exclusive} : tensor<24xi64>
+  %5 = nn.reduce sum %3 dims [0] : (tensor<24xi64>) -> tensor<i64>
+  %twelve = nn.constant dense<12> : tensor<i64>
+  %6 = nn.compare eq %5, %twelve : tensor<i64>
+  %7 = nn.exp %0 : tensor<8x3xf32>
+  return %4, %6, %7 : tensor<24xi64>, tensor<i1>, tensor<8x3xf32>
+}
+
+// Not what a state has a share in, nor a number that is still a sum, nor what comes of
+// several elements; and of numbers that are trained on micro-batches have their own.
+// CHECK-LABEL: @trained(
+// CHECK-SAME: tensor<8xi64, #mb>
+// CHECK: %[[M:.*]] = nn.mul %arg0
+// CHECK-NEXT: %[[G:.*]] = dist.reshard %[[M]] {{.*}} -> tensor<8xi64, #all>
+// CHECK-NEXT: nn.cumsum %[[G]]
+// CHECK: %[[S:.*]] = nn.mul %arg0, %{{.*}} -> tensor<8xi64, #mb-sum_over_dp>
+// CHECK-NEXT: %[[H:.*]] = dist.reshard %[[S]] {{.*}} -> tensor<8xi64, #all-sum_over_dp>
+// CHECK-NEXT: nn.cumsum %[[H]]
+// CHECK: %[[R:.*]] = nn.add %arg1
+// CHECK-NEXT: %[[I:.*]] = dist.reshard %[[R]] {{.*}} -> tensor<8x2xi64, #all-all>
+// CHECK-NEXT: nn.cumsum %[[I]]
+// CHECK: %[[E:.*]] = nn.exp %arg4
+// CHECK-NEXT: %[[J:.*]] = dist.reshard %[[E]] {{.*}} -> tensor<8xf32, #all>
+// CHECK-NEXT: nn.cumsum %[[J]]
+func.func @trained(%x: tensor<8xi64> {nn.input = "x"}, %z: tensor<8x2xi64> {nn.input = "z"}, %y: tensor<4xi64> {nn.input = "y"}, %w: tensor<8xi64> {nn.state = @w}, %f: tensor<8xf32> {nn.input = "f"}) -> (tensor<8xi64>, tensor<8xi64>, tensor<8x2xi64>, tensor<8xf32>) {
+  %0 = dist.constraint %x to <@mesh, [{mb}]> : tensor<8xi64>
+  %1 = dist.constraint %y to <@mesh, [{dp}]> : tensor<4xi64>
+  %2 = nn.mul %0, %w : tensor<8xi64>
+  %3 = nn.cumsum %2 dim 0 : tensor<8xi64>
+  %sum = nn.reduce sum %1 dims [0] : (tensor<4xi64>) -> tensor<i64>
+  %each = nn.broadcast %sum : (tensor<i64>) -> tensor<8xi64>
+  %4 = nn.mul %0, %each : tensor<8xi64>
+  %5 = nn.cumsum %4 dim 0 : tensor<8xi64>
+  %6 = dist.constraint %z to <@mesh, [{mb}, {}]> : tensor<8x2xi64>
+  %7 = nn.cumsum %6 dim 1 : tensor<8x2xi64>
+  %8 = nn.add %6, %7 : tensor<8x2xi64>
+  %9 = nn.cumsum %8 dim 0 : tensor<8x2xi64>
+  %10 = dist.constraint %f to <@mesh, [{mb}]> : tensor<8xf32>
+  %11 = nn.exp %10 : tensor<8xf32>
+  %12 = nn.cumsum %11 dim 0 : tensor<8xf32>
+  return %3, %5, %9, %12 : tensor<8xi64>, tensor<8xi64>, tensor<8x2xi64>, tensor<8xf32>
+}
+nn.state @w : tensor<8xi64> = dense<1>
+
+// -----
 // What is chosen from partial sums and zeros is partial: zeros are so on every
 // rank. From anything else it is not.
 dist.mesh @m ["dp" = 2]

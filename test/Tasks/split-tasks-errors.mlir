@@ -81,6 +81,30 @@ func.func @step(%x: tensor<2xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>
 }
 
 // -----
+// A table of rows that are no samples, or of samples.
+dist.mesh @mesh ["mb" = 2]
+nn.state @w : tensor<8xf32> = dense<1.0>
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %i: tensor<8xi64> {dist.layout = #dist.layout<@mesh [8]>, nn.input = "i"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected rows that are looked up to be there for all samples: --batch-dim x=none, if the rows of input 'x' are no samples, or use one micro-batch instead of 2}}
+  %t = dist.all_gather %x over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
+  %r = nn.gather %t, %i dim 0 : (tensor<8xf32>, tensor<8xi64>) -> tensor<8xf32>
+  %g = nn.gradient %r of @w : tensor<8xf32>
+  return %g : tensor<8xf32>
+}
+
+// -----
+dist.mesh @mesh ["mb" = 2]
+nn.state @w : tensor<8xf32> = dense<1.0>
+func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %y: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "y"}, %i: tensor<8xi64> {dist.layout = #dist.layout<@mesh [8]>, nn.input = "i"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {
+  %s = nn.add %x, %y : tensor<4xf32>
+  // expected-error @below {{needs the samples of all micro-batches at once, which run one after another; expected a loss that is a sum over samples, or such a sum divided by a count of the data: write it so, or use one micro-batch instead of 2}}
+  %t = dist.all_gather %s over @mesh {mb} dim 0 : (tensor<4xf32>) -> tensor<8xf32>
+  %r = nn.gather %t, %i dim 0 : (tensor<8xf32>, tensor<8xi64>) -> tensor<8xf32>
+  %g = nn.gradient %r of @w : tensor<8xf32>
+  return %g : tensor<8xf32>
+}
+
+// -----
 dist.mesh @mesh ["mb" = 2]
 nn.state @w : tensor<8xf32> = dense<1.0>
 func.func @step(%x: tensor<4xf32> {dist.layout = #dist.layout<@mesh [8 by {mb}]>, nn.input = "x"}, %w: tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) -> (tensor<8xf32> {dist.layout = #dist.layout<@mesh [8]>, nn.state = @w}) attributes {nn.entry = #nn<entry step>} {

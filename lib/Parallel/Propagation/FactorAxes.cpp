@@ -216,28 +216,36 @@ AxisLists parallel::chooseFactorAxes(dist::MeshOp mesh, Operation *op,
 /// operand of long chains.
 static constexpr size_t kMostMakers = 64;
 
-llvm::SetVector<Operation *> parallel::findMakers(Value value) {
-  llvm::SetVector<Operation *> makers;
+std::optional<Makers> parallel::findMakers(Value value, bool ofArguments) {
+  Makers makers;
   SmallVector<Value> values{value};
   for (size_t next = 0; next < values.size(); ++next) {
     Operation *op = values[next].getDefiningOp();
-    if (!op || makers.size() == kMostMakers)
-      return {};
-    if (!makers.insert(op) || op->getNumOperands() == 0)
+    // A part of an argument is as good as all of it.
+    auto part = dyn_cast_if_present<dist::ReshardOp>(op);
+    auto argument =
+        dyn_cast<BlockArgument>(part ? part.getInput() : values[next]);
+    if (argument && ofArguments) {
+      makers.arguments.insert(argument);
+      continue;
+    }
+    if (!op || makers.ops.size() == kMostMakers)
+      return std::nullopt;
+    if (!makers.ops.insert(op) || op->getNumOperands() == 0)
       continue;
     auto spread = dyn_cast<nn::BroadcastOp>(op);
     if (spread && spread.getInput().getType().getRank() == 0)
       continue;
     if (!spread && !op->hasTrait<nn::Elementwise>() &&
         !isa<nn::ReshapeOp, nn::TransposeOp>(op))
-      return {};
+      return std::nullopt;
     llvm::append_range(values, op->getOperands());
   }
   return makers;
 }
 
 bool parallel::isMadeOfNothing(Value value) {
-  return !findMakers(value).empty();
+  return findMakers(value).has_value();
 }
 
 bool parallel::isSilent(Operation *op, Value operand) {

@@ -54,13 +54,20 @@ AxisLists chooseFactorAxes(dist::MeshOp mesh, mlir::Operation *op,
                            const ShardingRule &rule,
                            llvm::ArrayRef<TensorAxes> tensors);
 
-/// The ops that make a value of nothing, or of numbers that are the same
-/// everywhere, its own first: constants, what equal elements are broadcast to,
-/// and what is made of such element by element. Empty if it is made of anything
-/// else, or by very many. It is made where it is wanted, by ops of its own
-/// where it is wanted in several ways: places that a mask is made of are those
-/// of sequences to one reader, and those of the batch to another.
-llvm::SetVector<mlir::Operation *> findMakers(mlir::Value value);
+/// The ops that make a value, its own first, of nothing or of numbers that are
+/// the same everywhere: constants, what equal elements are broadcast to, and
+/// what is made of such element by element; or, if they are asked for, of
+/// arguments of the function, too.
+struct Makers {
+  llvm::SetVector<mlir::Operation *> ops;
+  llvm::SetVector<mlir::BlockArgument> arguments;
+};
+/// None if it is made of anything else, or by very many.
+std::optional<Makers> findMakers(mlir::Value value, bool ofArguments = false);
+
+/// What is made of nothing is made where it is wanted, by ops of its own where
+/// it is wanted in several ways: places that a mask is made of are those of
+/// sequences to one reader, and those of the batch to another.
 bool isMadeOfNothing(mlir::Value value);
 
 /// Whether where an operand is has no say in where the op works: a constant

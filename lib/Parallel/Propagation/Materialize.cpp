@@ -16,14 +16,30 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_MATERIALIZEPASS
 #include "lib/Parallel/Passes.h.inc"
 
-/// Whether a value is made of nothing, and of no number that is still a sum.
-static bool canRemake(Value value) {
-  llvm::SetVector<Operation *> makers = findMakers(value);
-  return !makers.empty() && llvm::none_of(makers, [](Operation *op) {
+/// Whether none of the ops is of numbers that are still sums.
+static bool areWholeNumbers(const Makers &makers) {
+  return llvm::none_of(makers.ops, [](Operation *op) {
     return llvm::any_of(op->getOperandTypes(), [](Type type) {
       return dist::ShardingAttr::of(type).isPartial();
     });
   });
+}
+
+/// Whether a value is made of nothing, and of no number that is still a sum.
+static bool canRemake(Value value) {
+  std::optional<Makers> makers = findMakers(value);
+  return makers && areWholeNumbers(*makers);
+}
+
+/// Whether one micro-batch gets what another one has.
+static bool joinsMicroBatches(dist::ShardingAttr source,
+                              dist::ShardingAttr target) {
+  auto isSplit = [](dist::ShardingAttr sharding) {
+    return llvm::any_of(sharding.getDims(), [](dist::AxesAttr axes) {
+      return axes.contains(dist::MeshOp::kMicroBatchAxis);
+    });
+  };
+  return isSplit(source) && !isSplit(target);
 }
 
 namespace {
@@ -53,8 +69,11 @@ private:
     if (source == target)
       return value;
     Value known = findMoved(value, target, user);
-    if (!known && canRemake(value))
+    if (!known && (canRemake(value) ||
+                   (joinsMicroBatches(source, target) && holdInputs(value))))
       return remake(value, target);
+    if (!known)
+      known = countHeld(value, target, user);
     if (!known)
       known = createReshard(value, target, user);
     resharded[{value, target}] = known;
@@ -68,6 +87,9 @@ private:
                 builder.getStringAttr("dist-materialize"));
     return op;
   }
+  llvm::SetVector<BlockArgument> findInputs(Value value);
+  bool holdInputs(Value value);
+  Value countHeld(Value value, dist::ShardingAttr target, Operation *user);
   Value remake(Value value, dist::ShardingAttr target);
   Value findMoved(Value value, dist::ShardingAttr target, Operation *user);
   AxisList findTerms(BlockArgument argument);
@@ -133,13 +155,82 @@ LogicalResult Materializer::run() {
   return success();
 }
 
-/// What is made of nothing, by ops of its own under another sharding.
+/// The inputs that a value is made of element by element; none if it is made of
+/// anything else.
+llvm::SetVector<BlockArgument> Materializer::findInputs(Value value) {
+  std::optional<Makers> makers = findMakers(value, /*ofArguments=*/true);
+  if (!makers || !areWholeNumbers(*makers) ||
+      !llvm::all_of(makers->arguments, [&](BlockArgument argument) {
+        return function.getArgAttr(argument.getArgNumber(), nn::kInputAttr);
+      }))
+    return {};
+  return makers->arguments;
+}
+
+/// Integers that are made of inputs alone, and need all samples: places that
+/// are counted in the order in which a mask chooses them. Ranks then hold these
+/// inputs whole in each micro-batch, and their parts are parts of that; no
+/// micro-batch has to wait for another one. False if a value is not that.
+bool Materializer::holdInputs(Value value) {
+  llvm::SetVector<BlockArgument> inputs = findInputs(value);
+  if (inputs.empty() || !isa<IntegerType>(getElementTypeOrSelf(value)))
+    return false;
+  for (BlockArgument argument : inputs) {
+    if (isWhole(argument.getType()))
+      continue;
+    auto parts = dist::ShardingAttr::of(argument.getType());
+    argument.setType(withSharding(
+        argument.getType(),
+        dist::ShardingAttr::getReplicated(symbol, parts.getDims().size())));
+    Value part = createReshard(argument, parts, &function.front().front());
+    argument.replaceAllUsesExcept(part, part.getDefiningOp());
+    resharded[{argument, parts}] = part;
+    if (fixed.erase(argument))
+      fixed.insert(part);
+  }
+  return true;
+}
+
+/// A sum over micro-batches, of inputs that each of them holds whole: it is
+/// there without them. Null if a value is not that.
+Value Materializer::countHeld(Value value, dist::ShardingAttr target,
+                              Operation *user) {
+  auto count = value.getDefiningOp<nn::ReduceOp>();
+  auto source = dist::ShardingAttr::of(value.getType());
+  if (!count || target.isPartial() ||
+      !source.getPartial().contains(dist::MeshOp::kMicroBatchAxis))
+    return {};
+  llvm::SetVector<BlockArgument> inputs = findInputs(count.getInput());
+  if (inputs.empty() || !llvm::all_of(inputs, [](BlockArgument input) {
+        return isWhole(input.getType());
+      }))
+    return {};
+  OpBuilder builder(user);
+  IRMapping mapping;
+  Value all = count.getInput();
+  auto whole = [&](Value of) {
+    return dist::ShardingAttr::getReplicated(
+        symbol, cast<RankedTensorType>(of.getType()).getRank());
+  };
+  mapping.map(all, remake(all, whole(all)));
+  Value made = builder.clone(*count, mapping)->getResult(0);
+  made.setType(withSharding(value.getType(), whole(value)));
+  return whole(value) == target ? made : createReshard(made, target, user);
+}
+
+/// What is made of nothing, or of inputs that ranks hold whole, by ops of its
+/// own under another sharding.
 Value Materializer::remake(Value value, dist::ShardingAttr target) {
   if (dist::ShardingAttr::of(value.getType()) == target)
     return value;
   if (Value known = resharded.lookup({value, target}))
     return known;
   Operation *op = value.getDefiningOp();
+  if (auto part = dyn_cast_if_present<dist::ReshardOp>(op))
+    return remake(part.getInput(), target); // an input's
+  if (!op)
+    return resharded[{value, target}] =
+               createReshard(value, target, &function.front().front());
   OpBuilder builder(op);
   auto operands =
       findOperandAxes(mesh, cast<ShardingRuleOpInterface>(op).getShardingRule(),
