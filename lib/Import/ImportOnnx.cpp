@@ -95,13 +95,21 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
 }
 
 /// What was before a step of those that are undone: a reshape of the whole
-/// parameter, an addition, a product.
+/// parameter, a cast, an addition, a product.
 static DenseElementsAttr undo(const onnxio::ParameterStep &step,
-                              DenseElementsAttr value,
-                              ArrayRef<int64_t> shape) {
+                              DenseElementsAttr value, ArrayRef<int64_t> shape,
+                              Type element) {
   using Step = onnxio::ParameterStep;
   if (step.kind == Step::Reshape)
     return value.reshape(RankedTensorType::get(shape, value.getElementType()));
+  if (step.kind == Step::Widen)
+    return cast<DenseFPElementsAttr>(value).mapValues(
+        element, [&](APFloat wide) {
+          bool lossy;
+          wide.convert(cast<FloatType>(element).getFloatSemantics(),
+                       APFloat::rmNearestTiesToEven, &lossy);
+          return wide.bitcastToAPInt();
+        });
   assert((step.kind == Step::Offset || step.kind == Step::Scale) &&
          "no other is undone");
   return cast<DenseFPElementsAttr>(value).mapValues(
@@ -177,7 +185,8 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
         return failure();
       init = identity ? value : transposeBack(value, source->permutation);
       for (const onnxio::ParameterStep &step : llvm::reverse(parameter.steps))
-        init = undo(step, cast<DenseElementsAttr>(init), parameter.shape);
+        init =
+            undo(step, cast<DenseElementsAttr>(init), parameter.shape, element);
     }
   }
   SmallVector<StringRef> aliases(parameter.aliases.begin(),

@@ -40,6 +40,8 @@ Value NodeImporter::repeat(const onnxio::ParameterStep &step, Value value) {
     return create<nn::MulOp>({value, splatLike(value, step.number)});
   case Step::Offset:
     return create<nn::AddOp>({value, splatLike(value, step.number)});
+  case Step::Widen:
+    return cast(value, Float64Type::get(value.getContext()));
   case Step::Square:
     return create<nn::MulOp>({value, value});
   }

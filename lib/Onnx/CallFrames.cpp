@@ -109,6 +109,20 @@ std::optional<Arithmetic> arithmeticWith(const onnx::NodeProto &node,
   return Arithmetic{op, value};
 }
 
+bool castsToDouble(const onnx::NodeProto &node, StringRef parameter) {
+  std::vector<SourceLine> frames = stackFrames(node);
+  if (frames.empty())
+    return false;
+  StringRef text = frames.back().text;
+  SmallVector<size_t> places = placesBehind(text, attributeOf(parameter));
+  return places.size() == 1 &&
+         any_of(ArrayRef<StringRef>{".double()", ".to(torch.float64)",
+                                    ".to(torch.double)"},
+                [&](StringRef cast) {
+                  return text.drop_front(places.front()).starts_with(cast);
+                });
+}
+
 bool speaksOfSum(const onnx::NodeProto &node) {
   std::vector<SourceLine> frames = stackFrames(node);
   StringRef text = frames.empty() ? StringRef() : frames.back().text;

@@ -42,6 +42,10 @@ struct Arithmetic {
 std::optional<Arithmetic> arithmeticWith(const onnx::NodeProto &node,
                                          llvm::StringRef parameter);
 
+/// Whether the line that made the node casts the parameter to f64, where it
+/// names it: `self.weight.double()`.
+bool castsToDouble(const onnx::NodeProto &node, llvm::StringRef parameter);
+
 } // namespace accel::onnxio
 
 #endif // ACCEL_LIB_ONNX_CALLFRAMES_H

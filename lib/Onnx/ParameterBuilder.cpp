@@ -381,7 +381,12 @@ FailureOr<ParameterTable> ParameterBuilder::finish(StringRef remedy) {
       parameter.kind = ParameterKind::Unfolded;
       parameter.shape = draft.undone.shape;
       parameter.hasShape = true;
-      parameter.dtype = draft.folded->data_type();
+      parameter.dtype = any_of(draft.undone.steps,
+                               [](const ParameterStep &step) {
+                                 return step.kind == ParameterStep::Widen;
+                               })
+                            ? int32_t(onnx::TensorProto::FLOAT)
+                            : draft.folded->data_type();
       parameter.initializers.push_back({draft.folded->name(), {}});
       parameter.steps = draft.undone.steps;
     } else if (draft.removed) {

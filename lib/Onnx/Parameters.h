@@ -52,6 +52,7 @@ struct ParameterStep {
     Scale,   ///< times `number`
     Offset,  ///< plus `number`
     Square,
+    Widen, ///< from f32 to f64
   } kind;
   llvm::SmallVector<int64_t, 4> values;
   double number = 0;

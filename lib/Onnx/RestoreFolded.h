@@ -55,6 +55,7 @@ bool mayDerive(const OnnxFile &file, const onnx::TensorProto &source,
 /// of the calls that are gone must say what was done, and leave one inverse;
 /// the line that made `node` must say what was added, or by what it was
 /// multiplied, and that must be exact to the last bit when it is done again.
+/// What was widened to f64 must hold what f32 holds and no smaller type does.
 std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
                                          const onnx::NodeProto &node,
                                          const onnx::TensorProto &folded,

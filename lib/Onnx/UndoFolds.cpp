@@ -1,12 +1,14 @@
 // What a parameter was of which the file holds only a folded copy: the names of
 // the calls that are gone say what was done to it, and the line that uses the
-// copy what was added, or by which number it was multiplied.
+// copy what was added, or by which number it was multiplied. From which type it
+// was widened its values say.
 
 #include "CallFrames.h"
 #include "NodeInfo.h"
 #include "OperatorKinds.h"
 #include "ParameterRoles.h"
 #include "RestoreFolded.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringExtras.h"
 #include <cmath>
 #include <cstring>
@@ -18,7 +20,7 @@ namespace accel::onnxio {
 namespace {
 /// How many calls of each kind are gone.
 struct GoneCalls {
-  unsigned swaps = 0, unsqueezes = 0, views = 0, numbers = 0;
+  unsigned swaps = 0, unsqueezes = 0, views = 0, numbers = 0, casts = 0;
   /// Additions of a number, products, quotients: `+`, `*`, `/`.
   std::string arithmetic;
   bool isKnown = true;
@@ -33,6 +35,8 @@ struct GoneCalls {
       ++views;
     else if (op == "add" || op == "mul" || op == "div")
       arithmetic += op == "add" ? '+' : op == "mul" ? '*' : '/';
+    else if (op == "_to_copy")
+      ++casts;
     else if (op == "scalar_tensor_default") // a number of another type
       ++numbers;
     else if (op == "alias")
@@ -100,6 +104,30 @@ static bool isExact(const OnnxFile &file, const onnx::TensorProto &folded,
   return true;
 }
 
+/// Whether the tensor, of f64, holds what f32 holds, and neither f16 nor
+/// bfloat16: then a parameter that was widened to it was of f32.
+static bool isOfFloats(const OnnxFile &file, const onnx::TensorProto &tensor) {
+  if (tensor.data_type() != onnx::TensorProto::DOUBLE)
+    return false;
+  bool isHalf = true, isBrain = true;
+  auto holds = [](double value, const fltSemantics &type) {
+    APFloat narrow(value);
+    bool lossy;
+    narrow.convert(type, APFloat::rmNearestTiesToEven, &lossy);
+    return !lossy;
+  };
+  ArrayRef<char> data = file.values(tensor);
+  for (size_t at = 0; at < data.size(); at += sizeof(double)) {
+    double value;
+    std::memcpy(&value, data.data() + at, sizeof(double));
+    if (!holds(value, APFloat::IEEEsingle()))
+      return false;
+    isHalf = isHalf && holds(value, APFloat::IEEEhalf());
+    isBrain = isBrain && holds(value, APFloat::BFloat());
+  }
+  return !isHalf && !isBrain;
+}
+
 std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
                                          const onnx::NodeProto &node,
                                          const onnx::TensorProto &folded,
@@ -116,7 +144,7 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
   undone.shape = shape;
   auto isOne = [](int64_t size) { return size == 1; };
   if (gone.swaps) {
-    if (shape.size() != 2 || gone.unsqueezes || gone.views ||
+    if (shape.size() != 2 || gone.unsqueezes || gone.views || gone.casts ||
         !gone.arithmetic.empty())
       return std::nullopt;
     std::swap(undone.shape[0], undone.shape[1]);
@@ -130,6 +158,12 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
     if (gone.views ? undone.shape.size() != 1 : ones != gone.unsqueezes)
       return std::nullopt;
     undone.steps.push_back({ParameterStep::Reshape, shape});
+  }
+  if (gone.casts) {
+    if (gone.casts > 1 || !gone.arithmetic.empty() ||
+        !castsToDouble(node, parameter) || !isOfFloats(program.file, folded))
+      return std::nullopt;
+    undone.steps.push_back({ParameterStep::Widen, {}});
   }
   if (!gone.arithmetic.empty()) {
     std::optional<Arithmetic> said = arithmeticWith(node, parameter);

@@ -46,17 +46,18 @@ class WithoutGradient(nn.Module):
 
 
 class Scaled(nn.Module):
-    """Scales of which the file alone tells what they were."""
+    """Scales and a wider type, of which the file alone tells what was before."""
 
     def __init__(self):
         super().__init__()
         self.words = nn.Embedding(9, 6)
         self.words.weight = values(9, 6)
-        self.scale, self.shift = values(6, seed=2), values(6, seed=3)
+        self.scale, self.shift, self.wide = (values(6, seed=seed) for seed in (2, 3, 4))
 
     def forward(self, ids):
         h = self.words(ids) * (self.scale * 0.5)
-        return (h.tanh() - (self.shift / 4)).square().mean()
+        h = (h.tanh() - (self.shift / 4)).double() * self.wide.double()
+        return h.square().mean().float()
 
 
 class ScaledWithoutGradient(Scaled):
@@ -121,7 +122,7 @@ class Originals(TrainCase):
         self.assert_right(module, IDS, *self.save(module))
         self.assertIn("rows of parameter 'places.weight'", self.said)
 
-    def test_a_scale_on_its_line_is_undone_without_them(self):
+    def test_what_is_on_its_line_is_undone_without_them(self):
         self.assert_right(Scaled(), IDS)
         with self.assertRaisesRegex(Refused, "from parameter 'scale'"):
             self.train(ScaledWithoutGradient(), IDS)

@@ -2,6 +2,7 @@
 // names of the calls that are gone, and the line that uses it, must say.
 #include "TracedModel.h"
 #include <algorithm>
+#include <cmath>
 
 using namespace accel::onnxio;
 using llvm::StringRef;
@@ -152,6 +153,43 @@ TEST_F(UndoFoldsTest, byWhatTheLineMultiplies) {
   mlir::FailureOr<ParameterTable> table = identify(infinite.model);
   ASSERT_TRUE(succeeded(table));
   EXPECT_EQ(table->doubts.size(), 1u);
+}
+
+TEST_F(UndoFoldsTest, whatWasWidened) {
+  const auto widened = [](const char *line, std::vector<double> values,
+                          std::vector<std::string> from = {}) {
+    TracedModel model =
+        fold({"_to_copy", std::move(from), {int64_t(values.size())}, line});
+    onnx::TensorProto *tensor = model.graph().mutable_initializer(0);
+    tensor->set_data_type(onnx::TensorProto::DOUBLE);
+    tensor->set_raw_data(std::string(
+        reinterpret_cast<const char *>(values.data()), values.size() * 8));
+    return model.model;
+  };
+  const auto doubts = [&](const onnx::ModelProto &model) {
+    mlir::FailureOr<ParameterTable> table = identify(model);
+    return succeeded(table) ? int(table->doubts.size()) : -1;
+  };
+  const double third = double(1.0f / 3);
+  const char *line = "return x * self.w.double()";
+  mlir::FailureOr<ParameterTable> table = identify(widened(line, {1, third}));
+  ASSERT_TRUE(succeeded(table));
+  EXPECT_TRUE(table->doubts.empty());
+  EXPECT_EQ(table->parameters[0].dtype, onnx::TensorProto::FLOAT);
+  EXPECT_EQ(table->useAt(node(0), 1)->steps.back().kind, ParameterStep::Widen);
+  // A third was none of f32; a half is one of smaller types, too, and 1 + 2^-10
+  // is one of f16, 2^100 of bfloat16.
+  EXPECT_EQ(doubts(widened(line, {1, 1.0 / 3})), 1);
+  EXPECT_EQ(doubts(widened(line, {1, 0.5})), 1);
+  EXPECT_EQ(doubts(widened(line, {1, 1 + 1.0 / 1024})), 1);
+  EXPECT_EQ(doubts(widened(line, {1, std::pow(2.0, 100)})), 1);
+  EXPECT_EQ(doubts(widened(line, {1, third}, {"_to_copy_1"})), 1);
+  EXPECT_EQ(doubts(widened(line, {1, third}, {"add"})), 1);
+  // Of a copy that is no cast.
+  for (const char *other :
+       {"return x * self.w.to(memory_format=f)", "return x.double() * self.w",
+        "return x * self.w.double() + self.w.double()"})
+    EXPECT_EQ(doubts(widened(other, {1, third})), 1) << other;
 }
 
 TEST_F(UndoFoldsTest, theLineNamesTheParameterForEachOfItsTensors) {
