@@ -37,8 +37,8 @@ bool isMove(StringRef op) {
       .Cases({"view",     "_unsafe_view", "reshape",    "expand",  "slice",
               "select",   "unsqueeze",    "squeeze",    "permute", "transpose",
               "t",        "numpy_t",      "contiguous", "getitem", "type_as",
-              "_to_copy", "alias",        "clone",      "flatten", "index",
-              "cat"},
+              "_to_copy", "alias",        "clone",      "copy",    "flatten",
+              "index",    "cat"},
              true)
       .Default(false);
 }

@@ -36,7 +36,7 @@ TEST_F(AccountForGoneCallsTest, aGradientThatWasStopped) {
   const char quote[] = "File \"m.py\", line 3, in forward\n  y = w.detach()";
   for (const char *gone : {"detach", "detach_3", "detach_"})
     expectDoubts(lacking(gone), stopped());
-  for (const char *gone : {"clone", "alias", "view_1", "relu"})
+  for (const char *gone : {"clone", "copy", "alias", "view_1", "relu"})
     for (int node : {0, 1}) {
       // The lines of the call, and of the value in the argument's place.
       SCOPED_TRACE(gone + std::to_string(node));
@@ -75,7 +75,10 @@ TEST_F(AccountForGoneCallsTest, aCopyOfAValueThatMayHaveBeenDetached) {
     return traced;
   };
   expectDoubts(lacking("clone"), possible());
+  expectDoubts(lacking("copy_1"),
+               possible()); // of what is written into a slice
   expectDoubts(taken("clone", 2), copied);
+  expectDoubts(taken("copy", 2), copied);
   expectDoubts(taken("view", 2), copied);
   expectDoubts(taken("alias", 2), copied);
   // Where composite operators are left, `detach` was not made `alias`.
