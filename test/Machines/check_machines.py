@@ -384,7 +384,7 @@ def strangers(bench):
     with Machines(2) as machines:
         machines.add_stranger()
         anchors = {name: machines.inside(name, ["sleep", "1000"]) for name in "ab"}
-        for turn in range(3):
+        for turn in range(12):  # doors are open for some milliseconds
             stranger = machines.inside("s", [sys.executable, knocker], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE)
             process = machines.start({"a": 2, "b": 2}, bench.command("zero3", 200, "--hang-after", "5"))
