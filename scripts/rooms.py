@@ -40,8 +40,8 @@ SEES = {
                     "runtime/include",
     "lib/Config": "lib/Autodiff lib/Names",
     "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
-                  "lib/Import lib/Onnx lib/Parallel lib/Pipeline lib/Plan lib/Precision lib/Report lib/Search lib/Stages lib/Target "
-                  "lib/Target/CPU lib/Target/Null lib/Tasks lib/Transforms",
+                  "lib/Import lib/Names lib/Onnx lib/Parallel lib/Pipeline lib/Plan lib/Precision lib/Report lib/Search lib/Stages "
+                  "lib/Target lib/Target/CPU lib/Target/Null lib/Tasks lib/Transforms",
 
     "runtime/include": "",
     "runtime/Base": "runtime/include",

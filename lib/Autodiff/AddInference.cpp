@@ -95,17 +95,6 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
         return signalPassFailure();
   }
 
-  /// What `batch-dim` says; dist-annotate refuses what is no dimension.
-  llvm::StringMap<int64_t> parseBatchDims() const {
-    llvm::StringMap<int64_t> dims;
-    for (const std::string &text : batchDims) {
-      auto [input, number] = StringRef(text).rsplit('=');
-      int64_t dim;
-      dims[input] = number.getAsInteger(10, dim) ? -1 : dim;
-    }
-    return dims;
-  }
-
   LogicalResult add(func::FuncOp main, nn::EntryKind kind,
                     SymbolTable &symbols) {
     func::FuncOp entry = main.clone();
@@ -152,7 +141,9 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
     if (failed(prune(entry)))
       return failure();
     if (evaluates)
-      if (DictionaryAttr rows = findSeparateRows(entry, parseBatchDims()))
+      if (DictionaryAttr rows = findSeparateRows(
+              entry,
+              SmallVector<std::string>(batchDims.begin(), batchDims.end())))
         getOperation()->setAttr(kSeparateRowsAttr, rows);
     return success();
   }

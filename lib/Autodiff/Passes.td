@@ -19,7 +19,7 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
       step reports (`loss`, `grad_norm`, `lr`) is left out, with a warning.
 
     Where the loss of `@eval` is known to be a mean of what each row of the batch
-    comes to by itself, `accel.separate_rows` says so: `acc-run` then counts the
+    (where `batch-dim` says that it is) comes to by itself, `accel.separate_rows` says so: `acc-run` then counts the
     rows that make no whole batch, too.
 
     Dropout gives what it is given. Inputs and states that the results do not

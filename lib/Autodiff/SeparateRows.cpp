@@ -7,6 +7,7 @@
 
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "lib/Names/BatchDim.h"
 #include "lib/Transforms/FoldConstants.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -49,8 +50,9 @@ bool isInteger(Value value) {
 
 class RowFinder {
 public:
-  RowFinder(func::FuncOp entry, const llvm::StringMap<int64_t> &batchDims)
-      : entry(entry), batchDims(batchDims) {}
+  /// `ofTokens`: no other inputs than integers [batch, length] have rows.
+  RowFinder(func::FuncOp entry, ArrayRef<std::string> batchDims, bool ofTokens)
+      : entry(entry), batchDims(batchDims), ofTokens(ofTokens) {}
 
   DictionaryAttr run() {
     if (!findInputs())
@@ -80,26 +82,24 @@ public:
 
 private:
   /// The dimension of an input along which rows are, if it has one.
-  std::optional<size_t> batchDimOf(BlockArgument argument) {
+  std::optional<unsigned> findBatchDim(BlockArgument argument) {
     StringAttr name = nameOf(argument);
-    if (!name)
+    size_t rank = shapeOf(argument).size();
+    if (!name || (ofTokens && !(isInteger(argument) && rank == 2)))
       return std::nullopt;
-    auto said = batchDims.find(name);
-    int64_t dim = said == batchDims.end() ? 0 : said->second;
-    if (dim < 0 || dim >= int64_t(shapeOf(argument).size()))
-      return std::nullopt;
-    return dim;
+    std::optional<unsigned> dim = batchDimOf(name, batchDims);
+    return dim && *dim < rank ? dim : std::nullopt;
   }
 
   /// Inputs of the batch that most of them have.
   bool findInputs() {
-    llvm::MapVector<int64_t, SmallVector<std::pair<BlockArgument, size_t>>>
+    llvm::MapVector<int64_t, SmallVector<std::pair<BlockArgument, unsigned>>>
         byBatch;
     for (BlockArgument argument : entry.getArguments())
-      if (std::optional<size_t> dim = batchDimOf(argument))
+      if (std::optional<unsigned> dim = findBatchDim(argument))
         if (int64_t size = shapeOf(argument)[*dim]; size > 1)
           byBatch[size].emplace_back(argument, *dim);
-    ArrayRef<std::pair<BlockArgument, size_t>> most;
+    ArrayRef<std::pair<BlockArgument, unsigned>> most;
     for (auto &[size, arguments] : byBatch)
       if (arguments.size() > most.size()) {
         most = arguments;
@@ -324,9 +324,8 @@ private:
   }
 
   func::FuncOp entry;
-  /// Of inputs whose rows are not along the first dimension; -1: they have
-  /// none.
-  const llvm::StringMap<int64_t> &batchDims;
+  ArrayRef<std::string> batchDims;
+  bool ofTokens;
   int64_t batch = 1;
   llvm::DenseMap<Value, State> states; ///< Of all that is not free.
   SmallVector<Attribute> inputs;
@@ -336,8 +335,10 @@ private:
 
 } // namespace
 
-DictionaryAttr
-autodiff::findSeparateRows(func::FuncOp entry,
-                           const llvm::StringMap<int64_t> &batchDims) {
-  return RowFinder(entry, batchDims).run();
+DictionaryAttr autodiff::findSeparateRows(func::FuncOp entry,
+                                          ArrayRef<std::string> batchDims) {
+  // An input may be as long as the batch and have no rows: nobody says so where
+  // tokens alone are fed.
+  DictionaryAttr rows = RowFinder(entry, batchDims, /*ofTokens=*/false).run();
+  return rows ? rows : RowFinder(entry, batchDims, /*ofTokens=*/true).run();
 }

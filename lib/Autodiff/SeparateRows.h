@@ -6,16 +6,14 @@
 #define ACCEL_LIB_AUTODIFF_SEPARATEROWS_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringMap.h"
 
 namespace accel::autodiff {
 
 /// The value of `accel.separate_rows` for an entry whose first result is its
-/// loss; null where that is not known to be such a mean. Rows are along the
-/// first dimension of inputs, or as `batchDims` says (-1: an input has none).
-mlir::DictionaryAttr
-findSeparateRows(mlir::func::FuncOp entry,
-                 const llvm::StringMap<int64_t> &batchDims);
+/// loss; null where that is not known to be such a mean. Rows are where
+/// `batchDims` say that those of a batch are (lib/Names/BatchDim.h).
+mlir::DictionaryAttr findSeparateRows(mlir::func::FuncOp entry,
+                                      llvm::ArrayRef<std::string> batchDims);
 
 } // namespace accel::autodiff
 

@@ -15,6 +15,7 @@
 #include "dialects/NN/NN.h"
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
+#include "lib/Names/BatchDim.h"
 #include "lib/Onnx/Parameters.h"
 #include "lib/Report/Reports.h"
 #include "lib/Target/TargetTable.h"

@@ -2,22 +2,12 @@
 
 #include "FixedBatch.h"
 
+#include "lib/Names/BatchDim.h"
 #include "mlir/IR/Diagnostics.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
-
-std::optional<unsigned> driver::batchDimOf(StringRef input,
-                                           ArrayRef<std::string> batchDims) {
-  for (StringRef one : batchDims) {
-    auto [name, dim] = one.rsplit('=');
-    unsigned value;
-    if (name == input)
-      return dim.getAsInteger(10, value) ? std::nullopt : std::optional(value);
-  }
-  return 0;
-}
 
 /// Ranks that the batch is split over; none if the mesh is malformed.
 static std::optional<int64_t> countBatchRanks(StringRef mesh) {

@@ -9,11 +9,6 @@
 
 namespace accel::driver {
 
-/// The dimension of an input that holds the rows of a batch, as `--batch-dim`
-/// says; none for an input without one.
-std::optional<unsigned> batchDimOf(llvm::StringRef input,
-                                   llvm::ArrayRef<std::string> batchDims);
-
 /// Parts of the batch that run by themselves: ranks x micro-batches; none if
 /// the mesh is malformed, or their number.
 std::optional<int64_t> countBatchParts(const PhaseOptions &options);

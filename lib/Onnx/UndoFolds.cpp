@@ -161,7 +161,8 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
   }
   if (gone.casts) {
     if (gone.casts > 1 || !gone.arithmetic.empty() ||
-        !castsToDouble(node, parameter) || !isOfFloats(program.file, folded))
+        !castsToDouble(node, parameter) || speaksOfDetaching(node) ||
+        !isOfFloats(program.file, folded))
       return std::nullopt;
     undone.steps.push_back({ParameterStep::Widen, {}});
   }

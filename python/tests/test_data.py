@@ -87,14 +87,16 @@ def order_of(steps, seed=None):
     return [rows[at:at + BATCH] for at in range(0, len(rows), BATCH)]
 
 
-def train(data, order, held):
-    """(losses, the loss of `held`, parameters)"""
+def train(data, order, held, *others):
+    """(losses, the loss of `held`, parameters) of steps on the rows of data; `others`: more
+    data and their order, behind them."""
     module = Net().double()
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
     losses = []
-    for rows in order:
+    for source, rows in [(data, rows) for rows in order] + [
+            (each, rows) for each, orders in others for rows in orders]:
         optimizer.zero_grad()
-        loss = module(*take(data, rows))
+        loss = module(*take(source, rows))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
@@ -175,23 +177,14 @@ class Data(TrainCase):
         with self.assertRaisesRegex(Refused, "the data would not go on where they were; to begin "
                                              "these at their first sample, say --new-data"):
             self.run_steps(program, "--resume", saved)
-        module = Net().double()
-        optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
-        losses = []
-        for data, orders in ((self.data, order_of(2)), (self.held, order_of(STEPS - 2))):
-            for rows in orders:
-                optimizer.zero_grad()
-                loss = module(*take(data, rows))
-                loss.backward()
-                optimizer.step()
-                losses.append(loss.item())
+        expected = train(self.data, order_of(2), self.held, (self.held, order_of(STEPS - 2)))
         lines = self.run_steps(program, "--resume", saved, "--new-data", "--data-order=file",
                                "--checkpoint", self.folder / "next", steps=6)
-        torch.testing.assert_close([line["loss"] for line in lines], losses[2:6], rtol=1e-9,
+        torch.testing.assert_close([line["loss"] for line in lines], expected[0][2:6], rtol=1e-9,
                                    atol=1e-12)
         # The checkpoint knows where these began.
         lines = self.run_steps(program, "--resume", self.folder / "next")
-        self.assert_trained(lines, (losses, 0, dict(module.named_parameters())), first=6)
+        self.assert_trained(lines, expected, first=6)
         self.text = first
 
     def test_what_cannot_be_read_is_refused_by_name(self):

@@ -5,7 +5,7 @@
 #include "Data/ConvertElements.h"
 
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 namespace accel::rt {
 namespace {

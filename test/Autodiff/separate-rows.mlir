@@ -85,3 +85,18 @@ module {
     return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// An input as long as the batch, which goes along sequences: tokens have rows, it has none.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"]}}
+module {
+  func.func @main(%ids: tensor<4x4xi64> {nn.input = "ids"}, %positions: tensor<4xf32> {nn.input = "positions"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x4xi64>) -> tensor<4x4xf32>
+    %p = nn.reshape %positions : (tensor<4xf32>) -> tensor<1x4xf32>
+    %b = nn.broadcast %p : (tensor<1x4xf32>) -> tensor<4x4xf32>
+    %y = nn.mul %x, %b : tensor<4x4xf32>
+    %loss = nn.reduce sum %y dims [0, 1] : (tensor<4x4xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}

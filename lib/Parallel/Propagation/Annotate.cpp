@@ -4,6 +4,7 @@
 #include "dialects/Accel/Accel.h"
 #include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Names/BatchDim.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -78,10 +79,11 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
   void tellBatchDims(const llvm::StringMap<StringRef> &batchOf) {
     Builder builder(&getContext());
     NamedAttrList dims;
-    for (auto &[input, text] : batchOf) {
-      int64_t dim = -1;
-      if (text == "none" || (!text.getAsInteger(10, dim) && dim != 0))
-        dims.set(input, builder.getI64IntegerAttr(dim));
+    for (StringRef input : batchOf.keys()) {
+      std::optional<unsigned> dim = batchDimOf(
+          input, SmallVector<std::string>(batchDims.begin(), batchDims.end()));
+      if (dim != 0u)
+        dims.set(input, builder.getI64IntegerAttr(dim ? int64_t(*dim) : -1));
     }
     if (!dims.empty())
       getOperation()->setAttr(kBatchDimsAttr,

@@ -187,7 +187,8 @@ TEST_F(UndoFoldsTest, whatWasWidened) {
   EXPECT_EQ(doubts(widened(line, {1, third}, {"add"})), 1);
   // Of a copy that is no cast.
   for (const char *other :
-       {"return x * self.w.to(memory_format=f)", "return x.double() * self.w",
+       {"return x * self.w.double().detach()",
+        "return x * self.w.to(memory_format=f)", "return x.double() * self.w",
         "return x * self.w.double() + self.w.double()"})
     EXPECT_EQ(doubts(widened(other, {1, third})), 1) << other;
 }

@@ -209,6 +209,23 @@ TEST_F(ArrayFeed, NamesTheFileThatBecameShort) {
   EXPECT_THAT(status.message(), HasSubstr("found its end"));
 }
 
+TEST_F(ArrayFeed, WantsOneBatch) {
+  auto error = [&] {
+    DataFeed two;
+    std::string file = folder / "a.npy";
+    return two.open(executable.inputs, {"x=" + file + ",y=" + file, "", ""})
+        .message();
+  };
+  executable.inputs.push_back({"y", DType::I64, {4, 3, 2}, 1});
+  EXPECT_THAT(error(), HasSubstr("expected as many rows in a batch of input "
+                                 "'y' as of 'x' (2), found 3"));
+  for (TensorPlan &input : executable.inputs)
+    input.shape[1] = 0;
+  EXPECT_THAT(error(),
+              HasSubstr("expected at least one row in a batch of input "
+                        "'x', found none"));
+}
+
 TEST_F(ArrayFeed, WantsSamples) {
   executable.inputs[0].batchDim.reset();
   Status status =
