@@ -3,108 +3,14 @@
 
 #include "Equivalence.h"
 
-#include "Follow.h"
-#include "RunOrder.h"
 #include "States.h"
+#include "Verifier.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
-
-namespace {
-/// A sum over micro-batches.
-struct Accumulator {
-  nn::StateOp state;
-  /// What each micro-batch adds: terms, as they may be read.
-  std::vector<std::vector<Piece>> terms;
-  dist::Reduction combines = dist::Reduction::sum; ///< how
-  func::FuncOp adds;                               ///< the task that does
-  bool reset = false;
-};
-
-class Verifier {
-public:
-  Verifier(func::FuncOp whole, ModuleOp local, func::FuncOp entry,
-           dist::ScheduleOp schedule, dist::MeshOp mesh,
-           llvm::StringMap<dist::LayoutAttr> &stateLayouts)
-      : logical(whole), local(local), symbols(local), entry(entry),
-        schedule(schedule), order(schedule), follower(logical, mesh),
-        microBatches(
-            mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1)),
-        microBatch(
-            StringAttr::get(local.getContext(), dist::MeshOp::kMicroBatchAxis)),
-        stateLayouts(stateLayouts) {}
-  LogicalResult run();
-
-private:
-  void readStates();
-  LogicalResult readEntry();
-  LogicalResult checkRuns();
-  LogicalResult checkOwners();
-  LogicalResult checkEdges();
-  LogicalResult checkWrites();
-  LogicalResult checkAllGiven();
-  LogicalResult checkLayout(Location loc, StringRef kind, StringRef name,
-                            dist::LayoutAttr layout);
-  LogicalResult checkPadding(Location loc, StringRef kind, StringRef name,
-                             dist::LayoutAttr layout);
-  LogicalResult bindArgument(func::FuncOp task, unsigned number);
-  FailureOr<Piece> getPiece(Location loc, StringRef kind, StringRef name,
-                            Value wanted, dist::LayoutAttr layout);
-  FailureOr<Piece> getTerm(Location loc, StringRef name, Value wanted,
-                           dist::LayoutAttr layout);
-  LogicalResult bindNamed(func::FuncOp task, unsigned number, StringRef kind,
-                          StringRef name, Value wanted);
-  LogicalResult bindEdge(func::FuncOp task, unsigned number);
-  LogicalResult readSum(func::FuncOp task, unsigned number,
-                        Accumulator &accumulator);
-  LogicalResult verifyResult(func::FuncOp task, OpOperand &operand);
-  LogicalResult verifySum(func::FuncOp task, OpOperand &operand,
-                          Accumulator &accumulator);
-  LogicalResult verifyNamed(func::FuncOp task, OpOperand &operand,
-                            StringRef kind, StringRef name, Value wanted);
-
-  /// Whether it runs for each micro-batch, where there are several.
-  bool isInLoop(func::FuncOp task) {
-    return order.isRepeated(task.getSymNameAttr());
-  }
-  bool varies(const Piece &piece);
-  bool varies(const Known &what);
-  StringAttr getState(func::FuncOp task, unsigned argument) {
-    auto state =
-        task.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
-    return state ? state.getAttr() : StringAttr();
-  }
-  StringAttr getNewState(func::FuncOp task, unsigned result) {
-    auto state =
-        task.getResultAttrOfType<FlatSymbolRefAttr>(result, nn::kStateAttr);
-    return state ? state.getAttr() : StringAttr();
-  }
-
-  Logical logical;
-  ModuleOp local;
-  SymbolTable symbols; ///< of `local`
-  func::FuncOp entry;
-  dist::ScheduleOp schedule;
-  RunOrder order;
-  Follower follower;
-  int64_t microBatches;
-  StringAttr microBatch;
-  std::vector<func::FuncOp> runs; ///< in their order, of a loop two turns
-  /// By task and argument.
-  llvm::DenseMap<std::pair<Attribute, unsigned>, dist::EdgeOp> edges;
-  llvm::MapVector<StringAttr, Accumulator> accumulators;
-  llvm::StringSet<> residuals;                     ///< names of states
-  llvm::StringMap<dist::LayoutAttr> layouts;       ///< of "input 'x'", …
-  llvm::StringMap<dist::LayoutAttr> &stateLayouts; ///< of all entries
-  llvm::StringMap<ArrayRef<int64_t>> heldShapes;   ///< of states
-  llvm::StringSet<> given; ///< "output 'x'", … that a task returns
-};
-} // namespace
 
 static std::string join(StringRef kind, StringRef name) {
   return (kind + " '" + name + "'").str();
@@ -415,48 +321,6 @@ LogicalResult Verifier::bindNamed(func::FuncOp task, unsigned number,
   return success();
 }
 
-/// The sum that the loop has made is whole over micro-batches.
-LogicalResult Verifier::readSum(func::FuncOp task, unsigned number,
-                                Accumulator &accumulator) {
-  bool isRead = false;
-  for (func::FuncOp run : runs) {
-    if (run == accumulator.adds && isRead)
-      return task.emitError() << "reads @" << accumulator.state.getSymName()
-                              << " before its last term is added";
-    isRead |= run == task;
-  }
-  BlockArgument argument = task.getArgument(number);
-  auto layout =
-      task.getArgAttrOfType<dist::LayoutAttr>(number, dist::kLayoutAttr);
-  StringRef name = accumulator.state.getSymName();
-  if (failed(checkLayout(argument.getLoc(), "state", name, layout)))
-    return failure();
-  PieceMaker &maker = follower.getMaker();
-  std::vector<std::vector<Piece>> terms;
-  for (const std::vector<Piece> &term : accumulator.terms) {
-    std::vector<Piece> &pieces = terms.emplace_back();
-    std::string found;
-    for (Piece piece : term) {
-      llvm::erase(piece.partial, microBatch);
-      bool same =
-          piece.partial == maker.dropUnits(layout.getPartial().getNames());
-      for (auto [dim, axes] : llvm::zip_equal(piece.dims, layout.getDims()))
-        same &= dim.free || dim.axes == maker.dropUnits(axes.getNames());
-      if (same)
-        pieces.push_back(piece);
-      found = maker.describe(piece);
-    }
-    if (pieces.empty())
-      return emitError(argument.getLoc()) << "expected @" << name << " to be "
-                                          << layout << ", found " << found;
-  }
-  if (terms.size() == 1)
-    follower.at(argument).pieces = std::move(terms.front());
-  else
-    follower.at(argument).terms = std::move(terms);
-  return success();
-}
-
 LogicalResult Verifier::bindEdge(func::FuncOp task, unsigned number) {
   if (dist::EdgeOp edge = edges.lookup(
           {FlatSymbolRefAttr::get(task.getSymNameAttr()), number})) {
@@ -488,45 +352,6 @@ LogicalResult Verifier::bindArgument(func::FuncOp task, unsigned number) {
   if (sum->second.adds)
     return readSum(task, number, sum->second);
   follower.at(task.getArgument(number)).sum = state;
-  return success();
-}
-
-LogicalResult Verifier::verifySum(func::FuncOp task, OpOperand &operand,
-                                  Accumulator &accumulator) {
-  const Known &what = follower.at(operand.get());
-  StringRef name = accumulator.state.getSymName();
-  if (what.isIdentityOf(accumulator.combines) && accumulator.adds &&
-      !isInLoop(task)) {
-    accumulator.reset = true;
-    return success();
-  }
-  auto fail = [&](const Twine &expected) {
-    return emitError(operand.get().getLoc())
-           << "@" << task.getSymName() << " leaves in @" << name
-           << " something else than " << expected;
-  };
-  if (what.sum != accumulator.state.getSymNameAttr() || what.terms.empty())
-    return fail("the sum so far and terms of the logical program");
-  Known init;
-  if (auto splat =
-          dyn_cast_if_present<SplatElementsAttr>(accumulator.state.getInit()))
-    init.splat = splat.getSplatValue<Attribute>();
-  if (!init.isIdentityOf(what.combines))
-    return accumulator.state.emitOpError()
-           << "expected an accumulator to begin with what changes nothing";
-  accumulator.combines = what.combines;
-  bool areOfEach = true;
-  for (std::vector<Piece> term : what.terms) {
-    llvm::erase_if(term, [&](const Piece &piece) {
-      return !llvm::is_contained(piece.partial, microBatch) ||
-             piece.reduction != what.combines;
-    });
-    areOfEach &= !term.empty();
-    accumulator.terms.push_back(std::move(term));
-  }
-  if (!areOfEach || accumulator.adds || (microBatches > 1 && !isInLoop(task)))
-    return fail("one micro-batch's terms, once for each");
-  accumulator.adds = task;
   return success();
 }
 
