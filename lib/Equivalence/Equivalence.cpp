@@ -6,7 +6,6 @@
 #include "States.h"
 #include "Verifier.h"
 #include "dialects/NN/Entry.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
