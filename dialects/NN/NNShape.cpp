@@ -166,6 +166,18 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *context,
 }
 
 OpFoldResult ConcatOp::fold(FoldAdaptor) {
+  auto isEmpty = [](Value input) {
+    return cast<RankedTensorType>(input.getType()).getNumElements() == 0;
+  };
+  // What has no elements joins none; of nothing but such one is the result.
+  if (getInputs().size() > 1 && llvm::any_of(getInputs(), isEmpty)) {
+    SmallVector<Value> kept(llvm::make_filter_range(
+        getInputs(), [&](Value input) { return !isEmpty(input); }));
+    if (kept.empty())
+      return DenseElementsAttr::get(getType(), ArrayRef<Attribute>());
+    getInputsMutable().assign(kept);
+    return getResult();
+  }
   return getInputs().size() == 1 && getInputs()[0].getType() == getType()
              ? OpFoldResult(getInputs()[0])
              : OpFoldResult();

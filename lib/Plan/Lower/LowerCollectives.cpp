@@ -159,7 +159,11 @@ LogicalResult Lowering::lowerSlice(dist::AllSliceOp op) {
   // Rank i of the group, its axes major to minor, keeps chunk i.
   int64_t bytes = chunk * place.view.strides[dim] *
                   llvm::divideCeil(place.element.getIntOrFloatBitWidth(), 8);
-  for (StringAttr axis : llvm::reverse(op.getAxes().getNames())) {
+  // Of nothing every rank keeps nothing, wherever it is.
+  SmallVector<StringAttr> axes;
+  if (cast<RankedTensorType>(op.getInput().getType()).getNumElements() > 0)
+    llvm::append_range(axes, op.getAxes().getNames());
+  for (StringAttr axis : llvm::reverse(axes)) {
     place.axes.push_back(AxisStrideAttr::get(op.getContext(), axis, bytes));
     for (auto named : mesh.getAxes().getAsRange<dist::AxisAttr>())
       if (named.getName() == axis)

@@ -166,6 +166,18 @@ func.func @concat(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %0 : tensor<4xf32>
 }
 
+// CHECK-LABEL: @concat_with_nothing(
+// CHECK-SAME: %[[X:.*]]: tensor<4xf32>, %[[Y:.*]]: tensor<2xf32>, %[[NONE:.*]]: tensor<0xf32>
+// CHECK: %[[NOTHING:.*]] = nn.constant dense<> : tensor<0xf32>
+// CHECK: %[[BOTH:.*]] = nn.concat %[[X]], %[[Y]] dim 0
+// CHECK: return %[[X]], %[[BOTH]], %[[NOTHING]]
+func.func @concat_with_nothing(%x: tensor<4xf32>, %y: tensor<2xf32>, %none: tensor<0xf32>) -> (tensor<4xf32>, tensor<6xf32>, tensor<0xf32>) {
+  %0 = nn.concat %none, %x, %none dim 0 : (tensor<0xf32>, tensor<4xf32>, tensor<0xf32>) -> tensor<4xf32>
+  %1 = nn.concat %x, %none, %y dim 0 : (tensor<4xf32>, tensor<0xf32>, tensor<2xf32>) -> tensor<6xf32>
+  %2 = nn.concat %none, %none dim 0 : (tensor<0xf32>, tensor<0xf32>) -> tensor<0xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<6xf32>, tensor<0xf32>
+}
+
 // CHECK-LABEL: @matmul_takes_transposes(
 // CHECK-SAME: %[[X:.*]]: tensor<8x4xf32>, %[[W:.*]]: tensor<6x8xf32>
 // CHECK-NEXT: %[[Y:.*]] = nn.matmul %[[X]], %[[W]] {transpose_lhs, transpose_rhs}
