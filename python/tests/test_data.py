@@ -4,6 +4,7 @@ ranks and micro-batches there are, in the order of the files and shuffled; and a
 killed between two epochs and goes on in another layout. Needs the tools, whose folder
 ACC_BIN names."""
 import json
+import re
 import unittest
 
 import numpy as np
@@ -186,6 +187,58 @@ class Data(TrainCase):
         lines = self.run_steps(program, "--resume", self.folder / "next")
         self.assert_trained(lines, expected, first=6)
         self.text = first
+
+    def feed_alone(self, *names):
+        """`names` come from files of data; the folder that is returned has the rows 0, 1, 2, …
+        of the rest, for every step."""
+        self.text = ",".join(part for part in self.text.split(",") if part.split("=")[0] in names)
+        rest = self.folder / "rest"
+        rest.mkdir(exist_ok=True)
+        for name, value in zip(self.data, take(self.data, list(range(BATCH)))):
+            if name not in names:
+                np.save(rest / f"{name}.npy", value.numpy())
+        return rest
+
+    def test_an_input_that_the_data_feed_too_is_refused(self):
+        whole, text = self.feed_alone(), self.write(self.data, "train")
+        twice = "expected each input from one place, found (.*) in '.*' and in '.*': to use the data"
+
+        def assert_twice(program, names, *words):
+            with self.assertRaisesRegex(Refused, twice) as caught:
+                self.run_steps(program, *words)
+            found = re.search(twice, str(caught.exception))[1]
+            self.assertEqual(set(re.findall("'([a-z]+)'", found)), set(names))
+
+        for layout in LAYOUTS[:3]:
+            program = self.compile(layout)
+            for names in (["ids"], ["features"], ["ids", "labels"], list(self.data)):
+                self.text = ",".join(p for p in text.split(",") if p.split("=")[0] in names)
+                with self.subTest(layout=layout, names=names):
+                    assert_twice(program, names, "--inputs", whole)
+            self.text = text
+            with self.subTest(layout=layout, names="of an evaluation"):
+                assert_twice(program, self.data, "--eval-every", STEPS, "--eval-data",
+                             self.held_text, "--eval-inputs", whole)
+
+    def test_the_rest_comes_from_the_folder(self):
+        """Rows in the order of the files: those of the data change, those of the folder stay."""
+        rest = self.feed_alone("ids", "mask")
+        module = Net().double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
+        losses = []
+        for rows in order_of(STEPS):
+            optimizer.zero_grad()
+            still = take(self.data, list(range(BATCH)))
+            loss = module(self.data["ids"][rows], self.data["mask"][rows], *still[2:])
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        for layout in LAYOUTS:
+            with self.subTest(layout=layout):
+                lines = self.run_steps(self.compile(layout), "--inputs", rest,
+                                       "--data-order=file")
+                torch.testing.assert_close([line["loss"] for line in lines], losses, rtol=1e-9,
+                                           atol=1e-12)
 
     def test_what_cannot_be_read_is_refused_by_name(self):
         program = self.compile("")

@@ -56,6 +56,36 @@ class Net(torch.nn.Module):
         return F.cross_entropy(self.head(x).reshape(-1, 13), labels.reshape(-1))
 
 
+class Shapes(torch.nn.Module):
+    """What goes by the shape or by the name alone: matrices of one row and of one column, a bias
+    of three dimensions, a table called `bias_table`, weights of one dimension and of three, and
+    norms of keys whose bias counts too. One parameter is frozen."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.table = torch.nn.Embedding(13, 8)
+        self.row = torch.nn.Parameter(torch.randn(1, 8))
+        self.column = torch.nn.Linear(8, 1)
+        self.bias_table = torch.nn.Parameter(torch.randn(5, 8))
+        self.heads = torch.nn.Module()
+        self.heads.bias = torch.nn.Parameter(torch.randn(2, 1, 4))
+        self.weights = torch.nn.Parameter(torch.rand(8))
+        self.k_layernorm = torch.nn.LayerNorm(4)
+        self.mix = torch.nn.Parameter(torch.randn(2, 4, 4))
+        self.slope = torch.nn.PReLU()
+        self.still = torch.nn.Linear(8, 8)
+        self.still.requires_grad_(False)
+
+    def forward(self, ids, labels):
+        x = (self.table(ids) + self.bias_table) * self.row
+        k = x.view(-1, 5, 2, 4).transpose(1, 2) + self.heads.bias
+        x = (self.k_layernorm(k) @ self.mix).transpose(1, 2).reshape(-1, 5, 8) * self.weights
+        x = self.slope(x)
+        x = self.still(x) * torch.sigmoid(self.column(x))
+        return F.cross_entropy((x @ self.table.weight.t()).reshape(-1, 13), labels.reshape(-1))
+
+
 def is_vector(name, parameter):
     return parameter.dim() == 1 or name.endswith(".bias")
 
@@ -74,12 +104,16 @@ class Decay(TrainCase):
         super().setUp()
         generator = torch.Generator().manual_seed(4)
         self.batch = [torch.randint(0, 13, (4, 5), generator=generator) for _ in range(2)]
-        self.module = Net()
-        self.export(self.module, tuple(self.batch))
+        self.begin(Net())
+
+    def begin(self, module):
+        self.module = module
+        self.export(module, tuple(self.batch))
 
     def right(self, make, is_left_out):
         module = copy.deepcopy(self.module).double()
-        groups = [[p for n, p in module.named_parameters() if is_left_out(n, p) == left]
+        groups = [[p for n, p in module.named_parameters()
+                   if p.requires_grad and is_left_out(n, p) == left]
                   for left in (False, True)]
         optimizer = make([{"params": groups[0]}, {"params": groups[1], "weight_decay": 0.0}])
         losses = []
@@ -121,6 +155,31 @@ class Decay(TrainCase):
         flags = self.megatron("--apply-wd-to-qk-layernorm --optimizer sgd")
         self.assert_decayed([*flags, "--mesh", "dp=2"], sgd,
                             lambda n, p: is_vector(n, p) and "q_norm." not in n)
+
+    def test_experts_apart_and_moments_sharded(self):
+        flags = self.megatron("--expert-model-parallel-size 3 --micro-batch-size 1 "
+                              "--global-batch-size 12 --use-distributed-optimizer")
+        self.batch = [torch.cat([x] * 3) for x in self.batch]
+        self.begin(Net())
+        self.assert_decayed([*flags, "--set", "num_processes=3"], adamw, is_vector)
+
+    def test_shapes_and_names(self):
+        self.begin(Shapes())
+        flags = self.megatron("--micro-batch-size 2 --global-batch-size 4 "
+                              "--data-parallel-sharding-strategy optim_grads_params")
+        self.assert_decayed([*flags, "--mesh", "dp=2"], adamw, is_vector)
+
+    def test_the_other_name_of_the_norms_of_keys(self):
+        self.begin(Shapes())
+        flags = self.megatron("--no-weight-decay-cond-type qwen3_next --micro-batch-size 2 "
+                              "--global-batch-size 4 --tensor-model-parallel-size 2")
+        self.assert_decayed([*flags, "--mesh", "tp=2"], adamw,
+                            lambda n, p: is_vector(n, p) and "k_layernorm." not in n)
+
+    def test_without_momentum_and_in_stages(self):
+        flags = self.megatron("--optimizer sgd --sgd-momentum 0")
+        self.assert_decayed([*flags, "--mesh", "pp=2", "--micro-batches", "2"],
+                            lambda g: torch.optim.SGD(g, lr=RATE, weight_decay=DECAY), is_vector)
 
     def test_accelerate_and_stages(self):
         file = self.folder / "run.yaml"
