@@ -25,7 +25,27 @@ plan.program @race stage 0 ranks 1 {
   plan.body @f engine cpu {
     // expected-note @below {{the other command}}
     plan.fill @a[16xf32] with 1.0
-    // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes, and neither waits for the other}}
+    // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes or releases them, and neither waits for the other}}
+    plan.copy @a[16xf32] -> @b[16xf32] on comm
+  }
+  plan.entry @forward { plan.segment cpu { plan.run @f } }
+}
+
+// -----
+
+// What nobody reads after a command another stream may still read beside it.
+plan.program @early_release stage 0 ranks 1 {
+  plan.arena device 192 bytes
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.buffer @b : activation device at 64, 64 bytes
+  plan.buffer @c : activation device at 128, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+    plan.record "ready"
+    // expected-note @below {{the other command}}
+    plan.fill @c[16xf32] with 2.0 releases @a[64xi8]
+    plan.wait "ready" on comm
+    // expected-error @below {{races: it and a command of stream 'compute' touch the same bytes, one of them writes or releases them, and neither waits for the other}}
     plan.copy @a[16xf32] -> @b[16xf32] on comm
   }
   plan.entry @forward { plan.segment cpu { plan.run @f } }

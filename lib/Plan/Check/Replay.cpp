@@ -139,9 +139,16 @@ cut(std::map<int64_t, Touched> &known, const Bytes &bytes, size_t streams) {
   return {first, next};
 }
 
+/// The bytes that nobody reads any more when a command is done.
+static SmallVector<ViewAttr> getReleases(Operation *command) {
+  auto releases = command->getAttrOfType<ArrayAttr>(kReleasesAttr);
+  return releases ? llvm::to_vector(releases.getAsRange<ViewAttr>())
+                  : SmallVector<ViewAttr>();
+}
+
 /// One pass over the steps: each is held against the last of every stream that
 /// touched its bytes. Of two that are not ordered and touch the same bytes,
-/// neither may write.
+/// neither may write. What is released others may write, and poison mode does.
 LogicalResult Replay::checkRaces(ArrayRef<Step> steps) {
   size_t streams = steps.empty() ? 0 : steps.front().before.size();
   std::map<Space, std::map<int64_t, Touched>> touched;
@@ -155,8 +162,8 @@ LogicalResult Replay::checkRaces(ArrayRef<Step> steps) {
         InFlightDiagnostic diagnostic =
             right.emitOpError()
             << "races: it and a command of stream '" << left.getStreamName()
-            << "' touch the same bytes, one of them writes, and neither waits "
-               "for the other";
+            << "' touch the same bytes, one of them writes or releases them, "
+               "and neither waits for the other";
         diagnostic.attachNote(left.getLoc()) << "the other command";
         return diagnostic;
       }
@@ -176,7 +183,8 @@ LogicalResult Replay::checkRaces(ArrayRef<Step> steps) {
     };
     CommandOpInterface command = step.command;
     if (failed(touch(command.getReads(), false)) ||
-        failed(touch(command.getWrites(), true)))
+        failed(touch(command.getWrites(), true)) ||
+        failed(touch(getReleases(command), true)))
       return failure();
   }
   return success();
@@ -287,10 +295,9 @@ LogicalResult Replay::execute(const Step &step) {
     Bytes bytes = getBytes(view, step.run);
     write(bytes, {buffers.getRoot(bytes.buffer), command});
   }
-  if (auto releases = command->getAttrOfType<ArrayAttr>(kReleasesAttr))
-    for (auto view : releases.getAsRange<ViewAttr>()) {
-      Bytes bytes = getBytes(view, step.run);
-      write(bytes, {buffers.getRoot(bytes.buffer), command, true});
-    }
+  for (ViewAttr view : getReleases(command)) {
+    Bytes bytes = getBytes(view, step.run);
+    write(bytes, {buffers.getRoot(bytes.buffer), command, true});
+  }
   return success();
 }

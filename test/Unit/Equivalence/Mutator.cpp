@@ -338,8 +338,10 @@ bool Mutator::keepSum() {
 /// parts, or other shares.
 bool Mutator::changeParts() {
   auto getName = [](DictionaryAttr attributes) {
-    Attribute state = attributes.get(nn::kStateAttr);
-    return state ? state : attributes.get(nn::kOutputAttr);
+    for (StringRef kind : {nn::kStateAttr, nn::kOutputAttr, nn::kInputAttr})
+      if (Attribute name = attributes.get(kind))
+        return name;
+    return Attribute();
   };
   auto getLayout = [](DictionaryAttr attributes) {
     return attributes ? attributes.getAs<dist::LayoutAttr>(dist::kLayoutAttr)
@@ -368,7 +370,7 @@ bool Mutator::changeParts() {
   unsigned way = random() % 3;
   forEach([&](DictionaryAttr attributes) {
     dist::LayoutAttr layout = getLayout(attributes);
-    if (!layout || getName(attributes) != name)
+    if (!layout || !layout.getInterleaved() || getName(attributes) != name)
       return dist::LayoutAttr();
     dist::InterleavedAttr order = layout.getInterleaved();
     SmallVector<int64_t> sizes(order.getSizes());
