@@ -20,6 +20,9 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     transforms::buildImportPipeline(pm);
     return;
   case Phase::Train: {
+    // A program may be given as text of phase `nn`, which nobody has
+    // simplified.
+    pm.addNestedPass<func::FuncOp>(transforms::createFoldEmptyPass());
     // Before differentiation, so that the backward inherits it.
     if (options.train.mixedPrecision == "bf16") {
       pm.addNestedPass<func::FuncOp>(precision::createNarrowProductsPass());

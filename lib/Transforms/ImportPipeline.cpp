@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace accel;
 
 void transforms::buildImportPipeline(OpPassManager &pm) {
+  // Masks and tables over nothing, such as a cache of no keys yet.
+  pm.addNestedPass<func::FuncOp>(createFoldEmptyPass());
   // Exporters write constants and casts once per use, and transposes around
   // reshapes; recognition need know only one form of each.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());

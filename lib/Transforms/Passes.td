@@ -5,6 +5,27 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FoldEmptyPass : Pass<"nn-fold-empty", "::mlir::func::FuncOp"> {
+  let summary = "Puts what is known in place of what reads tensors without elements";
+  let description = [{
+    A tensor without elements is a constant. A sum over none is 0, a product of
+    matrices with an inner dimension of 0 likewise, a largest or smallest of none
+    is an infinity, padding around nothing is its value, and what adds nothing to
+    a tensor is that tensor. What is not known without looking (an attention
+    without keys) stays. Runs first in phase `nn`, and again before
+    differentiation, for programs that are given as text of that phase: no pass
+    behind it has to split or follow what is not there.
+
+    ```mlir
+    %e = nn.slice %x starts [0, 1] sizes [4, 0] steps [1, 1] : (tensor<4x3xf32>) -> tensor<4x0xf32>
+    %s = nn.reduce sum %e dims [1] : (tensor<4x0xf32>) -> tensor<4xf32>
+    // becomes
+    %s = nn.constant dense<0.0> : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def NarrowConstantsPass
     : Pass<"nn-narrow-constants", "::mlir::func::FuncOp"> {
   let summary = "Stores constants that repeat themselves once";
