@@ -304,7 +304,10 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
 void PieceMaker::addSplits(ArrayRef<StringAttr> axes, int64_t whole,
                            int64_t part, Axes taken,
                            std::vector<Axes> &splits) {
-  int64_t left = whole / countRanks(taken);
+  int64_t ranks = countRanks(taken);
+  if (whole % ranks != 0)
+    return;
+  int64_t left = whole / ranks;
   if (left == part)
     splits.push_back(taken);
   if (left <= part)
