@@ -25,6 +25,8 @@ public:
     for (BlockArgument argument : entry.getArguments()) {
       if (auto owner = nn::findOwner(argument))
         chunks[argument] = *owner;
+      else
+        ofInputs.insert(argument);
       if (nn::StateOp state = nn::findState(argument);
           state && state.getRole() == nn::StateRole::counter)
         ofCounters.insert(argument);
@@ -57,7 +59,8 @@ private:
                                  : std::optional<int64_t>(found->second);
   }
 
-  /// Whether all that it is made of, constants aside, is single elements.
+  /// Whether all that it is made of, constants aside, is single elements. A
+  /// batch of one sample has such, its inputs have others.
   bool isOfScalars(Value value) const {
     return getElements(value) == 1 || ofScalars.contains(value);
   }
@@ -74,8 +77,9 @@ private:
   void place(Operation *op) {
     std::optional<int64_t> chunk;
     int64_t largest = 0;
-    bool made = op->getNumOperands() > 0, counted = made;
+    bool made = op->getNumOperands() > 0, counted = made, readsInput = false;
     for (Value operand : op->getOperands()) {
+      readsInput |= ofInputs.contains(operand) && getElements(operand) > 1;
       std::optional<int64_t> found = find(operand);
       if (!found)
         continue;
@@ -96,14 +100,17 @@ private:
       cut.erase();
       return;
     }
-    if (!chunk)
+    if (!chunk) {
+      if (readsInput)
+        ofInputs.insert(op->result_begin(), op->result_end());
       return;
+    }
     if (!cut)
       for (OpOperand &operand : op->getOpOperands())
         operand.set(bring(operand.get(), *chunk, builder));
     for (Value result : op->getResults()) {
       chunks[result] = cut ? int64_t(cut.getTo()) : *chunk;
-      if (made && !cut)
+      if (made && !readsInput && !cut)
         ofScalars.insert(result);
       if (counted && !cut)
         ofCounters.insert(result);
@@ -133,11 +140,14 @@ private:
     }
     chunks[made] = to;
     brought[{value, to}] = made;
+    // Nothing goes there and back again: neither could run before the other.
+    brought[{made, *from}] = value;
     return made;
   }
 
   func::FuncOp entry;
   llvm::DenseMap<Value, int64_t> chunks;
+  llvm::DenseSet<Value> ofInputs; ///< and no chunk's
   llvm::DenseSet<Value> ofScalars;
   llvm::DenseSet<Value> ofCounters; ///< of these alone, with what no chunk has
   llvm::DenseMap<std::pair<Value, int64_t>, Value> brought;

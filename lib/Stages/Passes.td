@@ -65,7 +65,8 @@ def CutStepPass : Pass<"nn-cut-step", "::mlir::ModuleOp"> {
     several chunks belongs to the one of its largest operand, of scalars to the
     lowest; the others are cut. What is made of scalars alone (a broadcast, a
     mask of dropout) is made again behind the cut of those, and what is made of the
-    number of the step alone goes to where a scalar of the data is.
+    number of the step alone goes to where a scalar of the data is. Nothing is cut
+    there and back again: a chunk that has made it has it.
 
     A cut of what is made of inputs and constants alone (the gradient of a sum, or
     what dropout leaves of it) goes: each chunk makes it for itself.

@@ -18,6 +18,25 @@
 // CHECK-LABEL: func.func @ones(
 // CHECK-NOT: nn.cut
 // CHECK: return
+
+// A batch of one sample has single numbers, but its inputs are none: what is made of both stays
+// in its chunk, and the number of the step comes there.
+// CHECK-LABEL: func.func @batch_of_one(
+// CHECK-NOT: from 1 to 0
+// CHECK: nn.cut %{{.*}} from 0 to 1 : tensor<f32>
+// CHECK-NOT: nn.cut
+// CHECK: return
+
+// What is made of single numbers alone goes with those of the step, and is made again where it
+// is read: of the number that is there, which does not go there and back.
+// CHECK-LABEL: func.func @there_and_back(
+// CHECK: nn.reduce sum
+// CHECK-NEXT: %[[ONE:.*]] = nn.reduce sum
+// CHECK-NEXT: %[[ONES:.*]] = nn.broadcast %[[ONE]]
+// CHECK: %[[THERE:.*]] = nn.cut %{{.*}} from 0 to 1 : tensor<f32>
+// CHECK: %[[CLIP:.*]] = nn.broadcast %[[THERE]]
+// CHECK: %[[G:.*]] = nn.mul %[[ONES]], %[[CLIP]]
+// CHECK: nn.add %{{.*}}, %[[G]]
 nn.state @v : tensor<4xf32> = dense<0.5>
 nn.state @w : tensor<4xf32> = dense<0.5> {chunk = 1 : i64}
 nn.state counter @step : tensor<i64> = dense<0>
@@ -51,4 +70,27 @@ func.func @ones(%v: tensor<4xf32> {nn.state = @v}, %w: tensor<4xf32> {nn.state =
   %1 = nn.cut %0 from 1 to 0 : tensor<4xf32>
   %2 = nn.mul %v, %1 : tensor<4xf32>
   return %2 : tensor<4xf32>
+}
+func.func @batch_of_one(%x: tensor<1x4xf32> {nn.input = "x"}, %v: tensor<4xf32> {nn.state = @v}, %w: tensor<4xf32> {nn.state = @w})
+    -> (tensor<4xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %0 = nn.reduce sum %v dims [0] : (tensor<4xf32>) -> tensor<f32>
+  %1 = nn.reduce sum %w dims [0] : (tensor<4xf32>) -> tensor<f32>
+  %2 = nn.exp %x : tensor<1x4xf32>
+  %3 = nn.broadcast %1 : (tensor<f32>) -> tensor<1x4xf32>
+  %4 = nn.mul %2, %3 : tensor<1x4xf32>
+  %5 = nn.reshape %4 : (tensor<1x4xf32>) -> tensor<4xf32>
+  %6 = nn.broadcast %0 : (tensor<f32>) -> tensor<4xf32>
+  %7 = nn.mul %5, %6 : tensor<4xf32>
+  %8 = nn.add %w, %7 : tensor<4xf32>
+  return %8 : tensor<4xf32>
+}
+func.func @there_and_back(%v: tensor<4xf32> {nn.state = @v}, %w: tensor<4xf32> {nn.state = @w})
+    -> (tensor<4xf32> {nn.output = "y"}) attributes {nn.entry} {
+  %0 = nn.reduce sum %v dims [0] : (tensor<4xf32>) -> tensor<f32>
+  %1 = nn.reduce sum %w dims [0] : (tensor<4xf32>) -> tensor<f32>
+  %2 = nn.broadcast %1 : (tensor<f32>) -> tensor<4xf32>
+  %3 = nn.broadcast %0 : (tensor<f32>) -> tensor<4xf32>
+  %4 = nn.mul %2, %3 : tensor<4xf32>
+  %5 = nn.add %w, %4 : tensor<4xf32>
+  return %5 : tensor<4xf32>
 }
