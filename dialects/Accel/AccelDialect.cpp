@@ -49,12 +49,31 @@ static bool isBatchDims(Attribute attribute) {
          });
 }
 
+/// A term of a loss: the names of its outputs, and what its denominator is
+/// more than a sum.
+static bool isLossTerm(Attribute attribute) {
+  auto term = dyn_cast<DictionaryAttr>(attribute);
+  if (!term || !term.getAs<StringAttr>("numerator"))
+    return false;
+  return llvm::all_of(term, [&](NamedAttribute one) {
+    StringRef name = one.getName();
+    if (name == "numerator" || name == "denominator")
+      return isa<StringAttr>(one.getValue());
+    auto number = dyn_cast<FloatAttr>(one.getValue());
+    return (name == "plus" || name == "least") && number &&
+           number.getType().isF64() && number.getValue().isFinite() &&
+           term.contains("denominator");
+  });
+}
+
 static bool isSeparateRows(Attribute attribute) {
   auto rows = dyn_cast<DictionaryAttr>(attribute);
   auto equal = rows ? rows.getAs<ArrayAttr>("equal") : nullptr;
   auto inputs = rows ? rows.getAs<ArrayAttr>("inputs") : nullptr;
-  return equal && inputs && rows.getAs<DenseI64ArrayAttr>("ignored") &&
-         rows.size() == 3 && llvm::all_of(inputs, llvm::IsaPred<StringAttr>) &&
+  auto terms = rows ? rows.getAs<ArrayAttr>("terms") : nullptr;
+  return equal && inputs && terms && rows.getAs<DenseI64ArrayAttr>("ignored") &&
+         rows.size() == 4 && llvm::all_of(inputs, llvm::IsaPred<StringAttr>) &&
+         llvm::all_of(terms, isLossTerm) &&
          llvm::all_of(equal, [](Attribute one) {
            auto pair = dyn_cast<DictionaryAttr>(one);
            return pair && pair.size() == 2 && pair.getAs<StringAttr>("input") &&
@@ -88,7 +107,8 @@ static constexpr Row kRows[] = {
      [](Attribute one) { return isa<StringAttr>(one); }},
     {kSeparateRowsAttr,
      "{equal = [{dim = K, input = \"NAME\"}], ignored = array<i64: …>, "
-     "inputs = [\"NAME\"]}",
+     "inputs = [\"NAME\"], terms = [{denominator = \"NAME\", least = NUMBER, "
+     "numerator = \"NAME\", plus = NUMBER}]}",
      isSeparateRows},
     {kBatchDimsAttr, "{NAME = K : i64}, a dimension or -1 by each input's name",
      isBatchDims},

@@ -1,5 +1,5 @@
-// The attribute of a module whose evaluation is a mean over rows; what it says
-// stands in AccelDialect.td.
+// The attribute of a module whose evaluation is made of sums over rows; what it
+// says stands in AccelDialect.td.
 
 #ifndef ACCEL_DIALECTS_ACCEL_SEPARATEROWS_H
 #define ACCEL_DIALECTS_ACCEL_SEPARATEROWS_H

@@ -49,7 +49,7 @@ static void giveResults(func::FuncOp entry,
 /// the entry goes without.
 static LogicalResult checkName(func::FuncOp main, StringAttr output,
                                bool isAskedFor) {
-  if (!llvm::is_contained(nn::kReports, output.getValue()))
+  if (!nn::isReport(output))
     return success();
   InFlightDiagnostic message =
       isAskedFor ? main.emitError() : main.emitWarning();
@@ -123,7 +123,7 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
       bool given = evaluates ? wanted.erase(output) : true;
       if (given && failed(checkName(main, output, evaluates)))
         return failure();
-      if (given && !llvm::is_contained(nn::kReports, output.getValue()))
+      if (given && !nn::isReport(output))
         results.emplace_back(output.str(), operand.get());
     }
     if (evaluates && !wanted.empty())
@@ -140,12 +140,28 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
     after = entry;
     if (failed(prune(entry)))
       return failure();
-    if (evaluates)
-      if (DictionaryAttr rows = findSeparateRows(
-              entry,
-              SmallVector<std::string>(batchDims.begin(), batchDims.end())))
-        getOperation()->setAttr(kSeparateRowsAttr, rows);
-    return success();
+    return evaluates ? addTerms(entry) : success();
+  }
+
+  /// Of what the loss of all rows can be made, the entry gives that, too.
+  LogicalResult addTerms(func::FuncOp entry) {
+    std::optional<SeparateRows> rows = findSeparateRows(
+        entry, SmallVector<std::string>(batchDims.begin(), batchDims.end()));
+    if (rows) {
+      getOperation()->setAttr(kSeparateRowsAttr, rows->attribute);
+      SmallVector<std::pair<std::string, Value>> results;
+      for (OpOperand &operand :
+           entry.getBody().front().getTerminator()->getOpOperands())
+        results.emplace_back(
+            entry
+                .getResultAttrOfType<StringAttr>(operand.getOperandNumber(),
+                                                 nn::kOutputAttr)
+                .str(),
+            operand.get());
+      llvm::append_range(results, rows->terms);
+      giveResults(entry, results);
+    }
+    return prune(entry); // what was built in search of them
   }
 
   func::FuncOp after; ///< the entry that the next one follows

@@ -20,7 +20,9 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
 
     Where the loss of `@eval` is known to be a mean of what each row of the batch
     (where `batch-dim` says that it is) comes to by itself, `accel.separate_rows` says so: `acc-run` then counts the
-    rows that make no whole batch, too.
+    rows that make no whole batch, too. Where it is a sum of quotients of such sums, as a mean over the labels
+    that count, their numerators and denominators are outputs (`loss.term.K.numerator`), of which `acc-run` makes the
+    loss of all rows.
 
     Dropout gives what it is given. Inputs and states that the results do not
     need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.

@@ -1,10 +1,11 @@
 // Follows the rows of the batch through an entry by the ops' sharding rules:
 // what may be cut along a factor, each piece by itself, may be cut into rows.
-// Where the loss adds them up it has terms, one of each row, and may do with
-// their sum what keeps a mean a mean.
+// Where the loss adds them up it has a sum of what each comes to, and may do
+// with it what keeps a mean a mean, or divide it by another such sum.
 
 #include "SeparateRows.h"
 
+#include "LossTerms.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "lib/Names/BatchDim.h"
@@ -19,12 +20,9 @@ using transforms::getSplatValue;
 
 namespace {
 
-/// Free: the same whatever the rows are. Rows: dimension `dim` is (outer,
-/// batch, inner). Terms: a mean over rows, times and plus what is free. Mixed:
-/// anything else.
-enum class Kind { Free, Rows, Terms, Mixed };
+/// Of Rows, dimension `dim` is (outer, batch, inner).
 struct State {
-  Kind kind = Kind::Free;
+  RowKind kind = RowKind::Free;
   size_t dim = 0;
   int64_t inner = 1;
 };
@@ -50,37 +48,61 @@ bool isInteger(Value value) {
 
 class RowFinder {
 public:
-  /// `ofTokens`: no other inputs than integers [batch, length] have rows.
-  RowFinder(func::FuncOp entry, ArrayRef<std::string> batchDims, bool ofTokens)
-      : entry(entry), batchDims(batchDims), ofTokens(ofTokens) {}
+  /// `countsAreFree`: each row has as many labels that count. `ofTokens`: no
+  /// other inputs than integers [batch, length] have rows.
+  RowFinder(func::FuncOp entry, ArrayRef<std::string> batchDims,
+            bool countsAreFree, bool ofTokens)
+      : entry(entry), batchDims(batchDims), countsAreFree(countsAreFree),
+        ofTokens(ofTokens) {}
 
-  DictionaryAttr run() {
+  std::optional<SeparateRows> run() {
     if (!findInputs())
-      return nullptr;
+      return std::nullopt;
     for (Operation &op : entry.getBody().front().without_terminator()) {
       State state = transfer(&op);
-      if (state.kind != Kind::Free)
+      if (state.kind != RowKind::Free)
         for (Value result : op.getResults())
           if (!states.contains(result)) // results with places of their own
             states[result] = state;
     }
-    Value loss = entry.getBody().front().getTerminator()->getOperand(0);
-    if (states.lookup(loss).kind != Kind::Terms)
-      return nullptr;
-    Builder builder(entry.getContext());
+    SeparateRows found;
+    OpBuilder builder(entry.getBody().front().getTerminator());
+    FailureOr<ArrayAttr> terms = addTerms(builder, found);
+    if (failed(terms))
+      return std::nullopt;
     SmallVector<Attribute> same;
     for (auto [name, dim] : equal)
       same.push_back(builder.getDictionaryAttr(
           {builder.getNamedAttr("dim", builder.getI64IntegerAttr(dim)),
            builder.getNamedAttr("input", name)}));
-    return builder.getDictionaryAttr(
+    found.attribute = builder.getDictionaryAttr(
         {builder.getNamedAttr("equal", builder.getArrayAttr(same)),
          builder.getNamedAttr(
              "ignored", builder.getDenseI64ArrayAttr(ignored.getArrayRef())),
-         builder.getNamedAttr("inputs", builder.getArrayAttr(inputs))});
+         builder.getNamedAttr("inputs", builder.getArrayAttr(inputs)),
+         builder.getNamedAttr("terms", *terms)});
+    return found;
   }
 
 private:
+  /// Fails where the loss is neither a mean nor a sum of quotients, which are
+  /// results then; of a mean there are none.
+  FailureOr<ArrayAttr> addTerms(OpBuilder &builder, SeparateRows &found) {
+    Value loss = entry.getBody().front().getTerminator()->getOperand(0);
+    auto kindOf = [&](Value value) { return states.lookup(value).kind; };
+    if (isTerms(kindOf(loss)))
+      return builder.getArrayAttr({});
+    std::optional<SmallVector<LossTerm>> terms =
+        splitLoss(builder, loss, kindOf);
+    if (!terms)
+      return failure();
+    return nameTerms(builder, *terms, found.terms);
+  }
+
+  static bool isTerms(RowKind kind) {
+    return kind == RowKind::Sum || kind == RowKind::Mean;
+  }
+
   /// The dimension of an input along which rows are, if it has one.
   std::optional<unsigned> findBatchDim(BlockArgument argument) {
     StringAttr name = nameOf(argument);
@@ -106,7 +128,7 @@ private:
         batch = size;
       }
     for (auto [argument, dim] : most) {
-      states[argument] = {Kind::Rows, dim, 1};
+      states[argument] = {RowKind::Rows, dim, 1};
       inputs.push_back(nameOf(argument));
     }
     return !most.empty();
@@ -151,7 +173,7 @@ private:
       for (unsigned factor : llvm::reverse(factors)) {
         if (factor == place.factor) {
           isTwice |= found.has_value();
-          found = State{Kind::Rows, dim, place.inner * minor};
+          found = State{RowKind::Rows, dim, place.inner * minor};
         }
         minor *= rule.factors[factor].size;
       }
@@ -164,14 +186,14 @@ private:
   }
 
   State transfer(Operation *op) {
-    State mixed{Kind::Mixed};
+    State mixed{RowKind::Mixed};
     SmallVector<State> operands;
     bool hasRows = false, hasTerms = false;
     for (Value operand : op->getOperands()) {
       operands.push_back(states.lookup(operand));
-      hasRows |= operands.back().kind == Kind::Rows;
-      hasTerms |= operands.back().kind == Kind::Terms;
-      if (operands.back().kind == Kind::Mixed)
+      hasRows |= operands.back().kind == RowKind::Rows;
+      hasTerms |= isTerms(operands.back().kind);
+      if (operands.back().kind == RowKind::Mixed)
         return mixed;
     }
     if (!hasRows && !hasTerms)
@@ -188,10 +210,10 @@ private:
 
   State transferRows(Operation *op, const ShardingRule &rule,
                      ArrayRef<State> operands) {
-    State mixed{Kind::Mixed};
+    State mixed{RowKind::Mixed};
     std::optional<Place> place;
     for (auto [number, state] : llvm::enumerate(operands)) {
-      if (state.kind != Kind::Rows)
+      if (state.kind != RowKind::Rows)
         continue;
       std::optional<Place> own =
           findPlace(rule, rule.operands[number][state.dim],
@@ -204,7 +226,7 @@ private:
     for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
       std::optional<State> found = findFactor(
           rule, rule.operands[number], shapeOf(operand), *place, isTwice);
-      if (operands[number].kind == Kind::Free && found &&
+      if (operands[number].kind == RowKind::Free && found &&
           !isEqualAlong(operand, *found))
         return mixed;
     }
@@ -220,26 +242,31 @@ private:
         states[result] = *found;
     }
     if (kind == FactorKind::PassThrough)
-      return {Kind::Rows};
+      return {RowKind::Rows};
     if (kind != FactorKind::Sum)
       return mixed;
-    return isCount(op) ? State{} : State{Kind::Terms};
+    return countsAreFree && isCount(op) ? State{} : State{RowKind::Sum};
   }
 
-  /// A mean stays one where it is scaled, and where something is added to it.
+  /// A mean stays one where it is scaled, and where something is added to it,
+  /// a sum where that is another.
   State transferTerms(Operation *op, const ShardingRule &rule,
                       ArrayRef<State> operands) {
     SmallVector<unsigned> terms;
+    bool isSum = true, adds = isa<nn::AddOp, nn::SubOp>(op);
     for (auto [number, state] : llvm::enumerate(operands))
-      if (state.kind == Kind::Terms)
+      if (isTerms(state.kind)) {
         terms.push_back(number);
+        isSum &= state.kind == RowKind::Sum;
+      }
     bool isFloatCast = isa<nn::CastOp>(op) &&
                        isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-    bool keeps = isa<nn::AddOp, nn::SubOp>(op) || isFloatCast ||
+    bool keeps = adds || isFloatCast ||
                  llvm::any_of(rule.linearGroups, [&](ArrayRef<unsigned> group) {
                    return group == ArrayRef(terms);
                  });
-    return {keeps ? Kind::Terms : Kind::Mixed};
+    isSum &= !adds || terms.size() == operands.size();
+    return {!keeps ? RowKind::Mixed : isSum ? RowKind::Sum : RowKind::Mean};
   }
 
   /// Whether a value that no row changes has the same in the place of each row.
@@ -313,7 +340,7 @@ private:
     if (!isInteger(value))
       return false;
     if (isa<BlockArgument>(value))
-      return states.lookup(value).kind == Kind::Rows;
+      return states.lookup(value).kind == RowKind::Rows;
     if (getSplatValue(value))
       return true;
     Operation *op = value.getDefiningOp();
@@ -325,7 +352,7 @@ private:
 
   func::FuncOp entry;
   ArrayRef<std::string> batchDims;
-  bool ofTokens;
+  bool countsAreFree, ofTokens;
   int64_t batch = 1;
   llvm::DenseMap<Value, State> states; ///< Of all that is not free.
   SmallVector<Attribute> inputs;
@@ -335,10 +362,16 @@ private:
 
 } // namespace
 
-DictionaryAttr autodiff::findSeparateRows(func::FuncOp entry,
-                                          ArrayRef<std::string> batchDims) {
+std::optional<SeparateRows>
+autodiff::findSeparateRows(func::FuncOp entry,
+                           ArrayRef<std::string> batchDims) {
+  // Counts that differ are exact; elsewhere it may be known that they do not.
   // An input may be as long as the batch and have no rows: nobody says so where
   // tokens alone are fed.
-  DictionaryAttr rows = RowFinder(entry, batchDims, /*ofTokens=*/false).run();
-  return rows ? rows : RowFinder(entry, batchDims, /*ofTokens=*/true).run();
+  for (bool countsAreFree : {false, true})
+    for (bool ofTokens : {false, true})
+      if (std::optional<SeparateRows> rows =
+              RowFinder(entry, batchDims, countsAreFree, ofTokens).run())
+        return rows;
+  return std::nullopt;
 }

@@ -130,6 +130,17 @@ LogicalResult Emitter::addModuleAttributes() {
                                 one.getAs<IntegerAttr>("dim").getInt()});
     separate.ignored =
         rows.getAs<DenseI64ArrayAttr>("ignored").asArrayRef().vec();
+    for (auto one :
+         rows.getAs<ArrayAttr>("terms").getAsRange<DictionaryAttr>()) {
+      rt::LossTerm &term = separate.terms.emplace_back();
+      term.numerator = one.getAs<StringAttr>("numerator").str();
+      if (auto denominator = one.getAs<StringAttr>("denominator"))
+        term.denominator = denominator.str();
+      if (auto plus = one.getAs<FloatAttr>("plus"))
+        term.plus = plus.getValueAsDouble();
+      if (auto least = one.getAs<FloatAttr>("least"))
+        term.least = least.getValueAsDouble();
+    }
   }
   auto folded = module->getAttrOfType<ArrayAttr>(kFoldedParametersAttr);
   if (!folded)

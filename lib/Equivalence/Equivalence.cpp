@@ -419,7 +419,8 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
            << (mesh ? "another" : "none");
   if (local.getOps<dist::ScheduleOp>().empty())
     return local.emitError() << "expected a dist.schedule, found none";
-  if (failed(verifyStates(logical, local)))
+  if (failed(verifyStates(logical, local)) ||
+      failed(verifyRows(logical, local)))
     return failure();
   // A state is the same piece to all entries.
   llvm::StringMap<dist::LayoutAttr> stateLayouts;

@@ -3,6 +3,7 @@
 
 #include "States.h"
 
+#include "dialects/Accel/SeparateRows.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -83,4 +84,11 @@ LogicalResult equivalence::verifyStates(ModuleOp logical, ModuleOp local) {
     }
   }
   return success();
+}
+
+LogicalResult equivalence::verifyRows(ModuleOp before, ModuleOp after) {
+  if (before->getAttr(kSeparateRowsAttr) == after->getAttr(kSeparateRowsAttr))
+    return success();
+  return after.emitError() << "expected '" << kSeparateRowsAttr
+                           << "' as in the program before, found another";
 }

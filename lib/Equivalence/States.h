@@ -1,4 +1,4 @@
-// What a program keeps from call to call, and what the proof asks of it.
+// What a program keeps from call to call, and what the proofs ask of it.
 
 #ifndef ACCEL_LIB_EQUIVALENCE_STATES_H
 #define ACCEL_LIB_EQUIVALENCE_STATES_H
@@ -12,6 +12,10 @@ namespace accel::equivalence {
 /// them it has accumulators alone. Once for all entries; fails with an error at
 /// the first state that differs.
 llvm::LogicalResult verifyStates(mlir::ModuleOp logical, mlir::ModuleOp local);
+
+/// Checks that `after` says of the rows of an evaluation what `before` says: by
+/// it, whoever calls the evaluation makes a loss of what it gives.
+llvm::LogicalResult verifyRows(mlir::ModuleOp before, mlir::ModuleOp after);
 
 } // namespace accel::equivalence
 

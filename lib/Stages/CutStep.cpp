@@ -40,7 +40,7 @@ public:
       unsigned index = operand.getOperandNumber();
       auto output =
           entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
-      if (output && llvm::is_contained(nn::kReports, output.getValue()))
+      if (output && nn::isReport(output))
         operand.set(bring(operand.get(), 0, builder));
       auto state =
           entry.getResultAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr);

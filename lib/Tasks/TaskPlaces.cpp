@@ -74,7 +74,7 @@ std::optional<int64_t> TaskHomes::findTaker(OpOperand &result) const {
     return SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(owner, state)
         .getChunk();
   auto output = owner.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
-  if (output && llvm::is_contained(nn::kReports, output.getValue()))
+  if (output && nn::isReport(output))
     return 0;
   return std::nullopt;
 }

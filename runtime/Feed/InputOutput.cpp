@@ -238,7 +238,7 @@ private:
   InputOutput &io;
 };
 
-/// Keeps a number that a training step reports.
+/// Keeps a number that a training step or an evaluation reports.
 class ReportTask : public HostTask {
 public:
   ReportTask(Memory &memory, DType dtype, double &value)
@@ -261,7 +261,11 @@ private:
 
 } // namespace
 
-bool isStepReport(const Executable &executable, const std::string &output) {
+bool isReport(const Executable &executable, const std::string &output) {
+  if (executable.separateRows)
+    for (const LossTerm &term : executable.separateRows->terms)
+      if (output == term.numerator || output == term.denominator)
+        return true;
   return executable.isTraining() &&
          std::find(std::begin(kStepReports), std::end(kStepReports), output) !=
              std::end(kStepReports);
@@ -336,12 +340,13 @@ Status InputOutput::prepare(const Command &command,
   if (write.target != "output")
     return Status::error("expected a write of an output, found one of a " +
                          write.target);
-  if (isStepReport(executable, write.name)) {
-    auto report = std::find(std::begin(kStepReports), std::end(kStepReports),
-                            write.name) -
-                  std::begin(kStepReports);
-    task = std::make_unique<ReportTask>(*memory, write.view.dtype,
-                                        record.values[report]);
+  if (isReport(executable, write.name)) {
+    double *value = losses.find(write.name);
+    if (!value)
+      value = &record.values[std::find(std::begin(kStepReports),
+                                       std::end(kStepReports), write.name) -
+                             std::begin(kStepReports)];
+    task = std::make_unique<ReportTask>(*memory, write.view.dtype, *value);
     return Status();
   }
   std::optional<PieceMover> mover;

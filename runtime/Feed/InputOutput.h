@@ -7,6 +7,7 @@
 
 #include "Control/Control.h"
 #include "Data/AtomicFile.h"
+#include "Feed/LossSums.h"
 #include "State/Weights.h"
 #include "accel-rt/Device.h"
 
@@ -34,7 +35,7 @@ private:
 };
 
 /// Output files: made at full size, filled by the ranks, and named when all is
-/// well. The reports of training steps are no files.
+/// well. The reports of training steps and evaluations are no files.
 class Outputs {
 public:
   /// Errors: the folder is missing or not writable, or the disk is full.
@@ -73,6 +74,8 @@ struct InputOutput {
   double writeSeconds = 0;
   /// The reports of the last training step, and the steps finished before it.
   StepRecord record = {};
+  /// Of the batches of an evaluation.
+  LossSums losses = LossSums(executable);
   int64_t finishedSteps = 0;
   /// What weights that are scattered in memory move through, one after another;
   /// whoever has loaded them gives it back.
@@ -88,8 +91,9 @@ private:
                      RankControl &control, std::unique_ptr<HostTask> &task);
 };
 
-/// Whether the output is a number by which a training step reports.
-bool isStepReport(const Executable &executable, const std::string &output);
+/// Whether the output is a number by which a training step reports, or of which
+/// the loss of an evaluation is made.
+bool isReport(const Executable &executable, const std::string &output);
 
 /// A name as a file's name: '/' becomes %2F.
 std::string fileNameOf(const std::string &name);

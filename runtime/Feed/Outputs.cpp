@@ -78,7 +78,7 @@ static Status checkNames(const Executable &executable,
   constexpr size_t kLongest = 255; // of Linux's file systems
   std::unordered_map<std::string, std::string> names;
   for (const TensorPlan &tensor : wanted) {
-    if (isStepReport(executable, tensor.name))
+    if (isReport(executable, tensor.name))
       continue;
     std::vector<std::string> all = otherNames(executable, tensor.name);
     all.insert(all.begin(), tensor.name);
@@ -109,7 +109,7 @@ Status Outputs::create(const Executable &executable,
   if (!shared.isOthers)
     ACCEL_RT_RETURN_IF_ERROR(makeFolder(folder));
   for (const TensorPlan &tensor : wanted) {
-    if (isStepReport(executable, tensor.name))
+    if (isReport(executable, tensor.name))
       continue;
     std::string path = folder + "/" + fileNameOf(tensor.name) + ".npy";
     const std::vector<int64_t> &shape = fileShape(executable, tensor);

@@ -142,10 +142,17 @@ template <class IO> void describe(IO &io, EqualRows &rows) {
   io.field("input", rows.input);
   io.field("dim", rows.dim);
 }
+template <class IO> void describe(IO &io, LossTerm &term) {
+  io.field("numerator", term.numerator);
+  io.field("denominator", term.denominator);
+  io.field("plus", term.plus);
+  io.field("least", term.least);
+}
 template <class IO> void describe(IO &io, SeparateRows &rows) {
   io.field("inputs", rows.inputs);
   io.field("equal", rows.equal);
   io.field("ignored", rows.ignored);
+  io.field("terms", rows.terms);
 }
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);

@@ -270,6 +270,15 @@ private:
         return Status::error("expected an input with a dimension " +
                              std::to_string(rows.dim) + ", found " +
                              inQuotes(rows.input));
+    std::set<std::string> names(std::begin(kStepReports),
+                                std::end(kStepReports));
+    for (const std::string &name : namesOfTerms()) {
+      ACCEL_RT_RETURN_IF_ERROR(checkNumber(name));
+      if (!names.insert(name).second)
+        return Status::error("expected outputs of its own for each term of the "
+                             "loss, found " +
+                             inQuotes(name) + " twice");
+    }
     return Status();
   }
 
@@ -292,17 +301,33 @@ private:
 
   /// A training step says how it went.
   Status checkReports() {
-    for (const char *name : kStepReports) {
-      auto is = [&](const TensorPlan &tensor) { return tensor.name == name; };
-      auto found = std::find_if(executable.outputs.begin(),
-                                executable.outputs.end(), is);
-      if (found == executable.outputs.end() ||
-          boundedProduct(found->shape, 1) != 1 ||
-          (found->dtype != DType::F32 && found->dtype != DType::F64))
-        return Status::error("expected an output " + inQuotes(name) +
-                             ", a number of type f32 or f64");
-    }
+    for (const char *name : kStepReports)
+      ACCEL_RT_RETURN_IF_ERROR(checkNumber(name));
     return Status();
+  }
+
+  Status checkNumber(const std::string &name) {
+    auto is = [&](const TensorPlan &tensor) { return tensor.name == name; };
+    auto found =
+        std::find_if(executable.outputs.begin(), executable.outputs.end(), is);
+    if (found == executable.outputs.end() ||
+        boundedProduct(found->shape, 1) != 1 ||
+        (found->dtype != DType::F32 && found->dtype != DType::F64))
+      return Status::error("expected an output " + inQuotes(name) +
+                           ", a number of type f32 or f64");
+    return Status();
+  }
+
+  /// The numbers of which the loss of an evaluation is made.
+  std::vector<std::string> namesOfTerms() const {
+    std::vector<std::string> names;
+    if (executable.separateRows)
+      for (const LossTerm &term : executable.separateRows->terms) {
+        names.push_back(term.numerator);
+        if (!term.denominator.empty())
+          names.push_back(term.denominator);
+      }
+    return names;
   }
 
   static bool tells(const Program &program, const std::string &entry,
@@ -327,15 +352,19 @@ private:
     auto first =
         std::find_if(executable.programs.begin(), executable.programs.end(),
                      [](const Program &program) { return program.stage == 0; });
-    for (auto [entry, count] : {std::pair("step", std::size(kStepReports)),
-                                std::pair("eval", size_t(1))}) {
+    std::vector<std::string> ofStep(std::begin(kStepReports),
+                                    std::end(kStepReports)),
+        ofEval = namesOfTerms();
+    ofEval.push_back(kStepReports[0]);
+    for (auto &[entry, names] :
+         {std::pair("step", &ofStep), std::pair("eval", &ofEval)}) {
       if (!executable.hasEntry(entry))
         continue;
-      for (size_t i = 0; i < count; ++i)
-        if (!tells(*first, entry, kStepReports[i]))
+      for (const std::string &name : *names)
+        if (!tells(*first, entry, name))
           return Status::error("expected the first stage's entry " +
                                inQuotes(entry) + " to write output " +
-                               inQuotes(kStepReports[i]) + ", found none");
+                               inQuotes(name) + ", found none");
     }
     return Status();
   }

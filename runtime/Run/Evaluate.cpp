@@ -13,9 +13,12 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
   using Clock = std::chrono::steady_clock;
   RankControl &self = parts.control.self();
   auto start = Clock::now();
-  double sum = 0, filled = 0, copies = 0;
   int64_t whole = call.numBatches(), rest = call.numRest(),
           batches = whole + (rest ? 2 : 0);
+  // Weights are whole numbers, so that counts of labels stay such.
+  double unit = rest ? static_cast<double>(call.data.batchSize()) : 1,
+         copies = static_cast<double>(rest) - unit;
+  io.losses.clear();
   io.writeSeconds = 0;
   for (int64_t batch = 0; batch < batches; ++batch) {
     io.finishedSteps = batch;
@@ -29,19 +32,13 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
                            std::to_string(batches) +
                            " of the evaluation: " + status.message());
     ACCEL_RT_RETURN_IF_ERROR(status);
-    double loss = io.record.values[StepRecord::Loss];
-    (batch < whole ? sum : batch == whole ? filled : copies) += loss;
+    io.losses.add(io.record.values[StepRecord::Loss],
+                  batch > whole ? copies : unit);
     self.command[0] = RankControl::kBetweenRuns;
   }
   std::chrono::duration<double> seconds = Clock::now() - start;
   record.isEvaluated = true;
-  record.evalLoss = sum / static_cast<double>(whole);
-  if (rest) {
-    double rows = static_cast<double>(call.data.batchSize()),
-           others = static_cast<double>(rest);
-    record.evalLoss = (sum * rows + filled * rows - copies * (rows - others)) /
-                      (static_cast<double>(whole) * rows + others);
-  }
+  record.evalLoss = io.losses.value(unit);
   record.evalSeconds = seconds.count() - io.writeSeconds;
   return Status();
 }

@@ -7,6 +7,8 @@
 // REPORT: warning: the model's output "loss" is called as what a step reports: the entry 'forward' goes without it; give it another name in the model to have it
 // RUN: not acc-opt %s --nn-add-inference="loss=cross_entropy:y,labels entries=eval eval-outputs=loss" 2>&1 | FileCheck %s --check-prefix=ASKED
 // ASKED: error: the model's output "loss" is called as what a step reports: give it another name in the model to have it in --eval-outputs
+// RUN: sed 's/nn.output = "y"/nn.output = "loss.term.0.numerator"/' %s > %t.mlir && acc-opt %t.mlir --nn-add-inference="loss=loss entries=forward" 2>&1 | FileCheck %s --check-prefix=TERM
+// TERM: warning: the model's output "loss.term.0.numerator" is called as what a step reports
 // RUN: not acc-opt %s --nn-add-inference="loss=loss entries=eval eval-outputs=y,y" 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: found 'y' twice in --eval-outputs
 
@@ -24,7 +26,7 @@
 // ALL-NOT: nn.stop_gradient
 // EVAL: func.func @eval({{.*}}-> (tensor<f32> {nn.output = "loss"}, tensor<4x3xf32> {nn.output = "y"}) attributes {nn.entry = #nn<entry eval>}
 // EVAL-NOT: func.func
-// OWN: func.func @eval({{.*}}nn.input = "labels"{{.*}}-> (tensor<f32> {nn.output = "loss"})
+// OWN: func.func @eval({{.*}}nn.input = "labels"{{.*}}-> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "loss.term.0.numerator"}, tensor<f32> {nn.output = "loss.term.0.denominator"})
 // OWN: nn.cross_entropy
 
 // Inference gives all outputs but the loss, and takes what they need.

@@ -3,8 +3,14 @@
 // RUN: acc-opt %s --split-input-file --nn-add-inference="loss=loss entries=eval" | FileCheck %s
 // RUN: acc-opt %s --split-input-file --nn-add-inference="loss=loss entries=eval batch-dim=columns=1,shared=none" | FileCheck %s --check-prefix=COLUMNS
 
-// A mean over labels: an ignored one would change the weights of rows, and rows of 's' may not differ.
-// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64: -100>, inputs = ["ids", "labels", "s"]}}
+// A mean over the labels that count: their losses, and how many they are. Rows of 's' may not differ.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids", "labels", "s"], terms = [{denominator = "loss.term.0.denominator", numerator = "loss.term.0.numerator", plus = 0.000000e+00 : f64}]}}
+// CHECK: func.func @eval
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "loss.term.0.numerator"}, tensor<f32> {nn.output = "loss.term.0.denominator"})
+// CHECK: %[[SUM:.*]] = nn.reduce sum
+// CHECK: %[[COUNT:.*]] = nn.reduce sum
+// CHECK: %[[LOSS:.*]] = nn.div %[[SUM]], %[[COUNT]]
+// CHECK: return %[[LOSS]], %[[SUM]], %[[COUNT]]
 module {
   nn.state @w : tensor<8x5xf32> = dense<1.0>
   func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}, %labels: tensor<4x3xi64> {nn.input = "labels"}, %s: tensor<4xf32> {nn.input = "s"}, %w: tensor<8x5xf32> {nn.state = @w}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
@@ -71,8 +77,8 @@ module {
 // -----
 
 // Rows of floating point beside labels, an input that all rows have, and one whose rows are along another dimension.
-// CHECK: module attributes {accel.separate_rows = {equal = [{dim = 1 : i64, input = "columns"}], ignored = array<i64>, inputs = ["x", "shared", "y"]}}
-// COLUMNS: module attributes {accel.separate_rows = {equal = [{dim = 0 : i64, input = "shared"}], ignored = array<i64>, inputs = ["x", "columns", "y"]}}
+// CHECK: module attributes {accel.separate_rows = {equal = [{dim = 1 : i64, input = "columns"}], ignored = array<i64>, inputs = ["x", "shared", "y"], terms = []}}
+// COLUMNS: module attributes {accel.separate_rows = {equal = [{dim = 0 : i64, input = "shared"}], ignored = array<i64>, inputs = ["x", "columns", "y"], terms = []}}
 module {
   func.func @main(%x: tensor<4x3xf32> {nn.input = "x"}, %columns: tensor<3x4xf32> {nn.input = "columns"}, %shared: tensor<4x3xf32> {nn.input = "shared"}, %y: tensor<4xf32> {nn.input = "y"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
     %c = nn.transpose %columns [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>
@@ -89,7 +95,7 @@ module {
 // -----
 
 // An input as long as the batch, which goes along sequences: tokens have rows, it has none.
-// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"]}}
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"], terms = []}}
 module {
   func.func @main(%ids: tensor<4x4xi64> {nn.input = "ids"}, %positions: tensor<4xf32> {nn.input = "positions"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
     %x = nn.cast %ids : (tensor<4x4xi64>) -> tensor<4x4xf32>
@@ -97,6 +103,256 @@ module {
     %b = nn.broadcast %p : (tensor<1x4xf32>) -> tensor<4x4xf32>
     %y = nn.mul %x, %b : tensor<4x4xf32>
     %loss = nn.reduce sum %y dims [0, 1] : (tensor<4x4xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Quotients that are added: of one denominator there is one term, and what is no quotient is a mean.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"], terms = [{denominator = "loss.term.0.denominator", numerator = "loss.term.0.numerator", plus = 0.000000e+00 : f64}, {numerator = "loss.term.1.numerator"}, {denominator = "loss.term.2.denominator", numerator = "loss.term.2.numerator", plus = 1.000000e+00 : f64}]}}
+// CHECK: func.func @eval
+// CHECK: %[[A:.*]] = nn.reduce sum
+// CHECK: %[[B:.*]] = nn.reduce sum
+// CHECK: %[[TWICE:.*]] = nn.mul %[[A]], %{{.*}} : tensor<f32>
+// CHECK: %[[NEG:.*]] = nn.neg %[[B]]
+// CHECK: %[[BOTH:.*]] = nn.add %[[TWICE]], %[[NEG]]
+// CHECK: return %{{.*}}, %[[BOTH]], %[[A]], %[[B]], %[[B]], %[[A]] :
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.div %a, %a : tensor<f32>
+    %d = nn.mul %c, %two : tensor<f32>
+    %e = nn.div %b, %a : tensor<f32>
+    %f = nn.sub %d, %e : tensor<f32>
+    %g = nn.add %f, %b : tensor<f32>
+    %h = nn.add %one, %a : tensor<f32>
+    %i = nn.div %b, %h : tensor<f32>
+    %loss = nn.add %g, %i : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A denominator that is not let below a number, as torch.clamp and as max write it.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"], terms = [{denominator = "loss.term.0.denominator", least = 2.000000e+00 : f64, numerator = "loss.term.0.numerator", plus = 0.000000e+00 : f64}]}}
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.compare lt %b, %two : tensor<f32>
+    %d = nn.select %c, %two, %b : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// The count is of whole numbers, and cast when it is not below 1.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"], terms = [{denominator = "loss.term.0.denominator", least = 1.000000e+00 : f64, numerator = "loss.term.0.numerator", plus = 1.000000e+00 : f64}]}}
+// CHECK: func.func @eval
+// CHECK: %[[COUNT:.*]] = nn.reduce sum %{{.*}} : (tensor<4x3xi64>)
+// CHECK: %[[NUMBER:.*]] = nn.cast %[[COUNT]] : (tensor<i64>) -> tensor<f32>
+// CHECK: return %{{.*}}, %{{.*}}, %[[NUMBER]] :
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %i = nn.constant dense<1> : tensor<i64>
+    %n = nn.reduce sum %ids dims [0, 1] : (tensor<4x3xi64>) -> tensor<i64>
+    %m = nn.add %n, %i : tensor<i64>
+    %c = nn.max %i, %m : tensor<i64>
+    %d = nn.cast %c : (tensor<i64>) -> tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// What is selected is not the larger of the two.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.compare gt %b, %two : tensor<f32>
+    %d = nn.select %c, %two, %b : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Nor is it where another is compared.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.compare lt %a, %two : tensor<f32>
+    %d = nn.select %c, %two, %b : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A numerator to which something is added would be counted once a batch.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.add %a, %one : tensor<f32>
+    %loss = nn.div %c, %b : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A denominator that is added to after it was held above a number.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.max %b, %two : tensor<f32>
+    %d = nn.add %c, %one : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A quotient of quotients, a product of sums, and what is not linear in a quotient.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.div %a, %b : tensor<f32>
+    %loss = nn.div %c, %b : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.mul %a, %b : tensor<f32>
+    %loss = nn.div %c, %b : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.div %a, %b : tensor<f32>
+    %loss = nn.exp %c : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A quotient of whole numbers is rounded, batch by batch.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %a = nn.reduce sum %ids dims [0, 1] : (tensor<4x3xi64>) -> tensor<i64>
+    %q = nn.mul %ids, %ids : tensor<4x3xi64>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xi64>) -> tensor<i64>
+    %c = nn.div %b, %a : tensor<i64>
+    %loss = nn.cast %c : (tensor<i64>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A count in a form that is no denominator: the loss is a mean as long as no label is ignored.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64: 0>, inputs = ["ids"], terms = []}}
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %one = nn.constant dense<1.0> : tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %zero = nn.constant dense<0> : tensor<4x3xi64>
+    %none = nn.constant dense<0.0> : tensor<f32>
+    %is = nn.compare ne %ids, %zero : tensor<4x3xi64>
+    %ones = nn.cast %is : (tensor<4x3xi1>) -> tensor<4x3xf32>
+    %count = nn.reduce sum %ones dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %c = nn.compare gt %count, %none : tensor<f32>
+    %d = nn.select %c, %count, %one : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
     return %loss : tensor<f32>
   }
 }

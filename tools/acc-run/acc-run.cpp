@@ -72,9 +72,10 @@ take it only from where you would take a program.
                   folder of its inputs, as --inputs
   --eval-data DATA
                   its samples, as --data, in the order of the file: eval_loss is
-                  the mean over all rows, also of those that make no whole
-                  batch; where the loss does not tell these apart, a line on
-                  stderr says how many are left out
+                  that of all rows at once, also of those that make no whole
+                  batch; labels that are ignored do not count. Where the loss
+                  does not tell rows apart, a line on stderr says how many are
+                  left out
   --seed S        of the order of the data (default: the one compiled in)
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own

@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 15;
+inline constexpr int64_t kFormatVersion = 16;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -190,8 +190,17 @@ struct EqualRows {
   int64_t dim = 0;
 };
 
-/// That the loss of the entry eval is a mean of what each row of a batch comes
-/// to by itself: that of fewer rows then follows from those of whole batches.
+/// A term of a loss: `numerator` over max(`denominator` + plus, least), outputs
+/// that are sums over rows. Without a denominator it is a mean over rows.
+struct LossTerm {
+  std::string numerator, denominator;
+  double plus = 0;
+  std::optional<double> least = std::nullopt;
+};
+
+/// That the loss of the entry eval is made of sums of what each row of a batch
+/// comes to by itself: that of more rows, and of fewer, then follows from those
+/// of whole batches.
 struct SeparateRows {
   /// Inputs [batch, …] of which each row belongs to one sample.
   std::vector<std::string> inputs;
@@ -199,6 +208,8 @@ struct SeparateRows {
   std::vector<EqualRows> equal;
   /// … and no element of `inputs` is one of these, which a loss does not count.
   std::vector<int64_t> ignored;
+  /// What the loss is the sum of; none: it is a mean over rows.
+  std::vector<LossTerm> terms = {};
 };
 
 /// Everything in the header.

@@ -5,7 +5,7 @@
 // CHECK-SAME: accel.decisions = {micro_batches = 2 : i64},
 // CHECK-SAME: accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
 // CHECK-SAME: accel.gradient_wire = bf16, accel.phase = "decided", accel.seed = 7 : i64,
-// CHECK-SAME: accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"]},
+// CHECK-SAME: accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"], terms = [{denominator = "d", least = 1.000000e+00 : f64, numerator = "n", plus = 0.000000e+00 : f64}, {numerator = "m"}]},
 // CHECK-SAME: accel.unshifted_labels = "labels", accel.untrainable = "its bias is not in it"}
 module attributes {
   accel.phase = "decided",
@@ -13,7 +13,7 @@ module attributes {
   accel.config = {zero_stage = "2 (a.yaml:3 zero_stage)", keys = ["a.yaml:1: debug = true"]},
   accel.gradient_wire = bf16,
   accel.seed = 7 : i64,
-  accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"]},
+  accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"], terms = [{denominator = "d", least = 1.000000e+00 : f64, numerator = "n", plus = 0.000000e+00 : f64}, {numerator = "m"}]},
   accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
   accel.unshifted_labels = "labels",
   accel.batch_dims = {x = 1 : i64, shared = -1 : i64},

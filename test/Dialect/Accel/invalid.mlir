@@ -70,5 +70,45 @@ module attributes {accel.gradient_wire = f64} {}
 
 // -----
 
-// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"]}, found {inputs = ["x"]}}}
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}, found {inputs = ["x"]}}}
 module attributes {accel.separate_rows = {inputs = ["x"]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}, found {equal = [], ignored = array<i64>, inputs = ["x"]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{denominator = "d"}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{numerator = 5 : i64}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{denominator = "d", numerator = "n", plus = 1 : i64}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{least = 1.000000e+00 : f64, numerator = "n"}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{more = 1.000000e+00 : f64, denominator = "d", numerator = "n"}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{denominator = "d", numerator = "n", plus = 1.000000e+00 : f32}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
+module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{denominator = "d", numerator = "n", plus = 0x7FF0000000000000 : f64}]}} {}

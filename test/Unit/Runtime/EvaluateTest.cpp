@@ -61,6 +61,17 @@ TEST_F(Evaluate, ComesAfterTheStepsThatItDivides) {
                      "the steps 4 to 5");
 }
 
+/// What a loss is made of is told by no file.
+TEST_F(Evaluate, DividesWhatTermsComeTo) {
+  writeTraining(tinyQuotient());
+  options.entry = "eval";
+  options.evalInputs.clear();
+  options.outputs = folder / "out";
+  ASSERT_EQ(run(), "");
+  EXPECT_EQ(*result.evalLoss, kTinyState[1] / kTinyState[3]);
+  EXPECT_EQ(countFiles(options.outputs), 0u);
+}
+
 /// What is due is saved before an evaluation, which may fail.
 TEST_F(Evaluate, TakesNoCheckpointAlong) {
   Executable executable = tinyEvaluation();

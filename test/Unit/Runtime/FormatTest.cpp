@@ -109,10 +109,15 @@ TEST(Format, WritesWhatItReads) {
 
 TEST(Format, WritesEveryCommand) {
   Executable executable = everyCommand(), found;
+  executable.separateRows = SeparateRows{
+      {"x"}, {{"y", 1}}, {-100}, {{"n", "d", 0.25, 2.5}, {"m", ""}}};
   std::string text = format::toJson(executable);
   Status status = format::fromJson(text, found);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(format::toJson(found), text);
+  EXPECT_EQ(found.separateRows->terms.at(0).least, 2.5);
+  EXPECT_EQ(found.separateRows->terms.at(0).plus, 0.25);
+  EXPECT_EQ(found.separateRows->terms.at(1).numerator, "m");
   EXPECT_EQ(found.programs[0].bodies.back().commands.size(),
             executable.programs[0].bodies.back().commands.size());
 }
@@ -154,11 +159,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"15\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"16\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"15\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"16\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"15\"", "\"version\":15", "expected format version 15"},
+      {"\"version\":\"16\"", "\"version\":16", "expected format version 16"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -263,8 +268,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"15\"", "\"version\":\"16\"",
-       "expected format version 15, found 16"},
+      {"\"version\":\"16\"", "\"version\":\"17\"",
+       "expected format version 16, found 17"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

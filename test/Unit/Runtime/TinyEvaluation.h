@@ -53,6 +53,23 @@ inline Executable tinyEvaluation(int64_t ranks = 1, int64_t microBatches = 1,
   return executable;
 }
 
+/// The same, whose loss is said to be w[1, 0] over w[1, 1].
+inline Executable tinyQuotient() {
+  Executable executable = tinyEvaluation();
+  Program &program = executable.programs[0];
+  executable.separateRows.emplace().terms = {{"n", "d"}};
+  for (auto [name, offset] : {std::pair("n", 8), std::pair("d", 12)}) {
+    View element = contiguousView(0, {}),
+         number = addBuffer(program, name, "output", {});
+    element.offset = offset;
+    executable.outputs.push_back({name, DType::F32, {}});
+    auto &commands = program.bodies[4].commands;
+    commands.push_back(command(CopyCommand{element, number}, name));
+    commands.push_back(command(WriteCommand{"output", name, {}, number}, name));
+  }
+  return executable;
+}
+
 } // namespace accel::rt::test
 
 #endif // ACCEL_TEST_UNIT_RUNTIME_TINYEVALUATION_H

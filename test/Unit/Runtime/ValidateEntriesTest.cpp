@@ -126,6 +126,42 @@ TEST(ValidateEntries, MoveFilesOfTheirOwn) {
             "");
 }
 
+/// What the loss of an evaluation is made of: numbers that the first stage has.
+TEST(ValidateEntries, TellTheTermsOfTheLoss) {
+  std::string kernels;
+  std::vector<SectionData> sections = tinyTrainingSections(kernels);
+  auto quotient = [&](const std::function<void(Executable &)> &change) {
+    Executable executable = tinyQuotient();
+    change(executable);
+    return check(std::move(executable), sections);
+  };
+  auto term = [](Executable &e) -> LossTerm & {
+    return e.separateRows->terms[0];
+  };
+  EXPECT_EQ(quotient([](Executable &) {}), "");
+  EXPECT_EQ(quotient([&](Executable &e) { term(e).denominator = ""; }), "");
+  for (bool denominator : {false, true})
+    EXPECT_THAT(quotient([&](Executable &e) {
+                  (denominator ? term(e).denominator : term(e).numerator) = "z";
+                }),
+                HasSubstr("expected an output 'z', a number of type f32 or "
+                          "f64"));
+  EXPECT_THAT(quotient([&](Executable &e) { term(e).denominator = "n"; }),
+              HasSubstr("expected outputs of its own for each term of the "
+                        "loss, found 'n' twice"));
+  EXPECT_THAT(quotient([&](Executable &e) { term(e).numerator = "loss"; }),
+              HasSubstr("found 'loss' twice"));
+  // An output of another shape, and one of the step alone.
+  EXPECT_THAT(
+      quotient([&](Executable &e) { term(e).numerator = "net/w.grad"; }),
+      HasSubstr("expected an output 'net/w.grad', a number"));
+  EXPECT_THAT(quotient([&](Executable &e) {
+                e.programs[0].bodies[4].commands.resize(4);
+              }),
+              HasSubstr("expected the first stage's entry 'eval' to write "
+                        "output 'd', found none"));
+}
+
 TEST(ValidateEntries, TellWhatIsPrinted) {
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].name = "eval"; }),
               HasSubstr("expected an entry 'step' beside 'eval', found none"));
