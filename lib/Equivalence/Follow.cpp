@@ -373,6 +373,13 @@ LogicalResult Follower::follow(Operation *op) {
     at(op->getResult(0)) = std::move(what);
     return success();
   }
+  if (followValue(op) || isGuard(op) ||
+      llvm::none_of(op->getResults(), hasElements))
+    return success();
+  return op->emitError() << "does not follow from the logical program: " << why;
+}
+
+bool Follower::followValue(Operation *op) {
   if (op->getNumResults() == 1) {
     Known result;
     if (!followOffset(op, result) && !followSum(op, result)) {
@@ -419,6 +426,8 @@ LogicalResult Follower::follow(Operation *op) {
     followParts(op, result);
     followShares(op, result);
     followTerms(op, result);
+    if (result.isNothing())
+      followEachTerm(op, result);
     at(op->getResult(0)) = std::move(result);
   }
   // A reshape that is followed has taken equal elements for split in one way.
@@ -429,8 +438,5 @@ LogicalResult Follower::follow(Operation *op) {
     followRing(op);
   if (op->getNumResults() == 1 && (isFormula(op) || isMaskPart(op)))
     at(op->getResult(0)).formula = op->getResult(0);
-  if (isFollowed() || isGuard(op) ||
-      llvm::none_of(op->getResults(), hasElements))
-    return success();
-  return op->emitError() << "does not follow from the logical program: " << why;
+  return isFollowed();
 }

@@ -139,6 +139,8 @@ public:
 private:
   using Operands = std::vector<std::vector<Piece>>;
 
+  /// Finds what an op on its rank's own values computes; false if nothing.
+  bool followValue(mlir::Operation *op);
   mlir::LogicalResult followCollective(dist::CollectiveOpInterface op);
   mlir::LogicalResult checkWire(dist::CollectiveOpInterface op,
                                 const Known &result);
@@ -163,6 +165,7 @@ private:
   std::optional<View> applyParts(mlir::Operation *whole, mlir::Operation *local,
                                  const View &view);
   void followTerms(mlir::Operation *op, Known &result);
+  void followEachTerm(mlir::Operation *op, Known &result);
   /// What is somewhere a value, and zeros where a mask does not hold.
   struct Masked {
     mlir::Value value, mask;

@@ -1,5 +1,5 @@
 // Sums: over micro-batches, of terms that the logical program adds in another
-// order, of what is scattered, of what one op makes of each term.
+// order, of what is scattered.
 
 #include "Follow.h"
 
@@ -251,48 +251,4 @@ bool Follower::followSum(Operation *op, Known &result) {
   result.sum = at(*sum).sum;
   result.terms = join(std::move(terms));
   return true;
-}
-
-/// A sum of terms that the logical program adds in another order, or has added
-/// before it does something else.
-void Follower::followTerms(Operation *op, Known &result) {
-  Terms terms;
-  if (!collectTerms(op, terms))
-    return;
-  terms = join(std::move(terms));
-  if (terms.size() == 1)
-    result.pieces = terms.front();
-  else
-    result.terms = std::move(terms);
-}
-
-/// Whether an op is linear in one operand alone, whatever the others are.
-static bool isLinearIn(Operation *op, unsigned operand) {
-  if (isa<nn::ReshapeOp>(op))
-    return true;
-  std::optional<OpMap> map = getOpMap(op);
-  return map && llvm::is_contained(map->linear, std::vector<unsigned>{operand});
-}
-
-/// Where the logical program does this to a sum, it may be done to each term.
-bool Follower::distribute(Operation *op) {
-  if (op->getNumResults() != 1)
-    return false;
-  bool found = false;
-  for (OpOperand &operand : op->getOpOperands()) {
-    unsigned number = operand.getOperandNumber();
-    std::vector<Piece> pieces = at(operand.get()).pieces;
-    if (pieces.empty())
-      pieces = getEqualTerms(operand.get());
-    for (const Piece &piece : pieces)
-      for (Operation *reader :
-           logical.findReadersOfSums(op->getName(), piece.logical)) {
-        if (!agree(reader, op) || !isLinearIn(reader, number) ||
-            !logical.isSumOf(reader->getOperand(number), piece.logical))
-          continue;
-        logical.distribute(reader, number, piece.logical);
-        found = true;
-      }
-  }
-  return found;
 }
