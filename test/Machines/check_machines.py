@@ -360,31 +360,31 @@ def traffic(bench):
 
 def doors(process):
     """Addresses and ports at which acc-run listens on the machine of a process, each with the
-    process that does. MPI's are not among them: it listens at any address."""
+    processes that do. MPI's are not among them: it listens at any address."""
     found, sockets = {}, {}
     for other in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if (other / "comm").read_text() == "acc-run\n":
                 for file in (other / "fd").iterdir():
-                    sockets[os.readlink(file)] = int(other.name)
+                    sockets.setdefault(os.readlink(file), []).append(int(other.name))
         except OSError:
             pass
     for line in pathlib.Path(f"/proc/{process}/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
         address, port = (int(word, 16) for word in words[1].split(":"))
-        owner = sockets.get(f"socket:[{words[9]}]")
-        if words[3] == "0A" and address and owner:
-            found[socket.inet_ntoa(address.to_bytes(4, "little")), port] = owner
+        owners = sockets.get(f"socket:[{words[9]}]")
+        if words[3] == "0A" and address and owners:
+            found[socket.inet_ntoa(address.to_bytes(4, "little")), port] = owners
     return found
 
 
-def hold(process):
-    """Stops a process; whether it is there."""
-    try:
-        os.kill(process, signal.SIGSTOP)
-    except ProcessLookupError:
-        return False
-    return True
+def tell(processes, what):
+    """Sends a signal to those that are still there."""
+    for process in processes:
+        try:
+            os.kill(process, what)
+        except ProcessLookupError:
+            pass
 
 
 @check
@@ -403,19 +403,22 @@ def strangers(bench):
             seen, begin = set(), time.monotonic()
             while process.poll() is None and time.monotonic() - begin < 60:
                 for name, anchor in anchors.items():
-                    for place, owner in doors(anchor.pid).items():
+                    for place, owners in doors(anchor.pid).items():
                         if place in seen:
                             continue
                         # However busy the machine is, there is time to knock at this one.
-                        held = not seen and hold(owner)
-                        if held and place not in doors(anchor.pid):
-                            os.kill(owner, signal.SIGCONT)
-                            continue
+                        held = not seen
+                        if held:
+                            tell(owners, signal.SIGSTOP)
+                            if place not in doors(anchor.pid):
+                                tell(owners, signal.SIGCONT)
+                                continue
                         seen.add(place)
                         print(*place, file=stranger.stdin, flush=True)
                         if held:
-                            select.select([stranger.stdout], [], [], 10)
-                            os.kill(owner, signal.SIGCONT)
+                            # A machine that says nothing for 3 s counts as gone.
+                            select.select([stranger.stdout], [], [], 1.5)
+                            tell(owners, signal.SIGCONT)
                 time.sleep(0.002)
             out, err = process.communicate(timeout=60)
             heard = stranger.communicate(timeout=60)[0]
