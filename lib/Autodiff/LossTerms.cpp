@@ -42,7 +42,17 @@ public:
       return splitSum(op);
     if (auto quotient = dyn_cast<nn::DivOp>(op);
         quotient && kindOf(quotient.getRhs()) != RowKind::Free)
-      return splitQuotient(quotient);
+      return makeQuotient(quotient.getLhs(), quotient.getRhs());
+    if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+      if (auto list = reduce.getInput().getDefiningOp<nn::ConcatOp>();
+          list && reduce.getKind() == nn::ReductionKind::sum)
+        return splitList(list, NNBuilder::typeOf(value));
+    if (auto product = dyn_cast<nn::MulOp>(op))
+      for (auto [sum, inverse] :
+           {std::pair(product.getLhs(), product.getRhs()),
+            std::pair(product.getRhs(), product.getLhs())})
+        if (kindOf(sum) == RowKind::Sum && kindOf(inverse) == RowKind::Mixed)
+          return splitProduct(sum, inverse);
     return splitLinear(op);
   }
 
@@ -61,13 +71,43 @@ private:
     return left;
   }
 
-  std::optional<Terms> splitQuotient(nn::DivOp op) {
-    if (kindOf(op.getLhs()) != RowKind::Sum)
+  std::optional<Terms> makeQuotient(Value numerator, Value denominator) {
+    if (kindOf(numerator) != RowKind::Sum)
       return std::nullopt;
-    std::optional<LossTerm> term = readDenominator(op.getRhs());
+    std::optional<LossTerm> term = readDenominator(denominator);
     if (term)
-      term->numerator = op.getLhs();
+      term->numerator = numerator;
     return term ? std::optional(Terms{*term}) : std::nullopt;
+  }
+
+  /// A sum times what is free over a denominator.
+  std::optional<Terms> splitProduct(Value sum, Value inverse) {
+    if (auto of = inverse.getDefiningOp<nn::ReciprocalOp>())
+      return makeQuotient(sum, of.getInput());
+    auto of = inverse.getDefiningOp<nn::DivOp>();
+    if (!of || kindOf(of.getLhs()) != RowKind::Free)
+      return std::nullopt;
+    std::optional<Terms> terms = makeQuotient(sum, of.getRhs());
+    if (terms)
+      terms->front().numerator =
+          NNBuilder{builder, of.getLoc()}.mul(sum, of.getLhs());
+    return terms;
+  }
+
+  /// Numbers that are put side by side, and added up.
+  std::optional<Terms> splitList(nn::ConcatOp list, RankedTensorType type) {
+    Terms all;
+    NNBuilder build{builder, list.getLoc()};
+    for (Value value : list.getInputs()) {
+      std::optional<Terms> terms = split(value);
+      if (!terms)
+        return std::nullopt;
+      for (LossTerm &term : *terms) {
+        term.numerator = build.reshape(term.numerator, type.getShape());
+        all.push_back(term);
+      }
+    }
+    return all;
   }
 
   /// Of an op that is linear in one operand, on a part of it.

@@ -356,3 +356,72 @@ module {
     return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// Numbers that are put side by side and added up, and a sum times one over another.
+// CHECK: module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["ids"], terms = [{denominator = "loss.term.0.denominator", numerator = "loss.term.0.numerator", plus = 0.000000e+00 : f64}, {numerator = "loss.term.1.numerator"}]}}
+// CHECK: func.func @eval
+// CHECK: %[[A:.*]] = nn.reduce sum
+// CHECK: %[[B:.*]] = nn.reduce sum
+// CHECK: %[[TWICE:.*]] = nn.mul %[[A]], %{{.*}} : tensor<f32>
+// CHECK: %[[BOTH:.*]] = nn.add
+// CHECK: return %{{.*}}, %[[BOTH]], %[[B]], %{{.*}} :
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.div %two, %b : tensor<f32>
+    %d = nn.mul %c, %a : tensor<f32>
+    %r = nn.reciprocal %b : tensor<f32>
+    %e = nn.mul %a, %r : tensor<f32>
+    %d1 = nn.reshape %d : (tensor<f32>) -> tensor<1xf32>
+    %e1 = nn.reshape %e : (tensor<f32>) -> tensor<1xf32>
+    %a1 = nn.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %all = nn.concat %d1, %e1, %a1 dim 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %loss = nn.reduce sum %all dims [0] : (tensor<3xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// The largest of them is no sum.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %c = nn.div %a, %b : tensor<f32>
+    %c1 = nn.reshape %c : (tensor<f32>) -> tensor<1xf32>
+    %a1 = nn.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %all = nn.concat %c1, %a1 dim 0 : (tensor<1xf32>, tensor<1xf32>) -> tensor<2xf32>
+    %loss = nn.reduce max %all dims [0] : (tensor<2xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Nor is one over a sum times what is added to.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.add %a, %two : tensor<f32>
+    %r = nn.reciprocal %b : tensor<f32>
+    %loss = nn.mul %c, %r : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
