@@ -114,6 +114,16 @@ static SmallVector<int64_t> narrowShape(ArrayRef<DenseElementsAttr> sources,
   return narrow;
 }
 
+/// Whether an op spells out in `elements` what far fewer say, as the zeros
+/// around the gradient of a slice or of a choice. A program of many slices
+/// would hold as many tensors as large as what is cut.
+static bool isSpread(int64_t elements, ArrayRef<DenseElementsAttr> sources) {
+  int64_t held = 0;
+  for (DenseElementsAttr source : sources)
+    held += source.isSplat() ? 1 : source.getNumElements();
+  return elements > kLargestRepetition && elements / 2 > held;
+}
+
 /// Operations that evaluating `op` takes, to a result of `elements`. To read
 /// its operands takes less.
 static int64_t getOperations(Operation *op, int64_t elements) {
@@ -149,6 +159,9 @@ static FailureOr<DenseElementsAttr> foldByEvaluation(Operation *op,
   }
   int64_t elements = ShapedType::getNumElements(shape);
   int64_t operations = getOperations(op, elements);
+  // The importer's are those of masks and tables, which it must know.
+  if (!room && !narrows && isSpread(elements, sources))
+    return DenseElementsAttr();
   if (elements > kLargestConstant ||
       operations > (room ? *room : kMostOperations))
     return DenseElementsAttr();

@@ -2,7 +2,7 @@
 compiler could make of it. Chains of N steps: silu, twice, tanh (each value is read
 twice), halves (turned round by slices and a concat), rotate (x + x transposed), double (x beside itself). join:
 one concat of N operands; split: one Split into N; ranges: N constants of 2^24 numbers;
-products: a constant product of N^3. named: a node of no operator that
+products: a constant product of N^3. rows: a loss of N rows, each cut out alone. named: a node of no operator that
 is called N; long: by N letters."""
 import sys
 
@@ -51,7 +51,7 @@ def halves(x, y, t):
 
 
 numbers = [tensor(str(k), [1], I, [k]) for k in (0, 1, 4, 8)]
-names = [f"p{i}" for i in range(n)] if kind in ("join", "split") else []
+names = [f"p{i}" for i in range(n)] if kind in ("join", "split", "rows") else []
 graph = {
     "silu": lambda: chain(lambda x, y, t: [
         node("Sigmoid", [x], [t]), node("Mul", [x, t], [y])]),
@@ -85,6 +85,14 @@ graph = {
         tensor("s", [2], I, [n, n]),
         node("ConstantOfShape", ["s"], ["a"]), node("Exp", ["a"], ["b"]),
         node("MatMul", ["b", "b"], ["y"]), value("output", "y", [n, n])],
+    "rows": lambda: [
+        tensor("one", [1], I, [1]), tensor("w", [4, 4], F, [0.5] * 16), value("input", "x", [n, 4]),
+        node("MatMul", ["x", "w"], ["h"]),
+        *[line for i in range(n) for line in (
+            tensor(f"from{i}", [1], I, [i]), tensor(f"to{i}", [1], I, [i + 1]),
+            node("Slice", ["h", f"from{i}", f"to{i}"], [f"p{i}"]))],
+        node("Sum", names, ["y"]), node("ReduceMean", ["y"], ["loss"], integer("keepdims", 0)),
+        value("output", "loss", [])],
     "named": lambda: [
         value("input", "x", [1]), node("NoSuchOp", ["x"], ["y"], f'name: "{n}"'),
         value("output", "y", [1])],

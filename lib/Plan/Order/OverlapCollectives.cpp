@@ -38,13 +38,17 @@ public:
       if (auto command = dyn_cast<CommandOpInterface>(op))
         commands.push_back(command);
     for (CommandOpInterface command : commands) {
-      if (auto collective = dyn_cast<CollectiveOp>(command.getOperation()))
+      if (auto collective = dyn_cast<CollectiveOp>(command.getOperation())) {
         collectives.push_back(collective);
-      else
+        if (isGather(collective))
+          for (auto view : collective.getInputs().getAsRange<ViewAttr>())
+            gathering[view.getBuffer()].push_back(collective);
+      } else
         for (const auto &views : {command.getReads(), command.getWrites()})
           for (ViewAttr view : views)
             touching[view.getBuffer()].push_back(command);
     }
+    llvm::append_range(records, body.getOps<RecordOp>());
   }
 
   void run() {
@@ -75,7 +79,7 @@ private:
         for (CommandOpInterface other : touching[view.getBuffer()])
           if (command->isBeforeInBlock(other) && conflict(command, other))
             readers.push_back(other);
-    for (auto record : body.getOps<RecordOp>())
+    for (RecordOp record : records)
       if (command->isBeforeInBlock(record) &&
           awaited.isReadBehind(record, [&](StringAttr buffer) {
             return llvm::any_of(command.getWrites(), [&](ViewAttr view) {
@@ -122,17 +126,14 @@ private:
 
   /// Whether another gather of its unit goes on with what a gather brings.
   bool isStepOfGather(CollectiveOp gather) {
-    return llvm::any_of(collectives, [&](CollectiveOp other) {
-      return other != gather && isGather(other) &&
-             llvm::any_of(
-                 other.getInputs().getAsRange<ViewAttr>(), [&](ViewAttr input) {
-                   return llvm::any_of(
-                       gather.getOutputs().getAsRange<ViewAttr>(),
-                       [&](ViewAttr output) {
-                         return output.getBuffer() == input.getBuffer();
-                       });
+    return llvm::any_of(
+        gather.getOutputs().getAsRange<ViewAttr>(), [&](ViewAttr output) {
+          auto found = gathering.find(output.getBuffer());
+          return found != gathering.end() &&
+                 llvm::any_of(found->second, [&](CollectiveOp other) {
+                   return other != gather;
                  });
-    });
+        });
   }
 
   /// Numbers the units whose gradients are scattered, in their order.
@@ -272,6 +273,10 @@ private:
   SmallVector<CollectiveOp> collectives;
   /// The other commands that touch a buffer.
   llvm::DenseMap<Attribute, SmallVector<CommandOpInterface>> touching;
+  /// The gathers that send a buffer.
+  llvm::DenseMap<Attribute, SmallVector<CollectiveOp, 1>> gathering;
+  /// What tells other bodies something: all but those that this pass makes.
+  SmallVector<RecordOp> records;
   /// Of collectives that scatter gradients, and of these, the unit's number.
   llvm::SmallDenseMap<Operation *, unsigned> scattered;
   llvm::DenseMap<StringAttr, unsigned> unitOf;
