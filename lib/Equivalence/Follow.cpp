@@ -424,6 +424,8 @@ bool Follower::followValue(Operation *op) {
     Known result;
     followView(op, result);
     followParts(op, result);
+    if (result.isNothing() && distributeViews(op))
+      followParts(op, result);
     followShares(op, result);
     followTerms(op, result);
     if (result.isNothing())

@@ -188,6 +188,7 @@ private:
   void followLookup(mlir::Operation *op, Known &result);
   void followOwnScatter(mlir::Operation *op, Known &result);
   bool distribute(mlir::Operation *op);
+  bool distributeViews(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
   void followOp(mlir::Operation *op);
   mlir::LogicalResult followDeal(nn::DealRowsOp deal);

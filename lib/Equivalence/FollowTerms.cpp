@@ -9,6 +9,9 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
+/// How many terms that views have moved are looked at.
+static constexpr size_t kMoved = 64;
+
 /// A sum of terms that the logical program adds in another order, or has added
 /// before it does something else.
 void Follower::followTerms(Operation *op, Known &result) {
@@ -49,6 +52,51 @@ bool Follower::distribute(Operation *op) {
         logical.distribute(reader, number, piece.logical);
         found = true;
       }
+  }
+  return found;
+}
+
+/// What a view of a sum is cut out of, or padded as, may be cut or padded term
+/// by term, each in its own shape: writes the terms of the program's views, of
+/// what it cuts out of these, and of the views of that.
+bool Follower::distributeViews(Operation *op) {
+  if (!isa<nn::SliceOp, nn::PadOp>(op))
+    return false;
+  struct Moved {
+    Value term;
+    bool isCut; ///< whether the op has been done to it
+  };
+  bool found = false;
+  std::vector<Moved> terms;
+  auto add = [&](Value term, bool isCut) {
+    ArrayRef<Value> family = logical.getViews(logical.getView(term).root);
+    for (Value view : family.empty() ? ArrayRef(term) : family)
+      if (llvm::none_of(terms, [&](Moved &each) { return each.term == view; }))
+        terms.push_back({view, isCut});
+  };
+  for (const Piece &piece : at(op->getOperand(0)).pieces)
+    add(piece.logical, false);
+  auto move = [&](Moved from, OperationName name, bool isCut) {
+    for (Operation *reader : logical.findReadersOfSums(name, from.term)) {
+      if (!isLinearIn(reader, 0) ||
+          !logical.isSumOf(reader->getOperand(0), from.term))
+        continue;
+      logical.distribute(reader, 0, from.term);
+      for (Operation *moved : logical.getReaders(from.term))
+        if (moved->getResultTypes() == reader->getResultTypes() &&
+            agree(reader, moved)) {
+          add(logical.rootOf(moved->getResult(0)), isCut);
+          found |= isCut;
+        }
+    }
+  };
+  for (size_t next = 0; next < terms.size() && next < kMoved; ++next) {
+    Moved from = terms[next];
+    for (StringRef view : {nn::ReshapeOp::getOperationName(),
+                           nn::TransposeOp::getOperationName()})
+      move(from, OperationName(view, op->getContext()), from.isCut);
+    if (!from.isCut)
+      move(from, op->getName(), true);
   }
   return found;
 }
