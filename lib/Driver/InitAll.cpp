@@ -46,7 +46,11 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
 }
 
 void accel::registerAllPasses() {
-  mlir::registerTransformsPasses();
+  // Of MLIR's passes those that the phases run. Others have not been tried on
+  // bodies that are declared in one phase and dealt out in another:
+  // remove-dead-values frees twice what it finds there.
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
   autodiff::registerAutodiffPasses();
   driver::registerDriverPasses();
   parallel::registerParallelPasses();
