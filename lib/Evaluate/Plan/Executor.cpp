@@ -185,6 +185,13 @@ LogicalResult PlanExecutor::reportDeadlock() {
   llvm_unreachable("a deadlock without a waiting stream");
 }
 
+/// Along an axis; none if it is no axis of ranks, as that of micro-batches is.
+std::optional<int64_t> PlanExecutor::countRanks(StringRef axis) {
+  return axis == dist::MeshOp::kMicroBatchAxis
+             ? std::nullopt
+             : MeshPoint{mesh}.getAxisSize(axis);
+}
+
 PlanExecutor::Outcome PlanExecutor::finish(int64_t rank,
                                            std::deque<Item> &stream) {
   Item item = std::move(stream.front());
@@ -232,8 +239,8 @@ PlanExecutor::Outcome PlanExecutor::attemptCollective(int64_t index,
   SmallVector<StringRef> names;
   for (Attribute axis : op.getAxes()) {
     names.push_back(cast<StringAttr>(axis).getValue());
-    if (!mesh || !mesh.findAxisSize(names.back())) {
-      op.emitOpError() << "names no axis " << axis;
+    if (!countRanks(names.back())) {
+      op.emitOpError() << "names no axis of ranks: " << axis;
       return Outcome::Failed;
     }
   }
@@ -275,7 +282,7 @@ PlanExecutor::Outcome PlanExecutor::attemptMessages(int64_t index, Item &head) {
     auto send = dyn_cast<plan::SendOp>(message);
     if (!send)
       continue; // the sender's side starts the exchange
-    std::optional<int64_t> size = MeshPoint{mesh}.getAxisSize(send.getAxis());
+    std::optional<int64_t> size = countRanks(send.getAxis());
     int64_t target = -1;
     int64_t coordinate = size ? mesh.getCoordinate(index, send.getAxis()) +
                                     static_cast<int64_t>(send.getDelta())

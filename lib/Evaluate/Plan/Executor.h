@@ -63,6 +63,7 @@ private:
   Outcome attempt(int64_t rank, std::deque<Item> &stream);
   Outcome attemptCollective(int64_t rank, Item &head);
   Outcome attemptMessages(int64_t rank, Item &head);
+  std::optional<int64_t> countRanks(llvm::StringRef axis);
   Outcome finish(int64_t rank, std::deque<Item> &stream);
   /// The head of some stream of `rank` that satisfies `matches`, with its
   /// stream; null if there is none.
