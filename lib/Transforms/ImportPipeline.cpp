@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace accel;
 
 void transforms::buildImportPipeline(OpPassManager &pm) {
-  // Masks and tables over nothing, such as a cache of no keys yet.
+  // No pattern behind it has to know tensors without elements.
   pm.addNestedPass<func::FuncOp>(createFoldEmptyPass());
   // Exporters write constants and casts once per use, and transposes around
   // reshapes; recognition need know only one form of each.
