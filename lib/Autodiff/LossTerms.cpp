@@ -33,7 +33,7 @@ public:
   /// Terms whose numerators have the type of the value, which is one number.
   std::optional<Terms> split(Value value) {
     RowKind kind = kindOf(value);
-    if (kind == RowKind::Rows || !isNumber(value) || !isFloat(value))
+    if (!isNumber(value) || !isFloat(value)) // rows are several
       return std::nullopt;
     if (kind != RowKind::Mixed)
       return Terms{{value, nullptr}};

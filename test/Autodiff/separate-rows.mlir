@@ -425,3 +425,83 @@ module {
     return %loss : tensor<f32>
   }
 }
+
+// -----
+
+// A value that is put in the place of another is not held above it.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.compare eq %b, %two : tensor<f32>
+    %d = nn.select %c, %two, %b : tensor<f32>
+    %loss = nn.div %a, %d : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Quotients of several numbers have no name.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0] : (tensor<4x3xf32>) -> tensor<3xf32>
+    %b = nn.reduce sum %q dims [0] : (tensor<4x3xf32>) -> tensor<3xf32>
+    %c = nn.div %a, %b : tensor<3xf32>
+    %loss = nn.reduce sum %c dims [0] : (tensor<3xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// What was taken apart in vain is not left there.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+// CHECK-NOT: nn.neg
+// CHECK: func.func @eval
+// CHECK-NOT: nn.neg
+// CHECK: return
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %two = nn.constant dense<2.0> : tensor<f32>
+    %c = nn.div %a, %b : tensor<f32>
+    %d = nn.sub %a, %c : tensor<f32>
+    %e = nn.exp %c : tensor<f32>
+    %loss = nn.add %d, %e : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Nor are several of a list of which one is a quotient.
+// CHECK: module {
+// CHECK-NOT: separate_rows
+module {
+  func.func @main(%ids: tensor<4x3xi64> {nn.input = "ids"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+    %x = nn.cast %ids : (tensor<4x3xi64>) -> tensor<4x3xf32>
+    %q = nn.mul %x, %x : tensor<4x3xf32>
+    %a = nn.reduce sum %x dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %b = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+    %v = nn.reduce sum %q dims [0] : (tensor<4x3xf32>) -> tensor<3xf32>
+    %c = nn.div %a, %b : tensor<f32>
+    %c1 = nn.reshape %c : (tensor<f32>) -> tensor<1xf32>
+    %all = nn.concat %c1, %v dim 0 : (tensor<1xf32>, tensor<3xf32>) -> tensor<4xf32>
+    %loss = nn.reduce sum %all dims [0] : (tensor<4xf32>) -> tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
