@@ -51,6 +51,20 @@ static std::optional<Change> getChange(Operation *op) {
   return change;
 }
 
+/// Places that stand side by side in one dimension, as one: how a value has
+/// come to its shape, by heads or all at once, means nothing.
+static void joinNeighbours(std::vector<Located> &places) {
+  std::vector<Located> joined;
+  for (const Located &place : places)
+    if (!joined.empty() && joined.back().dim == place.dim &&
+        joined.back().digit.stride == place.digit.stride * place.digit.size)
+      joined.back().digit = {joined.back().digit.size * place.digit.size,
+                             place.digit.stride};
+    else
+      joined.push_back(place);
+  places = std::move(joined);
+}
+
 /// Reads a view so that dimension `dim` of it counts parts along dimension
 /// `wholeDim` of `whole`.
 static std::optional<Parts> getParts(const View &view, const View &whole,
@@ -59,6 +73,8 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
   std::optional<LocatedView> located = locate(view, whole);
   if (!located || !view.interleaved.empty())
     return std::nullopt;
+  for (std::vector<Located> &places : located->dims)
+    joinNeighbours(places);
   int64_t next = size; // what is above the next part
   for (const Located &place : located->dims[dim]) {
     if (place.dim != wholeDim || place.digit.stride * place.digit.size != next)
