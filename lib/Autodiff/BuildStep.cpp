@@ -5,7 +5,10 @@
 #include "Passes.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
-#include "lib/Autodiff/Update.h"
+#include "lib/Autodiff/Optimizers/Optimizer.h"
+#include "lib/Autodiff/Schedule.h"
+
+#include "llvm/ADT/MapVector.h"
 
 #include <map>
 
@@ -29,6 +32,15 @@ struct NewState {
   std::string name;
   RankedTensorType type;
   int64_t chunk = 0;
+  double first = 0; ///< of all elements
+};
+
+/// A parameter that the loss depends on.
+struct Updating {
+  const Trained *trained;
+  Value gradient;
+  const Optimizer *optimizer;
+  SmallVector<Write> states; ///< that the optimizer keeps beside it
 };
 
 class StepBuilder {
@@ -45,6 +57,8 @@ private:
                                           nn::StateRole role);
   void keepOnly(Value loss);
   LogicalResult markGradients(Value loss);
+  Value buildNorm(Type element);
+  LogicalResult addOptimizerStates(MutableArrayRef<Updating> parameters);
   LogicalResult update(Value loss, bool emitGradients);
   void addResult(Value value, StringRef output) {
     results.push_back(value);
@@ -72,8 +86,8 @@ private:
 
 } // namespace
 
-/// Declares states that are zero at first, and takes them as arguments: all at
-/// once, since each argument added makes the function's type anew.
+/// Declares states and takes them as arguments: all at once, since each
+/// argument added makes the function's type anew.
 FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
                                                      nn::StateRole role) {
   OpBuilder::InsertionGuard guard(builder);
@@ -82,15 +96,17 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Location> locations;
-  for (auto &[name, type, chunk] : wanted) {
+  for (auto &[name, type, chunk, first] : wanted) {
+    Type element = type.getElementType();
+    TypedAttr value = builder.getZeroAttr(element);
+    if (first != 0)
+      value = builder.getFloatAttr(element, first);
     if (Operation *other = symbols.lookup(name))
       return other->emitError()
              << "expected no symbol '" << name
              << "' in a forward program: training needs the name";
     auto state = nn::StateOp::create(
-        builder, named(name), name, type,
-        DenseElementsAttr::get(type,
-                               builder.getZeroAttr(type.getElementType())),
+        builder, named(name), name, type, DenseElementsAttr::get(type, value),
         /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
         /*logical=*/nullptr, /*frozen=*/false, role, chunk);
     symbols.insert(state);
@@ -181,21 +197,65 @@ void StepBuilder::addGradient(nn::StateOp state, Value gradient) {
   }
 }
 
-LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
-  NNBuilder build{builder, named("update")};
-  Type element = NNBuilder::typeOf(loss).getElementType();
+/// The sum of squares of all elements of `gradients`, in `element`. Rows are
+/// summed before they are added up, so that kernels have rows.
+static Value buildSumOfSquares(const NNBuilder &build,
+                               ArrayRef<Value> gradients, Type element) {
+  Value sum;
+  for (Value gradient : gradients) {
+    Value squares = build.cast(build.mul(gradient, gradient), element);
+    Value total = build.sumFrom(build.sumFrom(squares, 1), 0);
+    sum = sum ? build.add(sum, total) : total;
+  }
+  return sum;
+}
+
+Value StepBuilder::buildNorm(Type element) {
   // Each chunk of a pipeline adds up its own.
   std::map<int64_t, SmallVector<Value>> present;
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (gradient)
       present[each.state.getChunk()].push_back(gradient);
-  NNBuilder ofNorm{builder, named("gradient norm")};
+  NNBuilder build{builder, named("gradient norm")};
   Value squares;
   for (auto &[chunk, own] : present) {
-    Value sum = buildSumOfSquares(ofNorm, own, element);
-    squares = squares ? ofNorm.add(squares, sum) : sum;
+    Value sum = buildSumOfSquares(build, own, element);
+    squares = squares ? build.add(squares, sum) : sum;
   }
-  Value norm = ofNorm.sqrt(squares);
+  return build.sqrt(squares);
+}
+
+/// Declares what the optimizers keep, all states of a name one after another.
+LogicalResult
+StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
+  llvm::MapVector<StringRef, std::vector<NewState>> byName;
+  llvm::MapVector<StringRef, SmallVector<Updating *>> owners;
+  for (Updating &each : parameters) {
+    nn::StateOp state = each.trained->state;
+    for (const StateSpec &spec :
+         each.optimizer->getStates(NNBuilder::typeOf(each.trained->argument),
+                                   !state.getMembers().empty())) {
+      byName[spec.name].push_back({(spec.name + "/" + state.getSymName()).str(),
+                                   spec.type, int64_t(state.getChunk()),
+                                   spec.first});
+      owners[spec.name].push_back(&each);
+    }
+  }
+  for (auto &[name, wanted] : byName) {
+    FailureOr<SmallVector<Write>> added =
+        addStates(wanted, nn::StateRole::moment);
+    if (failed(added))
+      return failure();
+    for (auto [owner, write] : llvm::zip(owners[name], *added))
+      owner->states.push_back(write);
+  }
+  return success();
+}
+
+LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
+  NNBuilder build{builder, named("update")};
+  Type element = NNBuilder::typeOf(loss).getElementType();
+  Value norm = buildNorm(element);
   Value isFinite =
       build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss));
   Value clip;
@@ -208,44 +268,45 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   Value next = build.add(counter, build.i64(1));
   Value step = build.cast(next, builder.getF64Type());
   Value lr = buildLearningRate({builder, named("learning rate")}, rule, step);
-  UpdateScalars scalars = buildUpdateScalars(build, rule, lr, step);
 
-  SmallVector<Write> parameters;
-  SmallVector<SmallVector<Write>> moments;
-  SmallVector<bool> isDecayed;
+  std::map<OptimizerRule, std::unique_ptr<Optimizer>> optimizers;
+  std::vector<Updating> parameters;
   for (auto [each, gradient] : llvm::zip(trained, gradients)) {
     if (!gradient)
       continue;
-    parameters.push_back({each.state, each.argument, gradient});
-    isDecayed.push_back(each.decayed);
+    std::unique_ptr<Optimizer> &optimizer = optimizers[each.rule];
+    if (!optimizer) {
+      optimizer = each.rule.kind->make(each.rule.values);
+      double ratio = each.rule.lr() / rule.optimizer.lr();
+      Value own = each.rule.lr() == rule.optimizer.lr()
+                      ? lr
+                      : build.mul(lr, build.f64(ratio));
+      optimizer->begin(build, {each.rule.values, own, step});
+    }
+    parameters.push_back({&each, gradient, optimizer.get(), {}});
   }
-  std::vector<NewState> wanted;
-  for (auto prefix : momentNames(rule))
-    for (Write &write : parameters)
-      wanted.push_back({(prefix + "/" + write.state.getSymName()).str(),
-                        NNBuilder::typeOf(write.old),
-                        int64_t(write.state.getChunk())});
-  FailureOr<SmallVector<Write>> added =
-      addStates(wanted, nn::StateRole::moment);
-  if (failed(added))
+  if (failed(addOptimizerStates(parameters)))
     return failure();
-  for (size_t group = 0; group < momentNames(rule).size(); ++group)
-    moments.emplace_back(
-        ArrayRef(*added).slice(group * parameters.size(), parameters.size()));
-  for (auto [index, write] : llvm::enumerate(parameters)) {
-    NNBuilder own{builder, named("update of " + write.state.getSymName())};
-    Value gradient = write.value;
+  SmallVector<Write> writes;
+  for (Updating &each : parameters) {
+    nn::StateOp state = each.trained->state;
+    NNBuilder own{builder, named("update of " + state.getSymName())};
+    Value old = each.trained->argument, gradient = each.gradient;
     if (clip)
       gradient = own.mul(gradient, own.like(clip, gradient));
-    SmallVector<Value> old;
-    for (auto &group : moments)
-      old.push_back(group[index].old);
-    Updated updated = buildUpdate(own, rule, scalars, isDecayed[index],
-                                  write.old, gradient, old);
-    Value keep = own.spread(isFinite, NNBuilder::typeOf(write.old).getShape());
-    write.value = own.select(keep, updated.parameter, write.old);
-    for (auto [group, value] : llvm::zip(moments, updated.moments))
-      group[index].value = own.select(keep, value, group[index].old);
+    SmallVector<Value> states;
+    for (Write &write : each.states)
+      states.push_back(write.old);
+    Updated updated = each.optimizer->update(
+        own, {old, gradient, states, !state.getMembers().empty()});
+    auto keepUnlessFinite = [&](Value value, Value old) {
+      return own.select(own.spread(isFinite, NNBuilder::typeOf(old).getShape()),
+                        value, old);
+    };
+    writes.push_back({state, each.trained->argument,
+                      keepUnlessFinite(updated.parameter, old)});
+    for (auto [write, value] : llvm::zip_equal(each.states, updated.states))
+      write.value = keepUnlessFinite(value, write.old);
   }
 
   addResult(loss, "loss");
@@ -261,11 +322,17 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     resultAttributes.push_back(builder.getDictionaryAttr({builder.getNamedAttr(
         nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))}));
   };
-  for (Write &write : parameters)
+  for (Write &write : writes)
     addWrite(write.state, write.value);
-  for (auto &group : moments)
-    for (Write &write : group)
-      addWrite(write.state, write.value);
+  // In the order in which they are arguments.
+  SmallVector<Write> ofOptimizers;
+  for (Updating &each : parameters)
+    llvm::append_range(ofOptimizers, each.states);
+  llvm::sort(ofOptimizers, [](const Write &a, const Write &b) {
+    return a.old.getArgNumber() < b.old.getArgNumber();
+  });
+  for (Write &write : ofOptimizers)
+    addWrite(write.state, write.value);
   addWrite(symbols.lookup<nn::StateOp>(kStepCounterName),
            build.select(isFinite, next, counter));
   return success();
@@ -301,11 +368,9 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
     return failure();
   keepOnly(*loss);
   auto chosen = chooseTrained(module, entry, trainable, frozen);
-  if (failed(chosen) || failed(chooseDecayed(module, entry, rule, *chosen)))
+  if (failed(chosen) || failed(chooseGroups(module, entry, rule, *chosen)))
     return failure();
   trained = *chosen;
-  if (llvm::none_of(trained, [](const Trained &one) { return one.decayed; }))
-    rule.weightDecay = 0;
   FailureOr<SmallVector<Write>> count =
       addStates({{std::string(kStepCounterName),
                   RankedTensorType::get({}, builder.getI64Type())}},

@@ -7,6 +7,7 @@
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace accel::autodiff {
 
@@ -14,7 +15,7 @@ namespace accel::autodiff {
 struct Trained {
   nn::StateOp state;
   mlir::BlockArgument argument;
-  bool decayed = true; ///< by the optimizer's weight decay
+  OptimizerRule rule;
 };
 
 /// The scalar that `spec` (`--loss`) asks for, at the end of `entry`: an output
@@ -35,13 +36,19 @@ chooseTrained(mlir::ModuleOp module, mlir::func::FuncOp entry,
               llvm::ArrayRef<std::string> trainable,
               llvm::ArrayRef<std::string> frozen);
 
-/// Finds out which of `trained` the rule decays: by their names and shapes as
-/// the user has them. Fails where a pattern matches nothing, or some members of
-/// a stack and not the others.
-mlir::LogicalResult chooseDecayed(mlir::ModuleOp module,
-                                  mlir::func::FuncOp entry,
-                                  const UpdateRule &rule,
-                                  llvm::MutableArrayRef<Trained> trained);
+/// Finds the optimizer and its numbers for each of `trained`: what the rule
+/// says of all, of matrices of hidden layers, of weight decay and of groups, by
+/// their names and shapes as the user has them. Fails where a pattern matches
+/// nothing, where a group's optimizer does not read what is said of it, or
+/// where some members of a stack come to something else than the others.
+mlir::LogicalResult chooseGroups(mlir::ModuleOp module,
+                                 mlir::func::FuncOp entry,
+                                 const UpdateRule &rule,
+                                 llvm::MutableArrayRef<Trained> trained);
+
+/// The arguments that are tables of a lookup, or the matrix of the product that
+/// makes the logits of a cross-entropy: the first and the last layer.
+llvm::DenseSet<mlir::Value> findOuterLayers(mlir::func::FuncOp entry);
 
 /// Replaces each nn.dropout of `entry`. `counter` is the number of finished
 /// steps. The numbers of one dropout in one step are those of a key of its own,

@@ -65,14 +65,19 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
       (PyTorch's optimizers skip parameters without a gradient).
     - Each gradient passes an `nn.gradient`: what is downstream of it is the
       update. Gradients are reported as they leave it, before clipping.
-    - The update is PyTorch's (SGD with momentum, Adam, AdamW), its scalars
-      rank-0 f64 functions of the step's number. Schedules `constant`, `linear`
+    - The update is that of the optimizer of the parameter's group
+      (docs/Optimizers.md; lib/Autodiff/Optimizers), its scalars rank-0 f64
+      functions of the step's number. Schedules `constant`, `linear`
       and `cosine` are transformers' with warmup: of step t (from 1), with
       n = t - 1, W warmup and T total steps, the factor is n / W, then 1, or
       (T - n) / (T - W), or (1 + cos(pi (n - W) / (T - W))) / 2, and after T
       what it is there. `WarmupLR`, `WarmupDecayLR` and `WarmupCosineLR` are
       DeepSpeed's, with n = max(t - 2, 0) and W of at least 2; the cosine's is
       that of n + 1. A factor f becomes least + (lr - least) f.
+    - `groups[PATTERN].KEY` says `KEY` of the parameters whose names match; of
+      several that do, the last. Rates of groups follow the schedule in
+      proportion. Optimizers of matrices (Muon) leave all else, tables of
+      lookups and the matrix that makes a cross-entropy's logits to AdamW.
     - Weight decay is of all parameters but those that `optimizer.no_decay`
       names and `optimizer.decay` does not: by patterns, or as `vectors`
       (of one dimension, and biases) and `qk_norms`. Of a stack the members'
@@ -113,7 +118,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam or sgd">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam or radam">,
     ListOption<"settings", "set", "std::string", "key=value; values with commas in braces">,
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,

@@ -1,6 +1,6 @@
 // Learning rates as functions of the step alone.
 
-#include "lib/Autodiff/Update.h"
+#include "lib/Autodiff/Schedule.h"
 
 #include <cmath>
 
@@ -65,7 +65,7 @@ Value Course::fall() const {
 
 Value autodiff::buildLearningRate(const NNBuilder &build,
                                   const UpdateRule &rule, Value step) {
-  double peak = rule.lr;
+  double peak = rule.optimizer.lr();
   if (rule.schedule == Schedule::Constant && rule.warmupSteps == 0)
     return build.f64(peak);
   bool ofDeepSpeed = isDeepSpeed(rule.schedule);

@@ -54,8 +54,8 @@ static Error checkRates(const UpdateRule &rule) {
   for (auto [key, rate] :
        {std::pair("scheduler.min_lr", rule.minLr),
         std::pair("scheduler.warmup_min_lr", rule.warmupMinLr)})
-    if (rate > rule.lr)
-      return fail("expected at most the " + spell(rule.lr) +
+    if (rate > rule.optimizer.lr())
+      return fail("expected at most the " + spell(rule.optimizer.lr()) +
                   " of 'optimizer.lr' as '" + key + "', found " + spell(rate));
   return Error::success();
 }

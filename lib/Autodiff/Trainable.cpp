@@ -81,7 +81,7 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
              << ": export the model in float32 (model.float()) and use "
                 "--mixed-precision=bf16, or leave it as it is by "
                 "--frozen=PATTERN";
-    trained.push_back({state, argument});
+    trained.push_back({state, argument, {}});
   }
   if (trained.empty())
     return entry.emitError() << "expected a parameter to train, found none";

@@ -4,7 +4,6 @@
 
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -58,26 +57,13 @@ struct Setting {
   }
 };
 
-enum Optimizers : unsigned { kSGD = 1, kAdam = 2, kAdamW = 4, kAll = 7 };
-
+/// What all optimizers read.
 struct Key {
   StringLiteral name;
-  /// Which optimizers read it, and beside which schedules.
-  unsigned optimizers, schedules;
+  unsigned schedules; ///< beside which
   Error (*read)(const Setting &);
 };
 } // namespace
-
-static Error readBetas(const Setting &setting) {
-  auto [first, second] = setting.value.split(',');
-  double beta1, beta2;
-  if (first.getAsDouble(beta1) || second.getAsDouble(beta2) ||
-      !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1))
-    return setting.expected("two numbers in [0, 1) like 0.9,0.999");
-  setting.rule.beta1 = beta1;
-  setting.rule.beta2 = beta2;
-  return Error::success();
-}
 
 static Error readClipping(const Setting &setting) {
   double norm;
@@ -103,41 +89,31 @@ static Error readWarmup(const Setting &setting) {
 }
 
 static constexpr Key kKeys[] = {
-    {"optimizer.lr", kAll, kAny,
-     [](const Setting &s) { return s.number(s.rule.lr); }},
-    {"optimizer.betas", kAdam | kAdamW, kAny, readBetas},
-    {"optimizer.eps", kAdam | kAdamW, kAny,
-     [](const Setting &s) { return s.number(s.rule.eps); }},
-    {"optimizer.weight_decay", kAll, kAny,
-     [](const Setting &s) { return s.number(s.rule.weightDecay); }},
-    {"optimizer.no_decay", kAll, kAny,
+    {"optimizer.no_decay", kAny,
      [](const Setting &s) { return s.patterns(s.rule.noDecay, kVectors); }},
-    {"optimizer.decay", kAll, kAny,
+    {"optimizer.decay", kAny,
      [](const Setting &s) { return s.patterns(s.rule.decay, kQkNorms); }},
-    {"optimizer.momentum", kSGD, kAny,
-     [](const Setting &s) { return s.number(s.rule.momentum); }},
-    {"gradient_clipping", kAll, kAny, readClipping},
-    {"scheduler.type", kAll, kAny, readScheduleType},
-    {"scheduler.warmup", kAll, kAny, readWarmup},
-    {"scheduler.warmup_steps", kAll, kAny,
+    {"gradient_clipping", kAny, readClipping},
+    {"scheduler.type", kAny, readScheduleType},
+    {"scheduler.warmup", kAny, readWarmup},
+    {"scheduler.warmup_steps", kAny,
      [](const Setting &s) { return s.count(s.rule.warmupSteps, 0); }},
-    {"scheduler.total_steps", kAll, kFalling | kWarmupDecay | kWarmupCosine,
+    {"scheduler.total_steps", kFalling | kWarmupDecay | kWarmupCosine,
      [](const Setting &s) {
        int64_t steps = 0;
        Error error = s.count(steps, 1);
        s.rule.totalSteps = steps;
        return error;
      }},
-    {"scheduler.warmup_min_lr", kAll, kAny & ~kWarmupCosine,
+    {"scheduler.warmup_min_lr", kAny & ~kWarmupCosine,
      [](const Setting &s) { return s.number(s.rule.warmupMinLr); }},
-    {"scheduler.min_lr", kAll, kFalling,
+    {"scheduler.min_lr", kFalling,
      [](const Setting &s) { return s.number(s.rule.minLr); }},
-    {"scheduler.warmup_min_ratio", kAll, kWarmupCosine,
+    {"scheduler.warmup_min_ratio", kWarmupCosine,
      [](const Setting &s) { return s.number(s.rule.warmupMinRatio); }},
-    {"scheduler.cos_min_ratio", kAll, kWarmupCosine,
+    {"scheduler.cos_min_ratio", kWarmupCosine,
      [](const Setting &s) { return s.number(s.rule.cosMinRatio); }},
-    {"seed", kAll, kAny,
-     [](const Setting &s) { return s.count(s.rule.seed, 0); }},
+    {"seed", kAny, [](const Setting &s) { return s.count(s.rule.seed, 0); }},
 };
 
 static const Key *findKey(StringRef name) {
@@ -146,36 +122,109 @@ static const Key *findKey(StringRef name) {
   return found == std::end(kKeys) ? nullptr : found;
 }
 
+/// The key without `optimizer.`; empty for other keys.
+static StringRef withoutPrefix(StringRef key) {
+  return key.consume_front("optimizer.") ? key : "";
+}
+
 static std::string suggestKey(StringRef name) {
-  SmallVector<StringRef> names;
+  std::vector<std::string> keys;
   for (const Key &key : kKeys)
-    names.push_back(key.name);
+    keys.push_back(key.name.str());
+  for (const OptimizerKind &kind : optimizerKinds())
+    for (const Hyperparameter &one : kind.hyperparameters)
+      keys.push_back("optimizer." + one.name.str());
+  SmallVector<StringRef> names(keys.begin(), keys.end());
   return accel::suggestName(name, names);
 }
 
-static std::optional<Optimizer> parseOptimizer(StringRef name) {
-  return StringSwitch<std::optional<Optimizer>>(name)
-      .Case("sgd", Optimizer::SGD)
-      .Case("adam", Optimizer::Adam)
-      .Case("adamw", Optimizer::AdamW)
-      .Default(std::nullopt);
-}
-
-static unsigned bitOf(Optimizer optimizer) {
-  return optimizer == Optimizer::SGD    ? kSGD
-         : optimizer == Optimizer::Adam ? kAdam
-                                        : kAdamW;
+static bool isHyperparameter(StringRef name) {
+  return any_of(optimizerKinds(), [&](const OptimizerKind &kind) {
+    return kind.find(name) != nullptr;
+  });
 }
 
 bool accel::autodiff::isReadBy(StringRef name, StringRef optimizer,
                                StringRef schedule) {
-  const Key *key = findKey(name);
-  if (!key)
-    return false;
-  std::optional<Optimizer> kind = parseOptimizer(optimizer.lower());
+  if (isGroupKey(name))
+    return true;
   std::optional<Schedule> course = parseSchedule(schedule);
-  return (!kind || (key->optimizers & bitOf(*kind))) &&
-         (!course || (key->schedules & bit(*course)));
+  if (const Key *key = findKey(name))
+    return !course || (key->schedules & bit(*course));
+  const OptimizerKind *kind = findOptimizer(optimizer);
+  StringRef parameter = withoutPrefix(name);
+  return kind ? kind->find(parameter) != nullptr : isHyperparameter(parameter);
+}
+
+bool accel::autodiff::isGroupKey(StringRef key) {
+  return key.starts_with("groups[");
+}
+
+/// Numbers of the same name stay as they are.
+static OptimizerRule changeKind(const OptimizerRule &rule,
+                                const OptimizerKind &kind) {
+  OptimizerRule own{&kind, kind.getDefaults()};
+  for (const Hyperparameter &one : kind.hyperparameters) {
+    const Hyperparameter *same = rule.kind->find(one.name);
+    if (!same || same->type != one.type)
+      continue;
+    if (one.type == Hyperparameter::Type::Betas)
+      for (StringRef beta : {"beta1", "beta2"})
+        own.values.set(beta, rule.values.get(beta));
+    else
+      own.values.set(one.name, rule.values.get(one.name));
+  }
+  return own;
+}
+
+OptimizerRule
+accel::autodiff::applyGroups(const OptimizerRule &rule,
+                             ArrayRef<const GroupSetting *> settings) {
+  OptimizerRule own = rule;
+  for (const GroupSetting *setting : settings)
+    if (setting->key == kGroupType)
+      own = changeKind(rule, *findOptimizer(setting->value));
+  for (const GroupSetting *setting : settings)
+    if (const Hyperparameter *one = own.kind->find(setting->key))
+      cantFail(
+          readHyperparameter(*one, setting->key, setting->value, own.values));
+  return own;
+}
+
+OptimizerRule accel::autodiff::getRuleOfOthers(const OptimizerRule &rule) {
+  StringRef others = rule.kind->ofOthers;
+  return others.empty() ? rule : changeKind(rule, *findOptimizer(others));
+}
+
+/// Checks `groups[PATTERN].KEY`. What its optimizer reads follows from all
+/// settings of a parameter, so that the key is one of some optimizer's here.
+static Error readGroup(StringRef whole, StringRef value, UpdateRule &rule) {
+  StringRef inner = whole;
+  (void)inner.consume_front("groups[");
+  auto [pattern, key] = inner.rsplit("].");
+  Expected<GlobPattern> glob = GlobPattern::create(pattern);
+  bool isPattern = !pattern.empty() && static_cast<bool>(glob);
+  consumeError(glob.takeError());
+  if (!isPattern || key.empty())
+    return fail("expected groups[PATTERN].KEY with a glob pattern, found '" +
+                whole + "'");
+  rule.groups.push_back({pattern.str(), key.str(), value.str()});
+  if (key == kGroupType)
+    return findOptimizer(value)
+               ? Error::success()
+               : fail("expected " + joinOptimizers() + " as '" + whole +
+                      "', found '" + value + "'");
+  for (const OptimizerKind &kind : optimizerKinds())
+    if (const Hyperparameter *one = kind.find(key)) {
+      Hyperparameters values = kind.getDefaults();
+      return readHyperparameter(*one, whole, value, values);
+    }
+  SmallVector<StringRef> names = {kGroupType};
+  for (const OptimizerKind &kind : optimizerKinds())
+    for (const Hyperparameter &one : kind.hyperparameters)
+      names.push_back(one.name);
+  return fail("unknown key '" + key + "' of groups[" + pattern + "]" +
+              accel::suggestName(key, names));
 }
 
 static Error checkSchedule(UpdateRule &rule, const StringSet<> &seen) {
@@ -187,37 +236,52 @@ static Error checkSchedule(UpdateRule &rule, const StringSet<> &seen) {
   return completeSchedule(rule, seen);
 }
 
+/// Nesterov's momentum, as PyTorch's SGD checks it.
+static Error checkNumbers(const OptimizerRule &rule) {
+  if (rule.kind->name == "sgd" && rule.values.isSet("nesterov") &&
+      (!rule.values.isSet("momentum") || rule.values.isSet("dampening")))
+    return fail("expected 'optimizer.momentum' above 0 and no "
+                "'optimizer.dampening' with 'optimizer.nesterov'");
+  return Error::success();
+}
+
 Expected<UpdateRule>
 accel::autodiff::parseUpdateRule(StringRef optimizer,
                                  ArrayRef<std::string> settings) {
   UpdateRule rule;
-  // PyTorch's spelling, AdamW, is as good.
-  std::string lower = optimizer.lower();
-  StringRef name = lower.empty() ? "adamw" : StringRef(lower);
-  std::optional<Optimizer> kind = parseOptimizer(name);
-  if (!kind)
-    return fail("expected --optimizer=adamw, adam or sgd, found '" + optimizer +
-                "'");
-  rule.optimizer = *kind;
-  rule.weightDecay = *kind == Optimizer::AdamW ? 0.01 : 0;
+  if (!optimizer.empty()) {
+    const OptimizerKind *kind = findOptimizer(optimizer);
+    if (!kind)
+      return fail("expected --optimizer=" + joinOptimizers() + ", found '" +
+                  optimizer + "'");
+    rule.optimizer = {kind, kind->getDefaults()};
+  }
+  const OptimizerKind &kind = *rule.optimizer.kind;
   StringSet<> seen;
   auto read = [&](StringRef setting) -> Error {
-    auto [keyName, value] = setting.split('=');
-    if (keyName.empty() || value.empty())
+    auto [name, value] = setting.split('=');
+    if (name.empty() || value.empty())
       return fail("expected --set key=value, found '" + setting + "'");
-    const Key *key = findKey(keyName);
-    if (!key)
-      return fail("unknown key '" + keyName + "' of --set" +
-                  suggestKey(keyName));
-    if (!seen.insert(keyName).second)
-      return fail("'" + keyName + "' is set twice");
-    if (!(key->optimizers & bitOf(*kind)))
-      return fail("optimizer '" + name + "' does not read '" + keyName + "'");
-    return key->read({keyName, value, rule});
+    const Key *key = findKey(name);
+    StringRef parameter = withoutPrefix(name);
+    if (!key && !isGroupKey(name) && !isHyperparameter(parameter))
+      return fail("unknown key '" + name + "' of --set" + suggestKey(name));
+    if (!seen.insert(name).second)
+      return fail("'" + name + "' is set twice");
+    if (key)
+      return key->read({name, value, rule});
+    if (isGroupKey(name))
+      return readGroup(name, value, rule);
+    const Hyperparameter *one = kind.find(parameter);
+    if (!one)
+      return fail("optimizer '" + kind.name + "' does not read '" + name + "'");
+    return readHyperparameter(*one, name, value, rule.optimizer.values);
   };
   Error errors = Error::success();
   for (StringRef setting : settings)
     errors = joinErrors(std::move(errors), read(setting));
+  if (!errors)
+    errors = checkNumbers(rule.optimizer);
   if (errors)
     return std::move(errors);
   if (Error error = checkSchedule(rule, seen))

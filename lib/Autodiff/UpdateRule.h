@@ -4,15 +4,16 @@
 #ifndef ACCEL_LIB_AUTODIFF_UPDATERULE_H
 #define ACCEL_LIB_AUTODIFF_UPDATERULE_H
 
+#include "lib/Autodiff/Optimizers/OptimizerTable.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace accel::autodiff {
 
-enum class Optimizer { SGD, Adam, AdamW };
 /// The first three count finished steps, as transformers' schedules with warmup
 /// and Megatron-LM's do; the others are DeepSpeed's classes, by its own clock.
 enum class Schedule {
@@ -29,19 +30,34 @@ inline constexpr llvm::StringLiteral kVectors = "vectors";
 /// Of `optimizer.decay`: norms of queries and keys.
 inline constexpr llvm::StringLiteral kQkNorms = "qk_norms";
 
-/// How a step turns gradients into new parameters. Names and defaults are
-/// PyTorch's (torch.optim.SGD, Adam, AdamW), those of schedules transformers'
-/// and DeepSpeed's.
+/// An optimizer and its numbers: of all parameters, or of a group.
+struct OptimizerRule {
+  const OptimizerKind *kind = findOptimizer("adamw");
+  Hyperparameters values = kind->getDefaults();
+
+  double lr() const { return values.get("lr"); }
+  bool operator<(const OptimizerRule &other) const {
+    return std::tie(kind, values) < std::tie(other.kind, other.values);
+  }
+};
+
+/// What a group can say beside its optimizer's numbers: which optimizer.
+inline constexpr llvm::StringLiteral kGroupType = "type";
+
+/// `groups[PATTERN].KEY=VALUE`: what is so for the parameters whose names the
+/// glob pattern matches. Of several that match, the last says it.
+struct GroupSetting {
+  std::string pattern, key, value;
+};
+
+/// How a step turns gradients into new parameters. Names and defaults of
+/// schedules are transformers' and DeepSpeed's.
 struct UpdateRule {
-  Optimizer optimizer = Optimizer::AdamW;
-  double lr = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;
-  double weightDecay = 0; ///< 0.01 for AdamW
+  OptimizerRule optimizer;
+  std::vector<GroupSetting> groups;
   /// Parameters that are not decayed, but for those of `decay`: glob patterns,
   /// and `kVectors` or `kQkNorms`.
   std::vector<std::string> noDecay, decay;
-  double momentum = 0;
   std::optional<double> clipping; ///< largest norm of all gradients together
   Schedule schedule = Schedule::Constant;
   int64_t warmupSteps = 0;
@@ -74,6 +90,18 @@ bool isReadBy(llvm::StringRef key, llvm::StringRef optimizer,
 llvm::Expected<UpdateRule>
 parseUpdateRule(llvm::StringRef optimizer,
                 llvm::ArrayRef<std::string> settings);
+
+/// The rule of the parameters that are no matrices of hidden layers: another
+/// for optimizers of matrices alone (Muon).
+OptimizerRule getRuleOfOthers(const OptimizerRule &rule);
+/// How many numbers the optimizer keeps for each of a large matrix.
+double countStates(const OptimizerRule &rule);
+/// Whether it is a key `groups[PATTERN].KEY`, rightly or wrongly spelt.
+bool isGroupKey(llvm::StringRef key);
+/// The rule of a parameter for which these settings hold, of which the last
+/// counts; they were checked by `parseUpdateRule`.
+OptimizerRule applyGroups(const OptimizerRule &rule,
+                          llvm::ArrayRef<const GroupSetting *> settings);
 
 } // namespace accel::autodiff
 

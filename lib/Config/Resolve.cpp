@@ -8,6 +8,7 @@
 
 using namespace llvm;
 using namespace accel::config;
+using accel::autodiff::Hyperparameter;
 using Kind = Origin::Kind;
 
 static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
@@ -83,6 +84,11 @@ Error Resolver::settleRest() {
   Error errors = Error::success();
   for (const NamedSetting &one : namedSettings())
     errors = joinErrors(std::move(errors), settleInto(one.name));
+  // In the order in which they are said: of several that match, the last
+  // counts.
+  for (auto &[name, value] : sets)
+    if (accel::autodiff::isGroupKey(name))
+      errors = joinErrors(std::move(errors), settleInto(name));
   if (errors)
     return errors;
   auto fallBack = [&](StringRef name, StringRef value) {
@@ -103,10 +109,25 @@ static bool isUpdateKey(StringRef name) {
          name != "optimizer.type";
 }
 
+/// As `--set` takes it.
+static std::string print(const Hyperparameter &one,
+                         const accel::autodiff::Hyperparameters &values) {
+  switch (one.type) {
+  case Hyperparameter::Type::Betas:
+    return formatNumber(values.get("beta1")) + "," +
+           formatNumber(values.get("beta2"));
+  case Hyperparameter::Type::Flag:
+    return values.isSet(one.name) ? "true" : "false";
+  case Hyperparameter::Type::Word:
+    return one.words[size_t(values.get(one.name))].str();
+  default:
+    return formatNumber(values.get(one.name));
+  }
+}
+
 /// What the update takes where nobody says anything, so that it is printed.
 static void addDefaults(const accel::autodiff::UpdateRule &rule,
                         Config &config) {
-  using accel::autodiff::Optimizer;
   auto add = [&](StringRef name, const Twine &value,
                  StringRef whose = "PyTorch's") {
     if (!config.find(name))
@@ -115,20 +136,12 @@ static void addDefaults(const accel::autodiff::UpdateRule &rule,
            Origin{
                Kind::Default, {}, (whose + ", where nothing says it").str()}});
   };
-  bool sgd = rule.optimizer == Optimizer::SGD;
-  add("optimizer.type", sgd                                 ? "sgd"
-                        : rule.optimizer == Optimizer::Adam ? "adam"
-                                                            : "adamw");
-  add("optimizer.lr", formatNumber(rule.lr));
-  add("optimizer.weight_decay", formatNumber(rule.weightDecay));
+  const auto &optimizer = rule.optimizer;
+  add("optimizer.type", optimizer.kind->name);
+  for (const Hyperparameter &one : optimizer.kind->hyperparameters)
+    add(("optimizer." + one.name).str(), print(one, optimizer.values),
+        optimizer.kind->whose);
   add("optimizer.no_decay", "none");
-  if (sgd) {
-    add("optimizer.momentum", formatNumber(rule.momentum));
-  } else {
-    add("optimizer.betas",
-        formatNumber(rule.beta1) + "," + formatNumber(rule.beta2));
-    add("optimizer.eps", formatNumber(rule.eps));
-  }
   add("scheduler.type", "constant");
   if (isDeepSpeed(rule.schedule)) {
     add("scheduler.warmup", rule.logWarmup ? "log" : "linear", "DeepSpeed's");
@@ -245,7 +258,7 @@ Error Resolver::fillConfig() {
   }
   addDefaults(*rule, config);
   append_range(config.overrides, ledger.takeOverrides());
-  llvm::sort(config.resolved, [](const Resolved &a, const Resolved &b) {
+  llvm::stable_sort(config.resolved, [](const Resolved &a, const Resolved &b) {
     return findSetting(a.name) < findSetting(b.name);
   });
   return Error::success();

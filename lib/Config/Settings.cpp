@@ -3,6 +3,7 @@
 
 #include "Settings.h"
 
+#include "lib/Autodiff/UpdateRule.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -22,6 +23,9 @@ static constexpr NamedSetting ofPass(StringLiteral name, StringLiteral type,
                                      StringLiteral help) {
   return {name, Reader::Pass, type, help};
 }
+
+/// The row of all `groups[PATTERN].KEY`.
+static constexpr StringLiteral kGroupSetting = "groups[PATTERN].KEY";
 
 static constexpr NamedSetting kSettings[] = {
     ofLayout("num_processes", "int>=1"),
@@ -76,6 +80,24 @@ static constexpr NamedSetting kSettings[] = {
     ofUpdate("optimizer.no_decay"),
     ofUpdate("optimizer.decay"),
     ofUpdate("optimizer.momentum"),
+    ofUpdate("optimizer.dampening"),
+    ofUpdate("optimizer.nesterov"),
+    ofUpdate("optimizer.amsgrad"),
+    ofUpdate("optimizer.momentum_decay"),
+    ofUpdate("optimizer.decoupled_weight_decay"),
+    ofUpdate("optimizer.lr_decay"),
+    ofUpdate("optimizer.initial_accumulator_value"),
+    ofUpdate("optimizer.rho"),
+    ofUpdate("optimizer.alpha"),
+    ofUpdate("optimizer.centered"),
+    ofUpdate("optimizer.trust_coefficient"),
+    ofUpdate("optimizer.beta2_decay"),
+    ofUpdate("optimizer.eps1"),
+    ofUpdate("optimizer.eps2"),
+    ofUpdate("optimizer.d"),
+    ofUpdate("optimizer.ns_steps"),
+    ofUpdate("optimizer.adjust_lr_fn"),
+    ofUpdate(kGroupSetting),
     ofUpdate("scheduler.type"),
     ofUpdate("scheduler.warmup"),
     ofUpdate("scheduler.warmup_steps"),
@@ -90,6 +112,8 @@ static constexpr NamedSetting kSettings[] = {
 ArrayRef<NamedSetting> accel::config::namedSettings() { return kSettings; }
 
 const NamedSetting *accel::config::findSetting(StringRef name) {
+  if (accel::autodiff::isGroupKey(name))
+    name = kGroupSetting;
   const NamedSetting *found = find_if(
       kSettings, [&](const NamedSetting &one) { return one.name == name; });
   return found == std::end(kSettings) ? nullptr : found;
@@ -130,4 +154,8 @@ std::string accel::config::describePassSettings() {
               (one.type == "bool" ? "true,false" : one.type.str()) + " (" +
               one.help.str() + ")";
   return text;
+}
+
+std::string accel::config::describeOptimizers() {
+  return autodiff::joinOptimizers();
 }

@@ -26,7 +26,7 @@ struct NamedSetting {
 
 /// All of them, in the order in which they are printed.
 llvm::ArrayRef<NamedSetting> namedSettings();
-/// Null if there is none of that name.
+/// Null if there is none of that name; all keys of groups are of one row.
 const NamedSetting *findSetting(llvm::StringRef name);
 
 /// What is wrong with `value` as that setting: "an integer of at least 1", what
@@ -36,6 +36,9 @@ std::string describeMismatch(const NamedSetting &setting,
 
 /// `zero_stage=0,1,2,3 (how …), …`: the settings of passes, for `--set`.
 std::string describePassSettings();
+
+/// "adamw, adam, …, or radam", for `--optimizer`.
+std::string describeOptimizers();
 
 } // namespace accel::config
 

@@ -67,8 +67,8 @@ static double countStateCopies(const PhaseOptions &options, int64_t parts) {
   double moments = 2;
   if (!rule)
     llvm::consumeError(rule.takeError());
-  else if (rule->optimizer == autodiff::Optimizer::SGD)
-    moments = rule->momentum != 0;
+  else
+    moments = autodiff::countStates(rule->optimizer);
   int64_t stage = options.place.shardStates.stage;
   return (stage >= 3 ? 1. / parts : 1.) + (stage >= 2 ? 1. / parts : 1.) +
          moments * (stage >= 1 ? 1. / parts : 1.);

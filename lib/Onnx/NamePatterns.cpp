@@ -16,14 +16,16 @@ FailureOr<NamePatterns> NamePatterns::compile(ArrayRef<std::string> yes,
   NamePatterns result;
   result.flags = flags;
   for (bool isYes : {true, false})
-    for (const std::string &text : isYes ? yes : no) {
-      Expected<GlobPattern> glob = GlobPattern::create(text);
+    for (const std::string &one : isYes ? yes : no) {
+      auto text = std::make_unique<std::string>(one);
+      Expected<GlobPattern> glob = GlobPattern::create(*text);
       if (!glob) {
         consumeError(glob.takeError());
         return emitError(loc)
-               << "expected a glob pattern, found '" << text << "'";
+               << "expected a glob pattern, found '" << one << "'";
       }
-      result.patterns.push_back({text, std::move(*glob), isYes, false});
+      result.patterns.push_back(
+          {std::move(text), std::move(*glob), isYes, false});
     }
   return result;
 }
@@ -44,10 +46,10 @@ LogicalResult NamePatterns::checkAllMatched(ArrayRef<StringRef> names,
                                             Location loc) const {
   for (const Pattern &pattern : patterns)
     if (!pattern.matched)
-      return emitError(loc) << "pattern '" << pattern.text << "' of "
+      return emitError(loc) << "pattern '" << *pattern.text << "' of "
                             << (pattern.isYes ? flags.yes : flags.no)
                             << " matches no parameter, the nearest are "
-                            << nearestNames(pattern.text, names);
+                            << nearestNames(*pattern.text, names);
   return success();
 }
 

@@ -8,6 +8,7 @@
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/GlobPattern.h"
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +44,7 @@ public:
 
 private:
   struct Pattern {
-    std::string text;
+    std::unique_ptr<std::string> text; ///< which `glob` refers to
     llvm::GlobPattern glob;
     bool isYes;
     bool matched;

@@ -37,7 +37,7 @@
 // RUN: not acc-opt %t/model.mlir %{step},optimizer.decay=mtarix" 2>&1 | FileCheck %s --check-prefix=DECAY
 // DECAY: error: pattern 'mtarix' of optimizer.decay matches no parameter
 // RUN: not acc-opt %t/model.mlir %{step},optimizer.no_decay=up.0" 2>&1 | FileCheck %s --check-prefix=STACK
-// STACK: error: expected 'up.1' to be decayed where 'up.0' is, because 'up.*' holds both: match all of them by 'optimizer.no_decay', or none
+// STACK: error: expected 'up.1' to be updated as 'up.0' is, because 'up.*' holds both: match all of them by 'optimizer.no_decay' or groups[PATTERN], or none
 // RUN: not acc-opt %t/plain.mlir %{step},optimizer.no_decay=vectors,optimizer.decay=qk_norms" 2>&1 | FileCheck %s --check-prefix=NORMS
 // NORMS: error: expected norms of queries and keys with 'optimizer.decay=qk_norms', found no parameter of q_layernorm, k_layernorm, q_norm or k_norm: name them by --set optimizer.decay=PATTERN
 

@@ -20,19 +20,21 @@ static cl::opt<std::string>
          cl::desc("The output to minimise, or cross_entropy:LOGITS,LABELS, "
                   "which adds an input LABELS (int64, -100 is ignored)"),
          cl::value_desc("output"), cl::cat(category));
-static cl::opt<std::string>
-    optimizer("optimizer",
-              cl::desc("adamw (default), adam or sgd, in any "
-                       "letter case"),
-              cl::value_desc("name"), cl::cat(category));
 /// Flags keep a reference to their texts.
+static const std::string kOptimizerHelp =
+    accel::config::describeOptimizers() +
+    ", in any letter case (default adamw)";
+static cl::opt<std::string> optimizer("optimizer", cl::desc(kOptimizerHelp),
+                                      cl::value_desc("name"),
+                                      cl::cat(category));
 static const std::string kSetHelp =
-    "A setting of the update, by PyTorch's names: optimizer.lr, "
-    "optimizer.betas, optimizer.eps, optimizer.weight_decay, "
+    "A setting of the update: optimizer.KEY of the optimizer's own "
+    "(docs/Optimizers.md lists them: lr, betas, ...), groups[PATTERN].KEY (the "
+    "same, or type, of the parameters whose names match), "
     "optimizer.no_decay=PATTERN,... (parameters that are not decayed; vectors: "
     "those of one dimension, and biases), optimizer.decay=PATTERN,... (which "
     "are all the same; qk_norms: norms of queries and keys), "
-    "optimizer.momentum, gradient_clipping, "
+    "gradient_clipping, "
     "scheduler.type=constant|linear|cosine|WarmupLR|WarmupDecayLR|"
     "WarmupCosineLR (the last three by DeepSpeed's clock), "
     "scheduler.warmup=linear|log, scheduler.warmup_steps, "

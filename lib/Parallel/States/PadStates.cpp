@@ -37,9 +37,9 @@ private:
   }
   LogicalResult padState(BlockArgument argument, nn::StateOp state);
   void padGradient(nn::GradientOp gradient);
-  LogicalResult rewriteUpdate(Operation *op);
-  FailureOr<Value> pad(Value value, Operation *reader);
-  FailureOr<Value> padClone(Operation *op, Operation *reader);
+  void rewriteUpdate(Operation *op);
+  Value pad(Value value, Operation *reader);
+  Value padClone(Operation *op, Operation *reader);
 
   func::FuncOp step;
   int64_t ranks;
@@ -48,6 +48,7 @@ private:
   /// Values of the update and their padded forms, null until something needs
   /// one.
   llvm::MapVector<Value, Value> padded;
+  llvm::DenseSet<Attribute> paddedStates;
 };
 } // namespace
 
@@ -75,7 +76,7 @@ findPaddedFactor(Operation *op, const ShardingRule &rule, unsigned &index) {
 /// Whether padding of the operand is padding of the result.
 static bool keepsPadding(Operation *op) {
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!shardable)
+  if (!shardable || isa<nn::ReshapeOp>(op)) // which may cut the dimension
     return false;
   ShardingRule rule = shardable.getShardingRule();
   unsigned index;
@@ -95,6 +96,15 @@ static bool sumsPadding(Operation *op) {
   return factor && factor->kind == FactorKind::Sum;
 }
 
+/// Whether a padded value is known to be 0 there: a gradient, or made of one.
+static bool isZeroBehind(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<nn::GradientOp>(op))
+    return true;
+  return isa_and_nonnull<nn::MulOp, nn::CastOp, nn::ReduceOp>(op) &&
+         llvm::all_of(op->getOperands(), isZeroBehind);
+}
+
 LogicalResult StatePadder::run() {
   SymbolTable symbols(step->getParentOfType<ModuleOp>());
   llvm::DenseSet<Attribute> trained;
@@ -106,9 +116,21 @@ LogicalResult StatePadder::run() {
     if (!name || !isUneven(argument.getType()))
       continue;
     auto state = symbols.lookup<nn::StateOp>(name.getAttr());
-    if ((state.getRole() == nn::StateRole::moment || trained.contains(name)) &&
-        failed(padState(argument, state)))
+    // What an optimizer keeps of rows, of columns or of all elements is small,
+    // and stays whole.
+    bool isMoment = state.getRole() == nn::StateRole::moment;
+    auto parameter =
+        isMoment
+            ? symbols.lookup<nn::StateOp>(name.getValue().split('/').second)
+            : state;
+    bool isPadded =
+        isMoment ? !parameter || state.getType() == parameter.getLogicalType()
+                 : trained.contains(name);
+    if (!isPadded)
+      continue;
+    if (failed(padState(argument, state)))
       return failure();
+    paddedStates.insert(name);
   }
   if (padded.empty())
     return success();
@@ -120,8 +142,7 @@ LogicalResult StatePadder::run() {
     if (!ops.contains(&op) && !isa<nn::GradientOp, dist::ConstraintOp>(op))
       update.push_back(&op);
   for (Operation *op : update)
-    if (failed(rewriteUpdate(op)))
-      return failure();
+    rewriteUpdate(op);
   for (Operation *op : llvm::reverse(update))
     if (isOpTriviallyDead(op))
       op->erase();
@@ -158,19 +179,24 @@ LogicalResult StatePadder::padState(BlockArgument argument, nn::StateOp state) {
   return success();
 }
 
-void StatePadder::padGradient(nn::GradientOp gradient) {
-  RankedTensorType type = padType(gradient.getType());
-  OpBuilder builder(gradient);
-  Location loc = gradient.getLoc();
+static Value appendZeros(OpBuilder &builder, Location loc, Value value,
+                         RankedTensorType type) {
   auto scalar = RankedTensorType::get({}, type.getElementType());
   Value zero = nn::ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(scalar,
                              builder.getZeroAttr(type.getElementType())));
   SmallVector<int64_t> low(type.getRank(), 0), high(type.getRank(), 0);
-  high[0] = type.getDimSize(0) - gradient.getType().getDimSize(0);
-  Value input = nn::PadOp::create(builder, loc, type, gradient.getInput(), zero,
-                                  low, high);
+  high[0] = type.getDimSize(0) -
+            cast<RankedTensorType>(value.getType()).getDimSize(0);
+  return nn::PadOp::create(builder, loc, type, value, zero, low, high);
+}
+
+void StatePadder::padGradient(nn::GradientOp gradient) {
+  RankedTensorType type = padType(gradient.getType());
+  OpBuilder builder(gradient);
+  Location loc = gradient.getLoc();
+  Value input = appendZeros(builder, loc, gradient.getInput(), type);
   // The unpadded one stays until its readers have been seen.
   padded[gradient.getResult()] =
       nn::GradientOp::create(builder, loc, type, input, gradient.getState());
@@ -179,10 +205,11 @@ void StatePadder::padGradient(nn::GradientOp gradient) {
 /// Ops that work on padding as on anything else get padded forms when those are
 /// asked for; all others are given what they had, sums and states what is
 /// padded.
-LogicalResult StatePadder::rewriteUpdate(Operation *op) {
+void StatePadder::rewriteUpdate(Operation *op) {
   auto isState = [&](OpOperand &operand) {
-    return isa<func::ReturnOp>(op) && isUneven(operand.get().getType()) &&
-           step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr);
+    return isa<func::ReturnOp>(op) &&
+           paddedStates.contains(
+               step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr));
   };
   bool passes = op->hasTrait<nn::Elementwise>() || keepsPadding(op);
   for (OpOperand &operand : op->getOpOperands()) {
@@ -191,62 +218,54 @@ LogicalResult StatePadder::rewriteUpdate(Operation *op) {
       continue;
     if (passes) {
       padded[op->getResult(0)] = nullptr;
-      return success();
+      return;
     }
-    FailureOr<Value> wide = pad(value, op);
-    if (failed(wide))
-      return failure();
+    Value wide = pad(value, op);
     OpBuilder builder(op);
-    operand.set(isState(operand) || sumsPadding(op)
-                    ? *wide
-                    : cut(builder, op->getLoc(), *wide,
+    // A sum takes zeros in. Whatever else adds elements up, or mixes them, is
+    // given what there was, which is small: rows were added up before.
+    operand.set(isState(operand) || (sumsPadding(op) && isZeroBehind(wide))
+                    ? wide
+                    : cut(builder, op->getLoc(), wide,
                           cast<RankedTensorType>(value.getType())));
   }
-  return success();
 }
 
 /// The padded form of a value of the update that `reader` asks for.
-FailureOr<Value> StatePadder::pad(Value value, Operation *reader) {
+Value StatePadder::pad(Value value, Operation *reader) {
   if (Value known = padded.lookup(value))
     return known;
   Operation *op = value.getDefiningOp();
   RankedTensorType type = padType(value.getType());
-  FailureOr<Value> made = failure();
+  Value made;
   OpBuilder builder(step.getContext());
   SplatElementsAttr splat;
   if (matchPattern(value, m_Constant(&splat))) {
     builder.setInsertionPoint(op);
     made = nn::ConstantOp::create(builder, op->getLoc(), type,
-                                  splat.resizeSplat(type))
-               .getResult();
-  } else if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op);
-             spread && spread.getInput().getType().getRank() < type.getRank()) {
+                                  splat.resizeSplat(type));
+  } else if (auto spread = dyn_cast_if_present<nn::BroadcastOp>(op)) {
+    Value input = spread.getInput();
+    auto from = cast<RankedTensorType>(input.getType());
+    if (from.getRank() == type.getRank() && from.getDimSize(0) != 1)
+      input = pad(input, reader);
     builder.setInsertionPoint(op);
-    made =
-        nn::BroadcastOp::create(builder, op->getLoc(), type, spread.getInput())
-            .getResult();
+    made = nn::BroadcastOp::create(builder, op->getLoc(), type, input);
   } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPadding(op))) {
     made = padClone(op, reader);
   } else {
-    return reader->emitError()
-           << "reads a state of " << cast<RankedTensorType>(value.getType())
-           << ", which " << ranks
-           << " ranks cannot split without padding, through an op that padding "
-              "does not pass: expected elementwise ops and sums";
+    // What is made of whole matrices, or kept whole.
+    builder.setInsertionPointAfterValue(value);
+    made = appendZeros(builder, reader->getLoc(), value, type);
   }
-  if (succeeded(made))
-    padded[value] = *made;
+  padded[value] = made;
   return made;
 }
 
-FailureOr<Value> StatePadder::padClone(Operation *op, Operation *reader) {
+Value StatePadder::padClone(Operation *op, Operation *reader) {
   SmallVector<Value> operands;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Value> each = pad(operand, reader);
-    if (failed(each))
-      return failure();
-    operands.push_back(*each);
-  }
+  for (Value operand : op->getOperands())
+    operands.push_back(pad(operand, reader));
   OpBuilder builder(op);
   Operation *clone = builder.clone(*op);
   clone->setOperands(operands);

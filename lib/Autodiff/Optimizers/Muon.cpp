@@ -1,0 +1,80 @@
+// torch.optim.Muon: momentum, made orthogonal by Newton and Schulz (Jordan et
+// al., 2024, https://kellerjordan.github.io/posts/muon), of whole matrices.
+
+#include "lib/Autodiff/Optimizers/Makers.h"
+#include "lib/Autodiff/Optimizers/Optimizer.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+
+namespace {
+class Muon : public Optimizer {
+public:
+  explicit Muon(const Hyperparameters &values)
+      : momentum(values.get("momentum")), steps(values.get("ns_steps")),
+        nesterov(values.isSet("nesterov")),
+        matchesAdamW(values.isSet("adjust_lr_fn")) {}
+
+  SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
+    return {{"momentum_buffer", type}};
+  }
+
+  void begin(const NNBuilder &build, const GroupScalars &group) override {
+    lr = group.lr;
+    keep = buildKeep(build, group);
+  }
+
+  Updated update(const NNBuilder &build,
+                 const ParameterValues &values) const override {
+    Value parameter = decay(build, keep, values.parameter);
+    Value mean = lerp(build, values.states[0], values.gradient, 1 - momentum);
+    Value direction =
+        nesterov ? lerp(build, values.gradient, mean, momentum) : mean;
+    direction = orthogonalise(build, direction, values.isStack);
+    ArrayRef<int64_t> sizes =
+        NNBuilder::typeOf(direction).getShape().take_back(2);
+    double rows = sizes[0], columns = sizes[1];
+    double factor = matchesAdamW ? 0.2 * std::sqrt(std::max(rows, columns))
+                                 : std::sqrt(std::max(1., rows / columns));
+    Value rate = build.mul(lr, build.f64(factor));
+    Value move = build.mul(direction, spread(build, rate, direction));
+    return {build.sub(parameter, move), {mean}};
+  }
+
+private:
+  /// Singular values near 1: X becomes aX + (bA + cA²)X, A = XXᵀ, of the
+  /// shorter side.
+  Value orthogonalise(const NNBuilder &build, Value x, bool isStack) const {
+    // Published with the method.
+    constexpr double a = 3.4445, b = -4.7750, c = 2.0315, eps = 1e-7;
+    ArrayRef<int64_t> sizes = NNBuilder::typeOf(x).getShape().take_back(2);
+    bool isTall = sizes[0] > sizes[1];
+    Value norm = build.sqrt(buildSquares(build, x, isStack));
+    norm = build.make<nn::MaxOp>(norm, build.splat(eps, norm));
+    x = build.div(x, repeat(build, norm, x));
+    for (int step = 0; step < steps; ++step) {
+      Value gram = build.matmul(x, x, /*transposeA=*/isTall,
+                                /*transposeB=*/!isTall);
+      Value polynomial = build.add(build.scale(gram, b),
+                                   build.scale(build.matmul(gram, gram), c));
+      Value product =
+          isTall ? build.matmul(x, polynomial) : build.matmul(polynomial, x);
+      x = build.add(build.scale(x, a), product);
+    }
+    return x;
+  }
+
+  double momentum;
+  int steps;
+  bool nesterov;
+  bool matchesAdamW; ///< the size of its moves
+  Value lr, keep;
+};
+} // namespace
+
+std::unique_ptr<Optimizer> autodiff::makeMuon(const Hyperparameters &values) {
+  return std::make_unique<Muon>(values);
+}

@@ -1,0 +1,85 @@
+// The pieces that updates have in common.
+
+#include "lib/Autodiff/Optimizers/Optimizer.h"
+#include "lib/Autodiff/UpdateRule.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+
+Value autodiff::spread(const NNBuilder &build, Value scalar, Value like) {
+  if (std::optional<double> known = transforms::getSplatValue(scalar))
+    return build.splat(*known, like);
+  return build.like(scalar, like);
+}
+
+Value autodiff::lerp(const NNBuilder &build, Value old, Value value,
+                     double weight) {
+  return build.add(old, build.scale(build.sub(value, old), weight));
+}
+
+Value autodiff::average(const NNBuilder &build, Value old, Value value,
+                        double decay) {
+  return build.add(build.scale(old, decay), build.scale(value, 1 - decay));
+}
+
+Value autodiff::biasCorrection(const NNBuilder &build, double beta,
+                               Value step) {
+  return build.sub(build.f64(1), build.make<nn::PowOp>(build.f64(beta), step));
+}
+
+Value autodiff::addDecay(const NNBuilder &build, double weightDecay,
+                         const ParameterValues &values) {
+  if (weightDecay == 0)
+    return values.gradient;
+  return build.add(values.gradient, build.scale(values.parameter, weightDecay));
+}
+
+Value autodiff::buildKeep(const NNBuilder &build, const GroupScalars &group) {
+  double weightDecay = group.values.get("weight_decay");
+  if (weightDecay == 0)
+    return nullptr;
+  return build.sub(build.f64(1), build.mul(group.lr, build.f64(weightDecay)));
+}
+
+Value autodiff::decay(const NNBuilder &build, Value keep, Value parameter) {
+  return keep ? build.mul(parameter, spread(build, keep, parameter))
+              : parameter;
+}
+
+Value autodiff::buildSquares(const NNBuilder &build, Value value,
+                             bool isStack) {
+  // Rows first, so that kernels have rows.
+  Value squares = build.sumFrom(build.mul(value, value), 1);
+  return isStack ? squares : build.sumFrom(squares, 0);
+}
+
+Value autodiff::buildTrust(const NNBuilder &build, Value above, Value below,
+                           Value size) {
+  Value zero = build.splat(0, above), one = build.splat(1, above);
+  auto isPositive = [&](Value value) {
+    return build.compare(nn::ComparePredicate::gt, value, zero);
+  };
+  Value has = build.make<nn::AndOp>(isPositive(above), isPositive(size));
+  return build.select(has, build.div(above, build.select(has, below, one)),
+                      one);
+}
+
+Value autodiff::repeat(const NNBuilder &build, Value value, Value like) {
+  RankedTensorType type = NNBuilder::typeOf(like);
+  if (NNBuilder::typeOf(value).getRank() == 0)
+    return build.spread(value, type.getShape());
+  return build.expand(value,
+                      llvm::to_vector(llvm::seq<int64_t>(1, type.getRank())),
+                      type.getShape());
+}
+
+double autodiff::countStates(const OptimizerRule &rule) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  auto large = RankedTensorType::get({1024, 1024}, Float32Type::get(&context));
+  double elements = 0;
+  for (const StateSpec &state :
+       rule.kind->make(rule.values)->getStates(large, /*isStack=*/false))
+    elements += double(state.type.getNumElements());
+  return elements / double(large.getNumElements());
+}

@@ -1,0 +1,99 @@
+// What an optimizer is: hyperparameters, states beside each parameter, and the
+// ops that make new values of them. One file per optimizer, all of them in
+// OptimizerTable.cpp.
+
+#ifndef ACCEL_LIB_AUTODIFF_OPTIMIZERS_OPTIMIZER_H
+#define ACCEL_LIB_AUTODIFF_OPTIMIZERS_OPTIMIZER_H
+
+#include "lib/Autodiff/NNBuilder.h"
+#include "lib/Autodiff/Optimizers/OptimizerTable.h"
+
+namespace accel::autodiff {
+
+/// A state that an optimizer keeps beside a parameter.
+struct StateSpec {
+  /// By the name of the original; the state is `name/PARAMETER`.
+  llvm::StringRef name;
+  mlir::RankedTensorType type;
+  double first = 0; ///< of all elements
+};
+
+/// What the update of all parameters of a group reads.
+struct GroupScalars {
+  const Hyperparameters &values;
+  mlir::Value lr;   ///< of this step and group: rank-0 f64
+  mlir::Value step; ///< its number, from 1: rank-0 f64
+};
+
+/// New values of a parameter and of its states, in their order.
+struct Updated {
+  mlir::Value parameter;
+  llvm::SmallVector<mlir::Value> states;
+};
+
+/// A parameter in its update.
+struct ParameterValues {
+  mlir::Value parameter;
+  mlir::Value gradient; ///< clipped; of the parameter's type
+  llvm::ArrayRef<mlir::Value> states;
+  /// Its rows are parameters of the user's, one each, that are stacked here:
+  /// norms and factors are of each row by itself.
+  bool isStack = false;
+};
+
+/// One group's optimizer, while its update is built.
+class Optimizer {
+public:
+  virtual ~Optimizer() = default;
+
+  /// The states of a parameter of this type.
+  virtual llvm::SmallVector<StateSpec> getStates(mlir::RankedTensorType type,
+                                                 bool isStack) const = 0;
+  /// Builds what is the same for all parameters of the group; called once,
+  /// before all updates.
+  virtual void begin(const NNBuilder &build, const GroupScalars &group) = 0;
+  /// Everything is computed in the parameter's type.
+  virtual Updated update(const NNBuilder &build,
+                         const ParameterValues &values) const = 0;
+};
+
+/// A scalar (rank-0 f64) in the type of `like`, repeated to its shape; what is
+/// known now becomes a constant of that type.
+mlir::Value spread(const NNBuilder &build, mlir::Value scalar,
+                   mlir::Value like);
+/// old + (value - old) · weight, as torch.lerp has it for small weights.
+mlir::Value lerp(const NNBuilder &build, mlir::Value old, mlir::Value value,
+                 double weight);
+/// old · decay + value · (1 - decay)
+mlir::Value average(const NNBuilder &build, mlir::Value old, mlir::Value value,
+                    double decay);
+/// 1 - beta^step: rank-0 f64
+mlir::Value biasCorrection(const NNBuilder &build, double beta,
+                           mlir::Value step);
+
+/// Weight decay as a part of the gradient (L2): gradient + weight_decay ·
+/// parameter.
+mlir::Value addDecay(const NNBuilder &build, double weightDecay,
+                     const ParameterValues &values);
+/// Decoupled weight decay's factor of the parameter, 1 - lr · weight_decay:
+/// rank-0 f64; null where nothing is decayed.
+mlir::Value buildKeep(const NNBuilder &build, const GroupScalars &group);
+/// parameter · keep
+mlir::Value decay(const NNBuilder &build, mlir::Value keep,
+                  mlir::Value parameter);
+
+/// The sum of squares of the elements of `value`, or of each row of a stack:
+/// of rank 0, or 1 and the stack's length.
+mlir::Value buildSquares(const NNBuilder &build, mlir::Value value,
+                         bool isStack);
+/// above / below; 1 where either is 0 or `size`, which `below` is made of, is:
+/// a parameter that begins with zeros would never move.
+mlir::Value buildTrust(const NNBuilder &build, mlir::Value above,
+                       mlir::Value below, mlir::Value size);
+/// What `buildSquares` gives (or is made of it), repeated to the shape of
+/// `like`.
+mlir::Value repeat(const NNBuilder &build, mlir::Value value, mlir::Value like);
+
+} // namespace accel::autodiff
+
+#endif // ACCEL_LIB_AUTODIFF_OPTIMIZERS_OPTIMIZER_H

@@ -1,0 +1,73 @@
+// torch.optim.RAdam (Liu et al., arXiv:1908.03265).
+
+#include "lib/Autodiff/Optimizers/Makers.h"
+#include "lib/Autodiff/Optimizers/Optimizer.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::autodiff;
+
+namespace {
+class RAdam : public Optimizer {
+public:
+  explicit RAdam(const Hyperparameters &values)
+      : beta1(values.get("beta1")), beta2(values.get("beta2")),
+        eps(values.get("eps")),
+        decoupled(values.isSet("decoupled_weight_decay")),
+        addedDecay(decoupled ? 0 : values.get("weight_decay")) {}
+
+  SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
+    return {{"exp_avg", type}, {"exp_avg_sq", type}};
+  }
+
+  void begin(const NNBuilder &build, const GroupScalars &group) override {
+    size = build.div(group.lr, biasCorrection(build, beta1, group.step));
+    // The length of the approximated simple moving average.
+    Value correction = biasCorrection(build, beta2, group.step);
+    double most = 2 / (1 - beta2) - 1;
+    Value power = build.sub(build.f64(1), correction);
+    Value length = build.sub(
+        build.f64(most),
+        build.div(build.mul(build.mul(build.f64(2), group.step), power),
+                  correction));
+    isLong = build.compare(nn::ComparePredicate::gt, length, build.f64(5));
+    auto less = [&](double number) {
+      return build.sub(length, build.f64(number));
+    };
+    Value above = build.mul(build.mul(less(4), less(2)), build.f64(most));
+    Value below = build.mul(build.f64((most - 4) * (most - 2)), length);
+    // Of what is too short the root is of a negative number, and not taken.
+    Value square = build.select(isLong, build.div(above, below), build.f64(0));
+    rectification = build.mul(build.sqrt(square), build.sqrt(correction));
+    if (decoupled)
+      keep = buildKeep(build, group);
+  }
+
+  Updated update(const NNBuilder &build,
+                 const ParameterValues &values) const override {
+    Value gradient = addDecay(build, addedDecay, values);
+    Value parameter = decay(build, keep, values.parameter);
+    Value mean = lerp(build, values.states[0], gradient, 1 - beta1);
+    Value square =
+        average(build, values.states[1], build.mul(gradient, gradient), beta2);
+    Value adapted =
+        build.div(spread(build, rectification, square),
+                  build.add(build.sqrt(square), build.splat(eps, square)));
+    ArrayRef<int64_t> shape = NNBuilder::typeOf(square).getShape();
+    Value factor = build.select(build.spread(isLong, shape), adapted,
+                                build.splat(1, square));
+    Value move = build.mul(build.mul(mean, spread(build, size, mean)), factor);
+    return {build.sub(parameter, move), {mean, square}};
+  }
+
+private:
+  double beta1, beta2, eps;
+  bool decoupled;
+  double addedDecay;
+  Value size, isLong, rectification, keep;
+};
+} // namespace
+
+std::unique_ptr<Optimizer> autodiff::makeRAdam(const Hyperparameters &values) {
+  return std::make_unique<RAdam>(values);
+}

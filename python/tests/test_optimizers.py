@@ -1,0 +1,336 @@
+"""Every optimizer against its original in float64, over 200 steps: torch.optim's own classes,
+and for Lion, LAMB and LARS the algorithm of their papers; alone, sharded, split and in a
+pipeline, with groups of parameters, stacks of matrices and clipping; and checkpoints that
+another layout goes on from. Needs the tools, whose folder ACC_BIN names."""
+import copy
+import json
+import pathlib
+import re
+import unittest
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+
+from test_decay import Net as Mixture
+from training import WITHOUT_TOOLS, Refused, TrainCase
+
+STEPS = 200
+LAYOUTS = {"one": "", "zero1": "--mesh dp=4 --set zero_stage=1",
+           "zero2": "--mesh dp=4 --set zero_stage=2", "zero3": "--mesh dp=4 --set zero_stage=3",
+           "tp": "--mesh tp=2", "pp": "--mesh pp=2 --micro-batches=2"}
+
+
+class Net(torch.nn.Module):
+    """Sizes that four ranks do not divide; parameters of none to three dimensions."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.table = torch.nn.Embedding(13, 6)
+        self.norm = torch.nn.LayerNorm(6, eps=2.0 ** -10)  # the same in float32
+        self.up, self.down = torch.nn.Linear(6, 10), torch.nn.Linear(10, 6)
+        self.scale = torch.nn.Parameter(torch.tensor(0.75))
+        self.mix = torch.nn.Parameter(torch.randn(2, 3, 6) / 4)
+        self.narrow = torch.nn.Linear(6, 5)
+        self.head = torch.nn.Linear(5, 7)
+
+    def forward(self, ids, labels):
+        x = self.norm(self.table(ids))
+        x = x + self.scale * self.down(torch.tanh(self.up(x)))
+        x = x * (1 + self.mix.sum(0).sum(0))
+        return F.cross_entropy(self.head(torch.tanh(self.narrow(x)).mean(1)), labels)
+
+
+class Paper(torch.optim.Optimizer):
+    def __init__(self, groups, **defaults):
+        super().__init__(groups, {"weight_decay": 0, **defaults})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                state["step"] = state.get("step", 0) + 1
+                self.move(p, p.grad, state, group)
+
+
+def trust(above, below, size):
+    return above / below if above > 0 and size > 0 else 1.0
+
+
+class Lion(Paper):
+    """arXiv:2302.06675, program 1."""
+
+    def move(self, p, g, state, group):
+        (b1, b2), lr = group["betas"], group["lr"]
+        m = state.setdefault("m", torch.zeros_like(p))
+        p -= lr * (torch.sign(m * b1 + g * (1 - b1)) + group["weight_decay"] * p)
+        m.mul_(b2).add_((1 - b2) * g)
+
+
+class Lamb(Paper):
+    """arXiv:1904.00962, algorithm 2."""
+
+    def move(self, p, g, state, group):
+        (b1, b2), t = group["betas"], state["step"]
+        m = state.setdefault("m", torch.zeros_like(p))
+        v = state.setdefault("v", torch.zeros_like(p))
+        m.mul_(b1).add_((1 - b1) * g)
+        v.mul_(b2).add_((1 - b2) * g * g)
+        r = m / (1 - b1 ** t) / ((v / (1 - b2 ** t)).sqrt() + group["eps"])
+        u = r + group["weight_decay"] * p
+        p -= group["lr"] * trust(p.norm(), u.norm(), u.norm()) * u
+
+
+class Lars(Paper):
+    """arXiv:1708.03888, algorithm 1."""
+
+    def move(self, p, g, state, group):
+        decay = group["weight_decay"]
+        local = trust(group["trust_coefficient"] * p.norm(), g.norm() + decay * p.norm(), g.norm())
+        m = state.setdefault("m", torch.zeros_like(p))
+        m.mul_(group["momentum"]).add_(group["lr"] * local * (g + decay * p))
+        p -= m
+
+
+class MuonAndAdamW:
+    """torch.optim.Muon for hidden matrices, AdamW for all else, as both papers on it say."""
+
+    def __init__(self, groups, lr, weight_decay, outer=("table.weight", "head.weight"), **other):
+        named = [pair for group in groups for pair in group["named"]]
+        hidden = [p for n, p in named if p.dim() == 2 and n not in outer]
+        self.inner = [torch.optim.Muon(hidden, lr=lr, weight_decay=weight_decay, **other),
+                      torch.optim.AdamW([p for n, p in named if all(p is not h for h in hidden)],
+                                        lr=lr, weight_decay=weight_decay)]
+
+    def zero_grad(self):
+        for one in self.inner:
+            one.zero_grad()
+
+    def step(self):
+        # PyTorch rounds to bfloat16 before it makes matrices orthogonal; we do not.
+        with mock.patch.object(torch.Tensor, "bfloat16", torch.Tensor.clone):
+            for one in self.inner:
+                one.step()
+
+
+def settings(**values):
+    def spell(value):
+        if isinstance(value, tuple):
+            return ",".join(map(str, value))
+        return str(value).lower() if isinstance(value, bool) else value
+    return [f"--set=optimizer.{key}={spell(value)}" for key, value in values.items()]
+
+
+# The name, the original, and what both are given.
+O = torch.optim
+CASES = {
+    "sgd": (O.SGD, {"lr": 0.1}),
+    "sgd momentum": (O.SGD, {"lr": 0.05, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.01}),
+    "sgd nesterov": (O.SGD, {"lr": 0.05, "momentum": 0.9, "nesterov": True}),
+    "adam": (O.Adam, {"lr": 0.01, "weight_decay": 0.1}),
+    "adam amsgrad": (O.Adam, {"lr": 0.01, "amsgrad": True, "betas": (0.8, 0.9)}),
+    "adamw": (O.AdamW, {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True}),
+    "adamax": (O.Adamax, {"lr": 0.01, "weight_decay": 0.01}),
+    "nadam": (O.NAdam, {"lr": 0.003, "weight_decay": 0.01}),
+    "nadam decoupled": (O.NAdam, {"lr": 0.01, "weight_decay": 0.1, "momentum_decay": 0.01,
+                                  "decoupled_weight_decay": True}),
+    "radam": (O.RAdam, {"lr": 0.01, "weight_decay": 0.01}),
+    "radam decoupled": (O.RAdam, {"lr": 0.01, "weight_decay": 0.1,
+                                  "decoupled_weight_decay": True}),
+    "adagrad": (O.Adagrad, {"lr": 0.05, "lr_decay": 0.01, "weight_decay": 0.01,
+                            "initial_accumulator_value": 0.1}),
+    "adadelta": (O.Adadelta, {"lr": 0.3, "rho": 0.8, "weight_decay": 0.01}),
+    "rmsprop": (O.RMSprop, {"lr": 0.002, "weight_decay": 0.01}),
+    "rmsprop centered": (O.RMSprop, {"lr": 0.002, "centered": True, "momentum": 0.5}),
+    "lion": (Lion, {"lr": 0.001, "betas": (0.9, 0.98), "weight_decay": 0.1}),
+    "lamb": (Lamb, {"lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 0.1}),
+    "lars": (Lars, {"lr": 0.5, "momentum": 0.9, "trust_coefficient": 0.01, "weight_decay": 0.01}),
+    "adafactor": (O.Adafactor, {"lr": 0.001, "weight_decay": 0.01, "d": 1.25}),
+    "muon": (MuonAndAdamW, {"lr": 0.01, "weight_decay": 0.1}),
+    "muon matched": (MuonAndAdamW, {"lr": 0.01, "weight_decay": 0.0, "nesterov": False,
+                                    "adjust_lr_fn": "match_rms_adamw", "ns_steps": 4}),
+}
+
+
+@unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
+class Optimizers(TrainCase):
+    def batch(self, rows, length, classes, words=13):
+        generator = torch.Generator().manual_seed(4)
+        shape = (rows, length) if classes == words else (rows,)
+        return (torch.randint(0, words, (rows, length), generator=generator),
+                torch.randint(0, classes, shape, generator=generator))
+
+    def by_torch(self, module, batch, make, steps=STEPS, clip=None):
+        # In float64 with all that optimizers keep, NAdam's product of momenta too.
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        module = copy.deepcopy(module).double()
+        optimizer, losses = make(module), []
+        for _ in range(steps):
+            optimizer.zero_grad()
+            loss = module(*batch)
+            losses.append(loss.item())
+            loss.backward()
+            if clip:
+                torch.nn.utils.clip_grad_norm_(module.parameters(), clip)
+            optimizer.step()
+        return losses, module
+
+    def compile(self, flags):
+        program = self.folder / "m.accx"
+        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss",
+                  "--dtype=f64", "--entries=step", *flags, "-o", program)
+        return program
+
+    def run_steps(self, program, *more):
+        lines = self.tool("acc-run", program, "--inputs", self.folder / "inputs", "--json",
+                          *more).splitlines()
+        return [json.loads(line)["loss"] for line in lines if '"loss"' in line]
+
+    def assert_equal(self, found, weights, losses, module, tolerance):
+        torch.testing.assert_close(found, losses, rtol=tolerance, atol=0)
+        for name, parameter in module.named_parameters():
+            torch.testing.assert_close(weights[name], parameter.detach(), rtol=tolerance,
+                                       atol=tolerance,
+                                       msg=lambda text, name=name: f"{name}: {text}")
+
+    def assert_trained(self, module, batch, flags, make, steps=STEPS, tolerance=1e-10, clip=None):
+        saved = self.folder / "w.safetensors"
+        found = self.run_steps(self.compile(flags), "--steps", steps, "--save-weights", saved)
+        losses, trained = self.by_torch(module, batch, make, steps, clip)
+        self.assertLess(losses[-1], losses[0])
+        self.assert_equal(found, load_file(saved), losses, trained, tolerance)
+
+    def test_each_in_each_layout(self):
+        module, batch = Net(), self.batch(4, 3, 7)
+        self.export(module, batch)
+        for name, (make, values) in CASES.items():
+            flags = ["--optimizer", name.split()[0], *settings(**values)]
+            losses = None
+            for layout, mesh in LAYOUTS.items():
+                with self.subTest(optimizer=name, layout=layout):
+                    self.assert_trained(
+                        module, batch, [*flags, *mesh.split()],
+                        lambda m: make([{"params": [p for _, p in m.named_parameters()],
+                                         "named": list(m.named_parameters())}]
+                                       if make is MuonAndAdamW else m.parameters(), **values))
+
+    def test_groups(self):
+        """Of several patterns that match, the last says it; a group may have another optimizer.
+        The schedule scales all rates, and the clip is of all gradients together."""
+        module, batch = Net(), self.batch(4, 3, 7)
+        self.export(module, batch)
+        flags = ["--optimizer=adamw", "--set=optimizer.lr=0.01", "--set=optimizer.no_decay=vectors",
+                 "--set=groups[*up*].lr=0.02", "--set=groups[up.bias].lr=0.005",
+                 "--set=groups[up.bias].weight_decay=0.2", "--set=groups[head.*].type=sgd",
+                 "--set=groups[head.*].momentum=0.9", "--set=groups[head.*].lr=0.05",
+                 "--set=groups[mix].betas=0.8,0.9", "--set=gradient_clipping=0.5",
+                 "--set=scheduler.type=linear", "--set=scheduler.total_steps=25"]
+
+        def make(m):
+            p = dict(m.named_parameters())
+            rest = set(p) - {"mix", "up.weight", "up.bias", "head.weight", "head.bias"}
+            groups = [{"params": [p[n] for n in rest if p[n].dim() != 1 and "bias" not in n]},
+                      {"params": [p[n] for n in rest if p[n].dim() == 1], "weight_decay": 0.0},
+                      {"params": [p["mix"]], "betas": (0.8, 0.9)},
+                      {"params": [p["up.weight"]], "lr": 0.02},
+                      {"params": [p["up.bias"]], "lr": 0.005, "weight_decay": 0.2}]
+            inner = [O.AdamW(groups, lr=0.01),
+                     O.SGD([{"params": [p["head.weight"]], "weight_decay": 0.01},
+                            {"params": [p["head.bias"]]}], lr=0.05, momentum=0.9)]
+            courses = [O.lr_scheduler.LambdaLR(one, lambda step: 1 - step / 25) for one in inner]
+
+            class Both:
+                def zero_grad(self):
+                    for one in inner:
+                        one.zero_grad()
+
+                def step(self):
+                    for one in [*inner, *courses]:
+                        one.step()
+            return Both()
+        for layout in ("", "--mesh dp=4 --set zero_stage=3", "--mesh tp=2",
+                       "--mesh pp=2 --micro-batches=2"):
+            with self.subTest(layout=layout):
+                self.assert_trained(module, batch, [*flags, *layout.split()], make, steps=20,
+                                    clip=0.5)
+
+    def test_stacks_are_members(self):
+        """Norms and factors of experts that the compiler stacks are of each by itself."""
+        module = Mixture()
+        generator = torch.Generator().manual_seed(4)
+        batch = tuple(torch.randint(0, 13, (4, 5), generator=generator) for _ in range(2))
+        self.export(module, batch)
+        for name in ("lamb", "lars", "adafactor", "muon", "nadam"):
+            make, values = CASES[name]
+            flags = ["--optimizer", name, *settings(**values)]
+
+            def of(m, make=make, values=values):
+                if make is not MuonAndAdamW:
+                    return make(m.parameters(), **values)
+                return make([{"named": list(m.named_parameters())}], **values,
+                            outer=("table.weight",))
+            for layout in ("", "--mesh dp=2 --set zero_stage=3", "--mesh tp=2"):
+                with self.subTest(optimizer=name, layout=layout):
+                    # Its norms have an epsilon of float32.
+                    self.assert_trained(module, batch, [*flags, *layout.split()], of, steps=4,
+                                        tolerance=1e-6)
+
+    def test_checkpoints_of_another_layout(self):
+        module, batch = Net(), self.batch(4, 3, 7)
+        self.export(module, batch)
+        for name in ("nadam", "adafactor", "muon", "adam amsgrad"):
+            make, values = CASES[name]
+            flags = ["--optimizer", name.split()[0], *settings(**values)]
+            folder = self.folder / name
+            with self.subTest(optimizer=name):
+                whole = self.run_steps(self.compile(flags), "--steps", 9)
+                part = self.run_steps(
+                    self.compile([*flags, *LAYOUTS["zero3"].split()]), "--steps", 5,
+                    "--checkpoint", folder, "--save-every", 5)
+                part += self.run_steps(
+                    self.compile([*flags, *LAYOUTS["pp"].split()]), "--steps", 9,
+                    "--resume", folder)
+                torch.testing.assert_close(part, whole, rtol=1e-10, atol=0)
+
+    def test_documented(self):
+        """The rows of docs/Optimizers.md: these optimizers, these keys, these values."""
+        self.export(Net(), self.batch(4, 3, 7))
+        page = pathlib.Path(__file__).parents[2].joinpath("docs", "Optimizers.md").read_text()
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]*) \|", page, re.MULTILINE)
+        self.assertEqual({name for name, _ in rows}, {name.split()[0] for name in CASES})
+        for name, keys in rows:
+            steps = []
+            for said in ([], [f"--set=optimizer.{key}" for key in re.split(r", (?=\w+=)", keys)]):
+                file = self.folder / "step.mlir"
+                self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss",
+                          "--entries=step", "--optimizer", name, *said, "--compile-to=train",
+                          "-o", file)
+                steps.append(file.read_text())
+            self.assertEqual(*steps, name)
+
+    def test_refusals(self):
+        self.export(Net(), self.batch(4, 3, 7))
+        for flags, words in (
+                (["--optimizer=adan"], "expected --optimizer=adamw, adam, sgd, muon"),
+                (["--optimizer=lion", "--set=optimizer.eps=1"], "does not read 'optimizer.eps'"),
+                (["--set=groups[*up*].momentum=0.9"], "expected optimizer 'adamw' of 'up.weight' "
+                 "to read 'momentum', which groups[*up*] sets"),
+                (["--set=groups[*upp*].lr=1"], "to match a parameter, found none"),
+                (["--set=groups[*up*].rate=1"], "unknown key 'rate' of groups[*up*]"),
+                (["--set=groups[*up*].lr=fast"], "expected a number of at least 0"),
+                (["--set=groups[up.bias].type=muon"], "expected a matrix, or a stack of matrices"),
+                (["--optimizer=sgd", "--set=optimizer.nesterov=true"], "'optimizer.momentum'"),
+                (["--set=groups[].lr=1"], "expected groups[PATTERN].KEY"),
+                (["--set=optimizer.lr=0", "--set=groups[up.bias].lr=1"], "expected 'optimizer.lr' "
+                 "above 0")):
+            with self.subTest(flags=flags), self.assertRaises(Refused) as refused:
+                self.compile(flags)
+            self.assertIn(words, str(refused.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
