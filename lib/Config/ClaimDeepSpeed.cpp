@@ -176,7 +176,7 @@ Error Claims::optimizer() {
                sgd                     ? "sgd"
                : decoupled             ? "adamw"
                : type->value == "Adam" ? "adam"
-                                       : type->value);
+                                       : StringRef(type->value).lower());
   if (!rateOfScheduler())
     number("optimizer.lr", "optimizer.params.lr", "0.001",
            isAuto("optimizer.params.lr")

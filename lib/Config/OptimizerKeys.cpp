@@ -11,7 +11,7 @@ static constexpr Key kOptimizer[] = {
          "~Adam,AdamW,SGD,Adagrad,Lamb,Lion,OneBitAdam,OneBitLamb,ZeroOneAdam,"
          "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
          "required", "the update, as --optimizer")
-        .only("Adam|AdamW|SGD")
+        .only("Adam|AdamW|SGD|Lion")
         .orSet("optimizer.type")
         .beware("Adam is AdamW unless params.adam_w_mode is false"),
     done("params", "%optimizer.params", "{}", "the update's settings"),
@@ -37,8 +37,10 @@ static constexpr Key kOptimizerParams[] = {
         .beware("0 for AdamW too, where PyTorch's AdamW has 0.01"),
     done("momentum", "number>=0", "0", "optimizer.momentum")
         .sets("optimizer.momentum"),
-    later("nesterov", "bool", "false", "Nesterov's momentum").unless("false"),
-    later("dampening", "number>=0", "0", "dampened momentum").unless("0"),
+    done("nesterov", "bool", "false", "optimizer.nesterov")
+        .sets("optimizer.nesterov"),
+    done("dampening", "number>=0", "0", "optimizer.dampening")
+        .sets("optimizer.dampening"),
     later("amsgrad", "bool", "false", "AMSGrad").unless("false"),
     later("bias_correction", "bool", "true", "Adam without bias correction")
         .unless("true"),
