@@ -176,7 +176,8 @@ Error Claims::optimizer() {
                sgd                     ? "sgd"
                : decoupled             ? "adamw"
                : type->value == "Adam" ? "adam"
-                                       : StringRef(type->value).lower());
+               : type->value == "Lion" ? "lion"
+                                       : type->value);
   if (!rateOfScheduler())
     number("optimizer.lr", "optimizer.params.lr", "0.001",
            isAuto("optimizer.params.lr")
