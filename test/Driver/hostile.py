@@ -2,8 +2,8 @@
 compiler could make of it. Chains of N steps: silu, twice, tanh (each value is read
 twice), halves (turned round by slices and a concat), rotate (x + x transposed), double (x beside itself). join:
 one concat of N operands; split: one Split into N; ranges: N constants of 2^24 numbers;
-products: a constant product of N^3. rows: a loss of N rows, each cut out alone. named: a node of no operator that
-is called N; long: by N letters."""
+products: a constant product of N^3. rows: a loss of N rows, each cut out alone. layers: a loss behind N
+products with weights of their own. named: a node of no operator that is called N; long: by N letters."""
 import sys
 
 kind, n = sys.argv[1], sys.argv[2]
@@ -92,6 +92,11 @@ graph = {
             tensor(f"from{i}", [1], I, [i]), tensor(f"to{i}", [1], I, [i + 1]),
             node("Slice", ["h", f"from{i}", f"to{i}"], [f"p{i}"]))],
         node("Sum", names, ["y"]), node("ReduceMean", ["y"], ["loss"], integer("keepdims", 0)),
+        value("output", "loss", [])],
+    "layers": lambda: chain(lambda x, y, t: [
+        tensor(f"layer.{t}.weight", [8, 8], F, [0.125] * 64),
+        node("MatMul", [x, f"layer.{t}.weight"], [y])]) + [
+        node("ReduceMean", [f"h{n}"], ["loss"], integer("keepdims", 0)),
         value("output", "loss", [])],
     "named": lambda: [
         value("input", "x", [1]), node("NoSuchOp", ["x"], ["y"], f'name: "{n}"'),

@@ -95,7 +95,7 @@ private:
   AxisList findTerms(BlockArgument argument);
   LogicalResult rewriteOp(ShardingRuleOpInterface op);
   void sumWhereItBranches(Value value);
-  int64_t countBytesIfCarried(Value value, StringAttr axis);
+  bool costsMoreIfCarried(Value value, StringAttr axis);
   LogicalResult rewriteReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -390,11 +390,14 @@ LogicalResult Materializer::rewriteOp(ShardingRuleOpInterface op) {
   return success();
 }
 
-/// What will be summed over an axis if a value goes on as terms: the bytes of
-/// all that is then needed as a sum. Looks ahead as far as ops are linear in
-/// it.
-int64_t Materializer::countBytesIfCarried(Value value, StringAttr axis) {
-  llvm::SmallSetVector<Value, 8> carried, needed;
+/// Whether more will be summed over an axis if a value goes on as terms than
+/// the value itself: all that is then needed as a sum. Looks ahead as far as
+/// ops are linear in it, and no farther than it takes: a chain would be read to
+/// its end for each of its values.
+bool Materializer::costsMoreIfCarried(Value value, StringAttr axis) {
+  int64_t bytes = 0, most = getTensorBytes(value.getType());
+  llvm::SmallSetVector<Value, 8> carried;
+  llvm::SmallDenseSet<Value> needed;
   carried.insert(value);
   for (size_t next = 0; next < carried.size(); ++next)
     for (Operation *user : carried[next].getUsers()) {
@@ -407,15 +410,15 @@ int64_t Materializer::countBytesIfCarried(Value value, StringAttr axis) {
           terms.push_back(index);
       }
       if (shardable &&
-          llvm::is_contained(shardable.getShardingRule().linearGroups, terms))
+          llvm::is_contained(shardable.getShardingRule().linearGroups, terms)) {
         carried.insert_range(user->getResults());
-      else
-        needed.insert(carried[next]);
+      } else if (needed.insert(carried[next]).second) {
+        bytes += getTensorBytes(carried[next].getType());
+        if (bytes > most)
+          return true;
+      }
     }
-  int64_t bytes = 0;
-  for (Value each : needed)
-    bytes += getTensorBytes(each.getType());
-  return bytes;
+  return false;
 }
 
 /// A sum may wait, for it may be one with others; but where terms would go
@@ -428,8 +431,7 @@ void Materializer::sumWhereItBranches(Value value) {
     return;
   AxisList waiting;
   for (StringAttr axis : sharding.getPartial().getNames())
-    if (batchAxes.contains(axis) ||
-        countBytesIfCarried(value, axis) <= getTensorBytes(value.getType()))
+    if (batchAxes.contains(axis) || !costsMoreIfCarried(value, axis))
       waiting.push_back(axis);
   if (waiting.size() == sharding.getPartial().getNames().size())
     return;

@@ -5,6 +5,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/NN.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <numeric>
@@ -192,14 +193,15 @@ void DimClasses::addTerms(Value result, unsigned number) {
 
 /// Where an op is linear in terms, sums wait; elsewhere they are made.
 void DimClasses::addSums(Operation *op, const ShardingRule &rule) {
-  llvm::SmallSetVector<unsigned, 4> waiting;
-  for (Value operand : op->getOperands())
-    waiting.insert_range(terms.lookup(operand));
-  for (unsigned number : waiting) {
-    SmallVector<unsigned, 2> those;
-    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      if (llvm::is_contained(terms.lookup(operand), number))
-        those.push_back(index);
+  // By classes, the operands that are terms over them.
+  llvm::SmallMapVector<unsigned, SmallVector<unsigned, 2>, 4> waiting;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (auto found = terms.find(operand); found != terms.end())
+      for (unsigned number : found->second)
+        if (auto &those = waiting[number];
+            those.empty() || those.back() != index)
+          those.push_back(index);
+  for (const auto &[number, those] : waiting) {
     if (llvm::is_contained(rule.linearGroups, those))
       for (Value result : op->getResults())
         addTerms(result, number);
