@@ -62,6 +62,20 @@ std::string Update::getFlags() const {
   return text;
 }
 
+/// Beside those that most programs have; each so that a gradient which is 0 but
+/// for rounding moves nothing.
+static const Update kOthers[] = {
+    {"muon", {"optimizer.lr=0.1", "optimizer.eps=0.01"}, {}},
+    {"lamb", {"optimizer.lr=0.1", "optimizer.eps=0.01"}, {}},
+    {"lars", {"optimizer.lr=0.1", "optimizer.weight_decay=0.01"}, {}},
+    {"adafactor", {"optimizer.lr=0.1", "optimizer.eps1=0.01"}, {}},
+    {"rmsprop", {"optimizer.eps=0.01", "optimizer.centered=true"}, {}},
+    {"nadam", {"optimizer.eps=0.01", "optimizer.weight_decay=0.01"}, {}},
+    {"radam", {"optimizer.eps=0.01"}, {}},
+    {"adagrad", {"optimizer.eps=0.01"}, {}},
+    {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}},
+    {}};
+
 Update fuzz::makeUpdate(Random &random) {
   Update update;
   switch (random.below(8)) {
@@ -72,6 +86,9 @@ Update fuzz::makeUpdate(Random &random) {
   case 1:
     update.settings = {"optimizer.lr=0.5", "optimizer.momentum=0.9",
                        "optimizer.weight_decay=0.01"};
+    break;
+  case 2:
+    update = kOthers[random.below(std::size(kOthers))];
     break;
   default:
     break;
@@ -185,6 +202,7 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
       update.optimizer = value.str();
     } else if (flag == "--set") {
       bool ofUpdate = value.starts_with("optimizer.") ||
+                      value.starts_with("groups[") ||
                       value.starts_with("gradient_clipping");
       (ofUpdate ? update.settings : layout.settings).push_back(value.str());
     } else {
