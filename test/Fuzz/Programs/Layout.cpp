@@ -73,8 +73,7 @@ static const Update kOthers[] = {
     {"nadam", {"optimizer.eps=0.01", "optimizer.weight_decay=0.01"}, {}},
     {"radam", {"optimizer.eps=0.01"}, {}},
     {"adagrad", {"optimizer.eps=0.01"}, {}},
-    {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}},
-    {}};
+    {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}, {}}};
 
 Update fuzz::makeUpdate(Random &random) {
   Update update;
