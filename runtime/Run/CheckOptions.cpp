@@ -86,6 +86,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--original-weights' expects --save-weights");
   if (options.saveEvery && options.checkpoint.empty())
     return Status::error("option '--save-every' expects --checkpoint");
+  if (options.keep && options.checkpoint.empty())
+    return Status::error("option '--keep' expects --checkpoint");
   if (!options.resume.empty() && !options.steps)
     return Status::error("option '--resume' expects --steps, the number of "
                          "steps in all: those that the checkpoint has seen "

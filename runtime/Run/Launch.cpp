@@ -303,6 +303,7 @@ Status Launch::identify(Identity &identity) const {
   addCount("--threads", options.threads);
   addCount("--poison", options.poison || options.poisonIfExecuted);
   addCount("--save-every", options.saveEvery);
+  addCount("--keep", options.keep);
   addCount("--eval-every", options.evalEvery);
   add("--checkpoint", options.checkpoint);
   add("--outputs", options.outputs);

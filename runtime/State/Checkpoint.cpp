@@ -63,6 +63,7 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
                          const DataCursor *cursor, Writers writers) {
   const Executable &executable = file.plan();
   every = options.saveEvery;
+  keep = options.keep;
   isSpread = writers != Writers::Here;
   resumedPath = resumed ? resumed->path() : "";
   ACCEL_RT_RETURN_IF_ERROR(writers == Writers::Joined
@@ -87,6 +88,10 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
                            inQuotes(resumed->path()) + ", found " +
                            inQuotes(newest) + ": give another --checkpoint");
   }
+
+  for (const FoundCheckpoint &each : found)
+    if (each.isWhole)
+      before.push_back(each.step);
 
   Manifest contents;
   std::vector<SafetensorsEntry> entries[kNumCheckpointFiles];
@@ -169,6 +174,8 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
       manifest(checkpoints.manifest), manifestPath(kManifestFile) {
   for (int i = 0; i < kNumCheckpointFiles; ++i)
     filePaths[i] = kCheckpointFiles[i];
+  kept = plan.before;
+  kept.reserve(kept.size() + static_cast<size_t>(plan.keep) + 1);
   HeldStates held = findHeld(program);
   for (const Checkpoints::Saved &saved : plan.states) {
     auto found = held.find(saved.state->keptAs());
@@ -351,6 +358,40 @@ Status CheckpointWriter::publish(int64_t step) {
   int folder = plan.folder.descriptor();
   if (renameat(folder, from.text(), folder, to.text()) != 0)
     return cannotWrite(to.text());
+  ACCEL_RT_RETURN_IF_ERROR(syncFolder(folder));
+  return plan.keep ? removeOldest(step) : Status();
+}
+
+/// What is removed becomes a temporary first, which is no checkpoint, and which
+/// the next run clears away if this one is killed meanwhile.
+Status CheckpointWriter::removeOldest(int64_t step) {
+  kept.push_back(step); // there is room
+  int folder = plan.folder.descriptor();
+  auto cannotRemove = [](const CheckpointName &name) {
+    int error = errno;
+    return Status::error(
+        "cannot remove " + inQuotes(name.text()) +
+        ", which is older than those that --keep keeps: " + systemError(error));
+  };
+  while (kept.size() > static_cast<size_t>(plan.keep)) {
+    CheckpointName from(kept.front(), false), to(kept.front(), true);
+    kept.erase(kept.begin());
+    if (renameat(folder, from.text(), folder, to.text()) != 0) {
+      if (errno == ENOENT)
+        continue; // somebody else has
+      return cannotRemove(from);
+    }
+    FileHandle old(
+        openat(folder, to.text(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!old)
+      return cannotRemove(from);
+    for (const char *file : {kManifestFile, kCheckpointFiles[kModel],
+                             kCheckpointFiles[kOptimizer]})
+      if (unlinkat(old.get(), file, 0) != 0 && errno != ENOENT)
+        return cannotRemove(from);
+    if (unlinkat(folder, to.text(), AT_REMOVEDIR) != 0)
+      return cannotRemove(from);
+  }
   return syncFolder(folder);
 }
 

@@ -50,7 +50,9 @@ private:
   };
   CheckpointFolder folder;
   int64_t every = 0;
-  bool isSpread = false; ///< Ranks of several machines write.
+  int64_t keep = 0;            ///< 0: all
+  std::vector<int64_t> before; ///< Steps of the folder's whole checkpoints.
+  bool isSpread = false;       ///< Ranks of several machines write.
   std::string resumedPath;
   std::vector<Saved> states;
   std::string headers[kNumCheckpointFiles];
@@ -87,6 +89,7 @@ private:
   Status openFiles(int64_t step, bool create);
   Status hashShare();
   Status publish(int64_t step);
+  Status removeOldest(int64_t step);
   Status syncFile(int file);
 
   struct Piece {
@@ -104,6 +107,9 @@ private:
   ManifestText manifest;
   FileHandle temporary, files[kNumCheckpointFiles];
   std::string filePaths[kNumCheckpointFiles], manifestPath; ///< For messages.
+  /// Steps of the checkpoints that there are, the oldest first: of rank 0, with
+  /// room for one more than are kept.
+  std::vector<int64_t> kept;
 };
 
 } // namespace accel::rt

@@ -83,13 +83,16 @@ take it only from where you would take a program.
   --checkpoint DIR
                   save all that training needs to go on into DIR/step-NNNNNNNN
                   after the last step (docs/Checkpoints.md): each is there whole
-                  or not at all, and none is ever removed or written over
+                  or not at all, none is written over, and none is removed
+                  without --keep
                   After Ctrl-C, SIGTERM or SIGHUP, or where steps cannot be
                   written to stdout any more, the step at hand is finished and
                   saved; a second signal, half a second later or after that,
                   ends the run at once. Signals that are ignored when acc-run
                   starts (nohup, &) stay ignored
   --save-every K  and after every step whose number K divides
+  --keep N        only the newest N checkpoints of DIR: the oldest is removed
+                  once another is there whole
   --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
                   layout saved it; --steps N counts the steps before it, too.
                   The data go on where they were
@@ -305,6 +308,7 @@ int main(int argc, char **argv) {
                      : argument == "--steps"      ? &options.steps
                      : argument == "--threads"    ? &options.threads
                      : argument == "--save-every" ? &options.saveEvery
+                     : argument == "--keep"       ? &options.keep
                      : argument == "--eval-every" ? &options.evalEvery
                                                   : nullptr;
     std::string *text = textOption(options, argument);

@@ -82,6 +82,9 @@ struct RunOptions {
   /// divides (0: none), and after the last one.
   std::string checkpoint;
   int64_t saveEvery = 0;
+  /// How many checkpoints stay in the folder: when one is saved, the oldest
+  /// ones beyond that are removed. 0: all.
+  int64_t keep = 0;
   /// A checkpoint to go on from, or a folder whose newest it is. `steps` then
   /// counts the steps that it has seen, too.
   std::string resume;

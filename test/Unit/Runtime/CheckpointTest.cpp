@@ -46,7 +46,7 @@ protected:
     options.resume = from;
     options.checkpoint = to;
     if (to.empty())
-      options.saveEvery = 0;
+      options.saveEvery = options.keep = 0;
     options.saveWeights = folder / "w.safetensors";
     return run();
   }
@@ -144,6 +144,40 @@ TEST_F(Checkpoint, CountsStepsInAll) {
   options.resume.clear();
   options.steps = 4;
   EXPECT_THAT(run(), HasSubstr("option '--save-every' expects --checkpoint"));
+}
+
+TEST_F(Checkpoint, KeepsAsManyAsAskedFor) {
+  ASSERT_EQ(train(training(2), 6), "");
+  std::vector<double> unbroken = losses();
+  options.saveEvery = 1;
+  options.keep = 2;
+  ASSERT_EQ(train(training(2), 4, "", folder / "c"), "");
+  EXPECT_EQ(names(folder / "c"),
+            (std::set<std::string>{"step-00000003", "step-00000004"}));
+  // Those that an earlier run left count, too; whoever removes one by hand is
+  // not in the way.
+  fs::remove_all(folder / "c/step-00000003");
+  options.keep = 1;
+  ASSERT_EQ(train(training(1), 6, folder / "c", folder / "c"), "");
+  EXPECT_EQ(names(folder / "c"), std::set<std::string>{"step-00000006"});
+  EXPECT_EQ(losses(),
+            std::vector<double>(unbroken.begin() + 4, unbroken.end()));
+  ASSERT_EQ(train(training(2), 6, folder / "c"), ""); // it is whole
+  options.resume.clear();
+  options.keep = 3;
+  EXPECT_THAT(run(), HasSubstr("option '--keep' expects --checkpoint"));
+}
+
+TEST_F(Checkpoint, SaysWhatItCannotRemove) {
+  options.saveEvery = 1;
+  options.keep = 1;
+  ASSERT_EQ(train(training(1), 1, "", folder / "c"), "");
+  std::ofstream(folder / "c/step-00000001/mine.txt") << "notes";
+  EXPECT_THAT(train(training(1), 2, folder / "c", folder / "c"),
+              AllOf(HasSubstr("cannot remove 'step-00000001', which is older "
+                              "than those that --keep keeps"),
+                    HasSubstr("the last checkpoint is '" +
+                              (folder / "c/step-00000002"))));
 }
 
 TEST_F(Checkpoint, NamesTheFileThatIsDamaged) {
