@@ -365,10 +365,12 @@ def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
     A trained parameter, and its moments, of which the ranks that share them (along
     `dp_shard`, `cp` and `sp`) divide no dimension gets zeros at the end of dimension 0, up to a multiple. Forward and
     backward read it without them; its gradient is padded with zeros, which
-    elementwise updates and sums of squares keep neutral. `logical` remembers the
+    elementwise updates and sums of squares keep neutral. What else an update adds
+    up, or makes of whole tensors (Muon's products), is cut to what there was
+    before, and what it makes is padded with zeros. States of another shape than
+    their parameter's (factors of rows) are not padded. `logical` remembers the
     shape: what files hold knows no padding. Comes between `dist-annotate` and
-    `dist-shard-states`. An update that is neither elementwise nor a sum is
-    refused.
+    `dist-shard-states`.
 
     ```mlir
     nn.state @b : tensor<5xf32>
