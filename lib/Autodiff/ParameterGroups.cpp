@@ -150,6 +150,9 @@ FailureOr<OptimizerRule> GroupRules::decide(nn::StateOp state, bool isOuter) {
              << "expected optimizer '" << own.kind->name << "' of '"
              << state.getSymName() << "' to read '" << setting->key
              << "', which groups[" << setting->pattern << "] sets";
+  if (llvm::Error error = checkNumbers(own))
+    return state.emitError() << llvm::toString(std::move(error)) << ", which '"
+                             << state.getSymName() << "' has by groups";
   if (!own.kind->ofOthers.empty() && !isMatrix)
     return state.emitError()
            << "expected a matrix, or a stack of matrices, for optimizer '"

@@ -236,12 +236,11 @@ static Error checkSchedule(UpdateRule &rule, const StringSet<> &seen) {
   return completeSchedule(rule, seen);
 }
 
-/// Nesterov's momentum, as PyTorch's SGD checks it.
-static Error checkNumbers(const OptimizerRule &rule) {
+Error accel::autodiff::checkNumbers(const OptimizerRule &rule) {
   if (rule.kind->name == "sgd" && rule.values.isSet("nesterov") &&
       (!rule.values.isSet("momentum") || rule.values.isSet("dampening")))
-    return fail("expected 'optimizer.momentum' above 0 and no "
-                "'optimizer.dampening' with 'optimizer.nesterov'");
+    return fail("expected 'momentum' above 0 and no 'dampening' with "
+                "'nesterov' of optimizer 'sgd'");
   return Error::success();
 }
 

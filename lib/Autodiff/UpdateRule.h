@@ -94,6 +94,9 @@ parseUpdateRule(llvm::StringRef optimizer,
 /// The rule of the parameters that are no matrices of hidden layers: another
 /// for optimizers of matrices alone (Muon).
 OptimizerRule getRuleOfOthers(const OptimizerRule &rule);
+/// Fails on numbers that do not go together: Nesterov's momentum without
+/// momentum, as PyTorch's SGD checks it.
+llvm::Error checkNumbers(const OptimizerRule &rule);
 /// How many numbers the optimizer keeps for each of a large matrix.
 double countStates(const OptimizerRule &rule);
 /// Whether it is a key `groups[PATTERN].KEY`, rightly or wrongly spelt.

@@ -323,7 +323,9 @@ class Optimizers(TrainCase):
                 (["--set=groups[*up*].rate=1"], "unknown key 'rate' of groups[*up*]"),
                 (["--set=groups[*up*].lr=fast"], "expected a number of at least 0"),
                 (["--set=groups[up.bias].type=muon"], "expected a matrix, or a stack of matrices"),
-                (["--optimizer=sgd", "--set=optimizer.nesterov=true"], "'optimizer.momentum'"),
+                (["--optimizer=sgd", "--set=optimizer.nesterov=true"], "expected 'momentum' above 0"),
+                (["--set=groups[head.*].type=sgd", "--set=groups[head.*].nesterov=true"],
+                 "expected 'momentum' above 0"),
                 (["--set=groups[].lr=1"], "expected groups[PATTERN].KEY"),
                 (["--set=optimizer.lr=0", "--set=groups[up.bias].lr=1"], "expected 'optimizer.lr' "
                  "above 0")):

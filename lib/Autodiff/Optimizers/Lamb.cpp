@@ -27,9 +27,8 @@ public:
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
     Value gradient = values.gradient, parameter = values.parameter;
-    Value mean = lerp(build, values.states[0], gradient, 1 - beta1);
-    Value square =
-        average(build, values.states[1], build.mul(gradient, gradient), beta2);
+    auto [mean, square] =
+        buildMoments(build, values.states, gradient, beta1, beta2);
     Value root =
         build.sqrt(build.div(square, spread(build, correction2, square)));
     Value direction =

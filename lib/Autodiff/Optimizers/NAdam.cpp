@@ -43,9 +43,8 @@ public:
                  const ParameterValues &values) const override {
     Value gradient = addDecay(build, addedDecay, values);
     Value parameter = decay(build, keep, values.parameter);
-    Value mean = lerp(build, values.states[0], gradient, 1 - beta1);
-    Value square =
-        average(build, values.states[1], build.mul(gradient, gradient), beta2);
+    auto [mean, square] =
+        buildMoments(build, values.states, gradient, beta1, beta2);
     Value old = values.states[2];
     Value product = build.mul(old, spread(build, mu, old));
     Value nextProduct = build.mul(product, spread(build, nextMu, old));

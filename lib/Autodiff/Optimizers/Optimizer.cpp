@@ -23,6 +23,13 @@ Value autodiff::average(const NNBuilder &build, Value old, Value value,
   return build.add(build.scale(old, decay), build.scale(value, 1 - decay));
 }
 
+Moments autodiff::buildMoments(const NNBuilder &build, ArrayRef<Value> states,
+                               Value gradient, double beta1, double beta2) {
+  Value mean = lerp(build, states[0], gradient, 1 - beta1);
+  return {mean,
+          average(build, states[1], build.mul(gradient, gradient), beta2)};
+}
+
 Value autodiff::biasCorrection(const NNBuilder &build, double beta,
                                Value step) {
   return build.sub(build.f64(1), build.make<nn::PowOp>(build.f64(beta), step));

@@ -67,6 +67,12 @@ mlir::Value lerp(const NNBuilder &build, mlir::Value old, mlir::Value value,
 /// old · decay + value · (1 - decay)
 mlir::Value average(const NNBuilder &build, mlir::Value old, mlir::Value value,
                     double decay);
+/// The averages that Adam and its kin keep, of the first two states.
+struct Moments {
+  mlir::Value mean, square;
+};
+Moments buildMoments(const NNBuilder &build, llvm::ArrayRef<mlir::Value> states,
+                     mlir::Value gradient, double beta1, double beta2);
 /// 1 - beta^step: rank-0 f64
 mlir::Value biasCorrection(const NNBuilder &build, double beta,
                            mlir::Value step);

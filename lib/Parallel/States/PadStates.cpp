@@ -203,8 +203,8 @@ void StatePadder::padGradient(nn::GradientOp gradient) {
 }
 
 /// Ops that work on padding as on anything else get padded forms when those are
-/// asked for; all others are given what they had, sums and states what is
-/// padded.
+/// asked for; all others are given what they had, but for states, and sums of
+/// zeros: these take what is padded.
 void StatePadder::rewriteUpdate(Operation *op) {
   auto isState = [&](OpOperand &operand) {
     return isa<func::ReturnOp>(op) &&
