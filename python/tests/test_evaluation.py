@@ -105,6 +105,23 @@ class Evaluation(TrainCase):
         self.assert_loss(found, self.right(net, self.tokens))
         self.assertEqual(said, "")
 
+    def test_an_evaluation_ends_after_the_batches_it_is_given(self):
+        net = Net()
+        self.compile(net)
+        held, same = self.folder / "held.npy", self.folder / "same"
+        for batches, rows in ((1, 4), (2, 8), (3, ROWS), (9, ROWS)):
+            found, said = self.call("--entry", "eval", "--data", held, "--inputs", same,
+                                    "--eval-batches", str(batches))
+            self.assert_loss(found, self.right(net, self.tokens[:rows]))
+        found, said = self.call("--entry", "eval", "--data", held, "--inputs",
+                                self.folder / "other", "--eval-batches", "2")
+        self.assertEqual(said, "")  # no row that counts is left out
+        found, said = self.call("--inputs", same, "--data", held, "--eval-every", "1",
+                                "--eval-inputs", same, "--eval-data", held, "--eval-batches",
+                                "1", "--save-weights", self.folder / "w.safetensors")
+        acc_export.load(net.double(), str(self.folder / "w.safetensors"))
+        self.assert_loss(found, self.right(net, self.tokens[:BATCH]))
+
     def test_rows_of_a_file_that_differ_are_left_out(self):
         net = Net()
         self.compile(net)

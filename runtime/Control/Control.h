@@ -63,6 +63,7 @@ struct StepRecord {
   /// Of the evaluation after it, if there was one.
   bool isEvaluated = false;
   double evalLoss = 0, evalSeconds = 0;
+  double time = 0; ///< When the step ended, in seconds since 1970.
 };
 
 } // namespace accel::rt

@@ -27,6 +27,13 @@ public:
 
   int64_t numSamples() const { return static_cast<int64_t>(order.samples); }
   int64_t batchSize() const { return static_cast<int64_t>(order.batch); }
+  /// How often training has read all samples after so many steps in all.
+  double epochsAfter(int64_t finishedSteps) const {
+    return static_cast<double>(finishedSteps -
+                               static_cast<int64_t>(order.firstStep)) *
+           static_cast<double>(order.batch) /
+           static_cast<double>(order.samples);
+  }
   /// The samples that make no whole batch.
   int64_t numLeft() const { return numSamples() % batchSize(); }
   /// Whether an input of integers gets one of `values` somewhere, and which.

@@ -23,6 +23,9 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
       {"--checkpoint", !options.checkpoint.empty(), true, false, false},
       {"--resume", !options.resume.empty(), true, false, false},
       {"--eval-every", options.evalEvery > 0, true, false, false},
+      {"--eval-batches", options.evalBatches > 0, true, true, false},
+      {options.tellsOfSteps.c_str(), !options.tellsOfSteps.empty(), true, false,
+       false},
       {"--repeat", options.repeats > 0, false, true, true}};
   for (const auto &row : rows) {
     if (!row.given || (trains            ? row.step
@@ -53,6 +56,9 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
         options.evalEvery
             ? "option '--eval-every' expects --eval-inputs or --eval-data"
             : "options '--eval-inputs' and '--eval-data' expect --eval-every");
+  if (options.evalBatches && (trains ? options.evalData : options.data).empty())
+    return Status::error(std::string("option '--eval-batches' expects ") +
+                         (trains ? "--eval-data" : "--data"));
   if (!options.weights.empty() && !options.resume.empty())
     return Status::error("cannot use option '--weights' with --resume, which "
                          "has the checkpoint's");
@@ -112,6 +118,8 @@ static Status checkCounted(const RunOptions &options,
       {"--threads", options.threads > 0, "has nothing for threads to do"},
       {"--weights", !options.weights.empty(), "reads no weights"},
       {"--eval-every", options.evalEvery > 0, "computes no losses"},
+      {options.tellsOfSteps.c_str(), !options.tellsOfSteps.empty(),
+       "computes no losses"},
       {"--trace", !options.trace.empty(), "takes no time"},
       {"--poison", options.poison, "has no bytes to overwrite"}};
   for (const auto &row : rows)

@@ -85,7 +85,7 @@ Status openCall(const Executable &plan, const std::string &folder,
   if (call.entry != "eval" || !call.hasData)
     return Status();
   std::string why;
-  if (executes && call.data.numLeft())
+  if (executes && call.data.numLeft() && !call.isCutShort())
     ACCEL_RT_RETURN_IF_ERROR(
         whyNotSeparate(plan, call.tensors.inputs, call.inputs, call.data, why));
   call.countsRest = executes && why.empty();
@@ -113,6 +113,7 @@ public:
     // One process speaks for all.
     options.progress = nullptr;
     options.warn = nullptr;
+    options.begin = nullptr;
     options.step = nullptr;
   }
 
@@ -190,6 +191,7 @@ Status Launch::open() {
     orderData(plan, source);
   bool executes = device->executes;
   hasData = !options.data.empty();
+  (call.entry == "eval" ? call : eval).mostBatches = options.evalBatches;
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
                source, executes, options.warn, call));
@@ -382,14 +384,18 @@ Status Launch::makeFiles() {
   if (!options.trace.empty())
     ACCEL_RT_RETURN_IF_ERROR(trace.create(options.trace, plan.numRanks()));
   ACCEL_RT_RETURN_IF_ERROR(checkTargets());
-  if (!checkpointed)
-    return Status();
   using Writers = Checkpoints::Writers;
-  return checkpoints.open(*file, options, weights, resumes ? &resume : nullptr,
-                          hasData ? &cursor : nullptr,
-                          !fleet           ? Writers::Here
-                          : fleet->leads() ? Writers::Led
-                                           : Writers::Joined);
+  if (checkpointed)
+    ACCEL_RT_RETURN_IF_ERROR(
+        checkpoints.open(*file, options, weights, resumes ? &resume : nullptr,
+                         hasData ? &cursor : nullptr,
+                         !fleet           ? Writers::Here
+                         : fleet->leads() ? Writers::Led
+                                          : Writers::Joined));
+  if (call.entry != "step" || !device->executes || !options.begin)
+    return Status();
+  int64_t before = resumes ? resume.step() : 0;
+  return options.begin({before, before + repeats, resumes});
 }
 
 Status Launch::make() {

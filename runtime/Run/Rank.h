@@ -30,11 +30,22 @@ struct Call {
   /// Whether an evaluation counts the samples that make no whole batch, too
   /// (Feed/SeparateRows.h).
   bool countsRest = false;
+  /// The batches after which an evaluation ends; 0: after all.
+  int64_t mostBatches = 0;
 
+  /// Whether an evaluation ends before it comes to the samples that make no
+  /// whole batch.
+  bool isCutShort() const {
+    return mostBatches && mostBatches <= data.numBatches();
+  }
   /// The whole batches of an evaluation, and the samples behind them that it
   /// counts.
-  int64_t numBatches() const { return hasData ? data.numBatches() : 1; }
-  int64_t numRest() const { return countsRest ? data.numLeft() : 0; }
+  int64_t numBatches() const {
+    return !hasData ? 1 : isCutShort() ? mostBatches : data.numBatches();
+  }
+  int64_t numRest() const {
+    return countsRest && !isCutShort() ? data.numLeft() : 0;
+  }
 };
 
 /// What the parent has opened and every rank inherits.

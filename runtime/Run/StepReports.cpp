@@ -19,6 +19,9 @@ StepResult stepResult(const Job &job, int64_t number) {
   if (record.isEvaluated)
     result.evalLoss = record.evalLoss;
   result.evalSeconds = record.evalSeconds;
+  result.time = record.time;
+  if (job.call.hasData)
+    result.epoch = job.call.data.epochsAfter(result.step);
   DType *types[] = {&result.lossType, &result.gradNormType,
                     &result.learningRateType};
   for (const TensorPlan &output : plan.outputs)

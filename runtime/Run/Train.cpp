@@ -23,6 +23,13 @@ double now() {
       .count();
 }
 
+/// Seconds since 1970.
+double timeOfDay() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 } // namespace
 
 Status RankParts::noteCall(const std::string &entry, bool first) const {
@@ -82,6 +89,7 @@ Status trainSteps(const RankParts &parts) {
     ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
     double seconds = now() - start - io.writeSeconds;
     StepRecord record = io.record;
+    record.time = timeOfDay();
     self.command[0] = RankControl::kBetweenRuns;
     int64_t finished = io.finishedSteps + 1;
     bool evaluates =

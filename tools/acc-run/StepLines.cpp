@@ -1,92 +1,87 @@
-// Formatting: numbers with as many digits as bring the same bits back.
+// When a line comes, and what stands in it.
 
 #include "StepLines.h"
 
-#include "StandardOutput.h"
-
-#include <cmath>
-#include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <unistd.h>
 
 namespace accel::rt {
 namespace {
 
-/// Whether somebody sees lines that are rewritten. mpirun gives rank 0 a
-/// terminal of its own, wherever what is said there goes.
-bool isOnTerminal() {
-  return isatty(STDOUT_FILENO) && !std::getenv("OMPI_COMM_WORLD_RANK") &&
-         !std::getenv("PMIX_RANK");
+/// 3:05, or 1:02:03.
+std::string clockText(double seconds) {
+  auto whole = static_cast<long long>(seconds + 0.5);
+  char text[48];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", whole / 3600,
+                  whole / 60 % 60, whole % 60);
+  else
+    std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
+  return text;
 }
 
 } // namespace
 
-std::string exactly(double value, DType dtype) {
-  if (!std::isfinite(value))
-    return "null"; // JSON has no word for it
-  char text[64];
-  std::snprintf(text, sizeof text, dtype == DType::F64 ? "%.17g" : "%.9g",
-                value);
-  return text;
+bool isOnTerminal(int descriptor) {
+  if (!isatty(descriptor))
+    return false;
+  // Open MPI and Slurm, PMIx, and MPICH and its kin.
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (std::getenv(name))
+      return false;
+  const char *kind = std::getenv("TERM");
+  return kind && *kind && std::string(kind) != "dumb";
 }
 
-StepLines::StepLines(bool json)
-    : json(json), terminal(!json && isOnTerminal()) {}
+StepLines::StepLines(FILE *stream, int64_t every)
+    : stream(stream), every(every), terminal(isOnTerminal(fileno(stream))) {}
 
-Status StepLines::add(const StepResult &step) {
-  if (json) {
-    std::printf("{\"step\": %lld, \"loss\": %s, \"grad_norm\": %s, "
-                "\"lr\": %s, \"time_s\": %.6f",
-                static_cast<long long>(step.step),
-                exactly(step.loss, step.lossType).c_str(),
-                exactly(step.gradNorm, step.gradNormType).c_str(),
-                exactly(step.learningRate, step.learningRateType).c_str(),
-                step.seconds);
-    if (step.evalLoss)
-      std::printf(", \"eval_loss\": %s, \"eval_time_s\": %.6f",
-                  exactly(*step.evalLoss, step.evalLossType).c_str(),
-                  step.evalSeconds);
-    std::printf("}\n");
-    return flushStandardOutput();
-  }
+void StepLines::add(const StepResult &step, double secondsLeft) {
   ++steps;
   seconds += step.seconds;
-  newest = step;
+  newest.result = step;
+  newest.secondsLeft = secondsLeft;
   auto now = std::chrono::steady_clock::now();
-  if (!terminal && !first && !step.last && !step.evalLoss &&
-      now - printed < std::chrono::seconds(1))
-    return Status();
+  bool isDue = every ? step.step % every == 0
+                     : terminal || now - printed >= std::chrono::seconds(1);
+  if (!isDue && !first && !step.last && !step.evalLoss)
+    return;
   first = false;
   printed = now;
-  return printText();
+  print();
 }
 
-Status StepLines::printText() {
-  int64_t units = newest.tokens ? newest.tokens : newest.samples;
-  double each = seconds / double(steps);
-  std::printf("%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g s a step, "
-              "%.4g %s/s%s",
-              terminal ? "\r\033[K" : "", static_cast<long long>(newest.step),
-              newest.loss, newest.gradNorm, newest.learningRate, each,
-              each > 0 ? double(units) / each : 0,
-              newest.tokens ? "tokens" : "samples", terminal ? "" : "\n");
-  if (newest.evalLoss) // a line that stays
-    std::printf("%sstep %lld: eval_loss %.6g, %.4g s\n", terminal ? "\n" : "",
-                static_cast<long long>(newest.step), *newest.evalLoss,
-                newest.evalSeconds);
-  pending = terminal && !newest.evalLoss;
+void StepLines::print() {
+  const StepResult &step = newest.result;
+  newest.seconds = seconds / static_cast<double>(steps);
+  std::fprintf(
+      stream,
+      "%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g s a step, "
+      "%.4g %s/s%s%s",
+      terminal ? "\r\033[K" : "", static_cast<long long>(step.step), step.loss,
+      step.gradNorm, step.learningRate, newest.seconds, newest.unitsPerSecond(),
+      newest.unit(),
+      newest.secondsLeft >= 0.5
+          ? (", " + clockText(newest.secondsLeft) + " left").c_str()
+          : "",
+      terminal ? "" : "\n");
+  if (step.evalLoss) // a line that stays
+    std::fprintf(stream, "%sstep %lld: eval_loss %.6g, %.4g s\n",
+                 terminal ? "\n" : "", static_cast<long long>(step.step),
+                 *step.evalLoss, step.evalSeconds);
+  pending = terminal && !step.evalLoss;
   steps = 0;
   seconds = 0;
-  return flushStandardOutput();
 }
 
 void StepLines::finish() {
   if (steps)
-    (void)printText(); // whoever prints the summary sees it
+    print();
   if (pending)
-    std::printf("\n");
+    std::fprintf(stream, "\n");
   pending = false;
-  std::fflush(stdout);
+  std::fflush(stream);
 }
 
 } // namespace accel::rt

@@ -1,8 +1,9 @@
 // acc-run: runs an executable of acc-opt on the ranks that its mesh names.
 
 #include "CountLines.h"
+#include "Help.h"
 #include "StandardOutput.h"
-#include "StepLines.h"
+#include "StepTeller.h"
 #include "accel-rt/NoMemory.h"
 
 #include <algorithm>
@@ -16,109 +17,6 @@
 using namespace accel::rt;
 
 namespace {
-
-constexpr const char *kHelp =
-    R"(usage: acc-run MODEL.accx [options]
-
-Runs an executable made by acc-opt. Its ranks are processes on this machine; how
-many there are, the mesh in the file says. The file contains code that is run:
-take it only from where you would take a program.
-
-  -n N            number of ranks; an error if it is not the mesh's
-  --comm C        host (default): this process starts all ranks, on this machine.
-                  mpi: mpirun or srun starts a process for each rank, on as many
-                  machines as it reaches (docs/Machines.md)
-  --device NAME   cpu or null (default: what the file was compiled for). null
-                  runs any file: every rank goes through all of its commands,
-                  waits and meetings, and executes, reads and writes nothing. It
-                  prints how many commands of each kind a call of an entry is,
-                  the bytes of their views and their arithmetic, as acc-opt
-                  --report=commands predicts them (docs/Reports.md). There are
-                  no losses; weights need not be there; options that read, save
-                  or compute something are errors
-  --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
-                  input_K.pb as in ONNX test sets (default: .)
-  --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
-  --entry NAME    what is called: step (training; the default if the file has
-                  it), eval (its loss on --inputs or over all rows of --data,
-                  without dropout) or forward (the model's outputs)
-  --weights PATH  begin with these parameters and buffers instead of those that
-                  the model was exported with: F.safetensors (--save-weights'
-                  or the model's own), a checkpoint, or a folder of checkpoints,
-                  whose newest is taken
-  --repeat K      call eval or forward K times (default: 1)
-  --steps N       train for N steps (default: 1); inputs are the global batch,
-                  the same in each step; outputs are those of the last one
-  --data INPUT=FILE,INPUT=FILE
-                  samples to train on instead: .npy, of the input's shape with
-                  any number of samples in the place of its batch, and of its
-                  type, another width of whole numbers, or a narrower one of
-                  floating point. Inputs without a file are read from --inputs,
-                  which must have no file of the others
-  --data FILE     one file of tokens: .npy, [samples, length] or one stream, or
-                  raw integers. Inputs of integers [batch, length] get tokens,
-                  those called *label* or *target* the same tokens, those called
-                  *mask* ones
-  --data-order O  shuffled (default): every epoch has an order of its own, which
-                  ranks and micro-batches do not change; file: as samples lie in
-                  the data. Where an epoch ends in the middle of a batch, the
-                  next one begins there
-  --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
-  --data-labels L same (default): the model shifts its labels itself; next: a
-                  label is the token after its own, -100 for the last
-  --eval-every K  after every step whose number K divides, call eval on what the
-                  two options below name, and print its eval_loss
-  --eval-inputs DIR
-                  folder of its inputs, as --inputs
-  --eval-data DATA
-                  its samples, as --data, in the order of the file: eval_loss is
-                  that of all rows at once, also of those that make no whole
-                  batch; labels that are ignored do not count. Where the loss
-                  does not tell rows apart, a line on stderr says how many are
-                  left out
-  --seed S        of the order of the data (default: the one compiled in)
-  --save-weights F.safetensors
-                  after the last step, parameters and buffers under their own
-                  names and all aliases, whole or not at all
-  --checkpoint DIR
-                  save all that training needs to go on into DIR/step-NNNNNNNN
-                  after the last step (docs/Checkpoints.md): each is there whole
-                  or not at all, none is written over, and none is removed
-                  without --keep
-                  After Ctrl-C, SIGTERM or SIGHUP, or where steps cannot be
-                  written to stdout any more, the step at hand is finished and
-                  saved; a second signal, half a second later or after that,
-                  ends the run at once. Signals that are ignored when acc-run
-                  starts (nohup, &) stay ignored
-  --save-every K  and after every step whose number K divides
-  --keep N        only the newest N checkpoints of DIR: the oldest is removed
-                  once another is there whole
-  --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
-                  layout saved it; --steps N counts the steps before it, too.
-                  The data go on where they were
-  --new-data      with --resume: --data begin at their first sample instead, and
-                  may be others than the checkpoint's
-  --original-weights F.safetensors
-                  where --save-weights finds parameters that the exporter folded
-                  away; nothing else is read from it
-  --trace FILE    write what each stream of each rank did when, as JSON for
-                  Perfetto (ui.perfetto.dev) and chrome://tracing, after the run
-                  and however it ends: the first million commands and waits of
-                  each rank, in whole calls (docs/Reports.md)
-  --threads T     threads of each rank (default: cores / ranks, at least 1)
-  --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
-                  of which device null takes no notice: it has none)
-  --hang-after S  give up after S seconds without progress (default: 60)
-  --json          every line on stdout is one JSON object: one for each training
-                  step, then one for the run
-  --version       the version of the file format
-  -h, --help      this text
-
-Without --json a line of text comes once a second, and for the first and the last
-step; its times are the mean since the line before. Exit status: 0, 1 after an
-error (a reader of stdout that has gone is one), 129 after SIGHUP, 130 after
-SIGINT and 143 after SIGTERM.
-)";
 
 int fail(const std::string &message) {
   std::fprintf(stderr, "acc-run: error: %s\n", printable(message).c_str());
@@ -143,7 +41,8 @@ bool parseCount(const char *text, int64_t low, int64_t &value) {
 }
 
 /// Where the value of an option that takes a text goes; null for others.
-std::string *textOption(RunOptions &options, const std::string &name) {
+std::string *textOption(RunOptions &options, TellOptions &told,
+                        const std::string &name) {
   std::pair<const char *, std::string *> rows[] = {
       {"--comm", &options.comm},
       {"--device", &options.device},
@@ -161,7 +60,9 @@ std::string *textOption(RunOptions &options, const std::string &name) {
       {"--checkpoint", &options.checkpoint},
       {"--resume", &options.resume},
       {"--original-weights", &options.originalWeights},
-      {"--trace", &options.trace}};
+      {"--trace", &options.trace},
+      {"--log", &told.log},
+      {"--tensorboard", &told.tensorBoard}};
   for (auto [option, text] : rows)
     if (name == option)
       return text;
@@ -259,7 +160,7 @@ ACCEL_RUN_FIRST(guardMemory)
 
 int main(int argc, char **argv) {
   RunOptions options;
-  bool json = false;
+  TellOptions told;
   std::map<std::string, std::string> seen; // options and their values
   guardMemory();
   // A limit on the size of files, and a reader that has gone, are errors to
@@ -298,20 +199,22 @@ int main(int argc, char **argv) {
       return finishOutput("");
     }
     if (flag) {
-      (argument == "--json"       ? json
+      (argument == "--json"       ? told.json
        : argument == "--new-data" ? options.newData
                                   : options.poison) = true;
       continue;
     }
-    int64_t *count = argument == "-n"             ? &options.ranks
-                     : argument == "--repeat"     ? &options.repeats
-                     : argument == "--steps"      ? &options.steps
-                     : argument == "--threads"    ? &options.threads
-                     : argument == "--save-every" ? &options.saveEvery
-                     : argument == "--keep"       ? &options.keep
-                     : argument == "--eval-every" ? &options.evalEvery
-                                                  : nullptr;
-    std::string *text = textOption(options, argument);
+    int64_t *count = argument == "-n"               ? &options.ranks
+                     : argument == "--repeat"       ? &options.repeats
+                     : argument == "--steps"        ? &options.steps
+                     : argument == "--threads"      ? &options.threads
+                     : argument == "--save-every"   ? &options.saveEvery
+                     : argument == "--keep"         ? &options.keep
+                     : argument == "--eval-every"   ? &options.evalEvery
+                     : argument == "--eval-batches" ? &options.evalBatches
+                     : argument == "--log-every"    ? &told.every
+                                                    : nullptr;
+    std::string *text = textOption(options, told, argument);
     if (!count && !text && argument != "--hang-after" && argument != "--seed")
       return fail("unknown option " + inQuotes(argument) +
                   "; acc-run --help lists them");
@@ -355,14 +258,22 @@ int main(int argc, char **argv) {
   options.warn = [](const std::string &line) {
     std::fprintf(stderr, "acc-run: warning: %s\n", printable(line).c_str());
   };
-  StepLines lines(json);
-  options.step = [&](const StepResult &step) { return lines.add(step); };
+  StepTeller teller(told);
+  for (auto [name, given] :
+       {std::pair("--log", !told.log.empty()),
+        std::pair("--tensorboard", !told.tensorBoard.empty()),
+        std::pair("--log-every", told.every > 0)})
+    if (given)
+      options.tellsOfSteps = name;
+  options.begin = [&](const RunStart &run) { return teller.begin(run); };
+  options.step = [&](const StepResult &step) { return teller.add(step); };
   options.canTellStep = [] { return takesLine(STDOUT_FILENO); };
 
   RunResult result;
   Status status = runExecutable(options, result);
-  lines.finish();
-  int code = tell(status, result, json);
+  if (Status finished = teller.finish(); status.ok())
+    status = std::move(finished);
+  int code = tell(status, result, told.json);
   // Last, because whoever started the processes ends all of them when one ends.
   if (result.leave)
     result.leave(code);

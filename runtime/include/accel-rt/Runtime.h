@@ -23,9 +23,21 @@ struct StepResult {
   std::optional<double> evalLoss;
   DType evalLossType = DType::F32;
   double evalSeconds = 0;
+  /// When rank 0 had finished it, in seconds since 1970.
+  double time = 0;
+  /// How often the data were read by then, 1.5 in the middle of the second
+  /// epoch; none: there are no data.
+  std::optional<double> epoch;
   /// What it read: sequences and their tokens, where the program has inputs of
   /// integers [batch, length] (else 0 tokens, and the first input's rows).
   int64_t samples = 0, tokens = 0;
+};
+
+/// What a training run is about to do.
+struct RunStart {
+  int64_t firstStep = 0; ///< Steps that were finished before it.
+  int64_t lastStep = 0;  ///< Steps that will be finished after it.
+  bool resumes = false;  ///< It goes on from a checkpoint.
 };
 
 struct RunOptions {
@@ -72,6 +84,8 @@ struct RunOptions {
   /// them, of the same type and labels, in the order of their files.
   int64_t evalEvery = 0;
   std::string evalInputs, evalData;
+  /// An evaluation on data ends after so many batches; 0: after all.
+  int64_t evalBatches = 0;
   /// Weights to begin with: a safetensors file, or a checkpoint. Empty: those
   /// that the model was exported with.
   std::string weights;
@@ -101,6 +115,12 @@ struct RunOptions {
   std::function<void(const std::string &)> progress;
   /// Called with what a user should know, one sentence.
   std::function<void(const std::string &)> warn;
+  /// Called before the first training step, by the process that tells of steps.
+  /// Errors end the run, before anything else is written.
+  std::function<Status(const RunStart &)> begin;
+  /// The name of an option of the caller's that tells of training steps, for
+  /// the error where there are none; empty: there is no such option.
+  std::string tellsOfSteps;
   /// Called for every training step in order, at most 20 ms late. An error ends
   /// the run as a signal does, and is the run's; no other step is told.
   std::function<Status(const StepResult &)> step;

@@ -1,0 +1,124 @@
+// The text of --help.
+
+#include "Help.h"
+
+namespace accel::rt {
+
+const char *const kHelp =
+    R"(usage: acc-run MODEL.accx [options]
+
+Runs an executable made by acc-opt. Its ranks are processes on this machine; how
+many there are, the mesh in the file says. The file contains code that is run:
+take it only from where you would take a program.
+
+  -n N            number of ranks; an error if it is not the mesh's
+  --comm C        host (default): this process starts all ranks, on this machine.
+                  mpi: mpirun or srun starts a process for each rank, on as many
+                  machines as it reaches (docs/Machines.md)
+  --device NAME   cpu or null (default: what the file was compiled for). null
+                  runs any file: every rank goes through all of its commands,
+                  waits and meetings, and executes, reads and writes nothing. It
+                  prints how many commands of each kind a call of an entry is,
+                  the bytes of their views and their arithmetic, as acc-opt
+                  --report=commands predicts them (docs/Reports.md). There are
+                  no losses; weights need not be there; options that read, save
+                  or compute something are errors
+  --inputs DIR    folder of inputs: NAME.npy ('/' in a name written %2F) or
+                  input_K.pb as in ONNX test sets (default: .)
+  --outputs DIR   folder that gets NAME.npy for every output, whole or not at all
+  --entry NAME    what is called: step (training; the default if the file has
+                  it), eval (its loss on --inputs or over all rows of --data,
+                  without dropout) or forward (the model's outputs)
+  --weights PATH  begin with these parameters and buffers instead of those that
+                  the model was exported with: F.safetensors (--save-weights'
+                  or the model's own), a checkpoint, or a folder of checkpoints,
+                  whose newest is taken
+  --repeat K      call eval or forward K times (default: 1)
+  --steps N       train for N steps (default: 1); inputs are the global batch,
+                  the same in each step; outputs are those of the last one
+  --data INPUT=FILE,INPUT=FILE
+                  samples to train on instead: .npy, of the input's shape with
+                  any number of samples in the place of its batch, and of its
+                  type, another width of whole numbers, or a narrower one of
+                  floating point. Inputs without a file are read from --inputs,
+                  which must have no file of the others
+  --data FILE     one file of tokens: .npy, [samples, length] or one stream, or
+                  raw integers. Inputs of integers [batch, length] get tokens,
+                  those called *label* or *target* the same tokens, those called
+                  *mask* ones
+  --data-order O  shuffled (default): every epoch has an order of its own, which
+                  ranks and micro-batches do not change; file: as samples lie in
+                  the data. Where an epoch ends in the middle of a batch, the
+                  next one begins there
+  --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
+  --data-labels L same (default): the model shifts its labels itself; next: a
+                  label is the token after its own, -100 for the last
+  --eval-every K  after every step whose number K divides, call eval on what the
+                  two options below name, and print its eval_loss
+  --eval-inputs DIR
+                  folder of its inputs, as --inputs
+  --eval-data DATA
+                  its samples, as --data, in the order of the file: eval_loss is
+                  that of all rows at once, also of those that make no whole
+                  batch; labels that are ignored do not count. Where the loss
+                  does not tell rows apart, a line on stderr says how many are
+                  left out
+  --eval-batches N
+                  an evaluation on data ends after N batches
+  --seed S        of the order of the data (default: the one compiled in)
+  --save-weights F.safetensors
+                  after the last step, parameters and buffers under their own
+                  names and all aliases, whole or not at all
+  --checkpoint DIR
+                  save all that training needs to go on into DIR/step-NNNNNNNN
+                  after the last step (docs/Checkpoints.md): each is there whole
+                  or not at all, none is written over, and none is removed
+                  without --keep
+                  After Ctrl-C, SIGTERM or SIGHUP, or where steps cannot be
+                  written to stdout any more, the step at hand is finished and
+                  saved; a second signal, half a second later or after that,
+                  ends the run at once. Signals that are ignored when acc-run
+                  starts (nohup, &) stay ignored
+  --save-every K  and after every step whose number K divides
+  --keep N        only the newest N checkpoints of DIR: the oldest is removed
+                  once another is there whole
+  --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
+                  layout saved it; --steps N counts the steps before it, too.
+                  The data go on where they were
+  --new-data      with --resume: --data begin at their first sample instead, and
+                  may be others than the checkpoint's
+  --original-weights F.safetensors
+                  where --save-weights finds parameters that the exporter folded
+                  away; nothing else is read from it
+  --trace FILE    write what each stream of each rank did when, as JSON for
+                  Perfetto (ui.perfetto.dev) and chrome://tracing, after the run
+                  and however it ends: the first million commands and waits of
+                  each rank, in whole calls (docs/Reports.md)
+  --threads T     threads of each rank (default: cores / ranks, at least 1)
+  --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
+                  of which device null takes no notice: it has none)
+  --hang-after S  give up after S seconds without progress (default: 60)
+  --json          every line on stdout is one JSON object: one for each training
+                  step, then one for the run. What is without it the text on
+                  stdout comes on stderr, if that is a terminal
+  --log FILE      add a line for each training step to FILE, as --json writes them
+                  (JSON Lines), or of FILE.csv as values with commas. With
+                  --resume the log is gone on with: what it has of steps that
+                  come again is replaced. Without, it must not be there
+  --tensorboard DIR
+                  write the losses, norms and rates of steps to an event file
+                  for TensorBoard in DIR; there, too, --resume replaces
+  --log-every N   tell of the steps whose number N divides, of the last one, and
+                  of those that an evaluation follows; times are means of the
+                  steps since
+  --version       the version of the file format
+  -h, --help      this text
+
+The text is for people: on a terminal its line rewrites itself; elsewhere, where
+TERM is dumb, and under mpirun a line comes once a second, and for the first and
+the last step. Its times are the mean since the line before. Exit status: 0, 1 after an
+error (a reader of stdout that has gone is one), 129 after SIGHUP, 130 after
+SIGINT and 143 after SIGTERM.
+)";
+
+} // namespace accel::rt
