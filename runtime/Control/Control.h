@@ -40,6 +40,10 @@ struct alignas(64) RankControl {
   /// because the parent was interrupted. Ranks agree on them.
   std::atomic<int64_t> firstStep{0}, stoppedAt{0}, interruptedAt{kNever};
   static constexpr int64_t kNever = INT64_MAX;
+  /// The step (from 1 in this run; 0: none) after which evaluations that were
+  /// not better ended it, the step of the best one, and its value.
+  std::atomic<int64_t> stoppedEarlyAt{0}, bestStep{0};
+  std::atomic<double> bestValue{0};
   uint64_t arenaBytes = 0, touchedBytes = 0, residentBytes = 0,
            residentPeakBytes = 0, reservedBytes = 0;
   double loadSeconds = 0;

@@ -109,6 +109,7 @@ public:
   /// What the ranks agree on, of RankControl's words of that name.
   int64_t firstStep() { return rank(0).firstStep; }
   int64_t interruptedAt() { return rank(0).interruptedAt; }
+  int64_t stoppedEarlyAt() { return rank(0).stoppedEarlyAt; }
   int64_t stoppedAt() {
     int64_t first = 0;
     for (int64_t each = 0; each < numRanks(); ++each)

@@ -26,6 +26,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
       {"--eval-batches", options.evalBatches > 0, true, true, false},
       {options.tellsOfSteps.c_str(), !options.tellsOfSteps.empty(), true, false,
        false},
+      {"--early-stopping-patience", options.earlyStoppingPatience > 0, true,
+       false, false},
       {"--repeat", options.repeats > 0, false, true, true}};
   for (const auto &row : rows) {
     if (!row.given || (trains            ? row.step
@@ -59,6 +61,25 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
   if (options.evalBatches && (trains ? options.evalData : options.data).empty())
     return Status::error(std::string("option '--eval-batches' expects ") +
                          (trains ? "--eval-data" : "--data"));
+  for (auto [name, given] :
+       {std::pair("--keep-best", !options.keepBest.empty()),
+        std::pair("--early-stopping-patience",
+                  options.earlyStoppingPatience > 0)})
+    if (given && !options.evalEvery)
+      return Status::error(std::string("option '") + name +
+                           "' expects --eval-every, whose " +
+                           kEvaluationMetric + " it goes by");
+  if (!options.keepBest.empty() && options.keepBest != kEvaluationMetric)
+    return Status::error(
+        "expected a metric of this run (" + std::string(kEvaluationMetric) +
+        ") for --keep-best, found " + inQuotes(options.keepBest));
+  if (options.earlyStoppingThreshold > 0 && !options.earlyStoppingPatience)
+    return Status::error("option '--early-stopping-threshold' expects "
+                         "--early-stopping-patience");
+  if (options.earlyStoppingPatience && !options.outputs.empty())
+    return Status::error("cannot use option '--outputs' with "
+                         "--early-stopping-patience: which step is the last is "
+                         "known when its outputs are gone");
   if (!options.weights.empty() && !options.resume.empty())
     return Status::error("cannot use option '--weights' with --resume, which "
                          "has the checkpoint's");
@@ -94,6 +115,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--save-every' expects --checkpoint");
   if (options.keep && options.checkpoint.empty())
     return Status::error("option '--keep' expects --checkpoint");
+  if (!options.keepBest.empty() && options.checkpoint.empty())
+    return Status::error("option '--keep-best' expects --checkpoint");
   if (!options.resume.empty() && !options.steps)
     return Status::error("option '--resume' expects --steps, the number of "
                          "steps in all: those that the checkpoint has seen "
@@ -197,12 +220,42 @@ Status chooseEntry(const Executable &plan, const RunOptions &options,
                        inQuotes(entry));
 }
 
+std::string whyStopped(const BestEvaluation &best, const RunOptions &options) {
+  auto text = [](double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.6g", value);
+    return std::string(digits);
+  };
+  double threshold = options.earlyStoppingThreshold;
+  return std::string(kEvaluationMetric) + " got no better" +
+         (threshold > 0 ? " by more than " + text(threshold) : "") + " in " +
+         std::to_string(best.withoutGain) +
+         (best.withoutGain == 1 ? " evaluation" : " evaluations") +
+         (best.step ? "; the best is " + text(best.value) + ", of step " +
+                          std::to_string(best.step)
+                    : "; none was a number");
+}
+
 Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats) {
   repeats =
       std::max<int64_t>(1, entry == "step" ? options.steps : options.repeats);
   int64_t before = resume ? resume->step() : 0, end = repeats;
   repeats = std::max<int64_t>(0, end - before);
+  const std::optional<BestEvaluation> *earlier =
+      resume ? &resume->manifest().evaluations : nullptr;
+  if (int64_t patience = options.earlyStoppingPatience;
+      repeats && patience && earlier && *earlier &&
+      (*earlier)->withoutGain >= patience) {
+    repeats = 0;
+    if (options.warn)
+      options.warn("training has ended at the checkpoint " +
+                   inQuotes(resume->path()) + ": " +
+                   whyStopped(**earlier, options) +
+                   "; to go on, give a greater --early-stopping-patience, or "
+                   "none");
+    return Status();
+  }
   int64_t every = options.evalEvery;
   if (repeats && every && end / every == before / every && options.warn)
     options.warn("option '--eval-every' " + std::to_string(every) +

@@ -9,6 +9,7 @@
 namespace accel::rt {
 
 class Resume;
+struct BestEvaluation;
 struct DeviceKind;
 
 /// Finds the device to run on. Errors: another number of ranks, no such device,
@@ -22,10 +23,13 @@ Status checkOptions(const Executable &plan, const RunOptions &options,
 Status chooseEntry(const Executable &plan, const RunOptions &options,
                    std::string &entry);
 
+/// Why early stopping ends a run: a clause.
+std::string whyStopped(const BestEvaluation &best, const RunOptions &options);
+
 /// How often `entry` is to be called: with `resume` (or null),
 /// the steps that are left. Errors: none is left, but outputs are asked for;
 /// without outputs, that is a warning. So is an evaluation that no step is due
-/// for.
+/// for, and a checkpoint at which early stopping has ended training.
 Status countRuns(const std::string &entry, const RunOptions &options,
                  const Resume *resume, int64_t &repeats);
 

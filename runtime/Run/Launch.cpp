@@ -23,51 +23,6 @@
 namespace accel::rt {
 namespace {
 
-/// What each entry of a rank that was called comes to.
-std::map<std::string, EntryCounts> countsOf(const Job &job, int64_t rank) {
-  std::map<std::string, EntryCounts> counts;
-  const Program &program = *programOf(job.file.plan(), rank);
-  for (size_t i = 0; i < program.entries.size(); ++i)
-    if (EntryCounts found = nameCounts(job.control.counts(rank, i));
-        !found.empty() || program.entries[i].name == "load")
-      counts[program.entries[i].name] = std::move(found);
-  return counts;
-}
-
-void collect(const Job &job, RunResult &result) {
-  const Executable &plan = job.file.plan();
-  result.device = job.device.name;
-  result.ranks = plan.numRanks();
-  result.seconds.assign(static_cast<size_t>(job.repeats), 0);
-  for (int64_t rank = 0; rank < result.ranks; ++rank) {
-    const RankControl &self = job.control.rank(rank);
-    uint64_t planned = 0;
-    for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
-      planned += static_cast<uint64_t>(arena.bytes);
-    result.threads = self.threads;
-    result.plannedPeakBytes = std::max(result.plannedPeakBytes, planned);
-    result.measuredPeakBytes =
-        std::max(result.measuredPeakBytes, self.arenaBytes);
-    result.touchedPeakBytes =
-        std::max(result.touchedPeakBytes, self.touchedBytes);
-    result.residentBytes = std::max(result.residentBytes, self.residentBytes);
-    result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
-    if (!job.device.executes)
-      result.counts.push_back(countsOf(job, rank));
-    else if (self.residentBytes > planned + self.reservedBytes)
-      std::fprintf(stderr,
-                   "acc-run: warning: rank %lld holds %.1f MiB beside its "
-                   "arenas, more than the %.1f MiB reserved in the plan\n",
-                   static_cast<long long>(rank),
-                   double(self.residentBytes - planned) / (1 << 20),
-                   double(self.reservedBytes) / (1 << 20));
-    result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
-    for (int64_t repeat = 0; repeat < job.repeats; ++repeat)
-      result.seconds[repeat] =
-          std::max(result.seconds[repeat], job.control.seconds(rank, repeat));
-  }
-}
-
 /// Opens what an entry is called on: files of a folder (none if its name is
 /// empty), or tokens and files.
 Status openCall(const Executable &plan, const std::string &folder,
@@ -307,6 +262,10 @@ Status Launch::identify(Identity &identity) const {
   addCount("--save-every", options.saveEvery);
   addCount("--keep", options.keep);
   addCount("--eval-every", options.evalEvery);
+  add("--keep-best", options.keepBest);
+  addCount("--early-stopping-patience", options.earlyStoppingPatience);
+  add("--early-stopping-threshold",
+      std::to_string(options.earlyStoppingThreshold));
   add("--checkpoint", options.checkpoint);
   add("--outputs", options.outputs);
   add("--save-weights", options.saveWeights);
@@ -527,7 +486,7 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
   if (!supervisor.untold().ok())
     return withLast(supervisor.untold());
-  collect(job, result);
+  collectResult(job, result);
   if (call.entry == "eval" && device->executes) {
     result.evalLoss = control.record(0).evalLoss;
     for (const TensorPlan &output : call.tensors.outputs)

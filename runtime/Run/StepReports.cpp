@@ -1,18 +1,86 @@
-// Gathering a step's report from what the ranks told.
+// Gathering what the ranks told.
 
 #include "Run/StepReports.h"
 
+#include "Run/CheckOptions.h"
+#include "State/BestEvaluation.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace accel::rt {
+namespace {
+
+/// What each entry of a rank that was called comes to.
+std::map<std::string, EntryCounts> countsOf(const Job &job, int64_t rank) {
+  std::map<std::string, EntryCounts> counts;
+  const Program &program = *programOf(job.file.plan(), rank);
+  for (size_t i = 0; i < program.entries.size(); ++i)
+    if (EntryCounts found = nameCounts(job.control.counts(rank, i));
+        !found.empty() || program.entries[i].name == "load")
+      counts[program.entries[i].name] = std::move(found);
+  return counts;
+}
+
+} // namespace
+
+void collectResult(const Job &job, RunResult &result) {
+  const Executable &plan = job.file.plan();
+  result.device = job.device.name;
+  result.bestStep = job.control.rank(0).bestStep;
+  result.bestValue = job.control.rank(0).bestValue;
+  result.ranks = plan.numRanks();
+  int64_t calls =
+      job.control.stoppedEarlyAt() ? job.control.stoppedEarlyAt() : job.repeats;
+  result.seconds.assign(static_cast<size_t>(calls), 0);
+  for (int64_t rank = 0; rank < result.ranks; ++rank) {
+    const RankControl &self = job.control.rank(rank);
+    uint64_t planned = 0;
+    for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
+      planned += static_cast<uint64_t>(arena.bytes);
+    result.threads = self.threads;
+    result.plannedPeakBytes = std::max(result.plannedPeakBytes, planned);
+    result.measuredPeakBytes =
+        std::max(result.measuredPeakBytes, self.arenaBytes);
+    result.touchedPeakBytes =
+        std::max(result.touchedPeakBytes, self.touchedBytes);
+    result.residentBytes = std::max(result.residentBytes, self.residentBytes);
+    result.reservedBytes = std::max(result.reservedBytes, self.reservedBytes);
+    if (!job.device.executes)
+      result.counts.push_back(countsOf(job, rank));
+    else if (self.residentBytes > planned + self.reservedBytes)
+      std::fprintf(stderr,
+                   "acc-run: warning: rank %lld holds %.1f MiB beside its "
+                   "arenas, more than the %.1f MiB reserved in the plan\n",
+                   static_cast<long long>(rank),
+                   double(self.residentBytes - planned) / (1 << 20),
+                   double(self.reservedBytes) / (1 << 20));
+    result.loadSeconds = std::max(result.loadSeconds, self.loadSeconds);
+    for (int64_t repeat = 0; repeat < calls; ++repeat)
+      result.seconds[repeat] =
+          std::max(result.seconds[repeat], job.control.seconds(rank, repeat));
+  }
+  if (int64_t at = job.control.stoppedEarlyAt()) {
+    BestEvaluation best;
+    best.step = result.bestStep;
+    best.value = result.bestValue;
+    best.withoutGain = job.options.earlyStoppingPatience;
+    int64_t before = job.control.firstStep();
+    result.stoppedEarly = "training ended after step " +
+                          std::to_string(before + at) + " of " +
+                          std::to_string(before + job.repeats) + ": " +
+                          whyStopped(best, job.options);
+  }
+}
 
 StepResult stepResult(const Job &job, int64_t number) {
   const Executable &plan = job.file.plan();
   const StepRecord record = job.control.record(number);
   StepResult result;
   result.step = job.control.firstStep() + number + 1;
-  result.last = number + 1 == job.repeats;
+  result.last =
+      number + 1 == job.repeats || number + 1 == job.control.stoppedEarlyAt();
   result.loss = record.values[StepRecord::Loss];
   result.gradNorm = record.values[StepRecord::GradNorm];
   result.learningRate = record.values[StepRecord::LearningRate];

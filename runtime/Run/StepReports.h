@@ -1,5 +1,5 @@
-// What the parent says of training steps: their results, and the error of a run
-// that one of them ended.
+// What the parent says of training steps and of the run: their results, and the
+// error of a run that one of them ended.
 
 #ifndef ACCEL_RUNTIME_RUN_STEPREPORTS_H
 #define ACCEL_RUNTIME_RUN_STEPREPORTS_H
@@ -11,6 +11,10 @@ namespace accel::rt {
 /// What the ranks say of the step `number`, counted from 0 in this run.
 /// Requires all of them to have finished it.
 StepResult stepResult(const Job &job, int64_t number);
+
+/// What the ranks measured, and how training ended. Requires a run that ended
+/// well.
+void collectResult(const Job &job, RunResult &result);
 
 /// The error of a run that stopped at a step without a finite loss or norm.
 /// Requires RankControl::stoppedAt.

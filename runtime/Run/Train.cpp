@@ -59,65 +59,139 @@ int64_t finishedSteps(const RankParts &parts) {
   return parts.job.resumed ? parts.job.resumed->step() : 0;
 }
 
-Status trainSteps(const RankParts &parts) {
-  RankControl &self = parts.control.self();
-  InputOutput &io = parts.io;
-  for (int64_t k = 0; k < parts.job.repeats; ++k) {
-    io.writing = k + 1 == parts.job.repeats;
-    io.writeSeconds = 0;
-    io.finishedSteps = self.firstStep + k;
-    // Whoever saw a step end badly ends them for all; of an interrupt one rank
-    // is told, in time or a step late.
-    enum Verdict : int64_t { GoOn, Interrupted, EndedBadly };
-    int64_t verdict = self.stoppedAt.load() ? EndedBadly
-                      : parts.rank == 0 && parts.control.isStopWanted()
-                          ? Interrupted
-                          : GoOn;
-    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
-    if (verdict == EndedBadly)
-      break;
-    if (verdict == Interrupted) {
-      self.interruptedAt = k;
-      bool isSaved =
-          k == 0 || parts.job.checkpoints->isDue(io.finishedSteps, false);
-      if (!isSaved)
-        ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(io.finishedSteps));
-      break;
-    }
-    double start = now();
-    ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
-    ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
-    double seconds = now() - start - io.writeSeconds;
-    StepRecord record = io.record;
-    record.time = timeOfDay();
-    self.command[0] = RankControl::kBetweenRuns;
-    int64_t finished = io.finishedSteps + 1;
-    bool evaluates =
-        parts.job.eval && finished % parts.job.options.evalEvery == 0;
-    bool saves = parts.checkpoints && parts.job.checkpoints->isDue(
-                                          finished, k + 1 == parts.job.repeats);
-    int64_t isBad = !std::isfinite(io.record.values[StepRecord::Loss]) ||
-                    !std::isfinite(io.record.values[StepRecord::GradNorm]);
-    // What follows is done by all ranks or by none, whoever has the loss.
-    if (evaluates || saves)
-      ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(isBad));
-    if (isBad)
-      self.stoppedAt = k + 1;
-    // An evaluation may fail, and must not take along what is due: it comes
-    // second, and what is told of the step last.
-    if (saves && !isBad)
-      ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished));
-    if (evaluates && !isBad)
-      ACCEL_RT_RETURN_IF_ERROR(
-          evaluate(parts, *parts.job.eval, parts.evalIo, record));
-    parts.control.report(k, seconds, record);
-    self.runsDone.fetch_add(1);
-    // Whoever ends the run early did not see the last one through.
-    bool isLast = k + 1 == parts.job.repeats;
-    if (isLast && evaluates && !isBad && !record.isEvaluated)
-      self.interruptedAt = k + 1;
-  }
+namespace {
+
+/// What is told of a step on rank 0 is known to all: what follows from it all
+/// of them do. Requires nothing of `value` on the other ranks.
+Status shareValue(const RankParts &parts, double &value) {
+  int64_t bits = INT64_MIN; // the least, also of what rank 0 may have
+  if (parts.rank == 0)
+    std::memcpy(&bits, &value, sizeof bits);
+  ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(bits));
+  std::memcpy(&value, &bits, sizeof value);
   return Status();
 }
+
+/// One rank's steps.
+class Steps {
+public:
+  explicit Steps(const RankParts &parts)
+      : parts(parts), options(parts.job.options), self(parts.control.self()) {
+    if (const Resume *resumed = parts.job.resumed;
+        resumed && resumed->manifest().evaluations)
+      best = *resumed->manifest().evaluations;
+  }
+
+  Status run() {
+    tellBest();
+    saved = self.firstStep;
+    for (int64_t k = 0; k < parts.job.repeats && !isOver; ++k)
+      ACCEL_RT_RETURN_IF_ERROR(runStep(k));
+    return Status();
+  }
+
+private:
+  Status runStep(int64_t k);
+  Status follow(int64_t k, int64_t finished, StepRecord &record);
+  Status save(int64_t finished) {
+    saved = finished;
+    return parts.checkpoints->save(finished, best);
+  }
+  void tellBest() {
+    self.bestStep = best.step;
+    self.bestValue = best.value;
+  }
+  /// Whether what becomes of a step depends on its evaluation.
+  bool watches() const {
+    return !options.keepBest.empty() || options.earlyStoppingPatience;
+  }
+
+  const RankParts &parts;
+  const RunOptions &options;
+  RankControl &self;
+  BestEvaluation best;
+  int64_t saved = 0; ///< The step of the newest checkpoint.
+  bool isOver = false;
+};
+
+Status Steps::runStep(int64_t k) {
+  InputOutput &io = parts.io;
+  io.writing = k + 1 == parts.job.repeats;
+  io.writeSeconds = 0;
+  io.finishedSteps = self.firstStep + k;
+  // Whoever saw a step end badly ends them for all; of an interrupt one rank
+  // is told, in time or a step late.
+  enum Verdict : int64_t { GoOn, Interrupted, EndedBadly };
+  int64_t verdict = self.stoppedAt.load() ? EndedBadly
+                    : parts.rank == 0 && parts.control.isStopWanted()
+                        ? Interrupted
+                        : GoOn;
+  ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
+  isOver = verdict != GoOn;
+  if (verdict == Interrupted) {
+    self.interruptedAt = k;
+    return saved == io.finishedSteps ? Status() : save(io.finishedSteps);
+  }
+  if (isOver)
+    return Status();
+  double start = now();
+  ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
+  ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
+  double seconds = now() - start - io.writeSeconds;
+  StepRecord record = io.record;
+  record.time = timeOfDay();
+  self.command[0] = RankControl::kBetweenRuns;
+  ACCEL_RT_RETURN_IF_ERROR(follow(k, io.finishedSteps + 1, record));
+  parts.control.report(k, seconds, record);
+  self.runsDone.fetch_add(1);
+  return Status();
+}
+
+/// What is due after a step: evaluations and checkpoints.
+Status Steps::follow(int64_t k, int64_t finished, StepRecord &record) {
+  bool isLast = k + 1 == parts.job.repeats;
+  bool evaluates = parts.job.eval && finished % options.evalEvery == 0;
+  bool saves =
+      parts.checkpoints && parts.job.checkpoints->isDue(finished, isLast);
+  int64_t isBad = !std::isfinite(record.values[StepRecord::Loss]) ||
+                  !std::isfinite(record.values[StepRecord::GradNorm]);
+  // What follows is done by all ranks or by none, whoever has the loss.
+  if (evaluates || saves)
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(isBad));
+  if (isBad)
+    self.stoppedAt = k + 1;
+  if (isBad || (!evaluates && !saves))
+    return Status();
+  // An evaluation may fail, and must not take along what is due: it comes
+  // second, unless the checkpoint tells of it; and what is told of the step
+  // last.
+  bool savesFirst = saves && !(evaluates && watches());
+  if (savesFirst)
+    ACCEL_RT_RETURN_IF_ERROR(save(finished));
+  if (evaluates)
+    ACCEL_RT_RETURN_IF_ERROR(
+        evaluate(parts, *parts.job.eval, parts.evalIo, record));
+  // Whoever ends the run early did not see the last one through.
+  if (isLast && evaluates && !record.isEvaluated)
+    self.interruptedAt = k + 1;
+  if (record.isEvaluated && watches()) {
+    double value = record.evalLoss;
+    ACCEL_RT_RETURN_IF_ERROR(shareValue(parts, value));
+    bool isBest = best.add(finished, value, options.earlyStoppingThreshold);
+    tellBest();
+    if (int64_t patience = options.earlyStoppingPatience;
+        patience && best.withoutGain >= patience && !isLast) {
+      isOver = true;
+      self.stoppedEarlyAt = k + 1;
+    }
+    saves |=
+        parts.checkpoints && (isOver || (isBest && !options.keepBest.empty()));
+  }
+  return saves && !savesFirst ? save(finished) : Status();
+}
+
+} // namespace
+
+Status trainSteps(const RankParts &parts) { return Steps(parts).run(); }
 
 } // namespace accel::rt

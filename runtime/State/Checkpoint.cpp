@@ -9,6 +9,7 @@
 #include "State/Resume.h"
 #include "State/SavedWeights.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -64,6 +65,8 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
   const Executable &executable = file.plan();
   every = options.saveEvery;
   keep = options.keep;
+  keepsBest = !options.keepBest.empty();
+  hasEvaluations = keepsBest || options.earlyStoppingPatience;
   isSpread = writers != Writers::Here;
   resumedPath = resumed ? resumed->path() : "";
   ACCEL_RT_RETURN_IF_ERROR(writers == Writers::Joined
@@ -133,6 +136,8 @@ Status Checkpoints::open(const ExecutableFile &file, const RunOptions &options,
   contents.seed = executable.seed;
   if (cursor)
     contents.data = *cursor;
+  if (hasEvaluations)
+    contents.evaluations.emplace();
   contents.mesh = executable.mesh;
   contents.microBatches = executable.microBatches;
   manifest.prepare(contents);
@@ -175,7 +180,8 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
   for (int i = 0; i < kNumCheckpointFiles; ++i)
     filePaths[i] = kCheckpointFiles[i];
   kept = plan.before;
-  kept.reserve(kept.size() + static_cast<size_t>(plan.keep) + 1);
+  // As many as are kept, the best one, and that which is to be removed.
+  kept.reserve(kept.size() + static_cast<size_t>(plan.keep) + 2);
   HeldStates held = findHeld(program);
   for (const Checkpoints::Saved &saved : plan.states) {
     auto found = held.find(saved.state->keptAs());
@@ -199,10 +205,10 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
 
 CheckpointWriter::~CheckpointWriter() = default;
 
-Status CheckpointWriter::save(int64_t step) {
+Status CheckpointWriter::save(int64_t step, const BestEvaluation &best) {
   RankControl &self = control.self();
   self.command[0] = RankControl::kSaving;
-  Status status = writeAll(step);
+  Status status = writeAll(step, best);
   for (FileHandle &file : files)
     file = FileHandle();
   temporary = FileHandle();
@@ -215,14 +221,14 @@ Status CheckpointWriter::save(int64_t step) {
   return status;
 }
 
-Status CheckpointWriter::writeAll(int64_t step) {
+Status CheckpointWriter::writeAll(int64_t step, const BestEvaluation &best) {
   ACCEL_RT_RETURN_IF_ERROR(writePieces(step));
   ACCEL_RT_RETURN_IF_ERROR(control.barrier());
   ACCEL_RT_RETURN_IF_ERROR(hashShare());
   ACCEL_RT_RETURN_IF_ERROR(control.barrier());
   if (control.rank() != 0)
     return Status();
-  return publish(step);
+  return publish(step, best);
 }
 
 Status CheckpointWriter::writePieces(int64_t step) {
@@ -337,8 +343,10 @@ Status CheckpointWriter::syncFile(int file) {
                                        : cannotWrite(kCheckpointFiles[file]);
 }
 
-Status CheckpointWriter::publish(int64_t step) {
+Status CheckpointWriter::publish(int64_t step, const BestEvaluation &best) {
   manifest.setStep(step);
+  if (plan.hasEvaluations)
+    manifest.setEvaluations(best);
   for (size_t i = 0; i < plan.states.size(); ++i)
     manifest.setHash(i, control.find(i));
   manifest.seal();
@@ -359,13 +367,34 @@ Status CheckpointWriter::publish(int64_t step) {
   if (renameat(folder, from.text(), folder, to.text()) != 0)
     return cannotWrite(to.text());
   ACCEL_RT_RETURN_IF_ERROR(syncFolder(folder));
-  return plan.keep ? removeOldest(step) : Status();
+  if (!plan.keep && !plan.keepsBest)
+    return Status();
+  kept.push_back(step); // there is room
+  int64_t bestStep = plan.keepsBest ? best.step : 0;
+  if (bestStep && bestStep != linkedBest &&
+      std::find(kept.begin(), kept.end(), bestStep) != kept.end())
+    ACCEL_RT_RETURN_IF_ERROR(linkBest(bestStep));
+  return plan.keep ? removeOldest(bestStep) : Status();
+}
+
+/// For people, and for --weights: the manifest says it, too, so that a file
+/// system without links loses nothing.
+Status CheckpointWriter::linkBest(int64_t step) {
+  int folder = plan.folder.descriptor();
+  CheckpointName name(step, false);
+  unlinkat(folder, kBestTemporary, 0); // a killed run's
+  if (symlinkat(name.text(), folder, kBestTemporary) != 0)
+    return errno == EPERM || errno == EOPNOTSUPP ? Status()
+                                                 : cannotWrite(kBestLink);
+  if (renameat(folder, kBestTemporary, folder, kBestLink) != 0)
+    return cannotWrite(kBestLink);
+  linkedBest = step;
+  return syncFolder(folder);
 }
 
 /// What is removed becomes a temporary first, which is no checkpoint, and which
 /// the next run clears away if this one is killed meanwhile.
-Status CheckpointWriter::removeOldest(int64_t step) {
-  kept.push_back(step); // there is room
+Status CheckpointWriter::removeOldest(int64_t best) {
   int folder = plan.folder.descriptor();
   auto cannotRemove = [](const CheckpointName &name) {
     int error = errno;
@@ -373,9 +402,14 @@ Status CheckpointWriter::removeOldest(int64_t step) {
         "cannot remove " + inQuotes(name.text()) +
         ", which is older than those that --keep keeps: " + systemError(error));
   };
-  while (kept.size() > static_cast<size_t>(plan.keep)) {
-    CheckpointName from(kept.front(), false), to(kept.front(), true);
-    kept.erase(kept.begin());
+  for (size_t first = 0;
+       kept.size() > first + static_cast<size_t>(plan.keep);) {
+    if (kept[first] == best) {
+      ++first;
+      continue;
+    }
+    CheckpointName from(kept[first], false), to(kept[first], true);
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(first));
     if (renameat(folder, from.text(), folder, to.text()) != 0) {
       if (errno == ENOENT)
         continue; // somebody else has

@@ -50,7 +50,8 @@ private:
   };
   CheckpointFolder folder;
   int64_t every = 0;
-  int64_t keep = 0;            ///< 0: all
+  int64_t keep = 0; ///< 0: all
+  bool keepsBest = false, hasEvaluations = false;
   std::vector<int64_t> before; ///< Steps of the folder's whole checkpoints.
   bool isSpread = false;       ///< Ranks of several machines write.
   std::string resumedPath;
@@ -77,19 +78,20 @@ public:
     return executable.states.size();
   }
 
-  /// Saves the states as they are, after `step` finished steps. Called by all
-  /// ranks. Errors: the disk is full or fails, another rank ended; the folder's
-  /// other checkpoints are untouched.
-  Status save(int64_t step);
+  /// Saves the states as they are, after `step` finished steps, and what
+  /// evaluations came to. Called by all ranks. Errors: the disk is full or
+  /// fails, another rank ended; the folder's other checkpoints are untouched.
+  Status save(int64_t step, const BestEvaluation &best);
 
 private:
-  Status writeAll(int64_t step);
+  Status writeAll(int64_t step, const BestEvaluation &best);
   Status writePieces(int64_t step);
   Status copyValue(const Checkpoints::Saved &saved);
   Status openFiles(int64_t step, bool create);
   Status hashShare();
-  Status publish(int64_t step);
-  Status removeOldest(int64_t step);
+  Status publish(int64_t step, const BestEvaluation &best);
+  Status removeOldest(int64_t best);
+  Status linkBest(int64_t step);
   Status syncFile(int file);
 
   struct Piece {
@@ -110,6 +112,7 @@ private:
   /// Steps of the checkpoints that there are, the oldest first: of rank 0, with
   /// room for one more than are kept.
   std::vector<int64_t> kept;
+  int64_t linkedBest = 0; ///< That the link names, as far as this run knows.
 };
 
 } // namespace accel::rt

@@ -185,6 +185,7 @@ std::string CheckpointFolder::whereNow() const {
 
 Status CheckpointFolder::clean() const {
   std::string path = whereNow();
+  (void)unlinkat(handle.get(), kBestTemporary, 0); // in nobody's way
   std::vector<std::string> stale;
   ACCEL_RT_RETURN_IF_ERROR(forEachName(path, [&](const std::string &name) {
     if (stepOf(name, kTemporary) >= 0)

@@ -15,6 +15,9 @@ enum CheckpointFile { kModel, kOptimizer, kNumCheckpointFiles };
 inline constexpr const char *kCheckpointFiles[kNumCheckpointFiles] = {
     "model.safetensors", "optimizer.safetensors"};
 
+/// The link to the best checkpoint of the folder, and what becomes it.
+inline constexpr const char *kBestLink = "best", *kBestTemporary = ".tmp-best";
+
 struct FoundCheckpoint {
   int64_t step = 0;
   std::string path;

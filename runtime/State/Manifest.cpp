@@ -17,6 +17,8 @@ namespace {
 using Json = format::LinearJson;
 
 constexpr int kNumberRoom = 20;
+/// What is said of evaluations: four numbers and their names.
+constexpr size_t kBestRoom = 138;
 constexpr const char *kFormat = "accel-checkpoint";
 /// Before the text's own hash, which is followed by `"}` and a line break.
 constexpr const char *kSeal = ",\n \"hash\": \"";
@@ -75,6 +77,20 @@ bool getTexts(const Json &json, const char *key,
   return true;
 }
 
+bool readEvaluations(const Json &json, BestEvaluation &best) {
+  std::string metric;
+  if (!getText(json, "metric", metric) || metric != kEvaluationMetric ||
+      !json.contains("best") || !getNumber(json, "best_step", best.step) ||
+      !getNumber(json, "without_gain", best.withoutGain) ||
+      !getNumber(json, "count", best.count) || best.step < 0 ||
+      best.withoutGain < 0 || best.count < best.withoutGain ||
+      json["best"].is_number() != (best.step > 0))
+    return false;
+  if (best.step)
+    best.value = json["best"].get<double>();
+  return best.step || json["best"].is_null();
+}
+
 bool readState(const std::string &name, const Json &json,
                Manifest::State &state) {
   std::string file;
@@ -116,6 +132,10 @@ bool readFields(const Json &json, int64_t version, Manifest &manifest) {
          !parseHex(data["hash"], cursor.hash.emplace())))
       return false;
   }
+  if (json.contains("evaluations") &&
+      (!readEvaluations(json["evaluations"], manifest.evaluations.emplace()) ||
+       manifest.evaluations->step > manifest.step))
+    return false;
   for (int i = 0; i < kNumCheckpointFiles; ++i) {
     const Json &files = json["files"];
     if (!files.contains(kCheckpointFiles[i]) ||
@@ -161,6 +181,12 @@ void ManifestText::prepare(const Manifest &manifest) {
     readAt = content.size();
     content += room + "}";
   }
+  if (manifest.evaluations) {
+    content += std::string(",\n \"evaluations\": {\"metric\": \"") +
+               kEvaluationMetric + "\", ";
+    bestAt = content.size();
+    content += std::string(kBestRoom, ' ') + "}";
+  }
   content += ",\n \"mesh\": {";
   for (const Axis &axis : manifest.mesh)
     content += (content.back() == '{' ? "" : ", ") + quoted(axis.name) + ": " +
@@ -204,6 +230,19 @@ void ManifestText::setStep(int64_t step) {
   put(content, stepAt, "%20lld", step);
   if (batch)
     put(content, readAt, "%20lld", (step - firstStep) * batch);
+}
+
+void ManifestText::setEvaluations(const BestEvaluation &best) {
+  char text[kBestRoom + 1], value[32] = "null";
+  if (best.step)
+    std::snprintf(value, sizeof value, "%.17g", best.value);
+  std::snprintf(text, sizeof text,
+                "\"best\": %26s, \"best_step\": %20lld, \"without_gain\": "
+                "%20lld, \"count\": %20lld",
+                value, static_cast<long long>(best.step),
+                static_cast<long long>(best.withoutGain),
+                static_cast<long long>(best.count));
+  content.replace(bestAt, kBestRoom, text, kBestRoom);
 }
 
 void ManifestText::setHash(size_t state, uint64_t hash) {

@@ -6,6 +6,7 @@
 #define ACCEL_RUNTIME_STATE_MANIFEST_H
 
 #include "Data/SampleOrder.h"
+#include "State/BestEvaluation.h"
 #include "State/CheckpointFolder.h"
 
 namespace accel::rt {
@@ -22,6 +23,9 @@ struct Manifest {
   int64_t seed = 0; ///< Compiled into the program.
   /// How many samples were read follows from the step and the first one.
   std::optional<DataCursor> data;
+  /// Of a run that keeps the best checkpoint, or ends where evaluations are no
+  /// better.
+  std::optional<BestEvaluation> evaluations;
   /// For people: the layout of the run that wrote it.
   std::vector<Axis> mesh;
   int64_t microBatches = 1;
@@ -40,9 +44,11 @@ struct Manifest {
 /// to the next, so that writing it allocates nothing.
 class ManifestText {
 public:
-  /// Lays out everything but the step and the states' hashes.
+  /// Lays out everything but the step, the evaluations and the states' hashes.
   void prepare(const Manifest &manifest);
   void setStep(int64_t step);
+  /// Requires a manifest that was prepared with evaluations.
+  void setEvaluations(const BestEvaluation &best);
   void setHash(size_t state, uint64_t hash);
   /// Fills in the hash of the text.
   void seal();
@@ -51,7 +57,7 @@ public:
 private:
   std::string content;
   int64_t batch = 0, firstStep = 0; ///< Of the data.
-  size_t stepAt = 0, readAt = 0, sealAt = 0;
+  size_t stepAt = 0, readAt = 0, bestAt = 0, sealAt = 0;
   std::vector<size_t> hashesAt;
 };
 

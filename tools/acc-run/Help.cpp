@@ -65,6 +65,12 @@ take it only from where you would take a program.
                   left out
   --eval-batches N
                   an evaluation on data ends after N batches
+  --early-stopping-patience N
+                  end training after N evaluations in a row whose eval_loss is
+                  not better than the best one before, with what the last step
+                  would have written; exit status 0, and a line on stderr says so
+  --early-stopping-threshold X
+                  better by more than X (default: 0)
   --seed S        of the order of the data (default: the one compiled in)
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
@@ -82,6 +88,11 @@ take it only from where you would take a program.
   --save-every K  and after every step whose number K divides
   --keep N        only the newest N checkpoints of DIR: the oldest is removed
                   once another is there whole
+  --keep-best METRIC
+                  beside them the checkpoint with the best value of METRIC, of
+                  those that --eval-every computes (eval_loss: the least); each
+                  new best value is followed by a checkpoint. DIR/best is a link
+                  to it, and the value is in every checkpoint.json
   --resume DIR    go on from a checkpoint, or from the newest in DIR, whatever
                   layout saved it; --steps N counts the steps before it, too.
                   The data go on where they were

@@ -7,6 +7,7 @@
 #include "accel-rt/NoMemory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -40,6 +41,13 @@ bool parseCount(const char *text, int64_t low, int64_t &value) {
          number <= 1000000000;
 }
 
+/// Parses a number that is not negative.
+bool parseNumber(const char *text, double &value) {
+  char *end = nullptr;
+  value = std::strtod(text, &end);
+  return end != text && *end == '\0' && std::isfinite(value) && value >= 0;
+}
+
 /// Where the value of an option that takes a text goes; null for others.
 std::string *textOption(RunOptions &options, TellOptions &told,
                         const std::string &name) {
@@ -61,6 +69,7 @@ std::string *textOption(RunOptions &options, TellOptions &told,
       {"--resume", &options.resume},
       {"--original-weights", &options.originalWeights},
       {"--trace", &options.trace},
+      {"--keep-best", &options.keepBest},
       {"--log", &told.log},
       {"--tensorboard", &told.tensorBoard}};
   for (auto [option, text] : rows)
@@ -94,6 +103,12 @@ void printJson(const RunResult &result) {
   if (result.evalLoss)
     std::printf("\"eval_loss\": %s, ",
                 exactly(*result.evalLoss, result.evalLossType).c_str());
+  if (result.bestStep)
+    std::printf("\"best_step\": %lld, \"best_eval_loss\": %s, ",
+                (long long)result.bestStep,
+                exactly(result.bestValue, DType::F64).c_str());
+  if (!result.stoppedEarly.empty())
+    std::printf("\"stopped_early\": true, ");
   std::printf("\"times_s\": [");
   for (size_t i = 0; i < result.seconds.size(); ++i)
     std::printf("%s%.6f", i ? ", " : "", result.seconds[i]);
@@ -103,6 +118,9 @@ void printJson(const RunResult &result) {
 void printText(const RunResult &result) {
   if (result.evalLoss)
     std::printf("eval_loss: %.6g\n", *result.evalLoss);
+  if (result.bestStep)
+    std::printf("best evaluation: eval_loss %.6g, after step %lld\n",
+                result.bestValue, (long long)result.bestStep);
   std::printf("ranks: %lld, threads of each: %lld\n", (long long)result.ranks,
               (long long)result.threads);
   std::printf("arenas: planned %s, allocated %s, touched %s\n",
@@ -135,6 +153,8 @@ int tell(const Status &status, const RunResult &result, bool json) {
     // As a shell reports a process that a signal ended.
     return result.interruptedBy ? 128 + result.interruptedBy : failed;
   }
+  if (!result.stoppedEarly.empty())
+    std::fprintf(stderr, "acc-run: %s\n", result.stoppedEarly.c_str());
   if (!result.counts.empty())
     printCounts(result, json);
   else if (json)
@@ -212,10 +232,14 @@ int main(int argc, char **argv) {
                      : argument == "--keep"         ? &options.keep
                      : argument == "--eval-every"   ? &options.evalEvery
                      : argument == "--eval-batches" ? &options.evalBatches
-                     : argument == "--log-every"    ? &told.every
-                                                    : nullptr;
+                     : argument == "--early-stopping-patience"
+                         ? &options.earlyStoppingPatience
+                     : argument == "--log-every" ? &told.every
+                                                 : nullptr;
     std::string *text = textOption(options, told, argument);
-    if (!count && !text && argument != "--hang-after" && argument != "--seed")
+    bool isThreshold = argument == "--early-stopping-threshold";
+    if (!count && !text && !isThreshold && argument != "--hang-after" &&
+        argument != "--seed")
       return fail("unknown option " + inQuotes(argument) +
                   "; acc-run --help lists them");
     if (!attached) {
@@ -232,6 +256,13 @@ int main(int argc, char **argv) {
       if (value.empty())
         return fail("option " + inQuotes(argument) + " expects a value");
       *text = value;
+      continue;
+    }
+    if (isThreshold) {
+      if (!parseNumber(value.c_str(), options.earlyStoppingThreshold))
+        return fail("option " + inQuotes(argument) +
+                    " expects a number that is not negative, found " +
+                    inQuotes(value));
       continue;
     }
     int64_t number, low = argument == "--seed" ? 0 : 1;

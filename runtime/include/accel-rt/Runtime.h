@@ -99,6 +99,15 @@ struct RunOptions {
   /// How many checkpoints stay in the folder: when one is saved, the oldest
   /// ones beyond that are removed. 0: all.
   int64_t keep = 0;
+  /// The metric, of those that an evaluation between steps tells (eval_loss),
+  /// by whose best value a checkpoint stays, whatever `keep` removes; each new
+  /// best value is followed by one. Empty: none.
+  std::string keepBest;
+  /// Training ends after so many evaluations in a row that are not better than
+  /// the best before them by more than a threshold (not negative); 0: it does
+  /// not.
+  int64_t earlyStoppingPatience = 0;
+  double earlyStoppingThreshold = 0;
   /// A checkpoint to go on from, or a folder whose newest it is. `steps` then
   /// counts the steps that it has seen, too.
   std::string resume;
@@ -160,6 +169,12 @@ struct RunResult {
   /// Where there are other processes: tells them that this one, which oversees
   /// the run, ends with an exit code. Called last, whatever became of the run.
   std::function<void(int)> leave;
+  /// The step with the best evaluation, of this run or of what it goes on with,
+  /// and its value; 0: none, or nobody asked.
+  int64_t bestStep = 0;
+  double bestValue = 0;
+  /// Why training ended before its last step, as a sentence; empty: it did not.
+  std::string stoppedEarly;
   int interruptedBy = 0; ///< The signal that ended the run; 0: none.
   /// Where it is, as a clause for the end of an error; empty: none is saved.
   std::string lastCheckpoint;

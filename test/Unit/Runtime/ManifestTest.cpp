@@ -4,6 +4,7 @@
 #include "RunFixture.h"
 #include "SealedManifest.h"
 
+#include <cstring>
 #include <filesystem>
 
 using namespace accel::rt;
@@ -41,6 +42,54 @@ TEST(Manifest, RefusesStepsAndStatesThatAreNone) {
     manifest.states[1].aliases[1] = alias;
     EXPECT_THAT(error(manifest, 3), HasSubstr("states, each once")) << alias;
   }
+}
+
+TEST(Manifest, RemembersEvaluations) {
+  TemporaryFolder folder;
+  Manifest manifest, found;
+  manifest.states = {{"w", "parameter", {}, 0, 1}};
+  manifest.evaluations.emplace();
+  ManifestText prepared;
+  prepared.prepare(manifest);
+  prepared.setStep(9);
+  auto read = [&](const std::string &text) {
+    spill(folder / kManifestFile, sealed(text));
+    found = Manifest();
+    return readManifest(folder.path, found).message();
+  };
+  BestEvaluation best;
+  for (double value : {-2.5e-300, 1.0 / 3, 0.25}) {
+    best.add(9, value, 0);
+    prepared.setEvaluations(best);
+    ASSERT_EQ(read(prepared.text()), "");
+    EXPECT_EQ(found.evaluations->value, best.value);
+    EXPECT_EQ(found.evaluations->step, 9);
+    EXPECT_EQ(found.evaluations->withoutGain, best.withoutGain);
+    EXPECT_EQ(found.evaluations->count, best.count);
+  }
+  std::string text = prepared.text();
+  for (auto [from, to] : {std::pair("\"eval_loss\"", "\"accuracy\""),
+                          std::pair("-2.5e-300", "\"a text\""),
+                          std::pair("-2.5e-300", "     null"),
+                          std::pair(" 9, \"without", "10, \"without"),
+                          std::pair(" 9, \"without", "-1, \"without"),
+                          std::pair(" 9, \"without", " 0, \"without"),
+                          std::pair(" 2, \"count", "-1, \"count"),
+                          std::pair(" 2, \"count", " 4, \"count"),
+                          std::pair("\"count\"", "\"point\"")}) {
+    std::string changed = text;
+    size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    changed.replace(at, std::strlen(from), to);
+    EXPECT_THAT(read(changed), HasSubstr("a step from 0 on")) << to;
+  }
+  best = BestEvaluation();
+  best.add(3, std::numeric_limits<double>::quiet_NaN(), 0);
+  prepared.setEvaluations(best); // none was a number
+  ASSERT_EQ(read(prepared.text()), "");
+  EXPECT_EQ(found.evaluations->step, 0);
+  EXPECT_EQ(found.evaluations->count, 1);
+  EXPECT_EQ(found.evaluations->value, best.value);
 }
 
 TEST(Manifest, BelievesNoFieldForItsSeal) {
