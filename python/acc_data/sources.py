@@ -1,0 +1,242 @@
+"""What data are read from: files of rows by their suffix, in blocks of some rows whose
+columns have names. Every file can be read again from its start."""
+import csv
+import dataclasses
+import gzip
+import json
+import pathlib
+
+import numpy as np
+
+from acc_export import Refused
+
+BLOCK = 1024  # rows
+_ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
+_ARROW = (".parquet", ".arrow", ".feather")
+_TENSORS = (".safetensors", ".npy")
+SUFFIXES = (*_ROWS, *_ARROW, *_TENSORS)
+
+
+@dataclasses.dataclass
+class Block:
+    """Some rows of a file."""
+    columns: dict          # name -> list, or array whose first dimension is the rows
+    count: int
+    file: str
+    first: int             # rows of the file before these
+    lines: list = None     # of the rows, where the file has lines
+
+    def place(self, index):
+        """Of row `index`, for messages."""
+        if self.lines:
+            return f"{self.file}:{self.lines[index]}"
+        return f"{self.file}, row {self.first + index + 1}"
+
+    def column(self, name):
+        """`a.b` is field b of column a, if no column is called so."""
+        if name in self.columns:
+            return self.columns[name]
+        outer, _, inner = name.partition(".")
+        values = self.columns.get(outer) if inner else None
+        if values is None:
+            raise Refused(f"expected a column '{name}' in '{self.file}', found "
+                          f"{', '.join(self.columns) or 'none'}")
+        for field in inner.split("."):
+            if not all(value is None or isinstance(value, dict) and field in value
+                       for value in values):
+                raise Refused(f"expected a field '{field}' of '{name}' in every row of "
+                              f"'{self.file}', found rows without it")
+            values = [None if value is None else value[field] for value in values]
+        return values
+
+
+def _suffix(path):
+    names = path.suffixes
+    return names[-2] if len(names) > 1 and names[-1] == ".gz" else path.suffix
+
+
+def _open_text(path):
+    """As UTF-8, unpacked where it ends in .gz; a byte order mark is not text."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    return opener(path, "rt", encoding="utf-8-sig", newline="")
+
+
+def _of_rows(rows, file):
+    """Blocks of (line, row) pairs; a name that a row lacks has None there."""
+    taken, first = [], 0
+
+    def block():
+        names = dict.fromkeys(name for _, row in taken for name in row)
+        return Block({name: [row.get(name) for _, row in taken] for name in names}, len(taken),
+                     file, first, [line for line, _ in taken])
+    for pair in rows:
+        taken.append(pair)
+        if len(taken) == BLOCK:
+            yield block()
+            first += BLOCK
+            taken = []
+    if taken:
+        yield block()
+
+
+def _json_rows(path):
+    with _open_text(path) as file:
+        for line, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            if line == 1 and text.lstrip().startswith("["):
+                raise Refused(f"{path}:1: expected one JSON object a line, found an array: write "
+                              f"its elements as lines, as with jq -c '.[]' {path}")
+            try:
+                row = json.loads(text)
+            except ValueError as error:
+                raise Refused(f"{path}:{line}: expected one JSON object a line, found what is no "
+                              f"JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise Refused(f"{path}:{line}: expected one JSON object a line, found "
+                              f"{type(row).__name__}")
+            yield line, row
+
+
+def _csv_rows(path):
+    with _open_text(path) as file:
+        reader = csv.reader(file, delimiter="\t" if _suffix(path) == ".tsv" else ",", strict=True)
+        names = None
+        try:
+            for cells in reader:
+                if not cells:
+                    continue
+                if names is None:
+                    names = [cell.strip() for cell in cells]
+                    if len(set(names)) < len(names):
+                        raise Refused(f"{path}:1: expected a name for each column, found one twice "
+                                      f"in {', '.join(names)}")
+                    continue
+                if len(cells) != len(names):
+                    raise Refused(f"{path}:{reader.line_num}: expected {len(names)} cells, as the "
+                                  f"first line has, found {len(cells)}")
+                yield reader.line_num, dict(zip(names, cells))
+        except csv.Error as error:
+            raise Refused(f"{path}:{reader.line_num}: expected CSV, found: {error}") from error
+
+
+def _text_rows(path):
+    with _open_text(path) as file:
+        for line, text in enumerate(file, 1):
+            if text.strip():
+                yield line, {"text": text.rstrip("\r\n")}
+
+
+_SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2",
+                "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+                "BF16": "<u2"}
+
+
+def _safetensors(path):
+    """(array of the file's own memory, is bfloat16) by name."""
+    with open(path, "rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > path.stat().st_size - 8:
+            raise Refused(f"expected a safetensors file, found a header of {size} bytes in '{path}'")
+        header = json.loads(file.read(size))
+    header.pop("__metadata__", None)
+    for name, entry in header.items():
+        if entry["dtype"] not in _SAFETENSORS:
+            raise Refused(f"'{path}': tensor '{name}' is of type {entry['dtype']}: convert it to "
+                          "float32 first")
+        begin, end = entry["data_offsets"]
+        dtype = np.dtype(_SAFETENSORS[entry["dtype"]])
+        count = (end - begin) // dtype.itemsize
+        if 8 + size + end > path.stat().st_size:
+            raise Refused(f"'{path}' is shorter than its header says: copy it again")
+        flat = np.memmap(path, dtype, "r", 8 + size + begin, (count,)) if count else np.empty(
+            0, dtype)
+        yield name, flat.reshape(entry["shape"]), entry["dtype"] == "BF16"
+
+
+def _tensor_blocks(path):
+    if path.suffix == ".npy":
+        tensors = [(path.stem, np.load(path, mmap_mode="r"), False)]
+    else:
+        tensors = list(_safetensors(path))
+    sizes = {name: values.shape[0] if values.ndim else None for name, values, _ in tensors}
+    if len(set(sizes.values())) != 1 or None in sizes.values():
+        raise Refused(f"expected tensors of equally many rows in '{path}', found " + ", ".join(
+            f"{name} {list(values.shape)}" for name, values, _ in tensors))
+    total = next(iter(sizes.values()))
+    row = sum(values[:1].nbytes for _, values, _ in tensors)
+    step = max(1, min(BLOCK, (8 << 20) // max(1, row)))
+    for first in range(0, total, step):
+        columns = {}
+        for name, values, is_bfloat16 in tensors:
+            part = values[first:first + step]
+            columns[name] = (part.astype(np.uint32) << 16).view(np.float32) if is_bfloat16 else (
+                np.array(part))
+        yield Block(columns, min(step, total - first), str(path), first)
+
+
+class Source:
+    """The files that the user named, one after another."""
+
+    def __init__(self, paths):
+        self.files = [file for path in paths for file in _files_of(pathlib.Path(path))]
+
+    def blocks(self, columns=None):
+        """`columns`: all that are read, where only these need be (Parquet)."""
+        for path in self.files:
+            suffix, rows = _suffix(path), None
+            if suffix in _ARROW:
+                from . import arrow
+                yield from arrow.blocks(path, columns)
+            elif suffix in _TENSORS:
+                yield from _tensor_blocks(path)
+            else:
+                rows = (_csv_rows if suffix in (".csv", ".tsv") else
+                        _text_rows if suffix == ".txt" else _json_rows)(path)
+                try:
+                    yield from _of_rows(rows, str(path))
+                except UnicodeDecodeError as error:
+                    raise Refused(f"expected UTF-8 in '{path}', found other bytes: {error}; convert "
+                                  "it with iconv") from error
+
+    def names(self):
+        """The columns of the first block."""
+        first = next(self.blocks(), None)
+        return [] if first is None else list(first.columns)
+
+    def class_names(self, column):
+        """What the file itself says that the numbers of a column mean, or None."""
+        if self.files and _suffix(self.files[0]) in _ARROW:
+            from . import arrow
+            return arrow.class_names(self.files[0], column)
+        return None
+
+
+def _files_of(path):
+    """The files of a file or folder."""
+    if path.is_file():
+        if _suffix(path) not in SUFFIXES or path.suffix == ".gz" and _suffix(path) not in _ROWS:
+            raise Refused(f"expected a file that ends in {', '.join(SUFFIXES)}, found '{path}'")
+        return [path]
+    if not path.is_dir():
+        raise Refused(f"cannot open '{path}': no such file or folder")
+    if (path / "dataset_dict.json").exists():
+        splits = json.loads((path / "dataset_dict.json").read_text())["splits"]
+        raise Refused(f"'{path}' holds several data sets: name one, as {path / splits[0]} (of "
+                      f"{', '.join(splits)})")
+    if (path / "state.json").exists():
+        state = json.loads((path / "state.json").read_text())
+        if state.get("_indices_data_files"):
+            raise Refused(f"'{path}' is a selection of rows: save it again after "
+                          "dataset.flatten_indices()")
+        return [path / entry["filename"] for entry in state["_data_files"]]
+    found = sorted(file for file in path.iterdir()
+                   if file.is_file() and _suffix(file) in SUFFIXES
+                   and not file.name.startswith("."))
+    if not found:
+        raise Refused(f"expected files that end in {', '.join(SUFFIXES)} in '{path}', found none")
+    kinds = {_suffix(file) for file in found}
+    if len(kinds) > 1:
+        raise Refused(f"expected files of one kind in '{path}', found {', '.join(sorted(kinds))}: "
+                      "name the files")
+    return found
