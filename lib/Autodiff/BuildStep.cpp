@@ -267,7 +267,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
             build.add(norm, build.splat(build.scalarType(element), 1e-6))));
   Value next = build.add(counter, build.i64(1));
   Value step = build.cast(next, builder.getF64Type());
-  Value lr = buildLearningRate({builder, named("learning rate")}, rule, step);
+  Schedules schedules({builder, named("learning rate")}, rule, step);
 
   std::map<OptimizerRule, std::unique_ptr<Optimizer>> optimizers;
   std::vector<Updating> parameters;
@@ -277,11 +277,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     std::unique_ptr<Optimizer> &optimizer = optimizers[each.rule];
     if (!optimizer) {
       optimizer = each.rule.kind->make(each.rule.values);
-      double ratio = each.rule.lr() / rule.optimizer.lr();
-      Value own = each.rule.lr() == rule.optimizer.lr()
-                      ? lr
-                      : build.mul(lr, build.f64(ratio));
-      optimizer->begin(build, {each.rule.values, own, step});
+      optimizer->begin(build, schedules.buildGroup(each.rule));
     }
     parameters.push_back({&each, gradient, optimizer.get(), {}});
   }
@@ -311,7 +307,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
 
   addResult(loss, "loss");
   addResult(norm, "grad_norm");
-  addResult(build.cast(lr, element), "lr");
+  addResult(build.cast(schedules.getRate(), element), "lr");
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
       addGradient(each.state,

@@ -150,6 +150,16 @@ FailureOr<OptimizerRule> GroupRules::decide(nn::StateOp state, bool isOuter) {
              << "expected optimizer '" << own.kind->name << "' of '"
              << state.getSymName() << "' to read '" << setting->key
              << "', which groups[" << setting->pattern << "] sets";
+  StringRef driven = getDrivenMomentum(rule.schedule, *own.kind);
+  for (const GroupSetting *setting : said)
+    if (!driven.empty() && (setting->key == driven ||
+                            (setting->key == "betas" && driven == "beta1")))
+      return state.emitError()
+             << "expected no groups[" << setting->pattern << "]."
+             << setting->key << " of '" << state.getSymName() << "', whose "
+             << driven << " is that of the schedule '"
+             << rule.schedule.kind->name << "'";
+  setDriven(rule.schedule, own);
   if (llvm::Error error = checkNumbers(own))
     return state.emitError() << llvm::toString(std::move(error)) << ", which '"
                              << state.getSymName() << "' has by groups";

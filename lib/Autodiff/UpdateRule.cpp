@@ -1,9 +1,10 @@
 // The table of `--set` keys that the update reads.
 
-#include "ScheduleRule.h"
+#include "UpdateRule.h"
 
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -57,10 +58,9 @@ struct Setting {
   }
 };
 
-/// What all optimizers read.
+/// What all optimizers read, beside all schedules.
 struct Key {
   StringLiteral name;
-  unsigned schedules; ///< beside which
   Error (*read)(const Setting &);
 };
 } // namespace
@@ -73,48 +73,49 @@ static Error readClipping(const Setting &setting) {
   return Error::success();
 }
 
-static Error readScheduleType(const Setting &setting) {
-  std::optional<Schedule> type = parseSchedule(setting.value);
-  if (!type)
-    return setting.expected(joinNames(kAny));
-  setting.rule.schedule = *type;
+static Error readIncrease(const Setting &setting) {
+  if (setting.value != "constant" && setting.value != "linear" &&
+      setting.value != "cosine")
+    return setting.expected("constant, linear or cosine");
   return Error::success();
 }
 
-static Error readWarmup(const Setting &setting) {
-  if (setting.value != "linear" && setting.value != "log")
-    return setting.expected("linear or log");
-  setting.rule.logWarmup = setting.value == "log";
-  return Error::success();
+/// Of those of weight decay, which `readDecayCourse` puts together.
+static Error readNumber(const Setting &setting) {
+  double number;
+  return setting.number(number);
 }
+static Error readSteps(const Setting &setting) {
+  int64_t steps;
+  return setting.count(steps, 1);
+}
+
+static constexpr StringLiteral kStartDecay = "scheduler.start_weight_decay",
+                               kEndDecay = "scheduler.end_weight_decay",
+                               kIncrease = "scheduler.weight_decay_incr_style",
+                               kIncreaseSteps =
+                                   "scheduler.weight_decay_incr_steps";
 
 static constexpr Key kKeys[] = {
-    {"optimizer.no_decay", kAny,
+    {"optimizer.no_decay",
      [](const Setting &s) { return s.patterns(s.rule.noDecay, kVectors); }},
-    {"optimizer.decay", kAny,
+    {"optimizer.decay",
      [](const Setting &s) { return s.patterns(s.rule.decay, kQkNorms); }},
-    {"gradient_clipping", kAny, readClipping},
-    {"scheduler.type", kAny, readScheduleType},
-    {"scheduler.warmup", kAny, readWarmup},
-    {"scheduler.warmup_steps", kAny,
-     [](const Setting &s) { return s.count(s.rule.warmupSteps, 0); }},
-    {"scheduler.total_steps", kFalling | kWarmupDecay | kWarmupCosine,
-     [](const Setting &s) {
-       int64_t steps = 0;
-       Error error = s.count(steps, 1);
-       s.rule.totalSteps = steps;
-       return error;
-     }},
-    {"scheduler.warmup_min_lr", kAny & ~kWarmupCosine,
-     [](const Setting &s) { return s.number(s.rule.warmupMinLr); }},
-    {"scheduler.min_lr", kFalling,
-     [](const Setting &s) { return s.number(s.rule.minLr); }},
-    {"scheduler.warmup_min_ratio", kWarmupCosine,
-     [](const Setting &s) { return s.number(s.rule.warmupMinRatio); }},
-    {"scheduler.cos_min_ratio", kWarmupCosine,
-     [](const Setting &s) { return s.number(s.rule.cosMinRatio); }},
-    {"seed", kAny, [](const Setting &s) { return s.count(s.rule.seed, 0); }},
+    {"gradient_clipping", readClipping},
+    {kStartDecay, readNumber},
+    {kEndDecay, readNumber},
+    {kIncrease, readIncrease},
+    {kIncreaseSteps, readSteps},
+    {"seed", [](const Setting &s) { return s.count(s.rule.seed, 0); }},
 };
+
+/// `scheduler.type`, or a key of some schedule, or of a part of one.
+static bool isOfSchedule(StringRef name) {
+  if (splitPartKey(name))
+    return true;
+  return name.consume_front("scheduler.") &&
+         (name == "type" || isScheduleKey(name));
+}
 
 static const Key *findKey(StringRef name) {
   const Key *found =
@@ -131,6 +132,10 @@ static std::string suggestKey(StringRef name) {
   std::vector<std::string> keys;
   for (const Key &key : kKeys)
     keys.push_back(key.name.str());
+  keys.emplace_back("scheduler.type");
+  for (const ScheduleKind &kind : scheduleKinds())
+    for (const ScheduleKey &one : kind.keys)
+      keys.push_back("scheduler." + one.name.str());
   for (const OptimizerKind &kind : optimizerKinds())
     for (const Hyperparameter &one : kind.hyperparameters)
       keys.push_back("optimizer." + one.name.str());
@@ -146,11 +151,17 @@ static bool isHyperparameter(StringRef name) {
 
 bool accel::autodiff::isReadBy(StringRef name, StringRef optimizer,
                                StringRef schedule) {
-  if (isGroupKey(name))
+  if (isGroupKey(name) || findKey(name))
     return true;
-  std::optional<Schedule> course = parseSchedule(schedule);
-  if (const Key *key = findKey(name))
-    return !course || (key->schedules & bit(*course));
+  if (isOfSchedule(name)) {
+    const ScheduleKind *course = findSchedule(schedule);
+    if (!course || name == "scheduler.type")
+      return true;
+    if (splitPartKey(name))
+      return course->name == "ChainedScheduler" ||
+             course->name == "SequentialLR";
+    return course->find(name.drop_front(StringRef("scheduler.").size()));
+  }
   const OptimizerKind *kind = findOptimizer(optimizer);
   StringRef parameter = withoutPrefix(name);
   return kind ? kind->find(parameter) != nullptr : isHyperparameter(parameter);
@@ -227,13 +238,101 @@ static Error readGroup(StringRef whole, StringRef value, UpdateRule &rule) {
               accel::suggestName(key, names));
 }
 
-static Error checkSchedule(UpdateRule &rule, const StringSet<> &seen) {
-  for (const Key &key : kKeys)
-    if (seen.contains(key.name) && !(key.schedules & bit(rule.schedule)))
-      return fail("expected 'scheduler.type' " + joinNames(key.schedules) +
-                  " with '" + key.name + "', found " +
-                  stringifySchedule(rule.schedule));
-  return completeSchedule(rule, seen);
+StringRef accel::autodiff::getDrivenMomentum(const ScheduleRule &schedule,
+                                             const OptimizerKind &optimizer) {
+  if (!schedule.kind->momentum || !schedule.values.isSet("cycle_momentum"))
+    return "";
+  // Betas of an optimizer of matrices are those of the others.
+  bool hasBetas = optimizer.find("betas") && optimizer.ofOthers.empty();
+  if (hasBetas)
+    return "beta1";
+  // DeepSpeed drives betas, or nothing.
+  bool isTorch = schedule.kind->whose == "PyTorch's";
+  return isTorch && optimizer.find("momentum") ? "momentum" : "";
+}
+
+void accel::autodiff::setDriven(const ScheduleRule &schedule,
+                                OptimizerRule &rule) {
+  StringRef driven = getDrivenMomentum(schedule, *rule.kind);
+  if (driven.empty())
+    return;
+  bool isTorch = schedule.values.has("max_momentum");
+  rule.values.set(
+      driven, schedule.values.get(isTorch ? "max_momentum" : "cycle_max_mom"));
+  // DeepSpeed's OneCycle sets the second one, too.
+  if (!isTorch)
+    rule.values.set("beta2", 0.99);
+}
+
+/// PyTorch has no such cycle where the optimizer has no momentum.
+static Error checkDriven(const UpdateRule &rule) {
+  const ScheduleRule &schedule = rule.schedule;
+  if (!schedule.kind->momentum || schedule.kind->whose != "PyTorch's" ||
+      !schedule.values.isSet("cycle_momentum") ||
+      !getDrivenMomentum(schedule, *rule.optimizer.kind).empty())
+    return Error::success();
+  return fail("expected an optimizer with momentum or betas beside the cycle "
+              "of momentum of 'scheduler.type=" +
+              schedule.kind->name + "', found '" + rule.optimizer.kind->name +
+              "': say scheduler.cycle_momentum=false");
+}
+
+/// A rate that nothing reads would be lost.
+static Error checkRateIsRead(const UpdateRule &rule,
+                             const StringMap<StringRef> &seen) {
+  const ScheduleRule &schedule = rule.schedule;
+  bool ofGroups = any_of(
+      rule.groups, [](const GroupSetting &group) { return group.key == "lr"; });
+  if (!schedule.kind->setsRate || !seen.contains("optimizer.lr") || ofGroups)
+    return Error::success();
+  for (StringRef greatest : {"max_lr", "cycle_max_lr"})
+    if (schedule.kind->find(greatest) && !schedule.values.has(greatest))
+      return Error::success();
+  return fail("expected no 'optimizer.lr' beside 'scheduler.type=" +
+              schedule.kind->name +
+              "', whose own keys say the rate, found one");
+}
+
+static Error readDecayCourse(UpdateRule &rule,
+                             const StringMap<StringRef> &seen) {
+  auto said = [&](StringRef key) { return seen.contains(key); };
+  StringRef style = seen.lookup(kIncrease);
+  if (style.empty() || style == "constant") {
+    for (StringRef key : {kStartDecay, kEndDecay, kIncreaseSteps})
+      if (said(key))
+        return fail("expected '" + Twine(kIncrease) +
+                    "' linear or cosine with '" + key + "', found " +
+                    (style.empty() ? "none" : style));
+    return Error::success();
+  }
+  for (StringRef key : {kStartDecay, kEndDecay})
+    if (!said(key))
+      return fail("expected '" + key + "' with '" + kIncrease + "=" + style +
+                  "', found none");
+  WeightDecayCourse course{};
+  (void)seen.lookup(kStartDecay).getAsDouble(course.start);
+  (void)seen.lookup(kEndDecay).getAsDouble(course.end);
+  course.isCosine = style == "cosine";
+  if (said(kIncreaseSteps))
+    (void)seen.lookup(kIncreaseSteps).getAsInteger(10, course.steps);
+  else if (rule.schedule.values.has("total_steps"))
+    course.steps = int64_t(rule.schedule.values.get("total_steps"));
+  else
+    return fail("expected '" + Twine(kIncreaseSteps) +
+                "' or 'scheduler.total_steps' with '" + kIncrease + "=" +
+                style + "', found neither");
+  if (course.end < course.start)
+    return fail("expected at least the " + seen.lookup(kStartDecay) + " of '" +
+                kStartDecay + "' as '" + kEndDecay + "', found " +
+                seen.lookup(kEndDecay));
+  if (said("optimizer.weight_decay") &&
+      rule.optimizer.values.get("weight_decay") != course.end)
+    return fail("expected no 'optimizer.weight_decay' but the " +
+                seen.lookup(kEndDecay) + " of '" + kEndDecay + "', found " +
+                seen.lookup("optimizer.weight_decay"));
+  rule.optimizer.values.set("weight_decay", course.end);
+  rule.decayCourse = course;
+  return Error::success();
 }
 
 Error accel::autodiff::checkNumbers(const OptimizerRule &rule) {
@@ -256,21 +355,27 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
     rule.optimizer = {kind, kind->getDefaults()};
   }
   const OptimizerKind &kind = *rule.optimizer.kind;
-  StringSet<> seen;
+  StringMap<StringRef> seen;
+  std::vector<ScheduleSetting> ofSchedule;
   auto read = [&](StringRef setting) -> Error {
     auto [name, value] = setting.split('=');
     if (name.empty() || value.empty())
       return fail("expected --set key=value, found '" + setting + "'");
     const Key *key = findKey(name);
     StringRef parameter = withoutPrefix(name);
-    if (!key && !isGroupKey(name) && !isHyperparameter(parameter))
+    if (!key && !isGroupKey(name) && !isOfSchedule(name) &&
+        !isHyperparameter(parameter))
       return fail("unknown key '" + name + "' of --set" + suggestKey(name));
-    if (!seen.insert(name).second)
+    if (!seen.try_emplace(name, value).second)
       return fail("'" + name + "' is set twice");
     if (key)
       return key->read({name, value, rule});
     if (isGroupKey(name))
       return readGroup(name, value, rule);
+    if (isOfSchedule(name)) {
+      ofSchedule.push_back({name.str(), value.str()});
+      return Error::success();
+    }
     const Hyperparameter *one = kind.find(parameter);
     if (!one)
       return fail("optimizer '" + kind.name + "' does not read '" + name + "'");
@@ -279,11 +384,22 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   Error errors = Error::success();
   for (StringRef setting : settings)
     errors = joinErrors(std::move(errors), read(setting));
-  if (!errors)
-    errors = checkNumbers(rule.optimizer);
   if (errors)
     return std::move(errors);
-  if (Error error = checkSchedule(rule, seen))
-    return error;
+  Expected<ScheduleRule> schedule =
+      readSchedule(ofSchedule, rule.optimizer.lr());
+  if (!schedule)
+    return schedule.takeError();
+  rule.schedule = std::move(*schedule);
+  setDriven(rule.schedule, rule.optimizer);
+  errors = checkNumbers(rule.optimizer);
+  if (!errors)
+    errors = checkDriven(rule);
+  if (!errors)
+    errors = checkRateIsRead(rule, seen);
+  if (!errors)
+    errors = readDecayCourse(rule, seen);
+  if (errors)
+    return std::move(errors);
   return rule;
 }

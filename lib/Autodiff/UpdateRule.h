@@ -5,6 +5,7 @@
 #define ACCEL_LIB_AUTODIFF_UPDATERULE_H
 
 #include "lib/Autodiff/Optimizers/OptimizerTable.h"
+#include "lib/Autodiff/Schedules/ScheduleTable.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <optional>
@@ -13,17 +14,6 @@
 #include <vector>
 
 namespace accel::autodiff {
-
-/// The first three count finished steps, as transformers' schedules with warmup
-/// and Megatron-LM's do; the others are DeepSpeed's classes, by its own clock.
-enum class Schedule {
-  Constant,
-  Linear,
-  Cosine,
-  WarmupLR,
-  WarmupDecayLR,
-  WarmupCosineLR
-};
 
 /// Of `optimizer.no_decay`: parameters of one dimension, and biases.
 inline constexpr llvm::StringLiteral kVectors = "vectors";
@@ -50,8 +40,16 @@ struct GroupSetting {
   std::string pattern, key, value;
 };
 
-/// How a step turns gradients into new parameters. Names and defaults of
-/// schedules are transformers' and DeepSpeed's.
+/// A weight decay that grows with the finished steps (Megatron-LM's
+/// OptimizerParamScheduler): from `start` to `end`, where it stays, which
+/// `optimizer.weight_decay` is as well; of a group it is in proportion to that.
+struct WeightDecayCourse {
+  double start, end;
+  int64_t steps;
+  bool isCosine = false; ///< half a wave, not a line
+};
+
+/// How a step turns gradients into new parameters.
 struct UpdateRule {
   OptimizerRule optimizer;
   std::vector<GroupSetting> groups;
@@ -59,25 +57,11 @@ struct UpdateRule {
   /// and `kVectors` or `kQkNorms`.
   std::vector<std::string> noDecay, decay;
   std::optional<double> clipping; ///< largest norm of all gradients together
-  Schedule schedule = Schedule::Constant;
-  int64_t warmupSteps = 0;
-  /// The rate rises by the logarithm of the step (DeepSpeed's WarmupLR), not
-  /// linearly.
-  bool logWarmup = false;
-  std::optional<int64_t> totalSteps;
-  /// The rate that a warmup begins at; what WarmupDecayLR falls to as well.
-  double warmupMinLr = 0;
-  double minLr = 0; ///< what Linear and Cosine fall to
-  /// The same of WarmupCosineLR, as parts of `lr`.
-  double warmupMinRatio = 0, cosMinRatio = 1e-4;
+  ScheduleRule schedule;
+  std::optional<WeightDecayCourse> decayCourse;
   int64_t seed = 0; ///< of everything random
 };
 
-/// Whether the class is DeepSpeed's, of which a step's number is two less than
-/// the step's (from 1), and a warmup takes two steps at least.
-bool isDeepSpeed(Schedule schedule);
-/// By its name as `scheduler.type`; none if there is no such schedule.
-std::optional<Schedule> parseSchedule(llvm::StringRef name);
 /// Whether the key of `--set` says something beside these two, by their names
 /// as `optimizer.type` and `scheduler.type`; those that are unknown read all.
 bool isReadBy(llvm::StringRef key, llvm::StringRef optimizer,
@@ -94,6 +78,13 @@ parseUpdateRule(llvm::StringRef optimizer,
 /// The rule of the parameters that are no matrices of hidden layers: another
 /// for optimizers of matrices alone (Muon).
 OptimizerRule getRuleOfOthers(const OptimizerRule &rule);
+/// Which hyperparameter of the optimizer the schedule drives beside the rate:
+/// `momentum` or `beta1`; empty for none.
+llvm::StringRef getDrivenMomentum(const ScheduleRule &schedule,
+                                  const OptimizerKind &optimizer);
+/// Sets what the schedule drives to a number that it has in some step, so that
+/// the optimizer keeps what it needs for it.
+void setDriven(const ScheduleRule &schedule, OptimizerRule &rule);
 /// Fails on numbers that do not go together: Nesterov's momentum without
 /// momentum, as PyTorch's SGD checks it.
 llvm::Error checkNumbers(const OptimizerRule &rule);

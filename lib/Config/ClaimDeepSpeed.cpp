@@ -241,9 +241,10 @@ Error Claims::scheduler() {
   ledger.claim("scheduler.type", *type);
   // What the file says holds for any schedule; its silence is DeepSpeed's.
   const std::string *set = ledger.findSet("scheduler.type");
-  std::optional<accel::autodiff::Schedule> schedule =
-      accel::autodiff::parseSchedule(set ? *set : type->value);
-  bool ofDeepSpeed = schedule && isDeepSpeed(*schedule);
+  const accel::autodiff::ScheduleKind *schedule =
+      accel::autodiff::findSchedule(set ? *set : type->value);
+  bool ofDeepSpeed =
+      schedule && schedule->clock == accel::autodiff::Clock::Late;
   auto claim = [&](StringRef name, StringRef path, StringRef fallback,
                    StringRef why) {
     if (ofDeepSpeed || said(path))

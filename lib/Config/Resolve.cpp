@@ -87,7 +87,8 @@ Error Resolver::settleRest() {
   // In the order in which they are said: of several that match, the last
   // counts.
   for (auto &[name, value] : sets)
-    if (accel::autodiff::isGroupKey(name))
+    if (accel::autodiff::isGroupKey(name) ||
+        accel::autodiff::splitPartKey(name))
       errors = joinErrors(std::move(errors), settleInto(name));
   if (errors)
     return errors;
@@ -125,6 +126,23 @@ static std::string print(const Hyperparameter &one,
   }
 }
 
+/// Of a schedule, but for what is 0: nothing is done for it.
+static void
+addDefaults(const accel::autodiff::ScheduleRule &schedule,
+            function_ref<void(StringRef, const Twine &, StringRef)> add) {
+  using accel::autodiff::ScheduleKey;
+  for (const ScheduleKey &one : schedule.kind->keys) {
+    double number = one.first ? schedule.values.get(one.name) : 0;
+    if (number == 0)
+      continue;
+    std::string value = one.type == ScheduleKey::Type::Flag ? "true"
+                        : one.type == ScheduleKey::Type::Word
+                            ? one.words[size_t(number)].str()
+                            : formatNumber(number);
+    add(("scheduler." + one.name).str(), value, schedule.kind->whose);
+  }
+}
+
 /// What the update takes where nobody says anything, so that it is printed.
 static void addDefaults(const accel::autodiff::UpdateRule &rule,
                         Config &config) {
@@ -143,10 +161,7 @@ static void addDefaults(const accel::autodiff::UpdateRule &rule,
         optimizer.kind->whose);
   add("optimizer.no_decay", "none");
   add("scheduler.type", "constant");
-  if (isDeepSpeed(rule.schedule)) {
-    add("scheduler.warmup", rule.logWarmup ? "log" : "linear", "DeepSpeed's");
-    add("scheduler.warmup_steps", Twine(rule.warmupSteps), "DeepSpeed's");
-  }
+  addDefaults(rule.schedule, add);
   add("seed", Twine(rule.seed));
 }
 
@@ -211,10 +226,10 @@ Error Resolver::fillConfig() {
     }
   }
   // Without a warmup there is no way of rising. DeepSpeed's schedules have one.
-  std::optional<accel::autodiff::Schedule> schedule =
-      accel::autodiff::parseSchedule(value("scheduler.type"));
+  const accel::autodiff::ScheduleKind *schedule =
+      accel::autodiff::findSchedule(value("scheduler.type"));
   if (value("scheduler.warmup_steps") == "0" && !request.files.empty() &&
-      !(schedule && isDeepSpeed(*schedule)))
+      !(schedule && schedule->clock == accel::autodiff::Clock::Late))
     llvm::erase_if(config.settings, [](StringRef one) {
       return one.starts_with("scheduler.warmup");
     });

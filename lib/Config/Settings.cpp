@@ -27,6 +27,9 @@ static constexpr NamedSetting ofPass(StringLiteral name, StringLiteral type,
 /// The row of all `groups[PATTERN].KEY`.
 static constexpr StringLiteral kGroupSetting = "groups[PATTERN].KEY";
 
+/// The row of all `schedulers[I].KEY`.
+static constexpr StringLiteral kPartSetting = "schedulers[I].KEY";
+
 static constexpr NamedSetting kSettings[] = {
     ofLayout("num_processes", "int>=1"),
     ofLayout("dp_replicate", "int>=1"),
@@ -106,6 +109,63 @@ static constexpr NamedSetting kSettings[] = {
     ofUpdate("scheduler.min_lr"),
     ofUpdate("scheduler.warmup_min_ratio"),
     ofUpdate("scheduler.cos_min_ratio"),
+    ofUpdate("scheduler.num_cycles"),
+    ofUpdate("scheduler.lr_end"),
+    ofUpdate("scheduler.power"),
+    ofUpdate("scheduler.timescale"),
+    ofUpdate("scheduler.min_lr_rate"),
+    ofUpdate("scheduler.warmup_lr_rate"),
+    ofUpdate("scheduler.decay_steps"),
+    ofUpdate("scheduler.stable_steps"),
+    ofUpdate("scheduler.warmup_type"),
+    ofUpdate("scheduler.decay_type"),
+    ofUpdate("scheduler.min_lr_ratio"),
+    ofUpdate("scheduler.step_size"),
+    ofUpdate("scheduler.gamma"),
+    ofUpdate("scheduler.milestones"),
+    ofUpdate("scheduler.factor"),
+    ofUpdate("scheduler.total_iters"),
+    ofUpdate("scheduler.start_factor"),
+    ofUpdate("scheduler.end_factor"),
+    ofUpdate("scheduler.T_max"),
+    ofUpdate("scheduler.eta_min"),
+    ofUpdate("scheduler.T_0"),
+    ofUpdate("scheduler.T_mult"),
+    ofUpdate("scheduler.base_lr"),
+    ofUpdate("scheduler.max_lr"),
+    ofUpdate("scheduler.step_size_up"),
+    ofUpdate("scheduler.step_size_down"),
+    ofUpdate("scheduler.mode"),
+    ofUpdate("scheduler.cycle_momentum"),
+    ofUpdate("scheduler.base_momentum"),
+    ofUpdate("scheduler.max_momentum"),
+    ofUpdate("scheduler.pct_start"),
+    ofUpdate("scheduler.anneal_strategy"),
+    ofUpdate("scheduler.div_factor"),
+    ofUpdate("scheduler.final_div_factor"),
+    ofUpdate("scheduler.three_phase"),
+    ofUpdate("scheduler.lr_range_test_min_lr"),
+    ofUpdate("scheduler.lr_range_test_step_size"),
+    ofUpdate("scheduler.lr_range_test_step_rate"),
+    ofUpdate("scheduler.lr_range_test_staircase"),
+    ofUpdate("scheduler.cycle_min_lr"),
+    ofUpdate("scheduler.cycle_max_lr"),
+    ofUpdate("scheduler.decay_lr_rate"),
+    ofUpdate("scheduler.cycle_first_step_size"),
+    ofUpdate("scheduler.cycle_second_step_size"),
+    ofUpdate("scheduler.cycle_first_stair_count"),
+    ofUpdate("scheduler.cycle_second_stair_count"),
+    ofUpdate("scheduler.decay_step_size"),
+    ofUpdate("scheduler.cycle_min_mom"),
+    ofUpdate("scheduler.cycle_max_mom"),
+    ofUpdate("scheduler.decay_mom_rate"),
+    ofUpdate("scheduler.wsd_decay_steps"),
+    ofUpdate("scheduler.lr_wsd_decay_style"),
+    ofUpdate("scheduler.start_weight_decay"),
+    ofUpdate("scheduler.end_weight_decay"),
+    ofUpdate("scheduler.weight_decay_incr_style"),
+    ofUpdate("scheduler.weight_decay_incr_steps"),
+    ofUpdate(kPartSetting),
     ofUpdate("seed"),
 };
 
@@ -114,6 +174,8 @@ ArrayRef<NamedSetting> accel::config::namedSettings() { return kSettings; }
 const NamedSetting *accel::config::findSetting(StringRef name) {
   if (accel::autodiff::isGroupKey(name))
     name = kGroupSetting;
+  else if (accel::autodiff::splitPartKey(name))
+    name = kPartSetting;
   const NamedSetting *found = find_if(
       kSettings, [&](const NamedSetting &one) { return one.name == name; });
   return found == std::end(kSettings) ? nullptr : found;

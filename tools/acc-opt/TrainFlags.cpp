@@ -35,13 +35,12 @@ static const std::string kSetHelp =
     "those of one dimension, and biases), optimizer.decay=PATTERN,... (which "
     "are all the same; qk_norms: norms of queries and keys), "
     "gradient_clipping, "
-    "scheduler.type=constant|linear|cosine|WarmupLR|WarmupDecayLR|"
-    "WarmupCosineLR (the last three by DeepSpeed's clock), "
-    "scheduler.warmup=linear|log, scheduler.warmup_steps, "
-    "scheduler.total_steps, scheduler.warmup_min_lr, scheduler.min_lr (rates "
-    "that the warmup begins at, and that the fall ends at), "
-    "scheduler.warmup_min_ratio, scheduler.cos_min_ratio (the same of "
-    "WarmupCosineLR, as parts of optimizer.lr), seed; or of a pass: " +
+    "scheduler.type (transformers', PyTorch's, DeepSpeed's and Megatron-LM's "
+    "schedules by their names) and scheduler.KEY of the schedule's own "
+    "(docs/LearningRates.md lists them: warmup_steps, total_steps, ...; "
+    "--report=scheduler draws what comes of them), schedulers[I].KEY (of the "
+    "parts of SequentialLR and ChainedScheduler), "
+    "scheduler.weight_decay_incr_style, seed; or of a pass: " +
     accel::config::describePassSettings() +
     "; any key of a config file, which it beats; repeatable";
 static cl::list<std::string> settings("set", cl::desc(kSetHelp),
@@ -165,6 +164,9 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   if (llvm::Error error = resolveFlags(options))
     return error;
   if (printsConfig() && options.output == "-")
+    return llvm::Error::success();
+  // It is of the settings alone, whatever else would be compiled.
+  if (options.report == "scheduler")
     return llvm::Error::success();
   into.step.trainable.assign(trainable.begin(), trainable.end());
   into.step.frozen.assign(frozen.begin(), frozen.end());

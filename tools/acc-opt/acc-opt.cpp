@@ -10,6 +10,7 @@
 #include "lib/Driver/OutputFile.h"
 #include "lib/Driver/Passes.h"
 #include "lib/Driver/RepeatedFlags.h"
+#include "lib/Driver/SchedulerReport.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
@@ -90,9 +91,11 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding, collectives, commands, scale, stages or "
-                    "schedule (with -o FILE.svg a picture, FILE.json a "
-                    "trace)"),
+                    "sharding, collectives, commands, scale, stages, "
+                    "schedule (of micro-batches; with -o FILE.svg a picture, "
+                    "FILE.json a trace) or scheduler (the learning rate and "
+                    "what else scheduler.type drives, step by step; needs no "
+                    "model; with -o FILE.svg a picture)"),
            cl::value_desc("kind"), cl::cat(category));
 static cl::opt<std::string>
     links("links",
@@ -105,6 +108,11 @@ static cl::opt<std::string>
                      "each axis of each state, input and output comes from), "
                      "or why they exchange what they exchange (collectives)"),
             cl::value_desc("kind"), cl::cat(category));
+static cl::opt<int64_t> steps(
+    "steps",
+    cl::desc("For --report=scheduler: how many steps (default: as many as the "
+             "schedule is long)"),
+    cl::value_desc("N"), cl::init(0), cl::cat(category));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
                           cl::cat(category));
 
@@ -142,17 +150,21 @@ static LogicalResult readWords(CompileOptions &options) {
   options.hashWeights = hashWeights;
   options.originalWeights = originalWeights;
   static constexpr StringLiteral reports[] = {
-      "parameters", "memory", "sharding", "collectives",
-      "commands",   "scale",  "stages",   "schedule"};
+      "parameters", "memory", "sharding", "collectives", "commands",
+      "scale",      "stages", "schedule", "scheduler"};
   if (!report.empty() && !llvm::is_contained(reports, report))
     refuse("expected --report=parameters, memory, sharding, collectives, "
-           "commands, scale, stages or schedule, found '" +
+           "commands, scale, stages, schedule or scheduler, found '" +
            report + "'");
   if ((report == "scale") != !links.empty())
     refuse(report == "scale"
                ? "expected --links=FILE with --report=scale: what machines and "
                  "the links between them do in a second"
                : "expected --report=scale with --links");
+  if (steps.getNumOccurrences() && report != "scheduler")
+    refuse("expected --report=scheduler with --steps");
+  if (steps.getNumOccurrences() && steps < 1)
+    refuse("expected --steps of at least 1, found " + Twine(steps));
   if (!explain.empty() && explain != "sharding" && explain != "collectives")
     refuse("expected --explain=sharding or collectives, found '" + explain +
            "'");
@@ -317,6 +329,9 @@ int main(int argc, char **argv) {
     return EXIT_SUCCESS;
   if (failed(checkOutput(options)))
     return EXIT_FAILURE;
+  if (report == "scheduler")
+    return failed(reportScheduler(options, steps)) ? EXIT_FAILURE
+                                                   : EXIT_SUCCESS;
   auto config = MlirOptMainConfig::createFromCLOptions();
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);

@@ -12,7 +12,6 @@ class Adagrad : public Optimizer {
 public:
   explicit Adagrad(const Hyperparameters &values)
       : lrDecay(values.get("lr_decay")), eps(values.get("eps")),
-        weightDecay(values.get("weight_decay")),
         first(values.get("initial_accumulator_value")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
@@ -20,6 +19,7 @@ public:
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
+    weightDecay = group.get("weight_decay");
     Value finished = build.sub(group.step, build.f64(1));
     rate =
         build.div(group.lr, build.add(build.f64(1),
@@ -37,7 +37,8 @@ public:
   }
 
 private:
-  double lrDecay, eps, weightDecay, first;
+  double lrDecay, eps, first;
+  Scalar weightDecay;
   Value rate; ///< lr / (1 + finished steps · lr_decay)
 };
 } // namespace

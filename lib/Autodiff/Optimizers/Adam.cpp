@@ -13,10 +13,8 @@ namespace {
 class Adam : public Optimizer {
 public:
   Adam(const Hyperparameters &values, bool decoupled)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")),
-        eps(values.get("eps")),
-        addedDecay(decoupled ? 0 : values.get("weight_decay")),
-        decoupled(decoupled), amsgrad(values.isSet("amsgrad")) {}
+      : eps(values.get("eps")), decoupled(decoupled),
+        amsgrad(values.isSet("amsgrad")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     SmallVector<StateSpec> states = {{"exp_avg", type}, {"exp_avg_sq", type}};
@@ -26,10 +24,14 @@ public:
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
-    size = build.div(group.lr, biasCorrection(build, beta1, group.step));
-    sqrtCorrection = build.sqrt(biasCorrection(build, beta2, group.step));
+    beta1 = Share(build, group.get("beta1"));
+    beta2 = Share(build, group.get("beta2"));
+    size = build.div(group.lr, biasCorrection(build, beta1.kept, group.step));
+    sqrtCorrection = build.sqrt(biasCorrection(build, beta2.kept, group.step));
     if (decoupled)
       keep = buildKeep(build, group);
+    else
+      addedDecay = group.get("weight_decay");
   }
 
   Updated update(const NNBuilder &build,
@@ -53,8 +55,10 @@ public:
   }
 
 private:
-  double beta1, beta2, eps, addedDecay;
+  double eps;
   bool decoupled, amsgrad;
+  Share beta1, beta2;
+  Scalar addedDecay;
   /// lr / (1 - beta1^t), sqrt(1 - beta2^t), 1 - lr · weight_decay.
   Value size, sqrtCorrection, keep;
 };

@@ -11,21 +11,22 @@ namespace {
 class Adamax : public Optimizer {
 public:
   explicit Adamax(const Hyperparameters &values)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")),
-        eps(values.get("eps")), weightDecay(values.get("weight_decay")) {}
+      : beta2(values.get("beta2")), eps(values.get("eps")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"exp_avg", type}, {"exp_inf", type}};
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
-    size = build.div(group.lr, biasCorrection(build, beta1, group.step));
+    beta1 = Share(build, group.get("beta1"));
+    weightDecay = group.get("weight_decay");
+    size = build.div(group.lr, biasCorrection(build, beta1.kept, group.step));
   }
 
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
     Value gradient = addDecay(build, weightDecay, values);
-    Value mean = lerp(build, values.states[0], gradient, 1 - beta1);
+    Value mean = lerp(build, values.states[0], gradient, beta1.rest);
     Value largest = build.make<nn::MaxOp>(
         build.scale(values.states[1], beta2),
         build.add(build.make<nn::AbsOp>(gradient), build.splat(eps, gradient)));
@@ -35,7 +36,9 @@ public:
   }
 
 private:
-  double beta1, beta2, eps, weightDecay;
+  double beta2, eps;
+  Share beta1;
+  Scalar weightDecay;
   Value size; ///< lr / (1 - beta1^t)
 };
 } // namespace

@@ -10,9 +10,7 @@ using namespace accel::autodiff;
 namespace {
 class Lamb : public Optimizer {
 public:
-  explicit Lamb(const Hyperparameters &values)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")),
-        eps(values.get("eps")), weightDecay(values.get("weight_decay")) {}
+  explicit Lamb(const Hyperparameters &values) : eps(values.get("eps")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"exp_avg", type}, {"exp_avg_sq", type}};
@@ -20,8 +18,11 @@ public:
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
-    correction1 = biasCorrection(build, beta1, group.step);
-    correction2 = biasCorrection(build, beta2, group.step);
+    beta1 = Share(build, group.get("beta1"));
+    beta2 = Share(build, group.get("beta2"));
+    weightDecay = group.get("weight_decay");
+    correction1 = biasCorrection(build, beta1.kept, group.step);
+    correction2 = biasCorrection(build, beta2.kept, group.step);
   }
 
   Updated update(const NNBuilder &build,
@@ -34,8 +35,8 @@ public:
     Value direction =
         build.div(build.div(mean, spread(build, correction1, mean)),
                   build.add(root, build.splat(eps, root)));
-    if (weightDecay != 0)
-      direction = build.add(direction, build.scale(parameter, weightDecay));
+    if (!weightDecay.isZero())
+      direction = build.add(direction, scale(build, parameter, weightDecay));
     Value ofParameter =
         build.sqrt(buildSquares(build, parameter, values.isStack));
     Value ofDirection =
@@ -47,7 +48,9 @@ public:
   }
 
 private:
-  double beta1, beta2, eps, weightDecay;
+  double eps;
+  Share beta1, beta2;
+  Scalar weightDecay;
   Value lr, correction1, correction2;
 };
 } // namespace

@@ -11,9 +11,8 @@ namespace {
 class Lars : public Optimizer {
 public:
   explicit Lars(const Hyperparameters &values)
-      : momentum(values.get("momentum")), eps(values.get("eps")),
-        trustCoefficient(values.get("trust_coefficient")),
-        weightDecay(values.get("weight_decay")) {}
+      : eps(values.get("eps")),
+        trustCoefficient(values.get("trust_coefficient")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"momentum_buffer", type}};
@@ -21,6 +20,8 @@ public:
 
   void begin(const NNBuilder &, const GroupScalars &group) override {
     lr = group.lr;
+    momentum = group.get("momentum");
+    weightDecay = group.get("weight_decay");
   }
 
   Updated update(const NNBuilder &build,
@@ -30,20 +31,21 @@ public:
     Value ofGradient =
         build.sqrt(buildSquares(build, values.gradient, values.isStack));
     Value below =
-        build.add(build.add(ofGradient, build.scale(ofParameter, weightDecay)),
+        build.add(build.add(ofGradient, scale(build, ofParameter, weightDecay)),
                   build.splat(eps, ofGradient));
     Value trust = buildTrust(build, build.scale(ofParameter, trustCoefficient),
                              below, ofGradient);
     Value rate = build.mul(trust, spread(build, lr, trust));
     Value direction = addDecay(build, weightDecay, values);
     Value moved =
-        build.add(build.scale(values.states[0], momentum),
+        build.add(scale(build, values.states[0], momentum),
                   build.mul(direction, repeat(build, rate, direction)));
     return {build.sub(values.parameter, moved), {moved}};
   }
 
 private:
-  double momentum, eps, trustCoefficient, weightDecay;
+  double eps, trustCoefficient;
+  Scalar momentum, weightDecay;
   Value lr;
 };
 } // namespace

@@ -10,15 +10,14 @@ using namespace accel::autodiff;
 namespace {
 class Lion : public Optimizer {
 public:
-  explicit Lion(const Hyperparameters &values)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")) {}
-
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"exp_avg", type}};
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
+    beta1 = Share(build, group.get("beta1"));
+    beta2 = Share(build, group.get("beta2"));
     keep = buildKeep(build, group);
   }
 
@@ -45,11 +44,11 @@ private:
                   choose(nn::ComparePredicate::lt, -1, zero));
   }
 
-  double beta1, beta2;
+  Share beta1, beta2;
   Value lr, keep;
 };
 } // namespace
 
-std::unique_ptr<Optimizer> autodiff::makeLion(const Hyperparameters &values) {
-  return std::make_unique<Lion>(values);
+std::unique_ptr<Optimizer> autodiff::makeLion(const Hyperparameters &) {
+  return std::make_unique<Lion>();
 }

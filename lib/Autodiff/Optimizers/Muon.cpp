@@ -14,8 +14,7 @@ namespace {
 class Muon : public Optimizer {
 public:
   explicit Muon(const Hyperparameters &values)
-      : momentum(values.get("momentum")), steps(values.get("ns_steps")),
-        nesterov(values.isSet("nesterov")),
+      : steps(values.get("ns_steps")), nesterov(values.isSet("nesterov")),
         matchesAdamW(values.isSet("adjust_lr_fn")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
@@ -24,15 +23,16 @@ public:
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
+    momentum = Share(build, group.get("momentum"));
     keep = buildKeep(build, group);
   }
 
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
     Value parameter = decay(build, keep, values.parameter);
-    Value mean = lerp(build, values.states[0], values.gradient, 1 - momentum);
+    Value mean = lerp(build, values.states[0], values.gradient, momentum.rest);
     Value direction =
-        nesterov ? lerp(build, values.gradient, mean, momentum) : mean;
+        nesterov ? lerp(build, values.gradient, mean, momentum.kept) : mean;
     direction = orthogonalise(build, direction, values.isStack);
     ArrayRef<int64_t> sizes =
         NNBuilder::typeOf(direction).getShape().take_back(2);
@@ -67,7 +67,7 @@ private:
     return x;
   }
 
-  double momentum;
+  Share momentum;
   int steps;
   bool nesterov;
   bool matchesAdamW; ///< the size of its moves

@@ -11,10 +11,8 @@ namespace {
 class NAdam : public Optimizer {
 public:
   explicit NAdam(const Hyperparameters &values)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")),
-        eps(values.get("eps")), momentumDecay(values.get("momentum_decay")),
-        decoupled(values.isSet("decoupled_weight_decay")),
-        addedDecay(decoupled ? 0 : values.get("weight_decay")) {}
+      : eps(values.get("eps")), momentumDecay(values.get("momentum_decay")),
+        decoupled(values.isSet("decoupled_weight_decay")) {}
 
   /// The product of all momenta so far is one number: a parameter has its own,
   /// as in PyTorch, so that checkpoints are alike.
@@ -32,11 +30,15 @@ public:
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
-    correction = biasCorrection(build, beta2, group.step);
+    beta1 = Share(build, group.get("beta1"));
+    beta2 = Share(build, group.get("beta2"));
+    correction = biasCorrection(build, beta2.kept, group.step);
     mu = momentumAt(build, group.step);
     nextMu = momentumAt(build, build.add(group.step, build.f64(1)));
     if (decoupled)
       keep = buildKeep(build, group);
+    else
+      addedDecay = group.get("weight_decay");
   }
 
   Updated update(const NNBuilder &build,
@@ -71,13 +73,14 @@ private:
   Value momentumAt(const NNBuilder &build, Value step) const {
     Value power = build.make<nn::PowOp>(
         build.f64(0.96), build.mul(step, build.f64(momentumDecay)));
-    return build.mul(build.f64(beta1),
+    return build.mul(beta1.kept.in(build),
                      build.sub(build.f64(1), build.mul(build.f64(0.5), power)));
   }
 
-  double beta1, beta2, eps, momentumDecay;
+  double eps, momentumDecay;
   bool decoupled;
-  double addedDecay;
+  Share beta1, beta2;
+  Scalar addedDecay;
   Value lr, correction, mu, nextMu, keep;
 };
 } // namespace

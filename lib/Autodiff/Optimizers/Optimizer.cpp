@@ -13,40 +13,63 @@ Value autodiff::spread(const NNBuilder &build, Value scalar, Value like) {
   return build.like(scalar, like);
 }
 
+Value Scalar::spread(const NNBuilder &build, Value like) const {
+  return value ? autodiff::spread(build, value, like)
+               : build.splat(number, like);
+}
+
+Scalar Scalar::complement(const NNBuilder &build) const {
+  return value ? Scalar(build.sub(build.f64(1), value)) : Scalar(1 - number);
+}
+
+Scalar GroupScalars::get(StringRef name) const {
+  auto found = driven.find(name.str());
+  return found == driven.end() ? Scalar(values.get(name))
+                               : Scalar(found->second);
+}
+
+Value autodiff::scale(const NNBuilder &build, Value value,
+                      const Scalar &factor) {
+  return build.mul(value, factor.spread(build, value));
+}
+
 Value autodiff::lerp(const NNBuilder &build, Value old, Value value,
-                     double weight) {
-  return build.add(old, build.scale(build.sub(value, old), weight));
+                     const Scalar &weight) {
+  return build.add(old, scale(build, build.sub(value, old), weight));
 }
 
 Value autodiff::average(const NNBuilder &build, Value old, Value value,
-                        double decay) {
-  return build.add(build.scale(old, decay), build.scale(value, 1 - decay));
+                        const Share &share) {
+  return build.add(scale(build, old, share.kept),
+                   scale(build, value, share.rest));
 }
 
 Moments autodiff::buildMoments(const NNBuilder &build, ArrayRef<Value> states,
-                               Value gradient, double beta1, double beta2) {
-  Value mean = lerp(build, states[0], gradient, 1 - beta1);
+                               Value gradient, const Share &beta1,
+                               const Share &beta2) {
+  Value mean = lerp(build, states[0], gradient, beta1.rest);
   return {mean,
           average(build, states[1], build.mul(gradient, gradient), beta2)};
 }
 
-Value autodiff::biasCorrection(const NNBuilder &build, double beta,
+Value autodiff::biasCorrection(const NNBuilder &build, const Scalar &beta,
                                Value step) {
-  return build.sub(build.f64(1), build.make<nn::PowOp>(build.f64(beta), step));
+  return build.sub(build.f64(1), build.make<nn::PowOp>(beta.in(build), step));
 }
 
-Value autodiff::addDecay(const NNBuilder &build, double weightDecay,
+Value autodiff::addDecay(const NNBuilder &build, const Scalar &weightDecay,
                          const ParameterValues &values) {
-  if (weightDecay == 0)
+  if (weightDecay.isZero())
     return values.gradient;
-  return build.add(values.gradient, build.scale(values.parameter, weightDecay));
+  return build.add(values.gradient,
+                   scale(build, values.parameter, weightDecay));
 }
 
 Value autodiff::buildKeep(const NNBuilder &build, const GroupScalars &group) {
-  double weightDecay = group.values.get("weight_decay");
-  if (weightDecay == 0)
+  Scalar weightDecay = group.get("weight_decay");
+  if (weightDecay.isZero())
     return nullptr;
-  return build.sub(build.f64(1), build.mul(group.lr, build.f64(weightDecay)));
+  return build.sub(build.f64(1), build.mul(group.lr, weightDecay.in(build)));
 }
 
 Value autodiff::decay(const NNBuilder &build, Value keep, Value parameter) {

@@ -18,11 +18,38 @@ struct StateSpec {
   double first = 0; ///< of all elements
 };
 
+/// A hyperparameter: a number, or what a schedule makes of it in each step.
+class Scalar {
+public:
+  Scalar(double number = 0) : number(number) {}
+  explicit Scalar(mlir::Value value) : value(value) {}
+
+  /// Whether it is 0 in all steps.
+  bool isZero() const { return !value && number == 0; }
+  /// Rank-0 f64.
+  mlir::Value in(const NNBuilder &build) const {
+    return value ? value : build.f64(number);
+  }
+  /// In the type of `like`, repeated to its shape.
+  mlir::Value spread(const NNBuilder &build, mlir::Value like) const;
+  /// 1 - it
+  Scalar complement(const NNBuilder &build) const;
+
+private:
+  double number = 0;
+  mlir::Value value;
+};
+
 /// What the update of all parameters of a group reads.
 struct GroupScalars {
   const Hyperparameters &values;
   mlir::Value lr;   ///< of this step and group: rank-0 f64
   mlir::Value step; ///< its number, from 1: rank-0 f64
+  /// Hyperparameters that the schedule drives: rank-0 f64.
+  std::map<std::string, mlir::Value> driven;
+
+  /// Of those that a schedule may drive: `momentum`, `beta1`, `weight_decay`.
+  Scalar get(llvm::StringRef name) const;
 };
 
 /// New values of a parameter and of its states, in their order.
@@ -61,25 +88,36 @@ public:
 /// known now becomes a constant of that type.
 mlir::Value spread(const NNBuilder &build, mlir::Value scalar,
                    mlir::Value like);
+/// value · factor
+mlir::Value scale(const NNBuilder &build, mlir::Value value,
+                  const Scalar &factor);
 /// old + (value - old) · weight, as torch.lerp has it for small weights.
 mlir::Value lerp(const NNBuilder &build, mlir::Value old, mlir::Value value,
-                 double weight);
-/// old · decay + value · (1 - decay)
+                 const Scalar &weight);
+/// A part that is kept of an old value, and what is left of 1 for the new one.
+struct Share {
+  Scalar kept, rest;
+  Share() = default;
+  Share(const NNBuilder &build, const Scalar &kept)
+      : kept(kept), rest(kept.complement(build)) {}
+};
+/// old · kept + value · rest
 mlir::Value average(const NNBuilder &build, mlir::Value old, mlir::Value value,
-                    double decay);
+                    const Share &share);
 /// The averages that Adam and its kin keep, of the first two states.
 struct Moments {
   mlir::Value mean, square;
 };
 Moments buildMoments(const NNBuilder &build, llvm::ArrayRef<mlir::Value> states,
-                     mlir::Value gradient, double beta1, double beta2);
+                     mlir::Value gradient, const Share &beta1,
+                     const Share &beta2);
 /// 1 - beta^step: rank-0 f64
-mlir::Value biasCorrection(const NNBuilder &build, double beta,
+mlir::Value biasCorrection(const NNBuilder &build, const Scalar &beta,
                            mlir::Value step);
 
 /// Weight decay as a part of the gradient (L2): gradient + weight_decay ·
 /// parameter.
-mlir::Value addDecay(const NNBuilder &build, double weightDecay,
+mlir::Value addDecay(const NNBuilder &build, const Scalar &weightDecay,
                      const ParameterValues &values);
 /// Decoupled weight decay's factor of the parameter, 1 - lr · weight_decay:
 /// rank-0 f64; null where nothing is decayed.

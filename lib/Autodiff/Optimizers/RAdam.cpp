@@ -11,17 +11,18 @@ namespace {
 class RAdam : public Optimizer {
 public:
   explicit RAdam(const Hyperparameters &values)
-      : beta1(values.get("beta1")), beta2(values.get("beta2")),
-        eps(values.get("eps")),
-        decoupled(values.isSet("decoupled_weight_decay")),
-        addedDecay(decoupled ? 0 : values.get("weight_decay")) {}
+      : beta2(values.get("beta2")), eps(values.get("eps")),
+        decoupled(values.isSet("decoupled_weight_decay")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"exp_avg", type}, {"exp_avg_sq", type}};
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
-    size = build.div(group.lr, biasCorrection(build, beta1, group.step));
+    beta1Share = Share(build, group.get("beta1"));
+    beta2Share = Share(build, beta2);
+    size =
+        build.div(group.lr, biasCorrection(build, beta1Share.kept, group.step));
     // The length of the approximated simple moving average.
     Value correction = biasCorrection(build, beta2, group.step);
     double most = 2 / (1 - beta2) - 1;
@@ -41,6 +42,8 @@ public:
     rectification = build.mul(build.sqrt(square), build.sqrt(correction));
     if (decoupled)
       keep = buildKeep(build, group);
+    else
+      addedDecay = group.get("weight_decay");
   }
 
   Updated update(const NNBuilder &build,
@@ -48,7 +51,7 @@ public:
     Value gradient = addDecay(build, addedDecay, values);
     Value parameter = decay(build, keep, values.parameter);
     auto [mean, square] =
-        buildMoments(build, values.states, gradient, beta1, beta2);
+        buildMoments(build, values.states, gradient, beta1Share, beta2Share);
     Value adapted =
         build.div(spread(build, rectification, square),
                   build.add(build.sqrt(square), build.splat(eps, square)));
@@ -60,9 +63,10 @@ public:
   }
 
 private:
-  double beta1, beta2, eps;
+  double beta2, eps;
   bool decoupled;
-  double addedDecay;
+  Share beta1Share, beta2Share;
+  Scalar addedDecay;
   Value size, isLong, rectification, keep;
 };
 } // namespace

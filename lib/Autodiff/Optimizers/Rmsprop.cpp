@@ -12,38 +12,40 @@ class Rmsprop : public Optimizer {
 public:
   explicit Rmsprop(const Hyperparameters &values)
       : alpha(values.get("alpha")), eps(values.get("eps")),
-        momentum(values.get("momentum")),
-        weightDecay(values.get("weight_decay")),
+        hasMomentum(values.isSet("momentum")),
         centered(values.isSet("centered")) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     SmallVector<StateSpec> states = {{"square_avg", type}};
-    if (momentum != 0)
+    if (hasMomentum)
       states.push_back({"momentum_buffer", type});
     if (centered)
       states.push_back({"grad_avg", type});
     return states;
   }
 
-  void begin(const NNBuilder &, const GroupScalars &group) override {
+  void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
+    kept = Share(build, alpha);
+    momentum = group.get("momentum");
+    weightDecay = group.get("weight_decay");
   }
 
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
     Value gradient = addDecay(build, weightDecay, values);
     Value square =
-        average(build, values.states[0], build.mul(gradient, gradient), alpha);
+        average(build, values.states[0], build.mul(gradient, gradient), kept);
     Updated updated{nullptr, {square}};
     Value mean;
     if (centered) {
-      mean = lerp(build, values.states.back(), gradient, 1 - alpha);
+      mean = lerp(build, values.states.back(), gradient, kept.rest);
       square = build.sub(square, build.mul(mean, mean));
     }
     Value move = build.div(
         gradient, build.add(build.sqrt(square), build.splat(eps, square)));
-    if (momentum != 0) {
-      move = build.add(build.scale(values.states[1], momentum), move);
+    if (hasMomentum) {
+      move = build.add(scale(build, values.states[1], momentum), move);
       updated.states.push_back(move);
     }
     if (centered)
@@ -54,8 +56,10 @@ public:
   }
 
 private:
-  double alpha, eps, momentum, weightDecay;
-  bool centered;
+  double alpha, eps;
+  bool hasMomentum, centered;
+  Share kept;
+  Scalar momentum, weightDecay;
   Value lr;
 };
 } // namespace

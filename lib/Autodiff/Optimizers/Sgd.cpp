@@ -11,19 +11,21 @@ namespace {
 class Sgd : public Optimizer {
 public:
   explicit Sgd(const Hyperparameters &values)
-      : momentum(values.get("momentum")), dampening(values.get("dampening")),
-        weightDecay(values.get("weight_decay")),
-        nesterov(values.isSet("nesterov")) {}
+      : hasMomentum(values.isSet("momentum")),
+        dampening(values.get("dampening")), nesterov(values.isSet("nesterov")) {
+  }
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
-    if (momentum == 0)
+    if (!hasMomentum)
       return {};
     return {{"momentum_buffer", type}};
   }
 
   void begin(const NNBuilder &build, const GroupScalars &group) override {
     lr = group.lr;
-    if (momentum == 0 || dampening == 0)
+    momentum = group.get("momentum");
+    weightDecay = group.get("weight_decay");
+    if (!hasMomentum || dampening == 0)
       return;
     // PyTorch's first buffer is the gradient, which is not dampened.
     Value isFirst =
@@ -37,13 +39,13 @@ public:
     Value direction = addDecay(build, weightDecay, values);
     if (!values.states.empty()) {
       Value gradient = direction;
-      Value kept = build.scale(values.states[0], momentum);
+      Value kept = scale(build, values.states[0], momentum);
       if (share)
         direction = build.mul(direction, spread(build, share, direction));
       direction = build.add(kept, direction);
       updated.states.push_back(direction);
       if (nesterov)
-        direction = build.add(gradient, build.scale(direction, momentum));
+        direction = build.add(gradient, scale(build, direction, momentum));
     }
     updated.parameter =
         build.sub(values.parameter,
@@ -52,8 +54,10 @@ public:
   }
 
 private:
-  double momentum, dampening, weightDecay;
+  bool hasMomentum;
+  double dampening;
   bool nesterov;
+  Scalar momentum, weightDecay;
   Value lr;
   Value share; ///< of the gradient in the buffer; null for 1
 };
