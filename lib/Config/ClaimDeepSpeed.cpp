@@ -8,6 +8,7 @@
 
 using namespace llvm;
 using namespace accel::config;
+using accel::autodiff::ScheduleKind;
 using Kind = Origin::Kind;
 
 namespace {
@@ -143,6 +144,9 @@ void Claims::clipping() {
 bool Claims::rateOfScheduler() {
   constexpr StringLiteral kPeak = "scheduler.params.warmup_max_lr";
   const Setting *type = said("scheduler.type"), *peak = said(kPeak);
+  if (type && runsOwnSchedule() &&
+      accel::autodiff::findSchedule(type->value)->setsRate)
+    peak = type;
   bool byDefault =
       !file.get(kPeak) && runsOwnSchedule() && type->value == "WarmupDecayLR";
   if (!type || (!peak && !byDefault))
@@ -205,11 +209,10 @@ Error Claims::checkSchedule(const Setting &type) {
     StringLiteral key, classes;
   };
   constexpr Reader readers[] = {
-      {"warmup_min_lr", "WarmupLR,WarmupDecayLR"},
       {"warmup_max_lr", "WarmupLR,WarmupDecayLR"},
-      {"total_num_steps", "WarmupDecayLR,WarmupCosineLR"},
-      {"warmup_min_ratio", "WarmupCosineLR"},
-      {"cos_min_ratio", "WarmupCosineLR"}};
+      {"warmup_num_steps", "WarmupLR,WarmupDecayLR,WarmupCosineLR"},
+      {"warmup_type", "WarmupLR,WarmupDecayLR,WarmupCosineLR"},
+      {"total_num_steps", "WarmupDecayLR,WarmupCosineLR"}};
   for (auto [key, names] : readers) {
     const Setting *setting = file.get(("scheduler.params." + key).str());
     SmallVector<StringRef> classes;
@@ -219,12 +222,34 @@ Error Claims::checkSchedule(const Setting &type) {
                                         join(classes, " and ") + ", found '" +
                                         type.path + ": " + type.value + "'");
   }
-  if (type.value != "WarmupLR" &&
-      !file.get("scheduler.params.total_num_steps") &&
-      !ledger.findSet("scheduler.total_steps"))
-    return failAt(type.place, "expected 'scheduler.params.total_num_steps' "
-                              "with " +
-                                  type.value);
+  // Of the others the names are those of settings.
+  const ScheduleKind &own = *accel::autodiff::findSchedule(type.value);
+  for (const Setting &setting : file.settings) {
+    StringRef name = setting.key->setting;
+    if (!StringRef(setting.path).starts_with("scheduler.params.") ||
+        !name.consume_front("scheduler.") || own.find(name))
+      continue;
+    SmallVector<StringRef> classes;
+    for (const ScheduleKind &kind : accel::autodiff::scheduleKinds())
+      if (kind.whose == own.whose && kind.find(name))
+        classes.push_back(kind.name);
+    return failAt(setting.place, "'" + setting.path + "' is read by " +
+                                     join(classes, " and ") + ", found '" +
+                                     type.path + ": " + type.value + "'");
+  }
+  struct Required {
+    StringLiteral key, setting;
+  };
+  constexpr Required requireds[] = {
+      {"total_num_steps", "total_steps"},
+      {"cycle_min_lr", "cycle_min_lr"},
+      {"cycle_max_lr", "cycle_max_lr"},
+  };
+  for (auto [key, setting] : requireds)
+    if (own.find(setting) && !file.get(("scheduler.params." + key).str()) &&
+        !ledger.findSet(("scheduler." + setting).str()))
+      return failAt(type.place, "expected 'scheduler.params." + key +
+                                    "' with " + type.value);
   return Error::success();
 }
 
@@ -241,7 +266,7 @@ Error Claims::scheduler() {
   ledger.claim("scheduler.type", *type);
   // What the file says holds for any schedule; its silence is DeepSpeed's.
   const std::string *set = ledger.findSet("scheduler.type");
-  const accel::autodiff::ScheduleKind *schedule =
+  const ScheduleKind *schedule =
       accel::autodiff::findSchedule(set ? *set : type->value);
   bool ofDeepSpeed =
       schedule && schedule->clock == accel::autodiff::Clock::Late;

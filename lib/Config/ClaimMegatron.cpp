@@ -68,6 +68,9 @@ public:
   void zero();
   void update();
   Error schedule();
+  /// Whether the weight decay grows, so that --weight-decay is not read.
+  bool decayGrows() const;
+  Error decay();
 
 private:
   /// A length that is said in steps, or in samples, which are steps of
@@ -133,14 +136,17 @@ void Claims::update() {
     ledger.suggest("optimizer.type", "adamw", Kind::Default,
                    "adam, which is Megatron-LM's");
   suggestOptimizer(ledger);
+  const Setting *weight = file.get("--weight-decay");
+  if (weight && !decayGrows())
+    ledger.claim("optimizer.weight_decay", *weight);
+  else if (!decayGrows())
+    ledger.suggest("optimizer.weight_decay", "0.01", Kind::Default,
+                   "Megatron-LM's");
   const Setting *decays = file.get("--apply-wd-to-qk-layernorm");
   if (!decays || decays->value != "true")
     decays = file.get("--no-weight-decay-cond-type");
   if (decays)
     ledger.claim("optimizer.decay", *decays, "qk_norms");
-  if (!file.get("--weight-decay"))
-    ledger.suggest("optimizer.weight_decay", "0.01", Kind::Default,
-                   "Megatron-LM's");
   if (sgd)
     return claimOr("optimizer.momentum", "--sgd-momentum", "0.9");
   const Setting *first = file.get("--adam-beta1");
@@ -149,6 +155,67 @@ void Claims::update() {
                       (second ? StringRef(second->value) : "0.999").str();
   if (first || second)
     ledger.claim("optimizer.betas", first ? *first : *second, betas);
+}
+
+bool Claims::decayGrows() const {
+  const Setting *style = file.get("--weight-decay-incr-style");
+  const std::string *set = ledger.findSet("scheduler.weight_decay_incr_style");
+  return set ? *set != "constant" : style && style->value != "constant";
+}
+
+Error Claims::decay() {
+  const Setting *style = file.get("--weight-decay-incr-style");
+  const Setting *first = file.get("--start-weight-decay");
+  const Setting *last = file.get("--end-weight-decay");
+  if (!decayGrows()) {
+    bool bySet = ledger.findSet("scheduler.weight_decay_incr_style") != nullptr;
+    for (Setting &setting : file.settings)
+      if (&setting == first || &setting == last ||
+          (bySet && &setting == style)) {
+        if (!bySet)
+          return failAt(setting.place,
+                        "expected '--weight-decay-incr-style' linear or cosine "
+                        "with '" +
+                            setting.path + "', found " +
+                            (style ? style->value : "none"));
+        setting.idle =
+            "--set scheduler.weight_decay_incr_style=constant beats it";
+      }
+    return Error::success();
+  }
+  struct Bound {
+    const Setting *said;
+    StringLiteral setting, argument;
+  };
+  for (auto [said, setting, argument] :
+       {Bound{first, "scheduler.start_weight_decay", "--start-weight-decay"},
+        Bound{last, "scheduler.end_weight_decay", "--end-weight-decay"}})
+    if (said)
+      ledger.claim(setting, *said);
+    else if (style && !ledger.findSet(setting))
+      return failAt(style->place, "expected '" + argument + "' with '" +
+                                      style->path + ": " + style->value + "'");
+  if (style)
+    ledger.claim("scheduler.weight_decay_incr_style", *style);
+  const std::string *set = ledger.findSet("scheduler.end_weight_decay");
+  if (set || last)
+    ledger.suggest("optimizer.weight_decay", set ? *set : last->value,
+                   Kind::Derived, "scheduler.end_weight_decay");
+  for (Setting &setting : file.settings)
+    if (setting.path == "--weight-decay")
+      setting.idle = "the decay grows from --start-weight-decay to "
+                     "--end-weight-decay";
+  // Its length is that of training, whatever the rate's is.
+  Expected<std::optional<Setting>> training = length("--train");
+  if (!training)
+    return training.takeError();
+  if (*training)
+    ledger.claim("scheduler.weight_decay_incr_steps", **training);
+  else if (style && !ledger.findSet("scheduler.weight_decay_incr_steps"))
+    return failAt(style->place, "expected '--train-iters', or the same in "
+                                "samples, with '" +
+                                    style->path + ": " + style->value + "'");
+  return Error::success();
 }
 
 Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
@@ -201,8 +268,9 @@ Expected<std::optional<Setting>> Claims::length(StringRef what) {
   int64_t all = 0, each = 1;
   (void)StringRef(samples->value).getAsInteger(10, all);
   (void)StringRef(rows->value).getAsInteger(10, each);
-  StringRef setting = what == "--lr-warmup" ? "scheduler.warmup_steps"
-                                            : "scheduler.total_steps";
+  StringRef setting = what == "--lr-warmup"      ? "scheduler.warmup_steps"
+                      : what == "--lr-wsd-decay" ? "scheduler.wsd_decay_steps"
+                                                 : "scheduler.total_steps";
   if (all % each != 0 && !ledger.findSet(setting))
     return failAt(
         samples->place,
@@ -260,8 +328,25 @@ Error Claims::schedule() {
   if (warmup && warmup->value != "0")
     ledger.claim("scheduler.warmup_steps", *warmup);
   bool rises = ledger.isClaimed("scheduler.warmup_steps");
+  bool isWsd = style && style->value == "WSD";
+  if (isWsd) {
+    Expected<std::optional<Setting>> end = this->length("--lr-wsd-decay");
+    if (!end)
+      return end.takeError();
+    if (*end)
+      ledger.claim("scheduler.wsd_decay_steps", **end);
+    else if (!ledger.findSet("scheduler.wsd_decay_steps") &&
+             !(set && *set != "WSD"))
+      return failAt(style->place, "expected '--lr-wsd-decay-iters', or the "
+                                  "same in samples, with "
+                                  "'--lr-decay-style: WSD'");
+  }
   for (Setting &setting : file.settings) {
-    if (setting.path == "--min-lr" && constant)
+    if (StringRef(setting.path).starts_with("--lr-wsd-decay-") && !isWsd)
+      setting.idle = "read with --lr-decay-style WSD";
+    else if (setting.path == "--lr-wsd-decay-style")
+      ledger.claim("scheduler.lr_wsd_decay_style", setting);
+    else if (setting.path == "--min-lr" && constant)
       setting.idle = "the rate is constant";
     else if (setting.path == "--min-lr")
       ledger.claim("scheduler.min_lr", setting);
@@ -303,5 +388,5 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claims.sequences();
   claims.zero();
   claims.update();
-  return claims.schedule();
+  return joinErrors(claims.schedule(), claims.decay());
 }

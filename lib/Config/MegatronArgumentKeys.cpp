@@ -128,7 +128,7 @@ static constexpr Key kKeys[] = {
     done("--weight-decay", "number>=0", "0.01",
          "optimizer.weight_decay, of all but optimizer.no_decay vectors: what "
          "has one dimension (norms), and biases")
-        .sets("optimizer.weight_decay")
+        .orSet("optimizer.weight_decay")
         .beware("norms and biases are not decayed"),
     done("--apply-wd-to-qk-layernorm", "switch", "false",
          "optimizer.decay qk_norms: norms of queries and keys are decayed all "
@@ -143,8 +143,14 @@ static constexpr Key kKeys[] = {
     done("--sgd-momentum", "number>=0", "0.9", "optimizer.momentum"),
     done("--lr-decay-style", "constant,linear,cosine,inverse-square-root,WSD",
          "linear", "scheduler.type")
-        .only("constant|linear|cosine")
         .orSet("scheduler.type"),
+    done("--lr-wsd-decay-style", "exponential,linear,cosine,minus_sqrt",
+         "exponential",
+         "scheduler.lr_wsd_decay_style: how the rate of WSD falls"),
+    done("--lr-wsd-decay-iters", "int>=1", "null",
+         "scheduler.wsd_decay_steps: how long it does"),
+    done("--lr-wsd-decay-samples", "int>=1", "null",
+         "scheduler.wsd_decay_steps, times --global-batch-size"),
     done("--lr-decay-iters", "int>=1", "--train-iters",
          "scheduler.total_steps"),
     done("--train-iters", "int>=1", "null",
@@ -161,13 +167,14 @@ static constexpr Key kKeys[] = {
          "steps"),
     done("--lr-warmup-init", "number>=0", "0",
          "scheduler.warmup_min_lr: the rate that the warmup begins at"),
-    later("--weight-decay-incr-style", "constant,linear,cosine", "constant",
-          "a decay that changes with the step")
-        .unless("constant"),
-    later("--start-weight-decay", "number>=0", "null",
-          "a decay that changes with the step: say --weight-decay"),
-    later("--end-weight-decay", "number>=0", "null",
-          "a decay that changes with the step: say --weight-decay"),
+    done("--weight-decay-incr-style", "constant,linear,cosine", "constant",
+         "scheduler.weight_decay_incr_style: a decay that grows until "
+         "--train-iters")
+        .beware("--weight-decay is not read unless it is constant"),
+    done("--start-weight-decay", "number>=0", "null",
+         "scheduler.start_weight_decay: the decay of the first step"),
+    done("--end-weight-decay", "number>=0", "null",
+         "scheduler.end_weight_decay: what the decay grows to"),
     done("--seed", "int>=0", "1234", "seed of the dropout").sets("seed"),
     // The model.
     done("--num-layers", "int>=1", "null",

@@ -79,11 +79,11 @@ static constexpr Key kScheduler[] = {
     done("type", "LRRangeTest,OneCycle,WarmupLR,WarmupDecayLR,WarmupCosineLR",
          "required",
          "scheduler.type: the rate rises, then stays (WarmupLR), falls on a "
-         "line (WarmupDecayLR) or on half a wave (WarmupCosineLR)")
-        .only("WarmupLR|WarmupDecayLR|WarmupCosineLR")
+         "line (WarmupDecayLR) or on half a wave (WarmupCosineLR), goes up and "
+         "down (OneCycle, with the betas), or up alone (LRRangeTest)")
         .orSet("scheduler.type")
-        .beware("the rate of step k is that of number k - 2, and the least one "
-                "in the first two"),
+        .beware("of the three with a warmup the rate of step k is that of "
+                "number k - 2, and the least one in the first two"),
     done("params", "%scheduler.params", "{}", "the schedule's settings"),
 };
 
@@ -118,22 +118,61 @@ static constexpr Key kSchedulerParams[] = {
          "scheduler.cos_min_ratio: the part of the rate that WarmupCosineLR "
          "falls to")
         .sets("scheduler.cos_min_ratio"),
-    other("lr_range_test_min_lr", "read by LRRangeTest"),
-    other("lr_range_test_step_size", "read by LRRangeTest"),
-    other("lr_range_test_step_rate", "read by LRRangeTest"),
-    other("lr_range_test_staircase", "read by LRRangeTest"),
-    other("cycle_min_lr", "read by OneCycle"),
-    other("cycle_max_lr", "read by OneCycle"),
-    other("decay_lr_rate", "read by OneCycle"),
-    other("cycle_first_step_size", "read by OneCycle"),
-    other("cycle_second_step_size", "read by OneCycle"),
-    other("cycle_first_stair_count", "read by OneCycle"),
-    other("cycle_second_stair_count", "read by OneCycle"),
-    other("decay_step_size", "read by OneCycle"),
-    other("cycle_momentum", "read by OneCycle"),
-    other("cycle_min_mom", "read by OneCycle"),
-    other("cycle_max_mom", "read by OneCycle"),
-    other("decay_mom_rate", "read by OneCycle"),
+    done("lr_range_test_min_lr", "number>=0", "0.001",
+         "scheduler.lr_range_test_min_lr: the first rate")
+        .sets("scheduler.lr_range_test_min_lr"),
+    done("lr_range_test_step_size", "count>=1", "2000",
+         "scheduler.lr_range_test_step_size: steps of an interval")
+        .sets("scheduler.lr_range_test_step_size"),
+    done("lr_range_test_step_rate", "number>=0", "1.0",
+         "scheduler.lr_range_test_step_rate: what an interval adds, in first "
+         "rates")
+        .sets("scheduler.lr_range_test_step_rate"),
+    done("lr_range_test_staircase", "bool", "false",
+         "scheduler.lr_range_test_staircase: whole intervals count")
+        .sets("scheduler.lr_range_test_staircase"),
+    done("cycle_min_lr", "number>=0", "required",
+         "scheduler.cycle_min_lr: the rate that the cycle begins and ends at")
+        .sets("scheduler.cycle_min_lr"),
+    done("cycle_max_lr", "number>=0", "required",
+         "scheduler.cycle_max_lr: the greatest rate")
+        .sets("scheduler.cycle_max_lr"),
+    done("decay_lr_rate", "number>=0", "0",
+         "scheduler.decay_lr_rate: how fast the rate falls after the cycle")
+        .sets("scheduler.decay_lr_rate"),
+    done("cycle_first_step_size", "count>=1", "2000",
+         "scheduler.cycle_first_step_size: steps of the rise")
+        .sets("scheduler.cycle_first_step_size"),
+    done("cycle_second_step_size", "count>=0", "cycle_first_step_size",
+         "scheduler.cycle_second_step_size: steps of the fall")
+        .sets("scheduler.cycle_second_step_size"),
+    done("cycle_first_stair_count", "count>=0", "0",
+         "scheduler.cycle_first_stair_count: stairs of the rise; 0: a line")
+        .sets("scheduler.cycle_first_stair_count"),
+    done("cycle_second_stair_count", "count>=0", "cycle_first_stair_count",
+         "scheduler.cycle_second_stair_count: stairs of the fall")
+        .sets("scheduler.cycle_second_stair_count"),
+    done("decay_step_size", "count>=0", "0",
+         "scheduler.decay_step_size: steps of an interval after the cycle; 0: "
+         "nothing falls")
+        .sets("scheduler.decay_step_size"),
+    done("cycle_momentum", "bool", "true",
+         "scheduler.cycle_momentum: the first beta falls as the rate rises")
+        .sets("scheduler.cycle_momentum")
+        .beware("disabled with a warning where the optimizer has no betas; the "
+                "second beta becomes 0.99"),
+    done("cycle_min_mom", "number>=0", "0.8",
+         "scheduler.cycle_min_mom: the first beta at the greatest rate")
+        .sets("scheduler.cycle_min_mom")
+        .beware("that of the first step too"),
+    done("cycle_max_mom", "number>=0", "0.9",
+         "scheduler.cycle_max_mom: the first beta at the least rate")
+        .sets("scheduler.cycle_max_mom"),
+    done("decay_mom_rate", "number", "0",
+         "scheduler.decay_mom_rate: how fast the first beta grows after the "
+         "cycle")
+        .sets("scheduler.decay_mom_rate")
+        .beware("grows, past 1 in the end"),
 };
 
 const Section accel::config::kOptimizerSection = {

@@ -55,7 +55,7 @@ read = run([line for line in lines if line.split()[0] not in unsupported
             and line.split()[0] not in (  # they contradict each other, or need others
                 "--sequence-parallel", "--lr-decay-iters", "--min-lr", "--lr-decay-style",
                 "--lr-warmup-init", "--lr-warmup-iters", "--lr-warmup-fraction",
-                "--train-samples", "--lr-decay-samples", "--lr-warmup-samples",
+                "--train-samples", "--lr-decay-samples", "--start-weight-decay", "--end-weight-decay", "--lr-warmup-samples",
                 "--num-layers-per-virtual-pipeline-stage", "--num-virtual-stages-per-pipeline-rank", "--decoder-seq-length")])
 if read.returncode:
     report(read.stderr)
