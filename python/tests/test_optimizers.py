@@ -258,6 +258,72 @@ class Optimizers(TrainCase):
                 self.assert_trained(module, batch, [*flags, *layout.split()], make, steps=20,
                                     clip=0.5)
 
+    def test_driven_by_a_schedule(self):
+        """Rate, momentum (or the first beta) and weight decay change in every step, those of a
+        group with rates of its own too."""
+        module, batch, steps = Net(), self.batch(4, 3, 7), 24
+        self.export(module, batch)
+        flags = ["--set=scheduler.type=OneCycleLR", f"--set=scheduler.total_steps={steps}",
+                 "--set=scheduler.weight_decay_incr_style=linear",
+                 "--set=scheduler.start_weight_decay=0.01", "--set=scheduler.end_weight_decay=0.1",
+                 "--set=groups[*up*].lr={0}", "--set=groups[*up*].weight_decay=0.05"]
+
+        class Driven:
+            def __init__(self, inner, cycles, lr):
+                self.inner, self.groups, self.finished = inner, [], 0
+                for one in inner.inner if isinstance(inner, MuonAndAdamW) else [inner]:
+                    self.groups += [(g, 0.5 if g["lr"] < lr else 1) for g in one.param_groups]
+                self.courses = [O.lr_scheduler.OneCycleLR(
+                    one, [lr * (0.5 if g["lr"] < lr else 1) for g in one.param_groups], steps,
+                    cycle_momentum=cycles)
+                    for one in (inner.inner if isinstance(inner, MuonAndAdamW) else [inner])]
+
+            def zero_grad(self):
+                self.inner.zero_grad()
+
+            def step(self):
+                decay = 0.01 + 0.09 * min(self.finished / steps, 1)
+                for group, share in self.groups:
+                    group["weight_decay"] = decay * share
+                self.inner.step()
+                self.finished += 1
+                for course in self.courses:
+                    if self.finished < steps:
+                        course.step()
+
+        for name in ("sgd nesterov", "adam amsgrad", "adamw", "adamax", "nadam", "nadam decoupled",
+                     "radam", "adagrad", "adadelta", "rmsprop centered", "lion", "lamb", "lars",
+                     "adafactor", "muon"):
+            make, values = CASES[name]
+            lr = values["lr"]
+            other = {key: value for key, value in values.items() if key != "weight_decay"}
+            cycles = name not in ("adagrad", "adadelta", "adafactor")
+            own = [flag.format(lr / 2) for flag in flags]
+            if not cycles:
+                own.append("--set=scheduler.cycle_momentum=false")
+
+            def of(m, make=make, other=other, lr=lr, cycles=cycles):
+                named = list(m.named_parameters())
+                if make is MuonAndAdamW:
+                    muon = make([{"named": named}], weight_decay=0, **other)
+                    for one in muon.inner:
+                        ups = [p for n, p in named if "up" in n]
+                        group = one.param_groups[0]
+                        mine = [p for p in group["params"] if any(p is up for up in ups)]
+                        group["params"] = [p for p in group["params"]
+                                           if all(p is not up for up in mine)]
+                        one.add_param_group({"params": mine, "lr": lr / 2})
+                    return Driven(muon, cycles, lr)
+                return Driven(make([{"params": [p for n, p in named if "up" not in n]},
+                                    {"params": [p for n, p in named if "up" in n], "lr": lr / 2}],
+                                   **other), cycles, lr)
+            layouts = ["one"] + {"adamw": ["zero3"], "sgd nesterov": ["pp"]}.get(name, [])
+            for layout in layouts:
+                with self.subTest(optimizer=name, layout=layout):
+                    self.assert_trained(
+                        module, batch, ["--optimizer", name.split()[0], *settings(**other), *own,
+                                        *LAYOUTS[layout].split()], of, steps=steps)
+
     def test_stacks_are_members(self):
         """Norms and factors of experts that the compiler stacks are of each by itself."""
         module = Mixture()
