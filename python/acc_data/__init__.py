@@ -9,7 +9,7 @@ the data. Libraries (NumPy, transformers, pyarrow, Pillow) are imported when the
 """
 from acc_export import Refused, __version__
 
-__all__ = ["Refused", "__version__", "convert"]
+__all__ = ["Refused", "__version__", "convert", "data_text"]
 
 
 def convert(kind, sources, dir, **options):
@@ -25,3 +25,10 @@ def convert(kind, sources, dir, **options):
             raise TypeError(f"acc_data.convert() has no option '{name}'")
         setattr(parsed, name, value)
     return cli.run(parsed)
+
+
+def data_text(summary, split="all"):
+    """What `acc-run --data` takes, of convert()'s answer; `split` is train or validation where
+    it has these."""
+    from . import cli
+    return cli.data_text(summary, split)
